@@ -1,0 +1,100 @@
+"""The records that travel from a check to the report: samples, cases, measurements."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from seatrial.metrics import METRICS, Direction
+
+CaseResult = Literal["pass", "fail", "skip"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One number as a check reports it, before it knows its run.
+
+    `metric` is a key of `METRICS`, which gives unit and direction; `n` is how many
+    repetitions stand behind `statistic`. Place: `node` for a number of one node,
+    `source` and `destination` for a pair, none for the whole allocation.
+    """
+
+    metric: str
+    value: float
+    size_bytes: int | None = None
+    statistic: str = "mean"
+    n: int = 1
+    node: str | None = None
+    source: str | None = None
+    destination: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A check with its parameters, environment and nodes, as it went in one session.
+
+    `result` is ReFrame's quick verdict; `phase` and `reason` say where and why it
+    failed, or why it was skipped. Times are UTC seconds since the epoch.
+    """
+
+    session: str
+    repeat: int
+    check: str
+    case: str
+    partition: str
+    environment: str
+    parameters: dict[str, Any]
+    result: CaseResult
+    phase: str | None = None
+    reason: str | None = None
+    job_id: str | None = None
+    nodes: tuple[str, ...] = ()
+    start_time: float | None = None
+    elapsed_s: float | None = None
+    payload_s: float | None = None
+    raw: str | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number with everything that identifies it: a row of measurements.parquet."""
+
+    run: str
+    session: str
+    repeat: int
+    system: str
+    partition: str
+    environment: str
+    check: str
+    case: str
+    parameters: str
+    job_id: str | None
+    nodes: list[str]
+    node: str | None
+    source: str | None
+    destination: str | None
+    metric: str
+    size_bytes: int | None
+    statistic: str
+    n: int
+    value: float
+    unit: str
+    direction: Direction
+    start_time: float | None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A delivered node: what the inventory promises and Ansible found (`facts`)."""
+
+    name: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def as_dict(record: Sample | Case | Measurement | Node) -> dict[str, Any]:
+    """Turn a record into plain data for JSON or Parquet."""
+    return asdict(record)
+
+
+def metric_of(sample: Sample) -> tuple[str, Direction]:
+    """Give unit and direction of a sample; KeyError if its metric is unknown."""
+    metric = METRICS[sample.metric]
+    return metric.unit, metric.direction
