@@ -10,6 +10,7 @@ class Exit(IntEnum):
     FAILED = 1
     USAGE = 2
     UNDECIDED = 3
+    INTERRUPTED = 130
 
 
 class SeatrialError(Exception):

@@ -32,7 +32,8 @@ class Case:
     """A check with its parameters, environment and nodes, as it went in one session.
 
     `result` is ReFrame's quick verdict; `phase` and `reason` say where and why it
-    failed, or why it was skipped. Times are UTC seconds since the epoch.
+    failed, or why it was skipped. `declared` are the flat names of the metrics that
+    the check promises to report. Times are UTC seconds since the epoch.
     """
 
     session: str
@@ -51,6 +52,7 @@ class Case:
     elapsed_s: float | None = None
     payload_s: float | None = None
     raw: str | None = None
+    declared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
