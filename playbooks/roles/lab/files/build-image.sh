@@ -1,0 +1,31 @@
+#!/bin/sh
+# Build the base image from the machine's own apt sources: build-image.sh IMAGE USER PACKAGE...
+# The image appears under its name only when it is complete.
+set -eu
+image=$1
+LAB_USER=$2
+shift 2
+export LAB_USER
+
+mkdir -p "$(dirname "$image")"
+partial=$(mktemp -d "$image.partial.XXXXXX")
+trap 'rm -rf "$partial"' EXIT
+chmod 0755 "$partial"
+
+release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+# shellcheck disable=SC2016 # the $(...) are apt's own placeholders
+sources=$(apt-get indextargets 'Created-By: Packages' 'Origin: Debian' \
+    --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' | sort -u)
+if [ -z "$sources" ]; then
+    echo "no Debian sources known to apt: run 'apt-get update' first" >&2
+    exit 1
+fi
+echo "$sources" | mmdebstrap --mode=root --variant=apt --quiet \
+    --include="$(echo "$*" | tr ' ' ',')" \
+    --dpkgopt=force-unsafe-io \
+    --dpkgopt='path-exclude=/usr/share/doc/*' \
+    --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --customize-hook="sh $(dirname "$0")/customize-image.sh \"\$1\"" \
+    "$release" "$partial" -
+mv -T "$partial" "$image"

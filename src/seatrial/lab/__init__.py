@@ -1,0 +1,1 @@
+"""The lab: a cluster of containers inside one machine, for the role `lab`."""

@@ -1,0 +1,74 @@
+"""What the lab has made on this machine, so that it removes that and nothing else.
+
+The record lies on the machine's run folder and names the boot it belongs to. A name is
+written down before the thing is made: a half-failed `up` leaves a record that `down`
+can follow, and a namespace that is not recorded is somebody else's.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+
+RUN = Path("/run/seatrial-lab")
+RECORD = RUN / "lab.json"
+LOCK = Path("/run/seatrial-lab.lock")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass
+class LabState:
+    """The record: `home` is the lab's folder, `nodes` maps node names to addresses.
+
+    `namespaces` are the network namespaces that the lab made; `slow` maps a node to
+    the rate that its link is limited to.
+    """
+
+    home: str
+    boot: str
+    nodes: dict[str, str] = field(default_factory=dict)
+    namespaces: list[str] = field(default_factory=list)
+    slow: dict[str, str] = field(default_factory=dict)
+
+    def save(self) -> None:
+        """Write the record in one step."""
+        RUN.mkdir(parents=True, exist_ok=True)
+        partial = RECORD.with_suffix(".partial")
+        partial.write_text(json.dumps(asdict(self), indent=2))
+        partial.replace(RECORD)
+
+
+def boot_id() -> str:
+    """Identify this boot of the machine."""
+    return BOOT_ID.read_text().strip()
+
+
+def load() -> LabState | None:
+    """Give the record of this boot, or None when no lab was started since."""
+    if not RECORD.exists():
+        return None
+    try:
+        state = LabState(**json.loads(RECORD.read_text()))
+    except (ValueError, TypeError) as error:
+        raise SeatrialError(f"{RECORD}: not a record of the lab: {error}") from None
+    return state if state.boot == boot_id() else None
+
+
+def require() -> LabState:
+    """Give the record; SeatrialError if the lab is down."""
+    state = load()
+    if state is None or not state.nodes:
+        raise SeatrialError("the lab is down; start it with `seatrial lab up`")
+    return state
+
+
+@contextmanager
+def locked() -> Iterator[None]:
+    """Let one process at a time change the lab."""
+    with LOCK.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
