@@ -195,7 +195,9 @@ def _processes(node: str) -> set[int]:
     found: set[int] = set()
     for group in _cgroups(node):
         for path, _, _ in os.walk(group):
-            found |= {int(pid) for pid in Path(path, "cgroup.procs").read_text().split()}
+            found |= {
+                int(pid) for pid in Path(path, "cgroup.procs").read_text().split()
+            }
     return found
 
 

@@ -74,9 +74,7 @@ def remove(state: LabState, name: str) -> bool:
 
 def refuse_foreign(state: LabState, names: list[str]) -> None:
     """SeatrialError if a namespace that the lab needs is there but not its own."""
-    foreign = [
-        name for name in names if exists(name) and name not in state.namespaces
-    ]
+    foreign = [name for name in names if exists(name) and name not in state.namespaces]
     if foreign:
         raise SeatrialError(
             f"network namespace {', '.join(foreign)} exists and was not made by the "

@@ -1,0 +1,50 @@
+# make accept    a lab cluster, provisioned, benchmarked, judged: clean, then with a slow link
+# make test      all tests: unit, C, checks, Ansible, the lab, the report in a browser
+# make lint format bench deps clean
+# Everything pulls in what it needs; LAB_NODES=8 makes a bigger lab.
+
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstrap \
+	netcat-openbsd systemd-container python3-apt
+TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver
+
+.PHONY: deps deps-test accept test lint format bench clean
+
+deps: $(VENV)/installed
+deps-test: deps
+	@tools/system-packages $(TEST_PACKAGES)
+
+$(VENV)/installed: requirements-dev.txt pyproject.toml
+	@tools/system-packages $(HOST_PACKAGES)
+	python3 -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+accept: deps
+	@seatrial accept
+
+test: deps-test
+	pytest
+
+lint: deps
+	ruff check .
+	ruff format --check .
+	mypy
+	ansible-lint --offline --strict
+	shellcheck tools/* .ci/run $(shell git ls-files '*.sh')
+	clang-format --dry-run --Werror $(shell git ls-files '*.c' '*.h')
+
+format: deps
+	ruff check --fix .
+	ruff format .
+	clang-format -i $(shell git ls-files '*.c' '*.h')
+
+bench: deps-test
+	@seatrial bench
+
+clean:
+	@tools/clean

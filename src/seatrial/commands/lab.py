@@ -1,0 +1,109 @@
+"""`seatrial lab`: the embedded cluster, up, down, status, and faults to plant."""
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from seatrial import paths
+from seatrial.errors import SeatrialError
+from seatrial.provision import playbook
+
+
+@click.group()
+def lab() -> None:
+    """The lab: a cluster of containers inside this machine.
+
+    Example: seatrial lab up && seatrial lab status
+    """
+
+
+@lab.command()
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 64),
+    help="Compute nodes (default 4, or LAB_NODES).",
+)
+def up(nodes: int | None) -> None:
+    """Start the lab's nodes; nothing happens to those that run.
+
+    Example: seatrial lab up --nodes 8
+    """
+    require_root_on_debian()
+    if nodes is not None:
+        os.environ["LAB_NODES"] = str(nodes)
+    home = paths.home()
+    changed = playbook(home, "lab", "lab", _log(home, "lab-up"))
+    click.echo("the lab is up" if changed else "the lab was up already")
+
+
+@lab.command()
+def down() -> None:
+    """Remove the lab: its processes, mounts, namespaces, cgroups and files.
+
+    Example: seatrial lab down
+    """
+    require_root_on_debian()
+    home = paths.home()
+    log = _log(home, "lab-down")
+    changed = playbook(home, "lab", "lab", log, "-e", "lab_state=absent")
+    click.echo("the lab is down" if changed else "there was no lab")
+
+
+@lab.command()
+def status() -> None:
+    """Show every node: container, ssh, Slurm's state, link.
+
+    Example: seatrial lab status
+    """
+    from seatrial.lab import cluster
+
+    require_root_on_debian()
+    table = Table("node", "address", "container", "ssh", "slurm", "link")
+    for node in cluster.status():
+        table.add_row(
+            node.node,
+            node.address,
+            "running" if node.running else "ended",
+            "answers" if node.ssh else "silent",
+            node.slurm,
+            node.link,
+        )
+    Console().print(table)
+
+
+@lab.command("slow-link")
+@click.argument("node")
+@click.option("--rate", default="200mbit", show_default=True, help="As tc spells it.")
+@click.option("--off", is_flag=True, help="Lift the limit.")
+def slow_link(node: str, rate: str, off: bool) -> None:
+    """Limit the link of a NODE in both directions: a fault that a campaign must find.
+
+    Example: seatrial lab slow-link cn03 --rate 200mbit
+    """
+    from seatrial.lab import cluster
+
+    require_root_on_debian()
+    cluster.slow_link(node, None if off else rate)
+    click.echo(f"{node}: link at {'full rate' if off else rate + ' both ways'}")
+
+
+def require_root_on_debian() -> None:
+    """SeatrialError unless this process is root on a Debian machine."""
+    release = platform.freedesktop_os_release() if sys.platform == "linux" else {}
+    found = release.get("PRETTY_NAME", sys.platform)
+    if os.geteuid() != 0 or release.get("ID") != "debian":
+        user = "root" if os.geteuid() == 0 else "an ordinary user"
+        raise SeatrialError(
+            f"the lab needs root on Debian 12, found {user} on {found}. Containers and "
+            "network namespaces cannot be made otherwise. To test a real cluster, no "
+            "root is needed: see 'Point it at your cluster' in the README"
+        )
+
+
+def _log(home: Path, name: str) -> Path:
+    return home / "build" / "log" / f"{name}.log"
