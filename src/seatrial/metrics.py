@@ -6,7 +6,7 @@ Metrics of upstream tools keep their own names (`RandomlyOrderedRingLatency_usec
 from dataclasses import dataclass
 from typing import Literal
 
-from seatrial.units import size_label
+from seatrial.units import parse_size, size_label
 
 Direction = Literal["higher", "lower"]
 
@@ -58,3 +58,16 @@ METRICS = {
 def flat_name(metric: str, size_bytes: int | None = None) -> str:
     """Name a metric at ReFrame's edge: `latency_8B`, `loop_time`."""
     return metric if size_bytes is None else f"{metric}_{size_label(size_bytes)}"
+
+
+def split_flat_name(flat: str) -> tuple[Metric, int | None]:
+    """Turn a flat name back into its metric and size; ValueError if it is none."""
+    if flat in METRICS:
+        return METRICS[flat], None
+    name, _, label = flat.rpartition("_")
+    if name not in METRICS:
+        raise ValueError(
+            f"unknown metric {flat!r}, expected a name such as latency_8B, of "
+            + ", ".join(METRICS)
+        )
+    return METRICS[name], parse_size(label)

@@ -1,0 +1,167 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""Intel MPI Benchmarks: every link of the ring of nodes, then all nodes at once."""
+
+import reframe as rfm
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import parameter, run_after, run_before, variable
+
+from seatrial.check import SeatrialCheck, Tag
+from seatrial.parsers.imb import ImbRow, parse_imb, parse_imb_pairs
+from seatrial.records import Sample
+
+
+class ImbCheck(SeatrialCheck):
+    """What all checks with IMB-MPI1 share: sizes, and how long each may take.
+
+    IMB makes `repetitions` per size, or as many as it expects to fit into
+    `seconds_per_size`, so that a slow link takes seconds too. It drops the rows that
+    are left when all sizes together exceed their time: such a run is no result.
+    """
+
+    largest_log2 = variable(int)
+    repetitions = variable(int)
+    seconds_per_size = variable(float)
+
+    valid_prog_environs = ["+imb"]
+    reference_file = "imb.yaml"
+    executable = "IMB-MPI1"
+    tags = {Tag.NETWORK}
+
+    def options(self, benchmark, smallest_log2):
+        """Options of one benchmark on all ranks of its step."""
+        return [
+            benchmark,
+            f"-npmin {2 if benchmark == 'PingPong' else self.num_tasks}",
+            f"-msglog {smallest_log2}:{self.largest_log2}",
+            f"-iter {self.repetitions}",
+            f"-time {self.seconds_per_size}",
+        ]
+
+
+@rfm.simple_test
+class ImbRing(ImbCheck):
+    """Is there a bad node or a bad link, and which?
+
+    PingPong between both of every two neighbours in the ring of all nodes, one pair
+    at a time in one job. A bad node spoils both of its pairs, while its neighbours
+    keep a good one. `latency` is half a round trip: 8 B shows what one message
+    costs; 4 MiB, far beyond every protocol's switch, shows what the link carries.
+    ReFrame sees the worst pair.
+    """
+
+    descr = "PingPong between all neighbours in the ring of nodes"
+    largest_log2 = 22
+    repetitions = 1000
+    seconds_per_size = 0.3
+    judged = ["latency_8B", "bw_4MiB"]
+
+    @run_after("setup")
+    def need_a_pair(self):
+        """Skip a system of one node."""
+        self.skip_if(self.num_nodes < 2, "a pair takes 2 nodes, there is 1")
+        self.num_tasks = self.num_nodes
+        self.num_tasks_per_node = 1
+
+    @run_before("run")
+    def run_in_steps(self):
+        """Let a script start one job step per pair in place of the launcher."""
+        launcher = self.job.launcher.run_command(self.job)
+        self.executable_opts = [
+            launcher,
+            "--",
+            self.executable,
+            *self.options("PingPong", smallest_log2=0),
+        ]
+        self.executable = "./ring.sh"
+        self.job.launcher = getlauncher("local")()
+
+    def extract(self, text):
+        """Give latency and bandwidth of every size for every pair."""
+        count = len(self.nodes)
+        pairs = [
+            (node, self.nodes[(i + 1) % count])
+            for i, node in enumerate(self.nodes[: 1 if count == 2 else count])
+        ]
+        sizes = [0, *(1 << k for k in range(self.largest_log2 + 1))]
+        return [
+            sample
+            for pair in parse_imb_pairs(text, "PingPong", pairs, sizes)
+            for row in pair.rows
+            for sample in samples_of(row, pair.source, pair.destination)
+        ]
+
+
+class ImbAllNodes(ImbCheck):
+    """An IMB benchmark over all nodes at once, for every message size.
+
+    Sizes end at 64 KiB: beyond that a collective only repeats the bandwidth that
+    ImbRing measures pair by pair.
+    """
+
+    largest_log2 = 16
+    repetitions = 500
+    seconds_per_size = 0.5
+    smallest_log2 = 3
+
+    @run_after("setup")
+    def need_two_ranks(self):
+        """Skip a system where nobody is there to talk to."""
+        self.skip_if(self.num_tasks < 2, "it takes 2 ranks, there is 1")
+
+    @run_before("run")
+    def choose_benchmark(self):
+        """Run the benchmark without its row of 0 bytes, which calls nothing."""
+        options = self.options(self.benchmark, self.smallest_log2)
+        self.executable_opts = [*options, "-zero_size off"]
+
+    def extract(self, text):
+        """Give the time of a call, and the bandwidth if there is one, by size."""
+        sizes = [1 << k for k in range(self.smallest_log2, self.largest_log2 + 1)]
+        rows = parse_imb(text, self.benchmark, self.num_tasks, sizes)
+        return [sample for row in rows for sample in samples_of(row)]
+
+
+@rfm.simple_test
+class ImbSendrecv(ImbAllNodes):
+    """What is left for each node when all nodes send and receive at once?
+
+    Every rank sends to the next and receives from the one before. `bw` counts both
+    directions of a rank, as IMB does.
+    """
+
+    descr = "Sendrecv along the chain of all ranks"
+    benchmark = "Sendrecv"
+    judged = ["latency_8B", "bw_64KiB"]
+
+
+@rfm.simple_test
+class ImbCollective(ImbAllNodes):
+    """How long does a collective over all nodes take?
+
+    `latency` is IMB's t_avg, the mean over the ranks: the root of a Bcast may leave
+    at once, so that t_min tells nothing. 8 B shows the number of steps, 64 KiB the
+    load of the links.
+    """
+
+    benchmark = parameter(["Alltoall", "Bcast", "Allgather"])
+
+    descr = "collective over all ranks"
+    judged = ["latency_8B", "latency_64KiB"]
+
+
+def samples_of(row: ImbRow, source=None, destination=None) -> list[Sample]:
+    """Turn a row of IMB into samples; 0 bytes have no bandwidth."""
+    values = {"latency": row.time_us}
+    if row.bandwidth_mb_per_s is not None and row.size_bytes > 0:
+        values["bw"] = row.bandwidth_mb_per_s
+    return [
+        Sample(
+            metric,
+            value,
+            row.size_bytes,
+            n=row.repetitions,
+            source=source,
+            destination=destination,
+        )
+        for metric, value in values.items()
+    ]

@@ -1,0 +1,292 @@
+# mypy: disable-error-code="misc,untyped-decorator,has-type"
+"""The one base class of all checks: it closes the traps that ReFrame leaves open.
+
+ReFrame 4.10 only warns when a metric cannot be extracted and when a unit differs
+from the reference's; it passes a metric that has no reference, or one without
+bounds, and takes a class that is missing from the YAML file for one without
+references; a missing or broken reference file makes the check disappear; the
+program's exit status is not looked at. Each of these fails a case here. (core/
+pipeline.py: check_performance, _ReferenceDict; frontend/loader.py.)
+"""
+
+import json
+import math
+from abc import abstractmethod
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
+from reframe.core.runtime import runtime
+
+from seatrial.errors import SeatrialError
+from seatrial.metrics import METRICS, split_flat_name
+from seatrial.parsers.errors import ParseError
+from seatrial.paths import home, references_dir
+from seatrial.records import Sample, as_dict
+
+JOB_FILE = "seatrial.job"
+RECORD_FILE = "seatrial.json"
+
+
+class Tag(StrEnum):
+    """Every tag of a check, for `reframe --tag`."""
+
+    NETWORK = "network"
+    COMPUTE = "compute"
+    APPLICATION = "application"
+
+
+class SeatrialCheck(rfm.RunOnlyRegressionTest):
+    """A check of all nodes, or of the first `num_nodes` that Slurm gives.
+
+    A check states its numbers once, in `extract`. `judged` names the few that are
+    held to references, by their flat names; ReFrame sees the worst sample of each.
+    The stage folder receives `seatrial.json` with all samples and where they come
+    from, whatever becomes of the performance stage.
+    """
+
+    num_nodes = variable(int, value=0)
+    """Nodes to run on; 0: all that the partition's extras name."""
+    ppn = variable(int, value=1)
+    """Ranks per node."""
+    calibrate = variable(typ.Bool, value=False)
+    """Let metrics pass that have no reference yet."""
+    judged = variable(typ.List[str])
+    """Flat names of the metrics that are held to references."""
+    reference_file = variable(str)
+    """File below the reference prefix, read as ReFrame's `$ref`."""
+    output_file = variable(str, value="")
+    """File in the stage folder with the numbers; '': standard output."""
+
+    valid_systems = ["+slurm"]  # noqa: RUF012
+    exclusive_access = True
+    time_limit = "5m"
+    max_pending_time = "10m"
+
+    @abstractmethod
+    def extract(self, text: str) -> list[Sample]:
+        """Turn the program's output into samples, or raise ParseError."""
+
+    @run_after("setup")
+    def place(self) -> None:
+        """Spread the ranks over the nodes."""
+        delivered = self.current_partition.extras.get("nodes", [])
+        if not self.num_nodes:
+            if not delivered:
+                raise ReframeError(
+                    f"partition {self.current_partition.fullname} names no nodes "
+                    "in its extras: set num_nodes"
+                )
+            self.num_nodes = len(delivered)
+        self.num_tasks = self.num_nodes * self.ppn
+        self.num_tasks_per_node = self.ppn
+
+    @run_after("setup")
+    def read_references(self) -> None:
+        """Read the references late, where an error fails the case and is seen.
+
+        While ReFrame loads the checks, the same error would only drop this one.
+        The folder is ReFrame's reference prefix, else the one of this system. (The
+        schema of ReFrame 4.10.4 knows no reference_prefix in a configuration file.)
+        """
+        prefix = runtime().get_option("general/0/reference_prefix")
+        try:
+            folder = prefix or references_dir(home(), self.current_system.name)
+            file = Path(folder, self.reference_file).resolve()
+            if file.is_file() or not self.calibrate:
+                self.reference = {"$ref": str(file)}
+        except (OSError, TypeError, AttributeError, SeatrialError) as error:
+            raise ReframeError(f"references {self.reference_file}: {error}") from None
+
+    @run_before("run")
+    def choose_mpi(self) -> None:
+        """Start the ranks by the process manager that the MPI stack speaks."""
+        srun_mpi = self.current_environ.extras.get("srun_mpi")
+        if srun_mpi and self.job.launcher.registered_name == "srun":
+            self.job.launcher.options += [f"--mpi={srun_mpi}"]
+
+    @run_before("run", always_last=True)
+    def record_job(self) -> None:
+        """Let the job script write nodes, exit status and the program's own time.
+
+        Accounting names the nodes late and sometimes wrong; the job knows them.
+        """
+        if self.output_file:
+            self.prerun_cmds += [f"rm -f {self.output_file}"]
+        self.prerun_cmds += [
+            'if [ -n "$SLURM_JOB_NODELIST" ]; then',
+            '    seatrial_nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")',
+            "else",
+            "    seatrial_nodes=$(hostname -s)",
+            "fi",
+            f'echo "nodes="$seatrial_nodes >{JOB_FILE}',
+            f'echo "start=$(date +%s.%N)" >>{JOB_FILE}',
+        ]
+        self.postrun_cmds = [
+            "seatrial_status=$?",
+            f'echo "end=$(date +%s.%N)" >>{JOB_FILE}',
+            f'echo "status=$seatrial_status" >>{JOB_FILE}',
+            *self.postrun_cmds,
+            "exit $seatrial_status",
+        ]
+        kept = [JOB_FILE, RECORD_FILE, self.output_file]
+        self.keep_files = [*self.keep_files, *filter(None, kept)]
+
+    @sanity_function
+    def validate(self) -> bool:
+        """Prove that the program ended well and that every number is there."""
+        job = self._read_job()
+        self.nodes = job.get("nodes", "").split()
+        self.samples: list[Sample] = []
+        try:
+            self._verify_job(job)
+            self.samples = self._verified_samples()
+        finally:
+            self._write_record(job)
+        return True
+
+    @run_before("performance")
+    def state_metrics(self) -> None:
+        """Give ReFrame the judged metrics, derived from the samples."""
+        if not self.is_dry_run():
+            self.perf_variables = {
+                flat: sn.make_performance_function(self.worst, unit_of(flat), flat)
+                for flat in self.judged
+            }
+
+    @run_after("performance", always_last=True)
+    def close_traps(self) -> None:
+        """Fail the case for everything that ReFrame's performance stage lets pass."""
+        if self.is_dry_run():
+            return
+        reported = {key.split(":")[-1]: row for key, row in self.perfvalues.items()}
+        faults = [] if self.judged else ["the check declares no metric"]
+        for flat in sorted({*self.judged, *self.perf_variables, *reported}):
+            faults += self._faults(flat, reported.get(flat))
+        if faults:
+            raise PerformanceError("; ".join(faults))
+
+    def _faults(self, flat: str, reported: list[Any] | None) -> list[str]:
+        """List what is wrong with one metric and its reference."""
+        if flat not in self.judged:
+            return [f"{flat}: reported, but not declared"]
+        if reported is None:
+            return [f"{flat}: declared, but it could not be extracted"]
+        *_, unit, result = reported
+        if unit != unit_of(flat):
+            return [f"{flat}: reported in {unit!r}, expected {unit_of(flat)!r}"]
+        reference = self._references().get(flat)
+        if reference is None:
+            missing = f"no reference in {self.reference_file}, class {self._class}"
+            return [] if self.calibrate else [f"{flat}: {missing}"]
+        _, lower, upper, *reference_unit = getattr(reference, "data", reference)
+        faults = []
+        if lower is None and upper is None:
+            faults.append(f"{flat}: its reference has no bound")
+        if reference_unit != [unit]:
+            found = reference_unit[0] if reference_unit else None
+            faults.append(f"{flat}: its reference is in {found!r}, expected {unit!r}")
+        if result == "fail":
+            faults.append(f"{flat}: does not meet its reference")
+        return faults
+
+    def _references(self) -> dict[str, Any]:
+        """Give the references of this case; none if the class or a key is missing.
+
+        References without `$index` do not count: seatrial.references refuses them.
+        """
+        if not getattr(self.reference, "index", None):
+            return {}
+        try:
+            found: dict[str, Any] = self.reference[self]
+        except KeyError:
+            return {}
+        return found
+
+    @property
+    def _class(self) -> str:
+        return type(self).__name__
+
+    def worst(self, flat: str) -> float:
+        """Give the worst sample of a judged metric; ValueError if there is none."""
+        metric, size_bytes = split_flat_name(flat)
+        values = [
+            sample.value
+            for sample in self.samples
+            if (sample.metric, sample.size_bytes) == (metric.name, size_bytes)
+        ]
+        return min(values) if metric.direction == "higher" else max(values)
+
+    def _read_job(self) -> dict[str, str]:
+        """Read what the job script wrote; nothing if the job never started."""
+        file = Path(self.stagedir, JOB_FILE)
+        if not file.is_file():
+            return {}
+        pairs = (line.partition("=") for line in file.read_text().splitlines())
+        return {key: value for key, _, value in pairs}
+
+    def _verify_job(self, job: dict[str, str]) -> None:
+        """Refuse a program that did not end, failed, or ran on too few nodes."""
+        if job.get("status") != "0":
+            state = f"exit status {job['status']}" if "status" in job else "no end"
+            raise SanityError(
+                f"{self.executable}: {state} (job {self.job.jobid}, state "
+                f"{self.job.state or 'unknown'}, time limit {self.time_limit}); "
+                f"standard error ends: {self._last_error()!r}"
+            )
+        if len(self.nodes) != self.num_nodes:
+            raise SanityError(
+                f"ran on {len(self.nodes)} nodes ({' '.join(self.nodes)}), "
+                f"expected {self.num_nodes}"
+            )
+
+    def _last_error(self) -> str:
+        text = Path(self.stagedir, self.job.stderr).read_text(errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return lines[-1] if lines else ""
+
+    def _verified_samples(self) -> list[Sample]:
+        """Extract the samples; SanityError if one of them is no valid number."""
+        name = self.output_file or self.job.stdout
+        file = Path(self.stagedir, name)
+        if not file.is_file():
+            raise SanityError(f"{self.executable} wrote no {name}")
+        try:
+            samples = self.extract(file.read_text(errors="replace"))
+        except ParseError as error:
+            raise SanityError(f"{name}: {error}") from None
+        for sample in samples:
+            if sample.metric not in METRICS or not math.isfinite(sample.value):
+                raise SanityError(f"{name}: not a valid number: {sample}")
+        return samples
+
+    def _write_record(self, job: dict[str, str]) -> None:
+        payload = None
+        if "start" in job and "end" in job:
+            payload = float(job["end"]) - float(job["start"])
+        record = {
+            "check": self._class,
+            "case": self.display_name,
+            "partition": self.current_partition.fullname,
+            "environment": self.current_environ.name,
+            "parameters": {name: getattr(self, name) for name in type(self).raw_params},
+            "declared": self.judged,
+            "job_id": str(self.job.jobid),
+            "nodes": self.nodes,
+            "payload_s": payload,
+            "command": " ".join([self.executable, *self.executable_opts]),
+            "samples": [as_dict(sample) for sample in self.samples],
+        }
+        text = json.dumps(record, indent=1)
+        Path(self.stagedir, RECORD_FILE).write_text(text + "\n")
+
+
+def unit_of(flat: str) -> str:
+    """Give the unit of a flat metric; ValueError if it is unknown."""
+    metric, _ = split_flat_name(flat)
+    return metric.unit
