@@ -37,17 +37,14 @@ def up(home: Path, image: Path, nodes: dict[str, str], user: str) -> list[str]:
                 f"the lab runs with nodes {', '.join(lab.nodes)}, asked for "
                 f"{', '.join(nodes)}; stop it first with `seatrial lab down`"
             )
-        names = [fabric.FABRIC, *(fabric.namespace(node) for node in nodes)]
-        fabric.refuse_foreign(lab, names)
+        fabric.refuse_foreign(lab)
         lab.nodes = nodes
         lab.save()
         changes = _ensure_access(home, image, nodes, user)
         if fabric.ensure_fabric(lab, fabric.gateway(next(iter(nodes.values())))):
             changes.append("bridge")
-        for node, address in nodes.items():
-            if fabric.ensure_cable(lab, node, address):
-                changes.append(f"cable {node}")
-            if container.ensure_running(lab, node, image, user):
+        for node in nodes:
+            if container.ensure_running(lab, node, image):
                 changes.append(f"node {node}")
         container.wait_reachable(lab, REACHABLE_SECONDS)
         return changes
@@ -60,9 +57,8 @@ def down(home: Path) -> list[str]:
         nodes = {*lab.nodes, *_folders(Path(lab.home, "nodes"))}
         changes = [f"node {node}" for node in nodes if container.remove(lab, node)]
         container.remove_cgroup_roots()
-        for name in tuple(lab.namespaces):
-            if fabric.remove(lab, name):
-                changes.append(f"namespace {name}")
+        if fabric.remove(lab):
+            changes.append("bridge")
         if Path(lab.home).exists():
             shutil.rmtree(lab.home)
             changes.append("files")
@@ -96,7 +92,7 @@ def slow_link(node: str, rate: str | None) -> None:
             raise SeatrialError(
                 f"the lab has no node {node}; it has {', '.join(lab.nodes)}"
             )
-        fabric.limit_rate(node, rate)
+        fabric.limit_rate(node, container.leader(node), rate)
         if rate is None:
             lab.slow.pop(node, None)
         else:
@@ -124,8 +120,9 @@ def _ensure_access(
     folder.mkdir(mode=0o700, exist_ok=True)
     public = (home / "id_ed25519.pub").read_text()
     (folder / "authorized_keys").write_text(public)
-    owner = (image / "home" / user).stat()
-    run("chown", "-R", f"{owner.st_uid}:{owner.st_gid}", str(user_home))
+    for path in ("home", f"home/{user}"):
+        owner = (image / path).stat()
+        run("chown", "-R", f"{owner.st_uid}:{owner.st_gid}", str(home / path))
     host_key = (image / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()[:2]
     (home / "known_hosts").write_text(
         "".join(

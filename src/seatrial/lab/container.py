@@ -1,8 +1,9 @@
 """A node of the lab: a systemd-nspawn container over the base image.
 
-Its root is an overlay (image below, the node's own changes above), its network a
-namespace of its own, and it lives in a cgroup of its own in every hierarchy, so that
-one write ends all of it. It cannot set the clock, load modules or change the kernel.
+Its file system is an overlay (image below, the node's own changes above). It has a user
+namespace: its root is an ordinary user of this machine, who can set neither the clock
+nor anything else of the kernel, but owns the node's own network. It lives in a cgroup
+of its own in every hierarchy, so that all of its processes are found and ended.
 """
 
 import os
@@ -23,21 +24,22 @@ CGROUP = "seatrial-lab"
 STOP_SECONDS = 10.0
 
 
-def ensure_running(state: LabState, node: str, image: Path, user: str) -> bool:
+def ensure_running(state: LabState, node: str, image: Path) -> bool:
     """Start a node unless it runs; True if it was started."""
     if is_running(node):
         return False
     _end_processes(node)  # the rest of a container that lost its first process
     root = _mount_root(state, node, image)
-    _write_node_files(state, node, root, user)
+    _write_node_files(state, node, root)
     command = [
+        *("nsenter", f"--net=/run/netns/{fabric.FABRIC}"),
         *("systemd-nspawn", "--quiet", "--directory", str(root), "--boot"),
         *("--register=no", "--keep-unit", "--link-journal=no"),
         *("--resolv-conf=off", "--timezone=off", "--console=pipe"),
-        f"--network-namespace-path=/run/netns/{fabric.namespace(node)}",
         *(f"--hostname={node}", f"--machine={node}"),
-        f"--drop-capability={FORBIDDEN}",
-        "--capability=CAP_NET_ADMIN",  # of its own network namespace
+        f"--network-bridge={fabric.BRIDGE}",
+        f"--private-users={owner_of_root(image)}:65536",
+        *("--private-users-ownership=off", f"--drop-capability={FORBIDDEN}"),
         f"--bind={Path(state.home, 'home')}:/home",
     ]
     groups = _make_cgroups(node)
@@ -54,11 +56,23 @@ def ensure_running(state: LabState, node: str, image: Path, user: str) -> bool:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=enter_cgroups,
-            # Without this, sysctl net.* fails inside the container.
-            env=os.environ | {"SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"},
         )
     Path(RUN, f"{node}.pid").write_text(str(process.pid))
     return True
+
+
+def owner_of_root(image: Path) -> int:
+    """The machine's user id that is root in the image's user namespace."""
+    return image.stat().st_uid
+
+
+def leader(node: str) -> int:
+    """Process id of a node's first process, seen from this machine."""
+    nspawn = int(Path(RUN, f"{node}.pid").read_text())
+    children = Path(f"/proc/{nspawn}/task/{nspawn}/children").read_text().split()
+    if not children:
+        raise SeatrialError(f"node {node} does not run")
+    return int(children[0])
 
 
 def is_running(node: str) -> bool:
@@ -132,6 +146,7 @@ def _mount_root(state: LabState, node: str, image: Path) -> Path:
     folder = Path(state.home, "nodes", node)
     for part in ("upper", "work", "root"):
         (folder / part).mkdir(parents=True, exist_ok=True)
+        os.chown(folder / part, owner_of_root(image), owner_of_root(image))
     root = folder / "root"
     if not _is_mount(root):
         layers = f"lowerdir={image},upperdir={folder}/upper,workdir={folder}/work"
@@ -139,12 +154,11 @@ def _mount_root(state: LabState, node: str, image: Path) -> Path:
     return root
 
 
-def _write_node_files(state: LabState, node: str, root: Path, user: str) -> None:
-    """Give a node its name, its neighbours, and limits that this machine allows."""
+def _write_node_files(state: LabState, node: str, root: Path) -> None:
+    """Give a node its name, address, neighbours, and limits this machine allows."""
     hosts = ["127.0.0.1 localhost"]
     hosts += [f"{address} {name}" for name, address in state.nodes.items()]
-    (root / "etc/hosts").write_text("\n".join(hosts) + "\n")
-    (root / "etc/hostname").write_text(f"{node}\n")
+    address = f"{state.nodes[node]}/{fabric.PREFIX_LENGTH}"
     limits = "".join(
         f"{name}={'infinity' if hard == resource.RLIM_INFINITY else hard}\n"
         for name, hard in (
@@ -153,10 +167,23 @@ def _write_node_files(state: LabState, node: str, root: Path, user: str) -> None
             ("LimitSTACK", resource.getrlimit(resource.RLIMIT_STACK)[1]),
         )
     )
-    for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb"):
-        folder = root / f"etc/systemd/system/{service}.service.d"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "seatrial-lab.conf").write_text(f"[Service]\n{limits}")
+    files = {
+        "etc/hosts": "\n".join(hosts) + "\n",
+        "etc/hostname": f"{node}\n",
+        "etc/seatrial-lab.env": f"ADDRESS={address}\n",
+    } | {
+        f"etc/systemd/system/{service}.service.d/seatrial-lab.conf": (
+            f"[Service]\n{limits}"
+        )
+        for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb")
+    }
+    uid = owner_of_root(root)
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.chown(path.parent, uid, uid)
+        os.chown(path, uid, uid)
 
 
 def _is_mount(path: Path) -> bool:
@@ -166,8 +193,9 @@ def _is_mount(path: Path) -> bool:
 
 def _hierarchies() -> list[Path]:
     """Mount points of all cgroup hierarchies, of version 1 and 2."""
-    mounts = (line.split() for line in Path("/proc/self/mounts").open())
-    return [Path(m[1]) for m in mounts if m[2] in ("cgroup", "cgroup2")]
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    fields = (line.split() for line in mounts)
+    return [Path(f[1]) for f in fields if f[2] in ("cgroup", "cgroup2")]
 
 
 def _cgroups(node: str) -> list[Path]:

@@ -24,14 +24,14 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 class LabState:
     """The record: `home` is the lab's folder, `nodes` maps node names to addresses.
 
-    `namespaces` are the network namespaces that the lab made; `slow` maps a node to
+    `owns_fabric` tells that the lab made its network namespace; `slow` maps a node to
     the rate that its link is limited to.
     """
 
     home: str
     boot: str
     nodes: dict[str, str] = field(default_factory=dict)
-    namespaces: list[str] = field(default_factory=list)
+    owns_fabric: bool = False
     slow: dict[str, str] = field(default_factory=dict)
 
     def save(self) -> None:

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Build the base image from the machine's own apt sources: build-image.sh IMAGE USER PACKAGE...
+# Build the base image from the machine's own apt sources:
+# build-image.sh IMAGE USER UID_BASE PACKAGE...
 # The image appears under its name only when it is complete.
 set -eu
 image=$1
-LAB_USER=$2
-shift 2
-export LAB_USER
+export LAB_USER="$2"
+uid_base=$3
+shift 3
 
 mkdir -p "$(dirname "$image")"
 partial=$(mktemp -d "$image.partial.XXXXXX")
@@ -28,4 +29,8 @@ echo "$sources" | mmdebstrap --mode=root --variant=apt --quiet \
     --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook="sh $(dirname "$0")/customize-image.sh \"\$1\"" \
     "$release" "$partial" -
+
+# The nodes' root and users are unprivileged users of this machine: shift all owners.
+systemd-nspawn --quiet --directory "$partial" --register=no --keep-unit \
+    --private-users="$uid_base:65536" --private-users-ownership=chown /bin/true
 mv -T "$partial" "$image"

@@ -16,6 +16,21 @@ PasswordAuthentication no
 MaxStartups 100
 EOF
 
+cat >"$root/etc/systemd/system/seatrial-lab-network.service" <<'EOF'
+[Unit]
+Description=The node's address on the lab's network
+Before=network.target network-online.target ssh.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+EnvironmentFile=/etc/seatrial-lab.env
+ExecStart=ip link set host0 up
+ExecStart=ip addr replace ${ADDRESS} dev host0
+[Install]
+WantedBy=multi-user.target
+EOF
+chroot "$root" systemctl enable --quiet seatrial-lab-network.service
+
 # A container has no hardware, no console and no clock of its own to look after.
 # The cluster's own services start when the role slurm has configured them.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \

@@ -1,0 +1,92 @@
+"""`seatrial accept`: the whole way once, on the lab, clean and with a planted fault."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from seatrial import paths
+from seatrial.campaign import load_campaign
+from seatrial.commands._judging import judged
+from seatrial.commands.lab import require_root_on_debian
+from seatrial.errors import Exit, SeatrialError
+from seatrial.judge import Judgement
+from seatrial.lab import cluster
+from seatrial.provision import playbook
+from seatrial.remote import load_remote, run_remotely
+from seatrial.report import write_report
+from seatrial.runfolder import new_run_id
+from seatrial.summary import print_summary
+
+SYSTEM = "lab"
+
+
+@click.command()
+@click.option("--campaign", default="acceptance", show_default=True)
+@click.option("--node", default="cn03", show_default=True, help="Gets the slow link.")
+@click.option("--rate", default="200mbit", show_default=True, help="Of the slow link.")
+def accept(campaign: str, node: str, rate: str) -> None:
+    """Accept the lab: provision, campaign, report; then again with a slow link.
+
+    Passes if the clean run passes, and the run with the slow link on one node fails
+    and names that node and no other. The lab stays up; results, reports and the
+    playbooks' logs (build/log) are kept.
+
+    Example: seatrial accept --node cn02
+    """
+    require_root_on_debian()
+    home, console = paths.home(), Console()
+    load_campaign(home, campaign)
+    for name, what in (
+        ("lab", "lab: nodes start (the first time, their image is built)"),
+        ("cluster", "cluster: munge, slurmdbd, Slurm"),
+        ("site", "site: MPI stacks, our benchmarks, the suite"),
+    ):
+        with _step(console, what):
+            playbook(home, SYSTEM, name, home / "build" / "log" / f"{name}.log")
+    cluster.slow_link(node, None)
+    clean, clean_report = _campaign(console, home, campaign, "clean")
+    cluster.slow_link(node, rate)
+    try:
+        slow, slow_report = _campaign(console, home, campaign, f"{node} at {rate}")
+    finally:
+        cluster.slow_link(node, None)
+    expected = {
+        "the clean run passes": clean.verdict == "pass",
+        f"the run with {node} at {rate} fails": slow.verdict == "fail",
+        f"it names {node} and no other node": slow.suspects == (node,),
+    }
+    console.rule("result")
+    for what, holds in expected.items():
+        console.print(f"{'yes' if holds else 'NO '}  {what}", highlight=False)
+    console.print(f"clean run:  {clean.verdict}, {clean_report}", soft_wrap=True)
+    console.print(f"slow link:  {slow.verdict}, {slow_report}", soft_wrap=True)
+    console.print("The lab stays up: `seatrial lab status`, `seatrial lab down`.")
+    if not all(expected.values()):
+        raise SeatrialError("the lab was not accepted, see above", Exit.FAILED)
+
+
+def _campaign(
+    console: Console, home: Path, campaign: str, label: str
+) -> tuple[Judgement, Path]:
+    """Run a campaign on the lab, judge it, write its report."""
+    console.rule(f"{campaign}, {label}")
+    run_id = new_run_id(campaign)
+    remote = load_remote(home, SYSTEM)
+    path = run_remotely(remote, SYSTEM, campaign, (), run_id, paths.results_dir(home))
+    run, references, judgement = judged(home, path)
+    print_summary(judgement, path, console)
+    out = home / "reports" / "out" / SYSTEM / run_id
+    return judgement, write_report(run, judgement, references, out, home).html
+
+
+@contextmanager
+def _step(console: Console, what: str) -> Iterator[None]:
+    """Show a step while it runs, and how long it took."""
+    started = time.monotonic()
+    with console.status(what):
+        yield
+    console.print(f"{time.monotonic() - started:5.1f} s  {what}", highlight=False)

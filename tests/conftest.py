@@ -1,0 +1,65 @@
+"""The lab cluster as a fixture: one for the whole test session."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from seatrial.commands.lab import require_root_on_debian
+from seatrial.lab import cluster
+from seatrial.provision import playbook
+
+HOME = Path(__file__).resolve().parents[1]
+LAB_HOME = Path("/var/lib/seatrial-lab")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The running lab: play a playbook, or a command on one of its nodes."""
+
+    logs: Path
+
+    def play(self, name: str, *options: str) -> int:
+        """Run a playbook on the lab; give the number of changes."""
+        return playbook(HOME, "lab", name, self.logs / f"{name}.log", *options)
+
+    def ssh(self, node: str, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a shell command on a node as the benchmark user."""
+        config = str(cluster.ssh_config(LAB_HOME))
+        return subprocess.run(
+            ["ssh", "-F", config, node, command],
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        )
+
+
+@pytest.fixture(scope="session")
+def bare_lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """A lab whose nodes run, with nothing provisioned by this test session."""
+    require_root_on_debian()
+    lab = Lab(tmp_path_factory.mktemp("lab"))
+    lab.play("lab")
+    return lab
+
+
+@pytest.fixture(scope="session")
+def lab(bare_lab: Lab) -> Lab:
+    """A lab with Slurm and the suite."""
+    bare_lab.play("cluster")
+    bare_lab.play("site")
+    return bare_lab
+
+
+@pytest.fixture
+def no_lab(tmp_path: Path) -> Iterator[Lab]:
+    """No lab at all, before and after the test."""
+    require_root_on_debian()
+    lab = Lab(tmp_path)
+    lab.play("lab", "-e", "lab_state=absent")
+    yield lab
+    lab.play("lab", "-e", "lab_state=absent")
