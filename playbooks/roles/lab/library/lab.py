@@ -15,6 +15,7 @@ options:
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+
 from seatrial.errors import SeatrialError
 from seatrial.lab import cluster, container, state
 

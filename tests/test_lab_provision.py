@@ -1,0 +1,60 @@
+"""Playbooks in the lab: idempotence, check mode, and clusters that are not ours."""
+
+import pytest
+from conftest import Lab
+
+from seatrial.errors import SeatrialError
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.mark.parametrize("name", ["cluster", "site"])
+def test_second_run_changes_nothing(lab: Lab, name: str) -> None:
+    assert lab.play(name) == 0
+
+
+@pytest.mark.parametrize("name", ["cluster", "site"])
+def test_check_mode_changes_nothing(lab: Lab, name: str) -> None:
+    assert lab.play(name, "--check") == 0
+
+
+@pytest.mark.parametrize(
+    ("foreign", "file"),
+    [
+        ("sed -i 1d /etc/slurm/slurm.conf", "slurm.conf"),
+        ("rm /etc/munge/seatrial.sha256", "munge.key"),
+    ],
+)
+def test_a_cluster_of_somebody_else_is_refused(
+    lab: Lab, foreign: str, file: str
+) -> None:
+    folder = f"/etc/{file.split('.')[0]}"
+    assert lab.ssh("cn02", f"sudo cp -a {folder} /root/kept").returncode == 0
+    try:
+        lab.ssh("cn02", f"sudo {foreign}")
+        before = lab.ssh("cn02", f"sudo sha256sum {folder}/{file}").stdout
+        with pytest.raises(SeatrialError, match=f"{file} on cn02 was not written by"):
+            lab.play("cluster")
+        assert lab.ssh("cn02", f"sudo sha256sum {folder}/{file}").stdout == before
+    finally:
+        lab.ssh("cn02", f"sudo rm -r {folder} && sudo mv /root/kept {folder}")
+    assert lab.play("cluster") == 0
+
+
+def test_the_cluster_is_complete(lab: Lab) -> None:
+    found = lab.ssh("head", "sinfo --noheader --Node --format='%N %T'").stdout
+    nodes = dict(line.split() for line in found.splitlines())
+    assert len(nodes) >= 4
+    assert set(nodes.values()) == {"idle"}
+    config = lab.ssh("head", "scontrol show config").stdout
+    assert "ScronParameters         = enable" in config
+    accounting = lab.ssh("head", "sacctmgr --noheader list cluster format=cluster")
+    assert accounting.stdout.split() == ["lab"]
+
+
+def test_plain_reframe_sees_the_same_checks(lab: Lab) -> None:
+    command = "module load ~/seatrial/modulefiles/seatrial/lab && reframe -l"
+    listed = lab.ssh("head", f"bash -lc '{command}'")
+    assert listed.returncode == 0, listed.stderr
+    for check in ("Halo", "ImbRing", "Hpcc", "Lammps"):
+        assert check in listed.stdout
