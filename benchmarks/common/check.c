@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHECK_PAGE = 4096, CHECK_TEXT_SIZE = 1024 };
+
+static void check_vprint(const char *format, va_list arguments)
+{
+    char text[CHECK_TEXT_SIZE];
+    char host[256] = "unknown host";
+    int has_rank = 0;
+    int rank = -1;
+
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    (void)gethostname(host, sizeof(host) - 1);
+    (void)MPI_Initialized(&has_rank);
+    if (has_rank) {
+        (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    }
+    /* One call, so that lines of several ranks do not mix. */
+    (void)fprintf(stderr, "%s: rank %d on %s: %s\n",
+                  program_invocation_short_name, rank, host, text);
+}
+
+void check_print(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    check_vprint(format, arguments);
+    va_end(arguments);
+}
+
+void check_abort(enum check_exit code, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    check_vprint(format, arguments);
+    va_end(arguments);
+    (void)MPI_Abort(MPI_COMM_WORLD, (int)code);
+    abort();
+}
+
+void check_mpi_failed(int status, const char *call, const char *format, ...)
+{
+    char argument[CHECK_TEXT_SIZE / 4];
+    char reason[MPI_MAX_ERROR_STRING] = "unknown MPI error";
+    int length = 0;
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(argument, sizeof(argument), format, arguments);
+    va_end(arguments);
+    (void)MPI_Error_string(status, reason, &length);
+    check_abort(CHECK_FAILED, "%.*s: %s: %s", (int)strcspn(call, "("), call,
+                argument, reason);
+}
+
+void *check_allocate(size_t size_bytes, const char *purpose)
+{
+    size_t pages = size_bytes / CHECK_PAGE + 1;
+    void *memory = aligned_alloc(CHECK_PAGE, pages * CHECK_PAGE);
+
+    if (memory == NULL) {
+        check_abort(CHECK_USAGE, "aligned_alloc: %zu bytes for %s: %s",
+                    pages * CHECK_PAGE, purpose, strerror(errno));
+    }
+    memset(memory, 0, pages * CHECK_PAGE);
+    return memory;
+}
+
+/* Bytes that can be had without swapping, as the kernel estimates them. */
+static double check_available_memory(void)
+{
+    FILE *stream = fopen("/proc/meminfo", "re");
+    char line[256];
+    double available =
+        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+
+    if (stream == NULL) {
+        return available;
+    }
+    while (fgets(line, sizeof(line), stream) != NULL) {
+        if (strncmp(line, "MemAvailable:", 13) == 0) {
+            available = strtod(line + 13, NULL) * 1024.0;
+        }
+    }
+    (void)fclose(stream);
+    return available;
+}
+
+bool check_memory(MPI_Comm comm, double size_bytes)
+{
+    MPI_Comm node;
+    int node_rank = 0;
+    double wanted = 0.0;
+    int enough = 1;
+
+    CHECK_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                                  &node),
+              "ranks of a node");
+    CHECK_MPI(MPI_Comm_rank(node, &node_rank), "ranks of a node");
+    CHECK_MPI(MPI_Reduce(&size_bytes, &wanted, 1, MPI_DOUBLE, MPI_SUM, 0, node),
+              "memory of a node");
+    CHECK_MPI(MPI_Comm_free(&node), "ranks of a node");
+    if (node_rank == 0) {
+        double available = check_available_memory();
+
+        enough = wanted <= available;
+        if (!enough) {
+            check_print("the ranks of this node need %.0f MiB of memory, "
+                        "available are %.0f MiB: choose a smaller size",
+                        wanted / 0x1p20, available / 0x1p20);
+        }
+    }
+    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &enough, 1, MPI_INT, MPI_MIN, comm),
+              "memory of all nodes");
+    return enough != 0;
+}
+
+bool check_is_first_process(void)
+{
+    static const char *const RANKS[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "PMI_RANK", "SLURM_PROCID"};
+
+    for (size_t i = 0; i < sizeof(RANKS) / sizeof(RANKS[0]); i++) {
+        const char *rank = getenv(RANKS[i]);
+
+        if (rank != NULL) {
+            return strcmp(rank, "0") == 0;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output.h"
+#include "unit.h"
+
+#include <math.h>
+#include <string.h>
+
+static void write_rows(char *text, size_t size, bool json)
+{
+    FILE *stream = fmemopen(text, size, "w");
+
+    EXPECT(stream != NULL);
+    struct output_writer writer = {.stream = stream, .json = json};
+    output_comment(&writer, "program %d", 1);
+    for (int i = 0; i < 2; i++) {
+        const struct output_field fields[] = {
+            output_text("name", NULL, "a \"b\"\\\n\x01"),
+            output_integer("size_bytes", "Size", 8 << i),
+            output_real("time_us", "Time(us)", i == 0 ? 0.1 : 12345.678),
+            output_real("broken_us", "Broken(us)", i == 0 ? NAN : -INFINITY),
+            output_text("validation", "Validation", "pass"),
+        };
+        output_row(&writer, fields, sizeof(fields) / sizeof(fields[0]));
+    }
+    EXPECT(output_finish(&writer));
+    EXPECT(fclose(stream) == 0);
+}
+
+static void test_table(void)
+{
+    char text[1024] = "";
+
+    write_rows(text, sizeof(text), false);
+    EXPECT(strcmp(text,
+                  "# program 1\n"
+                  "# Size         Time(us)   Broken(us)   Validation\n"
+                  "8                  0.10          nan         pass\n"
+                  "16             12345.68         -inf         pass\n") == 0);
+}
+
+static void test_json(void)
+{
+    char text[1024] = "";
+
+    write_rows(text, sizeof(text), true);
+    EXPECT(strcmp(text,
+                  "{\"name\": \"a \\\"b\\\"\\\\\\u000a\\u0001\", "
+                  "\"size_bytes\": 8, \"time_us\": 0.1, "
+                  "\"broken_us\": null, \"validation\": \"pass\"}\n"
+                  "{\"name\": \"a \\\"b\\\"\\\\\\u000a\\u0001\", "
+                  "\"size_bytes\": 16, \"time_us\": 12345.678, "
+                  "\"broken_us\": null, \"validation\": \"pass\"}\n") == 0);
+}
+
+static void test_full_disk(void)
+{
+    FILE *stream = fopen("/dev/full", "w");
+
+    EXPECT(stream != NULL);
+    struct output_writer writer = {.stream = stream, .json = true};
+    const struct output_field field = output_integer("n", "n", 1);
+    output_row(&writer, &field, 1);
+    EXPECT(!output_finish(&writer));
+    (void)fclose(stream);
+}
+
+int main(void)
+{
+    test_table();
+    test_json();
+    test_full_disk();
+    return 0;
+}
