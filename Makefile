@@ -44,7 +44,7 @@ format: deps
 	clang-format -i $(shell git ls-files '*.c' '*.h')
 
 bench: deps-test
-	@seatrial bench
+	@python tools/bench.py
 
 clean:
 	@tools/clean

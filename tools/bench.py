@@ -1,0 +1,155 @@
+"""`make bench`: how long the parts of `make accept` take here, and what overhead is.
+
+Prints a table of measured values beside their targets; asserts nothing, as times of a
+shared machine differ from run to run. Takes about 20 minutes: the lab and its image are
+made anew. Needs root on Debian.
+"""
+
+import os
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from seatrial import paths
+from seatrial.commands._judging import judged
+from seatrial.commands.lab import require_root_on_debian
+from seatrial.provision import playbook
+from seatrial.report import write_report
+from seatrial.results import Run, find_run
+
+CACHE = Path("/var/cache/seatrial")
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Wall time of an action."""
+    started = time.monotonic()
+    action()
+    return time.monotonic() - started
+
+
+class Bench:
+    """Measures part after part, in the order that makes each of them possible."""
+
+    def __init__(self) -> None:
+        self.home = paths.home()
+        self.table = Table("what", "measured", "target")
+
+    def play(self, name: str, *options: str, nodes: int = 4) -> float:
+        """Wall time of a playbook on the lab."""
+        os.environ["LAB_NODES"] = str(nodes)
+        log = self.home / "build" / "log" / f"bench-{name}.log"
+        return seconds(lambda: playbook(self.home, "lab", name, log, *options))
+
+    def row(self, what: str, measured: str, target: str) -> None:
+        """Add a row."""
+        self.table.add_row(what, measured, target)
+
+    def lab(self) -> None:
+        """Image, up and down of labs of 4 and 8 nodes."""
+        down = ("-e", "lab_state=absent")
+        self.play("lab", *down)
+        shutil.rmtree(CACHE, ignore_errors=True)
+        with_image = self.play("lab")
+        downs = [self.play("lab", *down)]
+        up = self.play("lab")
+        again = self.play("lab")
+        downs.append(self.play("lab", *down))
+        self.row("base image", f"{with_image - up:.0f} s", "<= 120 s")
+        self.row("lab of 4 up", f"{up:.1f} s", "<= 20 s")
+        self.row("lab of 4 up, second time", f"{again:.1f} s", "")
+        self.row("lab of 8 up", f"{self.play('lab', nodes=8):.1f} s", "<= 40 s")
+        downs.append(self.play("lab", *down, nodes=8))
+        self.row("down, slowest of 3", f"{max(downs):.1f} s", "<= 5 s")
+
+    def provision(self) -> None:
+        """First and second run of cluster.yml and site.yml."""
+        self.play("lab")
+        for which, target in (("first", "<= 150 s"), ("second", "<= 60 s")):
+            cluster, site = self.play("cluster"), self.play("site")
+            self.row(
+                f"cluster + site, {which} run",
+                f"{cluster:.0f} s + {site:.0f} s = {cluster + site:.0f} s",
+                target,
+            )
+
+    def accept(self) -> None:
+        """`seatrial accept` on the provisioned lab, and from no lab and no image."""
+        command = ["seatrial", "accept"]
+
+        def run() -> None:
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+        later = seconds(run)
+        self.play("lab", "-e", "lab_state=absent")
+        shutil.rmtree(CACHE, ignore_errors=True)
+        first = seconds(run)
+        self.row("make accept, first (tools installed)", minutes(first), "<= 15 min")
+        self.row("make accept, later", minutes(later), "<= 8 min")
+
+    def campaign(self) -> None:
+        """Overhead and report of the last clean acceptance run."""
+        path = clean_run(self.home)
+        run, references, judgement = judged(self.home, path)
+        out = self.home / "build" / "bench-report"
+        took = seconds(lambda: write_report(run, judgement, references, out, self.home))
+        size = (out / "report.html").stat().st_size
+        self.overhead(run)
+        self.row("report", f"{size / 1e6:.2f} MB in {took:.1f} s", "<= 2 MB, <= 5 s")
+
+    def overhead(self, run: Run) -> None:
+        """What the suite adds to the run time of the programs themselves."""
+        cases = [case for case in run.cases if case.payload_s is not None]
+        payload = sum(case.payload_s or 0.0 for case in cases)
+        started, ended = run.manifest["started"], run.manifest["ended"]
+        whole = moment(ended) - moment(started)
+        each = [(case.elapsed_s or 0.0) - (case.payload_s or 0.0) for case in cases]
+        self.row(
+            f"overhead per case, median of {len(cases)}",
+            f"{statistics.median(each):.1f} s (largest {max(each):.1f} s)",
+            "<= 2 s",
+        )
+        self.row(
+            "overhead of the campaign over its programs' run time",
+            f"{100 * (whole - payload) / payload:.0f} % of {payload:.0f} s",
+            "<= 25 %",
+        )
+
+
+def moment(text: str) -> float:
+    """Seconds since the epoch of a time in a manifest."""
+    from datetime import datetime
+
+    return datetime.fromisoformat(text).timestamp()
+
+
+def minutes(value: float) -> str:
+    """A duration for people."""
+    return f"{int(value // 60)} min {int(value % 60)} s"
+
+
+def clean_run(home: Path) -> Path:
+    """The last acceptance run of the lab that passed."""
+    folder = paths.results_dir(home) / "lab"
+    for path in sorted(folder.glob("*-acceptance"), reverse=True):
+        if judged(home, path)[2].verdict == "pass":
+            return path
+    return find_run(home, "lab/latest")
+
+
+def main() -> None:
+    """Measure everything and print the table."""
+    require_root_on_debian()
+    bench = Bench()
+    for part in (bench.lab, bench.provision, bench.accept, bench.campaign):
+        part()
+    Console().print(bench.table)
+
+
+if __name__ == "__main__":
+    main()
