@@ -103,18 +103,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 def read_cases(path: Path) -> tuple[Case, ...]:
     """Read cases.json of a run folder; SeatrialError if it is damaged."""
-    known = {field.name for field in fields(Case)}
     try:
-        return tuple(
-            Case(
-                **{
-                    key: tuple(value) if isinstance(value, list) else value
-                    for key, value in row.items()
-                    if key in known
-                }
-            )
-            for row in _read_json(path / "cases.json")
-        )
+        return tuple(_case(row) for row in _read_json(path / "cases.json"))
     except (TypeError, AttributeError) as error:
         raise SeatrialError(f"{path / 'cases.json'}: damaged: {error}") from error
 
@@ -155,6 +145,16 @@ def find_run(home: Path, text: str) -> Path:
 def _newest(results: Path) -> str:
     runs = [f"{run.parent.name}/{run.name}" for run in closed_runs(results)[-3:]]
     return f"the newest are: {', '.join(runs)}" if runs else "there is none yet"
+
+
+def _case(row: dict[str, Any]) -> Case:
+    known = {field.name for field in fields(Case)}
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in row.items()
+        if key in known
+    }
+    return Case(**values)
 
 
 def _read_json(file: Path) -> Any:

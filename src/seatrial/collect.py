@@ -1,0 +1,225 @@
+"""From a finished ReFrame session to cases, measurements and raw files."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seatrial import slurm
+from seatrial.errors import SeatrialError
+from seatrial.listing import ListedCase
+from seatrial.records import Case, CaseResult, Measurement, Sample, metric_of
+from seatrial.runfolder import copy_files
+from seatrial.session import Outcome, Session
+from seatrial.system import System
+
+_RESULTS: dict[str, CaseResult] = {"pass": "pass", "skip": "skip", "xfail": "skip"}
+_PARAMETER = re.compile(r"%(\S+?)=(.*?)(?= %|$)")
+_UNCLEAN = re.compile(r"[^A-Za-z0-9._=+-]+")
+
+
+@dataclass
+class Collected:
+    """Everything that a session left behind."""
+
+    cases: list[Case] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
+
+
+def collect(session: Session, outcome: Outcome, system: System) -> Collected:
+    """Read ReFrame's report and the stage folders, copy raw files, drop the stage.
+
+    A case that was listed and does not appear in the report is a failed case.
+    Raises SeatrialError if the report is not readable, OSError on a full disk.
+    """
+    try:
+        report = json.loads(session.report.read_text(encoding="utf-8"))
+        entries = report["runs"][-1]["testcases"]
+    except (ValueError, KeyError, IndexError) as error:
+        raise SeatrialError(
+            f"{session.report}: not a report of ReFrame: {error!r}"
+        ) from error
+    collected = Collected()
+    seen = set()
+    for entry in entries:
+        listed = ListedCase(
+            entry["display_name"],
+            f"{entry['system']}:{entry['partition']}",
+            entry["environ"],
+        )
+        seen.add(listed)
+        _collect_case(session, outcome, system, listed, entry, collected)
+    for listed in session.cases:
+        if listed not in seen:
+            reason = "ReFrame ended before it ran this case"
+            collected.cases.append(_case(session, listed, "fail", reason=reason))
+    shutil.rmtree(session.work, ignore_errors=True)
+    (session.raw / "latest.json").unlink(missing_ok=True)
+    return collected
+
+
+def missing_case(session: Session, check: str) -> Case:
+    """Record a check that no partition and environment of this system can run."""
+    return _case(
+        session,
+        ListedCase(check, "", ""),
+        "skip",
+        reason="no partition and environment of this system offers what it needs",
+    )
+
+
+def _collect_case(
+    session: Session,
+    outcome: Outcome,
+    system: System,
+    listed: ListedCase,
+    entry: dict[str, Any],
+    collected: Collected,
+) -> None:
+    stage = Path(entry["stagedir"]) if entry.get("stagedir") else None
+    raw = None
+    kept = _kept(stage, entry) if stage is not None and stage.is_dir() else []
+    if stage is not None and kept:
+        raw = session.raw / _UNCLEAN.sub("_", "-".join(stage.parts[-3:]))
+        copy_files(kept, stage, raw)
+    result = _RESULTS.get(entry["result"], "fail")
+    phase, reason = entry["fail_phase"], entry["fail_reason"]
+    told, problem = _told(stage)
+    if problem and result == "pass":
+        result, phase, reason = "fail", "sanity", problem
+    if result == "skip":
+        reason = outcome.reasons.get(str(listed), "no reason given")
+    if entry["result"] == "xpass":
+        reason = "expected to fail, and passed: the known defect is gone"
+    if result == "fail" and entry["jobid"] and system.uses_slurm:
+        reason = _with_slurm(reason, entry)
+    told_nodes = told.get("nodes")
+    case = _case(
+        session,
+        listed,
+        result,
+        parameters=told.get("parameters", dict(_PARAMETER.findall(listed.case))),
+        phase=phase,
+        reason=" ".join(reason.split()) if reason else None,
+        job_id=str(told.get("job_id") or entry["jobid"] or "") or None,
+        nodes=tuple(entry["job_nodelist"] if told_nodes is None else told_nodes),
+        start_time=entry["job_submit_time"],
+        elapsed_s=entry["time_total"],
+        payload_s=told.get("payload_s"),
+        raw=None if raw is None else str(raw.relative_to(session.raw.parent.parent)),
+        declared=_declared(told, entry),
+    )
+    collected.cases.append(case)
+    if result != "skip":
+        samples = told.get("samples", [])
+        collected.measurements += _measurements(case, session, system, samples)
+
+
+def _told(stage: Path | None) -> tuple[dict[str, Any], str | None]:
+    """Read what the check wrote about itself; give what is wrong with it, if so."""
+    file = stage / "seatrial.json" if stage is not None else None
+    if file is None or not file.is_file():
+        return {}, None
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        for sample in told.get("samples", []):
+            metric_of(Sample(**sample))
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        return {}, f"seatrial.json of the check is damaged: {error!r}"
+    return told, None
+
+
+def _measurements(
+    case: Case, session: Session, system: System, samples: Iterable[dict[str, Any]]
+) -> list[Measurement]:
+    rows = []
+    for sample in (Sample(**data) for data in samples):
+        unit, direction = metric_of(sample)
+        rows.append(
+            Measurement(
+                run=session.run_id,
+                session=case.session,
+                repeat=case.repeat,
+                system=system.name,
+                partition=case.partition,
+                environment=case.environment,
+                check=case.check,
+                case=case.case,
+                parameters=json.dumps(case.parameters, sort_keys=True),
+                job_id=case.job_id,
+                nodes=list(case.nodes),
+                node=sample.node,
+                source=sample.source,
+                destination=sample.destination,
+                metric=sample.metric,
+                size_bytes=sample.size_bytes,
+                statistic=sample.statistic,
+                n=sample.n,
+                value=float(sample.value),
+                unit=unit,
+                direction=direction,
+                start_time=case.start_time,
+            )
+        )
+    return rows
+
+
+def _declared(told: dict[str, Any], entry: dict[str, Any]) -> tuple[str, ...]:
+    names = told.get("declared")
+    if names is None:
+        names = [key.rpartition(":")[2] for key in entry.get("perfvalues", {})]
+    return tuple(sorted(names))
+
+
+def _kept(stage: Path, entry: dict[str, Any]) -> list[Path]:
+    """Choose the files that are worth keeping of a stage folder."""
+    names = [
+        f"{Path(entry['job_stdout'] or 'rfm_job.out').stem}.sh",
+        entry["job_stdout"] or "rfm_job.out",
+        entry["job_stderr"] or "rfm_job.err",
+        "seatrial.json",
+        *entry.get("keep_files", []),
+    ]
+    found = [path for name in names for path in sorted(stage.glob(name))]
+    files = [
+        file
+        for path in found
+        for file in (path.rglob("*") if path.is_dir() else [path])
+        if file.is_file()
+    ]
+    return list(dict.fromkeys(files))
+
+
+def _with_slurm(reason: str | None, entry: dict[str, Any]) -> str | None:
+    """Say it first if Slurm, not the check, is why a case failed."""
+    end = slurm.job_end(str(entry["jobid"]))
+    if end is None or end.state in ("COMPLETED", "FAILED"):
+        return reason
+    if not end.started:
+        limit = entry.get("max_pending_time")
+        waited = f" within its pending limit of {limit:g} s" if limit else ""
+        why = f"; Slurm's reason: {end.reason}" if end.reason else ""
+        return f"the job never started{waited}: {end.state}{why}"
+    limit = entry.get("time_limit")
+    if end.state == "TIMEOUT" and limit:
+        return f"the job exceeded its time limit of {limit:g} s; {reason}"
+    return f"the job ended as {end.state}; {reason}"
+
+
+def _case(
+    session: Session, listed: ListedCase, result: CaseResult, **more: Any
+) -> Case:
+    return Case(
+        session=session.name,
+        repeat=session.repeat,
+        check=listed.check,
+        case=listed.case,
+        partition=listed.partition,
+        environment=listed.environment,
+        parameters=more.pop("parameters", {}),
+        result=result,
+        **more,
+    )

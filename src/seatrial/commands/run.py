@@ -1,0 +1,109 @@
+"""`seatrial run`: a campaign on a system, from ReFrame sessions to a verdict."""
+
+import os
+import re
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from seatrial import paths
+from seatrial.campaign import load_campaign, only_checks
+from seatrial.commands._judging import judged
+from seatrial.driver import Order, run_campaign
+from seatrial.errors import SeatrialError
+from seatrial.references import References
+from seatrial.remote import load_remote, run_remotely
+from seatrial.runfolder import new_run_id
+from seatrial.summary import EXIT_OF, print_summary
+from seatrial.system import is_provisioned, load_system
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@click.command()
+@click.argument("system")
+@click.option("--campaign", required=True, help="Its name, e.g. smoke or acceptance.")
+@click.option(
+    "--checks",
+    multiple=True,
+    metavar="CLASS",
+    help="Only this check of the campaign; may be repeated.",
+)
+@click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of all runs (default: SEATRIAL_RESULTS, else results/).",
+)
+@click.option("--run-id", help="Name of the run (default: time and campaign).")
+@click.option("--no-judge", is_flag=True, help="Take the numbers only.")
+@click.option("--stop-on-eof", is_flag=True, hidden=True)
+@click.pass_context
+def run(
+    ctx: click.Context,
+    system: str,
+    campaign: str,
+    checks: tuple[str, ...],
+    results: Path | None,
+    run_id: str | None,
+    no_judge: bool,
+    stop_on_eof: bool,
+) -> None:
+    """Run a campaign on SYSTEM, then judge it.
+
+    On the login node of SYSTEM this runs ReFrame there. On the machine that holds
+    inventories/SYSTEM it does the same over ssh and copies the run back.
+
+    Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided,
+    130 interrupted (jobs are cancelled, the run stays open).
+
+    Example: seatrial run lab --campaign acceptance --checks ImbRing
+    """
+    home = paths.home()
+    folder = (results or paths.results_dir(home)).resolve()
+    chosen = load_campaign(home, campaign)
+    whole = chosen
+    if checks:
+        chosen = only_checks(chosen, checks)
+    run_id = run_id or new_run_id(campaign)
+    if not _RUN_ID.fullmatch(run_id) or run_id.endswith(".open"):
+        raise SeatrialError(
+            f"--run-id {run_id!r}: expected letters, digits, dot, dash, underscore"
+        )
+    if is_provisioned(home, system):
+        described = load_system(home, system)
+        _read_references(home, system, no_judge)
+        if stop_on_eof:
+            _stop_on_eof()
+        order = Order(home, folder, described, chosen, run_id, chosen != whole)
+        path = run_campaign(order, Console())
+    else:
+        remote = load_remote(home, system)
+        _read_references(home, system, no_judge)
+        path = run_remotely(remote, system, campaign, checks, run_id, folder)
+    if no_judge:
+        click.echo(f"run: {path}")
+        return
+    _, _, judgement = judged(home, path)
+    print_summary(judgement, path, Console())
+    ctx.exit(EXIT_OF[judgement.verdict])
+
+
+def _read_references(home: Path, system: str, no_judge: bool) -> None:
+    """Find a broken reference before the run, not hours later."""
+    if not no_judge:
+        References.load(paths.references_dir(home, system))
+
+
+def _stop_on_eof() -> None:
+    """Interrupt this program when its standard input ends: the caller is gone."""
+
+    def watch() -> None:
+        while sys.stdin.buffer.read(1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,240 @@
+"""The driver: a campaign as small ReFrame sessions, from the first to a closed run."""
+
+import platform
+import shutil
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from rich.console import Console
+
+import seatrial
+from seatrial.campaign import Block, Campaign
+from seatrial.collect import Collected, collect, missing_case
+from seatrial.errors import Exit, SeatrialError
+from seatrial.listing import ListedCase, list_cases, list_checks
+from seatrial.paths import checks_dir
+from seatrial.progress import Display, Durations
+from seatrial.results import closed_runs, read_cases
+from seatrial.runfolder import RunFolder, disk_errors, utc_text
+from seatrial.session import Outcome, Session, run_session
+from seatrial.system import NodeState, System, node_states, usable_nodes
+
+_EARLIER_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run where; `partial` if some checks of the campaign are left out."""
+
+    home: Path
+    results: Path
+    system: System
+    campaign: Campaign
+    run_id: str
+    partial: bool = False
+
+
+def run_campaign(order: Order, console: Console) -> Path:
+    """Run a campaign on this machine; give the path of the closed run.
+
+    Raises SeatrialError if Slurm does not answer, no node is up, a check is unknown
+    or cannot be loaded, the disk is full, or the user interrupts. The folder of the
+    run then stays open: it is never taken for a complete run.
+    """
+    system = order.system
+    states = node_states(system)
+    for state in states:
+        if not state.present:
+            console.print(
+                f"node {state.node.name} is absent: {state.reason}; "
+                "the rest runs without it",
+                markup=False,
+            )
+    listed = _listed(order)
+    folder = RunFolder(order.results, system.name, order.run_id)
+    sessions = _sessions(order, folder.path, listed, usable_nodes(system, states))
+    folder.create()
+    with _stoppable(folder.path):
+        return _run(order, folder, sessions, states, console)
+
+
+def _run(
+    order: Order,
+    folder: RunFolder,
+    sessions: list[Session],
+    states: tuple[NodeState, ...],
+    console: Console,
+) -> Path:
+    started = time.time()
+    everything = Collected()
+    records = []
+    cases = [case for session in sessions for case in session.cases]
+    known = _durations(order)
+    with disk_errors(folder.path), Display(console, cases, known) as display:
+        for session in sessions:
+            outcome = Outcome(time.time(), time.time())
+            collected = Collected()
+            if session.cases:
+                outcome = run_session(
+                    session, order.system, checks_dir(order.home), order.home, display
+                )
+                display.note("collecting results")
+                collected = collect(session, outcome, order.system)
+            ran = {case.check for case in session.cases}
+            collected.cases += [
+                missing_case(session, check)
+                for check in session.block.checks
+                if check not in ran
+            ]
+            everything.cases += collected.cases
+            everything.measurements += collected.measurements
+            records.append(_session_record(session, outcome, collected))
+    shutil.rmtree(folder.path / "work", ignore_errors=True)
+    manifest = _manifest(order, states, records, started)
+    return folder.close(manifest, everything.cases, everything.measurements)
+
+
+def _listed(order: Order) -> tuple[ListedCase, ...]:
+    """List the cases of the campaign; SeatrialError if one of its checks is unknown."""
+    where = (
+        order.system.settings,
+        order.system.name,
+        checks_dir(order.home),
+        order.home,
+    )
+    listed = list_cases(*where)
+    missing = set(order.campaign.checks) - {case.check for case in listed}
+    if missing:
+        known = list_checks(*where)
+        unknown = sorted(missing - known)
+        if unknown:
+            raise SeatrialError(
+                f"campaign {order.campaign.name!r} names unknown checks: "
+                f"{', '.join(unknown)}; known checks: {', '.join(sorted(known))}"
+            )
+    return listed
+
+
+def _sessions(
+    order: Order, folder: Path, listed: tuple[ListedCase, ...], nodes: int | None
+) -> list[Session]:
+    """Plan the sessions: all blocks once, then all again for the next repeat."""
+    sessions = []
+    for repeat in range(1, order.campaign.repeats + 1):
+        for block in order.campaign.blocks:
+            name = f"{block.name}-{repeat}"
+            sessions.append(
+                Session(
+                    run_id=order.run_id,
+                    block=block,
+                    repeat=repeat,
+                    cases=_cases_of(block, listed),
+                    raw=folder / "raw" / name,
+                    work=folder / "work" / name,
+                    num_nodes=nodes,
+                )
+            )
+    return sessions
+
+
+def _cases_of(block: Block, listed: tuple[ListedCase, ...]) -> tuple[ListedCase, ...]:
+    return tuple(case for case in listed if case.check in block.checks)
+
+
+def _durations(order: Order) -> Durations:
+    """Learn from the last closed runs of this system how long each case takes."""
+    durations: dict[str, list[float]] = defaultdict(list)
+    for run in closed_runs(order.results, order.system.name)[-_EARLIER_RUNS:]:
+        with suppress(SeatrialError):
+            for case in read_cases(run):
+                if case.elapsed_s is not None:
+                    listed = ListedCase(case.case, case.partition, case.environment)
+                    durations[str(listed)].append(case.elapsed_s)
+    return durations
+
+
+def _session_record(
+    session: Session, outcome: Outcome, collected: Collected
+) -> dict[str, Any]:
+    return {
+        "name": session.name,
+        "block": session.block.name,
+        "repeat": session.repeat,
+        "variables": session.block.variables,
+        "started": utc_text(outcome.started),
+        "ended": utc_text(outcome.ended),
+        "cases": len(collected.cases),
+    }
+
+
+def _manifest(
+    order: Order,
+    states: tuple[NodeState, ...],
+    sessions: list[dict[str, Any]],
+    started: float,
+) -> dict[str, Any]:
+    system, campaign = order.system, order.campaign
+    return {
+        "schema": 1,
+        "run": order.run_id,
+        "system": system.name,
+        "description": system.description,
+        "campaign": campaign.name,
+        "checks": list(campaign.checks),
+        "partial": order.partial,
+        "started": utc_text(started),
+        "ended": utc_text(),
+        "demonstration": system.demonstration,
+        "software": {
+            "seatrial": seatrial.__version__,
+            "git_commit": system.suite.get("git_commit"),
+            "dirty": system.suite.get("dirty"),
+            "reframe": version("reframe-hpc"),
+            "python": platform.python_version(),
+            "slurm": system.software.get("slurm"),
+            "stacks": system.software.get("stacks", []),
+        },
+        "nodes": [
+            {
+                "name": state.node.name,
+                "facts": state.node.facts,
+                "state": "present" if state.present else "absent",
+                "reason": state.reason,
+            }
+            for state in states
+        ],
+        "sessions": sessions,
+        "minimum_samples": campaign.minimum_samples,
+    }
+
+
+@contextmanager
+def _stoppable(folder: Path) -> Iterator[None]:
+    """Take Ctrl-C, SIGTERM and a lost terminal alike: stop, cancel, say so."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    previous = {
+        number: signal.signal(number, interrupt)
+        for number in (signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SeatrialError(
+            f"interrupted: the jobs of this run are cancelled; {folder} stays open "
+            "and will not be judged",
+            Exit.INTERRUPTED,
+        ) from None
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,102 @@
+"""What ReFrame would run: the concrete cases of every check, from one listing."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+
+_CASE = re.compile(r"- (?P<case>.+) /[0-9a-f]{8} @(?P<partition>\S+?)\+(?P<env>\S+)")
+_CHECK = re.compile(r"- (?P<case>\w+).* /[0-9a-f]{8}$")
+_BROKEN = re.compile(
+    r"WARNING: (skipping test .*(?:\n\|.*)*|check path .* does not exist"
+    r"|.* is not copyable)"
+)
+
+
+@dataclass(frozen=True)
+class ListedCase:
+    """A case before it runs: display name, full partition name, environment."""
+
+    case: str
+    partition: str
+    environment: str
+
+    @property
+    def check(self) -> str:
+        """The class name of its check."""
+        return self.case.split(" ", 1)[0]
+
+    def __str__(self) -> str:
+        return f"{self.case} @{self.partition}+{self.environment}"
+
+
+def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
+    """Give ReFrame's command line as far as it is the same for every use."""
+    beside = Path(sys.executable).parent / "reframe"
+    program = str(beside) if beside.exists() else shutil.which("reframe")
+    if program is None:
+        raise SeatrialError(
+            "reframe is not installed beside this Python or on PATH; expected "
+            "ReFrame of at least 4.10; run `pip install -r requirements.txt`"
+        )
+    common = ["--nocolor", "-C", str(settings), "--system", system]
+    return [program, *common, "-c", str(checks), "-R"]
+
+
+def reframe_environment(home: Path) -> dict[str, str]:
+    """Give the environment of ReFrame: ours, without settings of the user's own."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
+    return {**kept, "SEATRIAL_HOME": str(home)}
+
+
+def list_cases(
+    settings: Path, system: str, checks: Path, home: Path
+) -> tuple[ListedCase, ...]:
+    """List all cases that ReFrame generates for a system.
+
+    Raises SeatrialError if ReFrame fails, or if it skips a check file or a check
+    which it cannot load (for ReFrame that is only a warning).
+    """
+    text = _reframe(settings, system, checks, home, ["-lC"])
+    found = (_CASE.fullmatch(line.rstrip()) for line in text.splitlines())
+    return tuple(ListedCase(m["case"], m["partition"], m["env"]) for m in found if m)
+
+
+def list_checks(settings: Path, system: str, checks: Path, home: Path) -> set[str]:
+    """Name all checks, also those which have no case on this system."""
+    options = ["--skip-system-check", "--skip-prgenv-check", "-lT"]
+    text = _reframe(settings, system, checks, home, options)
+    found = (_CHECK.fullmatch(line.rstrip()) for line in text.splitlines())
+    return {m["case"] for m in found if m}
+
+
+def _reframe(
+    settings: Path, system: str, checks: Path, home: Path, options: list[str]
+) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            reframe_command(settings, system, checks) + options,
+            cwd=folder,
+            env=reframe_environment(home),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    broken = [m[1].replace("\n", "\n  ") for m in _BROKEN.finditer(done.stdout)]
+    if broken:
+        raise SeatrialError(
+            f"ReFrame cannot load every check below {checks}:\n  "
+            + "\n  ".join(broken)
+            + "\nmend these checks first: a check must not disappear"
+        )
+    if done.returncode:
+        tail = "\n  ".join(done.stdout.strip().splitlines()[-10:])
+        raise SeatrialError(f"ReFrame cannot list its checks:\n  {tail}")
+    return done.stdout

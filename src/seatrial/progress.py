@@ -1,0 +1,154 @@
+"""How far a run is: a bar on a terminal, one line per finished case elsewhere."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+)
+from rich.text import Text
+
+from seatrial.listing import ListedCase
+
+Durations = Mapping[str, Sequence[float]]
+
+
+class TimeLeft:
+    """Estimates the time left from how long each case took before.
+
+    `known` maps the text of a case to its durations in seconds, in earlier runs or
+    earlier repeats of this one; a case never seen counts as the mean of the others.
+    """
+
+    def __init__(self, cases: Iterable[ListedCase], known: Durations) -> None:
+        self._waiting = [str(case) for case in cases]
+        self._known = {key: list(values) for key, values in known.items()}
+        self._running: tuple[str, float] | None = None
+
+    def start(self, case: str) -> None:
+        """Note that a case began now."""
+        self._running = (case, time.monotonic())
+
+    def finish(self, case: str) -> float:
+        """Note that a case ended now; give its duration in seconds."""
+        began = self._running[1] if self._running else time.monotonic()
+        self._running = None
+        duration = time.monotonic() - began
+        if case in self._waiting:
+            self._waiting.remove(case)
+        self._known.setdefault(case, []).append(duration)
+        return duration
+
+    def seconds(self) -> float | None:
+        """Estimate the seconds left; None while no case was ever seen."""
+        if not self._known:
+            return None
+        means = {key: sum(v) / len(v) for key, v in self._known.items()}
+        usual = sum(means.values()) / len(means)
+        left = sum(means.get(case, usual) for case in self._waiting)
+        if self._running:
+            case, began = self._running
+            spent = time.monotonic() - began
+            left -= min(spent, means.get(case, usual))
+        return max(left, 0.0)
+
+
+class Display:
+    """Shows the progress of a run on a console."""
+
+    def __init__(
+        self, console: Console, cases: Sequence[ListedCase], known: Durations
+    ) -> None:
+        self.console = console
+        self._total = len(cases)
+        self._done = 0
+        self._failed = 0
+        self._left = TimeLeft(cases, known)
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        if console.is_terminal:
+            self._bar = Progress(
+                BarColumn(bar_width=24),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[failed]} failed"),
+                _LeftColumn(self._left),
+                TextColumn("{task.description}", markup=False),
+                console=console,
+                transient=True,
+            )
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+            self._task = self._bar.add_task("", total=self._total, failed=0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def start(self, case: str) -> None:
+        """Show that a case is running."""
+        self._left.start(case)
+        self.note(f"running {case}")
+
+    def finish(self, case: str, status: str) -> None:
+        """Show that a case is done; `status` is ReFrame's, for example OK or FAIL."""
+        duration = self._left.finish(case)
+        self._done += 1
+        failed = status not in ("OK", "SKIP", "XFAIL")
+        self._failed += failed
+        word = {"OK": "pass", "SKIP": "skip", "XFAIL": "known"}.get(status, "FAIL")
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, failed=self._failed)
+            if failed:
+                self._print(f"{word} {case}")
+            return
+        width = len(str(self._total))
+        counts = f"{self._failed} failed, {_left_text(self._left.seconds())}"
+        self._print(
+            f"[{self._done:{width}}/{self._total}] {word} {case} "
+            f"({duration:.1f} s; {counts})"
+        )
+
+    def note(self, text: str) -> None:
+        """Show what is going on, on a terminal only."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=text)
+
+    def warn(self, text: str) -> None:
+        """Print a line that stays."""
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class _LeftColumn(ProgressColumn):
+    def __init__(self, left: TimeLeft) -> None:
+        super().__init__()
+        self._left = left
+
+    def render(self, task: Task) -> Text:
+        return Text(_left_text(self._left.seconds()))
+
+
+def _left_text(seconds: float | None) -> str:
+    if seconds is None:
+        return "time left unknown"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s left" if minutes else f"{rest} s left"

@@ -1,0 +1,178 @@
+"""A run on another machine: start it on the login node, fetch its folder back."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from seatrial.errors import Exit, SeatrialError
+from seatrial.results import read_manifest, sha256
+from seatrial.runfolder import RunFolder, disk_errors, publish
+from seatrial.system import unknown_system
+
+_SSH_FAILED = 255
+_VARIABLES = {
+    "host": "{{ ansible_host | default(inventory_hostname) }}",
+    "port": "{{ ansible_port | default('') }}",
+    "user": "{{ ansible_user | default('') }}",
+    "key": "{{ ansible_ssh_private_key_file | default('') }}",
+    "arguments": "{{ ansible_ssh_common_args | default('') }}",
+    "prefix": "{{ seatrial_prefix | default('') }}",
+}
+
+
+@dataclass(frozen=True)
+class Remote:
+    """The login node of a system: how to reach it, and the suite's prefix there."""
+
+    host: str
+    prefix: str
+    options: tuple[str, ...] = ()
+
+    def ssh(self, command: list[str], *, tty: bool = False) -> list[str]:
+        """Give the local command that runs a command there."""
+        flags = ["-tt"] if tty else ["-T"]
+        return ["ssh", *flags, *self.options, self.host, shlex.join(command)]
+
+
+def load_remote(home: Path, system: str) -> Remote:
+    """Read from a system's inventory where its login node is, as Ansible sees it.
+
+    Raises SeatrialError if there is no such inventory, if it cannot be read, or if
+    it has no host in the group `login` or no `seatrial_prefix`.
+    """
+    inventory = home / "inventories" / system
+    if not inventory.is_dir():
+        raise unknown_system(home, system)
+    found = _login_variables(inventory, home)
+    if not found["prefix"]:
+        raise SeatrialError(
+            f"{inventory}: the login node needs the variable `seatrial_prefix`, the "
+            "path where the suite is installed"
+        )
+    options: list[str] = []
+    for flag, name in (("-p", "port"), ("-i", "key"), ("-l", "user")):
+        if found[name]:
+            options += [flag, found[name]]
+    options += shlex.split(found["arguments"])
+    return Remote(found["host"], found["prefix"], tuple(options))
+
+
+def run_remotely(
+    remote: Remote,
+    system: str,
+    campaign: str,
+    checks: tuple[str, ...],
+    run_id: str,
+    results: Path,
+) -> Path:
+    """Run a campaign on the login node and copy the closed run to `results`.
+
+    Its output is shown as it comes. Raises SeatrialError, with the exit status of
+    the run there, if it did not close its run, and if the copy is not complete.
+    """
+    there = f"{remote.prefix}/results"
+    command = [
+        f"{remote.prefix}/bin/seatrial",
+        *("run", system, "--campaign", campaign, "--run-id", run_id),
+        *("--results", there, "--no-judge"),
+        *(part for check in checks for part in ("--checks", check)),
+    ]
+    tty = sys.stdin.isatty() and sys.stdout.isatty()
+    _run_there(remote, command, system, tty=tty)
+    return fetch(remote, f"{there}/{system}", RunFolder(results, system, run_id))
+
+
+def fetch(remote: Remote, there: str, folder: RunFolder) -> Path:
+    """Copy one closed run from the folder `there`; it counts once it is verified."""
+    folder.create()
+    name = folder.final.name
+    command = remote.ssh(["tar", "-C", f"{there}/{name}", "-cf", "-", "."])
+    with disk_errors(folder.path):
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            try:
+                with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+                    archive.extractall(folder.path, filter="data")
+            except tarfile.TarError as error:
+                process.kill()
+                raise SeatrialError(
+                    f"the copy of run {name} from {remote.host} broke off: {error}"
+                ) from error
+        if process.returncode:
+            raise SeatrialError(
+                f"cannot copy run {name} from {remote.host}: tar over ssh ended with "
+                f"status {process.returncode}"
+            )
+        _verify(folder.path)
+        publish(folder.path, folder.final)
+    return folder.final
+
+
+def _verify(path: Path) -> None:
+    for name, expected in read_manifest(path)["checksums"].items():
+        file = path / name
+        if not file.is_file() or sha256(file) != expected:
+            raise SeatrialError(f"{file}: damaged on the way; copy the run again")
+
+
+def _run_there(remote: Remote, command: list[str], system: str, *, tty: bool) -> None:
+    """Run the suite there; without a terminal, its end of input is our end."""
+    if tty:
+        status = subprocess.run(remote.ssh(command, tty=True), check=False).returncode
+    else:
+        line = remote.ssh([*command, "--stop-on-eof"])
+        with subprocess.Popen(line, stdin=subprocess.PIPE) as process:
+            try:
+                status = process.wait()
+            except BaseException:
+                assert process.stdin is not None
+                process.stdin.close()
+                process.wait()
+                raise
+    if status == _SSH_FAILED:
+        raise SeatrialError(
+            f"cannot reach the login node {remote.host} over ssh; try "
+            f"`{shlex.join(remote.ssh(['true']))}`"
+        )
+    if status == 127:
+        raise SeatrialError(
+            f"{command[0]} is missing on {remote.host}: system {system!r} is not "
+            f"provisioned; run `ansible-playbook -i inventories/{system} "
+            "playbooks/site.yml`"
+        )
+    if status:
+        code = Exit(status) if status in set(Exit) else Exit.USAGE
+        raise SeatrialError(f"the run on {remote.host} did not finish", code)
+
+
+def _login_variables(inventory: Path, home: Path) -> dict[str, str]:
+    """Let Ansible fill in the variables of the first host of the group `login`."""
+    beside = Path(sys.executable).parent / "ansible"
+    program = str(beside) if beside.exists() else shutil.which("ansible")
+    if program is None:
+        raise SeatrialError(
+            f"ansible is not installed; it is needed to read {inventory}; run "
+            "`make deps`"
+        )
+    message = json.dumps({"msg": _VARIABLES})
+    done = subprocess.run(
+        [program, "-i", str(inventory), "login[0]", "-m", "debug", "-a", message],
+        cwd=home,
+        env={**os.environ, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    _, arrow, answer = done.stdout.partition(" => ")
+    if done.returncode or not arrow:
+        problem = done.stderr.strip() or done.stdout.strip()
+        raise SeatrialError(
+            f"{inventory}: no login node found; expected a host in the group "
+            f"`login`, where jobs are submitted; Ansible says:\n{problem}"
+        )
+    return {name: str(value) for name, value in json.loads(answer)["msg"].items()}

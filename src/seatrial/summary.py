@@ -1,0 +1,95 @@
+"""A judgement on the terminal: verdict and causes for people, tables for programs."""
+
+import csv
+import io
+import json
+from collections import Counter
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from seatrial.errors import Exit
+from seatrial.judge import Finding, Judgement
+
+EXIT_OF = {"pass": Exit.PASS, "fail": Exit.FAILED, "undecided": Exit.UNDECIDED}
+"""Exit status of a verdict."""
+
+_COLOURS = {"pass": "green", "fail": "red", "undecided": "yellow", "skipped": "dim"}
+_ORDER = ("fail", "undecided", "skipped", "pass")
+_MOST_ROWS = 30
+
+
+def print_summary(judgement: Judgement, path: Path, console: Console) -> None:
+    """Print verdict, counts, suspects, and every finding that does not pass."""
+    colour = _COLOURS[judgement.verdict]
+    console.print(
+        f"[bold {colour}]{judgement.verdict.upper()}[/]  {judgement.system}, "
+        f"campaign {judgement.campaign}: {_counts(judgement)}",
+        highlight=False,
+    )
+    if judgement.suspects:
+        console.print(f"suspect nodes: [bold]{', '.join(judgement.suspects)}[/]")
+    telling = [
+        finding
+        for verdict in ("fail", "undecided")
+        for finding in judgement.findings
+        if finding.verdict == verdict
+    ]
+    if telling:
+        console.print(findings_table(telling[:_MOST_ROWS]))
+    if len(telling) > _MOST_ROWS:
+        console.print(f"... and {len(telling) - _MOST_ROWS} more, see `seatrial judge`")
+    console.print(f"run: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def findings_table(findings: list[Finding] | tuple[Finding, ...]) -> Table:
+    """Lay findings out as a table, one row each."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("verdict", "case", "environment", "metric", "place"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("limit", justify="right", no_wrap=True)
+    table.add_column("reason", overflow="fold")
+    for finding in findings:
+        table.add_row(
+            f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]",
+            finding.case or finding.kind,
+            finding.environment,
+            finding.metric,
+            finding.place,
+            _quantity(finding.value, finding.unit),
+            _limit(finding),
+            finding.reason.replace("[", r"\["),
+        )
+    return table
+
+
+def format_findings(judgement: Judgement, form: str) -> str:
+    """Write a judgement as `json` (all of it) or `csv` (its findings)."""
+    if form == "json":
+        return json.dumps(asdict(judgement), indent=1) + "\n"
+    text = io.StringIO()
+    names = [field.name for field in fields(Finding)]
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(finding) for finding in judgement.findings)
+    return text.getvalue()
+
+
+def _counts(judgement: Judgement) -> str:
+    counts = Counter(str(finding.verdict) for finding in judgement.findings)
+    parts = [f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict]]
+    return ", ".join(parts) or "no findings"
+
+
+def _quantity(value: float | None, unit: str) -> str:
+    return "" if value is None else f"{value:.4g} {unit}"
+
+
+def _limit(finding: Finding) -> str:
+    if finding.limit is None:
+        return ""
+    sign = {"higher": "≥ ", "lower": "≤ "}.get(finding.direction, "")
+    return f"{sign}{finding.limit:.4g} {finding.unit}"

@@ -1,0 +1,352 @@
+"""The driver with a real ReFrame and quick local checks."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_home import SETTINGS, fake_program, write, write_home
+from rich.console import Console
+
+from seatrial import runfolder, session, slurm
+from seatrial.campaign import load_campaign
+from seatrial.driver import Order, run_campaign
+from seatrial.errors import SeatrialError
+from seatrial.listing import ListedCase
+from seatrial.progress import Display, TimeLeft
+from seatrial.results import Run, load_run
+from seatrial.system import load_system
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_home(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture
+def console() -> Console:
+    return Console(record=True, force_terminal=False, width=200)
+
+
+def order(home: Path, campaign: str, results: Path) -> Order:
+    return Order(
+        home=home,
+        results=results,
+        system=load_system(home, "lab"),
+        campaign=load_campaign(home, campaign),
+        run_id="r1",
+    )
+
+
+@pytest.fixture(scope="module")
+def two(home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, str]:
+    """The campaign `two`, run once, and what it printed."""
+    console = Console(record=True, force_terminal=False, width=200)
+    results = tmp_path_factory.mktemp("results")
+    path = run_campaign(order(home, "two", results), console)
+    return load_run(path), console.export_text()
+
+
+def test_every_case_is_recorded(two: tuple[Run, str]) -> None:
+    run, _ = two
+    found = {(c.session, c.case, c.environment, c.result, c.phase) for c in run.cases}
+    assert found == {
+        (f"{block}-{repeat}", *rest)
+        for repeat in (1, 2)
+        for block, *rest in (
+            ("echo", "Echo %x=1", "openmpi", "pass", None),
+            ("echo", "Echo %x=1", "mpich", "pass", None),
+            ("echo", "Echo %x=2", "openmpi", "pass", None),
+            ("echo", "Echo %x=2", "mpich", "skip", None),
+            ("echo", "Gpu", "", "skip", None),
+            ("silent", "Silent", "openmpi", "fail", "sanity"),
+            ("silent", "Silent", "mpich", "fail", "sanity"),
+        )
+    }
+    reasons = {(c.case, c.environment): c.reason for c in run.cases}
+    assert reasons["Echo %x=2", "mpich"] == "not for mpich"
+    assert reasons["Gpu", ""] == (
+        "no partition and environment of this system offers what it needs"
+    )
+    assert "pattern 'latency' not found" in str(reasons["Silent", "mpich"])
+
+
+def test_case_knows_its_job(two: tuple[Run, str]) -> None:
+    run, _ = two
+    case = next(c for c in run.cases if c.result == "pass")
+    assert case.check == "Echo"
+    assert case.partition == "lab:batch"
+    assert case.parameters == {"x": 1}
+    assert case.nodes == ("cn01",)
+    assert case.job_id == "7"
+    assert case.payload_s == 0.5
+    assert case.declared == ("latency_8B",)
+    assert case.elapsed_s is not None
+    assert case.elapsed_s > 0
+    assert abs((case.start_time or 0) - time.time()) < 3600
+
+
+def test_parameters_of_a_case_without_record_come_from_its_name(
+    two: tuple[Run, str],
+) -> None:
+    run, _ = two
+    skipped = next(c for c in run.cases if c.case == "Echo %x=2" and c.result == "skip")
+    assert skipped.parameters == {"x": "2"}
+
+
+def test_measurements(two: tuple[Run, str]) -> None:
+    run, _ = two
+    assert run.measurements.height == 6
+    row = run.measurements.row(0, named=True)
+    assert row["run"] == "r1"
+    assert row["system"] == "lab"
+    assert (row["metric"], row["size_bytes"], row["value"]) == ("latency", 8, 3.0)
+    assert (row["unit"], row["direction"]) == ("us", "lower")
+    assert row["nodes"] == ["cn01"]
+
+
+def test_manifest(two: tuple[Run, str]) -> None:
+    manifest = two[0].manifest
+    assert manifest["software"]["reframe"].startswith("4.")
+    assert manifest["software"]["git_commit"] == "abc"
+    assert manifest["software"]["slurm"] == "22.05.8"
+    assert manifest["demonstration"] is True
+    assert manifest["minimum_samples"] == 2
+    assert [s["name"] for s in manifest["sessions"]] == [
+        "echo-1",
+        "silent-1",
+        "echo-2",
+        "silent-2",
+    ]
+    assert manifest["nodes"][0] == {
+        "name": "cn01",
+        "facts": {"cpus": 2},
+        "state": "present",
+        "reason": "",
+    }
+
+
+def test_raw_files_are_kept_and_the_stage_is_gone(two: tuple[Run, str]) -> None:
+    run, _ = two
+    for case in run.cases:
+        if case.raw is None:
+            continue
+        names = {file.name for file in (run.path / case.raw).iterdir()}
+        expected = {"rfm_job.sh", "rfm_job.out", "rfm_job.err", "kept.txt"}
+        if case.result == "pass":
+            assert names == expected | {"seatrial.json"}
+        elif case.result == "fail":
+            assert names == expected
+    assert not (run.path / "work").exists()
+    assert (run.path / "raw" / "echo-1" / "report.json").is_file()
+    assert "raw/echo-2/report.json" in run.manifest["checksums"]
+
+
+def test_lines_without_a_terminal(two: tuple[Run, str]) -> None:
+    lines = two[1].splitlines()
+    assert len(lines) == 12
+    assert lines[0].startswith("[ 1/12] pass Echo %x=1 @lab:batch+openmpi (")
+    assert lines[4].startswith("[ 5/12] FAIL Silent @lab:batch+openmpi (")
+    assert "4 failed, 0 s left" in lines[-1]
+
+
+def test_second_run_knows_the_time_left_at_once(
+    home: Path, two: tuple[Run, str], console: Console
+) -> None:
+    results = two[0].path.parents[1]
+    planned = order(home, "smoke", results)
+    run_campaign(Order(**{**vars(planned), "run_id": "r2"}), console)
+    assert "unknown" not in console.export_text()
+
+
+def test_run_that_exists_is_not_touched(
+    home: Path, two: tuple[Run, str], console: Console
+) -> None:
+    run, _ = two
+    with pytest.raises(SeatrialError, match="this run exists already"):
+        run_campaign(order(home, "smoke", run.path.parents[1]), console)
+
+
+def test_unknown_check_is_named(home: Path, tmp_path: Path, console: Console) -> None:
+    with pytest.raises(SeatrialError) as raised:
+        run_campaign(order(home, "wrong", tmp_path), console)
+    assert "unknown checks: Ehco; known checks: Echo, Gpu, Silent, Slow" in str(
+        raised.value
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_check_file_that_does_not_load_is_named(
+    tmp_path: Path, console: Console
+) -> None:
+    home = write_home(tmp_path / "home")
+    broken = "import reframe as rfm\nfrom reframe.core.builtins import *\nnope()\n"
+    broken += "@rfm.simple_test\nclass A(rfm.RunOnlyRegressionTest):\n    pass\n"
+    write(home / "reframe-checks" / "checks" / "broken" / "broken.py", broken)
+    with pytest.raises(SeatrialError) as raised:
+        run_campaign(order(home, "smoke", tmp_path), console)
+    assert "broken/broken.py" in str(raised.value)
+    assert "name 'nope' is not defined" in str(raised.value)
+
+
+def test_variables_reach_the_checks(
+    home: Path, tmp_path: Path, console: Console
+) -> None:
+    run = load_run(run_campaign(order(home, "high", tmp_path), console))
+    assert set(run.measurements["value"]) == {30.0}
+
+
+@pytest.fixture
+def slurm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home whose system has a Slurm partition that no check uses, and fake Slurm."""
+    home = write_home(tmp_path / "home")
+    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
+    partitions = settings["systems"][0]["partitions"]
+    partitions.append({**partitions[0], "name": "slurm", "environs": []})
+    partitions[1].update(scheduler="slurm", launcher="srun")
+    write(home / "etc" / "lab" / "settings.json", json.dumps(settings))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return home
+
+
+def test_absent_node_is_named_and_the_rest_runs(
+    slurm_home: Path, tmp_path: Path, console: Console
+) -> None:
+    states = "echo 'cn01|idle|none'; echo 'cn02|down*|power lost'"
+    fake_program(tmp_path / "bin", "sinfo", states)
+    run = load_run(run_campaign(order(slurm_home, "smoke", tmp_path), console))
+    assert run.manifest["nodes"][1]["state"] == "absent"
+    assert run.manifest["nodes"][1]["reason"] == "down, not responding (power lost)"
+    assert "node cn02 is absent: down, not responding" in console.export_text()
+    raw = next(case.raw for case in run.cases if case.raw and case.result == "pass")
+    assert "nodes 1" in (run.path / raw / "rfm_job.out").read_text()
+
+
+def test_slurm_reason_of_a_job_that_never_started(
+    slurm_home: Path, tmp_path: Path, console: Console
+) -> None:
+    fake_program(tmp_path / "bin", "sinfo", "echo 'cn01|idle|'; echo 'cn02|idle|'")
+    fake_program(tmp_path / "bin", "sacct", "echo 'CANCELLED by 0|None|Resources'")
+    run = load_run(run_campaign(order(slurm_home, "two", tmp_path), console))
+    expected = (
+        "the job never started within its pending limit of 5 s: CANCELLED by 0; "
+        "Slurm's reason: Resources"
+    )
+    reasons = {case.reason for case in run.cases if case.result == "fail"}
+    assert reasons == {expected}
+
+
+def test_disk_full_at_the_end_leaves_the_run_open(
+    home: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(runfolder, "_write", full)
+    with pytest.raises(SeatrialError, match="no space left on the disk"):
+        run_campaign(order(home, "smoke", tmp_path), console)
+    assert [path.name for path in (tmp_path / "lab").iterdir()] == ["r1.open"]
+    with pytest.raises(SeatrialError, match="not closed"):
+        load_run(tmp_path / "lab" / "r1.open")
+
+
+@pytest.mark.parametrize("size", ["64k", "256k"])
+def test_disk_full_during_the_run(
+    home: Path, tmp_path: Path, console: Console, size: str
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(results)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a small tmpfs")
+    try:
+        with pytest.raises(SeatrialError, match="no space left on the disk"):
+            run_campaign(order(home, "two", results), console)
+        assert [path.name for path in (results / "lab").iterdir()] == ["r1.open"]
+    finally:
+        subprocess.run(["umount", str(results)], check=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupt_stops_reframe_and_leaves_the_run_open(
+    home: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    process = subprocess.Popen(
+        [
+            str(Path(sys.executable).parent / "seatrial"),
+            *("run", "lab", "--campaign", "slow"),
+            *("--run-id", "r1", "--results", str(tmp_path)),
+        ],
+        env={**os.environ, "SEATRIAL_HOME": str(home)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    stage = tmp_path / "lab" / "r1.open" / "work" / "slow-1" / "stage"
+    deadline = time.monotonic() + 30
+    while not list(stage.glob("lab/batch/openmpi/*/rfm_job.out")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.1)
+    began = time.monotonic()
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=25)
+    assert time.monotonic() - began < 20
+    assert process.returncode == 130
+    assert "interrupted: the jobs of this run are cancelled" in errors
+    assert "Traceback" not in errors
+    assert not (tmp_path / "lab" / "r1").exists()
+    assert (tmp_path / "lab" / "r1.open").is_dir()
+
+
+def test_controller_that_is_silent_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, console: Console
+) -> None:
+    answers = [False, False, True, False, False]
+    clock = [0.0]
+    monkeypatch.setattr(slurm, "controller_answers", lambda: answers.pop(0))
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    watch = session._ControllerWatch(Display(console, [], {}))
+    for clock[0] in (10.0, 30.0, 60.0, 90.0, 1000.0):
+        watch.silent()
+    clock[0] = 3000.0
+    with pytest.raises(SeatrialError, match="did not answer for 30 minutes"):
+        watch.silent()
+    lines = console.export_text().splitlines()
+    assert [line.split(";")[0] for line in lines] == [
+        "Slurm's controller does not answer",
+        "Slurm's controller answers again",
+        "Slurm's controller does not answer",
+    ]
+
+
+def test_time_left() -> None:
+    cases = [ListedCase(name, "p", "e") for name in ("A", "B", "C")]
+    left = TimeLeft(cases, {})
+    assert left.seconds() is None
+    left = TimeLeft(cases, {"A @p+e": [10, 20], "B @p+e": [5]})
+    assert left.seconds() == 15 + 5 + 10
+    left.start("A @p+e")
+    left.finish("A @p+e")
+    assert left.seconds() == pytest.approx(5 + (10 + 5) / 2, abs=0.1)
+
+
+def test_display_on_a_terminal() -> None:
+    console = Console(record=True, force_terminal=True, width=120)
+    cases = [ListedCase(name, "p", "e") for name in ("A", "B")]
+    with Display(console, cases, {}) as display:
+        display.start("A @p+e")
+        display.finish("A @p+e", "FAIL")
+        display.start("B @p+e")
+        assert display._bar is not None
+        display._bar.refresh()
+    text = console.export_text()
+    assert "FAIL A @p+e" in text
+    assert "1/2 1 failed" in text
+    assert "running B @p+e" in text
