@@ -1,0 +1,59 @@
+"""Make a tar file of what a wheel is needed for; runs on the control machine.
+
+Usage: pack_wheel.py REQUIREMENT ARCHIVE PATTERN
+
+pip downloads the wheel that the requirements file REQUIREMENT pins, and checks its
+hash. Files that match the regular expression PATTERN go into ARCHIVE, named by the
+pattern's groups below a folder called like the archive. Files of equal content become
+links: a wheel cannot hold links. `.complete` is the last entry.
+"""
+
+import io
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+
+def main(requirement: str, archive: Path, pattern: str) -> None:
+    """Download, pick, and write the archive under its name only when it is whole."""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    pip += ["--only-binary=:all:", "--require-hashes", "--requirement", requirement]
+    unfinished = archive.with_suffix(".part")
+    with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
+        subprocess.run([*pip, "--dest", folder], check=True)
+        (wheel,) = Path(folder).glob("*.whl")
+        with zipfile.ZipFile(wheel) as source, tarfile.open(unfinished, "w") as target:
+            pick(source, target, archive.stem, re.compile(pattern))
+    unfinished.rename(archive)
+
+
+def pick(
+    source: zipfile.ZipFile, target: tarfile.TarFile, top: str, pattern: re.Pattern[str]
+) -> None:
+    """Copy the matching files, equal ones once."""
+    seen: dict[tuple[int, int], str] = {}
+    for entry in source.infolist():
+        match = pattern.fullmatch(entry.filename)
+        if match is None or entry.is_dir():
+            continue
+        info = tarfile.TarInfo(f"{top}/{''.join(filter(None, match.groups()))}")
+        executable = entry.external_attr >> 16 & 0o100
+        info.mode = 0o755 if executable else 0o644
+        first = seen.setdefault((entry.CRC, entry.file_size), info.name)
+        if first != info.name:
+            info.type, info.linkname = tarfile.LNKTYPE, first
+            target.addfile(info)
+        else:
+            info.size = entry.file_size
+            with source.open(entry) as content:
+                target.addfile(info, content)
+    target.addfile(tarfile.TarInfo(f"{top}/.complete"), io.BytesIO())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

@@ -1,0 +1,228 @@
+#!/usr/bin/python
+"""Ansible module: what the MPI stacks of a system are, and what is wrong with them."""
+
+import ctypes.util
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: mpi_stack_info
+short_description: Find compiler, version, library and programs of MPI stacks
+description:
+  - Loads each stack as a job would and looks at its compiler wrapper and programs.
+  - A program must use the stack's own MPI library, which ldd shows.
+  - Changes nothing. In check mode a wheel that is not unpacked yet is no problem.
+options:
+  stacks:
+    description: The stacks, as the variable C(mpi_stacks) of the role gives them.
+    type: list
+    elements: dict
+    required: true
+  folder:
+    description: Folder of unpacked wheels and of links to programs.
+    type: path
+    required: true
+  wheels:
+    description: For each wheel its C(version) and the C(folder) it is unpacked to.
+    type: dict
+    required: true
+author: The Seatrial authors
+"""
+
+EXAMPLES = r"""
+- name: Find the stacks
+  mpi_stack_info:
+    stacks:
+      - { name: openmpi, provider: distribution, compiler: mpicc, srun_mpi: pmix }
+    folder: /shared/seatrial/mpi
+    wheels: {}
+"""
+
+RETURN = r"""
+stacks:
+  description: The stacks with version, compiler, programs and what their module sets.
+  returned: always
+  type: list
+problems:
+  description: What is missing or wrong, one text each, with what to do.
+  returned: always
+  type: list
+"""
+
+#: Names that the checks call programs by.
+COMMANDS = {"imb": "IMB-MPI1", "hpcc": "hpcc", "lammps": "lmp"}
+LIBRARY = re.compile(r"^\s*(libmpi(?:ch|_[a-z]+)?\.so\S*) => (\S+)", re.MULTILINE)
+PROBE = "int MPI_Init(int *, char ***);\nint main(void) { return MPI_Init(0, 0); }\n"
+
+
+class ProblemError(Exception):
+    """Something about a stack that its owner must mend."""
+
+
+def run(argv: list[str], env: dict[str, str]) -> tuple[int, str]:
+    """Exit status and both outputs of a command; 127 if it is not there."""
+    try:
+        done = subprocess.run(
+            argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=120,
+        )
+    except OSError as error:
+        return 127, str(error)
+    return done.returncode, done.stdout
+
+
+def login_environment(modules: list[str]) -> dict[str, str]:
+    """Environment of a login shell that has loaded `modules`."""
+    loads = "".join(f"module load {module} || exit 1\n" for module in modules)
+    argv = ["bash", "-lc", f"{loads}printf '\\n=== '; env -0"]
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+    )
+    # Old modules exit 0 on failure and only say so.
+    if done.returncode or (modules and "ERROR" in done.stderr):
+        raise ProblemError(
+            f"modules {modules} do not load: {done.stderr.strip() or done.returncode}"
+        )
+    pairs = done.stdout.rpartition("\n=== ")[2].split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+def mpi_libraries(program: str, env: dict[str, str]) -> list[str]:
+    """Real paths of the MPI libraries that a program is linked with."""
+    text = run(["ldd", program], env)[1]
+    if "=> not found" in text:
+        missing = ", ".join(re.findall(r"(\S+) => not found", text))
+        raise ProblemError(f"{program} lacks {missing}")
+    return sorted({str(Path(path).resolve()) for _, path in LIBRARY.findall(text)})
+
+
+def compiler_facts(stack: dict[str, Any], env: dict[str, str]) -> dict[str, Any]:
+    """Path, version and identity of the compiler wrapper, and its MPI library."""
+    wanted = stack["compiler"]
+    compiler = shutil.which(wanted, path=env["PATH"])
+    if compiler is None:
+        source = stack.get("package") or stack.get("modules") or "its development files"
+        raise ProblemError(f"no compiler wrapper {wanted} on PATH; install {source}")
+    status, text = run([compiler, "--showme:version"], env)
+    if status:
+        text = run([compiler, "-v"], env)[1].partition("\n")[0]
+    version = re.search(r"\d+(?:\.\d+)+", text)
+    with tempfile.TemporaryDirectory() as folder:
+        source_file = Path(folder, "probe.c")
+        source_file.write_text(PROBE)
+        program = str(Path(folder, "probe"))
+        status, errors = run([compiler, "-o", program, str(source_file)], env)
+        if status:
+            raise ProblemError(f"{compiler} does not compile: {errors.strip()}")
+        libraries = mpi_libraries(program, env)
+    identity = [
+        str(Path(compiler).resolve()),
+        text,
+        run([compiler, "-show"], env)[1],
+        run([compiler, "--version"], env)[1],
+    ]
+    return {
+        "compiler": compiler,
+        "compiler_id": hashlib.sha256("\n".join(identity).encode()).hexdigest()[:12],
+        "version": version.group() if version else "unknown",
+        "libraries": libraries,
+    }
+
+
+def find_program(
+    feature: str, wanted: str, libraries: list[str], env: dict[str, str]
+) -> str:
+    """Path of a program that is there and uses one of `libraries`."""
+    program = shutil.which(wanted, path=env["PATH"])
+    if program is None:
+        raise ProblemError(f"program {feature}: no executable {wanted}; install it")
+    used = mpi_libraries(program, env)
+    if libraries and not set(used) & set(libraries):
+        raise ProblemError(
+            f"program {feature}: {program} uses {', '.join(used) or 'no MPI library'}, "
+            f"expected the stack's own {', '.join(libraries)}"
+        )
+    return program
+
+
+def examine(stack: dict[str, Any], folder: str, wheels: dict[str, Any]) -> None:
+    """Add to a stack what was found; ProblemError names the first thing wrong."""
+    stack.update(version="unknown", compiler_id="", paths=[], library_paths=[])
+    stack["links"] = []
+    libraries: list[str] = []
+    env = login_environment(stack.get("modules", []))
+    env.update(stack.get("environment", {}))
+    env["LC_ALL"] = "C"
+    if stack["provider"] == "wheels":
+        wheel = wheels[stack["wheel"]]
+        root = Path(wheel["folder"])
+        stack["version"] = wheel["version"]
+        stack["paths"] = [str(root / "bin")]
+        stack["library_paths"] = [str(root / "lib")]
+        if not root.is_dir():
+            raise FileNotFoundError(root)
+        env["PATH"] = f"{root / 'bin'}:{env['PATH']}"
+        env["LD_LIBRARY_PATH"] = f"{root / 'lib'}:{env.get('LD_LIBRARY_PATH', '')}"
+        libraries = sorted({str(lib.resolve()) for lib in root.glob("lib/libmpi.so*")})
+        if stack["wheel"] == "impi-rt" and not ctypes.util.find_library("fabric"):
+            raise ProblemError("Intel MPI needs libfabric.so.1; install libfabric1")
+    elif not stack.get("compiler"):
+        raise ProblemError("provider distribution needs `compiler`, its MPI C wrapper")
+    if stack.get("compiler"):
+        facts = compiler_facts(stack, env)
+        libraries = facts.pop("libraries")
+        stack.update(facts)
+        if "/" in stack["compiler"] and stack["provider"] == "distribution":
+            on_path = shutil.which(Path(stack["compiler"]).name, path=env["PATH"])
+            if on_path != stack["compiler"]:
+                stack["paths"].append(str(Path(stack["compiler"]).parent))
+    programs = {}
+    for feature, wanted in sorted(stack.get("programs", {}).items()):
+        program = programs[feature] = find_program(feature, wanted, libraries, env)
+        command = COMMANDS[feature]
+        if shutil.which(command, path=env["PATH"]) != program:
+            links = os.path.join(folder, "links", stack["name"])
+            stack["links"].append({"path": f"{links}/{command}", "target": program})
+            if links not in stack["paths"]:
+                stack["paths"].insert(0, links)
+    stack["programs"] = programs
+
+
+def main() -> None:
+    """Examine every stack; problems are collected, so that all are seen at once."""
+    module = AnsibleModule(
+        argument_spec={
+            "stacks": {"type": "list", "elements": "dict", "required": True},
+            "folder": {"type": "path", "required": True},
+            "wheels": {"type": "dict", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    problems = []
+    for stack in module.params["stacks"]:
+        try:
+            examine(stack, module.params["folder"], module.params["wheels"])
+        except FileNotFoundError as error:
+            if not module.check_mode:
+                problems.append(f"stack {stack['name']}: {error} is not there")
+        except (ProblemError, subprocess.TimeoutExpired) as error:
+            problems.append(f"stack {stack['name']}: {error}")
+    module.exit_json(changed=False, stacks=module.params["stacks"], problems=problems)
+
+
+if __name__ == "__main__":
+    main()
