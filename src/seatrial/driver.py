@@ -2,7 +2,6 @@
 
 import platform
 import shutil
-import signal
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,8 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from rich.console import Console
 
@@ -19,6 +17,7 @@ import seatrial
 from seatrial.campaign import Block, Campaign
 from seatrial.collect import Collected, collect, missing_case
 from seatrial.errors import Exit, SeatrialError
+from seatrial.interrupts import interruptible
 from seatrial.listing import ListedCase, list_cases, list_checks
 from seatrial.paths import checks_dir
 from seatrial.progress import Display, Durations
@@ -218,23 +217,13 @@ def _manifest(
 
 @contextmanager
 def _stoppable(folder: Path) -> Iterator[None]:
-    """Take Ctrl-C, SIGTERM and a lost terminal alike: stop, cancel, say so."""
-
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    previous = {
-        number: signal.signal(number, interrupt)
-        for number in (signal.SIGTERM, signal.SIGHUP)
-    }
+    """Let an interrupt end the run, and say what became of it."""
     try:
-        yield
+        with interruptible():
+            yield
     except KeyboardInterrupt:
         raise SeatrialError(
             f"interrupted: the jobs of this run are cancelled; {folder} stays open "
             "and will not be judged",
             Exit.INTERRUPTED,
         ) from None
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial.errors import Exit, SeatrialError
+from seatrial.interrupts import interruptible
 from seatrial.results import read_manifest, sha256
 from seatrial.runfolder import RunFolder, disk_errors, publish
 from seatrial.system import unknown_system
@@ -84,7 +85,8 @@ def run_remotely(
         *(part for check in checks for part in ("--checks", check)),
     ]
     tty = sys.stdin.isatty() and sys.stdout.isatty()
-    _run_there(remote, command, system, tty=tty)
+    with interruptible():
+        _run_there(remote, command, system, tty=tty)
     return fetch(remote, f"{there}/{system}", RunFolder(results, system, run_id))
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import sys
 import threading
 from pathlib import Path
 
@@ -102,7 +101,7 @@ def _stop_on_eof() -> None:
     """Interrupt this program when its standard input ends: the caller is gone."""
 
     def watch() -> None:
-        while sys.stdin.buffer.read(1):
+        while os.read(0, 1):
             pass
         os.kill(os.getpid(), signal.SIGTERM)
 

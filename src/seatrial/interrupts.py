@@ -1,0 +1,28 @@
+"""Ctrl-C, SIGTERM and a lost terminal as one exception, KeyboardInterrupt."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt on each of the three signals, at once.
+
+    Polars replaces Python's handler of SIGINT by one that lets system calls go on,
+    so that Ctrl-C would wait for the end of a child; a handler of ours does not.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    previous = {number: signal.signal(number, interrupt) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,100 @@
+"""Campaigns: what is read, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+from fake_home import write, write_home
+
+from seatrial.campaign import (
+    Block,
+    Campaign,
+    known_campaigns,
+    load_campaign,
+    only_checks,
+)
+from seatrial.errors import Exit, SeatrialError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return write_home(tmp_path)
+
+
+def test_load_campaign(home: Path) -> None:
+    assert load_campaign(home, "two") == Campaign(
+        name="two",
+        description="all of it, twice",
+        repeats=2,
+        blocks=(Block("echo", ("Echo", "Gpu")), Block("silent", ("Silent",))),
+        minimum_samples=2,
+    )
+
+
+def test_defaults_and_variables(home: Path) -> None:
+    campaign = load_campaign(home, "high")
+    assert (campaign.repeats, campaign.minimum_samples) == (1, 1)
+    assert campaign.blocks[0].variables == {"text": "latency 30.0"}
+
+
+@pytest.mark.parametrize("name", ["nightmare", "../two", "", "two.yaml"])
+def test_unknown_campaign_lists_the_known_ones(home: Path, name: str) -> None:
+    with pytest.raises(SeatrialError) as raised:
+        load_campaign(home, name)
+    assert str(raised.value) == (
+        f"unknown campaign {name!r}; known campaigns: high, slow, smoke, two, wrong"
+    )
+    assert raised.value.exit_code == Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("blocks: [", "line 1: not valid YAML"),
+        ("a: 1\nb: [", "line 2: not valid YAML"),
+        ("- a", "expected: a mapping at the top"),
+        ("repeats: 1", "expected: the campaign has blocks"),
+        ("blocks: []", "expected: blocks: a list"),
+        ("blocks: [x]", "expected: every block is a mapping"),
+        ("blocks: [{checks: [A]}]", "letters, digits, - and _, found None"),
+        ("blocks: [{name: a/b, checks: [A]}]", "- and _, found 'a/b'"),
+        ("blocks: [{name: a}]", "expected: block 'a' has checks"),
+        ("blocks: [{name: a, checks: A}]", "lists class names of checks, found 'A'"),
+        ("blocks: [{name: a, checks: [A|B]}]", "found ['A|B']"),
+        ("blocks: [{name: a, checks: [A], x: 1}]", "'variables'], found x"),
+        (
+            "blocks: [{name: a, checks: [A]}, {name: a, checks: [B]}]",
+            "every block has a name of its own",
+        ),
+        ("repeats: 0\nblocks: [{name: a, checks: [A]}]", "at least 1, found 0"),
+        ("repeats: yes\nblocks: [{name: a, checks: [A]}]", "found True"),
+        ("repets: 1\nblocks: [{name: a, checks: [A]}]", "found repets"),
+        (
+            "blocks: [{name: a, checks: [A], variables: [1]}]",
+            "variables is a mapping",
+        ),
+    ],
+)
+def test_bad_campaign_is_refused(home: Path, text: str, expected: str) -> None:
+    file = home / "reframe-checks" / "campaigns" / "bad.yaml"
+    write(file, text)
+    with pytest.raises(SeatrialError) as raised:
+        load_campaign(home, "bad")
+    assert str(raised.value).startswith(f"{file}:")
+    assert expected in str(raised.value)
+
+
+def test_only_some_checks(home: Path) -> None:
+    campaign = only_checks(load_campaign(home, "two"), ("Gpu",))
+    assert campaign.blocks == (Block("echo", ("Gpu",)),)
+
+
+def test_only_checks_that_are_there(home: Path) -> None:
+    with pytest.raises(SeatrialError) as raised:
+        only_checks(load_campaign(home, "two"), ("Gpu", "Cpu"))
+    assert str(raised.value) == (
+        "campaign 'two' has no check Cpu; its checks: Echo, Gpu, Silent"
+    )
+
+
+def test_known_campaigns(home: Path) -> None:
+    assert known_campaigns(home) == ["high", "slow", "smoke", "two", "wrong"]

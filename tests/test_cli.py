@@ -1,0 +1,184 @@
+"""The command line: help, exit codes, errors as text."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from fake_home import write, write_home
+
+from seatrial.cli import main
+
+OURS = ("run", "judge", "report")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_home(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(autouse=True)
+def use_home(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "results"))
+
+
+def seatrial(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def commands() -> list[str]:
+    return main.list_commands(click.Context(main))
+
+
+def test_every_module_is_a_command() -> None:
+    assert {"judge", "lab", "report", "run"} <= set(commands())
+    assert not [name for name in commands() if name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_has_help_with_an_example(name: str) -> None:
+    result = seatrial(name, "--help")
+    assert result.exit_code == 0
+    assert f"Example: seatrial {name}" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_help_tells_the_exit_status(name: str) -> None:
+    assert "Exit status: 0" in " ".join(seatrial(name, "--help").stdout.split())
+
+
+def test_help_of_the_whole() -> None:
+    text = seatrial("--help").stdout
+    for name in commands():
+        assert f"  {name} " in text
+    assert "0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided" in text
+
+
+@pytest.mark.parametrize(
+    ("campaign", "status", "verdict"),
+    [("smoke", 0, "PASS"), ("high", 1, "FAIL")],
+)
+def test_run_ends_with_the_verdict(campaign: str, status: int, verdict: str) -> None:
+    result = seatrial("run", "lab", "--campaign", campaign, "--run-id", "r1")
+    assert result.exit_code == status, result.output
+    assert f"{verdict}  lab, campaign {campaign}: " in result.stdout
+    assert "results/lab/r1" in result.stdout
+
+
+def test_failing_findings_show_value_and_limit() -> None:
+    text = seatrial("run", "lab", "--campaign", "high", "--run-id", "r1").stdout
+    assert "30 us" in text
+    assert "≤ 10 us" in text
+    assert "suspect nodes: cn01" in text
+
+
+def test_too_few_samples_are_undecided(home: Path) -> None:
+    text = "minimum_samples: 2\nblocks: [{name: echo, checks: [Echo]}]\n"
+    write(home / "reframe-checks" / "campaigns" / "few.yaml", text)
+    result = seatrial("run", "lab", "--campaign", "few")
+    assert result.exit_code == 3
+    assert "UNDECIDED" in result.stdout
+
+
+def test_run_without_judging() -> None:
+    arguments = ("run", "lab", "--campaign", "high", "--run-id", "r1", "--no-judge")
+    result = seatrial(*arguments)
+    assert result.exit_code == 0
+    assert "FAIL  " not in result.stdout
+
+
+def test_only_some_checks() -> None:
+    result = seatrial("run", "lab", "--campaign", "two", "--checks", "Gpu")
+    assert result.exit_code == 3
+    assert "1 skipped" in result.stdout
+    judged = json.loads(seatrial("judge", "latest", "--format", "json").stdout)
+    assert {f["check"] for f in judged["findings"]} == {"", "Gpu"}
+
+
+def test_judge_in_every_format() -> None:
+    seatrial("run", "lab", "--campaign", "high", "--run-id", "r1")
+    table = seatrial("judge", "lab/latest")
+    assert table.exit_code == 1
+    assert "FAIL  lab, campaign high" in table.stdout
+    whole = seatrial("judge", "r1", "--format", "json")
+    assert whole.exit_code == 1
+    judgement = json.loads(whole.stdout)
+    assert (judgement["run"], judgement["verdict"]) == ("r1", "fail")
+    assert judgement["suspects"] == ["cn01"]
+    rows = list(
+        csv.DictReader(io.StringIO(seatrial("judge", "r1", "--format", "csv").stdout))
+    )
+    assert [row["verdict"] for row in rows] == [
+        finding["verdict"] for finding in judgement["findings"]
+    ]
+    assert {row["metric"] for row in rows} == {"", "latency_8B"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            ("run", "lba", "--campaign", "smoke"),
+            "unknown system 'lba'; known systems: lab",
+        ),
+        (
+            ("run", "lab", "--campaign", "smokey"),
+            "unknown campaign 'smokey'; known campaigns: ",
+        ),
+        (
+            ("run", "lab", "--campaign", "smoke", "--run-id", "../x"),
+            "--run-id '../x': expected letters",
+        ),
+        (
+            ("run", "lab", "--campaign", "smoke", "--checks", "Nope"),
+            "campaign 'smoke' has no check Nope; its checks: Echo",
+        ),
+        (("run", "lab"), "Missing option '--campaign'"),
+        (("judge", "nope"), "no closed run 'nope'"),
+        (("report", "nope"), "no closed run 'nope'"),
+        (("nope",), "No such command 'nope'"),
+    ],
+)
+def test_mistake_is_text_on_stderr(arguments: tuple[str, ...], expected: str) -> None:
+    result = seatrial(*arguments)
+    assert result.exit_code == 2
+    assert expected in result.stderr
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+def test_broken_reference_is_found_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = write_home(tmp_path / "home")
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    file = home / "reference-data" / "lab" / "fake.yaml"
+    write(file, file.read_text().replace("[10, null", "[ten, null"))
+    result = seatrial("run", "lab", "--campaign", "smoke")
+    assert result.exit_code == 2
+    assert "fake.yaml:" in result.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_report_writes_and_exits_0_whatever_the_verdict(tmp_path: Path) -> None:
+    repository = Path(__file__).resolve().parents[1]
+    if not (repository / "reports").is_dir():
+        pytest.skip("the templates of the report are not there")
+    home = write_home(tmp_path / "home")
+    (home / "reports").symlink_to(repository / "reports")
+    environment = {"SEATRIAL_HOME": str(home)}
+    runner = CliRunner(env=environment)
+    runner.invoke(main, ["run", "lab", "--campaign", "high", "--run-id", "r1"])
+    out = tmp_path / "out"
+    result = runner.invoke(main, ["report", "lab/latest", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "verdict: fail",
+        str(out / "report.html"),
+        str(out / "junit.xml"),
+    ]
+    assert (out / "report.html").stat().st_size > 1000

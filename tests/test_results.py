@@ -1,0 +1,164 @@
+"""Closed runs: found, verified, and refused when they are not whole."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from test_judge import CASE, sample
+
+from seatrial.errors import SeatrialError
+from seatrial.results import SCHEMA, closed_runs, find_run, load_run
+from seatrial.runfolder import RunFolder, new_run_id
+
+MANIFEST = {"schema": 1, "run": "r1", "system": "lab", "nodes": []}
+
+
+def close(results: Path, system: str = "lab", run_id: str = "r1") -> Path:
+    folder = RunFolder(results, system, run_id)
+    folder.create()
+    raw = folder.path / "raw" / "pairs-1"
+    raw.mkdir(parents=True)
+    (raw / "report.json").write_text("{}")
+    case = replace(CASE, parameters={"x": [1, 2]}, raw="raw/pairs-1")
+    return folder.close(MANIFEST, [case], [sample(case, 80.0, pair="cn01 cn02")])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return close(tmp_path / "results")
+
+
+def test_what_is_closed_is_what_is_loaded(run: Path) -> None:
+    loaded = load_run(run)
+    assert loaded.path == run
+    assert loaded.cases == (replace(CASE, parameters={"x": [1, 2]}, raw="raw/pairs-1"),)
+    assert loaded.measurements.schema == pl.Schema(SCHEMA)
+    assert loaded.measurements.row(0, named=True)["value"] == 80.0
+    assert set(loaded.manifest["checksums"]) == {
+        "cases.json",
+        "measurements.parquet",
+        "raw/pairs-1/report.json",
+    }
+    assert [path.name for path in run.parent.iterdir()] == ["r1"]
+
+
+def test_run_without_numbers_keeps_its_columns(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path, "lab", "empty")
+    folder.create()
+    loaded = load_run(folder.close(MANIFEST, [], []))
+    assert loaded.measurements.schema == pl.Schema(SCHEMA)
+    assert loaded.cases == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["cases.json", "measurements.parquet", "raw/pairs-1/report.json"]
+)
+def test_changed_file_is_refused(run: Path, name: str) -> None:
+    with (run / name).open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(SeatrialError, match=f"{name}: changed after the run was"):
+        load_run(run)
+
+
+def test_missing_file_is_refused(run: Path) -> None:
+    (run / "measurements.parquet").unlink()
+    with pytest.raises(SeatrialError, match=r"measurements\.parquet: No such file"):
+        load_run(run)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{", "not valid JSON"),
+        ("[]", "expected a manifest of schema 1"),
+        ('{"schema": 2}', "expected a manifest of schema 1"),
+        ('{"schema": 1}', "the checksums are missing"),
+    ],
+)
+def test_bad_manifest_is_refused(run: Path, text: str, expected: str) -> None:
+    (run / "manifest.json").write_text(text)
+    with pytest.raises(SeatrialError, match=expected):
+        load_run(run)
+
+
+def test_damaged_cases_are_refused(run: Path) -> None:
+    (run / "cases.json").write_text('[{"session": "a"}]')
+    manifest = json.loads((run / "manifest.json").read_text())
+    del manifest["checksums"]["cases.json"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(SeatrialError, match=r"cases\.json: damaged"):
+        load_run(run)
+
+
+def test_open_run_is_refused(run: Path) -> None:
+    opened = run.with_name("r1.open")
+    run.rename(opened)
+    with pytest.raises(SeatrialError, match="not closed"):
+        load_run(opened)
+    assert closed_runs(run.parents[1]) == []
+
+
+def test_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SeatrialError, match="not a run"):
+        load_run(tmp_path)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+    close(tmp_path / "results", "lab", "20260101T000000Z-smoke")
+    close(tmp_path / "results", "lab", "20260102T000000Z-smoke")
+    close(tmp_path / "results", "big", "20260101T000000Z-smoke")
+    close(tmp_path / "results", "big", "20260103T000000Z-smoke")
+    RunFolder(tmp_path / "results", "lab", "20260104T000000Z-smoke").create()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("latest", "big/20260103T000000Z-smoke"),
+        ("lab/latest", "lab/20260102T000000Z-smoke"),
+        ("20260102T000000Z-smoke", "lab/20260102T000000Z-smoke"),
+        ("lab/20260101T000000Z-smoke", "lab/20260101T000000Z-smoke"),
+    ],
+)
+def test_find_run(home: Path, text: str, expected: str) -> None:
+    assert find_run(home, text) == home / "results" / expected
+
+
+def test_find_run_by_path(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = home / "results" / "lab" / "20260101T000000Z-smoke"
+    assert find_run(home, str(run)) == run
+    monkeypatch.chdir(run.parent)
+    assert find_run(home, run.name) == run
+
+
+def test_find_run_in_another_results_folder(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = close(tmp_path / "elsewhere", "lab", "20250101T000000Z-smoke")
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "elsewhere"))
+    assert find_run(home, "latest") == run
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nope", "the newest are: lab/20260101T000000Z-smoke, lab/20260102"),
+        ("nope/latest", "no closed run 'nope/latest'"),
+        ("20260101T000000Z-smoke", r"several systems \(big, lab\)"),
+        ("20260104T000000Z-smoke", "no closed run"),
+    ],
+)
+def test_run_that_cannot_be_found(home: Path, text: str, expected: str) -> None:
+    with pytest.raises(SeatrialError, match=expected):
+        find_run(home, text)
+
+
+def test_run_id() -> None:
+    run_id = new_run_id("smoke")
+    assert len(run_id) == len("20261121T063015Z-smoke")
+    assert run_id.endswith("Z-smoke")

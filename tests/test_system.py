@@ -1,0 +1,207 @@
+"""The system as provisioned, and its nodes as Slurm sees them."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_home import SETTINGS, fake_program, write, write_home
+
+from seatrial import slurm
+from seatrial.errors import Exit, SeatrialError
+from seatrial.paths import home as find_home
+from seatrial.records import Node
+from seatrial.slurm import SlurmNode, availability
+from seatrial.system import (
+    NodeState,
+    System,
+    known_systems,
+    load_system,
+    node_states,
+    usable_nodes,
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return write_home(tmp_path / "home")
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return tmp_path / "bin"
+
+
+def on_slurm(system: System) -> System:
+    return replace(system, uses_slurm=True)
+
+
+def test_load_system(home: Path) -> None:
+    system = load_system(home, "lab")
+    assert system.nodes == (Node("cn01", {"cpus": 2}), Node("cn02", {"cpus": 2}))
+    assert system.partitions == (("cn01", "cn02"),)
+    assert system.demonstration is True
+    assert system.uses_slurm is False
+    assert system.suite["git_commit"] == "abc"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "expected"), [("slurm", True), ("squeue", True), ("local", False)]
+)
+def test_uses_slurm(home: Path, scheduler: str, expected: bool) -> None:
+    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
+    settings["systems"][0]["partitions"][0]["scheduler"] = scheduler
+    write(home / "etc" / "lab" / "settings.json", json.dumps(settings))
+    assert load_system(home, "lab").uses_slurm is expected
+
+
+def test_unknown_system_lists_the_known_ones(home: Path) -> None:
+    write(home / "inventories" / "sample" / "hosts.yml", "{}")
+    write(home / "etc" / "here" / "system.json", "{}")
+    assert known_systems(home) == ["here", "lab", "sample"]
+    with pytest.raises(SeatrialError) as raised:
+        load_system(home, "lba")
+    assert "unknown system 'lba'; known systems: here, lab, sample" in str(raised.value)
+    assert raised.value.exit_code == Exit.USAGE
+
+
+def test_system_without_settings_names_the_playbook(home: Path) -> None:
+    (home / "etc" / "lab" / "settings.json").unlink()
+    with pytest.raises(SeatrialError, match=r"inventories/lab playbooks/site\.yml"):
+        load_system(home, "lab")
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"nodes": 1}', '{"system": "lab"}'])
+def test_damaged_system_is_refused(home: Path, text: str) -> None:
+    write(home / "etc" / "lab" / "system.json", text)
+    with pytest.raises(SeatrialError, match=r"damaged|not valid JSON"):
+        load_system(home, "lab")
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "expected"),
+    [
+        ("idle", "none", (True, "")),
+        ("mixed", "none", (True, "")),
+        ("allocated", "none", (True, "")),
+        ("idle~", "none", (True, "")),
+        ("maint", "burn-in", (True, "")),
+        ("reserved", "none", (True, "")),
+        ("idle*", "none", (False, "idle, not responding")),
+        ("down*", "lost", (False, "down, not responding (lost)")),
+        ("down", "Not responding", (False, "down (Not responding)")),
+        ("drained", "bad DIMM", (False, "drained (bad DIMM)")),
+        ("draining", "bad DIMM", (False, "draining (bad DIMM)")),
+        ("drained*", "", (False, "drained, not responding")),
+        ("unknown", "none", (False, "unknown")),
+        ("inval", "Low RealMemory", (False, "inval (Low RealMemory)")),
+        ("powered_down", "none", (False, "powered_down")),
+        ("future", "none", (False, "future")),
+    ],
+)
+def test_availability(state: str, reason: str, expected: tuple[bool, str]) -> None:
+    assert availability(SlurmNode(state, reason)) == expected
+
+
+def test_node_that_slurm_does_not_know() -> None:
+    assert availability(None) == (False, "unknown to Slurm")
+
+
+def test_node_states(home: Path, programs: Path) -> None:
+    fake_program(programs, "sinfo", "echo 'cn01|idle|none'; echo 'cn03|down|x|y'")
+    system = on_slurm(load_system(home, "lab"))
+    assert node_states(system) == (
+        NodeState(system.nodes[0], True, ""),
+        NodeState(system.nodes[1], False, "unknown to Slurm"),
+    )
+
+
+def test_system_without_slurm_has_all_its_nodes(home: Path, programs: Path) -> None:
+    fake_program(programs, "sinfo", "exit 1")
+    assert all(state.present for state in node_states(load_system(home, "lab")))
+
+
+def test_no_node_left(home: Path, programs: Path) -> None:
+    fake_program(programs, "sinfo", "echo 'cn01|drained|fan'; echo 'cn02|down*|none'")
+    with pytest.raises(SeatrialError) as raised:
+        node_states(on_slurm(load_system(home, "lab")))
+    assert "cn01: drained (fan)\n  cn02: down, not responding\n" in str(raised.value)
+    assert "state=resume" in str(raised.value)
+
+
+def test_slurm_that_does_not_answer(
+    home: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_program(programs, "sinfo", "echo 'Unable to contact' >&2; exit 1")
+    with pytest.raises(SeatrialError, match="Slurm does not answer: Unable to contact"):
+        node_states(on_slurm(load_system(home, "lab")))
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SeatrialError, match="sinfo is not installed here"):
+        node_states(on_slurm(load_system(home, "lab")))
+
+
+@pytest.mark.parametrize(
+    ("partitions", "absent", "expected"),
+    [
+        ((("cn01", "cn02"),), (), None),
+        ((("cn01", "cn02"),), ("cn01",), 1),
+        ((("cn01", "cn02", "cn03"), ("cn03",)), ("cn01",), 1),
+        ((("cn01",), ("cn02", "cn03")), ("cn01",), 2),
+        (((),), ("cn01",), 2),
+    ],
+)
+def test_usable_nodes(
+    home: Path,
+    partitions: tuple[tuple[str, ...], ...],
+    absent: tuple[str, ...],
+    expected: int | None,
+) -> None:
+    system = replace(load_system(home, "lab"), partitions=partitions)
+    states = tuple(
+        NodeState(Node(name), name not in absent, "")
+        for name in ("cn01", "cn02", "cn03")
+    )
+    assert usable_nodes(system, states) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "CANCELLED by 0|None|Resources",
+            slurm.JobEnd("CANCELLED by 0", False, "Resources"),
+        ),
+        (
+            "TIMEOUT|2026-11-21T06:30:15|None",
+            slurm.JobEnd("TIMEOUT", True, ""),
+        ),
+        ("PENDING|Unknown|Priority", slurm.JobEnd("PENDING", False, "Priority")),
+        ("", None),
+    ],
+)
+def test_job_end(programs: Path, line: str, expected: slurm.JobEnd | None) -> None:
+    fake_program(programs, "sacct", f"[ -z '{line}' ] || echo '{line}'")
+    assert slurm.job_end("7") == expected
+
+
+def test_only_our_own_jobs_are_cancelled(programs: Path, tmp_path: Path) -> None:
+    jobs = "echo '1|seatrial:r1:a-1'; echo '2|seatrial:r10:a-1'; echo '3|(null)'"
+    fake_program(programs, "squeue", jobs)
+    fake_program(programs, "scancel", f"echo $* >> {tmp_path / 'cancelled'}")
+    assert slurm.cancel("seatrial:r1:") == ["1"]
+    assert (tmp_path / "cancelled").read_text() == "1\n"
+
+
+def test_home(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEATRIAL_HOME", raising=False)
+    monkeypatch.chdir(home / "etc" / "lab")
+    assert find_home() == home
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    assert find_home() == home
+    monkeypatch.setenv("SEATRIAL_HOME", str(tmp_path))
+    with pytest.raises(SeatrialError, match="no reframe-checks/ and reference-data/"):
+        find_home()
