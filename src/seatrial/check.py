@@ -54,6 +54,8 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
     """Nodes to run on; 0: all that the partition's extras name."""
     ppn = variable(int, value=1)
     """Ranks per node."""
+    min_tasks = variable(int, value=1)
+    """Ranks that the program needs; with fewer, the case is skipped."""
     calibrate = variable(typ.Bool, value=False)
     """Let metrics pass that have no reference yet."""
     judged = variable(typ.List[str])
@@ -74,7 +76,7 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
 
     @run_after("setup")
     def place(self) -> None:
-        """Spread the ranks over the nodes."""
+        """Spread the ranks over the nodes; skip where they are too few."""
         delivered = self.current_partition.extras.get("nodes", [])
         if not self.num_nodes:
             if not delivered:
@@ -85,6 +87,10 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
             self.num_nodes = len(delivered)
         self.num_tasks = self.num_nodes * self.ppn
         self.num_tasks_per_node = self.ppn
+        self.skip_if(
+            self.num_tasks < self.min_tasks,
+            f"it takes {self.min_tasks} ranks, there is room for {self.num_tasks}",
+        )
 
     @run_after("setup")
     def read_references(self) -> None:

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.builtins import run_before, variable
 
 from seatrial.check import SeatrialCheck, Tag
 from seatrial.parsers.hpcc import parse_hpcc
@@ -30,6 +30,7 @@ class Hpcc(SeatrialCheck):
     valid_prog_environs = ["+hpcc"]
     reference_file = "hpcc.yaml"
     executable = "hpcc"
+    min_tasks = 2
     output_file = "hpccoutf.txt"
     env_vars = {"OMP_NUM_THREADS": 1}
     tags = {Tag.NETWORK, Tag.COMPUTE}
@@ -42,11 +43,6 @@ class Hpcc(SeatrialCheck):
         "RandomlyOrderedRingLatency_usec",
         "RandomlyOrderedRingBandwidth_GBytes",
     ]
-
-    @run_after("setup")
-    def need_two_ranks(self):
-        """Skip a system where nobody is there to talk to."""
-        self.skip_if(self.num_tasks < 2, "it takes 2 ranks, there is 1")
 
     @run_before("run")
     def write_input(self):

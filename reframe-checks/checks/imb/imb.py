@@ -98,15 +98,11 @@ class ImbAllNodes(ImbCheck):
     ImbRing measures pair by pair.
     """
 
+    min_tasks = 2
     largest_log2 = 16
     repetitions = 500
     seconds_per_size = 0.5
     smallest_log2 = 3
-
-    @run_after("setup")
-    def need_two_ranks(self):
-        """Skip a system where nobody is there to talk to."""
-        self.skip_if(self.num_tasks < 2, "it takes 2 ranks, there is 1")
 
     @run_before("run")
     def choose_benchmark(self):

@@ -1,0 +1,66 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""Halo exchange: the communication of a stencil code, by our own benchmark."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_before, variable
+
+from seatrial.check import SeatrialCheck, Tag
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.halo2d import parse_halo2d
+from seatrial.records import Sample
+
+
+@rfm.simple_test
+class Halo(SeatrialCheck):
+    """How long does one halo exchange take when all nodes do it at once?
+
+    The ranks form a periodic grid; each exchanges rows, then columns, with its four
+    neighbours, as a stencil code does. `exchange_time` is the median over all timed
+    exchanges, each taken on its slowest rank; the size is one edge in bytes. 16 B
+    shows latency, 8 KiB the switch from eager to rendezvous that a real sub-domain
+    of 1024 x 1024 meets. halo2d verifies every cell that it received.
+    """
+
+    protocol = parameter(["sendrecv", "irecv_isend"])
+    iterations = variable(int, value=200)
+    warmup = variable(int, value=50)
+    repetitions = variable(int, value=5)
+
+    descr = "periodic 2-D halo exchange over all ranks"
+    valid_prog_environs = ["+halo2d"]
+    reference_file = "halo.yaml"
+    executable = "halo2d"
+    min_tasks = 2
+    min_subdomain = 2
+    max_subdomain = 1024
+    tags = {Tag.NETWORK}
+    judged = ["exchange_time_16B", "exchange_time_8KiB"]
+
+    @run_before("run")
+    def choose_protocol(self):
+        """Measure, then verify, every size."""
+        self.executable_opts = [
+            f"--protocol {self.protocol}",
+            f"--sizes {self.min_subdomain}:{self.max_subdomain}",
+            f"--iterations {self.iterations}",
+            f"--warmup {self.warmup}",
+            f"--repetitions {self.repetitions}",
+            "--validate",
+            "--json",
+        ]
+
+    def extract(self, text):
+        """Give the exchange time of every size, of the run that was asked for."""
+        rows = parse_halo2d(text)
+        wanted = (self.protocol, self.num_tasks, "pass")
+        for row in rows:
+            found = (row.protocol, row.np, row.validation)
+            if found != wanted:
+                raise ParseError(0, f"a run of {found}, expected {wanted}")
+        span = (rows[0].subdomain, rows[-1].subdomain)
+        if span != (self.min_subdomain, self.max_subdomain):
+            raise ParseError(0, f"sub-domains {span[0]} to {span[1]}")
+        return [
+            Sample("exchange_time", row.p50_us, row.size_bytes, "p50", row.n)
+            for row in rows
+        ]
