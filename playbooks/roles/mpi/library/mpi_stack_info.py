@@ -3,7 +3,6 @@
 
 import ctypes.util
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -195,7 +194,7 @@ def examine(stack: dict[str, Any], folder: str, wheels: dict[str, Any]) -> None:
         program = programs[feature] = find_program(feature, wanted, libraries, env)
         command = COMMANDS[feature]
         if shutil.which(command, path=env["PATH"]) != program:
-            links = os.path.join(folder, "links", stack["name"])
+            links = str(Path(folder, "links", stack["name"]))
             stack["links"].append({"path": f"{links}/{command}", "target": program})
             if links not in stack["paths"]:
                 stack["paths"].insert(0, links)

@@ -2,10 +2,10 @@
 
 Usage: pack.py CHECKOUT BUILD_FOLDER FOLDER...
 
-Builds the wheel of the package unless there is one of the same sources, and writes the
-FOLDERs of the checkout and the wheel to BUILD_FOLDER/suite.tar. Prints JSON: `wheel` (its
-name in the archive), `key` (of its sources), `version`, `git_commit` and `dirty` (null
-without git), and `paths` (all that the archive holds).
+Builds the wheel of the package unless there is one of the same sources, and writes
+the FOLDERs of the checkout and the wheel to BUILD_FOLDER/suite.tar. Prints JSON:
+`wheel` (its name in the archive), `key` (of its sources), `version`, `git_commit` and
+`dirty` (null without git), and `paths` (all that the archive holds).
 """
 
 import hashlib

@@ -1,0 +1,172 @@
+"""The playbooks, their roles and the sample inventory, without any host."""
+
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+PLAYBOOKS = sorted(ROOT.glob("playbooks/*.yml"))
+ROLES = sorted(path.name for path in ROOT.glob("playbooks/roles/*"))
+SAMPLE = ROOT / "inventories" / "sample"
+RESULTS = {"mpi_found"}
+"""Arguments of roles that other roles register, so that no inventory gives them."""
+
+
+@cache
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text()) if path.exists() else None
+
+
+def options_of(role: str) -> dict[str, Any]:
+    specs = load(ROOT / "playbooks" / "roles" / role / "meta" / "argument_specs.yml")
+    options: dict[str, Any] = specs["argument_specs"]["main"]["options"]
+    return options
+
+
+def defaults_of(role: str) -> dict[str, Any]:
+    return load(ROOT / "playbooks" / "roles" / role / "defaults" / "main.yml") or {}
+
+
+def sample_settings(*, with_defaults: bool) -> dict[str, Any]:
+    """Settings of the sample; those in comments, `# name: value`, are the defaults."""
+    known = {name for role in ROLES for name in options_of(role)}
+    lines = []
+    inside = False
+    for path in sorted(SAMPLE.glob("group_vars/all/*.yml")):
+        for line in path.read_text().replace("---\n", "").splitlines():
+            name = re.match(r"# (\w+):", line)
+            goes_on = inside and line.startswith("#   ")
+            inside = goes_on or bool(name and name[1] in known)
+            lines.append(line[2:] if inside and with_defaults else line)
+    settings: dict[str, Any] = yaml.safe_load("\n".join(lines))
+    return settings
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(BIN / command[0]), *map(str, command[1:])],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: path.name)
+def test_syntax(playbook: Path) -> None:
+    done = run("ansible-playbook", "--syntax-check", "-i", SAMPLE, playbook)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_lint_production_profile_skips_nothing() -> None:
+    config = load(ROOT / ".ansible-lint")
+    assert config["profile"] == "production"
+    assert not config.get("skip_list")
+    assert not config.get("warn_list")
+    done = run("ansible-lint", "--offline", "-q", "playbooks", "inventories")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_argument_specs_and_defaults_agree(role: str) -> None:
+    options, defaults = options_of(role), defaults_of(role)
+    optional = {name for name, option in options.items() if not option.get("required")}
+    assert optional == set(defaults)
+    for name in optional:
+        assert options[name].get("default") == defaults[name], name
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_variables_of_a_role_are_described_and_named_after_it(role: str) -> None:
+    def undescribed(options: dict[str, Any]) -> list[str]:
+        return [
+            name
+            for name, option in options.items()
+            if not (option.get("description") and option.get("type"))
+            or undescribed(option.get("options", {}))
+        ]
+
+    assert undescribed(options_of(role)) == []
+    internal = load(ROOT / "playbooks" / "roles" / role / "vars" / "main.yml") or {}
+    assert [name for name in defaults_of(role) if not name.startswith(f"{role}_")] == []
+    assert [name for name in internal if not name.startswith(f"__{role}_")] == []
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role != "lab"])
+def test_sample_documents_every_variable_and_its_default(role: str) -> None:
+    settings = sample_settings(with_defaults=True)
+    active = sample_settings(with_defaults=False)
+    assert set(options_of(role)) - RESULTS <= set(settings)
+    for name, value in defaults_of(role).items():
+        if name not in active:
+            assert settings[name] == value, name
+
+
+def test_sample_sets_nothing_that_no_role_knows() -> None:
+    known = {name for role in ROLES for name in options_of(role)}
+    settings = sample_settings(with_defaults=True)
+    assert {name for name in settings if not name.startswith("ansible_")} <= known
+
+
+@pytest.mark.parametrize("inventory", ["sample", "lab"])
+def test_inventory_fits_argument_specs(inventory: str, tmp_path: Path) -> None:
+    done = validate(ROOT / "inventories" / inventory, tmp_path, {})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"mpi_stacks": [{"name": "x", "provider": "rpm"}]}, "provider"),
+        ({"suite_modules_system": "tcl"}, "suite_modules_system"),
+        ({"slurm_partitions": [{"group": "cpu"}]}, "slurm_partitions"),
+    ],
+)
+def test_wrong_value_is_named(
+    wrong: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    done = validate(SAMPLE, tmp_path, wrong)
+    assert done.returncode != 0
+    assert named in done.stdout + done.stderr
+
+
+def validate(
+    inventory: Path, folder: Path, extra: dict[str, Any]
+) -> subprocess.CompletedProcess[str]:
+    """Check variables against the specs of site.yml's roles; no host is contacted."""
+    roles = [role["role"] for role in load(ROOT / "playbooks/site.yml")[-1]["roles"]]
+    results: dict[str, Any] = {name: {"stacks": []} for name in RESULTS}
+    tasks = [
+        {
+            "ansible.builtin.validate_argument_spec": {
+                "argument_spec": options_of(role),
+                "provided_arguments": {
+                    name: f"{{{{ {name} }}}}" for name in options_of(role)
+                },
+            },
+        }
+        for role in roles
+    ]
+    defaults = {k: v for role in roles for k, v in defaults_of(role).items()}
+    play = {
+        "hosts": "login[0]",
+        "connection": "local",
+        "gather_facts": False,
+        "roles": ["defaults"],
+        "tasks": tasks,
+    }
+    (folder / "roles" / "defaults" / "defaults").mkdir(parents=True)
+    role_defaults = folder / "roles" / "defaults" / "defaults" / "main.yml"
+    role_defaults.write_text(yaml.safe_dump({**defaults, **results}))
+    playbook = folder / "validate.yml"
+    playbook.write_text(yaml.safe_dump([play]))
+    extra_file = folder / "extra.yml"
+    extra_file.write_text(yaml.safe_dump(extra))
+    return run("ansible-playbook", "-i", inventory, "-e", f"@{extra_file}", playbook)
