@@ -98,6 +98,14 @@ def test_json_and_table_are_read_back(build: Build, protocol: str) -> None:
         assert name.startswith(build.mpi)
 
 
+def test_time_per_size_limits_the_iterations(build: Build) -> None:
+    options = ["-m", "2:2", "-i", "1000000", "-x", "1000000", "--repetitions", "2"]
+    done = build.halo2d(2, *options, "--time", "20")
+    assert done.returncode == 0, done.stderr
+    (row,) = parse_halo2d(done.stdout)
+    assert 2 <= row.n < 1000000
+
+
 def test_stdout_is_data_only(build: Build) -> None:
     done = build.halo2d(2, *SHORT, "--json", "--max-size=2")
     assert [json.loads(line)["row"] for line in done.stdout.splitlines()] == [1, 2]

@@ -9,6 +9,7 @@
 #include "version.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,13 +21,20 @@ static const char PURPOSE[] =
     "each the mean\ntime of an exchange on its slowest rank; Min to Max are of "
     "single exchanges,\neach on its slowest rank.";
 
-enum { MAX_N = 1 << 24, MAX_ITERATIONS = 10000000, MAX_REPETITIONS = 1000 };
+enum {
+    MAX_N = 1 << 24,
+    MAX_ITERATIONS = 10000000,
+    MAX_REPETITIONS = 1000,
+    MAX_TIME_MS = 3600000,
+    PILOT_EXCHANGES = 3
+};
 
 struct settings {
     struct options_span sizes;
     long iterations;
     long warmup;
     long repetitions;
+    long time_ms;
     size_t protocol;
     bool validate;
     bool json;
@@ -37,6 +45,7 @@ static const struct settings DEFAULTS = {
     .iterations = 1000,
     .warmup = 200,
     .repetitions = 5,
+    .time_ms = 0,
     .protocol = 0,
     .validate = false,
     .json = false,
@@ -57,6 +66,10 @@ static const struct options_row OPTIONS[] = {
      MAX_ITERATIONS, NULL, "COUNT", "untimed exchanges before each size"},
     {"repetitions", 0, OPTIONS_INTEGER, offsetof(struct settings, repetitions),
      1, MAX_REPETITIONS, NULL, "COUNT", "repetitions of each size"},
+    {"time", 0, OPTIONS_INTEGER, offsetof(struct settings, time_ms), 0,
+     MAX_TIME_MS, NULL, "MS",
+     "make fewer iterations where a size takes longer; "
+     "0: never"},
     {"validate", 'c', OPTIONS_FLAG, offsetof(struct settings, validate), 0, 0,
      NULL, NULL, "verify contents, outside the timed part"},
     {"json", 0, OPTIONS_FLAG, offsetof(struct settings, json), 0, 0, NULL, NULL,
@@ -74,6 +87,7 @@ struct samples {
 
 /** What is reported of one size. */
 struct result {
+    long iterations;
     struct stats_summary repetitions;
     struct stats_summary exchanges;
     bool valid;
@@ -97,16 +111,42 @@ static void reduce_slowest(const struct halo_grid *grid, const double *own,
         "%d times", count);
 }
 
+/* As many of the wanted iterations as all repetitions have time for. */
+static long choose_iterations(const struct settings *settings,
+                              struct halo *halo, int64_t *stamps_ns)
+{
+    halo_exchange_func exchange = HALO_EXCHANGES[settings->protocol];
+    double wanted = (double)settings->iterations;
+
+    if (settings->time_ms == 0) {
+        return settings->iterations;
+    }
+    exchange(halo); /* connects */
+    time_exchanges(halo, exchange, PILOT_EXCHANGES, stamps_ns);
+    double pilot_us =
+        clock_between_us(stamps_ns[0], stamps_ns[PILOT_EXCHANGES]);
+    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &pilot_us, 1, MPI_DOUBLE, MPI_MAX,
+                            halo->grid->comm),
+              "pilot, N %d", halo->n);
+    double budget_us =
+        (double)settings->time_ms * 1000.0 / (double)settings->repetitions;
+    double fit = budget_us * PILOT_EXCHANGES / fmax(pilot_us, 1e-3);
+
+    return (long)fmax(1.0, fmin(wanted, fit));
+}
+
 static struct result measure(const struct settings *settings,
                              struct samples *samples, struct halo *halo)
 {
     halo_exchange_func exchange = HALO_EXCHANGES[settings->protocol];
-    long iterations = settings->iterations;
     int64_t *stamps_ns = samples->stamps_ns;
+    long iterations = choose_iterations(settings, halo, stamps_ns);
+    /* Warm-up shrinks with the iterations: its share of the time stays. */
+    long warmup = settings->warmup * iterations / settings->iterations;
     bool is_root = halo->grid->rank == 0;
-    struct result result = {.valid = true};
+    struct result result = {.iterations = iterations, .valid = true};
 
-    for (long i = 0; i < settings->warmup; i++) {
+    for (long i = 0; i < warmup; i++) {
         exchange(halo);
     }
     for (long r = 0; r < settings->repetitions; r++) {
@@ -166,6 +206,11 @@ static void report_start(struct output_writer *writer,
         "[ iterations: %ld ] [ warmup: %ld ] [ repetitions: %ld ] [ rows: %d ]",
         settings->iterations, settings->warmup, settings->repetitions,
         options_count_sizes(settings->sizes));
+    if (settings->time_ms > 0) {
+        output_comment(writer,
+                       "[ fewer iterations where a size takes > %ld ms ]",
+                       settings->time_ms);
+    }
     output_comment(writer, "Median, Best: over repetitions, each the mean on "
                            "the slowest rank; Min to Max: single exchanges");
 }
@@ -190,7 +235,7 @@ static void report_size(struct output_writer *writer,
         output_integer("np", NULL, grid->np),
         output_integer("px", NULL, grid->px),
         output_integer("py", NULL, grid->py),
-        output_integer("iterations", NULL, settings->iterations),
+        output_integer("iterations", NULL, result->iterations),
         output_integer("warmup", NULL, settings->warmup),
         output_integer("repetitions", NULL, settings->repetitions),
         output_integer("row", NULL, row),
@@ -246,7 +291,7 @@ static enum check_exit run(const struct settings *settings)
     struct halo_grid grid;
     size_t iterations = (size_t)settings->iterations;
     size_t repetitions = (size_t)settings->repetitions;
-    size_t own_bytes = (iterations + 1) * sizeof(double);
+    size_t own_bytes = (iterations + PILOT_EXCHANGES + 1) * sizeof(double);
     enum check_exit code = CHECK_USAGE;
 
     halo_grid_create(MPI_COMM_WORLD, &grid);

@@ -18,20 +18,22 @@ class Halo(SeatrialCheck):
     neighbours, as a stencil code does. `exchange_time` is the median over all timed
     exchanges, each taken on its slowest rank; the size is one edge in bytes. 16 B
     shows latency, 8 KiB the switch from eager to rendezvous that a real sub-domain
-    of 1024 x 1024 meets. halo2d verifies every cell that it received.
+    of 1024 x 1024 meets. halo2d verifies every cell that it received, and makes fewer
+    iterations where a size would take longer than `milliseconds_per_size`.
     """
 
     protocol = parameter(["sendrecv", "irecv_isend"])
-    iterations = variable(int, value=200)
-    warmup = variable(int, value=50)
+    iterations = variable(int, value=1000)
+    warmup = variable(int, value=200)
     repetitions = variable(int, value=5)
+    milliseconds_per_size = variable(int, value=250)
 
     descr = "periodic 2-D halo exchange over all ranks"
     valid_prog_environs = ["+halo2d"]
     reference_file = "halo.yaml"
     executable = "halo2d"
     min_tasks = 2
-    min_subdomain = 2
+    min_subdomain = 0
     max_subdomain = 1024
     tags = {Tag.NETWORK}
     judged = ["exchange_time_16B", "exchange_time_8KiB"]
@@ -45,6 +47,7 @@ class Halo(SeatrialCheck):
             f"--iterations {self.iterations}",
             f"--warmup {self.warmup}",
             f"--repetitions {self.repetitions}",
+            f"--time {self.milliseconds_per_size}",
             "--validate",
             "--json",
         ]

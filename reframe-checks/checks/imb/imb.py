@@ -72,7 +72,7 @@ class ImbRing(ImbCheck):
             self.executable,
             *self.options("PingPong", smallest_log2=0),
         ]
-        self.executable = "./ring.sh"
+        self.executable = "bash ring.sh"
         self.job.launcher = getlauncher("local")()
 
     def extract(self, text):
