@@ -1,0 +1,254 @@
+"""A curve as a Vega-Lite chart.
+
+Colours are CSS variables of the page, so a chart follows the light, dark and print
+style without being drawn again. The page sets the width and draws at it.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+
+from seatrial.report import text
+from seatrial.report.curves import Curve, LimitPoint, Line
+
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+# Colour, symbol, dash and width of the lines of a curve, in their order.
+_LINE_STYLES: list[tuple[str, str, list[int], float]] = [
+    ("var(--line-1)", "circle", [1, 0], 1.75),
+    ("var(--line-2)", "square", [6, 3], 1.75),
+    ("var(--line-3)", "triangle-up", [2, 2], 1.75),
+    ("var(--line-4)", "diamond", [9, 3, 2, 3], 1.75),
+    ("var(--line-5)", "cross", [4, 4], 1.75),
+    ("var(--line-6)", "triangle-down", [12, 3], 1.75),
+]
+# The same for lines in groups, by the first word of the group.
+_STYLES: dict[str, tuple[str, str, list[int], float]] = {
+    "at": ("var(--fail)", "square", [1, 0], 2.5),
+    "median": ("var(--line-1)", "diamond", [6, 3], 2.5),
+    "others": ("var(--quiet)", "circle", [1, 0], 1),
+}
+_SIZE = (
+    "{0} < 1024 ? {0} + ' B' : {0} < 1048576 ? {0} / 1024 + ' KiB' : "
+    "{0} / 1048576 + ' MiB'"
+)
+_SIZE_TITLES = {"exchange_time": "bytes of a row, 8 N"}
+_CONFIG = {
+    "font": _FONT,
+    "background": "transparent",
+    "padding": 4,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--muted)",
+        "titleColor": "var(--ink)",
+        "gridColor": "var(--grid)",
+        "domainColor": "var(--muted)",
+        "tickColor": "var(--muted)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+    },
+    "legend": {
+        "orient": "bottom",
+        "labelColor": "var(--ink)",
+        "labelFontSize": 12,
+        "labelLimit": 400,
+        "columns": 3,
+        "offset": 8,
+    },
+}
+_HEIGHT = 250
+_MAX_NAMED = 6
+
+
+def chart(curve: Curve) -> dict[str, Any]:
+    """Give the Vega-Lite specification of a curve, without a width."""
+    sizes = [point.size_bytes for line in curve.lines for point in line.points]
+    sizes += [limit.size_bytes for limit in curve.limits]
+    values = [v for line in curve.lines for p in line.points for v in (p.low, p.high)]
+    values += [limit.value for limit in curve.limits]
+    x = alt.X(
+        "x:Q",
+        title=_SIZE_TITLES.get(curve.metric, "message size"),
+        scale=alt.Scale(
+            type="log", base=2, domain=[min(sizes) / 1.5, max(sizes) * 1.5], nice=False
+        ),
+        axis=alt.Axis(
+            values=size_ticks(sizes),
+            labelExpr=_SIZE.format("datum.value"),
+            labelOverlap=True,
+        ),
+    )
+    ticks = value_ticks(min(values), max(values))
+    y = alt.Y(
+        "y:Q",
+        title=f"{metric_title(curve.metric)} ({curve.unit})",
+        scale=alt.Scale(
+            type="log",
+            domain=[min(values) / 1.2, max(values) * (3 if curve.limits else 1.2)],
+            nice=False,
+        ),
+        axis=alt.Axis(values=ticks, format="~g", labelOverlap=True),
+    )
+    layers = [*_lines(curve, x, y), *_limits(curve.limits, sizes, x, y)]
+    picture = alt.layer(*layers).properties(
+        height=_HEIGHT,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        description=describe(curve),
+    )
+    # The numbers come last: Altair would copy them again and again.
+    return {
+        **picture.to_dict(validate=False),
+        "config": _CONFIG,
+        "datasets": {"points": _points(curve), "limits": _limit_rows(curve.limits)},
+    }
+
+
+def metric_title(metric: str) -> str:
+    """Name a metric on an axis: bw -> bandwidth, exchange_time -> exchange time."""
+    return {"bw": "bandwidth"}.get(metric, metric.replace("_", " "))
+
+
+def describe(curve: Curve) -> str:
+    """Say in a sentence what a chart shows, for who cannot see it."""
+    lines = ", ".join(line.label for line in curve.lines[:_MAX_NAMED])
+    more = len(curve.lines) - _MAX_NAMED
+    if more > 0:
+        lines += f" and {more} more"
+    return text.clean(
+        f"{curve.check} {curve.detail}: {metric_title(curve.metric)} in {curve.unit} "
+        f"over message size, {curve.direction} is better; lines: {lines}."
+    )
+
+
+def size_ticks(sizes: Iterable[int]) -> list[int]:
+    """Choose at most nine powers of two that cover the sizes."""
+    known = sorted(set(sizes))
+    low = math.ceil(math.log2(known[0]))
+    high = math.floor(math.log2(known[-1]))
+    step = max(1, math.ceil((high - low) / 8))
+    return [2**power for power in range(low, high + 1, step)] or known
+
+
+def value_ticks(low: float, high: float) -> list[float]:
+    """Choose powers of ten, with 2 and 5 between them on a short axis."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    step = max(1, math.ceil((last - first) / 7))
+    steps = (1, 2, 5) if last - first <= 3 else (1,)
+    ticks = [
+        float(f"{factor}e{power}")
+        for power in range(first, last + 1, step)
+        for factor in steps
+    ]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    return inside or [low, high]
+
+
+def _points(curve: Curve) -> list[dict[str, Any]]:
+    """Give the rows of all lines; suspects last, so that they lie on top."""
+    rows = []
+    for line in sorted(curve.lines, key=lambda line: line.suspect):
+        name = {"line": line.label, "group": _group(line, curve)}
+        for point in line.points:
+            row = {**name, "x": point.size_bytes, "y": float(f"{point.value:.5g}")}
+            if curve.repeats > 1:
+                row |= {"low": point.low, "high": point.high}
+            rows.append(row)
+    return rows
+
+
+def _lines(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    suspects_first = sorted(curve.lines, key=lambda line: not line.suspect)
+    groups = list(dict.fromkeys(_group(line, curve) for line in suspects_first))
+    if _grouped(curve):
+        styles = [_STYLES[group.split()[0]] for group in groups]
+    else:
+        styles = _LINE_STYLES[: len(groups)]
+    colours, shapes, dashes, widths = zip(*styles, strict=True)
+    base = alt.Chart(alt.NamedData("points")).encode(x=x, detail="line:N")
+    legend = alt.Legend(title=None, symbolOpacity=1, symbolSize=70)
+
+    def scale(values: Sequence[Any]) -> alt.Scale:
+        return alt.Scale(domain=groups, range=list(values))
+
+    colour = alt.Color("group:N", scale=scale(colours), legend=legend)
+    line = base.mark_line(clip=True).encode(
+        y=y,
+        color=colour,
+        strokeDash=alt.StrokeDash("group:N", scale=scale(dashes), legend=None),
+        strokeWidth=alt.StrokeWidth("group:N", scale=scale(widths), legend=None),
+    )
+    size = _SIZE.format("datum.x")
+    point = (
+        base.transform_calculate(size=size)
+        .mark_point(filled=True, size=34, opacity=1)
+        .encode(
+            y=y,
+            color=colour,
+            shape=alt.Shape("group:N", scale=scale(shapes), legend=legend),
+            tooltip=[
+                alt.Tooltip("line:N", title="line"),
+                alt.Tooltip("size:N", title="message size"),
+                alt.Tooltip(
+                    "y:Q", title=f"{curve.metric} ({curve.unit})", format=".4~g"
+                ),
+            ],
+        )
+    )
+    if curve.repeats == 1:
+        return [line, point]
+    band = base.mark_area(opacity=0.18, clip=True).encode(
+        y=alt.Y("low:Q"), y2="high:Q", color=colour
+    )
+    return [band, line, point]
+
+
+def _grouped(curve: Curve) -> bool:
+    """Tell whether lines share a style: beside a suspect, or because they are many."""
+    return bool(curve.suspects) or len(curve.lines) > len(_LINE_STYLES)
+
+
+def _group(line: Line, curve: Curve) -> str:
+    """Name the group that gives a line its style: itself, if lines are few."""
+    if not _grouped(curve):
+        return line.label
+    if line.suspect:
+        few = len(curve.suspects) <= 3
+        return f"at {', '.join(curve.suspects)}" if few else "at a suspect node"
+    return "median of all" if line.median else "others"
+
+
+def _limit_rows(limits: Sequence[LimitPoint]) -> list[dict[str, Any]]:
+    return [
+        {"x": limit.size_bytes, "y": limit.value, "words": limit.label}
+        for limit in limits
+    ]
+
+
+def _limits(
+    limits: Sequence[LimitPoint], sizes: Sequence[int], x: alt.X, y: alt.Y
+) -> list[alt.Chart]:
+    """Draw a dash where the reference sets a limit, with its words beside it."""
+    if not limits:
+        return []
+    base = alt.Chart(alt.NamedData("limits")).encode(x=x, y=y)
+    bar = base.mark_point(
+        shape="stroke", size=700, strokeWidth=3, color="var(--limit)", opacity=1
+    )
+    middle = math.sqrt(min(sizes) * max(sizes))
+    words = base.encode(text="words:N")
+    style: dict[str, Any] = {
+        "baseline": "bottom",
+        "dy": -5,
+        "fontWeight": 600,
+        "color": "var(--limit)",
+    }
+    left = words.transform_filter(f"datum.x <= {middle}")
+    right = words.transform_filter(f"datum.x > {middle}")
+    return [
+        bar,
+        left.mark_text(align="left", dx=-14, **style),
+        right.mark_text(align="right", dx=14, **style),
+    ]

@@ -1,0 +1,90 @@
+"""The judgement as JUnit XML, for the systems that show and count tests."""
+
+from collections import Counter
+from xml.etree import ElementTree as ET
+
+from seatrial.judge import Finding, Judgement
+from seatrial.report import text
+from seatrial.results import Run
+
+# An undecided finding is an error: no reader of JUnit takes an error for a pass.
+_OUTCOME = {"fail": "failure", "undecided": "error", "skipped": "skipped"}
+
+
+def junit_xml(run: Run, judgement: Judgement) -> bytes:
+    """Write one test case per finding; a run without any finding is an error."""
+    counts = Counter(finding.verdict for finding in judgement.findings)
+    totals = {
+        "tests": str(len(judgement.findings)),
+        "failures": str(counts["fail"]),
+        "errors": str(counts["undecided"]),
+        "skipped": str(counts["skipped"]),
+    }
+    root = ET.Element("testsuites", _attributes({"name": "seatrial", **totals}))
+    suite = ET.SubElement(
+        root, "testsuite", _attributes(_suite(run, judgement, totals))
+    )
+    properties = ET.SubElement(suite, "properties")
+    for name, value in (
+        ("run", judgement.run),
+        ("system", judgement.system),
+        ("campaign", judgement.campaign),
+        ("verdict", judgement.verdict),
+        ("suspects", " ".join(judgement.suspects)),
+        ("demonstration", str(bool(run.manifest.get("demonstration"))).lower()),
+    ):
+        ET.SubElement(
+            properties, "property", _attributes({"name": name, "value": value})
+        )
+    for finding in judgement.findings:
+        _test_case(suite, finding)
+    if not judgement.findings:
+        _nothing_judged(root, suite)
+    ET.indent(root)
+    xml: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return xml + b"\n"
+
+
+def _suite(run: Run, judgement: Judgement, totals: dict[str, str]) -> dict[str, str]:
+    suite = {"name": f"{judgement.system}.{judgement.campaign}", **totals}
+    when = text.moment(run.manifest.get("started"))
+    if when is not None:
+        suite["timestamp"] = f"{when:%Y-%m-%dT%H:%M:%S}"
+    seconds = text.span(run.manifest.get("started"), run.manifest.get("ended"))
+    if seconds is not None:
+        suite["time"] = f"{seconds:.3f}"
+    return suite
+
+
+def _test_case(suite: ET.Element, finding: Finding) -> None:
+    parts = (finding.case, finding.environment, finding.metric, finding.place)
+    name = " / ".join(part for part in parts if part) or finding.kind
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        _attributes({"classname": finding.check or finding.kind, "name": name}),
+    )
+    if finding.verdict in _OUTCOME:
+        outcome = {"message": finding.reason}
+        if finding.verdict != "skipped":
+            outcome["type"] = finding.kind
+        ET.SubElement(case, _OUTCOME[finding.verdict], _attributes(outcome))
+    if finding.value is not None:
+        output = ET.SubElement(case, "system-out")
+        limit = "" if finding.limit is None else f", limit {finding.limit!r}"
+        output.text = text.clean(
+            f"{finding.value!r} {finding.unit}{limit}, "
+            f"{finding.direction} is better, n={finding.n}"
+        )
+
+
+def _nothing_judged(root: ET.Element, suite: ET.Element) -> None:
+    case = ET.SubElement(suite, "testcase", {"classname": "run", "name": "judgement"})
+    ET.SubElement(case, "error", {"message": "nothing was judged", "type": "run"})
+    for element in (root, suite):
+        element.set("tests", "1")
+        element.set("errors", "1")
+
+
+def _attributes(values: dict[str, str]) -> dict[str, str]:
+    return {name: text.clean(value) for name, value in values.items()}

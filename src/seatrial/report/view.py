@@ -1,0 +1,320 @@
+"""What the page shows, drawn from a run and its judgement: orders, groups, sums."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from seatrial.judge import Finding, Judgement, NodeVerdict
+from seatrial.metrics import METRICS
+from seatrial.records import Case
+from seatrial.references import Limit, References
+from seatrial.report import text
+from seatrial.results import Run
+
+VERDICTS = ("fail", "undecided", "skipped", "pass")
+"""Verdicts in the order of a table: what needs a look comes first."""
+
+MAX_FINDINGS = 500
+MAX_NODES = 400
+MAX_CASES = 300
+MAX_SUSPECTS = 12
+"""Rows of one table; the rest is counted on the page and is in junit.xml."""
+
+FACTS = {
+    "cpus": "CPUs",
+    "sockets": "sockets",
+    "cores_per_socket": "cores per socket",
+    "threads_per_core": "threads per core",
+    "memory_mib": "memory",
+    "cpu_model": "CPU model",
+    "os": "OS",
+    "kernel": "kernel",
+}
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """A finding with the reference behind its limit."""
+
+    finding: Finding
+    detail: str
+    limit: str
+    ratio: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact of one node; `odd`: most nodes have another value."""
+
+    text: str
+    odd: bool
+
+
+@dataclass(frozen=True)
+class NodeValue:
+    """A node's value of one metric, with the worst verdict on it."""
+
+    text: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class NodeRow:
+    """A delivered node: its verdict, its values and facts in the table's columns."""
+
+    node: NodeVerdict
+    values: tuple[NodeValue, ...]
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """All delivered nodes, with the columns that at least one of them fills.
+
+    `metrics` are flat names with their units.
+    """
+
+    metrics: tuple[tuple[str, str], ...]
+    facts: tuple[str, ...]
+    rows: tuple[NodeRow, ...]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How the numbers of one metric were obtained."""
+
+    check: str
+    metric: str
+    unit: str
+    direction: str
+    meaning: str
+    statistics: str
+    repetitions: str
+    samples: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where limits come from, and how many findings rest on it."""
+
+    kind: str
+    source: str
+    metrics: str
+    findings: int
+
+
+def counts(findings: Iterable[Finding]) -> dict[str, int]:
+    """Count the findings of each verdict, in the order of `VERDICTS`."""
+    found = Counter[str](finding.verdict for finding in findings)
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def finding_rows(
+    run: Run, judgement: Judgement, references: References
+) -> list[FindingRow]:
+    """Give the findings for the table, failing ones first."""
+    cases = {(case.check, case.case, case.environment): case for case in run.cases}
+    findings = sorted(
+        judgement.findings, key=lambda finding: VERDICTS.index(finding.verdict)
+    )
+    return [
+        FindingRow(
+            finding=finding,
+            detail=case_detail(finding.check, finding.case),
+            limit=limit_words(finding),
+            ratio=text.ratio(finding.value, finding.limit),
+            expected=_expected(finding, cases, references),
+        )
+        for finding in findings[:MAX_FINDINGS]
+    ]
+
+
+def case_detail(check: str, case: str) -> str:
+    """Give what a case's name adds to its check's: the parameters."""
+    return case.removeprefix(check).strip(" %_")
+
+
+def limit_words(finding: Finding) -> str:
+    """Say what a finding was held to: 'at least 60 MB/s'; '' if to nothing."""
+    if finding.limit is None:
+        return ""
+    upper = finding.direction == "lower"
+    if finding.value is not None and finding.verdict == "fail":
+        upper = finding.value > finding.limit
+    words = "at most" if upper else "at least"
+    return f"{words} {text.exact(finding.limit)} {finding.unit}"
+
+
+def _expected(
+    finding: Finding,
+    cases: dict[tuple[str, str, str], Case],
+    references: References,
+) -> str:
+    """Give the expected value, where the limit is a bound around another number."""
+    case = cases.get((finding.check, finding.case, finding.environment))
+    if finding.limit is None or case is None:
+        return ""
+    limit: Limit | None = references.limit(
+        case.check,
+        case.partition,
+        case.environment,
+        case.parameters,
+        len(case.nodes),
+        finding.metric,
+    )
+    if limit is None or limit.value in (None, finding.limit):
+        return ""
+    return f"expected {text.exact(limit.value)} {finding.unit}"
+
+
+def suspects(judgement: Judgement) -> list[tuple[str, list[str]]]:
+    """Name each suspect with the numbers that it missed."""
+    found: dict[str, list[str]] = {name: [] for name in judgement.suspects}
+    for finding in judgement.findings:
+        if finding.verdict == "fail" and finding.place in found:
+            said = f"{finding.check}, {finding.environment}: {finding.metric}"
+            if finding.value is not None:
+                value = text.measured(finding.value, finding.limit)
+                said += (
+                    f" is {value} {finding.unit}, {limit_words(finding)} is required"
+                )
+            found[finding.place].append(f"{said} ({finding.reason})")
+    reasons = {node.name: node.reason for node in judgement.nodes}
+    return [
+        (name, few(said, 4) or [reasons.get(name, "")]) for name, said in found.items()
+    ]
+
+
+def node_table(run: Run, judgement: Judgement) -> NodeTable:
+    """Give every delivered node, failing ones first, with values and facts."""
+    given: dict[str, dict[str, Any]] = {
+        node["name"]: node.get("facts") or {} for node in run.manifest["nodes"]
+    }
+    keys = tuple(
+        key
+        for key in FACTS
+        if any(facts.get(key) is not None for facts in given.values())
+    )
+    usual = {
+        key: Counter(
+            _fact(key, facts[key])
+            for facts in given.values()
+            if facts.get(key) is not None
+        ).most_common(1)[0][0]
+        for key in keys
+    }
+    verdicts: dict[tuple[str, str], str] = {}
+    units: dict[str, str] = {}
+    for finding in judgement.findings:
+        if finding.kind in ("node", "limit") and finding.metric:
+            units[finding.metric] = finding.unit
+            key = (finding.place, finding.metric)
+            known = verdicts.get(key, finding.verdict)
+            verdicts[key] = min(known, finding.verdict, key=VERDICTS.index)
+    metrics = list(
+        dict.fromkeys(flat for node in judgement.nodes for flat in node.values)
+    )
+    rows = []
+    for node in sorted(
+        judgement.nodes,
+        key=lambda node: (VERDICTS.index(node.verdict), text.natural_key(node.name)),
+    )[:MAX_NODES]:
+        facts = given.get(node.name, {})
+        rows.append(
+            NodeRow(
+                node,
+                tuple(
+                    NodeValue(
+                        text.measured(node.values.get(metric)),
+                        verdicts.get((node.name, metric), ""),
+                    )
+                    for metric in metrics
+                ),
+                tuple(
+                    Fact(found, facts.get(key) is not None and found != usual[key])
+                    for key in keys
+                    for found in [_fact(key, facts.get(key))]
+                ),
+            )
+        )
+    return NodeTable(
+        tuple((metric, units.get(metric, "")) for metric in metrics),
+        tuple(FACTS[key] for key in keys),
+        tuple(rows),
+    )
+
+
+def _fact(key: str, value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if key == "memory_mib" and isinstance(value, int | float):
+        return text.memory(value)
+    return str(value)
+
+
+def methods(run: Run) -> list[Method]:
+    """Tell for each check and metric which statistic of how many repetitions."""
+    table = (
+        run.measurements.group_by("check", "metric", maintain_order=True)
+        .agg(
+            pl.col("unit", "direction").first(),
+            pl.col("statistic").unique().sort(),
+            pl.col("n").min().alias("fewest"),
+            pl.col("n").max().alias("most"),
+            pl.len().alias("samples"),
+        )
+        .sort("check", "metric")
+    )
+    return [
+        Method(
+            check=row["check"],
+            metric=row["metric"],
+            unit=row["unit"],
+            direction=row["direction"],
+            meaning=METRICS[row["metric"]].meaning if row["metric"] in METRICS else "",
+            statistics=", ".join(row["statistic"]),
+            repetitions=_range(row["fewest"], row["most"]),
+            samples=row["samples"],
+        )
+        for row in table.iter_rows(named=True)
+    ]
+
+
+def _range(low: int, high: int) -> str:
+    return (
+        text.exact(low) if low == high else f"{text.exact(low)} to {text.exact(high)}"
+    )
+
+
+def sources(findings: Iterable[Finding]) -> list[Source]:
+    """List where the limits come from: kind and document."""
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.reference_kind or finding.reference_source:
+            key = (finding.reference_kind, finding.reference_source)
+            found.setdefault(key, []).append(finding)
+    return [
+        Source(
+            kind,
+            source,
+            ", ".join(few(dict.fromkeys(f"{f.check} {f.metric}" for f in rows))),
+            len(rows),
+        )
+        for (kind, source), rows in sorted(found.items())
+    ]
+
+
+def few(names: Iterable[str], most: int = 12) -> list[str]:
+    """Shorten a list of names: the first ones, then 'and 3 more'."""
+    names = list(names)
+    more = len(names) - most
+    return [*names[:most], f"and {more} more"] if more > 0 else names
+
+
+def cases_by_result(cases: Sequence[Case], result: str) -> list[Case]:
+    """Give the cases of one result, at most `MAX_CASES`, in their order."""
+    return [case for case in cases if case.result == result][:MAX_CASES]

@@ -1,0 +1,334 @@
+"""Sample runs for tests: a lab of four nodes, three MPI stacks, four topics.
+
+`sample_run()` is a clean acceptance run; its options spoil it: a slow link at a
+node, a node that was delivered but is absent, a case that failed, a case that was
+skipped. Numbers are deterministic and look like those of the lab.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+from seatrial.metrics import METRICS
+from seatrial.records import Case
+from seatrial.references import References
+from seatrial.results import SCHEMA, Run
+
+NODES = ("cn01", "cn02", "cn03", "cn04")
+STACKS = ("openmpi", "mpich", "intelmpi")
+STARTED = 1795242615.0  # 2026-11-21T06:30:15Z
+SIZES = [2**power for power in range(23)]
+
+LIMITS: dict[str, dict[str, list[Any]]] = {
+    "HaloExchange": {
+        "exchange_time_16B": [5000, None, 0, "us"],
+        "exchange_time_8KiB": [20000, None, 0, "us"],
+    },
+    "ImbRing": {"latency_8B": [2000, None, 0, "us"], "bw_4MiB": [60, 0, None, "MB/s"]},
+    "ImbCollective": {"latency_8B": [20000, None, 0, "us"]},
+    "Hpcc": {
+        "MaxPingPongLatency_usec": [2000, None, 0, "us"],
+        "MinPingPongBandwidth_GBytes": [0.05, 0, None, "GB/s"],
+        "HPL_Tflops": [0.0005, 0, None, "Tflop/s"],
+    },
+    "LammpsRhodo": {"loop_time": [120, None, 0, "s"]},
+}
+"""Wide fixed limits, as in reference-data/lab."""
+
+PROVENANCE: dict[str, Any] = {
+    "kind": "promised",
+    "document": "functional demonstration of the lab",
+    "clause": "fixed limits that any machine meets",
+    "who": "the project",
+    "date": date(2026, 11, 21),
+    "method": "chosen wide; a link limited to 200 Mbit/s misses the bandwidth",
+}
+
+
+def sample_references(folder: Path) -> References:
+    """Write `LIMITS` as reference files into a folder and load them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for check, limits in LIMITS.items():
+        tree = {"$index": ["$partition"], "lab:batch": limits}
+        content = {"_provenance": PROVENANCE, check: tree}
+        (folder / f"{check.lower()}.yaml").write_text(yaml.safe_dump(content))
+    return References.load(folder, known=LIMITS)
+
+
+def sample_run(
+    *,
+    nodes: Sequence[str] = NODES,
+    slow: str | None = None,
+    absent: str | None = None,
+    failed: bool = False,
+    skipped: bool = False,
+    repeats: int = 1,
+    minimum_samples: int = 1,
+    system: str = "lab",
+    demonstration: bool = True,
+) -> Run:
+    """Build a closed run in memory; no file is written.
+
+    `slow`: the node whose link is limited to 200 Mbit/s in both directions.
+    `minimum_samples` above `repeats` leaves every number undecided.
+    """
+    present = [name for name in nodes if name != absent]
+    cases: list[Case] = []
+    rows: list[dict[str, Any]] = []
+    for repeat in range(1, repeats + 1):
+        for block, case, numbers in _cases(present, slow):
+            case = _placed(case, f"{block}-{repeat}", repeat, len(cases), present)
+            if failed and case["check"] == "LammpsRhodo":
+                case |= {
+                    "result": "fail",
+                    "phase": "sanity",
+                    "reason": "energy at step 100 is -25101.2, expected "
+                    "-25290.73 +- 0.5",
+                }
+                numbers = []
+            cases.append(Case(**case))
+            rows += [_row(case, number, repeat, system) for number in numbers]
+        if skipped:
+            cases.append(Case(**_skipped(repeat)))
+    manifest = _manifest(nodes, absent, cases, repeats, system)
+    manifest |= {"minimum_samples": minimum_samples, "demonstration": demonstration}
+    return Run(
+        Path("results") / system / manifest["run"],
+        manifest,
+        tuple(cases),
+        pl.DataFrame(rows, schema=SCHEMA),
+    )
+
+
+Number = dict[str, Any]
+
+
+def _cases(
+    nodes: Sequence[str], slow: str | None
+) -> Iterator[tuple[str, dict[str, Any], list[Number]]]:
+    """Give block, case and numbers of everything that one repeat runs."""
+    for number, stack in enumerate(STACKS):
+        worse = 1 + 0.25 * number
+        if stack != "intelmpi":
+            for protocol in ("sendrecv", "isend_irecv"):
+                worse += 0.1
+                yield (
+                    "halo",
+                    _case("HaloExchange", stack, {"protocol": protocol}, 6.0),
+                    _halo(worse, slow is not None),
+                )
+        else:
+            yield (
+                "pairs",
+                _case("ImbRing", stack, {"benchmark": "PingPong"}, 3.0),
+                _ring(nodes, slow),
+            )
+            for benchmark in ("Alltoall", "Bcast", "Allgather"):
+                worse += 0.3
+                yield (
+                    "collectives",
+                    _case("ImbCollective", stack, {"benchmark": benchmark}, 5.0),
+                    _collective(worse, slow is not None),
+                )
+    for stack in STACKS[:2]:
+        yield "hpcc", _case("Hpcc", stack, {}, 7.0), _hpcc(slow is not None)
+    yield (
+        "lammps",
+        _case("LammpsRhodo", "openmpi", {}, 12.4),
+        [_number("loop_time", 11.83, n=1)],
+    )
+
+
+def _case(
+    check: str, environment: str, parameters: dict[str, Any], payload_s: float
+) -> dict[str, Any]:
+    names = "".join(f" %{key}={value}" for key, value in parameters.items())
+    return {
+        "check": check,
+        "case": f"{check}{names}",
+        "partition": "lab:batch",
+        "environment": environment,
+        "parameters": parameters,
+        "payload_s": payload_s,
+        "declared": tuple(LIMITS[check]),
+    }
+
+
+def _placed(
+    case: dict[str, Any], session: str, repeat: int, index: int, nodes: Sequence[str]
+) -> dict[str, Any]:
+    name = f"{case['case']} {case['environment']}".replace(" ", "_").replace("%", "")
+    return case | {
+        "session": session,
+        "repeat": repeat,
+        "result": "pass",
+        "job_id": str(12 + index),
+        "nodes": tuple(nodes),
+        "start_time": STARTED + 15 * index,
+        "elapsed_s": case["payload_s"] + 1.6,
+        "raw": f"raw/{session}/{name}",
+    }
+
+
+def _skipped(repeat: int) -> dict[str, Any]:
+    case = _case("LammpsRhodo", "mpich", {}, 0.0)
+    return case | {
+        "session": f"lammps-{repeat}",
+        "repeat": repeat,
+        "result": "skip",
+        "reason": "mpich has no LAMMPS: the distribution builds it with Open MPI",
+        "payload_s": None,
+    }
+
+
+def _number(metric: str, value: float, **more: Any) -> Number:
+    known = METRICS[metric]
+    number = {
+        "metric": metric,
+        "value": value,
+        "unit": known.unit,
+        "direction": known.direction,
+        "size_bytes": None,
+        "statistic": "mean",
+        "n": 1000,
+        "node": None,
+        "source": None,
+        "destination": None,
+    }
+    return number | more
+
+
+def _halo(worse: float, limited: bool) -> list[Number]:
+    rate = 20.0 if limited else 900.0
+    return [
+        _number(
+            "exchange_time",
+            round(worse * (28 + size / rate * (3 if size > 512 else 1)), 2),
+            size_bytes=size,
+            statistic="p50",
+            n=5,
+        )
+        for size in [8 * 2**power for power in range(1, 11)]
+    ]
+
+
+def _ring(nodes: Sequence[str], slow: str | None) -> list[Number]:
+    numbers = []
+    for index, source in enumerate(nodes):
+        destination = nodes[(index + 1) % len(nodes)]
+        place = {"source": source, "destination": destination}
+        rate = 23.5 if slow in (source, destination) else 1450 + 40 * (index % 5)
+        for size in [0, *SIZES]:
+            n = 1000 if size < 65536 else max(10, 41943040 // size)
+            time = 6.1 + 0.2 * (index % 7) + size / rate
+            more = {"size_bytes": size, "n": n, **place}
+            numbers.append(_number("latency", round(time, 2), **more))
+            if size:
+                numbers.append(_number("bw", round(size / time, 2), **more))
+    return numbers
+
+
+def _collective(worse: float, limited: bool) -> list[Number]:
+    rate = 22.0 if limited else 800.0
+    return [
+        _number("latency", round(worse * (14 + 2.5 * size / rate), 2), size_bytes=size)
+        for size in [0, *SIZES[:21]]
+    ]
+
+
+def _hpcc(limited: bool) -> list[Number]:
+    rate = 0.0234 if limited else 1.512
+    return [
+        _number("MaxPingPongLatency_usec", 9.412, n=8, statistic="max"),
+        _number("MinPingPongBandwidth_GBytes", rate, n=8, statistic="min"),
+        _number("RandomlyOrderedRingLatency_usec", 17.93, n=1),
+        _number("HPL_Tflops", 0.004318, n=1),
+    ]
+
+
+def _row(case: dict[str, Any], number: Number, repeat: int, system: str) -> Number:
+    """Make a row of measurements.parquet; repeats differ by a few percent."""
+    taken = {
+        key: case[key]
+        for key in ("session", "repeat", "partition", "environment", "check", "case")
+    }
+    return (
+        taken
+        | {
+            "run": "20261121T063015Z-acceptance",
+            "system": system,
+            "parameters": json.dumps(case["parameters"], sort_keys=True),
+            "job_id": case["job_id"],
+            "nodes": list(case["nodes"]),
+            "start_time": case["start_time"],
+        }
+        | number
+        | {"value": number["value"] * (1 + 0.04 * (repeat - 1))}
+    )
+
+
+def _manifest(
+    nodes: Sequence[str],
+    absent: str | None,
+    cases: Sequence[Case],
+    repeats: int,
+    system: str,
+) -> dict[str, Any]:
+    facts = {
+        "cpus": 2,
+        "sockets": 1,
+        "cores_per_socket": 2,
+        "threads_per_core": 1,
+        "memory_mib": 24000,
+        "cpu_model": "AMD EPYC 7B13",
+        "os": "Debian 12.11",
+        "kernel": "6.18.5",
+    }
+    sessions = list(dict.fromkeys((case.session, case.repeat) for case in cases))
+    return {
+        "schema": 1,
+        "run": "20261121T063015Z-acceptance",
+        "system": system,
+        "campaign": "acceptance",
+        "started": "2026-11-21T06:30:15+00:00",
+        "ended": "2026-11-21T06:34:52+00:00",
+        "demonstration": True,
+        "software": {
+            "seatrial": "0.1.0",
+            "git_commit": "b14c586d0f",
+            "reframe": "4.10.4",
+            "python": "3.11.2",
+            "slurm": "22.05.8",
+            "stacks": [
+                {"name": "openmpi", "version": "4.1.4", "provider": "distribution"},
+                {"name": "mpich", "version": "4.0.2", "provider": "distribution"},
+                {"name": "intelmpi", "version": "2021.16", "provider": "wheels"},
+            ],
+        },
+        "nodes": [
+            {
+                "name": name,
+                "facts": {} if name == absent else facts,
+                "state": "absent" if name == absent else "present",
+                "reason": "down: Not responding" if name == absent else "",
+            }
+            for name in nodes
+        ],
+        "sessions": [
+            {
+                "name": session,
+                "repeat": repeat,
+                "started": f"2026-11-21T06:3{index % 5}:15+00:00",
+                "ended": f"2026-11-21T06:3{index % 5}:52+00:00",
+                "cases": sum(case.session == session for case in cases),
+            }
+            for index, (session, repeat) in enumerate(sessions)
+        ],
+        "minimum_samples": 1,
+        "checksums": {},
+    }

@@ -1,0 +1,464 @@
+"""The report as files: what it says, what it holds, and what it never does."""
+
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from samples import NODES, sample_references, sample_run
+
+from seatrial.errors import SeatrialError
+from seatrial.judge import Judgement, judge
+from seatrial.references import References
+from seatrial.report import text, write_report
+from seatrial.report.charts import chart, size_ticks, value_ticks
+from seatrial.report.curves import MAX_PLACES, Curve, curves
+from seatrial.report.table import table
+from seatrial.results import Run
+
+HOME = Path(__file__).resolve().parents[1]
+Write = Callable[..., tuple["Page", ET.Element]]
+CurvesOf = Callable[..., dict[tuple[str, str, str], Curve]]
+HOSTILE = "<script>alert(1)</script>"
+
+
+class Page(HTMLParser):
+    """What the tests look at: elements, texts, rows, scripts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.rows: list[tuple[str, list[str]]] = []
+        self.scripts: list[tuple[str | None, str]] = []
+        self.parts: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.text = " ".join(" ".join(self.parts).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.open.append(tag)
+        if tag == "tr" and "data-verdict" in dict(attrs):
+            self.rows.append((dict(attrs)["data-verdict"] or "", []))
+        if tag == "td" and self.rows:
+            self.rows[-1][1].append("")
+        if tag == "script":
+            self.scripts.append((dict(attrs).get("type"), ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if "script" in self.open:
+            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
+        elif "style" not in self.open:
+            self.parts.append(data)
+            if "td" in self.open and self.rows:
+                self.rows[-1][1][-1] += data
+
+    def specs(self) -> list[dict[str, object]]:
+        return [json.loads(s) for kind, s in self.scripts if kind]
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> References:
+    return sample_references(tmp_path_factory.mktemp("references"))
+
+
+@pytest.fixture
+def write(references: References, tmp_path: Path) -> Write:
+    """Judge a run, write its report, and give page, XML and judgement."""
+
+    def written(
+        run: Run, judgement: Judgement | None = None
+    ) -> tuple[Page, ET.Element]:
+        judgement = judgement or judge(run, references)
+        paths = write_report(run, judgement, references, tmp_path / "out", HOME)
+        return Page(paths.html.read_text()), ET.parse(paths.junit).getroot()
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("options", "title", "said"),
+    [
+        ({}, "PASS: lab", ["Every criterion that was judged is met."]),
+        (
+            {"slow": "cn03", "skipped": True},
+            "FAIL: lab",
+            [
+                "At least one criterion is not met.",
+                "1 case was skipped and is no part of the verdict.",
+                "cn03 : ImbRing, intelmpi: bw_4MiB is 23.50 MB/s, at least",
+            ],
+        ),
+        ({"absent": "cn04"}, "FAIL: lab", ["cn04 : down: Not responding", "3 of 4"]),
+        (
+            {"failed": True},
+            "FAIL: lab",
+            [
+                "No single node is named as the cause.",
+                "energy at step 100 is -25101.2",
+                "raw/lammps-1/LammpsRhodo_openmpi",
+            ],
+        ),
+        ({"minimum_samples": 2}, "UNDECIDED: lab", ["This is not a pass"]),
+    ],
+)
+def test_verdict_stands_at_the_top_with_its_reason(
+    write: Write, options: dict[str, Any], title: str, said: list[str]
+) -> None:
+    page, _ = write(sample_run(**options))
+    assert page.text.startswith(title)
+    for words in said:
+        assert words in page.text
+
+
+def test_demonstration_is_said_only_of_a_demonstration_system(write: Write) -> None:
+    words = "Functional demonstration. This run shows that the suite works"
+    assert words in write(sample_run())[0].text
+    assert words not in write(sample_run(demonstration=False))[0].text
+
+
+def test_findings_are_rows_with_the_failing_ones_first(
+    write: Write, references: References
+) -> None:
+    run = sample_run(slow="cn03", absent="cn01", skipped=True)
+    judgement = judge(run, references)
+    page, _ = write(run, judgement)
+    verdicts = [verdict for verdict, _ in page.rows]
+    assert Counter(verdicts) == Counter(f.verdict for f in judgement.findings)
+    order = ["fail", "undecided", "skipped", "pass"]
+    assert verdicts == sorted(verdicts, key=order.index)
+    (ring,) = [
+        cells
+        for _, cells in page.rows
+        if cells[1].startswith("ImbRing")
+        and cells[4] == "cn02 - cn03"
+        and "bw" in cells[3]
+    ]
+    assert ring[:8] == [
+        "✕fail",
+        "ImbRingbenchmark=PingPong",
+        "intelmpi",
+        "bw_4MiBhigher is better",
+        "cn02 - cn03",
+        "23.50\xa0MB/s",
+        "at least 60 MB/spromised; 39.2 % of it",
+        "0 of 1 within the limit",
+    ]
+
+
+def test_page_can_request_nothing(write: Write) -> None:
+    page, _ = write(sample_run(slow="cn03"))
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "action", "srcset", "data"):
+            value = attributes.get(name) or "#"
+            assert value.startswith("#") or value == "data:,", (tag, name, value)
+        assert not [name for name in attributes if name.startswith("on")]
+    styles = (HOME / "reports" / "report.css").read_text()
+    assert "url(" not in styles and "@import" not in styles
+    (policy,) = [
+        attributes["content"] or ""
+        for tag, attributes in page.elements
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy and "'unsafe-inline'" not in policy.split(";")[1]
+    for kind, script in page.scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert kind == "application/json" or f"'sha256-{digest}'" in policy
+
+
+def test_hostile_names_stay_text(write: Write, references: References) -> None:
+    node = f"{HOSTILE}\x00\x1b[31m\u202e"
+    run = sample_run(nodes=("cn01", "cn02", node), slow=node, system=HOSTILE)
+    judgement = judge(run, references)
+    reason = "it said \"no\" & 'never' </script><!-- ]]>\x08"
+    findings = [
+        replace(finding, reason=reason) if finding.verdict == "fail" else finding
+        for finding in judgement.findings
+    ]
+    page, xml = write(run, replace(judgement, findings=tuple(findings)))
+    plain, _ = write(sample_run(nodes=NODES[:3], slow="cn03"))
+    assert Counter(tag for tag, _ in page.elements) == Counter(
+        tag for tag, _ in plain.elements
+    )
+    shown = f"{HOSTILE}[31m"
+    assert f"{shown} : ImbRing" in page.text
+    assert reason.rstrip("\x08") in page.text
+    (pairs, _) = [
+        spec for spec in page.specs() if "ImbRing" in str(spec["description"])
+    ]
+    assert f"{shown} - cn01" in text.clean(json.dumps(pairs, ensure_ascii=False))
+    names = [case.get("name") or "" for case in xml.iter("testcase")]
+    assert f"ImbRing %benchmark=PingPong / intelmpi / bw_4MiB / {shown}" in names
+    assert {e.get("message") for e in xml.iter("failure")} == {reason.rstrip("\x08")}
+
+
+def test_junit_counts_undecided_as_error_and_skipped_as_skipped(
+    write: Write, references: References
+) -> None:
+    run = sample_run(slow="cn03", failed=True, skipped=True)
+    judgement = judge(run, references)
+    odd = replace(judgement.findings[-1], verdict="undecided", reason="1 of 2 within")
+    judgement = replace(judgement, findings=(*judgement.findings, odd))
+    _, xml = write(run, judgement)
+    (suite,) = xml
+    cases = suite.findall("testcase")
+    outcomes = Counter(case[0].tag if len(case) else "" for case in cases)
+    wanted = Counter(finding.verdict for finding in judgement.findings)
+    assert len(cases) == len(judgement.findings) == int(suite.get("tests") or 0)
+    assert outcomes["failure"] == wanted["fail"] == int(suite.get("failures") or 0)
+    assert (
+        outcomes["error"] == wanted["undecided"] == int(suite.get("errors") or 0) == 1
+    )
+    assert outcomes["skipped"] == wanted["skipped"] == int(suite.get("skipped") or 0)
+    assert suite.get("name") == "lab.acceptance"
+    assert suite.get("time") == "277.000"
+    (ring,) = [
+        case
+        for case in cases
+        if case.get("name")
+        == "ImbRing %benchmark=PingPong / intelmpi / bw_4MiB / cn02 - cn03"
+    ]
+    assert ring.get("classname") == "ImbRing"
+    assert [(e.tag, e.get("message"), e.text) for e in ring] == [
+        ("failure", "0 of 1 within the limit", None),
+        ("system-out", None, "23.5 MB/s, limit 60.0, higher is better, n=1"),
+    ]
+
+
+def test_a_run_without_findings_is_no_success(
+    write: Write, references: References
+) -> None:
+    run = sample_run()
+    run = replace(run, cases=(), measurements=run.measurements.clear())
+    nothing = replace(
+        judge(run, references), findings=(), nodes=(), verdict="undecided"
+    )
+    page, xml = write(run, nothing)
+    assert page.rows == []
+    assert "Nothing was judged in this run." in page.text
+    assert [e.get("message") for e in xml.iter("error")] == ["nothing was judged"]
+
+
+def test_a_large_machine_fits_into_two_megabytes(
+    write: Write, references: References, tmp_path: Path
+) -> None:
+    nodes = [f"node{number:04d}" for number in range(450)]
+    run = sample_run(nodes=nodes, slow="node0199")
+    page, xml = write(run)
+    assert (tmp_path / "out" / "report.html").stat().st_size <= 2_000_000
+    assert "node0199 : ImbRing, intelmpi: bw_4MiB is 23.50 MB/s" in page.text
+    assert f"Shown are the first 500 of {len(list(xml.iter('testcase')))}" in page.text
+    assert len(list(xml.iter("testcase"))) > 1800
+
+
+def test_nodes_that_differ_from_the_others_are_marked(write: Write) -> None:
+    run = sample_run()
+    run.manifest["nodes"][2]["facts"] = {
+        **run.manifest["nodes"][2]["facts"],
+        "kernel": "6.1.0",
+    }
+    page, _ = write(run)
+    assert "differs: 6.1.0" in page.text
+    assert page.text.count("differs: ") == 1
+
+
+@pytest.fixture
+def curves_of(references: References) -> CurvesOf:
+    def found(**options: Any) -> dict[tuple[str, str, str], Curve]:
+        run = sample_run(**options)
+        return {
+            (curve.check, curve.metric, curve.detail): curve
+            for curve in curves(run, judge(run, references))
+        }
+
+    return found
+
+
+def test_curves_have_a_line_per_environment_parameter_or_pair(
+    curves_of: CurvesOf,
+) -> None:
+    found = curves_of(slow="cn03")
+    assert {
+        key: [line.label for line in curve.lines] for key, curve in found.items()
+    } == {
+        ("HaloExchange", "exchange_time", ""): [
+            "isend_irecv, mpich",
+            "isend_irecv, openmpi",
+            "sendrecv, mpich",
+            "sendrecv, openmpi",
+        ],
+        ("ImbRing", "latency", "PingPong, intelmpi"): [
+            "cn01 - cn02",
+            "cn02 - cn03",
+            "cn03 - cn04",
+            "cn04 - cn01",
+        ],
+        ("ImbRing", "bw", "PingPong, intelmpi"): [
+            "cn01 - cn02",
+            "cn02 - cn03",
+            "cn03 - cn04",
+            "cn04 - cn01",
+        ],
+        ("ImbCollective", "latency", "intelmpi"): ["Allgather", "Alltoall", "Bcast"],
+    }
+    ring = found["ImbRing", "bw", "PingPong, intelmpi"]
+    assert [line.label for line in ring.lines if line.suspect] == [
+        "cn02 - cn03",
+        "cn03 - cn04",
+    ]
+    assert [(limit.size_bytes, limit.label) for limit in ring.limits] == [
+        (4194304, "at least 60 MB/s")
+    ]
+    assert table(ring).columns[-1] == "limit"
+    assert table(ring).rows[-1][0] == "4 MiB"
+    assert table(ring).rows[-1][1][1:] == ("23.50", "23.50", "1566", "at least 60 MB/s")
+
+
+def test_curves_show_median_and_range_of_repeats(curves_of: CurvesOf) -> None:
+    (curve,) = [
+        c for key, c in curves_of(repeats=3).items() if key[0] == "HaloExchange"
+    ]
+    point = curve.lines[0].points[0]
+    assert curve.repeats == 3
+    assert point.low == pytest.approx(point.value / 1.04)
+    assert point.high == pytest.approx(point.value * 1.08 / 1.04)
+
+
+def test_curves_of_many_places_show_suspects_worst_and_median(
+    curves_of: CurvesOf,
+) -> None:
+    nodes = [f"n{number}" for number in range(40)]
+    found = curves_of(nodes=nodes, slow="n20")
+    ring = found["ImbRing", "bw", "PingPong, intelmpi"]
+    labels = [line.label for line in ring.lines]
+    assert len(labels) == MAX_PLACES
+    assert labels[:2] == ["n19 - n20", "n20 - n21"]
+    assert labels[-1] == "median of 40"
+    assert ring.note.startswith("40 places")
+    names = {row["group"] for row in chart(ring)["datasets"]["points"]}
+    assert names == {"at n20", "others", "median of all"}
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "shown"),
+    [
+        (7.6123, None, "7.612"),
+        (0.0023456, None, "0.002346"),
+        (1566.4, None, "1566"),
+        (123456.7, None, "123\u202f457"),
+        (0, None, "0"),
+        (-25290.7386, None, "\u221225\u202f291"),
+        (59.9996, 60, "59.9996"),
+        (60.0, 60, "60.00"),
+        (float("nan"), None, "nan"),
+        (None, None, "\N{EN DASH}"),
+        (3.2e-7, None, "3.200e\u221207"),
+        (9999.6, None, "10\u202f000"),
+    ],
+)
+def test_values_have_sensible_digits(
+    value: float | None, limit: float | None, shown: str
+) -> None:
+    assert text.measured(value, limit) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "shown"),
+    [
+        (23.5, 60, "39.2 % of it"),
+        (59.9996, 60, "99.999 % of it"),
+        (60, 60, "100 % of it"),
+        (1500, 60, "25 times it"),
+        (5, None, ""),
+        (5, 0, ""),
+    ],
+)
+def test_values_are_compared_with_limits(
+    value: float, limit: float | None, shown: str
+) -> None:
+    assert text.ratio(value, limit) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (None, "\N{EN DASH}"),
+        (0.85, "0.85 s"),
+        (59.7, "1 min 00 s"),
+        (185, "3 min 05 s"),
+        (7800, "2 h 10 min"),
+    ],
+)
+def test_durations(seconds: float | None, shown: str) -> None:
+    assert text.duration(seconds) == shown
+
+
+def test_ticks_are_few_and_within_the_numbers() -> None:
+    assert size_ticks([1, 4194304]) == [2**power for power in range(0, 22, 3)]
+    assert size_ticks([8]) == [8]
+    assert size_ticks([1000]) == [1000]
+    assert value_ticks(6.1, 190000) == [10, 100, 1000, 10000, 100000]
+    assert value_ticks(12, 80) == [20, 50]
+    assert value_ticks(3.1, 3.2) == [3.1, 3.2]
+
+
+def test_missing_template_is_a_clear_error(
+    references: References, tmp_path: Path
+) -> None:
+    run = sample_run()
+    with pytest.raises(SeatrialError, match="a template of the report is missing"):
+        write_report(
+            run, judge(run, references), references, tmp_path / "out", tmp_path
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_unwritable_folder_is_a_clear_error(
+    references: References, tmp_path: Path
+) -> None:
+    run = sample_run()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SeatrialError, match="cannot be written"):
+        write_report(run, judge(run, references), references, tmp_path / "file", HOME)
+
+
+def _luminance(colour: str) -> float:
+    digits = (
+        colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    )
+    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [
+        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+def test_colours_have_contrast(mode: int) -> None:
+    """WCAG 2.2, 1.4.3 and 1.4.11: 4.5 for text, 3 for lines of a chart."""
+    style = (HOME / "reports" / "report.css").read_text()
+    block = re.findall(r":root \{(.*?)\}", style, re.S)[mode]
+    colours = dict(re.findall(r"--([\w-]+): (#\w+);", block))
+    pairs = [(name, "paper", 4.5) for name in ("ink", "muted", "link", "limit")]
+    for verdict in ("pass", "fail", "undecided", "skipped"):
+        pairs += [(verdict, "paper", 4.5), (verdict, f"{verdict}-tint", 4.5)]
+    pairs += [(f"line-{number}", "paper", 3) for number in range(1, 7)]
+    pairs += [("quiet", "paper", 3)]
+    for front, back, least in pairs:
+        light, dark = sorted(
+            (_luminance(colours[front]), _luminance(colours[back])), reverse=True
+        )
+        assert (light + 0.05) / (dark + 0.05) >= least, (front, back)
