@@ -87,7 +87,6 @@ struct samples {
 
 /** What is reported of one size. */
 struct result {
-    long iterations;
     struct stats_summary repetitions;
     struct stats_summary exchanges;
     bool valid;
@@ -144,7 +143,7 @@ static struct result measure(const struct settings *settings,
     /* Warm-up shrinks with the iterations: its share of the time stays. */
     long warmup = settings->warmup * iterations / settings->iterations;
     bool is_root = halo->grid->rank == 0;
-    struct result result = {.iterations = iterations, .valid = true};
+    struct result result = {.valid = true};
 
     for (long i = 0; i < warmup; i++) {
         exchange(halo);
@@ -235,7 +234,7 @@ static void report_size(struct output_writer *writer,
         output_integer("np", NULL, grid->np),
         output_integer("px", NULL, grid->px),
         output_integer("py", NULL, grid->py),
-        output_integer("iterations", NULL, result->iterations),
+        output_integer("iterations", NULL, settings->iterations),
         output_integer("warmup", NULL, settings->warmup),
         output_integer("repetitions", NULL, settings->repetitions),
         output_integer("row", NULL, row),
