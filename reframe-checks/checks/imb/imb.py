@@ -85,7 +85,7 @@ class ImbRing(ImbCheck):
         sizes = [0, *(1 << k for k in range(self.largest_log2 + 1))]
         return [
             sample
-            for pair in parse_imb_pairs(text, "PingPong", pairs, sizes)
+            for pair in parse_imb_pairs(text, pairs, sizes)
             for row in pair.rows
             for sample in samples_of(row, pair.source, pair.destination)
         ]

@@ -53,9 +53,9 @@ def parse_imb(
 
 
 def parse_imb_pairs(
-    text: str, benchmark: str, pairs: Sequence[tuple[str, str]], sizes: Sequence[int]
+    text: str, pairs: Sequence[tuple[str, str]], sizes: Sequence[int]
 ) -> tuple[ImbPair, ...]:
-    """Read one table per pair of nodes, each below a line `# pair SOURCE DESTINATION`.
+    """Read one PingPong table per pair of nodes, each below `# pair SOURCE OTHER`.
 
     Raises ParseError as `parse_imb` does, and if the pairs are not exactly `pairs`
     in this order.
@@ -63,7 +63,7 @@ def parse_imb_pairs(
     lines = text.splitlines(keepends=True)
     starts = [i for i, line in enumerate(lines) if _PAIR.fullmatch(line.rstrip())]
     found: list[ImbPair] = []
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
         match = _PAIR.fullmatch(lines[start].rstrip())
         assert match is not None
         expected = pairs[len(found)] if len(found) < len(pairs) else None
@@ -73,7 +73,7 @@ def parse_imb_pairs(
                 f"pair {match[1]} {match[2]}, expected "
                 + (" ".join(expected) if expected else "no further pair"),
             )
-        rows = _parse(lines[start + 1 : end], start + 1, benchmark, 2, sizes)
+        rows = _parse(lines[start + 1 : end], start + 1, "PingPong", 2, sizes)
         found.append(ImbPair(match[1], match[2], rows))
     if len(found) < len(pairs):
         missing = " ".join(pairs[len(found)])

@@ -1,0 +1,178 @@
+"""Every check of the suite: which cases there are, and a whole run of each.
+
+No cluster is needed: `data/replay` stands in for srun and prints the real outputs
+of the programs, so that job script, parser, sanity and references are all used.
+"""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reframe_runs import CHECKS, HOME, SETTINGS, reframe
+
+from seatrial.campaign import load_campaign
+from seatrial.check import Tag
+from seatrial.metrics import split_flat_name
+from seatrial.references import known_checks
+
+DATA = Path(__file__).parent / "data"
+NODES = ["cn01", "cn02", "cn03", "cn04"]
+MPI = {"openmpi": "pmix", "mpich": "pmi2", "intelmpi": "pmi2"}
+
+
+def dry_run(folder: Path, checks: Path) -> list[str]:
+    """Give all cases whose dry run ends well, as in data/cases.txt."""
+    result = reframe(
+        *("-C", str(SETTINGS), "-c", str(checks), "-R", "--dry-run"),
+        *("--prefix", str(folder)),
+        folder=folder,
+        RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),
+    )
+    found = re.findall(r"\[ +OK \] \([\d /]+\) (.*) /[0-9a-f]{8} (@\S+)", result.stdout)
+    return sorted(f"{case} {place}" for case, place in found)
+
+
+def test_cases_are_the_expected_ones(tmp_path: Path) -> None:
+    expected = (DATA / "cases.txt").read_text().splitlines()
+    assert dry_run(tmp_path, CHECKS) == expected
+
+
+def test_check_file_that_does_not_load_is_noticed(tmp_path: Path) -> None:
+    """For ReFrame it is a warning, and its cases are gone."""
+    checks = shutil.copytree(CHECKS, tmp_path / "checks")
+    file = checks / "hpcc" / "hpcc.py"
+    file.write_text("import no_such_module\n" + file.read_text())
+    cases = dry_run(tmp_path, checks)
+    expected = (DATA / "cases.txt").read_text().splitlines()
+    assert cases == [case for case in expected if not case.startswith("Hpcc")]
+
+
+def replay(
+    folder: Path, nodes: list[str] = NODES, **variables: str
+) -> list[dict[str, Any]]:
+    """Run every check on a lab of captured outputs; give the rows of the report."""
+    settings = json.loads(SETTINGS.read_text())
+    settings["systems"][0]["name"] = "lab"
+    partition = settings["systems"][0]["partitions"][0]
+    partition["launcher"] = "srun"
+    partition["extras"]["nodes"] = nodes
+    (folder / "settings.json").write_text(json.dumps(settings))
+    result = reframe(
+        *("-C", "settings.json", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"),
+        *("--prefix", str(folder), "--report-file", "report.json"),
+        folder=folder,
+        PATH=f"{DATA / 'replay'}:{os.environ['PATH']}",
+        SEATRIAL_HOME=str(HOME),
+        SEATRIAL_LAMMPS_BENCH=str(folder),
+        SLURM_JOB_NODELIST=",".join(nodes),
+        **variables,
+    )
+    file = folder / "report.json"
+    assert file.is_file(), result.stdout + result.stderr
+    rows: list[dict[str, Any]] = json.loads(file.read_text())["runs"][-1]["testcases"]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    return replay(tmp_path_factory.mktemp("replay"))
+
+
+def record_of(row: dict[str, Any]) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(
+        Path(row["stagedir"], "seatrial.json").read_text()
+    )
+    return record
+
+
+def script_of(row: dict[str, Any]) -> str:
+    return Path(row["stagedir"], "rfm_job.sh").read_text()
+
+
+def test_every_case_passes_on_captured_outputs(rows: list[dict[str, Any]]) -> None:
+    assert len(rows) == len((DATA / "cases.txt").read_text().splitlines())
+    for row in rows:
+        assert row["result"] == "pass", (row["display_name"], row["fail_reason"])
+        assert record_of(row)["nodes"] == NODES
+
+
+def test_every_case_reports_what_it_declares(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        record = record_of(row)
+        reported = {key.split(":")[-1] for key in row["perfvalues"]}
+        assert reported == set(record["declared"])
+        sampled = {(s["metric"], s["size_bytes"]) for s in record["samples"]}
+        for flat in record["declared"]:
+            metric, size_bytes = split_flat_name(flat)
+            assert (metric.name, size_bytes) in sampled
+
+
+def test_every_check_is_a_fact_sheet(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        name = row["display_name"]
+        features = [*row["valid_systems"], *row["valid_prog_environs"]]
+        assert all(feature.startswith("+") for feature in features), name
+        assert row["tags"], name
+        assert set(row["tags"]) <= set(Tag), name
+        assert row["time_limit"], name
+        assert row["max_pending_time"], name
+        assert row["descr"] != name
+
+
+def test_ranks_start_by_the_stack_s_own_process_manager(
+    rows: list[dict[str, Any]],
+) -> None:
+    for row in rows:
+        assert f"srun --mpi={MPI[row['environ']]} " in script_of(row)
+
+
+def test_ring_places_every_pair_of_neighbours(rows: list[dict[str, Any]]) -> None:
+    (row,) = (row for row in rows if row["display_name"] == "ImbRing")
+    samples = record_of(row)["samples"]
+    pairs = [("cn01", "cn02"), ("cn02", "cn03"), ("cn03", "cn04"), ("cn04", "cn01")]
+    for metric, sizes in {"latency": 24, "bw": 23}.items():
+        placed = [
+            (sample["source"], sample["destination"])
+            for sample in samples
+            if sample["metric"] == metric
+        ]
+        assert placed == [pair for pair in pairs for _ in range(sizes)]
+
+
+def test_slow_link_fails_the_ring_and_shows_in_both_pairs(tmp_path: Path) -> None:
+    rows = replay(tmp_path, SLOW_NODE="cn03")
+    failed = {row["display_name"]: row for row in rows if row["result"] != "pass"}
+    assert list(failed) == ["ImbRing"]
+    assert "bw_4MiB=25.0 MB/s, expected 60" in failed["ImbRing"]["fail_reason"]
+    slow = {
+        (sample["source"], sample["destination"])
+        for sample in record_of(failed["ImbRing"])["samples"]
+        if (sample["metric"], sample["size_bytes"]) == ("bw", 1 << 22)
+        and sample["value"] < 60
+    }
+    assert slow == {("cn02", "cn03"), ("cn03", "cn04")}
+
+
+def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "two").mkdir()
+    (tmp_path / "one").mkdir()
+    two = replay(tmp_path / "two", nodes=["cn01", "cn02"])
+    (ring,) = (row for row in two if row["display_name"] == "ImbRing")
+    samples = record_of(ring)["samples"]
+    assert ring["result"] == "pass", ring["fail_reason"]
+    assert {(s["source"], s["destination"]) for s in samples} == {("cn01", "cn02")}
+    one = replay(tmp_path / "one", nodes=["cn01"])
+    skipped = {row["display_name"] for row in one if row["result"] == "skip"}
+    assert {row["display_name"] for row in one} - skipped == {"LammpsRhodo"}
+
+
+@pytest.mark.parametrize("name", ["smoke", "acceptance"])
+def test_campaign_names_checks_that_exist(name: str) -> None:
+    campaign = load_campaign(HOME, name)
+    assert set(campaign.checks) <= known_checks(CHECKS)
+    if name == "acceptance":
+        assert set(campaign.checks) == known_checks(CHECKS)
