@@ -12,9 +12,8 @@ pipeline.py: check_performance, _ReferenceDict; frontend/loader.py.)
 import json
 import math
 from abc import abstractmethod
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import reframe as rfm
 import reframe.utility.sanity as sn
@@ -33,12 +32,12 @@ JOB_FILE = "seatrial.job"
 RECORD_FILE = "seatrial.json"
 
 
-class Tag(StrEnum):
-    """Every tag of a check, for `reframe --tag`."""
+class Tag:
+    """Every tag of a check, for `reframe --tag`. (ReFrame cannot copy an enum.)"""
 
-    NETWORK = "network"
-    COMPUTE = "compute"
-    APPLICATION = "application"
+    NETWORK: Final = "network"
+    COMPUTE: Final = "compute"
+    APPLICATION: Final = "application"
 
 
 class SeatrialCheck(rfm.RunOnlyRegressionTest):
