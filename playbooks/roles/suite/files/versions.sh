@@ -1,6 +1,6 @@
 # Print the versions of Python and Slurm, a line each; run by a login shell.
 python=$1
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
     echo "suite_python: $python is no Python of at least 3.11; found" \
         "$("$python" --version 2>&1); install one and name it" >&2
     exit 1
