@@ -14,13 +14,14 @@ import pytest
 from fake_home import SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
-from seatrial import runfolder, session, slurm
-from seatrial.campaign import load_campaign
+from seatrial import runfolder, slurm
+from seatrial.campaign import Block, load_campaign
 from seatrial.driver import Order, run_campaign
 from seatrial.errors import SeatrialError
 from seatrial.listing import ListedCase
 from seatrial.progress import Display, TimeLeft
 from seatrial.results import Run, load_run
+from seatrial.session import Outcome, Session, Watch
 from seatrial.system import load_system
 
 
@@ -232,12 +233,9 @@ def test_slurm_reason_of_a_job_that_never_started(
     slurm_home: Path, tmp_path: Path, console: Console
 ) -> None:
     fake_program(tmp_path / "bin", "sinfo", "echo 'cn01|idle|'; echo 'cn02|idle|'")
-    fake_program(tmp_path / "bin", "sacct", "echo 'CANCELLED by 0|None|Resources'")
+    fake_program(tmp_path / "bin", "sacct", "echo 'CANCELLED by 0|None'")
     run = load_run(run_campaign(order(slurm_home, "two", tmp_path), console))
-    expected = (
-        "the job never started within its pending limit of 5 s: CANCELLED by 0; "
-        "Slurm's reason: Resources"
-    )
+    expected = "the job never started within its pending limit of 5 s: CANCELLED by 0"
     reasons = {case.reason for case in run.cases if case.result == "fail"}
     assert reasons == {expected}
 
@@ -306,15 +304,18 @@ def test_interrupt_stops_reframe_and_leaves_the_run_open(
 
 
 def test_controller_that_is_silent_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, console: Console
+    monkeypatch: pytest.MonkeyPatch, console: Console, tmp_path: Path
 ) -> None:
-    answers = [False, False, True, False, False]
+    answers = [None, None, {"7": "Resources"}, None, None]
     clock = [0.0]
-    monkeypatch.setattr(slurm, "controller_answers", lambda: answers.pop(0))
+    monkeypatch.setattr(slurm, "pending_reasons", lambda comment: answers.pop(0))
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    watch = session._ControllerWatch(Display(console, [], {}))
-    for clock[0] in (10.0, 30.0, 60.0, 90.0, 1000.0):
+    planned = Session("r1", Block("a", ("A",)), 1, (), tmp_path, tmp_path)
+    outcome = Outcome(0.0)
+    watch = Watch(planned, outcome, Display(console, [], {}))
+    for clock[0] in (1.0, 30.0, 60.0, 90.0, 1000.0):
         watch.silent()
+    assert outcome.pending == {"7": "Resources"}
     clock[0] = 3000.0
     with pytest.raises(SeatrialError, match="did not answer for 30 minutes"):
         watch.silent()

@@ -170,21 +170,27 @@ def test_usable_nodes(
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (
-            "CANCELLED by 0|None|Resources",
-            slurm.JobEnd("CANCELLED by 0", False, "Resources"),
-        ),
-        (
-            "TIMEOUT|2026-11-21T06:30:15|None",
-            slurm.JobEnd("TIMEOUT", True, ""),
-        ),
-        ("PENDING|Unknown|Priority", slurm.JobEnd("PENDING", False, "Priority")),
+        ("CANCELLED by 0|None", slurm.JobEnd("CANCELLED by 0", False)),
+        ("TIMEOUT|2026-11-21T06:30:15", slurm.JobEnd("TIMEOUT", True)),
+        ("PENDING|Unknown", slurm.JobEnd("PENDING", False)),
         ("", None),
     ],
 )
 def test_job_end(programs: Path, line: str, expected: slurm.JobEnd | None) -> None:
     fake_program(programs, "sacct", f"[ -z '{line}' ] || echo '{line}'")
     assert slurm.job_end("7") == expected
+
+
+def test_pending_reasons_of_our_own_jobs(programs: Path) -> None:
+    reason = "ReqNodeNotAvail, UnavailableNodes:cn03"
+    jobs = f"echo '1|seatrial:r1:a-1|{reason}'; echo '2|(null)|Priority'"
+    fake_program(programs, "squeue", jobs)
+    assert slurm.pending_reasons("seatrial:r1:a-1") == {"1": reason}
+
+
+def test_controller_that_does_not_answer(programs: Path) -> None:
+    fake_program(programs, "squeue", "exit 1")
+    assert slurm.pending_reasons("seatrial:r1:a-1") is None
 
 
 def test_only_our_own_jobs_are_cancelled(programs: Path, tmp_path: Path) -> None:

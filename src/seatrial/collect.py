@@ -91,11 +91,11 @@ def _collect_case(
     if problem and result == "pass":
         result, phase, reason = "fail", "sanity", problem
     if result == "skip":
-        reason = outcome.reasons.get(str(listed), "no reason given")
+        reason = outcome.skipped.get(str(listed), "no reason given")
     if entry["result"] == "xpass":
         reason = "expected to fail, and passed: the known defect is gone"
     if result == "fail" and entry["jobid"] and system.uses_slurm:
-        reason = _with_slurm(reason, entry)
+        reason = _with_slurm(reason, entry, outcome)
     told_nodes = told.get("nodes")
     case = _case(
         session,
@@ -193,7 +193,9 @@ def _kept(stage: Path, entry: dict[str, Any]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _with_slurm(reason: str | None, entry: dict[str, Any]) -> str | None:
+def _with_slurm(
+    reason: str | None, entry: dict[str, Any], outcome: Outcome
+) -> str | None:
     """Say it first if Slurm, not the check, is why a case failed."""
     end = slurm.job_end(str(entry["jobid"]))
     if end is None or end.state in ("COMPLETED", "FAILED"):
@@ -201,7 +203,8 @@ def _with_slurm(reason: str | None, entry: dict[str, Any]) -> str | None:
     if not end.started:
         limit = entry.get("max_pending_time")
         waited = f" within its pending limit of {limit:g} s" if limit else ""
-        why = f"; Slurm's reason: {end.reason}" if end.reason else ""
+        told = outcome.pending.get(str(entry["jobid"]))
+        why = f"; Slurm's reason: {told}" if told else ""
         return f"the job never started{waited}: {end.state}{why}"
     limit = entry.get("time_limit")
     if end.state == "TIMEOUT" and limit:

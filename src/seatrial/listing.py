@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
+from seatrial.paths import references_dir
 
 _CASE = re.compile(r"- (?P<case>.+) /[0-9a-f]{8} @(?P<partition>\S+?)\+(?P<env>\S+)")
 _CHECK = re.compile(r"- (?P<case>\w+).* /[0-9a-f]{8}$")
@@ -49,10 +50,11 @@ def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
     return [program, *common, "-c", str(checks), "-R"]
 
 
-def reframe_environment(home: Path) -> dict[str, str]:
+def reframe_environment(home: Path, system: str) -> dict[str, str]:
     """Give the environment of ReFrame: ours, without settings of the user's own."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
-    return {**kept, "SEATRIAL_HOME": str(home)}
+    references = {"RFM_REFERENCE_PREFIX": str(references_dir(home, system))}
+    return {**kept, **references, "SEATRIAL_HOME": str(home)}
 
 
 def list_cases(
@@ -83,7 +85,7 @@ def _reframe(
         done = subprocess.run(
             reframe_command(settings, system, checks) + options,
             cwd=folder,
-            env=reframe_environment(home),
+            env=reframe_environment(home, system),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -22,7 +22,8 @@ from seatrial.system import System
 CONTROLLER_LIMIT_S = 1800.0
 """How long a run waits for a controller that does not answer."""
 
-_PING_S = 20.0
+_FIRST_LOOK_S = 2.0
+_NEXT_LOOK_S = 10.0
 _STOP_S = 20.0
 _LINE = re.compile(
     r"\[ +(?P<status>RUN|OK|FAIL|SKIP|XFAIL|XPASS|ABORT|ERROR) +\] "
@@ -56,11 +57,15 @@ class Session:
 
 @dataclass
 class Outcome:
-    """What only ReFrame's output tells: why cases were skipped."""
+    """What is known only while it runs: why cases are skipped, why jobs wait.
+
+    `skipped` is by text of the case, `pending` by job id.
+    """
 
     started: float
     ended: float = 0.0
-    reasons: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, str] = field(default_factory=dict)
 
 
 def session_command(session: Session, system: System, checks: Path) -> list[str]:
@@ -101,7 +106,7 @@ def run_session(
     process = subprocess.Popen(
         session_command(session, system, checks),
         cwd=session.raw,
-        env=reframe_environment(home),
+        env=reframe_environment(home, system.name),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -111,7 +116,8 @@ def run_session(
     )
     try:
         with log.open("w", encoding="utf-8") as copy:
-            _follow(process, copy, system, outcome, display)
+            watch = Watch(session, outcome, display) if system.uses_slurm else None
+            _follow(process, copy, outcome, display, watch)
     except BaseException:
         _stop(process)
         if system.uses_slurm:
@@ -132,16 +138,15 @@ def run_session(
 def _follow(
     process: subprocess.Popen[str],
     copy: IO[str],
-    system: System,
     outcome: Outcome,
     display: Display,
+    watch: "Watch | None",
 ) -> None:
-    """Read ReFrame's output to its end; while it is silent, ask for the controller."""
+    """Read ReFrame's output to its end; while it is silent, look at Slurm."""
     assert process.stdout is not None
     lines: queue.Queue[str | None] = queue.Queue()
     reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
     reader.start()
-    watch = _ControllerWatch(display) if system.uses_slurm else None
     while True:
         try:
             line = lines.get(timeout=1.0)
@@ -171,39 +176,49 @@ def _show(line: str, outcome: Outcome, display: Display) -> None:
         display.start(case)
         return
     if match["reason"]:
-        outcome.reasons[case] = match["reason"]
+        outcome.skipped[case] = match["reason"]
     display.finish(case, match["status"])
 
 
-class _ControllerWatch:
-    """Tells the user when slurmctld does not answer, and gives up in the end."""
+class Watch:
+    """Looks at Slurm now and then: why our jobs wait, and whether it answers."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self, session: Session, outcome: Outcome, display: Display) -> None:
+        self._comment = f"seatrial:{session.run_id}:{session.name}"
+        self._pending = outcome.pending
         self._display = display
-        self._next = time.monotonic() + _PING_S
+        self._next = time.monotonic() + _FIRST_LOOK_S
         self._missing_since: float | None = None
 
     def silent(self) -> None:
-        """Ask now and then; raise SeatrialError after `CONTROLLER_LIMIT_S`."""
+        """Take note; raise SeatrialError after `CONTROLLER_LIMIT_S` without answer."""
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + _PING_S
-        if slurm.controller_answers():
-            if self._missing_since is not None:
-                self._display.warn("Slurm's controller answers again; the run goes on")
-            self._missing_since = None
+        reasons = slurm.pending_reasons(self._comment)
+        self._next = time.monotonic() + _NEXT_LOOK_S
+        if reasons is None:
+            self._missing(now)
             return
+        if self._missing_since is not None:
+            self._display.warn("Slurm's controller answers again; the run goes on")
+        self._missing_since = None
+        self._pending.update(reasons)
+        for job_id, reason in reasons.items():
+            self._display.note(f"job {job_id} waits: {reason}")
+
+    def _missing(self, now: float) -> None:
+        minutes = f"{CONTROLLER_LIMIT_S / 60:.0f} minutes"
         if self._missing_since is None:
             self._missing_since = now
             self._display.warn(
-                "Slurm's controller does not answer; waiting up to "
-                f"{CONTROLLER_LIMIT_S / 60:.0f} minutes for slurmctld"
+                "Slurm's controller does not answer; waiting for slurmctld, up to "
+                + minutes
             )
         if now - self._missing_since > CONTROLLER_LIMIT_S:
             raise SeatrialError(
-                f"Slurm's controller did not answer for {CONTROLLER_LIMIT_S / 60:.0f} "
-                "minutes; start slurmctld and run again"
+                f"Slurm's controller did not answer for {minutes}; start slurmctld "
+                "and run again"
             )
 
 

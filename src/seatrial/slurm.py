@@ -30,11 +30,10 @@ class SlurmNode:
 
 @dataclass(frozen=True)
 class JobEnd:
-    """How a job ended: Slurm's state, whether it ever started, and Slurm's reason."""
+    """How a job ended: Slurm's state, and whether it ever started."""
 
     state: str
     started: bool
-    reason: str
 
 
 def node_states() -> dict[str, SlurmNode]:
@@ -72,27 +71,33 @@ def availability(node: SlurmNode | None) -> tuple[bool, str]:
     return False, f"{state}{reason}"
 
 
-def controller_answers() -> bool:
-    """Tell whether slurmctld answers now."""
+def pending_reasons(comment: str) -> dict[str, str] | None:
+    """Ask why our pending jobs wait, by job id; None if slurmctld does not answer.
+
+    `comment` is how the comment of the jobs begins. Once such a job is cancelled,
+    Slurm forgets the reason.
+    """
     try:
-        return _run(["scontrol", "ping"]).returncode == 0
+        done = _run(["squeue", "--me", "-h", "-t", "PD", "-o", "%i|%k|%r"])
     except (FileNotFoundError, subprocess.TimeoutExpired):
-        return False
+        return None
+    if done.returncode:
+        return None
+    rows = (line.split("|", 2) for line in done.stdout.splitlines())
+    return {row[0]: row[2] for row in rows if row[1].startswith(comment)}
 
 
 def job_end(job_id: str) -> JobEnd | None:
     """Ask the accounting how a job ended; None if it cannot say."""
-    fields = "State,Start,Reason"
     try:
-        done = _run(["sacct", "-X", "-n", "-P", "-j", job_id, "-o", fields])
+        done = _run(["sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State,Start"])
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return None
     lines = done.stdout.splitlines()
     if done.returncode or not lines:
         return None
-    state, start, reason = lines[-1].split("|", 2)
-    started = start not in ("", "None", "Unknown")
-    return JobEnd(state, started, "" if reason == "None" else reason)
+    state, _, start = lines[-1].partition("|")
+    return JobEnd(state, start not in ("", "None", "Unknown"))
 
 
 def cancel(comment: str) -> list[str]:

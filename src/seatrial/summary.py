@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+import sys
 from collections import Counter
 from dataclasses import asdict, fields
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from seatrial.errors import Exit
 from seatrial.judge import Finding, Judgement
@@ -19,10 +21,18 @@ EXIT_OF = {"pass": Exit.PASS, "fail": Exit.FAILED, "undecided": Exit.UNDECIDED}
 _COLOURS = {"pass": "green", "fail": "red", "undecided": "yellow", "skipped": "dim"}
 _ORDER = ("fail", "undecided", "skipped", "pass")
 _MOST_ROWS = 30
+_WIDE = 160
 
 
-def print_summary(judgement: Judgement, path: Path, console: Console) -> None:
-    """Print verdict, counts, suspects, and every finding that does not pass."""
+def stdout_console() -> Console:
+    """Make the console for standard output; wide when nobody looks at it."""
+    return Console(width=None if sys.stdout.isatty() else _WIDE)
+
+
+def print_summary(
+    judgement: Judgement, path: Path, console: Console, *, causes: bool = True
+) -> None:
+    """Print verdict, counts, suspects, the findings that do not pass, and the path."""
     colour = _COLOURS[judgement.verdict]
     console.print(
         f"[bold {colour}]{judgement.verdict.upper()}[/]  {judgement.system}, "
@@ -35,13 +45,27 @@ def print_summary(judgement: Judgement, path: Path, console: Console) -> None:
         finding
         for verdict in ("fail", "undecided")
         for finding in judgement.findings
-        if finding.verdict == verdict
+        if finding.verdict == verdict and causes
     ]
-    if telling:
-        console.print(findings_table(telling[:_MOST_ROWS]))
+    for finding in telling[:_MOST_ROWS]:
+        console.print(_line(finding), soft_wrap=True)
     if len(telling) > _MOST_ROWS:
         console.print(f"... and {len(telling) - _MOST_ROWS} more, see `seatrial judge`")
     console.print(f"run: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _line(finding: Finding) -> Text:
+    """Say in one line what a finding is about, its value, its limit and why."""
+    what = [finding.case or finding.kind, finding.environment, finding.metric]
+    text = Text(f"{finding.verdict:9} ", style=_COLOURS[finding.verdict])
+    text.append(" ".join(filter(None, what)), style="default")
+    if finding.place:
+        text.append(f" at {finding.place}", style="default bold")
+    if finding.value is not None:
+        value = _quantity(finding.value, finding.unit)
+        limit = f" (limit {_limit(finding)})" if finding.limit is not None else ""
+        text.append(f": {value}{limit}", style="default")
+    return text.append(f": {finding.reason}", style="default")
 
 
 def findings_table(findings: list[Finding] | tuple[Finding, ...]) -> Table:

@@ -1,12 +1,17 @@
 """`seatrial judge`: the verdict on a closed run, as a table, JSON or CSV."""
 
 import click
-from rich.console import Console
 
 from seatrial.commands._judging import judged
 from seatrial.paths import home
 from seatrial.results import find_run
-from seatrial.summary import EXIT_OF, findings_table, format_findings, print_summary
+from seatrial.summary import (
+    EXIT_OF,
+    findings_table,
+    format_findings,
+    print_summary,
+    stdout_console,
+)
 
 
 @click.command()
@@ -32,9 +37,9 @@ def judge(ctx: click.Context, run: str, form: str) -> None:
     path = find_run(home(), run)
     _, _, judgement = judged(home(), path)
     if form == "table":
-        console = Console()
+        console = stdout_console()
         console.print(findings_table(judgement.findings))
-        print_summary(judgement, path, console)
+        print_summary(judgement, path, console, causes=False)
     else:
         click.echo(format_findings(judgement, form), nl=False)
     ctx.exit(EXIT_OF[judgement.verdict])

@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from seatrial import paths
 from seatrial.campaign import load_campaign, only_checks
@@ -17,7 +16,7 @@ from seatrial.errors import SeatrialError
 from seatrial.references import References
 from seatrial.remote import load_remote, run_remotely
 from seatrial.runfolder import new_run_id
-from seatrial.summary import EXIT_OF, print_summary
+from seatrial.summary import EXIT_OF, print_summary, stdout_console
 from seatrial.system import is_provisioned, load_system
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -78,7 +77,7 @@ def run(
         if stop_on_eof:
             _stop_on_eof()
         order = Order(home, folder, described, chosen, run_id, chosen != whole)
-        path = run_campaign(order, Console())
+        path = run_campaign(order, stdout_console())
     else:
         remote = load_remote(home, system)
         _read_references(home, system, no_judge)
@@ -87,7 +86,7 @@ def run(
         click.echo(f"run: {path}")
         return
     _, _, judgement = judged(home, path)
-    print_summary(judgement, path, Console())
+    print_summary(judgement, path, stdout_console())
     ctx.exit(EXIT_OF[judgement.verdict])
 
 
