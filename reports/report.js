@@ -24,6 +24,7 @@
 
     form.hidden = rows.length === 0;
     form.addEventListener("input", apply);
+    form.addEventListener("change", apply);
     form.addEventListener("submit", (event) => event.preventDefault());
     for (const link of document.querySelectorAll("[data-show]")) {
       link.addEventListener("click", () => {

@@ -129,6 +129,18 @@ def test_demonstration_is_said_only_of_a_demonstration_system(write: Write) -> N
     assert words not in write(sample_run(demonstration=False))[0].text
 
 
+def test_partial_run_and_uncommitted_changes_are_said(write: Write) -> None:
+    run = sample_run()
+    whole, _ = write(run)
+    assert "4 nodes in containers on one machine" in whole.text
+    assert "Partial run:" not in whole.text
+    run.manifest["partial"] = True
+    run.manifest["software"]["dirty"] = True
+    page, _ = write(run)
+    assert "Partial run: some checks of the campaign were left out." in page.text
+    assert "b14c586d0f, with changes that are in no commit" in page.text
+
+
 def test_findings_are_rows_with_the_failing_ones_first(
     write: Write, references: References
 ) -> None:

@@ -92,7 +92,8 @@ def chart(curve: Curve) -> dict[str, Any]:
         ),
         axis=alt.Axis(values=ticks, format="~g", labelOverlap=True),
     )
-    layers = [*_lines(curve, x, y), *_limits(curve.limits, sizes, x, y)]
+    groups = _groups(curve)
+    layers = [*_lines(curve, groups, x, y), *_limits(curve.limits, sizes, x, y)]
     picture = alt.layer(*layers).properties(
         height=_HEIGHT,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
@@ -102,7 +103,10 @@ def chart(curve: Curve) -> dict[str, Any]:
     return {
         **picture.to_dict(validate=False),
         "config": _CONFIG,
-        "datasets": {"points": _points(curve), "limits": _limit_rows(curve.limits)},
+        "datasets": {
+            "points": _points(curve, groups),
+            "limits": _limit_rows(curve.limits),
+        },
     }
 
 
@@ -146,11 +150,12 @@ def value_ticks(low: float, high: float) -> list[float]:
     return inside or [low, high]
 
 
-def _points(curve: Curve) -> list[dict[str, Any]]:
-    """Give the rows of all lines; suspects last, so that they lie on top."""
+def _points(curve: Curve, groups: list[str]) -> list[dict[str, Any]]:
+    """Give the rows of all lines; `order` is the number of the line's group."""
     rows = []
-    for line in sorted(curve.lines, key=lambda line: line.suspect):
-        name = {"line": line.label, "group": _group(line, curve)}
+    for line in curve.lines:
+        group = _group(line, curve)
+        name = {"line": line.label, "group": group, "order": groups.index(group)}
         for point in line.points:
             row = {**name, "x": point.size_bytes, "y": float(f"{point.value:.5g}")}
             if curve.repeats > 1:
@@ -159,35 +164,49 @@ def _points(curve: Curve) -> list[dict[str, Any]]:
     return rows
 
 
-def _lines(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    suspects_first = sorted(curve.lines, key=lambda line: not line.suspect)
-    groups = list(dict.fromkeys(_group(line, curve) for line in suspects_first))
+def _groups(curve: Curve) -> list[str]:
+    """Name the groups that share a style, suspects first."""
+    lines = sorted(curve.lines, key=lambda line: not line.suspect)
+    return list(dict.fromkeys(_group(line, curve) for line in lines))
+
+
+def _lines(curve: Curve, groups: list[str], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Draw one layer per group, the first on top: a line, its points, its range."""
     if _grouped(curve):
         styles = [_STYLES[group.split()[0]] for group in groups]
     else:
         styles = _LINE_STYLES[: len(groups)]
-    colours, shapes, dashes, widths = zip(*styles, strict=True)
     base = alt.Chart(alt.NamedData("points")).encode(x=x, detail="line:N")
+    layers = []
+    for order, (colour, _, dash, width) in reversed(list(enumerate(styles))):
+        part = base.transform_filter(f"datum.order == {order}")
+        if curve.repeats > 1:
+            band = part.mark_area(opacity=0.18, clip=True, color=colour)
+            layers.append(band.encode(y=alt.Y("low:Q"), y2="high:Q"))
+        line = part.mark_line(
+            clip=True, color=colour, strokeDash=dash, strokeWidth=width
+        )
+        layers.append(line.encode(y=y))
+    colours, shapes, _, _ = zip(*styles, strict=True)
     legend = alt.Legend(title=None, symbolOpacity=1, symbolSize=70)
-
-    def scale(values: Sequence[Any]) -> alt.Scale:
-        return alt.Scale(domain=groups, range=list(values))
-
-    colour = alt.Color("group:N", scale=scale(colours), legend=legend)
-    line = base.mark_line(clip=True).encode(
-        y=y,
-        color=colour,
-        strokeDash=alt.StrokeDash("group:N", scale=scale(dashes), legend=None),
-        strokeWidth=alt.StrokeWidth("group:N", scale=scale(widths), legend=None),
+    points = base.transform_calculate(size=_SIZE.format("datum.x")).mark_point(
+        filled=True, size=34, opacity=1
     )
-    size = _SIZE.format("datum.x")
-    point = (
-        base.transform_calculate(size=size)
-        .mark_point(filled=True, size=34, opacity=1)
-        .encode(
+    return [
+        *layers,
+        points.encode(
             y=y,
-            color=colour,
-            shape=alt.Shape("group:N", scale=scale(shapes), legend=legend),
+            color=alt.Color(
+                "group:N",
+                scale=alt.Scale(domain=groups, range=list(colours)),
+                legend=legend,
+            ),
+            shape=alt.Shape(
+                "group:N",
+                scale=alt.Scale(domain=groups, range=list(shapes)),
+                legend=legend,
+            ),
+            order=alt.Order("order:Q", sort="descending"),
             tooltip=[
                 alt.Tooltip("line:N", title="line"),
                 alt.Tooltip("size:N", title="message size"),
@@ -195,14 +214,8 @@ def _lines(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
                     "y:Q", title=f"{curve.metric} ({curve.unit})", format=".4~g"
                 ),
             ],
-        )
-    )
-    if curve.repeats == 1:
-        return [line, point]
-    band = base.mark_area(opacity=0.18, clip=True).encode(
-        y=alt.Y("low:Q"), y2="high:Q", color=colour
-    )
-    return [band, line, point]
+        ),
+    ]
 
 
 def _grouped(curve: Curve) -> bool:

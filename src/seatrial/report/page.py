@@ -17,6 +17,7 @@ from seatrial.references import References
 from seatrial.report import text, view
 from seatrial.report.charts import chart, metric_title
 from seatrial.report.curves import Curve, curves
+from seatrial.report.nodes import node_table
 from seatrial.report.table import Table, table
 from seatrial.results import Run
 
@@ -50,7 +51,7 @@ def html(run: Run, judgement: Judgement, references: References, home: Path) -> 
         counts=view.counts(judgement.findings),
         findings=view.finding_rows(run, judgement, references),
         suspects=view.suspects(judgement),
-        nodes=view.node_table(run, judgement),
+        nodes=node_table(run, judgement),
         failed=view.cases_by_result(run.cases, "fail"),
         skipped=view.cases_by_result(run.cases, "skip"),
         cases=run.cases[: view.MAX_CASES],

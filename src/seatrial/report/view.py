@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from seatrial.judge import Finding, Judgement, NodeVerdict
+from seatrial.judge import Finding, Judgement
 from seatrial.metrics import METRICS
 from seatrial.records import Case
 from seatrial.references import Limit, References
@@ -18,21 +17,9 @@ VERDICTS = ("fail", "undecided", "skipped", "pass")
 """Verdicts in the order of a table: what needs a look comes first."""
 
 MAX_FINDINGS = 500
-MAX_NODES = 400
 MAX_CASES = 300
 MAX_SUSPECTS = 12
 """Rows of one table; the rest is counted on the page and is in junit.xml."""
-
-FACTS = {
-    "cpus": "CPUs",
-    "sockets": "sockets",
-    "cores_per_socket": "cores per socket",
-    "threads_per_core": "threads per core",
-    "memory_mib": "memory",
-    "cpu_model": "CPU model",
-    "os": "OS",
-    "kernel": "kernel",
-}
 
 
 @dataclass(frozen=True)
@@ -44,43 +31,6 @@ class FindingRow:
     limit: str
     ratio: str
     expected: str
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A fact of one node; `odd`: most nodes have another value."""
-
-    text: str
-    odd: bool
-
-
-@dataclass(frozen=True)
-class NodeValue:
-    """A node's value of one metric, with the worst verdict on it."""
-
-    text: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class NodeRow:
-    """A delivered node: its verdict, its values and facts in the table's columns."""
-
-    node: NodeVerdict
-    values: tuple[NodeValue, ...]
-    facts: tuple[Fact, ...]
-
-
-@dataclass(frozen=True)
-class NodeTable:
-    """All delivered nodes, with the columns that at least one of them fills.
-
-    `metrics` are flat names with their units.
-    """
-
-    metrics: tuple[tuple[str, str], ...]
-    facts: tuple[str, ...]
-    rows: tuple[NodeRow, ...]
 
 
 @dataclass(frozen=True)
@@ -187,73 +137,6 @@ def suspects(judgement: Judgement) -> list[tuple[str, list[str]]]:
     return [
         (name, few(said, 4) or [reasons.get(name, "")]) for name, said in found.items()
     ]
-
-
-def node_table(run: Run, judgement: Judgement) -> NodeTable:
-    """Give every delivered node, failing ones first, with values and facts."""
-    given: dict[str, dict[str, Any]] = {
-        node["name"]: node.get("facts") or {} for node in run.manifest["nodes"]
-    }
-    keys = tuple(
-        key
-        for key in FACTS
-        if any(facts.get(key) is not None for facts in given.values())
-    )
-    usual = {
-        key: Counter(
-            _fact(key, facts[key])
-            for facts in given.values()
-            if facts.get(key) is not None
-        ).most_common(1)[0][0]
-        for key in keys
-    }
-    verdicts: dict[tuple[str, str], str] = {}
-    units: dict[str, str] = {}
-    for finding in judgement.findings:
-        if finding.kind in ("node", "limit") and finding.metric:
-            units[finding.metric] = finding.unit
-            key = (finding.place, finding.metric)
-            known = verdicts.get(key, finding.verdict)
-            verdicts[key] = min(known, finding.verdict, key=VERDICTS.index)
-    metrics = list(
-        dict.fromkeys(flat for node in judgement.nodes for flat in node.values)
-    )
-    rows = []
-    for node in sorted(
-        judgement.nodes,
-        key=lambda node: (VERDICTS.index(node.verdict), text.natural_key(node.name)),
-    )[:MAX_NODES]:
-        facts = given.get(node.name, {})
-        rows.append(
-            NodeRow(
-                node,
-                tuple(
-                    NodeValue(
-                        text.measured(node.values.get(metric)),
-                        verdicts.get((node.name, metric), ""),
-                    )
-                    for metric in metrics
-                ),
-                tuple(
-                    Fact(found, facts.get(key) is not None and found != usual[key])
-                    for key in keys
-                    for found in [_fact(key, facts.get(key))]
-                ),
-            )
-        )
-    return NodeTable(
-        tuple((metric, units.get(metric, "")) for metric in metrics),
-        tuple(FACTS[key] for key in keys),
-        tuple(rows),
-    )
-
-
-def _fact(key: str, value: Any) -> str:
-    if value is None:
-        return "unknown"
-    if key == "memory_mib" and isinstance(value, int | float):
-        return text.memory(value)
-    return str(value)
 
 
 def methods(run: Run) -> list[Method]:

@@ -1,0 +1,219 @@
+"""The report in a real browser: drawn, filtered, narrow, dark, and silent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import sample_references, sample_run
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from seatrial.judge import Judgement, judge
+from seatrial.report import write_report
+
+pytestmark = pytest.mark.browser
+
+HOME = Path(__file__).resolve().parents[1]
+CHROMIUM = Path("/usr/bin/chromium")
+DRIVER = Path("/usr/bin/chromedriver")
+OPTIONS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+)
+WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation",
+    (event) => violations.push(event.violatedDirective + " " + event.blockedURI));
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chrome]:
+    for program in (CHROMIUM, DRIVER):
+        if not program.exists():
+            pytest.fail(
+                f"{program} is missing; the browser tests need Debian's chromium and "
+                "chromium-driver, which `make deps-test` installs"
+            )
+    options = ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for option in OPTIONS:
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = Chrome(options=options, service=ChromeService(str(DRIVER)))
+    driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Judgement]:
+    """A run with a slow node, repeated, and one hostile name in it."""
+    folder = tmp_path_factory.mktemp("report")
+    references = sample_references(folder / "references")
+    nodes = ("cn01", "cn02", "cn03", "</script><script>alert(1)</script>")
+    run = sample_run(nodes=nodes, slow="cn03", skipped=True, repeats=2)
+    judgement = judge(run, references)
+    paths = write_report(run, judgement, references, folder / "out", HOME)
+    return paths.html.as_uri(), judgement
+
+
+@pytest.fixture
+def page(browser: Chrome, report: tuple[str, Judgement]) -> Iterator[Chrome]:
+    """The report at desktop width, with all charts drawn."""
+    show(browser, report[0], width=1280)
+    yield browser
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def resize(browser: Chrome, width: int) -> None:
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def show(browser: Chrome, address: str, width: int) -> None:
+    resize(browser, width)
+    browser.get_log("browser")  # type: ignore[no-untyped-call]
+    browser.get(address)
+    WebDriverWait(browser, 60).until(
+        lambda driver: script(driver, "document.documentElement.dataset.charts")
+    )
+
+
+def script(browser: Chrome, expression: str) -> Any:
+    return browser.execute_script(f"return {expression}")
+
+
+def rows(browser: Chrome) -> list[str]:
+    """Give the verdicts of the visible rows of findings."""
+    found = browser.find_elements(By.CSS_SELECTOR, "tr[data-verdict]")
+    return [
+        row.get_attribute("data-verdict") or "" for row in found if row.is_displayed()
+    ]
+
+
+def test_verdict_and_rows(page: Chrome, report: tuple[str, Judgement]) -> None:
+    judgement = report[1]
+    assert page.find_element(By.CSS_SELECTOR, "#verdict .word").text == "FAIL"
+    assert page.find_element(By.CSS_SELECTOR, ".suspects").text.startswith("cn03: ")
+    assert len(rows(page)) == len(judgement.findings) > 30
+    assert rows(page)[0] == "fail"
+    assert "Functional demonstration." in page.find_element(By.TAG_NAME, "body").text
+
+
+def test_filter_by_verdict_and_text(
+    page: Chrome, report: tuple[str, Judgement]
+) -> None:
+    verdicts = [finding.verdict for finding in report[1].findings]
+    choice = Select(page.find_element(By.NAME, "verdict"))
+    status = page.find_element(By.CSS_SELECTOR, ".filter .shown")
+    choice.select_by_value("fail")
+    assert rows(page) == ["fail"] * verdicts.count("fail")
+    assert status.text == f"{verdicts.count('fail')} of {len(verdicts)} rows shown"
+    page.find_element(By.NAME, "text").send_keys("CN03 bw" + Keys.ENTER)
+    assert rows(page) == ["fail"] * 3
+    page.find_element(By.CSS_SELECTOR, "[data-show=skipped]").click()
+    assert rows(page) == ["skipped"]
+    choice.select_by_value("")
+    assert len(rows(page)) == len(verdicts)
+
+
+def test_every_chart_is_drawn(page: Chrome) -> None:
+    charts = page.find_elements(By.CSS_SELECTOR, ".chart")
+    assert len(charts) == 4
+    for chart in charts:
+        lines = chart.find_elements(By.CSS_SELECTOR, "svg .mark-line path")
+        points = chart.find_elements(By.CSS_SELECTOR, "svg .mark-symbol path")
+        assert len(lines) >= 3
+        assert len(points) >= 30
+        assert "limit" not in chart.text
+        assert "at most" in chart.text or "at least" in chart.text
+        assert chart.size["width"] > 400
+
+
+def test_tables_below_charts_open_with_the_keyboard(page: Chrome) -> None:
+    details = page.find_element(By.CSS_SELECTOR, "figure details")
+    assert not details.find_element(By.TAG_NAME, "table").is_displayed()
+    details.find_element(By.TAG_NAME, "summary").send_keys(Keys.ENTER)
+    assert details.find_element(By.TAG_NAME, "table").is_displayed()
+    assert "1 KiB" in details.text
+
+
+def test_nothing_is_requested_and_nothing_is_complained_about(page: Chrome) -> None:
+    assert script(page, "performance.getEntriesByType('resource').length") == 0
+    assert script(page, "window.violations") == []
+    assert page.get_log("browser") == []  # type: ignore[no-untyped-call]
+
+
+def test_policy_forbids_what_a_hostile_name_could_try(page: Chrome) -> None:
+    script(
+        page,
+        """document.body.append(
+            Object.assign(document.createElement("script"), {text: "window.bad = 1"}),
+            Object.assign(new Image(), {src: "http://127.0.0.1:9/x.png"})) || 0""",
+    )
+    WebDriverWait(page, 10).until(lambda driver: len(script(driver, "violations")) == 2)
+    assert script(page, "violations") == [
+        "script-src-elem inline",
+        "img-src http://127.0.0.1:9/x.png",
+    ]
+    assert script(page, "window.bad") is None
+
+
+def test_phone_scrolls_tables_and_not_the_page(
+    browser: Chrome, report: tuple[str, Judgement]
+) -> None:
+    show(browser, report[0], width=390)
+    # A part of the 390 px may be the browser's own scroll bar.
+    sizes = "[innerWidth, root.clientWidth, root.scrollWidth]"
+    window, inner, needed = script(
+        browser, sizes.replace("root", "document.documentElement")
+    )
+    assert (window, needed) == (390, inner)
+    wide = browser.find_element(By.CSS_SELECTOR, "#findings .scroller")
+    frame = "document.querySelector('#findings .scroller')"
+    assert script(browser, f"{frame}.scrollWidth > {frame}.clientWidth")
+    assert wide.get_attribute("tabindex") == "0"
+    for picture in browser.find_elements(By.CSS_SELECTOR, ".chart svg"):
+        assert 300 < picture.size["width"] <= 390
+
+
+def test_charts_follow_the_width_and_the_dark_style(page: Chrome) -> None:
+    line = "getComputedStyle(document.querySelector('.mark-line path')).stroke"
+    light = script(page, line)
+    media = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    dark = script(page, line)
+    assert light != dark
+    assert light.startswith("rgb(") and dark.startswith("rgb(")
+    width = script(page, "document.querySelector('.chart svg').clientWidth")
+    resize(page, 390)
+    WebDriverWait(page, 10).until(
+        lambda driver: (
+            script(driver, "document.querySelector('.chart svg').clientWidth") < width
+        )
+    )
+
+
+def test_page_reads_as_plain_tables_without_scripts(
+    browser: Chrome, report: tuple[str, Judgement]
+) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(report[0])
+        assert len(rows(browser)) == len(report[1].findings)
+        assert not browser.find_element(By.CSS_SELECTOR, ".filter").is_displayed()
+        text = browser.find_element(By.TAG_NAME, "body").text
+        assert "Charts need JavaScript" in text
+    finally:
+        browser.execute_cdp_cmd(
+            "Emulation.setScriptExecutionDisabled", {"value": False}
+        )
