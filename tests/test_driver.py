@@ -16,6 +16,7 @@ from rich.console import Console
 
 from seatrial import runfolder, slurm
 from seatrial.campaign import Block, load_campaign
+from seatrial.collect import blame_slurm
 from seatrial.driver import Order, run_campaign
 from seatrial.errors import SeatrialError
 from seatrial.listing import ListedCase
@@ -238,6 +239,41 @@ def test_slurm_reason_of_a_job_that_never_started(
     expected = "the job never started within its pending limit of 5 s: CANCELLED by 0"
     reasons = {case.reason for case in run.cases if case.result == "fail"}
     assert reasons == {expected}
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (None, ("sanity", "no rows")),
+        (slurm.JobEnd("COMPLETED", True), ("sanity", "no rows")),
+        (slurm.JobEnd("FAILED", True), ("sanity", "no rows")),
+        (
+            slurm.JobEnd("CANCELLED by 0", False),
+            (
+                "run",
+                "the job never started within its pending limit of 600 s: CANCELLED"
+                + " by 0; Slurm's reason: Resources",
+            ),
+        ),
+        (
+            slurm.JobEnd("TIMEOUT", True),
+            ("run", "the job exceeded its time limit of 300 s; no rows"),
+        ),
+        (
+            slurm.JobEnd("NODE_FAIL", True),
+            ("run", "the job ended as NODE_FAIL; no rows"),
+        ),
+    ],
+)
+def test_slurm_is_blamed_first(
+    monkeypatch: pytest.MonkeyPatch,
+    end: slurm.JobEnd | None,
+    expected: tuple[str, str],
+) -> None:
+    monkeypatch.setattr(slurm, "job_end", lambda job_id: end)
+    entry = {"jobid": "7", "max_pending_time": 600.0, "time_limit": 300.0}
+    outcome = Outcome(0.0, pending={"7": "Resources"})
+    assert blame_slurm("sanity", "no rows", entry, outcome) == expected
 
 
 def test_disk_full_at_the_end_leaves_the_run_open(

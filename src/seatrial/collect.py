@@ -95,7 +95,7 @@ def _collect_case(
     if entry["result"] == "xpass":
         reason = "expected to fail, and passed: the known defect is gone"
     if result == "fail" and entry["jobid"] and system.uses_slurm:
-        reason = _with_slurm(reason, entry, outcome)
+        phase, reason = blame_slurm(phase, reason, entry, outcome)
     told_nodes = told.get("nodes")
     case = _case(
         session,
@@ -193,23 +193,27 @@ def _kept(stage: Path, entry: dict[str, Any]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _with_slurm(
-    reason: str | None, entry: dict[str, Any], outcome: Outcome
-) -> str | None:
-    """Say it first if Slurm, not the check, is why a case failed."""
+def blame_slurm(
+    phase: str | None, reason: str | None, entry: dict[str, Any], outcome: Outcome
+) -> tuple[str | None, str | None]:
+    """Say it first if the job, not the check, is why a case failed.
+
+    Gives phase and reason of the failure. To ReFrame a job that was cancelled, or
+    ran out of time, is one whose output is incomplete.
+    """
     end = slurm.job_end(str(entry["jobid"]))
     if end is None or end.state in ("COMPLETED", "FAILED"):
-        return reason
+        return phase, reason
     if not end.started:
         limit = entry.get("max_pending_time")
         waited = f" within its pending limit of {limit:g} s" if limit else ""
         told = outcome.pending.get(str(entry["jobid"]))
         why = f"; Slurm's reason: {told}" if told else ""
-        return f"the job never started{waited}: {end.state}{why}"
+        return "run", f"the job never started{waited}: {end.state}{why}"
     limit = entry.get("time_limit")
     if end.state == "TIMEOUT" and limit:
-        return f"the job exceeded its time limit of {limit:g} s; {reason}"
-    return f"the job ended as {end.state}; {reason}"
+        return "run", f"the job exceeded its time limit of {limit:g} s; {reason}"
+    return "run", f"the job ended as {end.state}; {reason}"
 
 
 def _case(
