@@ -26,6 +26,12 @@ from seatrial.session import Outcome, Session, Watch
 from seatrial.system import load_system
 
 
+NEVER_STARTED = (
+    "the job never started within its pending limit of 600 s: CANCELLED by 0; "
+    "Slurm's reason: Resources"
+)
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_home(tmp_path_factory.mktemp("home"))
@@ -249,11 +255,7 @@ def test_slurm_reason_of_a_job_that_never_started(
         (slurm.JobEnd("FAILED", True), ("sanity", "no rows")),
         (
             slurm.JobEnd("CANCELLED by 0", False),
-            (
-                "run",
-                "the job never started within its pending limit of 600 s: CANCELLED"
-                + " by 0; Slurm's reason: Resources",
-            ),
+            ("run", NEVER_STARTED),
         ),
         (
             slurm.JobEnd("TIMEOUT", True),
