@@ -25,7 +25,6 @@ from seatrial.results import Run, load_run
 from seatrial.session import Outcome, Session, Watch
 from seatrial.system import load_system
 
-
 NEVER_STARTED = (
     "the job never started within its pending limit of 600 s: CANCELLED by 0; "
     "Slurm's reason: Resources"
