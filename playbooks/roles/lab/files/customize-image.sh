@@ -31,6 +31,11 @@ WantedBy=multi-user.target
 EOF
 chroot "$root" systemctl enable --quiet seatrial-lab-network.service
 
+cp "$(dirname "$0")/mpich-yield.c" "$root/tmp/"
+chroot "$root" gcc -O2 -Wall -Werror -shared -fPIC -o /usr/local/lib/libmpich-yield.so \
+    /tmp/mpich-yield.c
+rm "$root/tmp/mpich-yield.c"
+
 # A container has no hardware, no console and no clock of its own to look after.
 # The cluster's own services start when the role slurm has configured them.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \
