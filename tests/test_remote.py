@@ -17,6 +17,7 @@ from seatrial.errors import SeatrialError
 from seatrial.remote import Remote, load_remote
 from seatrial.results import load_run
 
+ALIVE = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 SEATRIAL = Path(sys.executable).parent / "seatrial"
 INVENTORY = """
 all:
@@ -61,6 +62,7 @@ def test_inventory_is_read_as_ansible_sees_it(home: Path, tmp_path: Path) -> Non
     assert remote.ssh(["echo", "a b"]) == [
         "ssh",
         "-T",
+        *ALIVE,
         *("-p", "2222"),
         *("-i", f"{tmp_path}/key"),
         *("-l", "tester"),
@@ -71,7 +73,9 @@ def test_inventory_is_read_as_ansible_sees_it(home: Path, tmp_path: Path) -> Non
 
 
 def test_terminal_is_passed_on() -> None:
-    assert Remote("h", "/p").ssh(["true"], tty=True) == ["ssh", "-tt", "h", "true"]
+    assert Remote("h", "/p").ssh(["true"], tty=True) == [
+        *("ssh", "-tt", *ALIVE, "h", "true")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +138,10 @@ def test_exit_status_of_the_other_side_passes_through(
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("exit 255", "cannot reach the login node 10.0.0.1 over ssh; try `ssh -T"),
+        (
+            "exit 255",
+            "cannot reach the login node 10.0.0.1 over ssh, or lost it; try `ssh",
+        ),
         ("exit 127", "not provisioned; run `ansible-playbook -i inventories/lab"),
         (
             'case "$*" in *tar*) echo broken;; esac',

@@ -17,6 +17,7 @@ from seatrial.runfolder import RunFolder, disk_errors, publish
 from seatrial.system import unknown_system
 
 _SSH_FAILED = 255
+_NOTICE_LOSS = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 _VARIABLES = {
     "host": "{{ ansible_host | default(inventory_hostname) }}",
     "port": "{{ ansible_port | default('') }}",
@@ -37,7 +38,7 @@ class Remote:
 
     def ssh(self, command: list[str], *, tty: bool = False) -> list[str]:
         """Give the local command that runs a command there."""
-        flags = ["-tt"] if tty else ["-T"]
+        flags = ["-tt" if tty else "-T", *_NOTICE_LOSS]
         return ["ssh", *flags, *self.options, self.host, shlex.join(command)]
 
 
@@ -138,7 +139,7 @@ def _run_there(remote: Remote, command: list[str], system: str, *, tty: bool) ->
                 raise
     if status == _SSH_FAILED:
         raise SeatrialError(
-            f"cannot reach the login node {remote.host} over ssh; try "
+            f"cannot reach the login node {remote.host} over ssh, or lost it; try "
             f"`{shlex.join(remote.ssh(['true']))}`"
         )
     if status == 127:
