@@ -91,7 +91,7 @@ def test_mpi_stack_finds_compiler_and_names_a_renamed_program(tmp_path: Path) ->
     program.write_bytes(Path(sys.executable).resolve().read_bytes())
     for file in (compiler, program):
         file.chmod(0o755)
-    stack = {
+    stack: dict[str, Any] = {
         "name": "s",
         "provider": "distribution",
         "compiler": str(compiler),
