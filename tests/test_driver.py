@@ -246,6 +246,47 @@ def test_slurm_reason_of_a_job_that_never_started(
     assert reasons == {expected}
 
 
+def test_run_survives_a_controller_that_is_away_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
+) -> None:
+    """The options for ReFrame's scheduler that the role `suite` renders are enough."""
+    home = write_home(tmp_path / "home")
+    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
+    settings["systems"][0]["partitions"][0].update(
+        scheduler="slurm",
+        environs=["openmpi"],
+        sched_options={
+            "max_sacct_failures": 1000,
+            "resubmit_on_errors": ["Unable to contact slurm controller"],
+        },
+    )
+    write(home / "etc" / "lab" / "settings.json", json.dumps(settings))
+    programs, calls = tmp_path / "bin", tmp_path / "calls"
+    calls.mkdir()
+    away = (
+        f'n=$(ls {calls} | grep -c "^${{0##*/}}"); touch "{calls}/${{0##*/}}$n"\n'
+        'if [ "$n" -lt 5 ]; then\n'
+        '  echo "error: Unable to contact slurm controller (connect failure)" >&2\n'
+        "  exit 1\n"
+        "fi\n"
+    )
+    run_job = "bash rfm_job.sh > rfm_job.out 2> rfm_job.err"
+    fake_program(programs, "sinfo", "echo 'cn01|idle|'; echo 'cn02|idle|'")
+    fake_program(
+        programs,
+        "sbatch",
+        away.replace("-lt 5", "-lt 1") + run_job + "; echo Submitted batch job 7",
+    )
+    fake_program(programs, "sacct", away + "echo '7|COMPLETED|0:0|1795242671|cn01'")
+    fake_program(programs, "scontrol", "echo cn01")
+    fake_program(programs, "squeue", "exit 1")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    run = load_run(run_campaign(order(home, "smoke", tmp_path), console))
+    assert [case.result for case in run.cases] == ["pass", "pass"]
+    script = next(run.path.glob("raw/echo-1/*/rfm_job.sh")).read_text()
+    assert "#SBATCH --comment=seatrial:r1:echo-1" in script
+
+
 @pytest.mark.parametrize(
     ("end", "expected"),
     [
