@@ -144,7 +144,7 @@ def write_home(folder: Path) -> Path:
     write(folder / "reframe-checks" / "checks" / "fake" / "fake.py", CHECK)
     write(folder / "reference-data" / "lab" / "fake.yaml", REFERENCES)
     write(folder / "etc" / "lab" / "system.json", json.dumps(SYSTEM))
-    write(folder / "etc" / "lab" / "settings.json", json.dumps(SETTINGS))
+    write(folder / "etc" / "lab" / "settings.yaml", json.dumps(SETTINGS))
     write(folder / "inventories" / "lab" / "hosts.yml", "{}")
     return folder
 

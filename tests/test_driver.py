@@ -217,7 +217,7 @@ def slurm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     partitions = settings["systems"][0]["partitions"]
     partitions.append({**partitions[0], "name": "slurm", "environs": []})
     partitions[1].update(scheduler="slurm", launcher="srun")
-    write(home / "etc" / "lab" / "settings.json", json.dumps(settings))
+    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     return home
 
@@ -260,7 +260,7 @@ def test_run_survives_a_controller_that_is_away_for_a_while(
             "resubmit_on_errors": ["Unable to contact slurm controller"],
         },
     )
-    write(home / "etc" / "lab" / "settings.json", json.dumps(settings))
+    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
     programs, calls = tmp_path / "bin", tmp_path / "calls"
     calls.mkdir()
     away = (

@@ -54,7 +54,7 @@ def test_load_system(home: Path) -> None:
 def test_uses_slurm(home: Path, scheduler: str, expected: bool) -> None:
     settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
     settings["systems"][0]["partitions"][0]["scheduler"] = scheduler
-    write(home / "etc" / "lab" / "settings.json", json.dumps(settings))
+    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
     assert load_system(home, "lab").uses_slurm is expected
 
 
@@ -69,7 +69,7 @@ def test_unknown_system_lists_the_known_ones(home: Path) -> None:
 
 
 def test_system_without_settings_names_the_playbook(home: Path) -> None:
-    (home / "etc" / "lab" / "settings.json").unlink()
+    (home / "etc" / "lab" / "settings.yaml").unlink()
     with pytest.raises(SeatrialError, match=r"inventories/lab playbooks/site\.yml"):
         load_system(home, "lab")
 

@@ -61,5 +61,5 @@ def references_dir(home: Path, system: str) -> Path:
 
 
 def etc_dir(home: Path, system: str) -> Path:
-    """Give the folder of a provisioned system: settings.json and system.json."""
+    """Give the folder of a provisioned system: settings.yaml and system.json."""
     return home / "etc" / system

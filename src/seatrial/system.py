@@ -1,9 +1,10 @@
-"""The system under test as Ansible rendered it: system.json and settings.json."""
+"""The system under test as Ansible rendered it: system.json and settings.yaml."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from seatrial import slurm
 from seatrial.errors import SeatrialError
@@ -59,7 +60,7 @@ def load_system(home: Path, name: str) -> System:
     if not (folder / "system.json").is_file():
         raise unknown_system(home, name)
     facts = _read(folder / "system.json")
-    settings = folder / "settings.json"
+    settings = folder / "settings.yaml"
     if not settings.is_file():
         raise SeatrialError(
             f"{settings}: missing: system {name!r} is not provisioned; run "
@@ -87,7 +88,7 @@ def load_system(home: Path, name: str) -> System:
         )
     except (KeyError, IndexError, TypeError) as error:
         raise SeatrialError(
-            f"{folder}: system.json or settings.json is damaged: {error!r}; run "
+            f"{folder}: system.json or settings.yaml is damaged: {error!r}; run "
             f"`ansible-playbook -i inventories/{name} playbooks/site.yml` again"
         ) from error
 
@@ -137,8 +138,8 @@ def usable_nodes(system: System, states: tuple[NodeState, ...]) -> int | None:
 
 def _read(file: Path) -> Any:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise SeatrialError(f"{file}: {error.strerror}") from error
-    except ValueError as error:
-        raise SeatrialError(f"{file}: not valid JSON: {error}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise SeatrialError(f"{file}: not valid YAML: {error}") from error

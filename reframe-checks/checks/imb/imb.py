@@ -13,14 +13,16 @@ from seatrial.records import Sample
 class ImbCheck(SeatrialCheck):
     """What all checks with IMB-MPI1 share: sizes, and how long each may take.
 
-    IMB makes `repetitions` per size, or as many as it expects to fit into
-    `seconds_per_size`, so that a slow link takes seconds too. It drops the rows that
-    are left when all sizes together exceed their time: such a run is no result.
+    IMB makes `repetitions` per size, fewer where they would move more than
+    `volume_mb`, so that a slow link takes seconds too. It drops the rows that are left
+    when a size takes longer than `seconds_per_size` on average: such a run is no
+    result, so that limit is far away.
     """
 
     largest_log2 = variable(int)
     repetitions = variable(int)
-    seconds_per_size = variable(float)
+    volume_mb = variable(int)
+    seconds_per_size = variable(float, value=10.0)
 
     valid_prog_environs = ["+imb"]
     reference_file = "imb.yaml"
@@ -33,7 +35,7 @@ class ImbCheck(SeatrialCheck):
             benchmark,
             f"-npmin {2 if benchmark == 'PingPong' else self.num_tasks}",
             f"-msglog {smallest_log2}:{self.largest_log2}",
-            f"-iter {self.repetitions}",
+            f"-iter {self.repetitions},{self.volume_mb}",
             f"-time {self.seconds_per_size}",
         ]
 
@@ -52,7 +54,7 @@ class ImbRing(ImbCheck):
     descr = "PingPong between all neighbours in the ring of nodes"
     largest_log2 = 22
     repetitions = 1000
-    seconds_per_size = 0.3
+    volume_mb = 16
     judged = ["latency_8B", "bw_4MiB"]
 
     @run_after("setup")
@@ -101,7 +103,7 @@ class ImbAllNodes(ImbCheck):
     min_tasks = 2
     largest_log2 = 16
     repetitions = 500
-    seconds_per_size = 0.5
+    volume_mb = 8
     smallest_log2 = 3
 
     @run_before("run")

@@ -66,6 +66,7 @@ def run(
     whole = chosen
     if checks:
         chosen = only_checks(chosen, checks)
+    named = run_id is not None
     run_id = run_id or new_run_id(campaign)
     if not _RUN_ID.fullmatch(run_id) or run_id.endswith(".open"):
         raise SeatrialError(
@@ -83,7 +84,8 @@ def run(
         _read_references(home, system, no_judge)
         path = run_remotely(remote, system, campaign, checks, run_id, folder)
     if no_judge:
-        click.echo(f"run: {path}")
+        if not named:  # who named the run knows where it is
+            click.echo(f"run: {path}")
         return
     _, _, judgement = judged(home, path)
     print_summary(judgement, path, stdout_console())
