@@ -35,7 +35,7 @@ lint: deps
 	ruff format --check .
 	mypy
 	ansible-lint --offline --strict
-	shellcheck tools/* .ci/run $(shell git ls-files '*.sh')
+	shellcheck tools/clean tools/system-packages .ci/run $(shell git ls-files '*.sh')
 	clang-format --dry-run --Werror $(shell git ls-files '*.c' '*.h')
 
 format: deps

@@ -126,6 +126,8 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
             self.prerun_cmds += [f"rm -f {self.output_file}"]
         self.prerun_cmds += [
             'if [ -n "$SLURM_JOB_NODELIST" ]; then',
+            "    # srun gives up at once when the controller is away for a moment.",
+            "    until scontrol ping >/dev/null 2>&1; do sleep 1; done",
             '    seatrial_nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")',
             "else",
             "    seatrial_nodes=$(hostname -s)",

@@ -1,3 +1,4 @@
+#!/bin/bash
 # Build and install the benchmarks for one MPI stack; run by a login shell.
 # Usage: build.sh PREFIX STACK COMPILER COMMIT CMAKE STAMP PROGRAM...
 set -eu

@@ -1,3 +1,4 @@
+#!/bin/bash
 # Pack a source folder so that equal content gives an equal file.
 # Usage: pack.sh FOLDER ARCHIVE
 # Prints the archive's checksum, and the commit that last changed the folder.

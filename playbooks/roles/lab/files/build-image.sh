@@ -13,6 +13,7 @@ partial=$(mktemp -d "$image.partial.XXXXXX")
 trap 'rm -rf "$partial"' EXIT
 chmod 0755 "$partial"
 
+# shellcheck source=/dev/null
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 # shellcheck disable=SC2016 # the $(...) are apt's own placeholders
 sources=$(apt-get indextargets 'Created-By: Packages' 'Origin: Debian' \

@@ -1,3 +1,4 @@
+#!/bin/sh
 # The database user is the system user slurm, known by its socket: no password anywhere.
 grants=$(mysql --batch --skip-column-names --execute "SHOW GRANTS FOR slurm@localhost" 2>/dev/null || true)
 case $grants in

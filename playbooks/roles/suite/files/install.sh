@@ -1,3 +1,4 @@
+#!/bin/sh
 # Make the virtual environment from unpacked wheels; runs on the system, without internet.
 # Usage: install.sh PREFIX PYTHON STAMP <REQUIREMENTS
 set -eu

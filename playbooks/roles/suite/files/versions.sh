@@ -1,3 +1,4 @@
+#!/bin/bash
 # Print the versions of Python and Slurm, a line each; run by a login shell.
 python=$1
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {

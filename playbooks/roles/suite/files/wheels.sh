@@ -1,3 +1,4 @@
+#!/bin/bash
 # Download the wheels that requirements files pin, and pack them; runs on the control
 # machine. Usage: wheels.sh ARCHIVE PYTHON PIP-OPTION...
 set -eu

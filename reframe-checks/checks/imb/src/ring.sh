@@ -21,6 +21,8 @@ pairs=$((count == 2 ? 1 : count))
 for ((i = 0; i < pairs; i++)); do
     pair=("${nodes[i]}" "${nodes[(i + 1) % count]}")
     echo "# pair ${pair[*]}"
+    # srun gives up at once when the controller is away for a moment.
+    until scontrol ping >/dev/null 2>&1; do sleep 1; done
     "${launcher[@]}" --nodes=2 --ntasks=2 --ntasks-per-node=1 \
         --nodelist="${pair[0]},${pair[1]}" "$@"
 done

@@ -1,0 +1,148 @@
+"""Campaigns on the lab for real: a clean one, and what may go wrong in a run."""
+
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import HOME, Lab
+
+from seatrial.results import Run, load_run
+
+pytestmark = pytest.mark.lab
+
+
+def seatrial(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["seatrial", *arguments],
+        cwd=HOME,
+        env=os.environ | {"SEATRIAL_RESULTS": str(results)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def only_run(results: Path) -> Run:
+    (path,) = (results / "lab").iterdir()
+    return load_run(path)
+
+
+@contextmanager
+def stopped(lab: Lab, service: str, node: str) -> Iterator[None]:
+    assert lab.ssh(node, f"sudo systemctl stop {service}").returncode == 0
+    try:
+        yield
+    finally:
+        lab.ssh(node, f"sudo systemctl start {service}")
+
+
+def wait_idle(lab: Lab, nodes: int) -> None:
+    deadline = time.monotonic() + 60
+    command = "sinfo --noheader --Node --states=idle --format=%N"
+    while len(lab.ssh("head", command).stdout.split()) != nodes:
+        assert time.monotonic() < deadline, "the lab's nodes do not come back"
+        time.sleep(0.5)
+
+
+def test_smoke_campaign_passes_and_is_reported(lab: Lab, tmp_path: Path) -> None:
+    done = seatrial("run", "lab", "--campaign", "smoke", results=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASS  lab, campaign smoke" in done.stdout
+    run = only_run(tmp_path)
+    nodes = [node["name"] for node in run.manifest["nodes"]]
+    assert {case.check for case in run.cases} == {"Halo", "ImbRing"}
+    assert {case.environment for case in run.cases} == {
+        *("openmpi", "mpich", "intelmpi"),
+    }
+    assert all(list(case.nodes) == nodes for case in run.cases)
+    ring = run.measurements.filter(run.measurements["metric"] == "bw")
+    assert set(ring["source"]) == set(nodes)
+    report = seatrial(
+        *("report", "lab/latest", "--out", str(tmp_path / "report")), results=tmp_path
+    )
+    assert report.returncode == 0, report.stderr
+    assert "unctional demonstration" in (tmp_path / "report/report.html").read_text()
+
+
+def test_a_node_that_is_down_fails_the_inventory(lab: Lab, tmp_path: Path) -> None:
+    down = "sudo scontrol update nodename=cn04 state=down reason='broken fan'"
+    assert lab.ssh("head", down).returncode == 0
+    try:
+        done = seatrial("run", "lab", "--campaign", "smoke", results=tmp_path)
+    finally:
+        lab.ssh("head", "sudo scontrol update nodename=cn04 state=resume")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "node cn04 is absent" in done.stdout
+    run = only_run(tmp_path)
+    assert all("cn04" not in case.nodes for case in run.cases)
+    assert {case.result for case in run.cases} == {"pass"}
+    judged = seatrial(*("judge", "lab/latest", "--format", "json"), results=tmp_path)
+    failed = [
+        (finding["kind"], finding["place"])
+        for finding in json.loads(judged.stdout)["findings"]
+        if finding["verdict"] == "fail"
+    ]
+    assert failed == [("inventory", "cn04")]
+    wait_idle(lab, 4)
+
+
+def test_a_controller_that_is_away_does_not_end_the_run(
+    lab: Lab, tmp_path: Path
+) -> None:
+    gone = threading.Event()
+
+    def stop_for_a_while() -> None:
+        while not lab.ssh("head", "squeue --noheader").stdout.strip():
+            time.sleep(0.2)
+        with stopped(lab, "slurmctld", "head"):
+            gone.set()
+            time.sleep(12)
+
+    outage = threading.Thread(target=stop_for_a_while)
+    outage.start()
+    try:
+        done = seatrial("run", "lab", "--campaign", "smoke", results=tmp_path)
+    finally:
+        outage.join()
+    assert gone.is_set()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {case.result for case in only_run(tmp_path).cases} == {"pass"}
+    wait_idle(lab, 4)
+
+
+def test_a_full_disk_leaves_no_complete_run(lab: Lab, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=96k", "tmpfs", str(small)], check=True
+    )
+    try:
+        done = seatrial("run", "lab", "--campaign", "smoke", results=small)
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert "no space left on the disk" in done.stderr
+        closed = [
+            p for p in (small / "lab").iterdir() if (p / "manifest.json").exists()
+        ]
+        assert all(path.name.endswith(".open") for path in closed)
+        assert seatrial("report", "lab/latest", results=small).returncode == 2
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_usage_errors_name_what_is_known(tmp_path: Path) -> None:
+    for arguments, known in (
+        (("run", "atlantis", "--campaign", "smoke"), "lab"),
+        (("run", "lab", "--campaign", "regatta"), "acceptance, smoke"),
+    ):
+        done = seatrial(*arguments, results=tmp_path)
+        assert done.returncode == 2
+        assert known in done.stderr
+        assert "Traceback" not in done.stderr
