@@ -109,38 +109,40 @@ def _ensure_access(
     home: Path, image: Path, nodes: dict[str, str], user: str
 ) -> list[str]:
     """Make the shared home, the key that opens the nodes, and the ssh configuration."""
-    if ssh_config(home).exists():
-        return []
-    shutil.copytree(image / "home", home / "home", symlinks=True)
-    user_home = home / "home" / user
     key = home / "id_ed25519"
     if not key.exists():
+        shutil.copytree(image / "home", home / "home", dirs_exist_ok=True)
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(key))
-    folder = user_home / ".ssh"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    public = (home / "id_ed25519.pub").read_text()
-    (folder / "authorized_keys").write_text(public)
-    for path in ("home", f"home/{user}"):
-        owner = (image / path).stat()
-        run("chown", "-R", f"{owner.st_uid}:{owner.st_gid}", str(home / path))
+        folder = home / "home" / user / ".ssh"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        (folder / "authorized_keys").write_text(key.with_suffix(".pub").read_text())
+        for part in ("home", f"home/{user}"):
+            owner = (image / part).stat()
+            run("chown", "-R", f"{owner.st_uid}:{owner.st_gid}", str(home / part))
     host_key = (image / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()[:2]
-    (home / "known_hosts").write_text(
-        "".join(
-            f"{node},{address} {' '.join(host_key)}\n"
-            for node, address in nodes.items()
-        )
-    )
+    known_hosts = home / "known_hosts"
     lines = [
         *(f"Host {node}\n  HostName {address}" for node, address in nodes.items()),
         "Host *",
         f"  User {user}",
         f"  IdentityFile {key}",
         "  IdentitiesOnly yes",
-        f"  UserKnownHostsFile {home / 'known_hosts'}",
+        f"  UserKnownHostsFile {known_hosts}",
         f"  ProxyCommand nsenter --net=/run/netns/{fabric.FABRIC} nc %h %p",
     ]
-    ssh_config(home).write_text("\n".join(lines) + "\n")
-    return ["access"]
+    files = {
+        known_hosts: [
+            f"{node},{address} {' '.join(host_key)}" for node, address in nodes.items()
+        ],
+        ssh_config(home): lines,
+    }
+    changes = []
+    for path, wanted in files.items():
+        text = "\n".join(wanted) + "\n"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            changes.append(path.name)
+    return changes
 
 
 def _folders(path: Path) -> list[str]:

@@ -1,0 +1,69 @@
+"""`seatrial lab` and `seatrial accept` where they cannot work: told in plain words."""
+
+import os
+import platform
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from seatrial.cli import main
+from seatrial.lab import state
+
+COMMANDS = [
+    ["accept"],
+    ["lab", "up"],
+    ["lab", "down"],
+    ["lab", "status"],
+    ["lab", "slow-link", "cn03"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("user", "system", "found"),
+    [
+        (1000, "debian", "an ordinary user on Debian"),
+        (0, "rocky", "root on Rocky Linux 9"),
+    ],
+)
+def test_needs_root_on_debian(
+    command: list[str],
+    user: int,
+    system: str,
+    found: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = {"debian": "Debian GNU/Linux 12", "rocky": "Rocky Linux 9"}[system]
+    release = {"ID": system, "PRETTY_NAME": name}
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(platform, "freedesktop_os_release", lambda: release)
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 2
+    assert f"the lab needs root on Debian 12, found {found}" in done.stderr
+    assert "README" in done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS[3:])
+def test_says_that_the_lab_is_down(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seatrial.commands.lab.require_root_on_debian", lambda: None)
+    monkeypatch.setattr(state, "RECORD", tmp_path / "lab.json")
+    monkeypatch.setattr(state, "LOCK", tmp_path / "lock")
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 2
+    assert "the lab is down; start it with `seatrial lab up`" in done.stderr
+
+
+def test_a_lab_of_another_boot_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "RUN", tmp_path)
+    monkeypatch.setattr(state, "RECORD", tmp_path / "lab.json")
+    lab = state.LabState(home="/somewhere", boot=state.boot_id(), owns_fabric=True)
+    lab.save()
+    assert state.load() == lab
+    lab.boot = "another"
+    lab.save()
+    assert state.load() is None
