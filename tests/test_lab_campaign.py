@@ -100,8 +100,10 @@ def test_a_controller_that_is_away_does_not_end_the_run(
     gone = threading.Event()
 
     def stop_for_a_while() -> None:
-        while not lab.ssh("head", "squeue --noheader").stdout.strip():
+        running = "squeue --noheader --states=running"
+        while not lab.ssh("head", running).stdout.strip():
             time.sleep(0.2)
+        time.sleep(2)  # into the steps of the ring
         with stopped(lab, "slurmctld", "head"):
             gone.set()
             time.sleep(12)

@@ -15,14 +15,27 @@ while [ "$1" != -- ]; do
 done
 shift
 
+# A controller that is away for a moment, or has just come back, refuses to make a
+# step: no measurement began, so try again; what srun said stays on standard error.
+run_step() {
+    local attempt errors
+    errors=$(mktemp -p .)
+    for attempt in {1..30}; do
+        "$@" 2>"$errors" && break
+        cat "$errors" >&2
+        grep -qE 'Unable to (create step|confirm allocation)' "$errors" || exit 1
+        [ "$attempt" -lt 30 ] || exit 1
+        sleep 2
+    done
+    rm "$errors"
+}
+
 readarray -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 count=${#nodes[@]}
 pairs=$((count == 2 ? 1 : count))
 for ((i = 0; i < pairs; i++)); do
     pair=("${nodes[i]}" "${nodes[(i + 1) % count]}")
     echo "# pair ${pair[*]}"
-    # srun gives up at once when the controller is away for a moment.
-    until scontrol ping >/dev/null 2>&1; do sleep 1; done
-    "${launcher[@]}" --nodes=2 --ntasks=2 --ntasks-per-node=1 \
+    run_step "${launcher[@]}" --nodes=2 --ntasks=2 --ntasks-per-node=1 \
         --nodelist="${pair[0]},${pair[1]}" "$@"
 done
