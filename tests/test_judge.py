@@ -293,6 +293,14 @@ def test_performance_failure_is_the_limits_to_explain() -> None:
     assert judgement.verdict == "fail"
 
 
+def test_one_limit_of_several_explains_a_performance_failure() -> None:
+    case = replace(CASE, result="fail", phase="performance", reason="below reference")
+    pairs = [sample(case, 1.0, pair="cn01 cn02"), sample(case, 80.0, pair="cn03 cn04")]
+    judgement = judged(make_run([case], pairs), bw_4MiB=BW)
+    assert found(judgement, "case") == []
+    assert judgement.verdict == "fail"
+
+
 def test_performance_failure_that_no_limit_explains_fails() -> None:
     case = replace(CASE, result="fail", phase="performance", reason="unit differs")
     judgement = judged(make_run([case], [sample(case, 80.0)]), bw_4MiB=BW)
