@@ -1,4 +1,4 @@
-"""The lab cluster as a fixture: one for the whole test session."""
+"""What many tests share: the lab cluster, and the C benchmarks with each MPI."""
 
 import subprocess
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from benchmark_builds import Build, build_with
 
 from seatrial.commands.lab import require_root_on_debian
 from seatrial.lab import cluster
@@ -13,6 +14,12 @@ from seatrial.provision import playbook
 
 HOME = Path(__file__).resolve().parents[1]
 LAB_HOME = Path("/var/lib/seatrial-lab")
+
+
+@pytest.fixture(scope="session", params=["openmpi", "mpich"])
+def build(request: pytest.FixtureRequest) -> Build:
+    """Build the C benchmarks with an MPI."""
+    return build_with(request.param, request.param)
 
 
 @dataclass(frozen=True)

@@ -1,64 +1,17 @@
 import json
-import os
 import re
 import shutil
 import subprocess
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from benchmark_builds import ROOT, SOURCES, Build, build_with, run
 
 from seatrial.parsers.halo2d import parse_halo2d
 
-ROOT = Path(__file__).parent.parent
-SOURCES = ROOT / "benchmarks"
-ENVIRONMENT = os.environ | {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "ASAN_OPTIONS": "detect_leaks=0",
-}
 LIBRARIES = {"openmpi": "libmpi.so", "mpich": "libmpich.so"}
 SHORT = ["--iterations=5", "--warmup=1", "--repetitions=2"]
-
-
-def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, capture_output=True, text=True, env=ENVIRONMENT, timeout=300
-    )
-
-
-@dataclass(frozen=True)
-class Build:
-    """The benchmarks, built with one MPI."""
-
-    mpi: str
-    folder: Path
-
-    def halo2d(self, np: int, *options: str) -> subprocess.CompletedProcess[str]:
-        launcher = [f"mpiexec.{self.mpi}", "-n", str(np)] if np > 1 else []
-        return run(*launcher, self.folder / "halo2d", *options)
-
-
-def build_with(mpi: str, name: str, *options: str) -> Build:
-    for program in ("cmake", f"mpicc.{mpi}", f"mpiexec.{mpi}"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    folder = ROOT / "build" / "benchmarks" / name
-    options += (f"-DMPI_C_COMPILER=mpicc.{mpi}", "-DBUILD_TESTING=ON")
-    for done in (
-        run("cmake", "-S", SOURCES, "-B", folder, *options),
-        run("cmake", "--build", folder, "-j2"),
-    ):
-        assert done.returncode == 0, done.stdout + done.stderr
-    return Build(mpi, folder)
-
-
-@pytest.fixture(scope="module", params=["openmpi", "mpich"])
-def build(request: pytest.FixtureRequest) -> Build:
-    return build_with(request.param, request.param)
 
 
 def assert_ctest_passes(build: Build) -> None:
@@ -73,48 +26,45 @@ def test_ctest(build: Build) -> None:
 
 def test_ctest_with_sanitizers() -> None:
     build = build_with("mpich", "mpich-sanitize", "-DSEATRIAL_SANITIZE=ON")
-    assert "libasan" in run("ldd", build.folder / "halo2d").stdout
+    assert "libasan" in run("ldd", build.bin / "halo2d").stdout
     assert_ctest_passes(build)
 
 
 def test_links_only_its_own_mpi(build: Build) -> None:
-    libraries = run("ldd", build.folder / "halo2d").stdout
+    libraries = run("ldd", build.bin / "halo2d").stdout
     linked = {mpi for mpi, library in LIBRARIES.items() if library in libraries}
     assert linked == {build.mpi}
 
 
 @pytest.mark.parametrize("protocol", ["sendrecv", "irecv_isend"])
-def test_json_and_table_are_read_back(build: Build, protocol: str) -> None:
+def test_json_is_read_back(build: Build, protocol: str) -> None:
     options = [*SHORT, "--validate", "--protocol", protocol, "-m", "2:8"]
-    for form in (["--json"], []):
-        done = build.halo2d(2, *options, *form)
-        assert done.returncode == 0, done.stderr
-        rows = parse_halo2d(done.stdout)
-        assert [row.size_bytes for row in rows] == [16, 32, 64]
-        assert {row.protocol for row in rows} == {protocol}
-        assert {(row.np, row.px, row.py) for row in rows} == {(2, 1, 2)}
-        assert {(row.n, row.validation) for row in rows} == {(10, "pass")}
-        name = rows[0].mpi.replace(" ", "").lower()
-        assert name.startswith(build.mpi)
+    done = build.run("halo2d", 2, *options, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = parse_halo2d(done.stdout)
+    assert [row.size_bytes for row in rows] == [16, 32, 64]
+    assert {row.protocol for row in rows} == {protocol}
+    assert {(row.np, row.px, row.py) for row in rows} == {(2, 1, 2)}
+    assert {(row.n, row.validation) for row in rows} == {(10, "pass")}
+    assert rows[0].mpi.replace(" ", "").lower().startswith(build.mpi)
 
 
 def test_time_per_size_limits_the_iterations(build: Build) -> None:
     options = ["-m", "2:2", "-i", "1000000", "-x", "1000000", "--repetitions", "2"]
-    done = build.halo2d(2, *options, "--time", "20")
+    done = build.run("halo2d", 2, *options, "--time", "20", "--json")
     assert done.returncode == 0, done.stderr
     (row,) = parse_halo2d(done.stdout)
     assert 2 <= row.n < 1000000
 
 
 def test_stdout_is_data_only(build: Build) -> None:
-    done = build.halo2d(2, *SHORT, "--json", "--max-size=2")
+    done = build.run("halo2d", 2, *SHORT, "--json", "--max-size=2")
     assert [json.loads(line)["row"] for line in done.stdout.splitlines()] == [1, 2]
 
 
 def test_corruption_exits_1(build: Build) -> None:
-    program = build.folder / "tests" / "halo2d_corrupt"
     options = [*SHORT, "--validate", "--json"]
-    done = run(f"mpiexec.{build.mpi}", "-n", "3", program, *options)
+    done = build.run("halo2d_corrupt", 3, *options)
     assert done.returncode == 1
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["validation"] for row in rows] == ["pass", "fail"]
@@ -126,7 +76,7 @@ def test_corruption_exits_1(build: Build) -> None:
 
 
 def test_help_shows_the_defaults_of_a_run(build: Build) -> None:
-    done = build.halo2d(1, "--iterations", "3", "--help")
+    done = build.run("halo2d", 1, "--iterations", "3", "--help")
     assert (done.returncode, done.stderr) == (0, "")
     found = dict(re.findall(r"--([a-z-]+) .*\(default (\S+)\)", done.stdout))
     assert found == {
@@ -141,7 +91,7 @@ def test_help_shows_the_defaults_of_a_run(build: Build) -> None:
     }
     if build.mpi == "mpich":
         return  # it spins: where cores are short, 5200 exchanges take a minute
-    row = parse_halo2d(build.halo2d(2, "--json", "-m", "0").stdout)[0]
+    row = parse_halo2d(build.run("halo2d", 2, "--json", "-m", "0").stdout)[0]
     for name in ("protocol", "iterations", "warmup", "repetitions"):
         assert str(getattr(row, name)) == found[name]
 
@@ -149,8 +99,8 @@ def test_help_shows_the_defaults_of_a_run(build: Build) -> None:
 def test_launched_help_and_version_print_once(build: Build) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     for np in (1, 2):
-        assert build.halo2d(np, "-h").stdout.count("Usage: halo2d") == 1
-        printed = build.halo2d(np, "--version").stdout
+        assert build.run("halo2d", np, "-h").stdout.count("Usage: halo2d") == 1
+        printed = build.run("halo2d", np, "--version").stdout
         assert re.fullmatch(
             rf"halo2d {version} \(([0-9a-f]{{12}}(-dirty)?|commit unknown)\)\n", printed
         )
@@ -179,7 +129,7 @@ def test_given_commit_is_shown(tmp_path: Path) -> None:
 def test_bad_input_exits_2(
     build: Build, np: int, options: list[str], error: str
 ) -> None:
-    done = build.halo2d(np, *options)
+    done = build.run("halo2d", np, *options)
     assert done.returncode == 2
     assert done.stdout == ""
     lines = [line for line in done.stderr.splitlines() if line.startswith("halo2d: ")]
@@ -190,7 +140,7 @@ def test_bad_input_exits_2(
 
 def test_full_disk_is_an_error(build: Build) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([build.folder / "halo2d", "--help"], stdout=full)
+        done = subprocess.run([build.bin / "halo2d", "--help"], stdout=full)
     assert done.returncode == 1
 
 

@@ -75,6 +75,8 @@ def sample(
         node=node,
         source=source or None,
         destination=destination or None,
+        hca=None,
+        round=None,
         metric=metric,
         size_bytes=size,
         statistic=statistic,

@@ -110,6 +110,11 @@ static bool options_set(const struct options_row *row, const char *text,
     case OPTIONS_FLAG:
         *(bool *)target = true;
         return true;
+    case OPTIONS_TEXT:
+        *(const char **)target = text;
+        return *text != '\0' ||
+               options_refuse(error, "--%s: empty, expected %s", row->name,
+                              row->value);
     }
     return options_refuse(error, "--%s: option of an unknown type", row->name);
 }
@@ -191,6 +196,11 @@ static void options_print_default(FILE *stream, const struct options_row *row,
     case OPTIONS_CHOICE:
         (void)fprintf(stream, " (default %s)",
                       row->choices[*(const size_t *)value]);
+        break;
+    case OPTIONS_TEXT:
+        if (*(const char *const *)value != NULL) {
+            (void)fprintf(stream, " (default %s)", *(const char *const *)value);
+        }
         break;
     case OPTIONS_FLAG:
         break;

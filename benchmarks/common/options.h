@@ -18,6 +18,7 @@ enum options_type {
     OPTIONS_SPAN,    /* struct options_span, [MIN:]MAX, from low to high */
     OPTIONS_CHOICE,  /* size_t, index into choices */
     OPTIONS_FLAG,    /* bool */
+    OPTIONS_TEXT,    /* const char *, as it is; NULL: none */
 };
 
 /**

@@ -10,6 +10,7 @@ struct stats_summary {
     double p50;
     double p99;
     double max;
+    double mean;
     size_t n;
 };
 
@@ -19,5 +20,14 @@ struct stats_summary {
  * type 7, the default of NumPy and R).
  */
 struct stats_summary stats_summarise(double *samples, size_t n);
+
+/** A straight line y = intercept + slope x. */
+struct stats_line {
+    double intercept;
+    double slope;
+};
+
+/** The line through n >= 2 points with least squares of the errors in y. */
+struct stats_line stats_fit_line(const double *x, const double *y, size_t n);
 
 #endif

@@ -221,12 +221,16 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
         return type(self).__name__
 
     def worst(self, flat: str) -> float:
-        """Give the worst sample of a judged metric; ValueError if there is none."""
+        """Give the worst sample of a judged metric; ValueError if there is none.
+
+        Samples with parameters of their own describe, and are not judged.
+        """
         metric, size_bytes = split_flat_name(flat)
         values = [
             sample.value
             for sample in self.samples
             if (sample.metric, sample.size_bytes) == (metric.name, size_bytes)
+            and not sample.parameters
         ]
         return min(values) if metric.direction == "higher" else max(values)
 

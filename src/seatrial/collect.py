@@ -11,7 +11,14 @@ from typing import Any
 from seatrial import slurm
 from seatrial.errors import SeatrialError
 from seatrial.listing import ListedCase
-from seatrial.records import Case, CaseResult, Measurement, Sample, metric_of
+from seatrial.records import (
+    Case,
+    CaseResult,
+    Measurement,
+    Sample,
+    metric_of,
+    parameters_text,
+)
 from seatrial.runfolder import copy_files
 from seatrial.session import Outcome, Session
 from seatrial.system import System
@@ -148,12 +155,14 @@ def _measurements(
                 environment=case.environment,
                 check=case.check,
                 case=case.case,
-                parameters=json.dumps(case.parameters, sort_keys=True),
+                parameters=parameters_text({**case.parameters, **sample.parameters}),
                 job_id=case.job_id,
                 nodes=list(case.nodes),
                 node=sample.node,
                 source=sample.source,
                 destination=sample.destination,
+                hca=sample.hca,
+                round=sample.round,
                 metric=sample.metric,
                 size_bytes=sample.size_bytes,
                 statistic=sample.statistic,
@@ -161,7 +170,7 @@ def _measurements(
                 value=float(sample.value),
                 unit=unit,
                 direction=direction,
-                start_time=case.start_time,
+                start_time=sample.start_time or case.start_time,
             )
         )
     return rows

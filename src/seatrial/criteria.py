@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from seatrial.findings import CaseKey, Finding, Row, Verdict, plain_finding
 from seatrial.metrics import flat_name
-from seatrial.records import Case
+from seatrial.records import Case, parameters_text
 from seatrial.references import Limit, References
 
 STATISTICS = ("mean", "p50", "p99", "max", "min")
@@ -40,6 +40,8 @@ def judge_numbers(
     if not finished:
         return []
     declared = sorted({name for case in finished for name in case.declared})
+    own = {parameters_text(case.parameters) for case in finished}
+    rows = [row for row in rows if row["parameters"] in own]
     findings = []
     seen = set()
     for metric, samples in _by_metric(rows).items():

@@ -26,6 +26,30 @@ METRICS = {
     for metric in (
         Metric("latency", "us", "lower", "half round trip, or mean time of a call"),
         Metric("bw", "MB/s", "higher", "bandwidth, 10^6 B/s"),
+        Metric("bibw", "MB/s", "higher", "bandwidth of both directions at once"),
+        Metric("msg_rate", "msg/s", "higher", "messages of all pairs per second"),
+        Metric("crowded_latency", "us", "lower", "latency while other pairs measured"),
+        Metric("crowded_bw", "MB/s", "higher", "bandwidth while other pairs measured"),
+        Metric("start_spread", "us", "lower", "from first to last out of a barrier"),
+        Metric(
+            "pairs_answered", "%", "higher", "pairs of a node that could be measured"
+        ),
+        Metric("balance_latency", "1", "lower", "latency between over within nodes"),
+        Metric("balance_bw", "1", "lower", "bandwidth within over between nodes"),
+        Metric("balance_bibw", "1", "lower", "bibw within over between nodes"),
+        Metric(
+            "balance_multi_bw", "1", "lower", "bw of many pairs, within over between"
+        ),
+        Metric("reuse_ratio", "1", "lower", "latency without over with buffer re-use"),
+        Metric("reuse_ratio_eager", "1", "lower", "median reuse_ratio, eager sizes"),
+        Metric(
+            "reuse_ratio_rendezvous", "1", "lower", "median reuse_ratio, larger sizes"
+        ),
+        Metric("match_time", "ns", "lower", "latency added per entry of a queue"),
+        Metric("logp_L", "us", "lower", "LogP: network latency"),
+        Metric("logp_os", "us", "lower", "LogP: time the sender is busy"),
+        Metric("logp_or", "us", "lower", "LogP: time the receiver is busy"),
+        Metric("logp_g", "us", "lower", "LogP: gap between messages"),
         Metric("exchange_time", "us", "lower", "one halo exchange, slowest rank"),
         Metric("loop_time", "s", "lower", "LAMMPS time of the 100 timed steps"),
         Metric("HPL_Tflops", "Tflop/s", "higher", "HPL rate of all processes"),

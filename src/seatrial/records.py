@@ -1,5 +1,6 @@
 """The records that travel from a check to the report: samples, cases, measurements."""
 
+import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -14,7 +15,11 @@ class Sample:
 
     `metric` is a key of `METRICS`, which gives unit and direction; `n` is how many
     repetitions stand behind `statistic`. Place: `node` for a number of one node,
-    `source` and `destination` for a pair, none for the whole allocation.
+    `source` and `destination` for a pair, none for the whole allocation; `hca` is the
+    adapter or interface used, where it is known. `parameters` tell apart numbers of one
+    metric and size within a case (a queue's depth); numbers that are held to limits
+    have none. `round` counts the rounds of a sweep; `start_time` is UTC seconds since
+    the epoch, where the number has one of its own.
     """
 
     metric: str
@@ -25,6 +30,10 @@ class Sample:
     node: str | None = None
     source: str | None = None
     destination: str | None = None
+    hca: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    round: int | None = None
+    start_time: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,8 @@ class Measurement:
     node: str | None
     source: str | None
     destination: str | None
+    hca: str | None
+    round: int | None
     metric: str
     size_bytes: int | None
     statistic: str
@@ -100,3 +111,8 @@ def metric_of(sample: Sample) -> tuple[str, Direction]:
     """Give unit and direction of a sample; KeyError if its metric is unknown."""
     metric = METRICS[sample.metric]
     return metric.unit, metric.direction
+
+
+def parameters_text(parameters: dict[str, Any]) -> str:
+    """Write parameters as a measurement holds them."""
+    return json.dumps(parameters, sort_keys=True)

@@ -29,6 +29,8 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "node": pl.String,
     "source": pl.String,
     "destination": pl.String,
+    "hca": pl.String,
+    "round": pl.Int64,
     "metric": pl.String,
     "size_bytes": pl.Int64,
     "statistic": pl.String,

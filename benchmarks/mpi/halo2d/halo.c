@@ -2,6 +2,7 @@
 #include "halo.h"
 
 #include "check.h"
+#include "payload.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -91,21 +92,13 @@ void halo_free(struct halo *halo)
     free(halo->cells);
 }
 
-/* The finaliser of SplitMix64: every bit of the key changes half of the bits.*/
-static uint64_t halo_mix(uint64_t key)
-{
-    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return key ^ (key >> 31);
-}
-
 /* What the cell holds in a step: an integer below 2^53, exact as a double. */
 static double halo_value(int rank, int row, int column, int step)
 {
     uint64_t where = ((uint64_t)(uint32_t)row << 32) | (uint32_t)column;
     uint64_t when = ((uint64_t)(uint32_t)rank << 32) | (uint32_t)step;
 
-    return (double)(halo_mix(halo_mix(where + 1) ^ when) >> 11);
+    return (double)(payload_mix(payload_mix(where + 1) ^ when) >> 11);
 }
 
 /* 0, 1 or 2 as the index is in the halo before, the sub-domain, or after. */
@@ -168,7 +161,7 @@ static long halo_compare(const struct halo *halo, int step)
 /* A test build damages one received corner, to prove that it is noticed. */
 static void halo_corrupt(struct halo *halo, int step)
 {
-#ifdef HALO_PLANT_CORRUPTION
+#ifdef PLANT_CORRUPTION
     if (step == HALO_VALIDATION_STEPS - 1 &&
         halo->grid->rank == halo->grid->np - 1) {
         *(unsigned char *)halo_cell(halo, halo->n + 1, halo->n + 1) ^= 1;

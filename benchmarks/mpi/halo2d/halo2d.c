@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long does a periodic two-dimensional halo exchange take? */
+#include "budget.h"
 #include "check.h"
 #include "clock.h"
 #include "halo.h"
-#include "options.h"
-#include "output.h"
+#include "program.h"
+#include "report.h"
+#include "settings.h"
 #include "stats.h"
-#include "version.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char PURPOSE[] =
     "Time of a periodic 2-D halo exchange. The processes form a grid of Px x "
@@ -21,60 +19,31 @@ static const char PURPOSE[] =
     "each the mean\ntime of an exchange on its slowest rank; Min to Max are of "
     "single exchanges,\neach on its slowest rank.";
 
-enum {
-    MAX_N = 1 << 24,
-    MAX_ITERATIONS = 10000000,
-    MAX_REPETITIONS = 1000,
-    MAX_TIME_MS = 3600000,
-    PILOT_EXCHANGES = 3
-};
+enum { MAX_N = 1 << 24, MAX_REPETITIONS = 1000, PILOT_EXCHANGES = 3 };
 
 struct settings {
-    struct options_span sizes;
-    long iterations;
-    long warmup;
+    struct settings_common common; /* sizes are N */
     long repetitions;
-    long time_ms;
     size_t protocol;
-    bool validate;
-    bool json;
 };
 
 static const struct settings DEFAULTS = {
-    .sizes = {.min = 0, .max = 1024},
-    .iterations = 1000,
-    .warmup = 200,
+    .common = {.sizes = {.min = 0, .max = 1024},
+               .iterations = 1000,
+               .warmup = 200},
     .repetitions = 5,
-    .time_ms = 0,
-    .protocol = 0,
-    .validate = false,
-    .json = false,
 };
 
 static const struct options_row OPTIONS[] = {
     {"protocol", 0, OPTIONS_CHOICE, offsetof(struct settings, protocol), 0, 0,
      HALO_PROTOCOLS, "NAME", "how edges are exchanged"},
-    {"sizes", 'm', OPTIONS_SPAN, offsetof(struct settings, sizes), 0, MAX_N,
-     NULL, "[MIN:]MAX", "N from MIN, doubled up to MAX; 0 is followed by 2"},
-    {"min-size", 0, OPTIONS_INTEGER, offsetof(struct settings, sizes.min), 0,
-     MAX_N, NULL, "N", "smallest sub-domain, N x N doubles"},
-    {"max-size", 0, OPTIONS_INTEGER, offsetof(struct settings, sizes.max), 0,
-     MAX_N, NULL, "N", "largest sub-domain, N x N doubles"},
-    {"iterations", 'i', OPTIONS_INTEGER, offsetof(struct settings, iterations),
-     1, MAX_ITERATIONS, NULL, "COUNT", "timed exchanges per repetition"},
-    {"warmup", 'x', OPTIONS_INTEGER, offsetof(struct settings, warmup), 0,
-     MAX_ITERATIONS, NULL, "COUNT", "untimed exchanges before each size"},
+    SETTINGS_SIZE_ROWS(struct settings, MAX_N, "N",
+                       "sub-domain, N x N doubles"),
+    SETTINGS_LOOP_ROWS(struct settings, "timed exchanges per repetition",
+                       "untimed exchanges before each size"),
     {"repetitions", 0, OPTIONS_INTEGER, offsetof(struct settings, repetitions),
      1, MAX_REPETITIONS, NULL, "COUNT", "repetitions of each size"},
-    {"time", 0, OPTIONS_INTEGER, offsetof(struct settings, time_ms), 0,
-     MAX_TIME_MS, NULL, "MS",
-     "make fewer iterations where a size takes longer; "
-     "0: never"},
-    {"validate", 'c', OPTIONS_FLAG, offsetof(struct settings, validate), 0, 0,
-     NULL, NULL, "verify contents, outside the timed part"},
-    {"json", 0, OPTIONS_FLAG, offsetof(struct settings, json), 0, 0, NULL, NULL,
-     "write JSON Lines instead of a table"},
-    {.name = NULL},
+    SETTINGS_LAST_ROWS(struct settings),
 };
 
 /** Raw samples, allocated once for all sizes. */
@@ -115,23 +84,19 @@ static long choose_iterations(const struct settings *settings,
                               struct halo *halo, int64_t *stamps_ns)
 {
     halo_exchange_func exchange = HALO_EXCHANGES[settings->protocol];
-    double wanted = (double)settings->iterations;
 
-    if (settings->time_ms == 0) {
-        return settings->iterations;
+    if (settings->common.time_ms == 0) {
+        return settings->common.iterations;
     }
     exchange(halo); /* connects */
     time_exchanges(halo, exchange, PILOT_EXCHANGES, stamps_ns);
     double pilot_us =
         clock_between_us(stamps_ns[0], stamps_ns[PILOT_EXCHANGES]);
-    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &pilot_us, 1, MPI_DOUBLE, MPI_MAX,
-                            halo->grid->comm),
-              "pilot, N %d", halo->n);
-    double budget_us =
-        (double)settings->time_ms * 1000.0 / (double)settings->repetitions;
-    double fit = budget_us * PILOT_EXCHANGES / fmax(pilot_us, 1e-3);
+    double budget_us = (double)settings->common.time_ms * 1000.0 /
+                       (double)settings->repetitions;
 
-    return (long)fmax(1.0, fmin(wanted, fit));
+    return budget_iterations(halo->grid->comm, pilot_us / PILOT_EXCHANGES,
+                             settings->common.iterations, budget_us);
 }
 
 static struct result measure(const struct settings *settings,
@@ -140,8 +105,7 @@ static struct result measure(const struct settings *settings,
     halo_exchange_func exchange = HALO_EXCHANGES[settings->protocol];
     int64_t *stamps_ns = samples->stamps_ns;
     long iterations = choose_iterations(settings, halo, stamps_ns);
-    /* Warm-up shrinks with the iterations: its share of the time stays. */
-    long warmup = settings->warmup * iterations / settings->iterations;
+    long warmup = budget_warmup(&settings->common, iterations);
     bool is_root = halo->grid->rank == 0;
     struct result result = {.valid = true};
 
@@ -162,7 +126,7 @@ static struct result measure(const struct settings *settings,
                        is_root ? &samples->exchanges[r * iterations] : NULL,
                        (int)iterations);
     }
-    if (settings->validate) {
+    if (settings->common.validate) {
         result.valid = halo_validate(halo, exchange) == 0;
     }
     if (is_root) {
@@ -175,99 +139,61 @@ static struct result measure(const struct settings *settings,
     return result;
 }
 
-/* The first words of the library's description name product and version. */
-static void describe_mpi(char text[MPI_MAX_LIBRARY_VERSION_STRING])
+static void report_size(struct report *report, const struct settings *settings,
+                        const struct halo_grid *grid, long n,
+                        const struct result *result)
 {
-    int length = 0;
+    struct report_row row;
 
-    CHECK_MPI(MPI_Get_library_version(text, &length), "description");
-    text[strcspn(text, ",\n")] = '\0';
-    for (; *text != '\0'; text++) {
-        if (*text == '\t') {
-            *text = ' ';
-        }
-    }
+    report_begin(report, &row);
+    report_add(&row, output_text("protocol", NULL,
+                                 HALO_PROTOCOLS[settings->protocol]));
+    report_add(&row, output_integer("px", NULL, grid->px));
+    report_add(&row, output_integer("py", NULL, grid->py));
+    report_add(&row,
+               output_integer("repetitions", NULL, settings->repetitions));
+    report_add(&row,
+               output_integer("size_bytes", "Size", n * (long)sizeof(double)));
+    report_add(&row, output_integer("subdomain", "N", n));
+    report_add(&row, output_real("time_median_us", "Median(us)",
+                                 result->repetitions.p50));
+    report_add(&row,
+               output_real("time_min_us", "Best(us)", result->repetitions.min));
+    report_add_times(&row, &result->exchanges);
+    report_add_validation(&row, settings->common.validate, result->valid);
+    report_end(report, &row);
 }
 
-static void report_start(struct output_writer *writer,
+static void report_start(struct report *report, const struct program *program,
                          const struct settings *settings,
                          const struct halo_grid *grid)
 {
-    char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
-
-    describe_mpi(mpi);
-    output_comment(writer, "Seatrial halo2d %s (%s), %s", VERSION, COMMIT, mpi);
-    output_comment(writer, "[ protocol: %s ] [ processes: %d ] [ grid: %dx%d ]",
-                   HALO_PROTOCOLS[settings->protocol], grid->np, grid->px,
-                   grid->py);
-    output_comment(
-        writer,
-        "[ iterations: %ld ] [ warmup: %ld ] [ repetitions: %ld ] [ rows: %d ]",
-        settings->iterations, settings->warmup, settings->repetitions,
-        options_count_sizes(settings->sizes));
-    if (settings->time_ms > 0) {
-        output_comment(writer,
-                       "[ fewer iterations where a size takes > %ld ms ]",
-                       settings->time_ms);
-    }
-    output_comment(writer, "Median, Best: over repetitions, each the mean on "
-                           "the slowest rank; Min to Max: single exchanges");
-}
-
-static void report_size(struct output_writer *writer,
-                        const struct settings *settings,
-                        const struct halo_grid *grid, int row, long n,
-                        const struct result *result)
-{
-    const char *validation = !settings->validate ? "off"
-                             : result->valid     ? "pass"
-                                                 : "fail";
-    char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
-
-    describe_mpi(mpi);
-    const struct output_field fields[] = {
-        output_text("program", NULL, "halo2d"),
-        output_text("version", NULL, VERSION),
-        output_text("commit", NULL, COMMIT),
-        output_text("mpi", NULL, mpi),
-        output_text("protocol", NULL, HALO_PROTOCOLS[settings->protocol]),
-        output_integer("np", NULL, grid->np),
-        output_integer("px", NULL, grid->px),
-        output_integer("py", NULL, grid->py),
-        output_integer("iterations", NULL, settings->iterations),
-        output_integer("warmup", NULL, settings->warmup),
-        output_integer("repetitions", NULL, settings->repetitions),
-        output_integer("row", NULL, row),
-        output_integer("rows", NULL, options_count_sizes(settings->sizes)),
-        output_integer("size_bytes", "Size", n * (long)sizeof(double)),
-        output_integer("subdomain", "N", n),
-        output_real("time_median_us", "Median(us)", result->repetitions.p50),
-        output_real("time_min_us", "Best(us)", result->repetitions.min),
-        output_real("min_us", "Min(us)", result->exchanges.min),
-        output_real("p50_us", "p50(us)", result->exchanges.p50),
-        output_real("p99_us", "p99(us)", result->exchanges.p99),
-        output_real("max_us", "Max(us)", result->exchanges.max),
-        output_integer("n", "Samples", (long long)result->exchanges.n),
-        output_text("validation", "Validation", validation),
-    };
-    output_row(writer, fields, sizeof(fields) / sizeof(fields[0]));
+    report_open(report, stdout, program, &settings->common, grid->np,
+                options_count_sizes(settings->common.sizes));
+    output_comment(&report->writer,
+                   "[ protocol: %s ] [ grid: %dx%d ] [ repetitions: %ld ]",
+                   HALO_PROTOCOLS[settings->protocol], grid->px, grid->py,
+                   settings->repetitions);
+    output_comment(&report->writer,
+                   "Median, Best: over repetitions, each the mean on the "
+                   "slowest rank; the others: single exchanges");
 }
 
 /* The first size whose contents are wrong is the last. */
-static enum check_exit run_sizes(const struct settings *settings,
+static enum check_exit run_sizes(const struct program *program,
+                                 const struct settings *settings,
                                  const struct halo_grid *grid,
                                  struct samples *samples)
 {
-    struct output_writer writer = {.stream = stdout, .json = settings->json};
+    struct report report;
     bool is_root = grid->rank == 0;
     bool valid = true;
-    int row = 0;
 
     if (is_root) {
-        report_start(&writer, settings, grid);
+        report_start(&report, program, settings, grid);
     }
-    for (long n = settings->sizes.min; n <= settings->sizes.max && valid;
-         n = options_next_size(n)) {
+    for (long n = settings->common.sizes.min;
+         n <= settings->common.sizes.max && valid; n = options_next_size(n)) {
         struct halo halo;
 
         halo_create(grid, (int)n, &halo);
@@ -275,22 +201,21 @@ static enum check_exit run_sizes(const struct settings *settings,
         halo_free(&halo);
         valid = result.valid;
         if (is_root) {
-            report_size(&writer, settings, grid, ++row, n, &result);
+            report_size(&report, settings, grid, n, &result);
         }
     }
-    if (is_root && !output_finish(&writer)) {
-        check_print("standard output: fflush: %s", strerror(errno));
-        return CHECK_FAILED;
-    }
-    return valid ? CHECK_PASS : CHECK_FAILED;
+    return (!is_root || report_close(&report)) && valid ? CHECK_PASS
+                                                        : CHECK_FAILED;
 }
 
-static enum check_exit run(const struct settings *settings)
+static enum check_exit run(const struct program *program, const void *options)
 {
+    const struct settings *settings = options;
     struct halo_grid grid;
-    size_t iterations = (size_t)settings->iterations;
+    size_t iterations = (size_t)settings->common.iterations;
     size_t repetitions = (size_t)settings->repetitions;
     size_t own_bytes = (iterations + PILOT_EXCHANGES + 1) * sizeof(double);
+    double halo_bytes = halo_size_bytes(settings->common.sizes.max);
     enum check_exit code = CHECK_USAGE;
 
     halo_grid_create(MPI_COMM_WORLD, &grid);
@@ -299,8 +224,7 @@ static enum check_exit run(const struct settings *settings)
         is_root ? (iterations + 1) * repetitions * sizeof(double) : 0;
     if (grid.np < 2) {
         check_print("%d process: a halo exchange needs at least 2", grid.np);
-    } else if (check_memory(grid.comm, halo_size_bytes(settings->sizes.max) +
-                                           2.0 * (double)own_bytes +
+    } else if (check_memory(grid.comm, halo_bytes + 2.0 * (double)own_bytes +
                                            (double)kept_bytes)) {
         struct samples samples = {
             .stamps_ns = check_allocate(own_bytes, "time stamps"),
@@ -309,7 +233,7 @@ static enum check_exit run(const struct settings *settings)
             .means = check_allocate(repetitions * sizeof(double), "means"),
         };
 
-        code = run_sizes(settings, &grid, &samples);
+        code = run_sizes(program, settings, &grid, &samples);
         free(samples.means);
         free(samples.exchanges);
         free(samples.own);
@@ -321,41 +245,14 @@ static enum check_exit run(const struct settings *settings)
 
 int main(int argc, char **argv)
 {
-    struct settings settings = DEFAULTS;
-    char error[OPTIONS_ERROR_SIZE] = "";
-    enum options_outcome outcome =
-        options_parse(OPTIONS, &settings, argc, argv, error);
-    enum check_exit code = CHECK_USAGE;
-    int rank = 0;
+    static const struct program HALO2D = {
+        .name = "halo2d",
+        .purpose = PURPOSE,
+        .options = OPTIONS,
+        .defaults = &DEFAULTS,
+        .settings_size = sizeof(struct settings),
+        .run = run,
+    };
 
-    if (outcome == OPTIONS_RUN && settings.sizes.min > settings.sizes.max) {
-        (void)snprintf(error, sizeof(error),
-                       "smallest size %ld is above the largest, %ld",
-                       settings.sizes.min, settings.sizes.max);
-        outcome = OPTIONS_ERROR;
-    }
-    if (outcome == OPTIONS_HELP || outcome == OPTIONS_VERSION) {
-        if (!check_is_first_process()) {
-            return CHECK_PASS;
-        }
-        if (outcome == OPTIONS_HELP) {
-            options_help(stdout, "halo2d", PURPOSE, OPTIONS, &DEFAULTS);
-        } else {
-            (void)printf("halo2d %s (%s)\n", VERSION, COMMIT);
-        }
-        return fflush(stdout) == 0 ? CHECK_PASS : CHECK_FAILED;
-    }
-    CHECK_MPI(MPI_Init(&argc, &argv), "start");
-    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
-              "all ranks");
-    if (outcome == OPTIONS_RUN) {
-        code = run(&settings);
-    } else {
-        CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "all ranks");
-        if (rank == 0) {
-            check_print("%s (see --help)", error);
-        }
-    }
-    CHECK_MPI(MPI_Finalize(), "end");
-    return (int)code;
+    return program_main(&HALO2D, argc, argv);
 }

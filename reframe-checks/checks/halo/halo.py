@@ -4,14 +4,15 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before, variable
 
-from seatrial.check import SeatrialCheck, Tag
+from seatrial.check import Tag
+from seatrial.own_benchmark import OwnBenchmark
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.halo2d import parse_halo2d
 from seatrial.records import Sample
 
 
 @rfm.simple_test
-class Halo(SeatrialCheck):
+class Halo(OwnBenchmark):
     """How long does one halo exchange take when all nodes do it at once?
 
     The ranks form a periodic grid; each exchanges rows, then columns, with its four
@@ -23,16 +24,13 @@ class Halo(SeatrialCheck):
     """
 
     protocol = parameter(["sendrecv", "irecv_isend"])
-    iterations = variable(int, value=1000)
-    warmup = variable(int, value=200)
+    warmup = 200
     repetitions = variable(int, value=5)
-    milliseconds_per_size = variable(int, value=250)
 
     descr = "periodic 2-D halo exchange over all ranks"
     valid_prog_environs = ["+halo2d"]
     reference_file = "halo.yaml"
     executable = "halo2d"
-    min_tasks = 2
     min_subdomain = 0
     max_subdomain = 1024
     tags = {Tag.NETWORK}
@@ -40,16 +38,11 @@ class Halo(SeatrialCheck):
 
     @run_before("run")
     def choose_protocol(self):
-        """Measure, then verify, every size."""
-        self.executable_opts = [
+        """Exchange by this protocol, every size."""
+        self.executable_opts += [
             f"--protocol {self.protocol}",
             f"--sizes {self.min_subdomain}:{self.max_subdomain}",
-            f"--iterations {self.iterations}",
-            f"--warmup {self.warmup}",
             f"--repetitions {self.repetitions}",
-            f"--time {self.milliseconds_per_size}",
-            "--validate",
-            "--json",
         ]
 
     def extract(self, text):

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SEATRIAL_BUDGET_H
+#define SEATRIAL_BUDGET_H
+
+#include "settings.h"
+
+#include <mpi.h>
+
+/**
+ * As many of the wanted iterations as there is time for, at least one; the same
+ * on all ranks of comm, after the slowest of their iteration_us.
+ */
+long budget_iterations(MPI_Comm comm, double iteration_us, long wanted,
+                       double budget_us);
+
+/** Warm-up shrinks with the iterations, so that its share of the time stays. */
+long budget_warmup(const struct settings_common *common, long iterations);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "p2p.h"
+
+#include "budget.h"
+#include "check.h"
+#include "clock.h"
+#include "payload.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { P2P_TAG = 1, P2P_ACK_TAG = 2, P2P_ACK_SIZE = 4 };
+
+/* One timed loop: stamps_ns[0] is its start, the others the ends. */
+typedef void (*p2p_loop)(const struct p2p *p2p, long window, int size,
+                         long iterations);
+
+void p2p_create(struct p2p *p2p, const struct settings_common *common,
+                long window)
+{
+    size_t stamps = (size_t)common->iterations + P2P_PILOT + 1;
+
+    p2p->stamps_ns = check_allocate(stamps * sizeof(int64_t), "time stamps");
+    p2p->samples = check_allocate(stamps * sizeof(double), "samples");
+    p2p->requests = check_allocate(2 * (size_t)window * sizeof(MPI_Request),
+                                   "requests of a window");
+}
+
+void p2p_free(struct p2p *p2p)
+{
+    free(p2p->stamps_ns);
+    free(p2p->samples);
+    free(p2p->requests);
+}
+
+double p2p_size_bytes(const struct settings_common *common, long window,
+                      double slots)
+{
+    double stamps = (double)common->iterations + P2P_PILOT + 1;
+
+    return 2.0 * slots * (double)common->sizes.max +
+           stamps * (double)(sizeof(int64_t) + sizeof(double)) +
+           2.0 * (double)window * (double)sizeof(MPI_Request);
+}
+
+static size_t p2p_next(const struct p2p *p2p, size_t slot)
+{
+    return slot + 1 < p2p->slots ? slot + 1 : 0;
+}
+
+static void p2p_send(const struct p2p *p2p, size_t slot, int size)
+{
+    CHECK_MPI(MPI_Send(p2p->send[slot], size, MPI_CHAR, p2p->peer, P2P_TAG,
+                       p2p->comm),
+              "%d bytes to rank %d", size, p2p->peer);
+}
+
+static void p2p_receive(const struct p2p *p2p, size_t slot, int size)
+{
+    CHECK_MPI(MPI_Recv(p2p->receive[slot], size, MPI_CHAR, p2p->peer, P2P_TAG,
+                       p2p->comm, MPI_STATUS_IGNORE),
+              "%d bytes from rank %d", size, p2p->peer);
+}
+
+static void p2p_ping_loop(const struct p2p *p2p, long window, int size,
+                          long iterations)
+{
+    size_t slot = 0;
+
+    (void)window;
+    if (!p2p->is_first) {
+        for (long i = 0; i < iterations; i++) {
+            p2p_receive(p2p, slot, size);
+            p2p_send(p2p, slot, size);
+            slot = p2p_next(p2p, slot);
+        }
+        return;
+    }
+    p2p->stamps_ns[0] = clock_now_ns();
+    for (long i = 0; i < iterations; i++) {
+        p2p_send(p2p, slot, size);
+        p2p_receive(p2p, slot, size);
+        p2p->stamps_ns[i + 1] = clock_now_ns();
+        slot = p2p_next(p2p, slot);
+    }
+}
+
+static size_t p2p_isend_window(const struct p2p *p2p, long window, int size,
+                               size_t slot, MPI_Request *requests)
+{
+    for (long w = 0; w < window; w++) {
+        CHECK_MPI(MPI_Isend(p2p->send[slot], size, MPI_CHAR, p2p->peer, P2P_TAG,
+                            p2p->comm, &requests[w]),
+                  "%d bytes to rank %d", size, p2p->peer);
+        slot = p2p_next(p2p, slot);
+    }
+    return slot;
+}
+
+static size_t p2p_irecv_window(const struct p2p *p2p, long window, int size,
+                               size_t slot, MPI_Request *requests)
+{
+    for (long w = 0; w < window; w++) {
+        CHECK_MPI(MPI_Irecv(p2p->receive[slot], size, MPI_CHAR, p2p->peer,
+                            P2P_TAG, p2p->comm, &requests[w]),
+                  "%d bytes from rank %d", size, p2p->peer);
+        slot = p2p_next(p2p, slot);
+    }
+    return slot;
+}
+
+static void p2p_wait(const struct p2p *p2p, long count)
+{
+    CHECK_MPI(MPI_Waitall((int)count, p2p->requests, MPI_STATUSES_IGNORE),
+              "%ld messages, rank %d", count, p2p->peer);
+}
+
+static void p2p_stream_loop(const struct p2p *p2p, long window, int size,
+                            long iterations)
+{
+    char ack[P2P_ACK_SIZE] = {0};
+    size_t slot = 0;
+
+    if (!p2p->is_first) {
+        for (long i = 0; i < iterations; i++) {
+            slot = p2p_irecv_window(p2p, window, size, slot, p2p->requests);
+            p2p_wait(p2p, window);
+            CHECK_MPI(MPI_Send(ack, P2P_ACK_SIZE, MPI_CHAR, p2p->peer,
+                               P2P_ACK_TAG, p2p->comm),
+                      "reply to rank %d", p2p->peer);
+        }
+        return;
+    }
+    p2p->stamps_ns[0] = clock_now_ns();
+    for (long i = 0; i < iterations; i++) {
+        slot = p2p_isend_window(p2p, window, size, slot, p2p->requests);
+        p2p_wait(p2p, window);
+        CHECK_MPI(MPI_Recv(ack, P2P_ACK_SIZE, MPI_CHAR, p2p->peer, P2P_ACK_TAG,
+                           p2p->comm, MPI_STATUS_IGNORE),
+                  "reply from rank %d", p2p->peer);
+        p2p->stamps_ns[i + 1] = clock_now_ns();
+    }
+}
+
+static void p2p_bidirectional_loop(const struct p2p *p2p, long window, int size,
+                                   long iterations)
+{
+    size_t sent = 0;
+    size_t received = 0;
+
+    p2p->stamps_ns[0] = clock_now_ns();
+    for (long i = 0; i < iterations; i++) {
+        received = p2p_irecv_window(p2p, window, size, received, p2p->requests);
+        sent =
+            p2p_isend_window(p2p, window, size, sent, p2p->requests + window);
+        p2p_wait(p2p, 2 * window);
+        p2p->stamps_ns[i + 1] = clock_now_ns();
+    }
+}
+
+/* Run a loop after warm-up, all pairs started together. Gives the iterations.
+ */
+static long p2p_run(const struct p2p *p2p, const struct settings_common *common,
+                    p2p_loop loop, long window, int size)
+{
+    bool is_paired = p2p->peer != MPI_PROC_NULL;
+    long iterations = common->iterations;
+
+    if (common->time_ms > 0) {
+        double pilot_us = 0.0;
+
+        if (is_paired) {
+            loop(p2p, window, size, 1); /* connects */
+            loop(p2p, window, size, P2P_PILOT);
+            if (p2p->is_first) {
+                pilot_us = clock_between_us(p2p->stamps_ns[0],
+                                            p2p->stamps_ns[P2P_PILOT]);
+            }
+        }
+        iterations = budget_iterations(p2p->comm, pilot_us / P2P_PILOT,
+                                       common->iterations,
+                                       (double)common->time_ms * 1e3);
+    }
+    if (is_paired) {
+        loop(p2p, window, size, budget_warmup(common, iterations));
+    }
+    CHECK_MPI(MPI_Barrier(p2p->comm), "%d bytes", size);
+    if (is_paired) {
+        loop(p2p, window, size, iterations);
+    }
+    return iterations;
+}
+
+struct stats_summary p2p_latency(const struct p2p *p2p,
+                                 const struct settings_common *common,
+                                 int size_bytes)
+{
+    double overhead_us = clock_overhead_ns() / 1e3;
+    long iterations = p2p_run(p2p, common, p2p_ping_loop, 1, size_bytes);
+
+    if (!p2p->is_first || p2p->peer == MPI_PROC_NULL) {
+        return (struct stats_summary){.n = 0};
+    }
+    for (long i = 0; i < iterations; i++) {
+        double round_trip_us =
+            clock_between_us(p2p->stamps_ns[i], p2p->stamps_ns[i + 1]);
+
+        p2p->samples[i] = fmax(round_trip_us - overhead_us, 0.0) / 2.0;
+    }
+    return stats_summarise(p2p->samples, (size_t)iterations);
+}
+
+static struct p2p_bandwidth p2p_rate(const struct p2p *p2p, long iterations,
+                                     double window_bytes)
+{
+    struct p2p_bandwidth result = {.mb_per_s = 0.0};
+
+    if (!p2p->is_first || p2p->peer == MPI_PROC_NULL) {
+        return result;
+    }
+    for (long i = 0; i < iterations; i++) {
+        double time_us =
+            clock_between_us(p2p->stamps_ns[i], p2p->stamps_ns[i + 1]);
+
+        p2p->samples[i] = window_bytes / fmax(time_us, 1e-3);
+    }
+    double whole_us =
+        clock_between_us(p2p->stamps_ns[0], p2p->stamps_ns[iterations]);
+    result.mb_per_s = window_bytes * (double)iterations / fmax(whole_us, 1e-3);
+    result.windows = stats_summarise(p2p->samples, (size_t)iterations);
+    return result;
+}
+
+struct p2p_bandwidth p2p_stream(const struct p2p *p2p,
+                                const struct settings_common *common,
+                                long window, int size_bytes)
+{
+    long iterations = p2p_run(p2p, common, p2p_stream_loop, window, size_bytes);
+
+    return p2p_rate(p2p, iterations, (double)window * size_bytes);
+}
+
+struct p2p_bandwidth p2p_bidirectional(const struct p2p *p2p,
+                                       const struct settings_common *common,
+                                       long window, int size_bytes)
+{
+    long iterations =
+        p2p_run(p2p, common, p2p_bidirectional_loop, window, size_bytes);
+
+    return p2p_rate(p2p, iterations, 2.0 * (double)window * size_bytes);
+}
+
+static void p2p_validate_slot(const struct p2p *p2p, size_t slot, int size,
+                              int rank, int *valid_p)
+{
+    size_t size_bytes = (size_t)size;
+
+    payload_fill(p2p->send[slot], size_bytes, payload_key(rank, (long)slot));
+    payload_fill(p2p->receive[slot], size_bytes, payload_key(-1, (long)slot));
+    CHECK_MPI(MPI_Sendrecv(p2p->send[slot], size, MPI_CHAR, p2p->peer, P2P_TAG,
+                           p2p->receive[slot], size, MPI_CHAR, p2p->peer,
+                           P2P_TAG, p2p->comm, MPI_STATUS_IGNORE),
+              "%d bytes, rank %d", size, p2p->peer);
+    if (*valid_p != 0) {
+        *valid_p = payload_check(p2p->receive[slot], size_bytes,
+                                 payload_key(p2p->peer, (long)slot), p2p->peer);
+    }
+}
+
+bool p2p_validate(const struct p2p *p2p, int size_bytes)
+{
+    int rank = 0;
+    int valid = 1;
+
+    CHECK_MPI(MPI_Comm_rank(p2p->comm, &rank), "validation");
+    for (size_t slot = 0; p2p->peer != MPI_PROC_NULL && slot < p2p->slots;
+         slot++) {
+        p2p_validate_slot(p2p, slot, size_bytes, rank, &valid);
+    }
+    CHECK_MPI(
+        MPI_Allreduce(MPI_IN_PLACE, &valid, 1, MPI_INT, MPI_MIN, p2p->comm),
+        "validation, %d bytes", size_bytes);
+    return valid != 0;
+}

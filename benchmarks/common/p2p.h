@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SEATRIAL_P2P_H
+#define SEATRIAL_P2P_H
+
+#include "settings.h"
+#include "stats.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * One end of a pair of ranks. Messages use the slots in turn: with one slot it
+ * is always the same buffer.
+ */
+struct p2p {
+    MPI_Comm comm; /* all ranks that measure at once, paired or not */
+    int peer;      /* in comm; MPI_PROC_NULL: no pair, waits in barriers only */
+    bool is_first; /* sends first, times, and has the result */
+    char *const *send; /* slots pointers */
+    char *const *receive;
+    size_t slots;
+    MPI_Request *requests; /* 2 x window, for bandwidth */
+    int64_t *stamps_ns;    /* iterations + P2P_PILOT + 1 */
+    double *samples;       /* iterations */
+};
+
+enum { P2P_PILOT = 3 };
+
+/** Bandwidth in MB/s (10^6 B/s) of one pair. */
+struct p2p_bandwidth {
+    double mb_per_s;              /* all bytes over the whole time */
+    struct stats_summary windows; /* of single windows */
+};
+
+/** Room for stamps, samples and requests; the slots are the caller's. */
+void p2p_create(struct p2p *p2p, const struct settings_common *common,
+                long window);
+void p2p_free(struct p2p *p2p);
+
+/** The largest number of bytes that p2p_create and these slots take per rank.
+ */
+double p2p_size_bytes(const struct settings_common *common, long window,
+                      double slots);
+
+/**
+ * Half the round trip of single messages in us, less the cost of reading the
+ * clock, as osu_latency measures it: blocking MPI_Send and MPI_Recv. Warm-up,
+ * then a barrier of comm, then the timed loop; all ranks of comm must call. The
+ * result is on the first rank of each pair (n is 0 elsewhere).
+ */
+struct stats_summary p2p_latency(const struct p2p *p2p,
+                                 const struct settings_common *common,
+                                 int size_bytes);
+
+/**
+ * Bandwidth from the first rank to the second as osu_bw measures it: a window
+ * of MPI_Isend, MPI_Waitall, and a reply of 4 bytes once the window is
+ * received.
+ */
+struct p2p_bandwidth p2p_stream(const struct p2p *p2p,
+                                const struct settings_common *common,
+                                long window, int size_bytes);
+
+/** Both directions at once, summed, as osu_bibw measures it. */
+struct p2p_bandwidth p2p_bidirectional(const struct p2p *p2p,
+                                       const struct settings_common *common,
+                                       long window, int size_bytes);
+
+/**
+ * Exchange verified contents through every slot once. All ranks of comm get the
+ * same answer; a rank that finds a wrong byte prints it.
+ */
+bool p2p_validate(const struct p2p *p2p, int size_bytes);
+
+#endif

@@ -1,0 +1,200 @@
+"""Output of our own benchmarks with `--json`: a row per line, each complete in itself.
+
+Every row carries program, version, commit, MPI library and settings of its run, its
+number and the number of all rows, so that a missing one is noticed. Lines that do
+not begin with a brace (a launcher's message, a job script's echo) are passed over.
+The tables that the programs print without `--json` are for people.
+"""
+
+import json
+import math
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NoReturn,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from seatrial.parsers.errors import ParseError
+
+
+@dataclass(frozen=True)
+class Row:
+    """What every row of every benchmark says of its run.
+
+    A subclass adds the fields of its program, in any order; it names those that are
+    settings, the same in all rows of a run, in `SETTINGS`, and raises ValueError in
+    `verify` if its numbers contradict each other.
+    """
+
+    SETTINGS: ClassVar[tuple[str, ...]] = ()
+
+    program: str
+    version: str
+    commit: str
+    mpi: str
+    np: int
+    iterations: int
+    warmup: int
+    row: int
+    rows: int
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Statistics of `n` samples in us, and whether contents were verified."""
+
+    min_us: float
+    p50_us: float
+    p99_us: float
+    max_us: float
+    mean_us: float
+    n: int
+    validation: Literal["pass", "off"]
+
+    def verify_times(self) -> None:
+        """Raise ValueError if the statistics are out of order."""
+        in_order = self.min_us <= self.p50_us <= self.p99_us <= self.max_us
+        require(in_order, "min_us, p50_us, p99_us, max_us are out of order")
+        slack = 1e-6 * self.max_us  # of sums of rounded numbers
+        require(
+            self.min_us - slack <= self.mean_us <= self.max_us + slack,
+            f"mean_us {self.mean_us} is not between min_us and max_us",
+        )
+        require(self.p50_us > 0, "p50_us is not positive")
+        require(self.n > 0, "no samples")
+
+
+R = TypeVar("R", bound=Row)
+T = TypeVar("T")
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raise ValueError with a reason if something does not hold."""
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def parse_rows(text: str, program: str, row_type: type[R]) -> list[R]:
+    """Read all rows of one run of a program, in their order.
+
+    Raises ParseError on anything but one complete, valid run: missing, repeated or
+    cut rows, unknown keys, numbers that are negative or not finite, settings that
+    change, contents that failed validation, or what the row type refuses.
+    """
+    decode = Decoder(row_type)
+    located = [
+        (number, _row(number, line, program, decode))
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.startswith("{")
+    ]
+    if not located:
+        count = len(text.splitlines())
+        raise ParseError(0, f"no output of {program} in {count} lines")
+    first = located[0][1]
+    settings = ("version", "commit", "mpi", "np", "iterations", "warmup", "rows")
+    for count, (number, row) in enumerate(located, start=1):
+        if row.row != count:
+            raise ParseError(number, f"row {row.row}, expected row {count}")
+        for name in (*settings, *row_type.SETTINGS):
+            found, expected = getattr(row, name), getattr(first, name)
+            if found != expected:
+                raise ParseError(
+                    number, f"{name}: {found!r}, in the first row {expected!r}"
+                )
+    if len(located) != first.rows:
+        last = len(text.splitlines())
+        raise ParseError(last, f"{len(located)} rows, expected {first.rows}")
+    return [row for _, row in located]
+
+
+def decode_object(line: int, text: str) -> dict[str, Any]:
+    """Decode one line of JSON Lines; ParseError if it is not one JSON object."""
+    try:
+        values = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise ParseError(line, f"not a JSON row: {error}") from None
+    if not isinstance(values, dict):
+        raise ParseError(line, f"not a JSON object: {text[:40]!r}")
+    return values
+
+
+class Decoder(Generic[T]):
+    """Makes records of one type from decoded JSON objects."""
+
+    def __init__(self, record_type: type[T]) -> None:
+        """Take a dataclass with fields of str, int, float, a Literal, or None too."""
+        self._type = record_type
+        hints = get_type_hints(record_type)
+        self._kinds = {
+            field.name: hints[field.name]
+            for field in fields(record_type)  # type: ignore[arg-type]
+        }
+
+    def __call__(self, line: int, values: dict[str, Any]) -> T:
+        """Make a record from values whose keys and types must be its fields'.
+
+        Numbers are finite and not negative. Raises ParseError.
+        """
+        if wrong := self._kinds.keys() ^ values.keys():
+            keys = ", ".join(sorted(wrong))
+            raise ParseError(line, f"missing or unknown keys: {keys}")
+        for name, kind in self._kinds.items():
+            if fault := _fault(values[name], kind):
+                raise ParseError(line, f"{name}: {fault}")
+        return self._type(**values)
+
+
+def check_sizes(sizes: list[int]) -> None:
+    """Raise ParseError unless each size doubles the one before (0 comes before 2)."""
+    for before, found in pairwise(sizes):
+        expected = 2 * before or 2
+        if found != expected:
+            raise ParseError(0, f"size {found} after {before}, expected {expected}")
+
+
+def _row(line: int, text: str, program: str, decode: Decoder[R]) -> R:
+    values = decode_object(line, text)
+    if values.get("program") != program:
+        found = values.get("program")
+        raise ParseError(line, f"a row of {found!r}, expected {program!r}")
+    if values.get("validation") == "fail":
+        raise ParseError(line, "contents failed validation")
+    row = decode(line, values)
+    try:
+        row.verify()
+    except ValueError as error:
+        raise ParseError(line, str(error)) from None
+    return row
+
+
+def _fault(value: Any, expected: Any) -> str | None:
+    """Say what is wrong with a value; None if it is of the expected type."""
+    if get_origin(expected) is Literal:
+        choices = get_args(expected)
+        return None if value in choices else f"{value!r} is none of {choices}"
+    kinds = get_args(expected) or (expected,)
+    if value is None and type(None) in kinds:
+        return None
+    if float in kinds and type(value) is int:
+        kinds = (*kinds, int)
+    if type(value) not in kinds:
+        names = " or ".join(kind.__name__ for kind in kinds)
+        return f"{value!r} is not of type {names}"
+    if type(value) in (int, float) and not (math.isfinite(value) and value >= 0):
+        return f"{value} is not a number of at least 0"
+    return None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
