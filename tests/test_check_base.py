@@ -259,6 +259,10 @@ def test_good_case_passes_and_is_recorded(outcomes: dict[str, Outcome]) -> None:
                 "node": None,
                 "source": None,
                 "destination": None,
+                "hca": None,
+                "parameters": {},
+                "round": None,
+                "start_time": None,
             }
         ],
     }
