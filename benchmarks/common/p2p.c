@@ -15,10 +15,19 @@ enum { P2P_TAG = 1, P2P_ACK_TAG = 2, P2P_ACK_SIZE = 4 };
 typedef void (*p2p_loop)(const struct p2p *p2p, long window, int size,
                          long iterations);
 
+/* A loop leaves its stamps in the pilot and in the warm-up too. */
+static size_t p2p_stamps(const struct settings_common *common)
+{
+    long most = common->iterations > common->warmup ? common->iterations
+                                                    : common->warmup;
+
+    return (size_t)most + P2P_PILOT + 1;
+}
+
 void p2p_create(struct p2p *p2p, const struct settings_common *common,
                 long window)
 {
-    size_t stamps = (size_t)common->iterations + P2P_PILOT + 1;
+    size_t stamps = p2p_stamps(common);
 
     p2p->stamps_ns = check_allocate(stamps * sizeof(int64_t), "time stamps");
     p2p->samples = check_allocate(stamps * sizeof(double), "samples");
@@ -36,7 +45,7 @@ void p2p_free(struct p2p *p2p)
 double p2p_size_bytes(const struct settings_common *common, long window,
                       double slots)
 {
-    double stamps = (double)common->iterations + P2P_PILOT + 1;
+    double stamps = (double)p2p_stamps(common);
 
     return 2.0 * slots * (double)common->sizes.max +
            stamps * (double)(sizeof(int64_t) + sizeof(double)) +

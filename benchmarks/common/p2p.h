@@ -21,8 +21,8 @@ struct p2p {
     char *const *receive;
     size_t slots;
     MPI_Request *requests; /* 2 x window, for bandwidth */
-    int64_t *stamps_ns;    /* iterations + P2P_PILOT + 1 */
-    double *samples;       /* iterations */
+    int64_t *stamps_ns;    /* start and ends of the longest loop */
+    double *samples;       /* as many */
 };
 
 enum { P2P_PILOT = 3 };

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check.h"
+#include "p2p.h"
+#include "unit.h"
+
+enum { WINDOW = 3, LARGEST = 100000 };
+
+/* Less warm-up than iterations, and more, by a page of time stamps. */
+static void test_loops(struct p2p *p2p, long iterations, long warmup,
+                       long time_ms)
+{
+    const struct settings_common common = {.sizes = {0, LARGEST},
+                                           .iterations = iterations,
+                                           .warmup = warmup,
+                                           .time_ms = time_ms};
+
+    p2p_create(p2p, &common, WINDOW);
+    for (int size = 0; size <= LARGEST; size += LARGEST / 2) {
+        struct stats_summary latency = p2p_latency(p2p, &common, size);
+        struct p2p_bandwidth one = p2p_stream(p2p, &common, WINDOW, size);
+        struct p2p_bandwidth both =
+            p2p_bidirectional(p2p, &common, WINDOW, size);
+
+        EXPECT(p2p_validate(p2p, size));
+        if (!p2p->is_first) {
+            EXPECT(latency.n == 0 && one.windows.n == 0 && both.windows.n == 0);
+            continue;
+        }
+        EXPECT(latency.n >= 1 && latency.n <= (size_t)iterations);
+        EXPECT(time_ms > 0 || latency.n == (size_t)iterations);
+        EXPECT(latency.min >= 0.0 && latency.p50 > 0.0);
+        EXPECT((one.mb_per_s > 0.0) == (size > 0));
+        EXPECT((both.mb_per_s > 0.0) == (size > 0));
+    }
+    p2p_free(p2p);
+}
+
+/* Three slots, so that a window of three and single messages walk them all. */
+static void test_pair(int rank)
+{
+    enum { SLOTS = 3 };
+    char *send[SLOTS];
+    char *receive[SLOTS];
+
+    for (int i = 0; i < SLOTS; i++) {
+        send[i] = check_allocate(LARGEST, "a slot");
+        receive[i] = check_allocate(LARGEST, "a slot");
+    }
+    struct p2p p2p = {.comm = MPI_COMM_WORLD,
+                      .peer = rank < 2 ? 1 - rank : MPI_PROC_NULL,
+                      .is_first = rank == 0,
+                      .send = send,
+                      .receive = receive,
+                      .slots = SLOTS};
+    test_loops(&p2p, 20, 0, 0);
+    test_loops(&p2p, 2, 1000, 0);
+    test_loops(&p2p, 1, 1000, 20);
+    for (int i = 0; i < SLOTS; i++) {
+        free(send[i]);
+        free(receive[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int rank = 0;
+
+    CHECK_MPI(MPI_Init(&argc, &argv), "start");
+    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "all ranks");
+    test_pair(rank);
+    CHECK_MPI(MPI_Finalize(), "end");
+    return 0;
+}
