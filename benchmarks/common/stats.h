@@ -2,6 +2,7 @@
 #ifndef SEATRIAL_STATS_H
 #define SEATRIAL_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /** What is reported of raw samples, in their unit. */
@@ -29,5 +30,44 @@ struct stats_line {
 
 /** The line through n >= 2 points with least squares of the errors in y. */
 struct stats_line stats_fit_line(const double *x, const double *y, size_t n);
+
+/** A mean, and how far on both sides of it the true one may be. */
+struct stats_interval {
+    double mean;
+    double half; /* half the width; INFINITY of a single sample */
+};
+
+/** When to stop taking samples. */
+struct stats_rule {
+    size_t least; /* samples before precision counts, at least 2 */
+    size_t most;
+    double confidence; /* of the interval, as 0.95 */
+    double precision;  /* half the interval, as a part of the mean: 0.03 */
+};
+
+/**
+ * The value that Student's t stays below with this probability, for more than
+ * no degrees of freedom; probability is from 0.5 to less than 1.
+ */
+double stats_t_quantile(double probability, double degrees);
+
+/**
+ * The interval that holds the mean of what n >= 1 samples were drawn from with
+ * this confidence, if they are independent and their mean is about normal.
+ */
+struct stats_interval stats_mean_interval(const double *samples, size_t n,
+                                          double confidence);
+
+/** Tell whether an interval is as narrow as the rule asks. */
+bool stats_is_precise(const struct stats_rule *rule,
+                      struct stats_interval interval);
+
+/**
+ * How many more samples to take after n: as many again, until the rule's
+ * precision or its most samples are reached, 0 then. Doubling asks so seldom
+ * that a narrow interval is hardly ever met by luck.
+ */
+size_t stats_more_samples(const struct stats_rule *rule, const double *samples,
+                          size_t n);
 
 #endif

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <math.h>
+#include <stdint.h>
 
 static int is_close(double found, double expected)
 {
@@ -62,8 +63,122 @@ static void test_squares(void)
     EXPECT(summary.max == 10000.0);
 }
 
+/* Printed tables have four to six digits; the last cases have closed forms. */
+static void test_t_quantiles(void)
+{
+    static const struct {
+        double probability;
+        double degrees;
+        double expected;
+        double error;
+    } CASES[] = {
+        {0.75, 1, 1.000, 5e-4},
+        {0.90, 3, 1.638, 5e-4},
+        {0.95, 2, 2.920, 5e-4},
+        {0.975, 1, 12.706, 5e-4},
+        {0.975, 2, 4.303, 5e-4},
+        {0.975, 5, 2.571, 5e-4},
+        {0.975, 10, 2.228, 5e-4},
+        {0.975, 29, 2.045, 5e-4},
+        {0.975, 100, 1.984, 5e-4},
+        {0.95, 30, 1.697, 5e-4},
+        {0.995, 10, 3.169, 5e-4},
+        {0.9995, 1, 636.62, 5e-3},
+        {0.9995, 20, 3.850, 5e-4},
+        {0.975, 1000, 1.962, 5e-4},
+        {0.975, 1e7, 1.95996, 1e-5},
+        {0.995, 1e7, 2.57583, 1e-5},
+        {0.5, 7, 0.0, 1e-6},
+        {0.975, 1, 12.70620473617471, 1e-9},
+        {0.975, 2, 4.302652729749464, 1e-9},
+    };
+
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        double found = stats_t_quantile(CASES[i].probability, CASES[i].degrees);
+
+        EXPECT(fabs(found - CASES[i].expected) <= CASES[i].error);
+    }
+}
+
+static void test_interval(void)
+{
+    const double samples[] = {1.0, 2.0, 3.0, 4.0, 5.0};
+    struct stats_interval one = stats_mean_interval(samples, 1, 0.95);
+    struct stats_interval five = stats_mean_interval(samples, 5, 0.95);
+
+    EXPECT(one.mean == 1.0 && one.half == INFINITY);
+    EXPECT(is_close(five.mean, 3.0));
+    EXPECT(fabs(five.half - 2.776445 * sqrt(2.5 / 5.0)) < 1e-6);
+}
+
+/* Uniform from 0 to 1; the same on every machine (Knuth's MMIX generator). */
+static double draw(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+/* Of many intervals, as many hold the true mean as the confidence says. */
+static void test_coverage(void)
+{
+    enum { RUNS = 4000, N = 12 };
+    uint64_t state = 7;
+    int held = 0;
+
+    for (int i = 0; i < RUNS; i++) {
+        double samples[N];
+
+        for (int j = 0; j < N; j++) {
+            samples[j] = draw(&state) + draw(&state) + draw(&state);
+        }
+        struct stats_interval interval = stats_mean_interval(samples, N, 0.9);
+        held += fabs(interval.mean - 1.5) <= interval.half;
+    }
+    EXPECT(fabs((double)held / RUNS - 0.9) < 0.015);
+}
+
+static size_t samples_until_stop(const struct stats_rule *rule, double spread)
+{
+    double *samples = calloc(rule->most, sizeof(*samples));
+    uint64_t state = 42;
+    size_t n = 0;
+
+    EXPECT(samples != NULL);
+    for (size_t more = 0; (more = stats_more_samples(rule, samples, n)) > 0;) {
+        EXPECT(n + more <= rule->most);
+        for (size_t i = 0; i < more; i++) {
+            samples[n++] = 10.0 + spread * (draw(&state) - 0.5);
+        }
+    }
+    free(samples);
+    return n;
+}
+
+/*
+ * Half the interval of n uniform samples is 1.96 spread / sqrt(12 n): a spread
+ * of 10 about a mean of 10 needs n = 356 for 3 %, which doubling meets at 480.
+ */
+static void test_stop_rule(void)
+{
+    const struct stats_rule rule = {30, 10000, 0.95, 0.03};
+    const struct stats_rule few = {30, 100, 0.95, 0.03};
+    const struct stats_rule fewer = {30, 7, 0.95, 0.03};
+    const struct stats_rule sure = {30, 10000, 0.999, 0.03};
+
+    EXPECT(samples_until_stop(&rule, 0.0) == 30);
+    EXPECT(samples_until_stop(&rule, 10.0) == 480);
+    EXPECT(samples_until_stop(&rule, 1000.0) == 10000);
+    EXPECT(samples_until_stop(&few, 10.0) == 100);
+    EXPECT(samples_until_stop(&fewer, 0.0) == 7);
+    EXPECT(samples_until_stop(&sure, 10.0) == 1920);
+}
+
 int main(void)
 {
+    test_t_quantiles();
+    test_interval();
+    test_coverage();
+    test_stop_rule();
     test_one_sample();
     test_even_count_interpolates();
     test_ramp(2);
