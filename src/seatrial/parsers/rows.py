@@ -121,7 +121,7 @@ def parse_rows(text: str, program: str, row_type: type[R]) -> list[R]:
 def decode_object(line: int, text: str) -> dict[str, Any]:
     """Decode one line of JSON Lines; ParseError if it is not one JSON object."""
     try:
-        values = json.loads(text, parse_constant=_refuse_constant)
+        values = _JSON.decode(text)
     except ValueError as error:
         raise ParseError(line, f"not a JSON row: {error}") from None
     if not isinstance(values, dict):
@@ -137,7 +137,7 @@ class Decoder(Generic[T]):
         self._type = record_type
         hints = get_type_hints(record_type)
         self._kinds = {
-            field.name: hints[field.name]
+            field.name: _Kind(hints[field.name])
             for field in fields(record_type)  # type: ignore[arg-type]
         }
 
@@ -150,9 +150,33 @@ class Decoder(Generic[T]):
             keys = ", ".join(sorted(wrong))
             raise ParseError(line, f"missing or unknown keys: {keys}")
         for name, kind in self._kinds.items():
-            if fault := _fault(values[name], kind):
+            if fault := kind.fault(values[name]):
                 raise ParseError(line, f"{name}: {fault}")
         return self._type(**values)
+
+
+class _Kind:
+    """What a field may hold, worked out once: there may be a million rows."""
+
+    def __init__(self, expected: Any) -> None:
+        self._choices: tuple[Any, ...] = ()
+        if get_origin(expected) is Literal:
+            self._choices = get_args(expected)
+        self._names = get_args(expected) or (expected,)
+        self._kinds = {*self._names, int} if float in self._names else {*self._names}
+
+    def fault(self, value: Any) -> str | None:
+        """Say what is wrong with a value; None if it is of the expected type."""
+        if self._choices:
+            known = value in self._choices
+            return None if known else f"{value!r} is none of {self._choices}"
+        kind = type(value)
+        if kind not in self._kinds:
+            names = " or ".join(kind.__name__ for kind in self._names)
+            return f"{value!r} is not of type {names}"
+        if kind in (int, float) and not 0 <= value < math.inf:
+            return f"{value} is not a number of at least 0"
+        return None
 
 
 def check_sizes(sizes: list[int]) -> None:
@@ -178,23 +202,8 @@ def _row(line: int, text: str, program: str, decode: Decoder[R]) -> R:
     return row
 
 
-def _fault(value: Any, expected: Any) -> str | None:
-    """Say what is wrong with a value; None if it is of the expected type."""
-    if get_origin(expected) is Literal:
-        choices = get_args(expected)
-        return None if value in choices else f"{value!r} is none of {choices}"
-    kinds = get_args(expected) or (expected,)
-    if value is None and type(None) in kinds:
-        return None
-    if float in kinds and type(value) is int:
-        kinds = (*kinds, int)
-    if type(value) not in kinds:
-        names = " or ".join(kind.__name__ for kind in kinds)
-        return f"{value!r} is not of type {names}"
-    if type(value) in (int, float) and not (math.isfinite(value) and value >= 0):
-        return f"{value} is not a number of at least 0"
-    return None
-
-
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse_constant)
