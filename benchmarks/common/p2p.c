@@ -24,6 +24,24 @@ static size_t p2p_stamps(const struct settings_common *common)
     return (size_t)most + P2P_PILOT + 1;
 }
 
+bool p2p_pair(MPI_Comm comm, struct p2p *p2p)
+{
+    int np = 0;
+    int rank = 0;
+
+    CHECK_MPI(MPI_Comm_size(comm, &np), "pair");
+    CHECK_MPI(MPI_Comm_rank(comm, &rank), "pair");
+    if (np != 2) {
+        if (rank == 0) {
+            check_print("%d process%s: a pair takes exactly 2", np,
+                        np == 1 ? "" : "es");
+        }
+        return false;
+    }
+    *p2p = (struct p2p){.comm = comm, .peer = 1 - rank, .is_first = rank == 0};
+    return true;
+}
+
 void p2p_create(struct p2p *p2p, const struct settings_common *common,
                 long window)
 {
@@ -89,6 +107,62 @@ static void p2p_ping_loop(const struct p2p *p2p, long window, int size,
     for (long i = 0; i < iterations; i++) {
         p2p_send(p2p, slot, size);
         p2p_receive(p2p, slot, size);
+        p2p->stamps_ns[i + 1] = clock_now_ns();
+        slot = p2p_next(p2p, slot);
+    }
+}
+
+static void p2p_post(const struct p2p *p2p, size_t slot, int size,
+                     MPI_Request *request)
+{
+    CHECK_MPI(MPI_Irecv(p2p->receive[slot], size, MPI_CHAR, p2p->peer, P2P_TAG,
+                        p2p->comm, request),
+              "%d bytes from rank %d", size, p2p->peer);
+}
+
+static void p2p_await(const struct p2p *p2p, int size, MPI_Request *request)
+{
+    CHECK_MPI(MPI_Wait(request, MPI_STATUS_IGNORE), "%d bytes from rank %d",
+              size, p2p->peer);
+}
+
+/* The second rank posts its next receive before it answers. */
+static void p2p_answer_posted(const struct p2p *p2p, int size, long iterations)
+{
+    MPI_Request request;
+    size_t slot = 0;
+
+    p2p_post(p2p, slot, size, &request);
+    for (long i = 1; i < iterations; i++) {
+        size_t next = p2p_next(p2p, slot);
+
+        p2p_await(p2p, size, &request);
+        p2p_post(p2p, next, size, &request);
+        p2p_send(p2p, slot, size);
+        slot = next;
+    }
+    p2p_await(p2p, size, &request);
+    p2p_send(p2p, slot, size);
+}
+
+static void p2p_posted_loop(const struct p2p *p2p, long window, int size,
+                            long iterations)
+{
+    MPI_Request request;
+    size_t slot = 0;
+
+    (void)window;
+    if (!p2p->is_first) {
+        if (iterations > 0) {
+            p2p_answer_posted(p2p, size, iterations);
+        }
+        return;
+    }
+    p2p->stamps_ns[0] = clock_now_ns();
+    for (long i = 0; i < iterations; i++) {
+        p2p_post(p2p, slot, size, &request);
+        p2p_send(p2p, slot, size);
+        p2p_await(p2p, size, &request);
         p2p->stamps_ns[i + 1] = clock_now_ns();
         slot = p2p_next(p2p, slot);
     }
@@ -200,12 +274,12 @@ static long p2p_run(const struct p2p *p2p, const struct settings_common *common,
     return iterations;
 }
 
-struct stats_summary p2p_latency(const struct p2p *p2p,
-                                 const struct settings_common *common,
-                                 int size_bytes)
+static struct stats_summary p2p_half_trips(const struct p2p *p2p,
+                                           const struct settings_common *common,
+                                           p2p_loop loop, int size_bytes)
 {
     double overhead_us = clock_overhead_ns() / 1e3;
-    long iterations = p2p_run(p2p, common, p2p_ping_loop, 1, size_bytes);
+    long iterations = p2p_run(p2p, common, loop, 1, size_bytes);
 
     if (!p2p->is_first || p2p->peer == MPI_PROC_NULL) {
         return (struct stats_summary){.n = 0};
@@ -217,6 +291,20 @@ struct stats_summary p2p_latency(const struct p2p *p2p,
         p2p->samples[i] = fmax(round_trip_us - overhead_us, 0.0) / 2.0;
     }
     return stats_summarise(p2p->samples, (size_t)iterations);
+}
+
+struct stats_summary p2p_latency(const struct p2p *p2p,
+                                 const struct settings_common *common,
+                                 int size_bytes)
+{
+    return p2p_half_trips(p2p, common, p2p_ping_loop, size_bytes);
+}
+
+struct stats_summary p2p_latency_posted(const struct p2p *p2p,
+                                        const struct settings_common *common,
+                                        int size_bytes)
+{
+    return p2p_half_trips(p2p, common, p2p_posted_loop, size_bytes);
 }
 
 static struct p2p_bandwidth p2p_rate(const struct p2p *p2p, long iterations,

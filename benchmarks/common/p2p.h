@@ -33,6 +33,12 @@ struct p2p_bandwidth {
     struct stats_summary windows; /* of single windows */
 };
 
+/**
+ * Pair the two ranks of comm, the first of which is first. False, after an
+ * error message, if they are not exactly two.
+ */
+bool p2p_pair(MPI_Comm comm, struct p2p *p2p);
+
 /** Room for stamps, samples and requests; the slots are the caller's. */
 void p2p_create(struct p2p *p2p, const struct settings_common *common,
                 long window);
@@ -52,6 +58,14 @@ double p2p_size_bytes(const struct settings_common *common, long window,
 struct stats_summary p2p_latency(const struct p2p *p2p,
                                  const struct settings_common *common,
                                  int size_bytes);
+
+/**
+ * The same, but every receive is posted before its message is sent: what it
+ * costs to post one, and to find it when the message comes, is all in the time.
+ */
+struct stats_summary p2p_latency_posted(const struct p2p *p2p,
+                                        const struct settings_common *common,
+                                        int size_bytes);
 
 /**
  * Bandwidth from the first rank to the second as osu_bw measures it: a window

@@ -17,15 +17,20 @@ static void test_loops(struct p2p *p2p, long iterations, long warmup,
     p2p_create(p2p, &common, WINDOW);
     for (int size = 0; size <= LARGEST; size += LARGEST / 2) {
         struct stats_summary latency = p2p_latency(p2p, &common, size);
+        struct stats_summary posted = p2p_latency_posted(p2p, &common, size);
         struct p2p_bandwidth one = p2p_stream(p2p, &common, WINDOW, size);
         struct p2p_bandwidth both =
             p2p_bidirectional(p2p, &common, WINDOW, size);
 
         EXPECT(p2p_validate(p2p, size));
         if (!p2p->is_first) {
-            EXPECT(latency.n == 0 && one.windows.n == 0 && both.windows.n == 0);
+            EXPECT(latency.n == 0 && posted.n == 0);
+            EXPECT(one.windows.n == 0 && both.windows.n == 0);
             continue;
         }
+        EXPECT(posted.n >= 1 && posted.n <= (size_t)iterations);
+        EXPECT(time_ms > 0 || posted.n == (size_t)iterations);
+        EXPECT(posted.min >= 0.0 && posted.p50 > 0.0);
         EXPECT(latency.n >= 1 && latency.n <= (size_t)iterations);
         EXPECT(time_ms > 0 || latency.n == (size_t)iterations);
         EXPECT(latency.min >= 0.0 && latency.p50 > 0.0);
@@ -61,6 +66,19 @@ static void test_pair(int rank)
     }
 }
 
+/* Two ranks are a pair, three are none. */
+static void test_two_ranks_pair(int rank)
+{
+    struct p2p p2p;
+    int np = 0;
+
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &np), "all ranks");
+    EXPECT(p2p_pair(MPI_COMM_WORLD, &p2p) == (np == 2));
+    if (np == 2) {
+        EXPECT(p2p.peer == 1 - rank && p2p.is_first == (rank == 0));
+    }
+}
+
 int main(int argc, char **argv)
 {
     int rank = 0;
@@ -68,6 +86,7 @@ int main(int argc, char **argv)
     CHECK_MPI(MPI_Init(&argc, &argv), "start");
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "all ranks");
     test_pair(rank);
+    test_two_ranks_pair(rank);
     CHECK_MPI(MPI_Finalize(), "end");
     return 0;
 }
