@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-enum { OUTPUT_FIRST_WIDTH = 10, OUTPUT_WIDTH = 13 };
+enum { OUTPUT_FIRST_WIDTH = 10, OUTPUT_WIDTH = 13, OUTPUT_DECIMALS = 2 };
 
 struct output_field output_integer(const char *key, const char *column,
                                    long long value)
@@ -16,8 +16,17 @@ struct output_field output_integer(const char *key, const char *column,
 struct output_field output_real(const char *key, const char *column,
                                 double value)
 {
-    return (struct output_field){
-        .key = key, .column = column, .type = OUTPUT_REAL, .real = value};
+    return output_real_digits(key, column, value, OUTPUT_DECIMALS);
+}
+
+struct output_field output_real_digits(const char *key, const char *column,
+                                       double value, int decimals)
+{
+    return (struct output_field){.key = key,
+                                 .column = column,
+                                 .type = OUTPUT_REAL,
+                                 .decimals = decimals,
+                                 .real = value};
 }
 
 struct output_field output_text(const char *key, const char *column,
@@ -113,7 +122,8 @@ static void output_table_row(FILE *stream, const struct output_field *fields,
             (void)fprintf(stream, "%*lld", width, fields[i].integer);
             break;
         case OUTPUT_REAL:
-            (void)fprintf(stream, "%*.2f", width, fields[i].real);
+            (void)fprintf(stream, "%*.*f", width, fields[i].decimals,
+                          fields[i].real);
             break;
         case OUTPUT_TEXT:
             (void)fprintf(stream, "%*s", width, fields[i].text);

@@ -17,6 +17,7 @@ struct output_field {
     const char *key;
     const char *column; /* NULL: not in the table */
     enum output_type type;
+    int decimals; /* of a real in the table */
     union {
         long long integer;
         double real;
@@ -35,6 +36,9 @@ struct output_field output_integer(const char *key, const char *column,
                                    long long value);
 struct output_field output_real(const char *key, const char *column,
                                 double value);
+/** A real that needs more than the two decimals that the table shows else. */
+struct output_field output_real_digits(const char *key, const char *column,
+                                       double value, int decimals);
 struct output_field output_text(const char *key, const char *column,
                                 const char *value);
 

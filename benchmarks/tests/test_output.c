@@ -18,6 +18,7 @@ static void write_rows(char *text, size_t size, bool json)
             output_integer("size_bytes", "Size", 8 << i),
             output_real("time_us", "Time(us)", i == 0 ? 0.1 : 12345.678),
             output_real("broken_us", "Broken(us)", i == 0 ? NAN : -INFINITY),
+            output_real_digits("short_us", "Short(us)", 0.0625, 3),
             output_text("validation", "Validation", "pass"),
         };
         output_row(&writer, fields, sizeof(fields) / sizeof(fields[0]));
@@ -31,11 +32,13 @@ static void test_table(void)
     char text[1024] = "";
 
     write_rows(text, sizeof(text), false);
-    EXPECT(strcmp(text,
-                  "# program 1\n"
-                  "# Size         Time(us)   Broken(us)   Validation\n"
-                  "8                  0.10          nan         pass\n"
-                  "16             12345.68         -inf         pass\n") == 0);
+    EXPECT(strcmp(text, "# program 1\n"
+                        "# Size         Time(us)   Broken(us)    Short(us)   "
+                        "Validation\n"
+                        "8                  0.10          nan        0.062   "
+                        "      pass\n"
+                        "16             12345.68         -inf        0.062   "
+                        "      pass\n") == 0);
 }
 
 static void test_json(void)
@@ -43,13 +46,14 @@ static void test_json(void)
     char text[1024] = "";
 
     write_rows(text, sizeof(text), true);
-    EXPECT(strcmp(text,
-                  "{\"name\": \"a \\\"b\\\"\\\\\\u000a\\u0001\", "
-                  "\"size_bytes\": 8, \"time_us\": 0.1, "
-                  "\"broken_us\": null, \"validation\": \"pass\"}\n"
-                  "{\"name\": \"a \\\"b\\\"\\\\\\u000a\\u0001\", "
-                  "\"size_bytes\": 16, \"time_us\": 12345.678, "
-                  "\"broken_us\": null, \"validation\": \"pass\"}\n") == 0);
+    EXPECT(strcmp(text, "{\"name\": \"a \\\"b\\\"\\\\\\u000a\\u0001\", "
+                        "\"size_bytes\": 8, \"time_us\": 0.1, "
+                        "\"broken_us\": null, \"short_us\": 0.0625, "
+                        "\"validation\": \"pass\"}\n"
+                        "{\"name\": \"a \\\"b\\\"\\\\\\u000a\\u0001\", "
+                        "\"size_bytes\": 16, \"time_us\": 12345.678, "
+                        "\"broken_us\": null, \"short_us\": 0.0625, "
+                        "\"validation\": \"pass\"}\n") == 0);
 }
 
 static void test_full_disk(void)
