@@ -8,9 +8,11 @@ The tables that the programs print without `--json` are for people.
 
 import json
 import math
+import sys
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import (
+    Annotated,
     Any,
     ClassVar,
     Generic,
@@ -30,11 +32,12 @@ class Row:
     """What every row of every benchmark says of its run.
 
     A subclass adds the fields of its program, in any order; it names those that are
-    settings, the same in all rows of a run, in `SETTINGS`, and raises ValueError in
-    `verify` if its numbers contradict each other.
+    settings, the same in all rows of a run, in `SETTINGS`, those that may be negative
+    in `SIGNED`, and raises ValueError in `verify` if its numbers contradict each other.
     """
 
     SETTINGS: ClassVar[tuple[str, ...]] = ()
+    SIGNED: ClassVar[tuple[str, ...]] = ()
 
     program: str
     version: str
@@ -74,6 +77,10 @@ class Times:
         require(self.p50_us > 0, "p50_us is not positive")
         require(self.n > 0, "no samples")
 
+
+SIGNED = "may be negative"
+Signed = Annotated[float, SIGNED]
+"""A field of a row: a finite number that may be below 0."""
 
 R = TypeVar("R", bound=Row)
 T = TypeVar("T")
@@ -133,18 +140,19 @@ class Decoder(Generic[T]):
     """Makes records of one type from decoded JSON objects."""
 
     def __init__(self, record_type: type[T]) -> None:
-        """Take a dataclass with fields of str, int, float, a Literal, or None too."""
+        """Take a dataclass of str, int, float, Signed, a Literal, or also None."""
         self._type = record_type
-        hints = get_type_hints(record_type)
+        hints = get_type_hints(record_type, include_extras=True)
+        signed = getattr(record_type, "SIGNED", ())
         self._kinds = {
-            field.name: _Kind(hints[field.name])
+            field.name: _Kind(hints[field.name], signed=field.name in signed)
             for field in fields(record_type)  # type: ignore[arg-type]
         }
 
     def __call__(self, line: int, values: dict[str, Any]) -> T:
         """Make a record from values whose keys and types must be its fields'.
 
-        Numbers are finite and not negative. Raises ParseError.
+        Numbers are finite, and not negative unless SIGNED. Raises ParseError.
         """
         if wrong := self._kinds.keys() ^ values.keys():
             keys = ", ".join(sorted(wrong))
@@ -158,8 +166,13 @@ class Decoder(Generic[T]):
 class _Kind:
     """What a field may hold, worked out once: there may be a million rows."""
 
-    def __init__(self, expected: Any) -> None:
+    def __init__(self, expected: Any, *, signed: bool) -> None:
+        self._least = -sys.float_info.max if signed else 0.0
         self._choices: tuple[Any, ...] = ()
+        self._least = 0.0
+        if get_origin(expected) is Annotated:
+            expected, note = get_args(expected)
+            self._least = -math.inf if note == SIGNED else self._least
         if get_origin(expected) is Literal:
             self._choices = get_args(expected)
         self._names = get_args(expected) or (expected,)
@@ -174,8 +187,8 @@ class _Kind:
         if kind not in self._kinds:
             names = " or ".join(kind.__name__ for kind in self._names)
             return f"{value!r} is not of type {names}"
-        if kind in (int, float) and not 0 <= value < math.inf:
-            return f"{value} is not a number of at least 0"
+        if kind in (int, float) and not self._least <= value < math.inf:
+            return f"{value} is not a number{'' if self._least else ' of at least 0'}"
         return None
 
 

@@ -1,0 +1,78 @@
+"""Output of our own `mq_unexp --json` and `mq_posted --json`."""
+
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import linear_regression
+from typing import ClassVar, Literal
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.rows import Row, Times, check_sizes, parse_rows, require
+
+
+@dataclass(frozen=True)
+class QueueRow(Times, Row):
+    """A size and depth of a run; times in us, half a round trip.
+
+    The ping-pong's messages have `size_bytes`, the `depth` entries of the queue
+    `entry_bytes` each. `ratio` is p50_us over that of the size's first depth;
+    `slope_ns` is what an entry adds to p50_us, by least squares over all depths of the
+    size, the same in all its rows; None of a single depth.
+    """
+
+    SETTINGS: ClassVar = ("tags", "entry_bytes", "validation")
+    SIGNED: ClassVar = ("slope_ns",)
+
+    tags: Literal["same", "ordered", "random"]
+    entry_bytes: int
+    size_bytes: int
+    depth: int
+    ratio: float
+    slope_ns: float | None
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+        self.verify_times()
+        require(self.np == 2, f"np is {self.np}, expected 2")
+        require(
+            self.n <= self.iterations,
+            f"{self.n} samples, expected at most {self.iterations}",
+        )
+
+
+def parse_match_queue(text: str, program: str) -> list[QueueRow]:
+    """Read all rows of one run of a program, by size and then by depth.
+
+    Raises ParseError on anything but one complete, valid run, as `parse_rows` does,
+    and on ratios and slopes that are not those of the rows.
+    """
+    rows = parse_rows(text, program, QueueRow)
+    sizes = [(size, list(of)) for size, of in groupby(rows, lambda row: row.size_bytes)]
+    check_sizes([size for size, _ in sizes])
+    depths = [row.depth for row in sizes[0][1]]
+    check_sizes(depths)
+    for size, of_size in sizes:
+        found = [row.depth for row in of_size]
+        if found != depths:
+            raise ParseError(0, f"size {size}: depths {found}, expected {depths}")
+        _check_derived(size, of_size)
+    return rows
+
+
+def _check_derived(size: int, rows: list[QueueRow]) -> None:
+    """Raise ParseError unless ratios and slope follow from the latencies of a size."""
+    for row in rows:
+        _check(f"size {size}: ratio", row.ratio, row.p50_us / rows[0].p50_us)
+    if len(rows) > 1:
+        line = linear_regression(
+            [row.depth for row in rows], [row.p50_us for row in rows]
+        )
+        for row in rows:
+            _check(f"size {size}: slope_ns", row.slope_ns, 1e3 * line.slope)
+    elif rows[0].slope_ns is not None:
+        raise ParseError(0, f"size {size}: a slope of one depth")
+
+
+def _check(what: str, found: float | None, expected: float) -> None:
+    slack = 1e-6 * (1.0 + abs(expected))  # of rounded numbers
+    if found is None or abs(found - expected) > slack:
+        raise ParseError(0, f"{what} {found}, expected {expected}")
