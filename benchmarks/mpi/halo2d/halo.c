@@ -50,17 +50,14 @@ static double *halo_cell(const struct halo *halo, int row, int column)
     return halo->cells + (size_t)row * halo->stride + (size_t)column;
 }
 
-void halo_create(const struct halo_grid *grid, int n, struct halo *halo)
+/* What travels in which order, of a sub-domain whose cells are there. */
+static void halo_plan(struct halo *halo)
 {
-    const int(*ranks)[3] = grid->neighbours;
+    const int(*ranks)[3] = halo->grid->neighbours;
+    int n = halo->n;
     MPI_Datatype row;
     MPI_Datatype column;
 
-    halo->grid = grid;
-    halo->n = n;
-    halo->stride = (size_t)n + 2;
-    halo->cells = check_allocate(halo->stride * halo->stride * sizeof(double),
-                                 "the sub-domain");
     CHECK_MPI(MPI_Type_contiguous(n, MPI_DOUBLE, &row), "N %d", n);
     CHECK_MPI(MPI_Type_commit(&row), "row, N %d", n);
     CHECK_MPI(MPI_Type_vector(n + 2, 1, n + 2, MPI_DOUBLE, &column), "N %d", n);
@@ -84,8 +81,28 @@ void halo_create(const struct halo_grid *grid, int n, struct halo *halo)
     };
 }
 
+void halo_create(const struct halo_grid *grid, int n,
+                 const struct halo_protocol *protocol, struct halo *halo)
+{
+    *halo = (struct halo){
+        .grid = grid,
+        .n = n,
+        .stride = (size_t)n + 2,
+        .protocol = protocol,
+    };
+    halo->cells = check_allocate(halo->stride * halo->stride * sizeof(double),
+                                 "the sub-domain");
+    halo_plan(halo);
+    if (protocol->set_up != NULL) {
+        protocol->set_up(halo);
+    }
+}
+
 void halo_free(struct halo *halo)
 {
+    if (halo->protocol->tear_down != NULL) {
+        halo->protocol->tear_down(halo);
+    }
     for (int p = 0; p < HALO_PHASES; p++) {
         CHECK_MPI(MPI_Type_free(&halo->phases[p].type), "phase %d", p);
     }
@@ -172,7 +189,7 @@ static void halo_corrupt(struct halo *halo, int step)
 #endif
 }
 
-long halo_validate(struct halo *halo, halo_exchange_func exchange)
+long halo_validate(struct halo *halo)
 {
     long wrong = 0;
 
@@ -181,7 +198,7 @@ long halo_validate(struct halo *halo, halo_exchange_func exchange)
     }
     for (int step = 0; step < HALO_VALIDATION_STEPS && wrong == 0; step++) {
         halo_fill(halo, step);
-        exchange(halo);
+        halo->protocol->exchange(halo);
         halo_corrupt(halo, step);
         wrong = halo_compare(halo, step);
         CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM,

@@ -33,6 +33,8 @@ struct halo_phase {
 
 enum { HALO_PHASES = 2, HALO_TRANSFERS = 2 };
 
+struct halo_protocol;
+
 /** A sub-domain of n x n doubles and its halo of one cell on every side. */
 struct halo {
     const struct halo_grid *grid;
@@ -40,14 +42,20 @@ struct halo {
     size_t stride; /* n + 2 */
     double *cells; /* row 0 and n + 1, column 0 and n + 1 are the halo */
     struct halo_phase phases[HALO_PHASES]; /* north-south, then east-west */
+    const struct halo_protocol *protocol;
+    void *state; /* what the protocol has set up */
 };
 
-/** Exchange all four edges and the corners once. */
-typedef void (*halo_exchange_func)(const struct halo *halo);
+/** A way to exchange all four edges and the corners. */
+struct halo_protocol {
+    void (*set_up)(struct halo *halo); /* all ranks; NULL: nothing to prepare */
+    void (*exchange)(const struct halo *halo);
+    void (*tear_down)(struct halo *halo); /* NULL if set_up is */
+};
 
-/** The protocols by name, the list ended with NULL, and what they do. */
-extern const char *const HALO_PROTOCOLS[];
-extern const halo_exchange_func HALO_EXCHANGES[];
+/** The protocols, and in the same order their names, ended with NULL. */
+extern const struct halo_protocol HALO_PROTOCOLS[];
+extern const char *const HALO_PROTOCOL_NAMES[];
 
 /** Make the grid of all processes in comm, dimensions by MPI_Dims_create. */
 void halo_grid_create(MPI_Comm comm, struct halo_grid *grid);
@@ -56,7 +64,9 @@ void halo_grid_free(struct halo_grid *grid);
 /** Bytes that a sub-domain with its halo occupies. */
 double halo_size_bytes(long n);
 
-void halo_create(const struct halo_grid *grid, int n, struct halo *halo);
+/** Make a sub-domain on every rank, ready to be exchanged by the protocol. */
+void halo_create(const struct halo_grid *grid, int n,
+                 const struct halo_protocol *protocol, struct halo *halo);
 void halo_free(struct halo *halo);
 
 /**
@@ -64,6 +74,6 @@ void halo_free(struct halo *halo);
  * halo cell, for some steps. Returns the number of wrong cells on all ranks; a
  * rank that finds one prints the first.
  */
-long halo_validate(struct halo *halo, halo_exchange_func exchange);
+long halo_validate(struct halo *halo);
 
 #endif

@@ -36,7 +36,7 @@ static const struct settings DEFAULTS = {
 
 static const struct options_row OPTIONS[] = {
     {"protocol", 0, OPTIONS_CHOICE, offsetof(struct settings, protocol), 0, 0,
-     HALO_PROTOCOLS, "NAME", "how edges are exchanged"},
+     HALO_PROTOCOL_NAMES, "NAME", "how edges are exchanged"},
     SETTINGS_SIZE_ROWS(struct settings, MAX_N, "N",
                        "sub-domain, N x N doubles"),
     SETTINGS_LOOP_ROWS(struct settings, "timed exchanges per repetition",
@@ -61,9 +61,11 @@ struct result {
     bool valid;
 };
 
-static void time_exchanges(const struct halo *halo, halo_exchange_func exchange,
-                           long iterations, int64_t *stamps_ns)
+static void time_exchanges(const struct halo *halo, long iterations,
+                           int64_t *stamps_ns)
 {
+    void (*exchange)(const struct halo *) = halo->protocol->exchange;
+
     stamps_ns[0] = clock_now_ns();
     for (long i = 0; i < iterations; i++) {
         exchange(halo);
@@ -81,15 +83,13 @@ static void reduce_slowest(const struct halo_grid *grid, const double *own,
 
 /* As many of the wanted iterations as all repetitions have time for. */
 static long choose_iterations(const struct settings *settings,
-                              struct halo *halo, int64_t *stamps_ns)
+                              const struct halo *halo, int64_t *stamps_ns)
 {
-    halo_exchange_func exchange = HALO_EXCHANGES[settings->protocol];
-
     if (settings->common.time_ms == 0) {
         return settings->common.iterations;
     }
-    exchange(halo); /* connects */
-    time_exchanges(halo, exchange, PILOT_EXCHANGES, stamps_ns);
+    halo->protocol->exchange(halo); /* connects */
+    time_exchanges(halo, PILOT_EXCHANGES, stamps_ns);
     double pilot_us =
         clock_between_us(stamps_ns[0], stamps_ns[PILOT_EXCHANGES]);
     double budget_us = (double)settings->common.time_ms * 1000.0 /
@@ -102,7 +102,6 @@ static long choose_iterations(const struct settings *settings,
 static struct result measure(const struct settings *settings,
                              struct samples *samples, struct halo *halo)
 {
-    halo_exchange_func exchange = HALO_EXCHANGES[settings->protocol];
     int64_t *stamps_ns = samples->stamps_ns;
     long iterations = choose_iterations(settings, halo, stamps_ns);
     long warmup = budget_warmup(&settings->common, iterations);
@@ -110,12 +109,12 @@ static struct result measure(const struct settings *settings,
     struct result result = {.valid = true};
 
     for (long i = 0; i < warmup; i++) {
-        exchange(halo);
+        halo->protocol->exchange(halo);
     }
     for (long r = 0; r < settings->repetitions; r++) {
         CHECK_MPI(MPI_Barrier(halo->grid->comm), "N %d, repetition %ld",
                   halo->n, r);
-        time_exchanges(halo, exchange, iterations, stamps_ns);
+        time_exchanges(halo, iterations, stamps_ns);
         double mean = clock_between_us(stamps_ns[0], stamps_ns[iterations]) /
                       (double)iterations;
         for (long i = 0; i < iterations; i++) {
@@ -127,7 +126,7 @@ static struct result measure(const struct settings *settings,
                        (int)iterations);
     }
     if (settings->common.validate) {
-        result.valid = halo_validate(halo, exchange) == 0;
+        result.valid = halo_validate(halo) == 0;
     }
     if (is_root) {
         size_t repetitions = (size_t)settings->repetitions;
@@ -147,7 +146,7 @@ static void report_size(struct report *report, const struct settings *settings,
 
     report_begin(report, &row);
     report_add(&row, output_text("protocol", NULL,
-                                 HALO_PROTOCOLS[settings->protocol]));
+                                 HALO_PROTOCOL_NAMES[settings->protocol]));
     report_add(&row, output_integer("px", NULL, grid->px));
     report_add(&row, output_integer("py", NULL, grid->py));
     report_add(&row,
@@ -172,7 +171,7 @@ static void report_start(struct report *report, const struct program *program,
                 options_count_sizes(settings->common.sizes));
     output_comment(&report->writer,
                    "[ protocol: %s ] [ grid: %dx%d ] [ repetitions: %ld ]",
-                   HALO_PROTOCOLS[settings->protocol], grid->px, grid->py,
+                   HALO_PROTOCOL_NAMES[settings->protocol], grid->px, grid->py,
                    settings->repetitions);
     output_comment(&report->writer,
                    "Median, Best: over repetitions, each the mean on the "
@@ -196,7 +195,7 @@ static enum check_exit run_sizes(const struct program *program,
          n <= settings->common.sizes.max && valid; n = options_next_size(n)) {
         struct halo halo;
 
-        halo_create(grid, (int)n, &halo);
+        halo_create(grid, (int)n, &HALO_PROTOCOLS[settings->protocol], &halo);
         struct result result = measure(settings, samples, &halo);
         halo_free(&halo);
         valid = result.valid;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The ways to exchange edges; what they prepare belongs to one sub-domain. */
 #include "check.h"
 #include "halo.h"
+
+#include <stdlib.h>
+
+enum { HALO_REQUESTS = 2 * HALO_TRANSFERS };
 
 static void halo_exchange_sendrecv(const struct halo *halo)
 {
@@ -25,8 +30,7 @@ static void halo_exchange_irecv_isend(const struct halo *halo)
 {
     for (int p = 0; p < HALO_PHASES; p++) {
         const struct halo_phase *phase = &halo->phases[p];
-        MPI_Request requests[2 * HALO_TRANSFERS];
-        MPI_Status statuses[2 * HALO_TRANSFERS];
+        MPI_Request requests[HALO_REQUESTS];
 
         for (int d = 0; d < HALO_TRANSFERS; d++) {
             const struct halo_transfer *transfer = &phase->transfers[d];
@@ -41,26 +45,241 @@ static void halo_exchange_irecv_isend(const struct halo *halo)
 
             CHECK_MPI(MPI_Isend(transfer->source, phase->count, phase->type,
                                 transfer->destination, transfer->tag,
-                                halo->grid->comm, &requests[2 + d]),
+                                halo->grid->comm,
+                                &requests[HALO_TRANSFERS + d]),
                       "N %d, to rank %d", halo->n, transfer->destination);
         }
-        CHECK_MPI(MPI_Waitall(2 * HALO_TRANSFERS, requests, statuses),
+        CHECK_MPI(MPI_Waitall(HALO_REQUESTS, requests, MPI_STATUSES_IGNORE),
                   "N %d, phase %d", halo->n, p);
     }
 }
 
-const char *const HALO_PROTOCOLS[] = {
-    "sendrecv",
-    "irecv_isend",
-    NULL,
+/** Requests of all messages of an exchange; of a phase, receives come first. */
+struct halo_persistent {
+    MPI_Request requests[HALO_PHASES][HALO_REQUESTS];
 };
 
-const halo_exchange_func HALO_EXCHANGES[] = {
-    halo_exchange_sendrecv,
-    halo_exchange_irecv_isend,
-    NULL,
+static void halo_set_up_persistent(struct halo *halo)
+{
+    struct halo_persistent *state =
+        check_allocate(sizeof(*state), "persistent requests");
+
+    for (int p = 0; p < HALO_PHASES; p++) {
+        const struct halo_phase *phase = &halo->phases[p];
+
+        for (int d = 0; d < HALO_TRANSFERS; d++) {
+            const struct halo_transfer *transfer = &phase->transfers[d];
+
+            CHECK_MPI(MPI_Recv_init(transfer->target, phase->count, phase->type,
+                                    transfer->origin, transfer->tag,
+                                    halo->grid->comm, &state->requests[p][d]),
+                      "N %d, from rank %d", halo->n, transfer->origin);
+            CHECK_MPI(MPI_Send_init(transfer->source, phase->count, phase->type,
+                                    transfer->destination, transfer->tag,
+                                    halo->grid->comm,
+                                    &state->requests[p][HALO_TRANSFERS + d]),
+                      "N %d, to rank %d", halo->n, transfer->destination);
+        }
+    }
+    halo->state = state;
+}
+
+static void halo_exchange_persistent(const struct halo *halo)
+{
+    struct halo_persistent *state = halo->state;
+
+    for (int p = 0; p < HALO_PHASES; p++) {
+        CHECK_MPI(MPI_Startall(HALO_REQUESTS, state->requests[p]),
+                  "N %d, phase %d", halo->n, p);
+        CHECK_MPI(
+            MPI_Waitall(HALO_REQUESTS, state->requests[p], MPI_STATUSES_IGNORE),
+            "N %d, phase %d", halo->n, p);
+    }
+}
+
+static void halo_tear_down_persistent(struct halo *halo)
+{
+    struct halo_persistent *state = halo->state;
+
+    for (int p = 0; p < HALO_PHASES; p++) {
+        for (int r = 0; r < HALO_REQUESTS; r++) {
+            CHECK_MPI(MPI_Request_free(&state->requests[p][r]),
+                      "N %d, phase %d", halo->n, p);
+        }
+    }
+    free(state);
+}
+
+/** A graph of the two neighbours, and the arguments for both transfers. */
+struct halo_neighbor_phase {
+    MPI_Comm comm;
+    int counts[HALO_TRANSFERS];
+    MPI_Datatype types[HALO_TRANSFERS];
+    MPI_Aint sources[HALO_TRANSFERS]; /* bytes after the first source */
+    MPI_Aint targets[HALO_TRANSFERS]; /* bytes after the first target */
 };
 
-_Static_assert(sizeof(HALO_PROTOCOLS) / sizeof(HALO_PROTOCOLS[0]) ==
-                   sizeof(HALO_EXCHANGES) / sizeof(HALO_EXCHANGES[0]),
-               "every protocol has a name and an exchange");
+struct halo_neighbor {
+    struct halo_neighbor_phase phases[HALO_PHASES];
+};
+
+/*
+ * Where both neighbours are the same rank, MPI 3 leaves open which of the two
+ * edges of a Cartesian communicator a message takes. Edges between the same two
+ * ranks of a graph match in the order they are listed, so each rank lists the
+ * transfers in the same order: by where it sends, and by where it receives.
+ */
+static void halo_neighbor_create(const struct halo *halo,
+                                 const struct halo_phase *phase,
+                                 struct halo_neighbor_phase *neighbor)
+{
+    const struct halo_transfer *first = &phase->transfers[0];
+    int origins[HALO_TRANSFERS];
+    int destinations[HALO_TRANSFERS];
+
+    for (int d = 0; d < HALO_TRANSFERS; d++) {
+        const struct halo_transfer *transfer = &phase->transfers[d];
+
+        origins[d] = transfer->origin;
+        destinations[d] = transfer->destination;
+        neighbor->counts[d] = phase->count;
+        neighbor->types[d] = phase->type;
+        neighbor->sources[d] =
+            (const char *)transfer->source - (const char *)first->source;
+        neighbor->targets[d] =
+            (const char *)transfer->target - (const char *)first->target;
+    }
+    CHECK_MPI(MPI_Dist_graph_create_adjacent(
+                  halo->grid->comm, HALO_TRANSFERS, origins, MPI_UNWEIGHTED,
+                  HALO_TRANSFERS, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL,
+                  0, &neighbor->comm),
+              "N %d, ranks %d and %d", halo->n, destinations[0],
+              destinations[1]);
+}
+
+static void halo_set_up_neighbor(struct halo *halo)
+{
+    struct halo_neighbor *state =
+        check_allocate(sizeof(*state), "graphs of neighbours");
+
+    for (int p = 0; p < HALO_PHASES; p++) {
+        halo_neighbor_create(halo, &halo->phases[p], &state->phases[p]);
+    }
+    halo->state = state;
+}
+
+static void halo_exchange_neighbor(const struct halo *halo)
+{
+    const struct halo_neighbor *state = halo->state;
+
+    for (int p = 0; p < HALO_PHASES; p++) {
+        const struct halo_neighbor_phase *neighbor = &state->phases[p];
+        const struct halo_transfer *first = &halo->phases[p].transfers[0];
+
+        CHECK_MPI(MPI_Neighbor_alltoallw(
+                      first->source, neighbor->counts, neighbor->sources,
+                      neighbor->types, first->target, neighbor->counts,
+                      neighbor->targets, neighbor->types, neighbor->comm),
+                  "N %d, phase %d", halo->n, p);
+    }
+}
+
+static void halo_tear_down_neighbor(struct halo *halo)
+{
+    struct halo_neighbor *state = halo->state;
+
+    for (int p = 0; p < HALO_PHASES; p++) {
+        CHECK_MPI(MPI_Comm_free(&state->phases[p].comm), "N %d, phase %d",
+                  halo->n, p);
+    }
+    free(state);
+}
+
+struct halo_put {
+    MPI_Win window; /* the sub-domain with its halo, counted in doubles */
+};
+
+static void halo_set_up_put(struct halo *halo)
+{
+    struct halo_put *state = check_allocate(sizeof(*state), "window");
+
+    CHECK_MPI(MPI_Win_create(halo->cells, (MPI_Aint)halo_size_bytes(halo->n),
+                             (int)sizeof(double), MPI_INFO_NULL,
+                             halo->grid->comm, &state->window),
+              "N %d", halo->n);
+    CHECK_MPI(MPI_Win_set_errhandler(state->window, MPI_ERRORS_RETURN), "N %d",
+              halo->n);
+    halo->state = state;
+}
+
+static void halo_fence(const struct halo *halo, int assertion)
+{
+    const struct halo_put *state = halo->state;
+
+    CHECK_MPI(MPI_Win_fence(assertion, state->window), "N %d", halo->n);
+}
+
+/*
+ * All sub-domains are alike: an edge lands as far into the neighbour's as the
+ * same transfer lands here. The first fence waits until halos may be changed.
+ */
+static void halo_exchange_put(const struct halo *halo)
+{
+    const struct halo_put *state = halo->state;
+
+    halo_fence(halo, MPI_MODE_NOPRECEDE);
+    for (int p = 0; p < HALO_PHASES; p++) {
+        const struct halo_phase *phase = &halo->phases[p];
+
+        for (int d = 0; d < HALO_TRANSFERS; d++) {
+            const struct halo_transfer *transfer = &phase->transfers[d];
+
+            CHECK_MPI(MPI_Put(transfer->source, phase->count, phase->type,
+                              transfer->destination,
+                              transfer->target - halo->cells, phase->count,
+                              phase->type, state->window),
+                      "N %d, to rank %d", halo->n, transfer->destination);
+        }
+        halo_fence(halo, p + 1 < HALO_PHASES ? 0 : MPI_MODE_NOSUCCEED);
+    }
+}
+
+static void halo_tear_down_put(struct halo *halo)
+{
+    struct halo_put *state = halo->state;
+
+    CHECK_MPI(MPI_Win_free(&state->window), "N %d", halo->n);
+    free(state);
+}
+
+enum {
+    HALO_SENDRECV,
+    HALO_IRECV_ISEND,
+    HALO_PERSISTENT,
+    HALO_NEIGHBOR_ALLTOALL,
+    HALO_PUT_FENCE,
+    HALO_PROTOCOLS_END,
+};
+
+const char *const HALO_PROTOCOL_NAMES[] = {
+    [HALO_SENDRECV] = "sendrecv",
+    [HALO_IRECV_ISEND] = "irecv_isend",
+    [HALO_PERSISTENT] = "persistent",
+    [HALO_NEIGHBOR_ALLTOALL] = "neighbor_alltoall",
+    [HALO_PUT_FENCE] = "put_fence",
+    [HALO_PROTOCOLS_END] = NULL,
+};
+
+const struct halo_protocol HALO_PROTOCOLS[] = {
+    [HALO_SENDRECV] = {.exchange = halo_exchange_sendrecv},
+    [HALO_IRECV_ISEND] = {.exchange = halo_exchange_irecv_isend},
+    [HALO_PERSISTENT] = {.set_up = halo_set_up_persistent,
+                         .exchange = halo_exchange_persistent,
+                         .tear_down = halo_tear_down_persistent},
+    [HALO_NEIGHBOR_ALLTOALL] = {.set_up = halo_set_up_neighbor,
+                                .exchange = halo_exchange_neighbor,
+                                .tear_down = halo_tear_down_neighbor},
+    [HALO_PUT_FENCE] = {.set_up = halo_set_up_put,
+                        .exchange = halo_exchange_put,
+                        .tear_down = halo_tear_down_put},
+};
