@@ -16,15 +16,19 @@ class Halo(OwnBenchmark):
     """How long does one halo exchange take when all nodes do it at once?
 
     The ranks form a periodic grid; each exchanges rows, then columns, with its four
-    neighbours, as a stencil code does. `exchange_time` is the median over all timed
-    exchanges, each taken on its slowest rank; the size is one edge in bytes. 16 B
-    shows latency, 8 KiB the switch from eager to rendezvous that a real sub-domain
-    of 1024 x 1024 meets. halo2d verifies every cell that it received, and makes fewer
-    iterations where a size would take longer than `milliseconds_per_size`.
+    neighbours, as a stencil code does, in each of the ways that MPI has for it.
+    `exchange_time` is the median over all timed exchanges, each taken on its slowest
+    rank; the size is one edge in bytes. 16 B shows latency, 8 KiB the switch from
+    eager to rendezvous that a real sub-domain of 1024 x 1024 meets. halo2d verifies
+    every cell that it received, and makes fewer iterations where a size would take
+    longer than `milliseconds_per_size`.
     """
 
-    protocol = parameter(["sendrecv", "irecv_isend"])
+    protocol = parameter(
+        ["sendrecv", "irecv_isend", "persistent", "neighbor_alltoall", "put_fence"]
+    )
     warmup = 200
+    milliseconds_per_size = 100
     repetitions = variable(int, value=5)
 
     descr = "periodic 2-D halo exchange over all ranks"
