@@ -95,7 +95,7 @@ def sample_run(
             rows += [_row(case, number, repeat, system) for number in numbers]
         if skipped:
             cases.append(Case(**_skipped(repeat)))
-    manifest = _manifest(nodes, absent, cases, repeats, system)
+    manifest = sample_manifest(nodes, absent, cases, system)
     manifest |= {"minimum_samples": minimum_samples, "demonstration": demonstration}
     return Run(
         Path("results") / system / manifest["run"],
@@ -272,13 +272,13 @@ def _row(case: dict[str, Any], number: Number, repeat: int, system: str) -> Numb
     )
 
 
-def _manifest(
+def sample_manifest(
     nodes: Sequence[str],
     absent: str | None,
     cases: Sequence[Case],
-    repeats: int,
     system: str,
 ) -> dict[str, Any]:
+    """Make the manifest of a run of these cases."""
     facts = {
         "cpus": 2,
         "sockets": 1,

@@ -9,7 +9,7 @@ import pytest
 from test_judge import CASE, sample
 
 from seatrial.errors import SeatrialError
-from seatrial.results import SCHEMA, closed_runs, find_run, load_run
+from seatrial.results import SCHEMA, closed_runs, find_run, load_run, sha256
 from seatrial.runfolder import RunFolder, new_run_id
 
 MANIFEST = {"schema": 1, "run": "r1", "system": "lab", "nodes": []}
@@ -50,6 +50,17 @@ def test_run_without_numbers_keeps_its_columns(tmp_path: Path) -> None:
     loaded = load_run(folder.close(MANIFEST, [], []))
     assert loaded.measurements.schema == pl.Schema(SCHEMA)
     assert loaded.cases == ()
+
+
+def test_run_from_before_a_column_existed_has_nothing_in_it(run: Path) -> None:
+    file = run / "measurements.parquet"
+    pl.read_parquet(file).drop("hca", "round").write_parquet(file)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["checksums"][file.name] = sha256(file)
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    loaded = load_run(run)
+    assert loaded.measurements.schema == pl.Schema(SCHEMA)
+    assert loaded.measurements["hca"].to_list() == [None]
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,34 @@
 """The numbers of one case held to their limits: place by place, node by node."""
 
-import math
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from seatrial.findings import CaseKey, Finding, Row, Verdict, plain_finding
+import polars as pl
+
+from seatrial.findings import CaseKey, Finding, Row, plain_finding
 from seatrial.metrics import flat_name
+from seatrial.places import PLACE, both_ways, several_rails, with_place
 from seatrial.records import Case, parameters_text
 from seatrial.references import Limit, References
 
 STATISTICS = ("mean", "p50", "p99", "max", "min")
 """Of several statistics of one metric, the first of these is held to the limit."""
+
+MAX_PASSING = 64
+"""Passing places of one metric with a finding each; more of them share one."""
+
+MAX_FAULTS = 1000
+"""Failing places of one metric with a finding each, and undecided ones; the less bad
+ones of more share one."""
+
+COLUMNS = (
+    *("session", "parameters", "node", "source", "destination", "hca"),
+    *("metric", "size_bytes", "statistic", "value", "unit", "direction"),
+)
+"""What is read of the measurements."""
 
 
 class _Metric(NamedTuple):
@@ -27,7 +43,7 @@ class _Metric(NamedTuple):
 def judge_numbers(
     key: CaseKey,
     cases: list[Case],
-    rows: list[Row],
+    rows: pl.DataFrame,
     references: References,
     minimum: int,
 ) -> list[Finding]:
@@ -35,16 +51,16 @@ def judge_numbers(
     finished = [
         case
         for case in cases
-        if case.result == "pass" or (case.phase == "performance" and rows)
+        if case.result == "pass" or (case.phase == "performance" and rows.height)
     ]
     if not finished:
         return []
     declared = sorted({name for case in finished for name in case.declared})
     own = {parameters_text(case.parameters) for case in finished}
-    rows = [row for row in rows if row["parameters"] in own]
+    rows = rows.filter(pl.col("parameters").is_in(own))
     findings = []
     seen = set()
-    for metric, samples in _by_metric(rows).items():
+    for metric, samples in _by_metric(rows):
         limit = references.limit(
             key.check,
             key.partition,
@@ -65,19 +81,14 @@ def judge_numbers(
         )
         if limit is None:
             reason = "no reference for this metric"
-            values = [row["value"] for row in samples]
+            values = samples["value"].to_list()
             findings.append(
                 replace(plain, n=len(values), value=median(values), reason=reason)
             )
             continue
-        places: dict[str, list[float]] = defaultdict(list)
-        for row in samples:
-            places[_place(row)].append(row["value"])
-        findings += [
-            _hold(replace(plain, place=place), values, limit, minimum)
-            for place, values in places.items()
-        ]
-        findings += _pair_nodes(plain, samples, limit, minimum)
+        criterion = _Criterion(plain, limit, minimum)
+        findings += _places(criterion, samples)
+        findings += _pair_nodes(criterion, samples)
     findings += [
         replace(
             plain_finding(key, "limit"),
@@ -91,83 +102,223 @@ def judge_numbers(
     return findings
 
 
-def _pair_nodes(
-    plain: Finding, rows: list[Row], limit: Limit, minimum: int
-) -> list[Finding]:
+def judged_statistic(present: Iterable[str]) -> str:
+    """Choose the one statistic of a metric that counts."""
+
+    def rank(name: str) -> tuple[int, str]:
+        known = name in STATISTICS
+        return (STATISTICS.index(name) if known else len(STATISTICS), name)
+
+    return min(present, key=rank)
+
+
+def _by_metric(rows: pl.DataFrame) -> Iterator[tuple[_Metric, pl.DataFrame]]:
+    """Group samples by metric and size, keeping the one judged statistic."""
+    keys = ("metric", "size_bytes", "unit", "direction")
+    for (name, size_bytes, unit, direction), group in rows.group_by(
+        *keys, maintain_order=True
+    ):
+        statistic = judged_statistic(group["statistic"].unique())
+        samples = group.filter(pl.col("statistic") == statistic)
+        flat = flat_name(str(name), size_bytes)
+        yield _Metric(flat, size_bytes, str(unit), str(direction)), samples
+
+
+class _Criterion(NamedTuple):
+    """A limit, and the finding that says nothing yet but what is held to it."""
+
+    plain: Finding
+    limit: Limit
+    minimum: int
+
+    @property
+    def comparable(self) -> bool:
+        return not self.limit.unit or self.limit.unit == self.plain.unit
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.plain.direction == "lower"
+
+    def hold(self, rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
+        """Hold the samples of each group: n, median `value`, `met`, verdict."""
+        value = pl.col("value")
+        met = value.is_finite()
+        if self.limit.lower is not None:
+            met &= value >= self.limit.lower
+        if self.limit.upper is not None:
+            met &= value <= self.limit.upper
+        n, held = pl.col("n"), pl.col("met")
+        undecided = (n < self.minimum) | (not self.comparable)
+        return (
+            rows.group_by(*keys, maintain_order=True)
+            .agg(n=pl.len(), value=value.median(), met=met.sum())
+            .with_columns(
+                verdict=pl.when(undecided)
+                .then(pl.lit("undecided"))
+                .when(held == n)
+                .then(pl.lit("pass"))
+                .when(held == 0)
+                .then(pl.lit("fail"))
+                .otherwise(pl.lit("undecided"))
+            )
+        )
+
+    def finding(self, row: Row, **more: Any) -> Finding:
+        """Turn a row of what was held into a finding; `more` are fields of it."""
+        finding = replace(
+            self.plain,
+            n=row["n"],
+            value=row["value"],
+            reference_kind=self.limit.kind,
+            reference_source=self.limit.source,
+            verdict=row["verdict"],
+            **{"reason": self.reason(row), **more},
+        )
+        return replace(finding, limit=_bound(self.limit, finding))
+
+    def reason(self, row: Row) -> str:
+        """Say how many samples meet the limit, or why that does not count."""
+        if not self.comparable:
+            units = (self.limit.unit, self.plain.unit)
+            return "the reference is in {}, the metric in {}".format(*units)
+        reason = f"{row['met']} of {row['n']} within the limit"
+        if row["n"] < self.minimum:
+            reason += f"; at least {self.minimum} samples are needed"
+        return reason
+
+
+def _places(criterion: _Criterion, samples: pl.DataFrame) -> list[Finding]:
+    """Judge each place; of very many, those that nobody will look at share one."""
+    held = criterion.hold(samples, *PLACE)
+    rails = several_rails(samples)
+    findings = []
+    for verdict in ("fail", "undecided", "pass"):
+        worst_first = held.filter(pl.col("verdict") == verdict).sort(
+            "value", descending=criterion.lower_is_better, maintain_order=True
+        )
+        most = MAX_FAULTS
+        if verdict == "pass" and worst_first.height > MAX_PASSING:
+            most = 0
+        findings += [
+            criterion.finding(row, place=row["place"] or "")
+            for row in with_place(worst_first.head(most), rails).iter_rows(named=True)
+        ]
+        rest = worst_first.slice(most)
+        if rest.height:
+            worst = with_place(rest.head(1), rails).row(0, named=True)
+            findings.append(_shared(criterion, rest, worst, held))
+    return findings
+
+
+def _shared(
+    criterion: _Criterion, rest: pl.DataFrame, worst: Row, held: pl.DataFrame
+) -> Finding:
+    """Make one finding of many places with the same verdict."""
+    places, noun = held.height, _noun(held)
+    if worst["verdict"] != "pass":
+        reason = (
+            f"{rest.height:,} more {noun}, less bad than those with findings of their "
+            f"own; the worst: {worst['place']}, {criterion.reason(worst)}"
+        )
+    else:
+        if rest.height == places:
+            reason = f"{rest.height:,} {noun}: all within the limit"
+        else:
+            reason = (
+                f"{rest.height:,} of {places:,} {noun} are within the limit; the "
+                "others have findings of their own"
+            )
+        value = f"{worst['value']:.4g} {criterion.plain.unit}"
+        reason += f"; the worst is {value} at {worst['place']}"
+    row = {**worst, "n": rest["n"].sum(), "value": rest["value"].median()}
+    return criterion.finding(row, reason=reason)
+
+
+def _noun(places: pl.DataFrame) -> str:
+    if places["source"].null_count() == places.height:
+        return "nodes"
+    return "pairs, each direction counted" if both_ways(places) else "pairs"
+
+
+def _pair_nodes(criterion: _Criterion, samples: pl.DataFrame) -> list[Finding]:
     """Judge each node by the best of its pairs, once per repeat.
 
     A bad link spoils every pair of its node, while a sound neighbour keeps at
-    least one good pair.
+    least one good pair. Rails count one by one, and so do the directions of numbers
+    that were taken in both: a node is as good as the worst of them.
     """
-    best: dict[str, dict[str, float]] = defaultdict(dict)
-    partners: dict[str, set[str]] = defaultdict(set)
-    better = max if plain.direction == "higher" else min
-    for row in rows:
-        source, destination = row["source"], row["destination"]
-        if source is None or destination is None:
-            continue
-        for node, partner in ((source, destination), (destination, source)):
-            partners[node].add(partner)
-            values = best[node]
-            session = row["session"]
-            values[session] = better(values.get(session, row["value"]), row["value"])
-    findings = [
-        _hold(
-            replace(plain, kind="node", place=node),
-            list(values.values()),
-            limit,
-            minimum,
+    pairs = samples.filter(
+        pl.col("source").is_not_null() & pl.col("destination").is_not_null()
+    )
+    if not pairs.height:
+        return []
+    directed = both_ways(pairs)
+    ends = pl.concat(
+        pairs.select(
+            pl.col(node).alias("node"),
+            pl.col(partner).alias("partner"),
+            *("session", "value", "hca"),
+            way=pl.lit(way if directed else ""),
         )
-        for node, values in best.items()
-    ]
-    all_fail = all(finding.verdict == "fail" for finding in findings)
-    return [
-        replace(finding, reason=finding.reason + _doubt(all_fail, partners, finding))
-        if finding.verdict == "fail"
-        else finding
-        for finding in findings
-    ]
+        for node, partner, way in (
+            ("source", "destination", "sending"),
+            ("destination", "source", "receiving"),
+        )
+    )
+    value = pl.col("value")
+    best = ends.group_by("node", "hca", "way", "session", maintain_order=True).agg(
+        value.min() if criterion.lower_is_better else value.max()
+    )
+    partners = ends.group_by("node").agg(pl.col("partner").unique())
+    return _worst_of_each(
+        criterion,
+        criterion.hold(best, "node", "hca", "way"),
+        dict(partners.iter_rows()),
+    )
 
 
-def _doubt(all_fail: bool, partners: dict[str, set[str]], finding: Finding) -> str:
-    reason = "; best of its pairs"
+def _worst_of_each(
+    criterion: _Criterion, held: pl.DataFrame, partners: dict[str, list[str]]
+) -> list[Finding]:
+    """Make one finding per node: its worst rail and direction."""
+    rails, ways = (held[name].n_unique() > 1 for name in ("hca", "way"))
+    nodes: dict[str, list[Row]] = defaultdict(list)
+    for row in held.iter_rows(named=True):
+        nodes[row["node"]].append(row)
+    rank = ("fail", "undecided", "pass")
+    worst = {
+        node: min(
+            rows,
+            key=lambda row: (
+                rank.index(row["verdict"]),
+                -row["value"] if criterion.lower_is_better else row["value"],
+            ),
+        )
+        for node, rows in nodes.items()
+    }
+    all_fail = all(row["verdict"] == "fail" for row in worst.values())
+    findings = []
+    for node, row in worst.items():
+        reason = criterion.reason(row)
+        if row["verdict"] == "fail":
+            telling = [each for each in nodes[node] if each["verdict"] == "fail"]
+            reason += "; best of its pairs"
+            if rails:
+                names = dict.fromkeys(str(each["hca"]) for each in telling)
+                reason += f" on {', '.join(names)}"
+            if ways and len({each["way"] for each in telling}) == 1:
+                reason += f" when {telling[0]['way']}"
+            reason += _doubt(all_fail, partners[node])
+        findings.append(criterion.finding(row, kind="node", place=node, reason=reason))
+    return findings
+
+
+def _doubt(all_fail: bool, partners: list[str]) -> str:
     if all_fail:
-        reason += "; every node fails: look first at what they share"
-    elif len(partners[finding.place]) < 2:
-        (partner,) = partners[finding.place]
-        reason += f"; its only partner was {partner}: the fault may be there"
-    return reason
-
-
-def _hold(finding: Finding, values: list[float], limit: Limit, minimum: int) -> Finding:
-    """Hold the samples of one criterion to its limit."""
-    n = len(values)
-    finding = replace(finding, n=n, value=median(values))
-    met = sum(_meets(value, limit) for value in values)
-    verdict: Verdict = "pass" if met == n else "fail" if met == 0 else "undecided"
-    reason = f"{met} of {n} within the limit"
-    if limit.unit and limit.unit != finding.unit:
-        verdict = "undecided"
-        reason = f"the reference is in {limit.unit}, the metric in {finding.unit}"
-    elif n < minimum:
-        verdict = "undecided"
-        reason += f"; at least {minimum} samples are needed"
-    return replace(
-        finding,
-        limit=_bound(limit, finding),
-        reference_kind=limit.kind,
-        reference_source=limit.source,
-        verdict=verdict,
-        reason=reason,
-    )
-
-
-def _meets(value: float, limit: Limit) -> bool:
-    return (
-        math.isfinite(value)
-        and (limit.lower is None or value >= limit.lower)
-        and (limit.upper is None or value <= limit.upper)
-    )
+        return "; every node fails: look first at what they share"
+    if len(partners) < 2:
+        return f"; its only partner was {partners[0]}: the fault may be there"
+    return ""
 
 
 def _bound(limit: Limit, finding: Finding) -> float | None:
@@ -180,25 +331,3 @@ def _bound(limit: Limit, finding: Finding) -> float | None:
     if value is not None and value < lower:
         return lower
     return lower if finding.direction == "higher" else upper
-
-
-def _by_metric(rows: list[Row]) -> dict[_Metric, list[Row]]:
-    """Group samples by metric and size, keeping the one judged statistic."""
-    groups: dict[_Metric, list[Row]] = defaultdict(list)
-    for row in rows:
-        flat = flat_name(row["metric"], row["size_bytes"])
-        metric = _Metric(flat, row["size_bytes"], row["unit"], row["direction"])
-        groups[metric].append(row)
-    judged = {}
-    for metric, samples in groups.items():
-        present = {row["statistic"] for row in samples}
-        ranked = [name for name in STATISTICS if name in present]
-        statistic = ranked[0] if ranked else min(present)
-        judged[metric] = [row for row in samples if row["statistic"] == statistic]
-    return judged
-
-
-def _place(row: Row) -> str:
-    if row["source"] is not None and row["destination"] is not None:
-        return f"{row['source']} - {row['destination']}"
-    return row["node"] or ""

@@ -13,8 +13,9 @@ class Finding:
     """One criterion and what became of it.
 
     `metric` is the flat name, '' if none; `place` is '', a node, or a pair
-    'cn02 - cn03'; `n` counts samples, `value` is their median, `limit` the bound
-    that counts for the metric's direction, both in `unit`.
+    'cn02 - cn03', with the rail where a case used several: 'cn02 - cn03 (mlx5_1)';
+    `n` counts samples, `value` is their median, `limit` the bound that counts for the
+    metric's direction, both in `unit`.
     """
 
     kind: Kind
@@ -33,6 +34,11 @@ class Finding:
     reference_source: str
     verdict: Verdict | Literal["skipped"]
     reason: str
+
+    @property
+    def node(self) -> str:
+        """The place without its rail: the node, where the place is one."""
+        return self.place.rpartition(" (")[0] or self.place
 
 
 @dataclass(frozen=True)

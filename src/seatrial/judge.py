@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from seatrial.criteria import judge_numbers
+from seatrial.criteria import COLUMNS, judge_numbers
 from seatrial.findings import (
     CaseKey,
     Finding,
@@ -38,16 +38,21 @@ def judge(run: Run, references: References) -> Judgement:
         cases[CaseKey(case.check, case.case, case.partition, case.environment)].append(
             case
         )
-    rows: dict[CaseKey, list[Row]] = defaultdict(list)
-    for row in run.measurements.iter_rows(named=True):
-        rows[CaseKey(*(row[name] for name in CaseKey._fields))].append(row)
+    table = run.columns(*CaseKey._fields, *COLUMNS)
+    rows = table.partition_by(CaseKey._fields, as_dict=True)
     findings = _inventory(run.manifest["nodes"])
     for key, group in cases.items():
-        numbers = judge_numbers(key, group, rows[key], references, minimum)
+        numbers = judge_numbers(
+            key, group, rows.get(key, table.clear()), references, minimum
+        )
         findings += numbers
         findings += _case_findings(key, group, numbers, minimum)
     findings.sort(key=_order)
-    nodes = tuple(_node(node, findings) for node in run.manifest["nodes"])
+    own: dict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.kind in ("node", "limit"):
+            own[finding.node].append(finding)
+    nodes = tuple(_node(node, own[node["name"]]) for node in run.manifest["nodes"])
     return Judgement(
         run=run.manifest["run"],
         system=run.manifest["system"],
@@ -123,16 +128,11 @@ def _case_findings(
     return findings
 
 
-def _node(node: Row, findings: list[Finding]) -> NodeVerdict:
-    """Sum up what the findings say about one delivered node."""
+def _node(node: Row, own: list[Finding]) -> NodeVerdict:
+    """Sum up the findings on one delivered node."""
     name = node["name"]
     if node["state"] != "present":
         return NodeVerdict(name, node["state"], "fail", node["reason"], {})
-    own = [
-        finding
-        for finding in findings
-        if finding.place == name and finding.kind in ("node", "limit")
-    ]
     values: dict[str, float] = {}
     for finding in own:
         if finding.value is not None:

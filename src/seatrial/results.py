@@ -52,6 +52,17 @@ class Run:
     cases: tuple[Case, ...]
     measurements: pl.DataFrame
 
+    def columns(self, *names: str) -> pl.DataFrame:
+        """Give some columns of the measurements, their texts as categories.
+
+        A sweep has millions of rows with a few thousand texts in them: to compare
+        these is slow, to compare their numbers is not.
+        """
+        return self.measurements.select(
+            pl.col(name).cast(pl.Categorical) if SCHEMA[name] == pl.String else name
+            for name in names
+        )
+
 
 def sha256(path: Path) -> str:
     """Give the SHA-256 of a file as 64 hex digits."""
@@ -82,11 +93,13 @@ def load_run(path: Path) -> Run:
                 f"{found}, the manifest says {expected}"
             )
     try:
-        measurements = pl.read_parquet(path / "measurements.parquet")
+        written = pl.read_parquet(path / "measurements.parquet")
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SeatrialError(
             f"{path / 'measurements.parquet'}: not readable: {error}"
         ) from error
+    # A run that was closed before a column existed has nothing in it.
+    measurements = pl.concat([pl.DataFrame(schema=SCHEMA), written], how="diagonal")
     return Run(path, manifest, read_cases(path), measurements)
 
 

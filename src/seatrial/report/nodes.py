@@ -111,7 +111,7 @@ def _judged(judgement: Judgement) -> tuple[dict[str, str], dict[tuple[str, str],
     for finding in judgement.findings:
         if finding.kind in ("node", "limit") and finding.metric:
             units[finding.metric] = finding.unit
-            key = (finding.place, finding.metric)
+            key = (finding.node, finding.metric)
             known = verdicts.get(key, finding.verdict)
             verdicts[key] = min(known, finding.verdict, key=VERDICTS.index)
     return units, verdicts

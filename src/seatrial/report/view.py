@@ -125,14 +125,14 @@ def suspects(judgement: Judgement) -> list[tuple[str, list[str]]]:
     """Name each suspect with the numbers that it missed."""
     found: dict[str, list[str]] = {name: [] for name in judgement.suspects}
     for finding in judgement.findings:
-        if finding.verdict == "fail" and finding.place in found:
+        if finding.verdict == "fail" and finding.node in found:
             said = f"{finding.check}, {finding.environment}: {finding.metric}"
             if finding.value is not None:
                 value = text.measured(finding.value, finding.limit)
                 said += (
                     f" is {value} {finding.unit}, {limit_words(finding)} is required"
                 )
-            found[finding.place].append(f"{said} ({finding.reason})")
+            found[finding.node].append(f"{said} ({finding.reason})")
     reasons = {node.name: node.reason for node in judgement.nodes}
     return [
         (name, few(said, 4) or [reasons.get(name, "")]) for name, said in found.items()

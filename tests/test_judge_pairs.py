@@ -1,0 +1,173 @@
+"""The judge on sweeps over all pairs: which node is named, and how much is said."""
+
+from collections import Counter
+from typing import Any, cast
+
+import pytest
+from sweep_samples import Pair, SweepReferences, names, sample_sweep
+
+from seatrial.criteria import MAX_FAULTS, MAX_PASSING
+from seatrial.findings import Finding, Judgement
+from seatrial.judge import judge
+from seatrial.references import References
+
+RAILS = ("mlx5_0", "mlx5_1")
+
+
+def judged(count: int, **faults: Any) -> Judgement:
+    run = sample_sweep(names(count), **faults)
+    return judge(run, cast(References, SweepReferences()))
+
+
+def failed(judgement: Judgement, kind: str) -> list[Finding]:
+    return [
+        finding
+        for finding in judgement.findings
+        if (finding.kind, finding.verdict) == (kind, "fail")
+    ]
+
+
+def named(judgement: Judgement) -> list[tuple[str, str]]:
+    """Give metric and node of every failing finding on a node."""
+    return sorted((found.metric, found.place) for found in failed(judgement, "node"))
+
+
+@pytest.mark.parametrize("count", [4, 5, 8, 64])
+def test_sound_sweep_passes(count: int) -> None:
+    judgement = judged(count)
+    assert judgement.verdict == "pass"
+    assert {node.verdict for node in judgement.nodes} == {"pass"}
+
+
+@pytest.mark.parametrize("count", [4, 5, 8, 64])
+@pytest.mark.parametrize("slow", [("cn3",), ("cn1", "cn4")])
+def test_slow_nodes_are_named_once_per_metric(count: int, slow: Pair) -> None:
+    judgement = judged(count, slow=slow)
+    assert judgement.suspects == slow
+    assert named(judgement) == [
+        (metric, node) for metric in ("bw_1MiB", "latency_8B") for node in slow
+    ]
+    spoilt = Counter(found.metric for found in failed(judgement, "limit"))
+    pairs = (count - 1) * len(slow) - (len(slow) - 1)
+    assert spoilt == {"latency_8B": pairs, "bw_1MiB": 2 * pairs}
+
+
+@pytest.mark.parametrize("count", [4, 5, 8, 64])
+def test_slow_pair_fails_and_names_no_node(count: int) -> None:
+    judgement = judged(count, slow_pairs=[("cn2", "cn4")])
+    assert (judgement.verdict, judgement.suspects) == ("fail", ())
+    assert named(judgement) == []
+    (latency,) = [f for f in failed(judgement, "limit") if f.metric == "latency_8B"]
+    assert set(latency.place.split(" - ")) == {"cn2", "cn4"}
+    places = [f.place for f in failed(judgement, "limit") if f.metric == "bw_1MiB"]
+    assert sorted(places) == ["cn2 - cn4", "cn4 - cn2"]
+
+
+@pytest.mark.parametrize("count", [4, 5, 8, 64])
+def test_dead_node_is_named_by_the_pairs_it_did_not_answer(count: int) -> None:
+    judgement = judged(count, dead=["cn2"])
+    assert judgement.suspects == ("cn2",)
+    (finding,) = failed(judgement, "limit")
+    assert (finding.metric, finding.place, finding.value) == (
+        "pairs_answered",
+        "cn2",
+        0.0,
+    )
+    assert named(judgement) == []
+
+
+def test_hung_pair_names_no_node() -> None:
+    judgement = judged(4, hung=[("cn1", "cn2")])
+    assert (judgement.verdict, judgement.suspects) == ("pass", ())
+    lost = [f.value for f in judgement.findings if f.metric == "pairs_answered"]
+    assert [round(value or 0.0) for value in lost] == [67, 67, 100, 100]
+
+
+@pytest.mark.parametrize("count", [4, 5, 8])
+def test_node_that_is_slow_in_one_direction_is_named(count: int) -> None:
+    judgement = judged(count, slow_to_send=["cn3"])
+    assert judgement.suspects == ("cn3",)
+    assert named(judgement) == [("bw_1MiB", "cn3")]
+    assert judgement.nodes[2].reason == (
+        "PairSweep bw_1MiB: 0 of 1 within the limit; best of its pairs when sending"
+    )
+
+
+@pytest.mark.parametrize("count", [4, 8])
+def test_node_with_one_slow_rail_is_named_with_the_rail(count: int) -> None:
+    judgement = judged(count, rails=RAILS, slow_rails=[("cn3", "mlx5_1")])
+    assert judgement.suspects == ("cn3",)
+    assert named(judgement) == [("bw_1MiB", "cn3"), ("latency_8B", "cn3")]
+    for finding in failed(judgement, "node"):
+        assert finding.reason.endswith("; best of its pairs on mlx5_1")
+    for finding in failed(judgement, "limit"):
+        assert "cn3" in finding.place and finding.place.endswith(" (mlx5_1)")
+
+
+def test_one_rail_alone_is_no_part_of_a_place() -> None:
+    judgement = judged(4, rails=RAILS[:1], slow=["cn3"])
+    assert judgement.suspects == ("cn3",)
+    assert "mlx5_0" not in str(judgement)
+
+
+def test_repeats_are_samples_of_a_node() -> None:
+    judgement = judged(5, slow=["cn3"], repeats=3)
+    assert named(judgement) == [("bw_1MiB", "cn3"), ("latency_8B", "cn3")]
+    assert {finding.n for finding in failed(judgement, "node")} == {3}
+
+
+def passing(judgement: Judgement, metric: str) -> list[Finding]:
+    return [
+        finding
+        for finding in judgement.findings
+        if (finding.kind, finding.metric, finding.verdict) == ("limit", metric, "pass")
+    ]
+
+
+def test_many_passing_pairs_share_a_finding() -> None:
+    judgement = judged(12)
+    assert 12 * 11 // 2 == 66 > MAX_PASSING
+    (latency,) = passing(judgement, "latency_8B")
+    assert (latency.place, latency.n, latency.limit) == ("", 66, 2.5)
+    assert 1.9 <= (latency.value or 0) <= 2.0
+    assert latency.reason.startswith("66 pairs: all within the limit; the worst is 1.9")
+    (bw,) = passing(judgement, "bw_1MiB")
+    assert bw.reason.startswith("132 pairs, each direction counted: all within")
+    assert len(passing(judgement, "pairs_answered")) == 12
+
+
+def test_few_passing_pairs_keep_their_findings() -> None:
+    judgement = judged(8)
+    assert len(passing(judgement, "latency_8B")) == 28
+    assert len(passing(judgement, "bw_1MiB")) == 56
+
+
+def test_pairs_that_fail_keep_their_findings_beside_many_that_pass() -> None:
+    judgement = judged(13, slow=["cn13"])
+    (shared,) = passing(judgement, "latency_8B")
+    assert shared.reason.startswith(
+        "66 of 78 pairs are within the limit; the others have findings of their own"
+    )
+    assert len(failed(judgement, "limit")) == 3 * 12
+
+
+def test_of_very_many_failing_pairs_the_worst_keep_their_findings() -> None:
+    nodes = names(50)
+    judgement = judged(50, slow=nodes)
+    found = [f for f in failed(judgement, "limit") if f.metric == "latency_8B"]
+    assert len(found) == MAX_FAULTS + 1
+    (shared,) = [finding for finding in found if not finding.place]
+    assert shared.n == 50 * 49 // 2 - MAX_FAULTS
+    assert shared.reason.startswith(
+        "225 more pairs, less bad than those with findings of their own; the worst: cn"
+    )
+    least = min(f.value or 0.0 for f in found if f.place)
+    assert (shared.value or 0.0) < least
+    assert judgement.suspects == tuple(nodes)
+    assert "every node fails" in judgement.nodes[0].reason
+
+
+def test_large_sweep_has_few_findings() -> None:
+    judgement = judged(200, slow=["cn77"])
+    assert judgement.suspects == ("cn77",)
+    assert len(judgement.findings) < 1300
