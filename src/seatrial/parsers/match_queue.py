@@ -6,7 +6,14 @@ from statistics import linear_regression
 from typing import ClassVar, Literal
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.rows import Row, Times, check_sizes, parse_rows, require
+from seatrial.parsers.rows import (
+    Row,
+    Signed,
+    Times,
+    check_sizes,
+    parse_rows,
+    require,
+)
 
 
 @dataclass(frozen=True)
@@ -20,14 +27,13 @@ class QueueRow(Times, Row):
     """
 
     SETTINGS: ClassVar = ("tags", "entry_bytes", "validation")
-    SIGNED: ClassVar = ("slope_ns",)
 
     tags: Literal["same", "ordered", "random"]
     entry_bytes: int
     size_bytes: int
     depth: int
     ratio: float
-    slope_ns: float | None
+    slope_ns: Signed | None
 
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""

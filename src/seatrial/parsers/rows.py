@@ -11,6 +11,7 @@ import math
 import sys
 from dataclasses import dataclass, fields
 from itertools import pairwise
+from types import UnionType
 from typing import (
     Annotated,
     Any,
@@ -19,6 +20,7 @@ from typing import (
     Literal,
     NoReturn,
     TypeVar,
+    Union,
     get_args,
     get_origin,
     get_type_hints,
@@ -32,12 +34,11 @@ class Row:
     """What every row of every benchmark says of its run.
 
     A subclass adds the fields of its program, in any order; it names those that are
-    settings, the same in all rows of a run, in `SETTINGS`, those that may be negative
-    in `SIGNED`, and raises ValueError in `verify` if its numbers contradict each other.
+    settings, the same in all rows of a run, in `SETTINGS`, and raises ValueError in
+    `verify` if its numbers contradict each other.
     """
 
     SETTINGS: ClassVar[tuple[str, ...]] = ()
-    SIGNED: ClassVar[tuple[str, ...]] = ()
 
     program: str
     version: str
@@ -78,8 +79,7 @@ class Times:
         require(self.n > 0, "no samples")
 
 
-SIGNED = "may be negative"
-Signed = Annotated[float, SIGNED]
+Signed = Annotated[float, "may be negative"]
 """A field of a row: a finite number that may be below 0."""
 
 R = TypeVar("R", bound=Row)
@@ -143,16 +143,15 @@ class Decoder(Generic[T]):
         """Take a dataclass of str, int, float, Signed, a Literal, or also None."""
         self._type = record_type
         hints = get_type_hints(record_type, include_extras=True)
-        signed = getattr(record_type, "SIGNED", ())
         self._kinds = {
-            field.name: _Kind(hints[field.name], signed=field.name in signed)
+            field.name: _Kind(hints[field.name])
             for field in fields(record_type)  # type: ignore[arg-type]
         }
 
     def __call__(self, line: int, values: dict[str, Any]) -> T:
         """Make a record from values whose keys and types must be its fields'.
 
-        Numbers are finite, and not negative unless SIGNED. Raises ParseError.
+        Numbers are finite, and not negative unless Signed. Raises ParseError.
         """
         if wrong := self._kinds.keys() ^ values.keys():
             keys = ", ".join(sorted(wrong))
@@ -166,16 +165,14 @@ class Decoder(Generic[T]):
 class _Kind:
     """What a field may hold, worked out once: there may be a million rows."""
 
-    def __init__(self, expected: Any, *, signed: bool) -> None:
-        self._least = -sys.float_info.max if signed else 0.0
+    def __init__(self, expected: Any) -> None:
+        is_union = get_origin(expected) in (Union, UnionType)
+        members = get_args(expected) if is_union else (expected,)
         self._choices: tuple[Any, ...] = ()
-        self._least = 0.0
-        if get_origin(expected) is Annotated:
-            expected, note = get_args(expected)
-            self._least = -math.inf if note == SIGNED else self._least
         if get_origin(expected) is Literal:
             self._choices = get_args(expected)
-        self._names = get_args(expected) or (expected,)
+        self._least = -sys.float_info.max if Signed in members else 0.0
+        self._names = tuple(float if kind == Signed else kind for kind in members)
         self._kinds = {*self._names, int} if float in self._names else {*self._names}
 
     def fault(self, value: Any) -> str | None:
