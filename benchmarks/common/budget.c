@@ -5,15 +5,20 @@
 
 #include <math.h>
 
+long budget_fit(double iteration_us, long wanted, double budget_us)
+{
+    double fit = budget_us / fmax(iteration_us, 1e-3);
+
+    return (long)fmax(1.0, fmin((double)wanted, fit));
+}
+
 long budget_iterations(MPI_Comm comm, double iteration_us, long wanted,
                        double budget_us)
 {
     CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &iteration_us, 1, MPI_DOUBLE, MPI_MAX,
                             comm),
               "pilot");
-    double fit = budget_us / fmax(iteration_us, 1e-3);
-
-    return (long)fmax(1.0, fmin((double)wanted, fit));
+    return budget_fit(iteration_us, wanted, budget_us);
 }
 
 long budget_warmup(const struct settings_common *common, long iterations)

@@ -6,6 +6,9 @@
 
 #include <mpi.h>
 
+/** As many of the wanted iterations as there is time for, at least one. */
+long budget_fit(double iteration_us, long wanted, double budget_us);
+
 /**
  * As many of the wanted iterations as there is time for, at least one; the same
  * on all ranks of comm, after the slowest of their iteration_us.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+#include "launcher.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,15 +129,5 @@ bool check_memory(MPI_Comm comm, double size_bytes)
 
 bool check_is_first_process(void)
 {
-    static const char *const RANKS[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                        "PMI_RANK", "SLURM_PROCID"};
-
-    for (size_t i = 0; i < sizeof(RANKS) / sizeof(RANKS[0]); i++) {
-        const char *rank = getenv(RANKS[i]);
-
-        if (rank != NULL) {
-            return strcmp(rank, "0") == 0;
-        }
-    }
-    return true;
+    return launcher_rank() <= 0;
 }

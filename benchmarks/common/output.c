@@ -97,12 +97,14 @@ static void output_table_header(FILE *stream, const struct output_field *fields,
                                 size_t count)
 {
     int width = -(OUTPUT_FIRST_WIDTH - 2);
+    const char *gap = "";
 
     (void)fputs("# ", stream);
     for (size_t i = 0; i < count; i++) {
         if (fields[i].column != NULL) {
-            (void)fprintf(stream, "%*s", width, fields[i].column);
-            width = OUTPUT_WIDTH;
+            (void)fprintf(stream, "%s%*s", gap, width, fields[i].column);
+            width = OUTPUT_WIDTH - 1;
+            gap = " ";
         }
     }
     (void)fputc('\n', stream);
@@ -112,11 +114,13 @@ static void output_table_row(FILE *stream, const struct output_field *fields,
                              size_t count)
 {
     int width = -OUTPUT_FIRST_WIDTH;
+    const char *gap = "";
 
     for (size_t i = 0; i < count; i++) {
         if (fields[i].column == NULL) {
             continue;
         }
+        (void)fputs(gap, stream);
         switch (fields[i].type) {
         case OUTPUT_INTEGER:
             (void)fprintf(stream, "%*lld", width, fields[i].integer);
@@ -129,7 +133,8 @@ static void output_table_row(FILE *stream, const struct output_field *fields,
             (void)fprintf(stream, "%*s", width, fields[i].text);
             break;
         }
-        width = OUTPUT_WIDTH;
+        width = OUTPUT_WIDTH - 1;
+        gap = " "; /* even where a host name is longer than its column */
     }
     (void)fputc('\n', stream);
 }

@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-uint64_t payload_mix(uint64_t key)
-{
-    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return key ^ (key >> 31);
-}
-
 uint64_t payload_key(int sender, long step)
 {
     return payload_mix((uint64_t)(uint32_t)sender + 1) + (uint64_t)step;

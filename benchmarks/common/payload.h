@@ -7,7 +7,12 @@
 #include <stdint.h>
 
 /** Mix a key so that every bit changes half of the bits (SplitMix64). */
-uint64_t payload_mix(uint64_t key);
+static inline uint64_t payload_mix(uint64_t key)
+{
+    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return key ^ (key >> 31);
+}
 
 /** The key of what a rank sends in a step. */
 uint64_t payload_key(int sender, long step);

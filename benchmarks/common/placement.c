@@ -7,19 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void placement_name(const struct placement *placement, long pretend_ppn,
-                           char host[PLACEMENT_HOST_SIZE])
+void placement_host(const char *processor, int rank, long pretend_ppn,
+                    char host[PLACEMENT_HOST_SIZE])
 {
-    char name[MPI_MAX_PROCESSOR_NAME] = "";
-    int length = 0;
+    int length = (int)strcspn(processor, ".");
 
-    CHECK_MPI(MPI_Get_processor_name(name, &length), "this host");
-    name[strcspn(name, ".")] = '\0';
     if (pretend_ppn > 0) {
-        (void)snprintf(host, PLACEMENT_HOST_SIZE, "%.100s/%ld", name,
-                       placement->rank / pretend_ppn);
+        (void)snprintf(host, PLACEMENT_HOST_SIZE, "%.*s/%ld",
+                       length < 100 ? length : 100, processor,
+                       rank / pretend_ppn);
     } else {
-        (void)snprintf(host, PLACEMENT_HOST_SIZE, "%.127s", name);
+        (void)snprintf(host, PLACEMENT_HOST_SIZE, "%.*s", length, processor);
     }
 }
 
@@ -84,11 +82,14 @@ void placement_create(MPI_Comm comm, long pretend_ppn,
     CHECK_MPI(MPI_Comm_rank(comm, &placement->rank), "placement");
 
     size_t np = (size_t)placement->np;
+    char processor[MPI_MAX_PROCESSOR_NAME] = "";
+    int length = 0;
     char own[PLACEMENT_HOST_SIZE] = "";
     char(*names)[PLACEMENT_HOST_SIZE] =
         check_allocate(np * sizeof(*names), "host names");
 
-    placement_name(placement, pretend_ppn, own);
+    CHECK_MPI(MPI_Get_processor_name(processor, &length), "this host");
+    placement_host(processor, placement->rank, pretend_ppn, own);
     CHECK_MPI(MPI_Allgather(own, PLACEMENT_HOST_SIZE, MPI_CHAR, names,
                             PLACEMENT_HOST_SIZE, MPI_CHAR, comm),
               "host names of %d ranks", placement->np);

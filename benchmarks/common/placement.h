@@ -23,6 +23,13 @@ struct placement {
 };
 
 /**
+ * The name of a rank's node: the processor's short name, or a pretended one
+ * (see placement_create).
+ */
+void placement_host(const char *processor, int rank, long pretend_ppn,
+                    char host[PLACEMENT_HOST_SIZE]);
+
+/**
  * Find the placement of all ranks in comm. With pretend_ppn > 0 every so many
  * ranks count as a node named HOST/0, HOST/1 ..., whatever their hosts: to try
  * on one machine what needs several.

@@ -46,14 +46,19 @@ void report_open(struct report *report, FILE *stream,
     }
 }
 
-void report_begin(struct report *report, struct report_row *row)
+void report_add_program(const struct report *report, struct report_row *row)
 {
-    row->count = 0;
     report_add(row, output_text("program", NULL, report->program->name));
     report_add(row, output_text("version", NULL, VERSION));
     report_add(row, output_text("commit", NULL, COMMIT));
     report_add(row, output_text("mpi", NULL, report->mpi));
     report_add(row, output_integer("np", NULL, report->np));
+}
+
+void report_begin(struct report *report, struct report_row *row)
+{
+    row->count = 0;
+    report_add_program(report, row);
     report_add(row,
                output_integer("iterations", NULL, report->common->iterations));
     report_add(row, output_integer("warmup", NULL, report->common->warmup));

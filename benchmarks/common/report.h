@@ -39,6 +39,9 @@ void report_open(struct report *report, FILE *stream,
 /** Begin the next row with program, version, MPI, np, settings and number. */
 void report_begin(struct report *report, struct report_row *row);
 
+/** Add program, version, commit, MPI and np. */
+void report_add_program(const struct report *report, struct report_row *row);
+
 /** Add a field to a row. */
 void report_add(struct report_row *row, struct output_field field);
 

@@ -56,6 +56,25 @@ static void test_json(void)
                         "\"validation\": \"pass\"}\n") == 0);
 }
 
+/* Columns stay apart where names are longer than they are. */
+static void test_long_names(void)
+{
+    char text[1024] = "";
+    const struct output_field fields[] = {
+        output_text("source", "Source", "rack01-node001"),
+        output_text("destination", "Destination", "rack01-node002"),
+        output_integer("round", "Round", 1),
+    };
+    FILE *stream = fmemopen(text, sizeof(text), "w");
+
+    EXPECT(stream != NULL);
+    struct output_writer writer = {.stream = stream};
+    output_row(&writer, fields, sizeof(fields) / sizeof(fields[0]));
+    EXPECT(fclose(stream) == 0);
+    EXPECT(strcmp(text, "# Source    Destination        Round\n"
+                        "rack01-node001 rack01-node002            1\n") == 0);
+}
+
 static void test_full_disk(void)
 {
     FILE *stream = fopen("/dev/full", "w");
@@ -72,6 +91,7 @@ int main(void)
 {
     test_table();
     test_json();
+    test_long_names();
     test_full_disk();
     return 0;
 }
