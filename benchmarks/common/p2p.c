@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { P2P_TAG = 1, P2P_ACK_TAG = 2, P2P_ACK_SIZE = 4 };
+enum { P2P_TAG = 1, P2P_ACK_TAG = 2, P2P_BUDGET_TAG = 3, P2P_ACK_SIZE = 1 };
 
 /* One timed loop: stamps_ns[0] is its start, the others the ends. */
 typedef void (*p2p_loop)(const struct p2p *p2p, long window, int size,
@@ -192,9 +192,9 @@ static size_t p2p_irecv_window(const struct p2p *p2p, long window, int size,
     return slot;
 }
 
-static void p2p_wait(const struct p2p *p2p, long count)
+static void p2p_wait(const struct p2p *p2p, long count, MPI_Request *requests)
 {
-    CHECK_MPI(MPI_Waitall((int)count, p2p->requests, MPI_STATUSES_IGNORE),
+    CHECK_MPI(MPI_Waitall((int)count, requests, MPI_STATUSES_IGNORE),
               "%ld messages, rank %d", count, p2p->peer);
 }
 
@@ -207,7 +207,7 @@ static void p2p_stream_loop(const struct p2p *p2p, long window, int size,
     if (!p2p->is_first) {
         for (long i = 0; i < iterations; i++) {
             slot = p2p_irecv_window(p2p, window, size, slot, p2p->requests);
-            p2p_wait(p2p, window);
+            p2p_wait(p2p, window, p2p->requests);
             CHECK_MPI(MPI_Send(ack, P2P_ACK_SIZE, MPI_CHAR, p2p->peer,
                                P2P_ACK_TAG, p2p->comm),
                       "reply to rank %d", p2p->peer);
@@ -217,7 +217,7 @@ static void p2p_stream_loop(const struct p2p *p2p, long window, int size,
     p2p->stamps_ns[0] = clock_now_ns();
     for (long i = 0; i < iterations; i++) {
         slot = p2p_isend_window(p2p, window, size, slot, p2p->requests);
-        p2p_wait(p2p, window);
+        p2p_wait(p2p, window, p2p->requests);
         CHECK_MPI(MPI_Recv(ack, P2P_ACK_SIZE, MPI_CHAR, p2p->peer, P2P_ACK_TAG,
                            p2p->comm, MPI_STATUS_IGNORE),
                   "reply from rank %d", p2p->peer);
@@ -228,67 +228,124 @@ static void p2p_stream_loop(const struct p2p *p2p, long window, int size,
 static void p2p_bidirectional_loop(const struct p2p *p2p, long window, int size,
                                    long iterations)
 {
+    MPI_Request *sends = p2p->requests + window;
     size_t sent = 0;
     size_t received = 0;
 
     p2p->stamps_ns[0] = clock_now_ns();
     for (long i = 0; i < iterations; i++) {
         received = p2p_irecv_window(p2p, window, size, received, p2p->requests);
-        sent =
-            p2p_isend_window(p2p, window, size, sent, p2p->requests + window);
-        p2p_wait(p2p, 2 * window);
+        sent = p2p_isend_window(p2p, window, size, sent, sends);
+        p2p_wait(p2p, window, sends);
+        p2p_wait(p2p, window, p2p->requests);
         p2p->stamps_ns[i + 1] = clock_now_ns();
     }
 }
 
-/* Run a loop after warm-up, all pairs started together. Gives the iterations.
- */
-static long p2p_run(const struct p2p *p2p, const struct settings_common *common,
-                    p2p_loop loop, long window, int size)
+static const p2p_loop P2P_LOOPS[] = {
+    [P2P_LATENCY] = p2p_ping_loop,
+    [P2P_LATENCY_POSTED] = p2p_posted_loop,
+    [P2P_STREAM] = p2p_stream_loop,
+    [P2P_BIDIRECTIONAL] = p2p_bidirectional_loop,
+};
+
+/* Run a loop; gives the times on the first rank. */
+static void p2p_run(const struct p2p *p2p, const struct p2p_work *work,
+                    long iterations)
 {
-    bool is_paired = p2p->peer != MPI_PROC_NULL;
+    if (p2p->peer == MPI_PROC_NULL) {
+        return;
+    }
+    P2P_LOOPS[work->test](p2p, work->window, work->size_bytes, iterations);
+    for (long i = 0; p2p->is_first && i < iterations; i++) {
+        p2p->samples[i] =
+            clock_between_us(p2p->stamps_ns[i], p2p->stamps_ns[i + 1]);
+    }
+}
+
+/* The same with barriers, two of them as in osu_mbw_mr, before each turn. */
+static void p2p_run_each(const struct p2p *p2p, const struct p2p_work *work,
+                         long iterations)
+{
+    for (long i = 0; i < iterations; i++) {
+        CHECK_MPI(MPI_Barrier(p2p->comm), "%d bytes", work->size_bytes);
+        CHECK_MPI(MPI_Barrier(p2p->comm), "%d bytes", work->size_bytes);
+        if (p2p->peer != MPI_PROC_NULL) {
+            P2P_LOOPS[work->test](p2p, work->window, work->size_bytes, 1);
+        }
+        if (p2p->is_first) {
+            p2p->samples[i] =
+                clock_between_us(p2p->stamps_ns[0], p2p->stamps_ns[1]);
+        }
+    }
+}
+
+/* How many of the iterations there is time for. */
+static long p2p_budget(const struct p2p *p2p,
+                       const struct settings_common *common, double pilot_us)
+{
+    double iteration_us = pilot_us / P2P_PILOT;
+    double budget_us = (double)common->time_ms * 1e3;
+    long fit = 0;
+
+    if (!p2p->own_budget) {
+        return budget_iterations(p2p->comm, iteration_us, common->iterations,
+                                 budget_us);
+    }
+    if (p2p->peer != MPI_PROC_NULL && p2p->is_first) {
+        fit = budget_fit(iteration_us, common->iterations, budget_us);
+        CHECK_MPI(
+            MPI_Send(&fit, 1, MPI_LONG, p2p->peer, P2P_BUDGET_TAG, p2p->comm),
+            "iterations to rank %d", p2p->peer);
+    } else if (p2p->peer != MPI_PROC_NULL) {
+        CHECK_MPI(MPI_Recv(&fit, 1, MPI_LONG, p2p->peer, P2P_BUDGET_TAG,
+                           p2p->comm, MPI_STATUS_IGNORE),
+                  "iterations from rank %d", p2p->peer);
+    }
+    return fit;
+}
+
+static void p2p_start_together(const struct p2p *p2p, int size)
+{
+    if (p2p->barrier != NULL) {
+        p2p->barrier(p2p->barrier_context);
+    } else {
+        CHECK_MPI(MPI_Barrier(p2p->comm), "%d bytes", size);
+    }
+}
+
+long p2p_times(const struct p2p *p2p, const struct settings_common *common,
+               const struct p2p_work *work)
+{
+    void (*run)(const struct p2p *, const struct p2p_work *, long) =
+        work->sync_each ? p2p_run_each : p2p_run;
     long iterations = common->iterations;
 
     if (common->time_ms > 0) {
-        double pilot_us = 0.0;
-
-        if (is_paired) {
-            loop(p2p, window, size, 1); /* connects */
-            loop(p2p, window, size, P2P_PILOT);
-            if (p2p->is_first) {
-                pilot_us = clock_between_us(p2p->stamps_ns[0],
-                                            p2p->stamps_ns[P2P_PILOT]);
-            }
-        }
-        iterations = budget_iterations(p2p->comm, pilot_us / P2P_PILOT,
-                                       common->iterations,
-                                       (double)common->time_ms * 1e3);
+        run(p2p, work, 1); /* connects */
+        int64_t start_ns = clock_now_ns();
+        run(p2p, work, P2P_PILOT);
+        double pilot_us = clock_between_us(start_ns, clock_now_ns());
+        iterations = p2p_budget(p2p, common, pilot_us);
     }
-    if (is_paired) {
-        loop(p2p, window, size, budget_warmup(common, iterations));
-    }
-    CHECK_MPI(MPI_Barrier(p2p->comm), "%d bytes", size);
-    if (is_paired) {
-        loop(p2p, window, size, iterations);
-    }
+    run(p2p, work, budget_warmup(common, iterations));
+    p2p_start_together(p2p, work->size_bytes);
+    run(p2p, work, iterations);
     return iterations;
 }
 
 static struct stats_summary p2p_half_trips(const struct p2p *p2p,
                                            const struct settings_common *common,
-                                           p2p_loop loop, int size_bytes)
+                                           const struct p2p_work *work)
 {
     double overhead_us = clock_overhead_ns() / 1e3;
-    long iterations = p2p_run(p2p, common, loop, 1, size_bytes);
+    long iterations = p2p_times(p2p, common, work);
 
     if (!p2p->is_first || p2p->peer == MPI_PROC_NULL) {
         return (struct stats_summary){.n = 0};
     }
     for (long i = 0; i < iterations; i++) {
-        double round_trip_us =
-            clock_between_us(p2p->stamps_ns[i], p2p->stamps_ns[i + 1]);
-
-        p2p->samples[i] = fmax(round_trip_us - overhead_us, 0.0) / 2.0;
+        p2p->samples[i] = fmax(p2p->samples[i] - overhead_us, 0.0) / 2.0;
     }
     return stats_summarise(p2p->samples, (size_t)iterations);
 }
@@ -297,32 +354,38 @@ struct stats_summary p2p_latency(const struct p2p *p2p,
                                  const struct settings_common *common,
                                  int size_bytes)
 {
-    return p2p_half_trips(p2p, common, p2p_ping_loop, size_bytes);
+    const struct p2p_work work = {.test = P2P_LATENCY,
+                                  .size_bytes = size_bytes};
+
+    return p2p_half_trips(p2p, common, &work);
 }
 
 struct stats_summary p2p_latency_posted(const struct p2p *p2p,
                                         const struct settings_common *common,
                                         int size_bytes)
 {
-    return p2p_half_trips(p2p, common, p2p_posted_loop, size_bytes);
+    const struct p2p_work work = {.test = P2P_LATENCY_POSTED,
+                                  .size_bytes = size_bytes};
+
+    return p2p_half_trips(p2p, common, &work);
 }
 
-static struct p2p_bandwidth p2p_rate(const struct p2p *p2p, long iterations,
+static struct p2p_bandwidth p2p_rate(const struct p2p *p2p,
+                                     const struct settings_common *common,
+                                     const struct p2p_work *work,
                                      double window_bytes)
 {
     struct p2p_bandwidth result = {.mb_per_s = 0.0};
+    long iterations = p2p_times(p2p, common, work);
+    double whole_us = 0.0;
 
     if (!p2p->is_first || p2p->peer == MPI_PROC_NULL) {
         return result;
     }
     for (long i = 0; i < iterations; i++) {
-        double time_us =
-            clock_between_us(p2p->stamps_ns[i], p2p->stamps_ns[i + 1]);
-
-        p2p->samples[i] = window_bytes / fmax(time_us, 1e-3);
+        whole_us += p2p->samples[i];
+        p2p->samples[i] = window_bytes / fmax(p2p->samples[i], 1e-3);
     }
-    double whole_us =
-        clock_between_us(p2p->stamps_ns[0], p2p->stamps_ns[iterations]);
     result.mb_per_s = window_bytes * (double)iterations / fmax(whole_us, 1e-3);
     result.windows = stats_summarise(p2p->samples, (size_t)iterations);
     return result;
@@ -332,19 +395,20 @@ struct p2p_bandwidth p2p_stream(const struct p2p *p2p,
                                 const struct settings_common *common,
                                 long window, int size_bytes)
 {
-    long iterations = p2p_run(p2p, common, p2p_stream_loop, window, size_bytes);
+    const struct p2p_work work = {
+        .test = P2P_STREAM, .window = window, .size_bytes = size_bytes};
 
-    return p2p_rate(p2p, iterations, (double)window * size_bytes);
+    return p2p_rate(p2p, common, &work, (double)window * size_bytes);
 }
 
 struct p2p_bandwidth p2p_bidirectional(const struct p2p *p2p,
                                        const struct settings_common *common,
                                        long window, int size_bytes)
 {
-    long iterations =
-        p2p_run(p2p, common, p2p_bidirectional_loop, window, size_bytes);
+    const struct p2p_work work = {
+        .test = P2P_BIDIRECTIONAL, .window = window, .size_bytes = size_bytes};
 
-    return p2p_rate(p2p, iterations, 2.0 * (double)window * size_bytes);
+    return p2p_rate(p2p, common, &work, 2.0 * (double)window * size_bytes);
 }
 
 static void p2p_validate_slot(const struct p2p *p2p, size_t slot, int size,
@@ -364,7 +428,7 @@ static void p2p_validate_slot(const struct p2p *p2p, size_t slot, int size,
     }
 }
 
-bool p2p_validate(const struct p2p *p2p, int size_bytes)
+bool p2p_validate_own(const struct p2p *p2p, int size_bytes)
 {
     int rank = 0;
     int valid = 1;
@@ -374,6 +438,13 @@ bool p2p_validate(const struct p2p *p2p, int size_bytes)
          slot++) {
         p2p_validate_slot(p2p, slot, size_bytes, rank, &valid);
     }
+    return valid != 0;
+}
+
+bool p2p_validate(const struct p2p *p2p, int size_bytes)
+{
+    int valid = p2p_validate_own(p2p, size_bytes);
+
     CHECK_MPI(
         MPI_Allreduce(MPI_IN_PLACE, &valid, 1, MPI_INT, MPI_MIN, p2p->comm),
         "validation, %d bytes", size_bytes);

@@ -23,6 +23,10 @@ struct p2p {
     MPI_Request *requests; /* 2 x window, for bandwidth */
     int64_t *stamps_ns;    /* start and ends of the longest loop */
     double *samples;       /* as many */
+    /** Instead of MPI_Barrier(comm) before a timed loop; NULL: that. */
+    void (*barrier)(void *barrier_context);
+    void *barrier_context;
+    bool own_budget; /* the pair's time limits it, not the slowest of comm */
 };
 
 enum { P2P_PILOT = 3 };
@@ -49,10 +53,36 @@ void p2p_free(struct p2p *p2p);
 double p2p_size_bytes(const struct settings_common *common, long window,
                       double slots);
 
+enum p2p_test {
+    P2P_LATENCY,        /* a message and its answer, as osu_latency */
+    P2P_LATENCY_POSTED, /* the same, receives posted before their messages */
+    P2P_STREAM,         /* a window and a short reply, as osu_bw */
+    P2P_BIDIRECTIONAL,  /* a window in both directions, as osu_bibw */
+};
+
+/** What all pairs do at once. */
+struct p2p_work {
+    enum p2p_test test;
+    int size_bytes;
+    long window; /* messages; of no meaning to the latency */
+    /* Start every operation, not only the first one, together: after barriers
+     * of comm, as osu_multi_lat and osu_mbw_mr do. Each begins at slot 0. */
+    bool sync_each;
+};
+
+/**
+ * Time single operations: whole round trips, or windows. Warm-up, then a
+ * barrier of comm, then the timed loop; all ranks of comm must call and get the
+ * number of operations. The first rank of a pair has their times in us in
+ * samples, in their order, and in stamps_ns[0] when the loop (with sync_each
+ * the last operation) began. They contain one reading of the clock.
+ */
+long p2p_times(const struct p2p *p2p, const struct settings_common *common,
+               const struct p2p_work *work);
+
 /**
  * Half the round trip of single messages in us, less the cost of reading the
- * clock, as osu_latency measures it: blocking MPI_Send and MPI_Recv. Warm-up,
- * then a barrier of comm, then the timed loop; all ranks of comm must call. The
+ * clock, of blocking MPI_Send and MPI_Recv. All ranks of comm must call. The
  * result is on the first rank of each pair (n is 0 elsewhere).
  */
 struct stats_summary p2p_latency(const struct p2p *p2p,
@@ -69,7 +99,7 @@ struct stats_summary p2p_latency_posted(const struct p2p *p2p,
 
 /**
  * Bandwidth from the first rank to the second as osu_bw measures it: a window
- * of MPI_Isend, MPI_Waitall, and a reply of 4 bytes once the window is
+ * of MPI_Isend, MPI_Waitall, and a reply of one byte once the window is
  * received.
  */
 struct p2p_bandwidth p2p_stream(const struct p2p *p2p,
@@ -86,5 +116,8 @@ struct p2p_bandwidth p2p_bidirectional(const struct p2p *p2p,
  * same answer; a rank that finds a wrong byte prints it.
  */
 bool p2p_validate(const struct p2p *p2p, int size_bytes);
+
+/** The same without the others of comm; tells what this rank received. */
+bool p2p_validate_own(const struct p2p *p2p, int size_bytes);
 
 #endif

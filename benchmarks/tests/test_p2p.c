@@ -40,6 +40,26 @@ static void test_loops(struct p2p *p2p, long iterations, long warmup,
     p2p_free(p2p);
 }
 
+/* A rank without a peer must take its part in the barriers of all turns. */
+static void test_sync_each(struct p2p *p2p, enum p2p_test test)
+{
+    const struct settings_common common = {
+        .sizes = {0, LARGEST}, .iterations = 20, .warmup = 2, .time_ms = 50};
+    const struct p2p_work work = {.test = test,
+                                  .size_bytes = LARGEST,
+                                  .window = WINDOW,
+                                  .sync_each = true};
+
+    p2p_create(p2p, &common, WINDOW);
+    long count = p2p_times(p2p, &common, &work);
+
+    EXPECT(count >= 1 && count <= common.iterations);
+    for (long i = 0; i < count; i++) {
+        EXPECT(p2p->is_first == (p2p->samples[i] > 0.0));
+    }
+    p2p_free(p2p);
+}
+
 /* Three slots, so that a window of three and single messages walk them all. */
 static void test_pair(int rank)
 {
@@ -60,6 +80,9 @@ static void test_pair(int rank)
     test_loops(&p2p, 20, 0, 0);
     test_loops(&p2p, 2, 1000, 0);
     test_loops(&p2p, 1, 1000, 20);
+    test_sync_each(&p2p, P2P_LATENCY);
+    test_sync_each(&p2p, P2P_STREAM);
+    test_sync_each(&p2p, P2P_BIDIRECTIONAL);
     for (int i = 0; i < SLOTS; i++) {
         free(send[i]);
         free(receive[i]);
