@@ -129,7 +129,7 @@ def decode_object(line: int, text: str) -> dict[str, Any]:
     """Decode one line of JSON Lines; ParseError if it is not one JSON object."""
     try:
         values = _JSON.decode(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParseError(line, f"not a JSON row: {error}") from None
     if not isinstance(values, dict):
         raise ParseError(line, f"not a JSON object: {text[:40]!r}")
@@ -184,8 +184,9 @@ class _Kind:
         if kind not in self._kinds:
             names = " or ".join(kind.__name__ for kind in self._names)
             return f"{value!r} is not of type {names}"
-        if kind in (int, float) and not self._least <= value < math.inf:
-            return f"{value} is not a number{'' if self._least else ' of at least 0'}"
+        if kind in _LIMITS and not self._least <= value < _LIMITS[kind]:
+            bounds = "a number" if self._least else "a number of at least 0"
+            return f"{value} is not {bounds} and below {_LIMITS[kind]}"
         return None
 
 
@@ -215,5 +216,8 @@ def _row(line: int, text: str, program: str, decode: Decoder[R]) -> R:
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
+
+_LIMITS = {int: 2**63, float: math.inf}
+"""What all numbers are below: integers are a C program's `long long`."""
 
 _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
