@@ -9,10 +9,11 @@ struct settings {
     long count;
     size_t colour;
     bool loud;
+    const char *file;
 };
 
 static const char *const COLOURS[] = {"red", "green", NULL};
-static const struct settings DEFAULTS = {{0, 1024}, 7, 0, false};
+static const struct settings DEFAULTS = {{0, 1024}, 7, 0, false, NULL};
 static const struct options_row ROWS[] = {
     {"sizes", 'm', OPTIONS_SPAN, offsetof(struct settings, sizes), 0, 4096,
      NULL, "[MIN:]MAX", "sizes"},
@@ -22,6 +23,8 @@ static const struct options_row ROWS[] = {
      COLOURS, "NAME", "colour"},
     {"loud", 0, OPTIONS_FLAG, offsetof(struct settings, loud), 0, 0, NULL, NULL,
      "shout"},
+    {"file", 'f', OPTIONS_TEXT, offsetof(struct settings, file), 0, 0, NULL,
+     "NAME", "where to"},
     {.name = NULL},
 };
 
@@ -50,14 +53,18 @@ static void test_good(void)
         char *arguments[MOST_ARGUMENTS];
         struct settings expected;
     } CASES[] = {
-        {{NULL}, {{0, 1024}, 7, 0, false}},
-        {{"--count", "9"}, {{0, 1024}, 9, 0, false}},
-        {{"--count=100"}, {{0, 1024}, 100, 0, false}},
-        {{"-n", "1"}, {{0, 1024}, 1, 0, false}},
-        {{"-n8", "-n9"}, {{0, 1024}, 9, 0, false}},
-        {{"-m", "64"}, {{0, 64}, 7, 0, false}},
-        {{"--sizes=2:64"}, {{2, 64}, 7, 0, false}},
-        {{"--colour", "green", "--loud"}, {{0, 1024}, 7, 1, true}},
+        {{NULL}, {{0, 1024}, 7, 0, false, NULL}},
+        {{"--count", "9"}, {{0, 1024}, 9, 0, false, NULL}},
+        {{"--count=100"}, {{0, 1024}, 100, 0, false, NULL}},
+        {{"-n", "1"}, {{0, 1024}, 1, 0, false, NULL}},
+        {{"-n8", "-n9"}, {{0, 1024}, 9, 0, false, NULL}},
+        {{"-m", "64"}, {{0, 64}, 7, 0, false, NULL}},
+        {{"--sizes=2:64"}, {{2, 64}, 7, 0, false, NULL}},
+        {{"--colour", "green", "--loud"}, {{0, 1024}, 7, 1, true, NULL}},
+        {{"--file", "a b"}, {{0, 1024}, 7, 0, false, "a b"}},
+        {{"--file=x=y"}, {{0, 1024}, 7, 0, false, "x=y"}},
+        {{"-f-", "-n9"}, {{0, 1024}, 9, 0, false, "-"}},
+        {{"-f", "--loud"}, {{0, 1024}, 7, 0, false, "--loud"}},
     };
 
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
@@ -71,6 +78,9 @@ static void test_good(void)
         EXPECT(settings.count == expected->count);
         EXPECT(settings.colour == expected->colour);
         EXPECT(settings.loud == expected->loud);
+        EXPECT((settings.file == NULL) == (expected->file == NULL));
+        EXPECT(expected->file == NULL ||
+               strcmp(settings.file, expected->file) == 0);
     }
 }
 
@@ -98,6 +108,9 @@ static void test_bad(void)
         {{"--count", "1e1"}, "--count: '1e1' is not an integer from 1 to 100"},
         {{"--count", "99999999999999999999"},
          "--count: '99999999999999999999' is not an integer from 1 to 100"},
+        {{"--file"}, "--file needs a value: NAME"},
+        {{"--file", ""}, "--file: empty, expected NAME"},
+        {{"--file="}, "--file: empty, expected NAME"},
         {{"--colour", "blue"}, "--colour: 'blue' is none of: red, green"},
         {{"-m", ":"}, "--sizes: ':' is not [MIN:]MAX, integers from 0 to 4096"},
         {{"-m", "1:2:3"},
@@ -134,7 +147,7 @@ static void test_long_bad_argument_is_cut(void)
 static void test_help(void)
 {
     struct settings settings;
-    struct settings changed = {{8, 16}, 3, 1, false};
+    struct settings changed = {{8, 16}, 3, 1, false, "out"};
     char error[OPTIONS_ERROR_SIZE];
     char text[1024] = "";
     char *help[MOST_ARGUMENTS] = {"-n", "9", "--help", "--bogus"};
@@ -156,6 +169,8 @@ static void test_help(void)
                         "      --colour NAME            colour: red, green "
                         "(default green)\n"
                         "      --loud                   shout\n"
+                        "  -f, --file NAME              where to (default "
+                        "out)\n"
                         "  -h, --help                   print this text and "
                         "exit\n"
                         "  -v, --version                print the version and "

@@ -18,6 +18,7 @@ static void test_one_sample(void)
     EXPECT(summary.n == 1);
     EXPECT(summary.min == 3.5 && summary.max == 3.5);
     EXPECT(summary.p50 == 3.5 && summary.p99 == 3.5);
+    EXPECT(summary.mean == 3.5);
 }
 
 static void test_even_count_interpolates(void)
@@ -29,6 +30,7 @@ static void test_even_count_interpolates(void)
     EXPECT(summary.min == 1.0 && summary.max == 4.0);
     EXPECT(is_close(summary.p50, 2.5));
     EXPECT(is_close(summary.p99, 3.97));
+    EXPECT(is_close(summary.mean, 2.5));
 }
 
 /* Of 0, 1, ..., n - 1 in any order the p-th percentile is p (n - 1) / 100. */
@@ -46,6 +48,7 @@ static void test_ramp(size_t n)
     EXPECT(summary.max == (double)(n - 1));
     EXPECT(is_close(summary.p50, 0.50 * (double)(n - 1)));
     EXPECT(is_close(summary.p99, 0.99 * (double)(n - 1)));
+    EXPECT(is_close(summary.mean, 0.50 * (double)(n - 1)));
     free(samples);
 }
 
@@ -61,6 +64,44 @@ static void test_squares(void)
     EXPECT(summary.p50 == 2500.0);
     EXPECT(summary.p99 == 9801.0);
     EXPECT(summary.max == 10000.0);
+    EXPECT(is_close(summary.mean, 3350.0)); /* n (n - 1) (2 n - 1) / 6 n */
+}
+
+static void test_line_through_its_own_points(void)
+{
+    const double x[] = {-3.0, 0.0, 1.0, 1000.0};
+    double y[4];
+
+    for (int i = 0; i < 4; i++) {
+        y[i] = 7.0 - 0.25 * x[i];
+    }
+    for (size_t n = 2; n <= 4; n++) {
+        struct stats_line line = stats_fit_line(x, y, n);
+
+        EXPECT(is_close(line.intercept, 7.0) && is_close(line.slope, -0.25));
+    }
+}
+
+/*
+ * Through the squares of offset, offset + 1, ... by least squares: about their
+ * mean m the slope is 2 m, whatever the offset, and y is m^2 + (n^2 - 1) / 12.
+ */
+static void test_line_through_squares(double offset)
+{
+    enum { N = 1001 };
+    double x[N];
+    double y[N];
+    double middle = offset + (N - 1) / 2.0;
+
+    for (int i = 0; i < N; i++) {
+        x[i] = offset + i;
+        y[i] = x[i] * x[i];
+    }
+    struct stats_line line = stats_fit_line(x, y, N);
+    double level = middle * middle + (N * N - 1) / 12.0;
+
+    EXPECT(fabs(line.slope - 2.0 * middle) <= 1e-9 * middle);
+    EXPECT(fabs(line.intercept + line.slope * middle - level) <= 1e-9 * level);
 }
 
 /* Printed tables have four to six digits; the last cases have closed forms. */
@@ -185,5 +226,8 @@ int main(void)
     test_ramp(1000);
     test_ramp(99991);
     test_squares();
+    test_line_through_its_own_points();
+    test_line_through_squares(0.0);
+    test_line_through_squares(10000.0);
     return 0;
 }
