@@ -1,0 +1,99 @@
+"""Output of our own `bufreuse --json`."""
+
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import median
+from typing import ClassVar, Literal
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.rows import Row, Times, check_sizes, parse_rows, require
+
+FULL_REUSE = 100
+
+
+@dataclass(frozen=True)
+class ReuseRow(Times, Row):
+    """A size and a share of re-use; times in us, half a round trip.
+
+    `reuse_percent` of the messages use buffer 0, the others the next of `buffers`;
+    `buffers_used` of them had a turn. `ratio` is p50_us over that of full re-use; None
+    if that was not measured. Messages of up to `eager_limit_bytes` count as eager.
+    Before, `swept_bytes` were written, to clear the caches.
+    """
+
+    SETTINGS: ClassVar = ("buffers", "eager_limit_bytes", "swept_bytes", "validation")
+
+    buffers: int
+    eager_limit_bytes: int
+    swept_bytes: int
+    size_bytes: int
+    protocol: Literal["eager", "rendezvous"]
+    reuse_percent: int
+    buffers_used: int
+    ratio: float | None
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+        self.verify_times()
+        require(self.np == 2, f"np is {self.np}, expected 2")
+        require(
+            self.n <= self.iterations,
+            f"{self.n} samples, expected at most {self.iterations}",
+        )
+        require(
+            (self.protocol == "eager") == (self.size_bytes <= self.eager_limit_bytes),
+            f"protocol {self.protocol}, eager_limit_bytes {self.eager_limit_bytes}",
+        )
+        require(
+            1 <= self.buffers_used <= min(self.buffers, self.n),
+            f"buffers_used {self.buffers_used} of {self.buffers} by {self.n} messages",
+        )
+
+
+def parse_bufreuse(text: str) -> list[ReuseRow]:
+    """Read all rows of one run, by size and then by share of re-use, the largest first.
+
+    Raises ParseError on anything but one complete, valid run, as `parse_rows` does,
+    and on ratios that are not those of the rows.
+    """
+    rows = parse_rows(text, "bufreuse", ReuseRow)
+    sizes = [(size, list(of)) for size, of in groupby(rows, lambda row: row.size_bytes)]
+    check_sizes([size for size, _ in sizes])
+    shares = [row.reuse_percent for row in sizes[0][1]]
+    if shares != sorted(set(shares), reverse=True) or shares[0] > FULL_REUSE:
+        raise ParseError(0, f"shares of re-use {shares}, expected 100 and falling")
+    for size, of_size in sizes:
+        found = [row.reuse_percent for row in of_size]
+        if found != shares:
+            raise ParseError(0, f"size {size}: shares {found}, expected {shares}")
+        _check_ratios(size, of_size)
+    return rows
+
+
+def median_ratio(rows: list[ReuseRow], protocol: str) -> float:
+    """Give the median over a protocol's sizes of the ratio without re-use.
+
+    Raises ParseError if there is none.
+    """
+    ratios = [
+        row.ratio
+        for row in rows
+        if (row.protocol, row.reuse_percent) == (protocol, 0) and row.ratio is not None
+    ]
+    if not ratios:
+        raise ParseError(0, f"no ratio without re-use of a size that is {protocol}")
+    return median(ratios)
+
+
+def _check_ratios(size: int, rows: list[ReuseRow]) -> None:
+    """Raise ParseError unless the ratios follow from the latencies of a size."""
+    full = rows[0].p50_us if rows[0].reuse_percent == FULL_REUSE else None
+    for row in rows:
+        expected = None if full is None else row.p50_us / full
+        wrong = (
+            row.ratio is not expected
+            if row.ratio is None or expected is None
+            else abs(row.ratio - expected) > 1e-6 * expected  # of rounded numbers
+        )
+        if wrong:
+            raise ParseError(0, f"size {size}: ratio {row.ratio}, expected {expected}")
