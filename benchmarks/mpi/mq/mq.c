@@ -57,15 +57,17 @@ bool mq_verify(const void *settings, char error[OPTIONS_ERROR_SIZE])
     return true;
 }
 
-static void mq_barrier(const struct mq_queue *queue)
+static void mq_barrier(void *context)
 {
+    const struct mq_queue *queue = context;
+
     CHECK_MPI(MPI_Barrier(queue->control), "%d entries", queue->depth);
 }
 
-static struct mq_result mq_measure(const struct mq *mq, int size_bytes)
+static struct mq_result mq_measure(struct mq *mq, int size_bytes)
 {
     const struct settings_common *common = &mq->settings->common;
-    const struct mq_queue *queue = &mq->queue;
+    struct mq_queue *queue = &mq->queue;
     struct mq_result result = {.depth = queue->depth, .valid = true};
 
     mq_prepare(queue);
@@ -185,6 +187,8 @@ enum check_exit mq_run(const struct mq_kind *kind,
     mq.p2p.send = &send;
     mq.p2p.receive = &receive;
     mq.p2p.slots = 1;
+    mq.p2p.barrier = mq_barrier;
+    mq.p2p.barrier_context = &mq.queue;
     p2p_create(&mq.p2p, common, 1);
     mq_queue_create(settings, &mq.queue);
     mq.results = check_allocate(depths * sizeof(*mq.results), "results");
