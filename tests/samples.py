@@ -5,7 +5,6 @@ node, a node that was delivered but is absent, a case that failed, a case that w
 skipped. Numbers are deterministic and look like those of the lab.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -15,7 +14,7 @@ import polars as pl
 import yaml
 
 from seatrial.metrics import METRICS
-from seatrial.records import Case
+from seatrial.records import Case, parameters_text
 from seatrial.references import References
 from seatrial.results import SCHEMA, Run
 
@@ -37,6 +36,7 @@ LIMITS: dict[str, dict[str, list[Any]]] = {
         "HPL_Tflops": [0.0005, 0, None, "Tflop/s"],
     },
     "LammpsRhodo": {"loop_time": [120, None, 0, "s"]},
+    "MatchQueue": {"match_time": [5000, None, 0, "ns"]},
 }
 """Wide fixed limits, as in reference-data/lab."""
 
@@ -67,6 +67,7 @@ def sample_run(
     absent: str | None = None,
     failed: bool = False,
     skipped: bool = False,
+    queues: bool = False,
     repeats: int = 1,
     minimum_samples: int = 1,
     system: str = "lab",
@@ -75,13 +76,14 @@ def sample_run(
     """Build a closed run in memory; no file is written.
 
     `slow`: the node whose link is limited to 200 Mbit/s in both directions.
+    `queues`: with a check whose numbers have parameters of their own.
     `minimum_samples` above `repeats` leaves every number undecided.
     """
     present = [name for name in nodes if name != absent]
     cases: list[Case] = []
     rows: list[dict[str, Any]] = []
     for repeat in range(1, repeats + 1):
-        for block, case, numbers in _cases(present, slow):
+        for block, case, numbers in _cases(present, slow, queues):
             case = _placed(case, f"{block}-{repeat}", repeat, len(cases), present)
             if failed and case["check"] == "LammpsRhodo":
                 case |= {
@@ -109,7 +111,7 @@ Number = dict[str, Any]
 
 
 def _cases(
-    nodes: Sequence[str], slow: str | None
+    nodes: Sequence[str], slow: str | None, queues: bool
 ) -> Iterator[tuple[str, dict[str, Any], list[Number]]]:
     """Give block, case and numbers of everything that one repeat runs."""
     for number, stack in enumerate(STACKS):
@@ -142,6 +144,10 @@ def _cases(
         _case("LammpsRhodo", "openmpi", {}, 12.4),
         [_number("loop_time", 11.83, n=1)],
     )
+    if queues:
+        for stack in STACKS[:2]:
+            case = _case("MatchQueue", stack, {"queue": "posted"}, 2.0)
+            yield "queues", case, _queues()
 
 
 def _case(
@@ -199,6 +205,7 @@ def _number(metric: str, value: float, **more: Any) -> Number:
         "node": None,
         "source": None,
         "destination": None,
+        "parameters": {},
     }
     return number | more
 
@@ -251,6 +258,23 @@ def _hpcc(limited: bool) -> list[Number]:
     ]
 
 
+def _queues() -> list[Number]:
+    numbers = [_number("match_time", 4.1), _number("latency", 1.9, size_bytes=8)]
+    for depth in [0, *(2**power for power in range(0, 14, 2)), 8192]:
+        for order in ("first", "last"):
+            added = 0.004 * depth if order == "last" else 0
+            own = {"parameters": {"depth": depth, "order": order}, "size_bytes": 8}
+            numbers.append(_number("latency", 1.9 + added, **own))
+    for reuse in range(0, 101, 25):
+        numbers += [
+            _number(
+                "bw", 9000 + size + reuse, size_bytes=size, parameters={"reuse": reuse}
+            )
+            for size in SIZES[::2]
+        ]
+    return numbers
+
+
 def _row(case: dict[str, Any], number: Number, repeat: int, system: str) -> Number:
     """Make a row of measurements.parquet; repeats differ by a few percent."""
     taken = {
@@ -262,12 +286,14 @@ def _row(case: dict[str, Any], number: Number, repeat: int, system: str) -> Numb
         | {
             "run": "20261121T063015Z-acceptance",
             "system": system,
-            "parameters": json.dumps(case["parameters"], sort_keys=True),
+            "parameters": parameters_text(
+                {**case["parameters"], **number["parameters"]}
+            ),
             "job_id": case["job_id"],
             "nodes": list(case["nodes"]),
             "start_time": case["start_time"],
         }
-        | number
+        | {key: value for key, value in number.items() if key != "parameters"}
         | {"value": number["value"] * (1 + 0.04 * (repeat - 1))}
     )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import polars as pl
 import pytest
 from samples import NODES, sample_references, sample_run
 
@@ -331,7 +332,7 @@ def test_curves_have_a_line_per_environment_parameter_or_pair(
         "cn02 - cn03",
         "cn03 - cn04",
     ]
-    assert [(limit.size_bytes, limit.label) for limit in ring.limits] == [
+    assert [(limit.x, limit.label) for limit in ring.limits] == [
         (4194304, "at least 60 MB/s")
     ]
     assert table(ring).columns[-1] == "limit"
@@ -362,6 +363,64 @@ def test_curves_of_many_places_show_suspects_worst_and_median(
     assert ring.note.startswith("40 places")
     names = {row["group"] for row in chart(ring)["datasets"]["points"]}
     assert names == {"at n20", "others", "median of all"}
+
+
+def test_curve_over_a_parameter_that_varies_more_than_the_size(
+    curves_of: CurvesOf,
+) -> None:
+    curve = curves_of(queues=True)["MatchQueue", "latency", "posted"]
+    assert curve.over == "depth"
+    assert [line.label for line in curve.lines] == [
+        "first, mpich",
+        "first, openmpi",
+        "last, mpich",
+        "last, openmpi",
+    ]
+    points = {point.x: point.value for point in curve.lines[2].points}
+    assert list(points) == [0, 1, 4, 16, 64, 256, 1024, 4096, 8192]
+    assert points[8192] == pytest.approx(1.9 + 0.004 * 8192)
+    assert curve.limits == ()
+    spec = json.dumps(chart(curve))
+    assert '"symlog"' in spec and '"title": "depth"' in spec
+    assert "message size" not in spec
+    shown = table(curve)
+    assert (shown.over, shown.rows[-1][0]) == ("depth", "8192")
+
+
+def test_lines_name_the_numbers_among_their_parameters(curves_of: CurvesOf) -> None:
+    found = curves_of(queues=True)
+    assert [
+        line.label for line in found["MatchQueue", "bw", "posted, mpich"].lines
+    ] == ["reuse 0", "reuse 25", "reuse 50", "reuse 75", "reuse 100"]
+    assert ("MatchQueue", "bw", "posted, openmpi") in found
+    assert ("MatchQueue", "match_time", "posted") not in found
+
+
+def test_curve_over_a_narrow_parameter_is_linear_and_may_hold_zero(
+    references: References,
+) -> None:
+    run = sample_run(queues=True)
+    rows = run.measurements.filter(
+        (pl.col("metric") == "bw")
+        & (pl.col("check") == "MatchQueue")
+        & (pl.col("size_bytes") <= 4)
+    )
+    rows = rows.with_columns(
+        value=pl.when(pl.col("parameters").str.contains('"reuse": 0}'))
+        .then(0.0)
+        .otherwise("value")
+    )
+    run = replace(run, measurements=rows)
+    (curve,) = curves(run, judge(run, references))
+    assert curve.over == "reuse"
+    assert [line.label for line in curve.lines] == [
+        "1 B, mpich",
+        "1 B, openmpi",
+        "4 B, mpich",
+        "4 B, openmpi",
+    ]
+    spec = json.dumps(chart(curve))
+    assert '"log"' not in spec and '"symlog"' not in spec
 
 
 @pytest.mark.parametrize(

@@ -60,40 +60,20 @@ _CONFIG = {
     },
 }
 _HEIGHT = 250
+_WIDE = 16  # largest over smallest x above which an axis is logarithmic
 _MAX_NAMED = 6
 
 
 def chart(curve: Curve) -> dict[str, Any]:
     """Give the Vega-Lite specification of a curve, without a width."""
-    sizes = [point.size_bytes for line in curve.lines for point in line.points]
-    sizes += [limit.size_bytes for limit in curve.limits]
+    known = [point.x for line in curve.lines for point in line.points]
+    known += [limit.x for limit in curve.limits]
     values = [v for line in curve.lines for p in line.points for v in (p.low, p.high)]
     values += [limit.value for limit in curve.limits]
-    x = alt.X(
-        "x:Q",
-        title=_SIZE_TITLES.get(curve.metric, "message size"),
-        scale=alt.Scale(
-            type="log", base=2, domain=[min(sizes) / 1.5, max(sizes) * 1.5], nice=False
-        ),
-        axis=alt.Axis(
-            values=size_ticks(sizes),
-            labelExpr=_SIZE.format("datum.value"),
-            labelOverlap=True,
-        ),
-    )
-    ticks = value_ticks(min(values), max(values))
-    y = alt.Y(
-        "y:Q",
-        title=f"{metric_title(curve.metric)} ({curve.unit})",
-        scale=alt.Scale(
-            type="log",
-            domain=[min(values) / 1.2, max(values) * (3 if curve.limits else 1.2)],
-            nice=False,
-        ),
-        axis=alt.Axis(values=ticks, format="~g", labelOverlap=True),
-    )
+    x = _x(curve, known)
+    y = _y(curve, min(values), max(values))
     groups = _groups(curve)
-    layers = [*_lines(curve, groups, x, y), *_limits(curve.limits, sizes, x, y)]
+    layers = [*_lines(curve, groups, x, y), *_limits(curve.limits, known, x, y)]
     picture = alt.layer(*layers).properties(
         height=_HEIGHT,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
@@ -110,6 +90,57 @@ def chart(curve: Curve) -> dict[str, Any]:
     }
 
 
+def _x(curve: Curve, known: Sequence[float]) -> alt.X:
+    """Choose the axis: logarithmic over sizes and wherever the numbers are wide."""
+    low, high = min(known), max(known)
+    above = [value for value in known if value > 0]
+    if not curve.over:
+        title = _SIZE_TITLES.get(curve.metric, "message size")
+        return _log_x(title, known, labelExpr=_SIZE.format("datum.value"))
+    title = curve.over.replace("_", " ")
+    if low < 0 or not above or high < _WIDE * min(above):
+        scale = alt.Scale(domain=[low, high], padding=10, nice=False, zero=False)
+        return alt.X("x:Q", title=title, scale=scale, axis=alt.Axis(format="~g"))
+    return _log_x(title, known, format="~g")
+
+
+def _log_x(title: str, known: Sequence[float], **axis: Any) -> alt.X:
+    """Make a logarithmic axis; if it has to hold 0, its first step is linear."""
+    above = [value for value in known if value > 0]
+    ticks, end = size_ticks(above), max(known) * 1.5
+    scale = alt.Scale(type="log", base=2, domain=[min(above) / 1.5, end], nice=False)
+    if min(known) == 0:
+        ticks = [0, *ticks]
+        least = min(above)
+        scale = alt.Scale(
+            type="symlog", constant=least, domain=[-least / 4, end], nice=False
+        )
+    return alt.X(
+        "x:Q",
+        title=title,
+        scale=scale,
+        axis=alt.Axis(values=ticks, labelOverlap=True, **axis),
+    )
+
+
+def _y(curve: Curve, low: float, high: float) -> alt.Y:
+    """Choose a logarithmic axis, where every value has a logarithm."""
+    title = f"{metric_title(curve.metric)} ({curve.unit})"
+    if low <= 0:
+        axis = alt.Axis(format="~g", labelOverlap=True)
+        return alt.Y("y:Q", title=title, scale=alt.Scale(padding=10), axis=axis)
+    return alt.Y(
+        "y:Q",
+        title=title,
+        scale=alt.Scale(
+            type="log",
+            domain=[low / 1.2, high * (3 if curve.limits else 1.2)],
+            nice=False,
+        ),
+        axis=alt.Axis(values=value_ticks(low, high), format="~g", labelOverlap=True),
+    )
+
+
 def metric_title(metric: str) -> str:
     """Name a metric on an axis: bw -> bandwidth, exchange_time -> exchange time."""
     return {"bw": "bandwidth"}.get(metric, metric.replace("_", " "))
@@ -123,11 +154,12 @@ def describe(curve: Curve) -> str:
         lines += f" and {more} more"
     return text.clean(
         f"{curve.check} {curve.detail}: {metric_title(curve.metric)} in {curve.unit} "
-        f"over message size, {curve.direction} is better; lines: {lines}."
+        f"over {curve.over.replace('_', ' ') or 'message size'}, {curve.direction} "
+        f"is better; lines: {lines}."
     )
 
 
-def size_ticks(sizes: Iterable[int]) -> list[int]:
+def size_ticks(sizes: Iterable[float]) -> list[float]:
     """Choose at most nine powers of two that cover the sizes."""
     known = sorted(set(sizes))
     low = math.ceil(math.log2(known[0]))
@@ -157,7 +189,7 @@ def _points(curve: Curve, groups: list[str]) -> list[dict[str, Any]]:
         group = _group(line, curve)
         name = {"line": line.label, "group": group, "order": groups.index(group)}
         for point in line.points:
-            row = {**name, "x": point.size_bytes, "y": float(f"{point.value:.5g}")}
+            row = {**name, "x": point.x, "y": float(f"{point.value:.5g}")}
             if curve.repeats > 1:
                 row |= {"low": point.low, "high": point.high}
             rows.append(row)
@@ -189,7 +221,8 @@ def _lines(curve: Curve, groups: list[str], x: alt.X, y: alt.Y) -> list[alt.Char
         layers.append(line.encode(y=y))
     colours, shapes, _, _ = zip(*styles, strict=True)
     legend = alt.Legend(title=None, symbolOpacity=1, symbolSize=70)
-    points = base.transform_calculate(size=_SIZE.format("datum.x")).mark_point(
+    said = "'' + datum.x" if curve.over else _SIZE.format("datum.x")
+    points = base.transform_calculate(at=said).mark_point(
         filled=True, size=34, opacity=1
     )
     return [
@@ -209,7 +242,9 @@ def _lines(curve: Curve, groups: list[str], x: alt.X, y: alt.Y) -> list[alt.Char
             order=alt.Order("order:Q", sort="descending"),
             tooltip=[
                 alt.Tooltip("line:N", title="line"),
-                alt.Tooltip("size:N", title="message size"),
+                alt.Tooltip(
+                    "at:N", title=curve.over.replace("_", " ") or "message size"
+                ),
                 alt.Tooltip(
                     "y:Q", title=f"{curve.metric} ({curve.unit})", format=".4~g"
                 ),
@@ -234,14 +269,11 @@ def _group(line: Line, curve: Curve) -> str:
 
 
 def _limit_rows(limits: Sequence[LimitPoint]) -> list[dict[str, Any]]:
-    return [
-        {"x": limit.size_bytes, "y": limit.value, "words": limit.label}
-        for limit in limits
-    ]
+    return [{"x": limit.x, "y": limit.value, "words": limit.label} for limit in limits]
 
 
 def _limits(
-    limits: Sequence[LimitPoint], sizes: Sequence[int], x: alt.X, y: alt.Y
+    limits: Sequence[LimitPoint], known: Sequence[float], x: alt.X, y: alt.Y
 ) -> list[alt.Chart]:
     """Draw a dash where the reference sets a limit, with its words beside it."""
     if not limits:
@@ -250,7 +282,7 @@ def _limits(
     bar = base.mark_point(
         shape="stroke", size=700, strokeWidth=3, color="var(--limit)", opacity=1
     )
-    middle = math.sqrt(min(sizes) * max(sizes))
+    middle = math.sqrt(min(known) * max(known))
     words = base.encode(text="words:N")
     style: dict[str, Any] = {
         "baseline": "bottom",

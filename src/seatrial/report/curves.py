@@ -1,8 +1,10 @@
-"""Which numbers of a run form a curve over message size, and which lines it has.
+"""Which numbers of a run form a curve, over what, and which lines it has.
 
-A check that measures the whole allocation gives one curve per metric, with a line
-per environment and parameter; a check that measures places (nodes, or pairs of
-nodes) gives one curve per environment, with a line per place.
+A curve goes over message size, or over a numeric parameter (the depth of a queue)
+that was varied more finely. A check that measures the whole allocation gives one
+curve per metric, with a line per environment and parameter; a check that measures
+places (nodes, or pairs of nodes) gives one curve per environment, with a line per
+place.
 """
 
 import json
@@ -12,11 +14,12 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.criteria import STATISTICS
+from seatrial.criteria import judged_statistic
 from seatrial.judge import Judgement
 from seatrial.metrics import flat_name
+from seatrial.places import PLACE, several_rails, with_place
 from seatrial.report import text
-from seatrial.results import SCHEMA, Run
+from seatrial.results import Run
 
 MAX_LINES = 6
 """Lines with a colour of their own; more are spread over several curves."""
@@ -27,9 +30,9 @@ MAX_PLACES = 16
 
 @dataclass(frozen=True)
 class Point:
-    """The median over the repeats at one size, with the lowest and highest of them."""
+    """The median over the repeats at one x, with the lowest and highest of them."""
 
-    size_bytes: int
+    x: float
     value: float
     low: float
     high: float
@@ -50,16 +53,19 @@ class Line:
 
 @dataclass(frozen=True)
 class LimitPoint:
-    """What the reference demands at one size: 'at least 60 MB/s'."""
+    """What the reference demands at one message size: 'at least 60 MB/s'."""
 
-    size_bytes: int
+    x: float
     value: float
     label: str
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One metric of one check over message size; `places`: lines are places."""
+    """One metric of one check; `places`: lines are places.
+
+    `over` is the parameter on the x axis, '' for the message size in bytes.
+    """
 
     check: str
     detail: str
@@ -68,6 +74,7 @@ class Curve:
     direction: str
     statistic: str
     repeats: int
+    over: str
     places: bool
     suspects: tuple[str, ...]
     lines: tuple[Line, ...]
@@ -75,33 +82,28 @@ class Curve:
     note: str = ""
 
 
-_COLUMNS = [
-    name for name in SCHEMA if name not in ("run", "system", "nodes", "start_time")
-]
+_COLUMNS = (
+    *("repeat", "partition", "environment", "check", "case", "parameters", *PLACE),
+    *("metric", "size_bytes", "statistic", "value", "unit", "direction"),
+)
 _KIND = ("parameters", "environment", "partition")
 
 
 def curves(run: Run, judgement: Judgement) -> list[Curve]:
     """Find every curve of a run, in the order of checks and metrics."""
-    place = pl.coalesce(pl.concat_str("source", "destination", separator=" - "), "node")
-    frame = run.measurements.filter(pl.col("size_bytes") > 0).with_columns(place=place)
     found: list[Curve] = []
-    for _, rows in _groups(frame, "check", "metric"):
-        statistics = rows["statistic"].unique().to_list()
-        statistic = min(statistics, key=_rank)
+    for _, rows in _groups(run.columns(*_COLUMNS), "check", "metric"):
+        statistic = judged_statistic(rows["statistic"].unique())
         rows = rows.filter(pl.col("statistic") == statistic)
-        if rows["size_bytes"].n_unique() < 2:
+        over = _abscissa(rows)
+        if over is None:
             continue
-        placed = pl.col("place").is_not_null()
+        rows = _drawn_over(over, rows)
+        placed = pl.any_horizontal(pl.col("node", "source").is_not_null())
         for _, part in _groups(rows.filter(placed), *_KIND):
-            found.append(_places(part, judgement))
-        found += _whole(rows.filter(~placed), judgement)
+            found.append(_places(part, judgement, over))
+        found += _whole(rows.filter(~placed), judgement, over)
     return found
-
-
-def _rank(statistic: str) -> tuple[int, str]:
-    known = STATISTICS
-    return (known.index(statistic) if statistic in known else len(known), statistic)
 
 
 def _groups(
@@ -110,44 +112,85 @@ def _groups(
     return frame.group_by(*keys, maintain_order=True)
 
 
-def _places(rows: pl.DataFrame, judgement: Judgement) -> Curve:
-    suspects = set(judgement.suspects)
-    ends = rows.select("place", "node", "source", "destination").unique()
-    spoilt = {place for place, *names in ends.iter_rows() if suspects & set(names)}
-    lines = [
-        Line(place, points, suspect=place in spoilt)
-        for place, points in _points_by_place(rows).items()
-    ]
-    lines.sort(key=lambda line: text.natural_key(line.label))
-    note = ""
-    if len(lines) > MAX_PLACES:
-        note = (
-            f"{len(lines)} places: drawn are those of the suspects, the worst at the "
-            "largest size, and the median of all."
+def _abscissa(rows: pl.DataFrame) -> str | None:
+    """Choose what a curve goes over, as in `Curve.over`; None if nothing varies."""
+    sizes = rows["size_bytes"].filter(rows["size_bytes"] > 0).n_unique()
+    values: dict[str, set[float]] = {}
+    for parameters in rows["parameters"].unique():
+        for key, value in _parameters(parameters).items():
+            if type(value) in (int, float):
+                values.setdefault(key, set()).add(value)
+    for key in sorted(values, key=lambda key: (-len(values[key]), key)):
+        if len(values[key]) > max(1, sizes):
+            return key
+    return "" if sizes > 1 else None
+
+
+def _drawn_over(over: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the column `x`; a parameter that is x is no longer a parameter."""
+    if not over:
+        return rows.filter(pl.col("size_bytes") > 0).with_columns(x="size_bytes")
+    kinds = rows.select("parameters", "size_bytes").unique()
+    several = kinds["size_bytes"].n_unique() > 1
+    x, rest = [], []
+    for parameters, size_bytes in kinds.iter_rows():
+        known = _parameters(parameters)
+        x.append(known.pop(over, None))
+        if several and size_bytes is not None:
+            known["size"] = text.size(size_bytes)
+        rest.append(json.dumps(known))
+    table = kinds.with_columns(
+        pl.Series("x", x, pl.Float64, strict=False), pl.Series("rest", rest)
+    )
+    return (
+        rows.join(
+            table.drop_nulls("x"), on=["parameters", "size_bytes"], nulls_equal=True
         )
-        lines = _most_telling(lines, rows)
-    return _curve(rows, judgement, lines, note)
+        .with_columns(parameters="rest")
+        .drop("rest")
+    )
 
 
-def _most_telling(lines: list[Line], rows: pl.DataFrame) -> list[Line]:
+def _places(rows: pl.DataFrame, judgement: Judgement, over: str) -> Curve:
+    table = _table(rows, *PLACE)
+    named = [pl.col(name).is_in(judgement.suspects) for name in PLACE[:3]]
     lower_is_better = rows["direction"][0] == "lower"
-
-    def badness(line: Line) -> tuple[bool, float]:
-        last = line.points[-1].value
-        return (not line.suspect, -last if lower_is_better else last)
-
-    worst = sorted(lines, key=badness)[: MAX_PLACES - 1]
-    return [*worst, Line(f"median of {len(lines)}", _points(rows), median=True)]
-
-
-def _whole(rows: pl.DataFrame, judgement: Judgement) -> list[Curve]:
-    """Put all lines on one curve, or on one per parameter set if they are many."""
-    if rows.select(_KIND).n_unique() > MAX_LINES:
-        parts = [part for _, part in _groups(rows, "parameters")]
+    places = (
+        table.group_by(*PLACE, maintain_order=True)
+        .agg(pl.col("value").last())
+        .with_columns(suspect=pl.any_horizontal(named).fill_null(False))
+        .sort(
+            *("suspect", "value"),
+            descending=[True, lower_is_better],
+            maintain_order=True,
+        )
+    )
+    most = MAX_PLACES - 1 if places.height > MAX_PLACES else MAX_PLACES
+    chosen = with_place(places.head(most), several_rails(rows))
+    points = _points_by_key(
+        table.join(chosen.drop("value"), on=PLACE, nulls_equal=True), "place"
+    )
+    lines = [
+        Line(place, points[place], suspect)
+        for place, suspect in chosen.select("place", "suspect").iter_rows()
+    ]
+    note = ""
+    if places.height > most:
+        note = (
+            f"{places.height:,} places: drawn are those of the suspects, the worst at "
+            f"the largest {over or 'size'}, and the median of all."
+        )
+        everywhere = _points(rows)
+        lines.append(Line(f"median of {places.height}", everywhere, median=True))
     else:
-        parts = [rows] if rows.height else []
+        lines.sort(key=lambda line: text.natural_key(line.label))
+    return _curve(rows, judgement, over, lines, note)
+
+
+def _whole(rows: pl.DataFrame, judgement: Judgement, over: str) -> list[Curve]:
+    """Put all lines on one curve, or on several if they are many."""
     found = []
-    for part in parts:
+    for part in _parts(rows):
         common = _common(part)
         lines = [
             Line(_label(line, common), _points(line))
@@ -156,29 +199,46 @@ def _whole(rows: pl.DataFrame, judgement: Judgement) -> list[Curve]:
         lines.sort(key=lambda line: text.natural_key(line.label))
         for start in range(0, len(lines), MAX_LINES):
             chosen = lines[start : start + MAX_LINES]
-            found.append(_curve(part, judgement, chosen))
+            found.append(_curve(part, judgement, over, chosen))
     return found
 
 
+def _parts(rows: pl.DataFrame) -> list[pl.DataFrame]:
+    """Split rows until no part has too many lines: by case, then by environment."""
+    parts = [rows] if rows.height else []
+    for keys in (("case",), ("case", "environment")):
+        if all(part.select(_KIND).n_unique() <= MAX_LINES for part in parts):
+            break
+        parts = [part for _, part in _groups(rows, *keys)]
+    return parts
+
+
 def _curve(
-    rows: pl.DataFrame, judgement: Judgement, lines: list[Line], note: str = ""
+    rows: pl.DataFrame,
+    judgement: Judgement,
+    over: str,
+    lines: list[Line],
+    note: str = "",
 ) -> Curve:
     first = rows.row(0, named=True)
     suspect = any(line.suspect for line in lines)
     return Curve(
         check=first["check"],
         detail=", ".join(
-            str(value) for key, value in _common(rows).items() if key != "partition"
+            _said(key, value)
+            for key, value in _common(rows).items()
+            if key != "partition"
         ),
         metric=first["metric"],
         unit=first["unit"],
         direction=first["direction"],
         statistic=first["statistic"],
         repeats=rows["repeat"].n_unique(),
-        places=first["place"] is not None,
+        over=over,
+        places=first["node"] is not None or first["source"] is not None,
         suspects=judgement.suspects if suspect else (),
         lines=tuple(lines),
-        limits=_limits(rows, judgement),
+        limits=() if over else _limits(rows, judgement),
         note=note,
     )
 
@@ -200,25 +260,28 @@ def _limits(rows: pl.DataFrame, judgement: Judgement) -> tuple[LimitPoint, ...]:
         and (finding.case, finding.environment) in cases
         and finding.metric == flat_name(metric, finding.size_bytes)
     }
-    return tuple(sorted(found, key=lambda point: (point.size_bytes, point.value)))
+    return tuple(sorted(found, key=lambda point: (point.x, point.value)))
+
+
+def _table(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Give median, lowest and highest value of each key and x, in the order of x."""
+    value = pl.col("value")
+    return (
+        rows.group_by(*keys, "x", maintain_order=True)
+        .agg(value.median(), low=value.min(), high=value.max())
+        .sort("x", maintain_order=True)
+    )
 
 
 def _points(rows: pl.DataFrame) -> tuple[Point, ...]:
-    (points,) = _points_by_place(rows.with_columns(place=pl.lit(""))).values()
-    return points
+    return tuple(Point(*row) for row in _table(rows).iter_rows())
 
 
-def _points_by_place(rows: pl.DataFrame) -> dict[str, tuple[Point, ...]]:
-    value = pl.col("value")
-    table = (
-        rows.group_by("place", "size_bytes")
-        .agg(value.median().alias("mid"), low=value.min(), high=value.max())
-        .sort("size_bytes")
-    )
+def _points_by_key(table: pl.DataFrame, key: str) -> dict[str, tuple[Point, ...]]:
     found: dict[str, list[Point]] = {}
-    for place, *numbers in table.iter_rows():
-        found.setdefault(place, []).append(Point(*numbers))
-    return {place: tuple(points) for place, points in found.items()}
+    for name, *numbers in table.select(key, "x", "value", "low", "high").iter_rows():
+        found.setdefault(name, []).append(Point(*numbers))
+    return {name: tuple(points) for name, points in found.items()}
 
 
 def _parameters(text_: str) -> dict[str, Any]:
@@ -251,5 +314,12 @@ def _common(rows: pl.DataFrame) -> dict[str, Any]:
 def _label(rows: pl.DataFrame, common: dict[str, Any]) -> str:
     """Name a line by the parts of its identity that others do not share."""
     own = _identity(*rows.select(_KIND).row(0))
-    parts = [str(value) for key, value in own.items() if key not in common]
+    parts = [_said(key, value) for key, value in own.items() if key not in common]
     return ", ".join(parts or [str(own["environment"])])
+
+
+def _said(key: str, value: Any) -> str:
+    """Name a value so that it can be understood alone: 'sendrecv', but 'depth 64'."""
+    if isinstance(value, str) and not value.isdecimal():
+        return value
+    return f"{key.replace('_', ' ')} {value}"
