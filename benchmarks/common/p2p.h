@@ -21,6 +21,7 @@ struct p2p {
     char *const *receive;
     size_t slots;
     MPI_Request *requests; /* 2 x window, for bandwidth */
+    MPI_Status *statuses;  /* window */
     int64_t *stamps_ns;    /* start and ends of the longest loop */
     double *samples;       /* as many */
     /** Instead of MPI_Barrier(comm) before a timed loop; NULL: that. */
