@@ -101,13 +101,22 @@ static struct settings_common pairs_longest(const struct pairs_loops *loops)
                                                       : *loops->common;
 }
 
-double pairs_room_bytes(const struct pairs_loops *loops, long window,
+/* Rank 0 collects the samples of all pairs. */
+static double pairs_samples_bytes(const struct settings_common *longest,
+                                  int rank, int most_pairs)
+{
+    return rank == 0 ? (double)most_pairs * (double)longest->iterations *
+                           (double)sizeof(double)
+                     : 0.0;
+}
+
+double pairs_room_bytes(const struct pairs_loops *loops, long window, int rank,
                         int most_pairs)
 {
     struct settings_common longest = pairs_longest(loops);
 
     return p2p_size_bytes(&longest, window, 1) +
-           (double)most_pairs * (double)longest.iterations * sizeof(double);
+           pairs_samples_bytes(&longest, rank, most_pairs);
 }
 
 void pairs_room_create(struct pairs_room *room, const struct pairs_loops *loops,
@@ -115,13 +124,12 @@ void pairs_room_create(struct pairs_room *room, const struct pairs_loops *loops,
 {
     struct settings_common longest = pairs_longest(loops);
     size_t size = (size_t)longest.sizes.max;
-    size_t gathered = (size_t)most_pairs * (size_t)longest.iterations;
+    double samples = pairs_samples_bytes(&longest, rank, most_pairs);
 
     *room = (struct pairs_room){
         .send = check_allocate(size, "messages sent"),
         .receive = check_allocate(size, "messages received"),
-        .samples = check_allocate(rank == 0 ? gathered * sizeof(double) : 0,
-                                  "samples of all pairs"),
+        .samples = check_allocate((size_t)samples, "samples of all pairs"),
     };
     room->p2p = (struct p2p){
         .send = &room->send, .receive = &room->receive, .slots = 1};

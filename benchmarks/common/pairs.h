@@ -58,8 +58,8 @@ struct pairs_result {
  */
 int pairs_available(const struct placement *placement, enum pairs_scope scope);
 
-/** Bytes that pairs_room_create takes on the rank that takes most. */
-double pairs_room_bytes(const struct pairs_loops *loops, long window,
+/** Bytes that pairs_room_create takes on a rank of MPI_COMM_WORLD. */
+double pairs_room_bytes(const struct pairs_loops *loops, long window, int rank,
                         int most_pairs);
 void pairs_room_create(struct pairs_room *room, const struct pairs_loops *loops,
                        long window, int rank, int most_pairs);
