@@ -1,0 +1,354 @@
+"""Output of `pairsweep` and of `seatrial.sweep`: JSON Lines of one sweep of all pairs.
+
+A sweep that was interrupted goes on in the same file: every start of the program
+writes a row `run`, and a row `end` when it came to its end. Between them
+`seatrial.sweep` writes which nodes it left out and which pairs hung.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.rows import Decoder, decode_object, require
+
+Stage = Literal["start", "init", "hello", "sweep", "after"]
+PairKey = tuple[str, str, int]
+"""Two nodes in alphabetical order, and the rail."""
+
+_SETTINGS = (
+    *("version", "commit", "mpi", "rails", "rail_variable", "seed", "latency_bytes"),
+    *("bandwidth_bytes", "iterations", "warmup", "window", "windows", "time_ms"),
+    "suspect_percent",
+)
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A start of the program: its settings, and how many pairs it has to measure.
+
+    `pairs` counts the pairs of all rails, `resumed` those done before. `rails` are
+    the names of the adapters, separated by commas, None if every node has but one.
+    `start_time` is UTC seconds since the epoch.
+    """
+
+    type: Literal["run"]
+    program: Literal["pairsweep"]
+    version: str
+    commit: str
+    mpi: str
+    np: int
+    nodes: int
+    rounds: int
+    rails: str | None
+    rail_variable: str | None
+    seed: int
+    latency_bytes: int
+    bandwidth_bytes: int
+    iterations: int
+    warmup: int
+    window: int
+    windows: int
+    time_ms: int
+    suspect_percent: float
+    pairs: int
+    resumed: int
+    start_time: float
+
+    @property
+    def rail_names(self) -> tuple[str | None, ...]:
+        """The adapters in the order of their rails; (None,) if there is no choice."""
+        return tuple(self.rails.split(",")) if self.rails else (None,)
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Two nodes measured on one rail, in a round with others or alone (`quiet`).
+
+    Latency is half a round trip of `latency_bytes` in us, bandwidth that of messages
+    of `bandwidth_bytes` in 10^6 B/s, from source to destination and back.
+    `start_spread_us` is how far apart both left the barrier of the round.
+    """
+
+    type: Literal["pair"]
+    mode: Literal["sweep", "quiet"]
+    status: Literal["ok"]
+    source: str
+    destination: str
+    hca: str | None
+    rail: int
+    round: int
+    at_once: int
+    start_time: float
+    start_spread_us: float
+    latency_min_us: float
+    latency_p50_us: float
+    latency_p99_us: float
+    latency_max_us: float
+    latency_n: int
+    bw_mb_per_s: float
+    bw_back_mb_per_s: float
+    bw_n: int
+    validation: Literal["pass", "off"]
+
+    @property
+    def key(self) -> PairKey:
+        """What tells this pair from all others."""
+        return pair_key(self.source, self.destination, self.rail)
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+        in_order = (
+            self.latency_min_us
+            <= self.latency_p50_us
+            <= self.latency_p99_us
+            <= self.latency_max_us
+        )
+        require(in_order, "latencies are out of order")
+        require(self.latency_p50_us > 0, "latency_p50_us is not positive")
+        require(
+            self.bw_mb_per_s > 0 and self.bw_back_mb_per_s > 0,
+            "a bandwidth is not positive",
+        )
+        require(self.latency_n > 0 and self.bw_n > 0, "no samples")
+        require(self.source != self.destination, "a node with itself")
+        require(self.round > 0 and self.at_once > 0, "rounds and pairs begin with 1")
+
+
+@dataclass(frozen=True)
+class HungRow:
+    """Two nodes that do not get through to each other, while both answer."""
+
+    type: Literal["pair"]
+    mode: Literal["sweep"]
+    status: Literal["hung"]
+    source: str
+    destination: str
+    rail: int
+    round: int
+    reason: str
+
+    @property
+    def key(self) -> PairKey:
+        """What tells this pair from all others."""
+        return pair_key(self.source, self.destination, self.rail)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A node without which the sweep went on, or (stage `after`) ended."""
+
+    type: Literal["event"]
+    event: Literal["left_out"]
+    node: str
+    stage: Stage
+    reason: str
+    time: float
+
+
+@dataclass(frozen=True)
+class EndRow:
+    """The end of the program, with counts of what it did since its row `run`."""
+
+    type: Literal["end"]
+    measured: int
+    suspects: int
+    retested: int
+    rounds_made: int
+    round_overhead_p50_us: float | None
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class PairSweep:
+    """A whole sweep: every pair once, those tested again alone, and what is missing.
+
+    `quiet` holds the pairs that were tested again alone. `ended` is false where the
+    program never came to its end, as its nodes were left out.
+    """
+
+    runs: tuple[RunRow, ...]
+    pairs: tuple[PairRow, ...]
+    quiet: dict[PairKey, PairRow]
+    hung: tuple[HungRow, ...]
+    left_out: tuple[LeftOut, ...]
+    ended: bool
+
+    def verify_complete(self, nodes: Sequence[str]) -> None:
+        """Prove that no pair of the delivered nodes was forgotten.
+
+        Each is measured or hung on every rail, or has a node that was left out.
+        Raises ParseError otherwise, and for nodes that were not delivered.
+        """
+        gone = {event.node for event in self.left_out}
+        found = {row.key for row in self.pairs} | {row.key for row in self.hung}
+        known = {node for key in found for node in key[:2]} | gone
+        if foreign := sorted(known.difference(nodes)):
+            raise ParseError(0, f"{foreign[0]} is none of the {len(nodes)} nodes")
+        rails = range(len(self.runs[0].rail_names) if self.runs else 1)
+        here = [node for node in nodes if node not in gone]
+        if len(here) > 1 and not self.ended:
+            raise ParseError(0, f"the sweep of {len(here)} nodes has no end")
+        missing = [
+            (*sorted(pair), rail)
+            for pair in combinations(here, 2)
+            for rail in rails
+            if pair_key(*pair, rail) not in found
+        ]
+        if missing:
+            first, second, rail = missing[0]
+            raise ParseError(
+                0,
+                f"{len(missing)} pairs are missing, the first is {first} {second}, "
+                f"rail {rail}",
+            )
+
+
+def pair_key(source: str, destination: str, rail: int) -> PairKey:
+    """Give what tells a pair on a rail from all others."""
+    if source < destination:
+        return source, destination, rail
+    return destination, source, rail
+
+
+def parse_pairsweep(text: str) -> PairSweep:
+    """Read one sweep, of one start of the program or of several.
+
+    Raises ParseError on anything but rows that are whole, in order and without
+    contradiction: unknown keys, numbers that are negative or not finite, settings
+    that change, a pair measured twice, contents that failed validation, a last
+    start of the program without its end.
+    """
+    if text and not text.endswith("\n"):
+        raise ParseError(text.count("\n") + 1, "the last line is cut off")
+    reader = _Reader()
+    for number, line in enumerate(text.splitlines(), start=1):
+        reader.read(number, decode_object(number, line))
+    return reader.result()
+
+
+class _Reader:
+    """Takes row after row, each checked against those before."""
+
+    def __init__(self) -> None:
+        self._decode_pair = Decoder(PairRow)
+        self._decoders: dict[Any, Decoder[Any]] = {
+            "run": Decoder(RunRow),
+            "hung": Decoder(HungRow),
+            "event": Decoder(LeftOut),
+            "end": Decoder(EndRow),
+        }
+        self._runs: list[RunRow] = []
+        self._pairs: list[PairRow] = []
+        self._quiet: dict[PairKey, PairRow] = {}
+        self._hung: list[HungRow] = []
+        self._left_out: dict[str, LeftOut] = {}
+        self._done: set[PairKey] = set()
+        self._last = 0
+        self._at_work = False  # between a row `run` and its end, or a fault
+        self._ended = False
+        self._measured = 0  # since the last row `run`
+        self._retested = 0  # since the last row `run`
+
+    def read(self, line: int, values: dict[str, Any]) -> None:
+        """Take the next row; ParseError if it cannot follow those before."""
+        self._last = line
+        kind = values.get("type")
+        if kind == "pair" and values.get("status") != "hung":
+            self._pair(line, values)
+            return
+        kind = "hung" if kind == "pair" else kind
+        if kind not in self._decoders:
+            raise ParseError(line, f"a row of type {kind!r}")
+        row = self._decoders[kind](line, values)
+        if kind == "run":
+            self._run(line, row)
+        elif kind == "end":
+            self._end(line, row)
+        else:
+            self._at_work = False
+            self._fault(line, row)
+
+    def result(self) -> PairSweep:
+        """Give the sweep; ParseError if it is cut off."""
+        if not (self._runs or self._left_out):
+            raise ParseError(self._last, "no output of pairsweep")
+        if self._at_work:
+            raise ParseError(self._last, "the last start of pairsweep has no end")
+        return PairSweep(
+            tuple(self._runs),
+            tuple(self._pairs),
+            self._quiet,
+            tuple(self._hung),
+            tuple(self._left_out.values()),
+            self._ended,
+        )
+
+    def _run(self, line: int, row: RunRow) -> None:
+        first = self._runs[0] if self._runs else row
+        for name in _SETTINGS:
+            found, expected = getattr(row, name), getattr(first, name)
+            if found != expected:
+                reason = f"{name}: {found!r}, in the first run {expected!r}"
+                raise ParseError(line, reason)
+        self._runs.append(row)
+        self._at_work, self._ended = True, False
+        self._measured = self._retested = 0
+
+    def _pair(self, line: int, values: dict[str, Any]) -> None:
+        if values.get("validation") == "fail":
+            pair = f"{values.get('source')} and {values.get('destination')}"
+            raise ParseError(line, f"contents between {pair} failed validation")
+        row = self._decode_pair(line, values)
+        try:
+            row.verify()
+        except ValueError as error:
+            raise ParseError(line, str(error)) from None
+        if not self._at_work:
+            raise ParseError(line, "a pair that belongs to no run")
+        rails = self._runs[-1].rail_names
+        if row.rail >= len(rails) or row.hca != rails[row.rail]:
+            raise ParseError(line, f"rail {row.rail} is {row.hca!r}, of rails {rails}")
+        if row.mode == "sweep":
+            self._once(line, row.key)
+            self._pairs.append(row)
+            self._measured += 1
+        else:
+            self._alone(line, row)
+
+    def _alone(self, line: int, row: PairRow) -> None:
+        pair = f"{row.source} and {row.destination}, rail {row.rail}"
+        if row.key not in self._done:
+            raise ParseError(line, f"{pair} were tested again before the first time")
+        if row.key in self._quiet:
+            raise ParseError(line, f"{pair} were tested again twice")
+        self._quiet[row.key] = row
+        self._retested += 1
+
+    def _once(self, line: int, key: PairKey) -> None:
+        if key in self._done:
+            first, second, rail = key
+            raise ParseError(line, f"{first} and {second}, rail {rail}: a second time")
+        self._done.add(key)
+
+    def _end(self, line: int, row: EndRow) -> None:
+        if not self._at_work:
+            raise ParseError(line, "the end of no run")
+        for name, counted, said in (
+            ("measured", self._measured, row.measured),
+            ("pairs", self._measured, self._runs[-1].pairs),
+            ("retested", self._retested, row.retested),
+        ):
+            if said != counted:
+                raise ParseError(line, f"{name}: {said}, found {counted} rows")
+        self._at_work, self._ended = False, True
+
+    def _fault(self, line: int, row: HungRow | LeftOut) -> None:
+        if isinstance(row, HungRow):
+            self._once(line, row.key)
+            self._hung.append(row)
+            return
+        if row.node in self._left_out:
+            raise ParseError(line, f"{row.node} is left out a second time")
+        self._left_out[row.node] = row

@@ -1,0 +1,244 @@
+"""Job steps: started by srun on chosen nodes, limited in time, and ended for good."""
+
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Protocol
+
+from seatrial.errors import SeatrialError
+
+_POLL_S = 0.1
+_END_S = 10.0
+_ASK_S = 30.0
+_PAUSE_S = 2.0
+_CONTROLLER_S = 900.0
+_NOT_MADE = re.compile(r"Unable to (create step|confirm allocation)")
+_NO_SUCH_NODE = re.compile(r"not available|[Ii]nvalid node|more processors")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a step ended: its exit status, None if it had to be ended; its lines."""
+
+    status: int | None
+    output: tuple[str, ...]
+    errors: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Say in one line why it failed: by its first error, else by its end."""
+        end = "no end in time" if self.status is None else f"exit status {self.status}"
+        said = [line.strip() for line in self.errors if line.strip()]
+        telling = [line for line in said if "error" in line] or said[-1:]
+        return f"{end}; {telling[0]}" if telling else end
+
+
+class Watch(Protocol):
+    """Decides while a step runs whether it has to be ended."""
+
+    def begin(self) -> None:
+        """Take note that the step begins, or begins again."""
+
+    def overdue(self) -> bool:
+        """Tell whether the step has to be ended now."""
+
+
+class Limit:
+    """Ends a step after some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now."""
+        self._deadline = time.monotonic() + self._seconds
+
+    def overdue(self) -> bool:
+        """Tell whether the time is over."""
+        return time.monotonic() > self._deadline
+
+
+class Steps:
+    """Starts job steps of this job, with the same number of ranks on every node.
+
+    A step that Slurm could not make is tried again for `patience_s`.
+    """
+
+    def __init__(self, launcher: Sequence[str], ppn: int, patience_s: float) -> None:
+        self._launcher = launcher
+        self._ppn = ppn
+        self._patience_s = patience_s
+        self._numbers = itertools.count(1)
+
+    def run(
+        self,
+        nodes: Sequence[str],
+        program: Sequence[str],
+        watch: Watch,
+        echo: bool = False,
+    ) -> Ended:
+        """Run a program on these nodes until it ends, or until `watch` ends it.
+
+        `echo` copies what it says on standard error at once. Raises SeatrialError if
+        srun is missing, or the controller stays away.
+        """
+        patience = Limit(self._patience_s)
+        while True:
+            watch.begin()
+            ended = self._run(nodes, program, watch, echo)
+            not_made = " ".join(filter(_NOT_MADE.search, ended.errors))
+            if ended.output or not (not_made or ended.status is None):
+                return ended
+            if not controller_answers():
+                wait_for_controller()
+                patience.begin()
+            elif not not_made or patience.overdue():
+                return ended
+            elif len(nodes) > 1 and _NO_SUCH_NODE.search(not_made):
+                return ended  # one of them is gone: whoever asks has to find out which
+            else:
+                time.sleep(_PAUSE_S)
+
+    def _run(
+        self, nodes: Sequence[str], program: Sequence[str], watch: Watch, echo: bool
+    ) -> Ended:
+        name = f"seatrial-{next(self._numbers)}"
+        process = self._start(name, nodes, program)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        output = _Lines(process.stdout, echo=False)
+        errors = _Lines(process.stderr, echo)
+        in_time = True
+        try:
+            while in_time and process.poll() is None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL_S)
+                in_time = process.poll() is not None or not watch.overdue()
+        finally:
+            if process.poll() is None:
+                _end(process)
+            if process.returncode != 0:
+                _cancel(name)
+        status = process.returncode if in_time else None
+        return Ended(status, output.taken(), errors.taken())
+
+    def _start(
+        self, name: str, nodes: Sequence[str], program: Sequence[str]
+    ) -> subprocess.Popen[str]:
+        """Start srun in a process group of its own.
+
+        Steps overlap: an earlier one that does not end on a dead node must not keep
+        the processors of the others.
+        """
+        command = [
+            *self._launcher,
+            *(f"--job-name={name}", "--overlap", "--kill-on-bad-exit=1"),
+            *(f"--nodes={len(nodes)}", f"--ntasks={len(nodes) * self._ppn}"),
+            *(f"--ntasks-per-node={self._ppn}", f"--nodelist={','.join(nodes)}"),
+            *program,
+        ]
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SeatrialError(f"{command[0]}: {error.strerror}") from None
+
+
+class _Lines(threading.Thread):
+    """Takes the lines of a stream as they come."""
+
+    def __init__(self, stream: IO[str], echo: bool) -> None:
+        super().__init__(daemon=True)
+        self._stream = stream
+        self._echo = echo
+        self._lines: list[str] = []
+        self.start()
+
+    def run(self) -> None:
+        """Read to the end."""
+        for line in self._stream:
+            self._lines.append(line.rstrip("\n"))
+            if self._echo:
+                sys.stderr.write(line)
+                sys.stderr.flush()
+
+    def taken(self) -> tuple[str, ...]:
+        """Give all lines; those of a child that lives on are not waited for."""
+        self.join(_END_S)
+        return tuple(self._lines)
+
+
+def controller_answers() -> bool:
+    """Tell whether Slurm's controller answers now."""
+    return _ask("scontrol", "ping") is not None
+
+
+def wait_for_controller() -> None:
+    """Wait until the controller answers; SeatrialError if it stays away."""
+    print("Slurm's controller does not answer; waiting for it", flush=True)
+    patience = Limit(_CONTROLLER_S)
+    while not controller_answers():
+        if patience.overdue():
+            raise SeatrialError(
+                f"Slurm's controller did not answer for {_CONTROLLER_S / 60:.0f} "
+                "minutes; start slurmctld and run again"
+            )
+        time.sleep(_PAUSE_S)
+
+
+def host_names(node_list: str) -> list[str]:
+    """Give the names of a node list such as `cn[01-04]`; SeatrialError if it has none.
+
+    This asks no controller.
+    """
+    names = (_ask("scontrol", "show", "hostnames", node_list) or "").split()
+    if not names:
+        raise SeatrialError(f"`scontrol show hostnames {node_list}` names no node")
+    return names
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End srun: let it end its tasks, then make sure that it is gone."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_END_S)
+            return
+
+
+def _cancel(name: str) -> None:
+    """Let Slurm end what is left of a step whose srun is gone."""
+    job = os.environ.get("SLURM_JOB_ID", "")
+    listed = _ask("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
+    for line in (listed or "").splitlines():
+        step, _, found = line.strip().partition(" ")
+        if found == name:
+            _ask("scancel", step)
+
+
+def _ask(*command: str) -> str | None:
+    """Give what a command of Slurm prints; None if it fails or does not answer."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_ASK_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if done.returncode else done.stdout
