@@ -1,0 +1,133 @@
+"""Output of our own `logp --json`."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.rows import Row, Signed, check_sizes, parse_rows, require
+
+NO_GAP = "g is not RTT(m) - RTT(0) + g(0)"
+NO_LATENCY = "l_us is not RTT(0) / 2 - g(0)"
+
+
+@dataclass(frozen=True)
+class LogpRow(Row):
+    """The LogP parameters at one message size; times in us.
+
+    `half` is half the interval of the mean with `confidence_percent`. `g` follows from
+    round trips, `g_flood` from a flood of `g_flood_n` messages, whose value changed by
+    the part `g_flood_change` when it was doubled last (None: it never was). `precise`:
+    the intervals of os, or and RTT are within `eps_percent` of their means. `l` is the
+    latency of the network. `inserted` sizes are those where the values jump.
+    """
+
+    SETTINGS: ClassVar = (
+        *("send", "receive", "least", "eps_percent", "confidence_percent", "flood"),
+        *("inserts", "delay_us", "nodes", "clock_us", "l_us", "validation"),
+    )
+
+    send: Literal["isend", "send"]
+    receive: Literal["recv", "irecv"]
+    least: int
+    eps_percent: int
+    confidence_percent: int
+    flood: int
+    inserts: int
+    delay_us: int
+    nodes: int
+    clock_us: float
+    l_us: Signed
+    size_bytes: int
+    os_p50_us: float
+    os_mean_us: float
+    os_half_us: float
+    os_n: int
+    or_p50_us: float
+    or_mean_us: float
+    or_half_us: float
+    or_n: int
+    g_p50_us: Signed
+    g_mean_us: Signed
+    g_half_us: float
+    g_n: int
+    g_flood_us: float
+    g_flood_change: Signed | None
+    g_flood_n: int
+    rtt_p50_us: float
+    rtt_mean_us: float
+    rtt_half_us: float
+    rtt_n: int
+    precise: Literal["yes", "no"]
+    inserted: Literal["yes", "no"]
+    validation: Literal["pass", "off"]
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+        require(self.np == 2, f"np is {self.np}, expected 2")
+        require(self.nodes in (1, 2), f"{self.nodes} nodes for 2 processes")
+        require(
+            self.os_n == self.rtt_n == self.g_n, "os, rtt and g differ in their samples"
+        )
+        for n in (self.rtt_n, self.or_n):
+            require(2 <= n <= self.iterations, f"{n} samples of 2 to {self.iterations}")
+        require(
+            1 <= self.g_flood_n <= self.flood,
+            f"a flood of {self.g_flood_n} messages of at most {self.flood}",
+        )
+        require(self.rtt_p50_us > 0 and self.g_flood_us > 0, "rtt or g is not positive")
+        require(
+            self.os_mean_us <= self.rtt_mean_us + self.clock_us,
+            "os_mean_us is above rtt_mean_us",
+        )
+        require(
+            (self.precise == "yes") == self._is_precise(),
+            f"precise is {self.precise!r}, but the intervals say otherwise",
+        )
+
+    def _is_precise(self) -> bool:
+        return all(
+            half <= self.eps_percent / 100 * mean
+            for half, mean in (
+                (self.os_half_us, self.os_mean_us),
+                (self.or_half_us, self.or_mean_us),
+                (self.rtt_half_us, self.rtt_mean_us),
+            )
+        )
+
+
+def parse_logp(text: str) -> list[LogpRow]:
+    """Read all rows of one run of logp: size 0, then all sizes in their order.
+
+    Raises ParseError on anything but one complete, valid run, as `parse_rows` does, and
+    if g or L do not follow from the round trips.
+    """
+    rows = parse_rows(text, "logp", LogpRow)
+    sizes = [row.size_bytes for row in rows]
+    if sizes != sorted(set(sizes)) or sizes[0] != 0:
+        raise ParseError(0, f"sizes {sizes}, expected 0 and then larger ones")
+    check_sizes([row.size_bytes for row in rows[1:] if row.inserted == "no"])
+    inserted = sum(row.inserted == "yes" for row in rows)
+    if inserted > rows[0].inserts:
+        raise ParseError(0, f"{inserted} inserted sizes, at most {rows[0].inserts}")
+    _check_derived(rows)
+    return rows
+
+
+def _check_derived(rows: list[LogpRow]) -> None:
+    empty = rows[0]
+    if not _is_near(empty.l_us, empty.rtt_p50_us / 2 - empty.g_flood_us, empty):
+        raise ParseError(0, NO_LATENCY)
+    for row in rows:
+        p50_us = row.rtt_p50_us - empty.rtt_p50_us + empty.g_flood_us
+        mean_us = row.rtt_mean_us - empty.rtt_mean_us + empty.g_flood_us
+        if not (
+            _is_near(row.g_p50_us, p50_us, row)
+            and _is_near(row.g_mean_us, mean_us, row)
+        ):
+            raise ParseError(0, f"size {row.size_bytes}: {NO_GAP}")
+
+
+def _is_near(found: float, expected: float, row: LogpRow) -> bool:
+    """Compare differences of rounded numbers."""
+    return math.isclose(found, expected, abs_tol=1e-9 * (1 + row.rtt_mean_us))
