@@ -3,7 +3,14 @@
 #include "p2p.h"
 #include "unit.h"
 
-enum { WINDOW = 3, LARGEST = 100000 };
+enum { WINDOW = 3, SLOTS = 3, LARGEST = 100000 };
+
+/* Built twice: the twin damages a byte of every message that is validated. */
+#ifdef PLANT_CORRUPTION
+static const bool IS_DAMAGED = true;
+#else
+static const bool IS_DAMAGED = false;
+#endif
 
 /* Less warm-up than iterations, and more, by a page of time stamps. */
 static void test_loops(struct p2p *p2p, long iterations, long warmup,
@@ -22,7 +29,7 @@ static void test_loops(struct p2p *p2p, long iterations, long warmup,
         struct p2p_bandwidth both =
             p2p_bidirectional(p2p, &common, WINDOW, size);
 
-        EXPECT(p2p_validate(p2p, size));
+        EXPECT(p2p_validate(p2p, size) == (size == 0 || !IS_DAMAGED));
         if (!p2p->is_first) {
             EXPECT(latency.n == 0 && posted.n == 0);
             EXPECT(one.windows.n == 0 && both.windows.n == 0);
@@ -60,23 +67,25 @@ static void test_sync_each(struct p2p *p2p, enum p2p_test test)
     p2p_free(p2p);
 }
 
-/* Three slots, so that a window of three and single messages walk them all. */
-static void test_pair(int rank)
+/* Neighbours are pairs, which measure at once; an odd last rank has no peer. */
+static void test_pairs(int rank, int np)
 {
-    enum { SLOTS = 3 };
     char *send[SLOTS];
     char *receive[SLOTS];
+    bool is_paired = (rank ^ 1) < np;
 
     for (int i = 0; i < SLOTS; i++) {
         send[i] = check_allocate(LARGEST, "a slot");
         receive[i] = check_allocate(LARGEST, "a slot");
     }
     struct p2p p2p = {.comm = MPI_COMM_WORLD,
-                      .peer = rank < 2 ? 1 - rank : MPI_PROC_NULL,
-                      .is_first = rank == 0,
+                      .peer = is_paired ? rank ^ 1 : MPI_PROC_NULL,
+                      .is_first = is_paired && rank % 2 == 0,
                       .send = send,
                       .receive = receive,
-                      .slots = SLOTS};
+                      .slots = 1};
+    test_loops(&p2p, 5, 1, 0);
+    p2p.slots = SLOTS; /* walked by windows and single messages */
     test_loops(&p2p, 20, 0, 0);
     test_loops(&p2p, 2, 1000, 0);
     test_loops(&p2p, 1, 1000, 20);
@@ -90,12 +99,10 @@ static void test_pair(int rank)
 }
 
 /* Two ranks are a pair, three are none. */
-static void test_two_ranks_pair(int rank)
+static void test_two_ranks_pair(int rank, int np)
 {
     struct p2p p2p;
-    int np = 0;
 
-    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &np), "all ranks");
     EXPECT(p2p_pair(MPI_COMM_WORLD, &p2p) == (np == 2));
     if (np == 2) {
         EXPECT(p2p.peer == 1 - rank && p2p.is_first == (rank == 0));
@@ -105,11 +112,13 @@ static void test_two_ranks_pair(int rank)
 int main(int argc, char **argv)
 {
     int rank = 0;
+    int np = 0;
 
     CHECK_MPI(MPI_Init(&argc, &argv), "start");
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "all ranks");
-    test_pair(rank);
-    test_two_ranks_pair(rank);
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &np), "all ranks");
+    test_pairs(rank, np);
+    test_two_ranks_pair(rank, np);
     CHECK_MPI(MPI_Finalize(), "end");
     return 0;
 }
