@@ -125,6 +125,19 @@ def test_inventory_fits_argument_specs(inventory: str, tmp_path: Path) -> None:
     ("wrong", "named"),
     [
         ({"mpi_stacks": [{"name": "x", "provider": "rpm"}]}, "provider"),
+        (
+            {
+                "mpi_stacks": [
+                    {
+                        "name": "x",
+                        "provider": "distribution",
+                        "srun_mpi": "pmix",
+                        "registration_cache": {"enable": {}},
+                    }
+                ]
+            },
+            "registration_cache",
+        ),
         ({"suite_modules_system": "tcl"}, "suite_modules_system"),
         ({"slurm_partitions": [{"group": "cpu"}]}, "slurm_partitions"),
     ],
