@@ -22,6 +22,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 
+from seatrial.criteria import judged_statistic
 from seatrial.errors import SeatrialError
 from seatrial.metrics import METRICS, split_flat_name
 from seatrial.parsers.errors import ParseError
@@ -223,15 +224,18 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
     def worst(self, flat: str) -> float:
         """Give the worst sample of a judged metric; ValueError if there is none.
 
-        Samples with parameters of their own describe, and are not judged.
+        Of several statistics one counts. Samples with parameters of their own
+        describe, and are not judged.
         """
         metric, size_bytes = split_flat_name(flat)
-        values = [
-            sample.value
+        samples = [
+            sample
             for sample in self.samples
             if (sample.metric, sample.size_bytes) == (metric.name, size_bytes)
             and not sample.parameters
         ]
+        statistic = judged_statistic({sample.statistic for sample in samples})
+        values = [each.value for each in samples if each.statistic == statistic]
         return min(values) if metric.direction == "higher" else max(values)
 
     def _read_job(self) -> dict[str, str]:

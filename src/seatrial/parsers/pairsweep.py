@@ -5,6 +5,7 @@ writes a row `run`, and a row `end` when it came to its end. Between them
 `seatrial.sweep` writes which nodes it left out and which pairs hung.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -203,6 +204,25 @@ class PairSweep:
                 f"{len(missing)} pairs are missing, the first is {first} {second}, "
                 f"rail {rail}",
             )
+
+    def answered(self, nodes: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Count for each node the pairs that were measured, and those expected.
+
+        None was measured of a node that was left out, and none is expected with it
+        of the others. A node that no other is left for is not in the answer. Only of
+        a complete sweep.
+        """
+        gone = {event.node for event in self.left_out}
+        rails = len(self.runs[0].rail_names) if self.runs else 1
+        hung = Counter(
+            node
+            for row in self.hung
+            if gone.isdisjoint((row.source, row.destination))
+            for node in (row.source, row.destination)
+        )
+        most = (len(nodes) - len(gone) - 1) * rails
+        counts = {node: (most - hung[node], most) for node in nodes if most > 0}
+        return counts | {node: (0, (len(nodes) - 1) * rails) for node in gone}
 
 
 def pair_key(source: str, destination: str, rail: int) -> PairKey:
