@@ -7,6 +7,7 @@
 
 enum {
     LOGP_FIRST_FLOOD = 16, /* messages */
+    LOGP_FLOODS = 5,       /* of each length */
     LOGP_LEAST = 2,        /* samples of an interval */
     LOGP_PARTS = 3, /* of the time of a size: sending, receiving, flood */
     LOGP_END = -1,
@@ -80,6 +81,19 @@ static struct logp_estimate logp_estimate(const struct logp_link *link,
                                   summary.n};
 }
 
+/* On rank 0: how many messages the first flood has; few where time is short. */
+static long logp_first_flood(const struct logp_link *link,
+                             const struct logp_point *point)
+{
+    double budget_us = logp_budget_us(link);
+    double fit = LOGP_FIRST_FLOOD;
+
+    if (budget_us > 0.0) {
+        fit = fmin(fit, budget_us / (LOGP_FLOODS * point->rtt.p50));
+    }
+    return (long)fmax(1.0, fmin(fit, (double)link->settings->flood));
+}
+
 /*
  * On rank 0: how many messages the flood after this one has, or 0. It is long
  * enough when it says the same as half of it did, and when the way of its
@@ -87,32 +101,48 @@ static struct logp_estimate logp_estimate(const struct logp_link *link,
  */
 static long logp_next_flood(const struct logp_link *link,
                             const struct logp_point *point, double ack_us,
-                            double time_us)
+                            double spent_us)
 {
     double budget_us = logp_budget_us(link);
-    /* So far all floods took about twice the last one, as would the next. */
-    bool has_time = budget_us == 0.0 || 4.0 * time_us <= budget_us;
+    double time_us = point->g_flood_us * (double)point->g_flood_n;
+    double next_us = 2.0 * LOGP_FLOODS * time_us;
     bool is_steady = fabs(point->g_flood_change) <= link->rule.precision;
     bool is_long = ack_us <= LOGP_ACK_PART * time_us;
-    long next = 2 * point->g_flood_n;
+    bool has_time = budget_us == 0.0 || spent_us + next_us <= budget_us;
+    bool has_room = 2 * point->g_flood_n <= link->settings->flood;
 
-    return (is_steady && is_long) || !has_time || next > link->settings->flood
+    return (is_steady && is_long) || !has_time || !has_room
                ? 0
-               : next;
+               : 2 * point->g_flood_n;
+}
+
+/* Several floods of a length, as one that was disturbed says little. */
+static double logp_flood_us(const struct logp_link *link, int size, long count,
+                            double *spent_us)
+{
+    const struct logp_exchange *exchange = &LOGP_FLOODING[link->settings->send];
+    double times_us[LOGP_FLOODS];
+
+    for (int i = 0; i < LOGP_FLOODS; i++) {
+        times_us[i] = logp_run(link, exchange, size, count, 0);
+        *spent_us += times_us[i];
+    }
+    return stats_summarise(times_us, LOGP_FLOODS).p50;
 }
 
 static void logp_measure_flood(const struct logp_link *link, double ack_us,
                                struct logp_point *point)
 {
-    const struct logp_exchange *exchange = &LOGP_FLOODING[link->settings->send];
-    long most = link->settings->flood;
-    long count = most < LOGP_FIRST_FLOOD ? most : LOGP_FIRST_FLOOD;
+    bool leads = link->p2p.is_first;
+    long count = logp_agree(link, leads ? logp_first_flood(link, point) : 0);
+    double spent_us = 0.0;
 
     point->g_flood_change = NAN;
     while (count > 0) {
-        double time_us = logp_run(link, exchange, point->size_bytes, count, 0);
+        double time_us =
+            logp_flood_us(link, point->size_bytes, count, &spent_us);
 
-        if (link->p2p.is_first) {
+        if (leads) {
             double g_us = time_us / (double)count;
 
             if (point->g_flood_n > 0) {
@@ -120,7 +150,7 @@ static void logp_measure_flood(const struct logp_link *link, double ack_us,
             }
             point->g_flood_us = g_us;
             point->g_flood_n = count;
-            count = logp_next_flood(link, point, ack_us, time_us);
+            count = logp_next_flood(link, point, ack_us, spent_us);
         }
         count = logp_agree(link, count);
     }

@@ -1,0 +1,80 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""The LogP model's parameters of a pair of nodes, by our own benchmark."""
+
+import reframe as rfm
+from reframe.core.builtins import run_before, variable
+
+from seatrial.check import Tag
+from seatrial.own_benchmark import OwnBenchmark
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.logp import LogpRow, parse_logp
+from seatrial.records import Sample
+
+
+@rfm.simple_test
+class LogP(OwnBenchmark):
+    """What does a message cost its sender, its receiver, and the network?
+
+    Two ranks on two nodes measure the overheads os and or and the gap g for every size,
+    and the latency L, as medians. Overheads are time that a code cannot compute in;
+    8 B shows the least that a message takes. 1 MiB, far beyond every protocol's switch,
+    shows the gap that bandwidth sets. L and the gaps of small messages are differences
+    of times that are nearly the same, and L is negative where messages overlap so well
+    that g(0) is more than half a round trip: they are recorded and not judged.
+    """
+
+    milliseconds_per_size = 100
+    min_size = variable(int, value=8)
+    max_size = variable(int, value=1 << 20)
+    inserts = variable(int, value=4)
+    """Sizes added at most where values jump."""
+    send = variable(str, value="isend")
+    receive = variable(str, value="recv")
+
+    descr = "parameterised LogP between two nodes"
+    valid_prog_environs = ["+logp"]
+    reference_file = "logp.yaml"
+    executable = "logp"
+    needs_nodes = 2
+    most_nodes = 2
+    tags = {Tag.NETWORK}
+    judged = ["logp_os_8B", "logp_or_8B", "logp_g_1MiB"]
+
+    @run_before("run")
+    def choose_sizes(self):
+        """Measure these sizes, by these calls."""
+        self.executable_opts += [
+            f"--sizes {self.min_size}:{self.max_size}",
+            f"--inserts {self.inserts}",
+            f"--send {self.send}",
+            f"--receive {self.receive}",
+        ]
+
+    def extract(self, text):
+        """Give the parameters of every size, of the run that was asked for."""
+        rows = parse_logp(text)
+        wanted = (self.send, self.receive, self.iterations, self.inserts, 2, 0, "pass")
+        row = rows[0]
+        found = (
+            *(row.send, row.receive, row.iterations, row.inserts),
+            *(row.nodes, row.delay_us, row.validation),
+        )
+        if found != wanted:
+            raise ParseError(0, f"a run of {found}, expected {wanted}")
+        sizes = [row.size_bytes for row in rows if row.inserted == "no"]
+        if (sizes[1], sizes[-1]) != (self.min_size, self.max_size):
+            raise ParseError(0, f"sizes {sizes[1]} to {sizes[-1]}")
+        latency = Sample("logp_L", row.l_us, statistic="p50", n=row.rtt_n)
+        return [latency, *(sample for row in rows for sample in samples_of(row))]
+
+
+def samples_of(row: LogpRow) -> list[Sample]:
+    """Give the parameters of one size; the gap by both ways to measure it."""
+    size = row.size_bytes
+    flood = {"method": "flood"}
+    return [
+        Sample("logp_os", row.os_p50_us, size, "p50", row.os_n),
+        Sample("logp_or", row.or_p50_us, size, "p50", row.or_n),
+        Sample("logp_g", row.g_p50_us, size, "p50", row.g_n),
+        Sample("logp_g", row.g_flood_us, size, "mean", row.g_flood_n, parameters=flood),
+    ]
