@@ -25,3 +25,20 @@ long budget_warmup(const struct settings_common *common, long iterations)
 {
     return common->warmup * iterations / common->iterations;
 }
+
+struct settings_common budget_windows(const struct settings_common *common,
+                                      long windows)
+{
+    struct settings_common result = *common;
+
+    result.iterations = windows;
+    result.warmup = budget_warmup(common, windows);
+    return result;
+}
+
+struct settings_common budget_longest(const struct settings_common *common,
+                                      long windows)
+{
+    return windows > common->iterations ? budget_windows(common, windows)
+                                        : *common;
+}

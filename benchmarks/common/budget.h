@@ -19,4 +19,12 @@ long budget_iterations(MPI_Comm comm, double iteration_us, long wanted,
 /** Warm-up shrinks with the iterations, so that its share of the time stays. */
 long budget_warmup(const struct settings_common *common, long iterations);
 
+/** The settings of a loop over so many windows; warm-up keeps its share. */
+struct settings_common budget_windows(const struct settings_common *common,
+                                      long windows);
+
+/** Settings that have the larger loop of both, to allocate for. */
+struct settings_common budget_longest(const struct settings_common *common,
+                                      long windows);
+
 #endif

@@ -82,25 +82,6 @@ int pairs_available(const struct placement *placement, enum pairs_scope scope)
     return ranks / 2;
 }
 
-/* The settings of a loop over windows; warm-up keeps its share. */
-static struct settings_common pairs_windows(const struct pairs_loops *loops)
-{
-    struct settings_common common = *loops->common;
-
-    common.iterations = loops->windows;
-    common.warmup = budget_warmup(loops->common, loops->windows);
-    return common;
-}
-
-/* Settings with the larger loop of the two. */
-static struct settings_common pairs_longest(const struct pairs_loops *loops)
-{
-    struct settings_common windows = pairs_windows(loops);
-
-    return loops->windows > loops->common->iterations ? windows
-                                                      : *loops->common;
-}
-
 /* Rank 0 collects the samples of all pairs. */
 static double pairs_samples_bytes(const struct settings_common *longest,
                                   int rank, int most_pairs)
@@ -113,7 +94,8 @@ static double pairs_samples_bytes(const struct settings_common *longest,
 double pairs_room_bytes(const struct pairs_loops *loops, long window, int rank,
                         int most_pairs)
 {
-    struct settings_common longest = pairs_longest(loops);
+    struct settings_common longest =
+        budget_longest(loops->common, loops->windows);
 
     return p2p_size_bytes(&longest, window, 1) +
            pairs_samples_bytes(&longest, rank, most_pairs);
@@ -122,7 +104,8 @@ double pairs_room_bytes(const struct pairs_loops *loops, long window, int rank,
 void pairs_room_create(struct pairs_room *room, const struct pairs_loops *loops,
                        long window, int rank, int most_pairs)
 {
-    struct settings_common longest = pairs_longest(loops);
+    struct settings_common longest =
+        budget_longest(loops->common, loops->windows);
     size_t size = (size_t)longest.sizes.max;
     double samples = pairs_samples_bytes(&longest, rank, most_pairs);
 
@@ -258,7 +241,9 @@ struct pairs_result pairs_measure(const struct pairs *pairs,
                                   const struct p2p_work *work)
 {
     struct settings_common common =
-        work->test == P2P_LATENCY ? *loops->common : pairs_windows(loops);
+        work->test == P2P_LATENCY
+            ? *loops->common
+            : budget_windows(loops->common, loops->windows);
     struct pairs_result result = {.mb_per_s = NAN, .msg_per_s = NAN};
 
     if (pairs->p2p.comm != MPI_COMM_NULL) {

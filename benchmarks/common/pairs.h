@@ -10,12 +10,11 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-enum { PAIRS_MAX_WINDOWS = 1000000 };
-
 /** Where the two ranks of a pair live. */
 enum pairs_scope {
-    PAIRS_BETWEEN, /* rank i of the first node, rank i of the second */
     PAIRS_WITHIN,  /* rank i of either half of the ranks of the first node */
+    PAIRS_BETWEEN, /* rank i of the first node, rank i of the second */
+    PAIRS_SCOPES,
 };
 
 /** Memory that all pairs of a run use, one after the other. */

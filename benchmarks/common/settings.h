@@ -20,6 +20,7 @@ enum {
     SETTINGS_MAX_ITERATIONS = 10000000,
     SETTINGS_MAX_TIME_MS = 3600000,
     SETTINGS_MAX_WINDOW = 65536,
+    SETTINGS_MAX_WINDOWS = 1000000,
     SETTINGS_MAX_SIZE = 1 << 30, /* a message's bytes are an int to MPI */
 };
 
@@ -59,6 +60,12 @@ enum {
     SETTINGS_ROW("window", 'W', OPTIONS_INTEGER, offsetof(type, window), 1,    \
                  SETTINGS_MAX_WINDOW, NULL, "COUNT",                           \
                  "messages on the way before an answer is awaited")
+
+/** The row of their number, for settings with a member windows. */
+#define SETTINGS_WINDOWS_ROW(type)                                             \
+    SETTINGS_ROW("windows", 0, OPTIONS_INTEGER, offsetof(type, windows), 1,    \
+                 SETTINGS_MAX_WINDOWS, NULL, "COUNT",                          \
+                 "timed windows; --warmup counts their share too")
 
 /** The rows of validation and output, and the end of the table. */
 #define SETTINGS_LAST_ROWS(type)                                               \

@@ -72,10 +72,9 @@ static const struct options_row OPTIONS[] = {
      "pairs begin together at the start, or at each operation (rate: always)"},
     SETTINGS_SIZE_ROWS(struct settings, SETTINGS_MAX_SIZE, "BYTES", "message"),
     SETTINGS_LOOP_ROWS(struct settings, "timed round trips",
-                       "untimed round trips; of windows the same share"),
+                       "untimed round trips"),
     SETTINGS_WINDOW_ROW(struct settings),
-    {"windows", 0, OPTIONS_INTEGER, offsetof(struct settings, windows), 1,
-     PAIRS_MAX_WINDOWS, NULL, "COUNT", "timed windows"},
+    SETTINGS_WINDOWS_ROW(struct settings),
     PLACEMENT_OPTION_ROW(struct settings),
     SETTINGS_LAST_ROWS(struct settings),
 };
