@@ -296,10 +296,10 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
             "nodes": self.nodes,
             "payload_s": payload,
             "command": " ".join([self.executable, *self.executable_opts]),
-            "samples": [as_dict(sample) for sample in self.samples],
         }
-        text = json.dumps(record, indent=1)
-        Path(self.stagedir, RECORD_FILE).write_text(text + "\n")
+        samples = ",\n".join(json.dumps(as_dict(sample)) for sample in self.samples)
+        text = f'{json.dumps(record)[:-1]}, "samples": [\n{samples}\n]}}\n'
+        Path(self.stagedir, RECORD_FILE).write_text(text)
 
 
 def unit_of(flat: str) -> str:
