@@ -86,7 +86,11 @@ static void output_json_row(FILE *stream, const struct output_field *fields,
             }
             break;
         case OUTPUT_TEXT:
-            output_json_text(stream, fields[i].text);
+            if (fields[i].text != NULL) {
+                output_json_text(stream, fields[i].text);
+            } else {
+                (void)fputs("null", stream);
+            }
             break;
         }
     }
@@ -130,7 +134,8 @@ static void output_table_row(FILE *stream, const struct output_field *fields,
                           fields[i].real);
             break;
         case OUTPUT_TEXT:
-            (void)fprintf(stream, "%*s", width, fields[i].text);
+            (void)fprintf(stream, "%*s", width,
+                          fields[i].text != NULL ? fields[i].text : "-");
             break;
         }
         width = OUTPUT_WIDTH - 1;

@@ -9,7 +9,7 @@
 enum output_type {
     OUTPUT_INTEGER,
     OUTPUT_REAL, /* not finite: null in JSON, nan or inf in the table */
-    OUTPUT_TEXT,
+    OUTPUT_TEXT, /* NULL: null in JSON, - in the table */
 };
 
 /** One value of a row: its key in JSON and its column in the table. */

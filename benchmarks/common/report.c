@@ -21,29 +21,43 @@ static void report_describe_mpi(char text[MPI_MAX_LIBRARY_VERSION_STRING])
     }
 }
 
-void report_open(struct report *report, FILE *stream,
-                 const struct program *program,
-                 const struct settings_common *common, int np, int rows)
+void report_prepare(struct report *report, FILE *stream,
+                    const struct program *program,
+                    const struct settings_common *common, int np)
 {
     *report = (struct report){
         .writer = {.stream = stream, .json = common->json},
         .program = program,
         .common = common,
         .np = np,
-        .rows = rows,
     };
     report_describe_mpi(report->mpi);
-    output_comment(&report->writer, "Seatrial %s %s (%s), %s", program->name,
-                   VERSION, COMMIT, report->mpi);
+}
+
+void report_title(struct report *report, int rows)
+{
+    const struct settings_common *common = report->common;
+
+    report->rows = rows;
+    output_comment(&report->writer, "Seatrial %s %s (%s), %s",
+                   report->program->name, VERSION, COMMIT, report->mpi);
     output_comment(&report->writer,
                    "[ processes: %d ] [ iterations: %ld ] [ warmup: %ld ] "
                    "[ rows: %d ]",
-                   np, common->iterations, common->warmup, rows);
+                   report->np, common->iterations, common->warmup, rows);
     if (common->time_ms > 0) {
         output_comment(&report->writer,
                        "[ fewer iterations where a size takes > %ld ms ]",
                        common->time_ms);
     }
+}
+
+void report_open(struct report *report, FILE *stream,
+                 const struct program *program,
+                 const struct settings_common *common, int np, int rows)
+{
+    report_prepare(report, stream, program, common, np);
+    report_title(report, rows);
 }
 
 void report_add_program(const struct report *report, struct report_row *row)
@@ -52,13 +66,13 @@ void report_add_program(const struct report *report, struct report_row *row)
     report_add(row, output_text("version", NULL, VERSION));
     report_add(row, output_text("commit", NULL, COMMIT));
     report_add(row, output_text("mpi", NULL, report->mpi));
-    report_add(row, output_integer("np", NULL, report->np));
 }
 
 void report_begin(struct report *report, struct report_row *row)
 {
     row->count = 0;
     report_add_program(report, row);
+    report_add(row, output_integer("np", NULL, report->np));
     report_add(row,
                output_integer("iterations", NULL, report->common->iterations));
     report_add(row, output_integer("warmup", NULL, report->common->warmup));

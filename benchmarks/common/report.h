@@ -28,6 +28,12 @@ struct report_row {
     size_t count;
 };
 
+/** What report_open does before it writes, and its title of so many rows. */
+void report_prepare(struct report *report, FILE *stream,
+                    const struct program *program,
+                    const struct settings_common *common, int np);
+void report_title(struct report *report, int rows);
+
 /**
  * Begin the data of a run of np processes and this many rows: in the table, a
  * title and the settings that all programs have.
@@ -39,7 +45,7 @@ void report_open(struct report *report, FILE *stream,
 /** Begin the next row with program, version, MPI, np, settings and number. */
 void report_begin(struct report *report, struct report_row *row);
 
-/** Add program, version, commit, MPI and np. */
+/** Add program, version, commit and MPI. */
 void report_add_program(const struct report *report, struct report_row *row);
 
 /** Add a field to a row. */

@@ -20,6 +20,7 @@ static void write_rows(char *text, size_t size, bool json)
             output_real("broken_us", "Broken(us)", i == 0 ? NAN : -INFINITY),
             output_real_digits("short_us", "Short(us)", 0.0625, 3),
             output_text("validation", "Validation", "pass"),
+            output_text("hca", NULL, NULL),
         };
         output_row(&writer, fields, sizeof(fields) / sizeof(fields[0]));
     }
@@ -64,6 +65,7 @@ static void test_long_names(void)
         output_text("source", "Source", "rack01-node001"),
         output_text("destination", "Destination", "rack01-node002"),
         output_integer("round", "Round", 1),
+        output_text("hca", "HCA", NULL),
     };
     FILE *stream = fmemopen(text, sizeof(text), "w");
 
@@ -71,8 +73,11 @@ static void test_long_names(void)
     struct output_writer writer = {.stream = stream};
     output_row(&writer, fields, sizeof(fields) / sizeof(fields[0]));
     EXPECT(fclose(stream) == 0);
-    EXPECT(strcmp(text, "# Source    Destination        Round\n"
-                        "rack01-node001 rack01-node002            1\n") == 0);
+    EXPECT(
+        strcmp(text,
+               "# Source    Destination        Round          HCA\n"
+               "rack01-node001 rack01-node002            1            -\n") ==
+        0);
 }
 
 static void test_full_disk(void)

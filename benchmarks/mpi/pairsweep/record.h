@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SEATRIAL_RECORD_H
+#define SEATRIAL_RECORD_H
+
+/** What a file says of a pair. */
+enum record_kind {
+    RECORD_WANTED,   /* measure it, on every rail */
+    RECORD_DONE,     /* it has been measured, or was found to hang */
+    RECORD_RETESTED, /* it has been measured alone */
+};
+
+struct record {
+    int kind;
+    int source; /* nodes */
+    int destination;
+    int rail;
+    float latency_us;  /* not a number: none */
+    float bw_mb_per_s; /* of the worse direction */
+};
+
+/** What a reader of a file has found. */
+enum record_found {
+    RECORD_FOUND,
+    RECORD_END,
+    RECORD_ERROR, /* the reader holds the reason */
+};
+
+enum { RECORD_ERROR_SIZE = 512 };
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SEATRIAL_RETEST_H
+#define SEATRIAL_RETEST_H
+
+#include "sweep.h"
+
+/**
+ * Measure the pairs that are much worse than the median of all a second time,
+ * one after the other, while nobody else sends anything: is it the pair, or was
+ * it the crowd? The worst come first.
+ */
+void retest_run(struct sweep *sweep);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SEATRIAL_SWEEP_H
+#define SEATRIAL_SWEEP_H
+
+#include "histogram.h"
+#include "pair.h"
+#include "plan.h"
+#include "rows.h"
+#include "tournament.h"
+
+#include <stdbool.h>
+
+/**
+ * One rank's part in the measurement of all pairs. Rails are measured one after
+ * the other: each pass is made by one rank of every node, while the others
+ * wait.
+ */
+struct sweep {
+    const struct settings *settings;
+    const struct nodes *nodes;
+    const struct tournament *tournament;
+    struct plan *plan;
+    struct rows *rows; /* of rank 0; NULL elsewhere */
+    MPI_Comm comm;     /* of the pass: rank n is on node n */
+    struct pair_bench bench;
+    struct rows_counts counts;    /* of the pass, on its leader */
+    struct histogram overhead_us; /* of its rounds */
+    bool valid;
+};
+
+/** Measure what is pending in the plans, then the suspects again. */
+void sweep_run(struct sweep *sweep);
+
+/**
+ * The leader of a pass is the rank on the node of rank 0; it collects what the
+ * others found, and hands it to rank 0, which alone writes.
+ */
+bool sweep_is_leader(const struct sweep *sweep);
+
+/** Collect a result: from the leader itself, or from the source's rank. */
+void sweep_emit(struct sweep *sweep, const struct pair_result *result);
+
+/** Wait for a request without spinning: what is measured must not notice. */
+void sweep_wait_quietly(MPI_Request *request);
+
+#endif
