@@ -50,11 +50,11 @@ static void test_json(void)
     EXPECT(strcmp(text, "{\"name\": \"a \\\"b\\\"\\\\\\u000a\\u0001\", "
                         "\"size_bytes\": 8, \"time_us\": 0.1, "
                         "\"broken_us\": null, \"short_us\": 0.0625, "
-                        "\"validation\": \"pass\"}\n"
+                        "\"validation\": \"pass\", \"hca\": null}\n"
                         "{\"name\": \"a \\\"b\\\"\\\\\\u000a\\u0001\", "
                         "\"size_bytes\": 16, \"time_us\": 12345.678, "
                         "\"broken_us\": null, \"short_us\": 0.0625, "
-                        "\"validation\": \"pass\"}\n") == 0);
+                        "\"validation\": \"pass\", \"hca\": null}\n") == 0);
 }
 
 /* Columns stay apart where names are longer than they are. */
