@@ -110,11 +110,13 @@ static void halo_tear_down_persistent(struct halo *halo)
     free(state);
 }
 
-/** A graph of the two neighbours, and the arguments for both transfers. */
+/** A graph of the neighbours of a phase, and the arguments for its edges. */
 struct halo_neighbor_phase {
     MPI_Comm comm;
+    int edges;
     int counts[HALO_TRANSFERS];
-    MPI_Datatype types[HALO_TRANSFERS];
+    MPI_Datatype sent[HALO_TRANSFERS];
+    MPI_Datatype received[HALO_TRANSFERS];
     MPI_Aint sources[HALO_TRANSFERS]; /* bytes after the first source */
     MPI_Aint targets[HALO_TRANSFERS]; /* bytes after the first target */
 };
@@ -123,12 +125,35 @@ struct halo_neighbor {
     struct halo_neighbor_phase phases[HALO_PHASES];
 };
 
+static MPI_Datatype halo_neighbor_pack(const struct halo_phase *phase,
+                                       const int counts[HALO_TRANSFERS],
+                                       const MPI_Aint places[HALO_TRANSFERS])
+{
+    MPI_Datatype both;
+
+    CHECK_MPI(MPI_Type_create_hindexed(HALO_TRANSFERS, counts, places,
+                                       phase->type, &both),
+              "both edges");
+    CHECK_MPI(MPI_Type_commit(&both), "both edges");
+    return both;
+}
+
 /*
- * Where both neighbours are the same rank, MPI 3 leaves open which of the two
- * edges of a Cartesian communicator a message takes. Edges between the same two
- * ranks of a graph match in the order they are listed, so each rank lists the
- * transfers in the same order: by where it sends, and by where it receives.
+ * Where both neighbours are the same rank, one edge of the graph carries both
+ * transfers. With two between the same ranks, libraries disagree which of the
+ * messages goes where (github.com/mpi-forum/mpi-issues/issues/153).
  */
+static void halo_neighbor_join(const struct halo_phase *phase,
+                               struct halo_neighbor_phase *neighbor)
+{
+    neighbor->sent[0] =
+        halo_neighbor_pack(phase, neighbor->counts, neighbor->sources);
+    neighbor->received[0] =
+        halo_neighbor_pack(phase, neighbor->counts, neighbor->targets);
+    neighbor->counts[0] = 1;
+    neighbor->edges = 1;
+}
+
 static void halo_neighbor_create(const struct halo *halo,
                                  const struct halo_phase *phase,
                                  struct halo_neighbor_phase *neighbor)
@@ -137,21 +162,26 @@ static void halo_neighbor_create(const struct halo *halo,
     int origins[HALO_TRANSFERS];
     int destinations[HALO_TRANSFERS];
 
+    neighbor->edges = HALO_TRANSFERS;
     for (int d = 0; d < HALO_TRANSFERS; d++) {
         const struct halo_transfer *transfer = &phase->transfers[d];
 
         origins[d] = transfer->origin;
         destinations[d] = transfer->destination;
         neighbor->counts[d] = phase->count;
-        neighbor->types[d] = phase->type;
+        neighbor->sent[d] = phase->type;
+        neighbor->received[d] = phase->type;
         neighbor->sources[d] =
             (const char *)transfer->source - (const char *)first->source;
         neighbor->targets[d] =
             (const char *)transfer->target - (const char *)first->target;
     }
+    if (destinations[0] == destinations[1]) {
+        halo_neighbor_join(phase, neighbor);
+    }
     CHECK_MPI(MPI_Dist_graph_create_adjacent(
-                  halo->grid->comm, HALO_TRANSFERS, origins, MPI_UNWEIGHTED,
-                  HALO_TRANSFERS, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL,
+                  halo->grid->comm, neighbor->edges, origins, MPI_UNWEIGHTED,
+                  neighbor->edges, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL,
                   0, &neighbor->comm),
               "N %d, ranks %d and %d", halo->n, destinations[0],
               destinations[1]);
@@ -178,8 +208,8 @@ static void halo_exchange_neighbor(const struct halo *halo)
 
         CHECK_MPI(MPI_Neighbor_alltoallw(
                       first->source, neighbor->counts, neighbor->sources,
-                      neighbor->types, first->target, neighbor->counts,
-                      neighbor->targets, neighbor->types, neighbor->comm),
+                      neighbor->sent, first->target, neighbor->counts,
+                      neighbor->targets, neighbor->received, neighbor->comm),
                   "N %d, phase %d", halo->n, p);
     }
 }
@@ -189,8 +219,13 @@ static void halo_tear_down_neighbor(struct halo *halo)
     struct halo_neighbor *state = halo->state;
 
     for (int p = 0; p < HALO_PHASES; p++) {
-        CHECK_MPI(MPI_Comm_free(&state->phases[p].comm), "N %d, phase %d",
-                  halo->n, p);
+        struct halo_neighbor_phase *neighbor = &state->phases[p];
+
+        CHECK_MPI(MPI_Comm_free(&neighbor->comm), "N %d, phase %d", halo->n, p);
+        if (neighbor->edges == 1) {
+            CHECK_MPI(MPI_Type_free(&neighbor->sent[0]), "both edges");
+            CHECK_MPI(MPI_Type_free(&neighbor->received[0]), "both edges");
+        }
     }
     free(state);
 }
