@@ -97,7 +97,8 @@ def test_every_case_passes_on_captured_outputs(rows: list[dict[str, Any]]) -> No
     assert len(rows) == len((DATA / "cases.txt").read_text().splitlines())
     for row in rows:
         assert row["result"] == "pass", (row["display_name"], row["fail_reason"])
-        assert record_of(row)["nodes"] == NODES
+        nodes = row["num_tasks"] // row["num_tasks_per_node"]
+        assert record_of(row)["nodes"] == NODES[:nodes]
 
 
 def test_every_case_reports_what_it_declares(rows: list[dict[str, Any]]) -> None:
@@ -129,6 +130,43 @@ def test_ranks_start_by_the_stack_s_own_process_manager(
 ) -> None:
     for row in rows:
         assert f"srun --mpi={MPI[row['environ']]} " in script_of(row)
+
+
+def test_registration_cache_is_set_by_the_stack_s_own_variables(
+    rows: list[dict[str, Any]],
+) -> None:
+    expected = {
+        ("openmpi", "on"): {"OMPI_MCA_mpi_leave_pinned=1"},
+        ("openmpi", "off"): {"OMPI_MCA_mpi_leave_pinned=0"},
+        ("mpich", "on"): {"UCX_RCACHE_ENABLE=y"},
+        ("mpich", "off"): {"UCX_RCACHE_ENABLE=n", "UCX_IB_REG_METHODS=direct"},
+    }
+    found = {}
+    for row in rows:
+        if row["display_name"].startswith("BufferReuse "):
+            key = (row["environ"], row["registration_cache"])
+            exports = re.findall(r"^export (\S+)$", script_of(row), re.MULTILINE)
+            found[key] = {line for line in exports if re.match("OMPI|UCX", line)}
+    assert found == expected
+
+
+def test_stack_without_a_registration_cache_is_skipped(tmp_path: Path) -> None:
+    settings = json.loads(SETTINGS.read_text())
+    for environment in settings["environments"]:
+        environment["extras"].pop("registration_cache", None)
+    (tmp_path / "without.json").write_text(json.dumps(settings))
+    result = reframe(
+        *("-C", "without.json", "-c", str(CHECKS), "-R", "--dry-run"),
+        *("-n", "BufferReuse", "--prefix", str(tmp_path)),
+        folder=tmp_path,
+        RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),
+    )
+    reasons = re.findall(r"(mpi_stacks names no way [^]]*)", result.stdout)
+    assert sorted(set(reasons)) == [
+        f"mpi_stacks names no way to set the registration cache of {mpi} {state}"
+        for mpi in ("mpich", "openmpi")
+        for state in ("off", "on")
+    ]
 
 
 def test_ring_places_every_pair_of_neighbours(rows: list[dict[str, Any]]) -> None:

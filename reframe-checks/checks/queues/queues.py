@@ -1,0 +1,77 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""MPI's queues of messages: what an entry costs those that must pass it."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before, variable
+
+from seatrial.check import Tag
+from seatrial.own_benchmark import OwnBenchmark
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.match_queue import parse_match_queue
+from seatrial.records import Sample
+
+
+@rfm.simple_test
+class MatchQueue(OwnBenchmark):
+    """What does a message pay for every entry of a queue that it must pass?
+
+    Two ranks on two nodes play ping-pong behind a queue: of unexpected messages, which
+    every posted receive must pass (mq_unexp), or of posted receives, which every
+    arriving message must pass (mq_posted). `match_time` is the slope of the median
+    latency over the depths. 8 B, as the entries are: the queue costs as much whatever
+    the size, and small messages feel it most. Codes with many neighbours reach depths
+    of some hundred; 8192 shows whether the queue is walked, or its entries are found by
+    a hash or by the adapter.
+    """
+
+    program = parameter(["mq_unexp", "mq_posted"])
+    milliseconds_per_size = 50  # here: of every depth
+    size_bytes = variable(int, value=8)
+    max_depth = variable(int, value=8192)
+
+    descr = "latency behind a queue of unexpected messages, or of posted receives"
+    reference_file = "queues.yaml"
+    needs_nodes = 2
+    most_nodes = 2
+    tags = {Tag.NETWORK}
+    judged = ["match_time"]
+
+    @run_after("init")
+    def choose_program(self):
+        """Run where this program is."""
+        self.executable = self.program
+        self.valid_prog_environs = [f"+{self.program}"]
+
+    @run_before("run")
+    def choose_depths(self):
+        """Measure one size, with all depths."""
+        self.executable_opts += [
+            f"--sizes {self.size_bytes}:{self.size_bytes}",
+            f"--depth 0:{self.max_depth}",
+        ]
+
+    def extract(self, text):
+        """Give the slope, and the latency at every depth, of the run asked for."""
+        rows = parse_match_queue(text, self.program)
+        wanted = (self.size_bytes, self.iterations, "pass")
+        for row in rows:
+            found = (row.size_bytes, row.iterations, row.validation)
+            if found != wanted:
+                raise ParseError(0, f"a run of {found}, expected {wanted}")
+        span = (rows[0].depth, rows[-1].depth)
+        if span != (0, self.max_depth):
+            raise ParseError(0, f"depths {span[0]} to {span[1]}")
+        return [
+            Sample("match_time", rows[0].slope_ns, statistic="slope", n=len(rows)),
+            *(
+                Sample(
+                    "latency",
+                    row.p50_us,
+                    row.size_bytes,
+                    "p50",
+                    row.n,
+                    parameters={"depth": row.depth},
+                )
+                for row in rows
+            ),
+        ]
