@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef NDEBUG
+#error "assertions are part of what is tested"
+#endif
+
 /** Expect a condition to hold; otherwise say where it does not and fail. */
 #define EXPECT(condition)                                                      \
     do {                                                                       \
