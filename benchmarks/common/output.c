@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 
@@ -156,10 +157,18 @@ void output_row(struct output_writer *writer, const struct output_field *fields,
         }
         output_table_row(writer->stream, fields, count);
     }
-    (void)fflush(writer->stream);
+    bool is_lost = fflush(writer->stream) != 0 || ferror(writer->stream) != 0;
+    if (is_lost && writer->error == 0) {
+        writer->error = errno;
+    }
 }
 
 bool output_finish(struct output_writer *writer)
 {
-    return fflush(writer->stream) == 0 && ferror(writer->stream) == 0;
+    if (fflush(writer->stream) == 0 && ferror(writer->stream) == 0) {
+        return true;
+    }
+    /* MPI changes errno between a row that was lost and the end. */
+    errno = writer->error != 0 ? writer->error : errno;
+    return false;
 }

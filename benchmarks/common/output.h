@@ -30,6 +30,7 @@ struct output_writer {
     FILE *stream;
     bool json;
     bool has_header;
+    int error; /* errno of the first row that could not be written, or 0 */
 };
 
 struct output_field output_integer(const char *key, const char *column,

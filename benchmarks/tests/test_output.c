@@ -2,6 +2,7 @@
 #include "output.h"
 #include "unit.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -88,7 +89,9 @@ static void test_full_disk(void)
     struct output_writer writer = {.stream = stream, .json = true};
     const struct output_field field = output_integer("n", "n", 1);
     output_row(&writer, &field, 1);
+    errno = 0;
     EXPECT(!output_finish(&writer));
+    EXPECT(errno == ENOSPC);
     (void)fclose(stream);
 }
 
