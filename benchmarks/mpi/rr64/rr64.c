@@ -154,6 +154,8 @@ static void report_size(struct report *report, const struct settings *settings,
     report_add(&row, output_real("one_p50_us", "p50 one(us)",
                                  result->latency_one.p50));
     report_add(&row,
+               output_integer("one_n", NULL, (long long)result->latency_one.n));
+    report_add(&row,
                output_real("latency_ratio", "Lat ratio",
                            result->latency.p50 / result->latency_one.p50));
     report_add(&row, output_real("bw_mb_per_s", "BW", bandwidth->p50));
@@ -162,6 +164,8 @@ static void report_size(struct report *report, const struct settings *settings,
     report_add(&row, output_real("bw_ratio", "BW ratio",
                                  bandwidth->p50 / bandwidth_one->p50));
     report_add(&row, output_integer("bw_n", NULL, (long long)bandwidth->n));
+    report_add(&row,
+               output_integer("bw_one_n", NULL, (long long)bandwidth_one->n));
     report_add_validation(&row, settings->common.validate, result->valid);
     report_end(report, &row);
 }

@@ -1,0 +1,107 @@
+"""Output of our own `mpair --json`."""
+
+import math
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import ClassVar, Literal
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.rows import Row, Times, check_sizes, parse_rows, require
+
+Mode = Literal["latency", "bw", "bibw", "rate"]
+
+
+@dataclass(frozen=True)
+class MpairRow(Times, Row):
+    """One mode, number of pairs and message size of a run of mpair.
+
+    Times in us are of the `n` single operations of all pairs: half round trips
+    (`latency`), or whole windows of `window` messages (of each direction in `bibw`).
+    `mb_per_s` (10^6 B/s) and `msg_per_s` are of all pairs together; None in
+    `latency`. `slowest_us` is the mean of the slowest pair, `start_spread_us` the time
+    from the first to the last pair's start.
+    """
+
+    SETTINGS: ClassVar = ("source", "destination", "window", "windows", "validation")
+
+    source: str
+    destination: str
+    window: int
+    windows: int
+    mode: Mode
+    sync: Literal["start", "each"]
+    pairs: int
+    size_bytes: int
+    mb_per_s: float | None
+    msg_per_s: float | None
+    slowest_us: float
+    start_spread_us: float
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+        self.verify_times()
+        require(1 <= 2 * self.pairs <= self.np, f"{self.pairs} pairs of {self.np}")
+        most = self.iterations if self.mode == "latency" else self.windows
+        require(
+            self.n % self.pairs == 0 and self.n <= most * self.pairs,
+            f"{self.n} samples, expected at most {most} of each pair",
+        )
+        slack = 1e-6 * self.max_us  # of sums of rounded numbers
+        require(
+            self.mean_us - slack <= self.slowest_us <= self.max_us + slack,
+            "slowest_us is not between mean_us and max_us",
+        )
+        require(self.mode != "rate" or self.sync == "each", "a rate not in step")
+        if self.mode == "latency":
+            found = (self.mb_per_s, self.msg_per_s)
+            require(found == (None, None), "a latency with a bandwidth")
+        else:
+            self._verify_bandwidth()
+
+    def _verify_bandwidth(self) -> None:
+        messages = self.pairs * self.window * (2 if self.mode == "bibw" else 1)
+        per_us = messages / self.mean_us
+        for name, value, expected in (
+            ("msg_per_s", self.msg_per_s, per_us * 1e6),
+            ("mb_per_s", self.mb_per_s, per_us * self.size_bytes),
+        ):
+            require(
+                value is not None and math.isclose(value, expected, rel_tol=1e-6),
+                f"{name} {value}, by the mean time it is {expected:.6g}",
+            )
+
+
+def parse_mpair(text: str) -> list[MpairRow]:
+    """Read all rows of one run of mpair: by mode, number of pairs, and size.
+
+    Raises ParseError on anything but one complete, valid run, as `parse_rows` does,
+    and if modes or numbers of pairs differ in their sizes.
+    """
+    rows = parse_rows(text, "mpair", MpairRow)
+    series = [
+        (key, [row.size_bytes for row in group])
+        for key, group in groupby(rows, key=lambda row: (row.mode, row.pairs))
+    ]
+    check_sizes(series[0][1])
+    for key, sizes in series:
+        if sizes != series[0][1]:
+            raise ParseError(0, f"sizes of {key} are not those of {series[0][0]}")
+    modes = [
+        (mode, [pairs for (_, pairs), _ in group])
+        for mode, group in groupby(series, key=lambda item: item[0][0])
+    ]
+    if len({mode for mode, _ in modes}) != len(modes):
+        raise ParseError(0, "a mode comes back after another")
+    for mode, counts in modes:
+        if counts != modes[0][1]:
+            raise ParseError(0, f"pairs of {mode} are not those of {modes[0][0]}")
+    _check_pairs(modes[0][1])
+    return rows
+
+
+def _check_pairs(counts: list[int]) -> None:
+    """Raise ParseError unless each number is doubled; the last may be smaller."""
+    for before, found in pairwise(counts):
+        least = before + 1 if found == counts[-1] else 2 * before
+        if not least <= found <= 2 * before:
+            raise ParseError(0, f"{found} pairs after {before}")
