@@ -1,17 +1,25 @@
+"""What all programs of benchmarks/ have in common, and the tests of CTest."""
+
 import json
 import re
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
-from benchmark_builds import ROOT, SOURCES, Build, build_with, run
-
-from seatrial.parsers.halo2d import parse_halo2d
+import yaml
+from benchmark_builds import ROOT, SOURCES, Build, Completed, build_with, run
 
 LIBRARIES = {"openmpi": "libmpi.so", "mpich": "libmpich.so"}
-SHORT = ["--iterations=5", "--warmup=1", "--repetitions=2"]
+PROGRAMS = sorted(
+    source.stem
+    for folder in SOURCES.glob("mpi/*/CMakeLists.txt")
+    for source in folder.parent.glob("*.c")
+    if "program_main(" in source.read_text()
+)
+every_program = pytest.mark.parametrize("program", PROGRAMS)
 
 
 def assert_ctest_passes(build: Build) -> None:
@@ -26,84 +34,56 @@ def test_ctest(build: Build) -> None:
 
 def test_ctest_with_sanitizers() -> None:
     build = build_with("mpich", "mpich-sanitize", "-DSEATRIAL_SANITIZE=ON")
-    assert "libasan" in run("ldd", build.bin / "halo2d").stdout
+    assert "libasan" in run("ldd", build.bin / PROGRAMS[0]).stdout
     assert_ctest_passes(build)
 
 
-def test_links_only_its_own_mpi(build: Build) -> None:
-    libraries = run("ldd", build.bin / "halo2d").stdout
+@every_program
+def test_links_only_its_own_mpi(build: Build, program: str) -> None:
+    libraries = run("ldd", build.bin / program).stdout
     linked = {mpi for mpi, library in LIBRARIES.items() if library in libraries}
     assert linked == {build.mpi}
 
 
-@pytest.mark.parametrize("protocol", ["sendrecv", "irecv_isend"])
-def test_json_is_read_back(build: Build, protocol: str) -> None:
-    options = [*SHORT, "--validate", "--protocol", protocol, "-m", "2:8"]
-    done = build.run("halo2d", 2, *options, "--json")
-    assert done.returncode == 0, done.stderr
-    rows = parse_halo2d(done.stdout)
-    assert [row.size_bytes for row in rows] == [16, 32, 64]
-    assert {row.protocol for row in rows} == {protocol}
-    assert {(row.np, row.px, row.py) for row in rows} == {(2, 1, 2)}
-    assert {(row.n, row.validation) for row in rows} == {(10, "pass")}
-    assert rows[0].mpi.replace(" ", "").lower().startswith(build.mpi)
+@every_program
+def test_help_shows_defaults(build: Build, program: str) -> None:
+    done = build.run(program, 1, "--iterations", "3", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: {program} [options]\n\n")
+    options = dict(re.findall(r"^  .{4}--([a-z-]+) (.*)$", done.stdout, re.M))
+    defaults = {
+        name: default
+        for name, text in options.items()
+        for default in re.findall(r"\(default (\S+)\)$", text)
+    }
+    flags = ["validate", "json", "help", "version"]
+    assert set(flags) <= set(options)
+    span = f"{defaults['min-size']}:{defaults['max-size']}"
+    assert defaults["sizes"] == span
+    assert int(defaults["iterations"]) > 3
+    assert {"warmup", "time"} <= set(defaults)
 
 
-def test_time_per_size_limits_the_iterations(build: Build) -> None:
-    options = ["-m", "2:2", "-i", "1000000", "-x", "1000000", "--repetitions", "2"]
-    done = build.run("halo2d", 2, *options, "--time", "20", "--json")
-    assert done.returncode == 0, done.stderr
-    (row,) = parse_halo2d(done.stdout)
-    assert 2 <= row.n < 1000000
+@every_program
+def test_launched_help_is_printed_once(build: Build, program: str) -> None:
+    done = build.run(program, 2, "-h")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count(f"Usage: {program} ") == 1
 
 
-def test_stdout_is_data_only(build: Build) -> None:
-    done = build.run("halo2d", 2, *SHORT, "--json", "--max-size=2")
-    assert [json.loads(line)["row"] for line in done.stdout.splitlines()] == [1, 2]
-
-
-def test_corruption_exits_1(build: Build) -> None:
-    options = [*SHORT, "--validate", "--json"]
-    done = build.run("halo2d_corrupt", 3, *options)
-    assert done.returncode == 1
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [row["validation"] for row in rows] == ["pass", "fail"]
-    assert re.search(
-        r"halo2d_corrupt: rank 2 on \S+: validation failed: N 2, step 9, row 3, "
-        r"column 3, sent by rank 0: expected \d+, found \d+\.\d+",
-        done.stderr,
+@every_program
+def test_version_is_the_package_s_with_a_commit(build: Build, program: str) -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    done = build.run(program, 1, "--version")
+    assert re.fullmatch(
+        rf"{program} {version} \(([0-9a-f]{{12}}(-dirty)?|commit unknown)\)\n",
+        done.stdout,
     )
 
 
-def test_help_shows_the_defaults_of_a_run(build: Build) -> None:
-    done = build.run("halo2d", 1, "--iterations", "3", "--help")
-    assert (done.returncode, done.stderr) == (0, "")
-    found = dict(re.findall(r"--([a-z-]+) .*\(default (\S+)\)", done.stdout))
-    assert found == {
-        "protocol": "sendrecv",
-        "sizes": "0:1024",
-        "min-size": "0",
-        "max-size": "1024",
-        "iterations": "1000",
-        "warmup": "200",
-        "repetitions": "5",
-        "time": "0",
-    }
-    if build.mpi == "mpich":
-        return  # it spins: where cores are short, 5200 exchanges take a minute
-    row = parse_halo2d(build.run("halo2d", 2, "--json", "-m", "0").stdout)[0]
-    for name in ("protocol", "iterations", "warmup", "repetitions"):
-        assert str(getattr(row, name)) == found[name]
-
-
-def test_launched_help_and_version_print_once(build: Build) -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    for np in (1, 2):
-        assert build.run("halo2d", np, "-h").stdout.count("Usage: halo2d") == 1
-        printed = build.run("halo2d", np, "--version").stdout
-        assert re.fullmatch(
-            rf"halo2d {version} \(([0-9a-f]{{12}}(-dirty)?|commit unknown)\)\n", printed
-        )
+def test_launched_version_is_printed_once(build: Build) -> None:
+    printed = build.run(PROGRAMS[0], 2, "-v").stdout
+    assert len(printed.splitlines()) == 1
 
 
 def test_given_commit_is_shown(tmp_path: Path) -> None:
@@ -116,39 +96,112 @@ def test_given_commit_is_shown(tmp_path: Path) -> None:
     assert '#define VERSION "1.2.3"\n#define COMMIT "abc"\n' in header.read_text()
 
 
+def assert_refused(done: Completed, program: str, error: str) -> None:
+    """The status is 2, and one rank says why; launchers may add lines."""
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = [line for line in done.stderr.splitlines() if f"{program}: " in line]
+    assert len(lines) == 1
+    assert re.match(rf"{program}: rank 0 on \S+: {error}", lines[0]), lines[0]
+
+
+@every_program
 @pytest.mark.parametrize(
-    ("np", "options", "error"),
+    ("option", "error"),
     [
-        (1, [], "1 process: a halo exchange needs at least 2"),
-        (1, ["--bogus"], "unknown argument '--bogus' (see --help)"),
-        (1, ["-m", "9:8"], "smallest size 9 is above the largest, 8 (see --help)"),
-        (2, ["-i", "0"], "--iterations: '0' is not an integer from 1 to 10000000"),
-        (2, ["-m", "16777216"], r" MiB: choose a smaller size"),
+        ("--bogus", r"unknown argument '--bogus' \(see --help\)"),
+        ("-m9:8", r"smallest size 9 is above the largest, 8 \(see --help\)"),
+        ("-i0", r"--iterations: '0' is not an integer from \d+ to \d+ \(see"),
+        ("--warmup=-1", "--warmup: '-1' is not an integer from 0 to"),
+        ("--time=99999999999999999999", "--time: '99999999999999999999' is not an"),
+        ("--min-size=1e3", "--min-size: '1e3' is not an integer from"),
+        ("--validate=yes", "--validate takes no value, found 'yes'"),
     ],
 )
-def test_bad_input_exits_2(
-    build: Build, np: int, options: list[str], error: str
+def test_bad_options_are_refused(
+    build: Build, program: str, option: str, error: str
 ) -> None:
-    done = build.run("halo2d", np, *options)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if line.startswith("halo2d: ")]
-    assert len(lines) == 1
-    assert re.match(r"halo2d: rank 0 on \S+: ", lines[0])
-    assert error in lines[0]
+    assert_refused(build.run(program, 1, option), program, error)
 
 
-def test_full_disk_is_an_error(build: Build) -> None:
+@every_program
+def test_one_rank_is_too_few(build: Build, program: str) -> None:
+    done = build.run(program, 1)
+    assert_refused(done, program, r".*\b(1 (process|rank)|np 1)\b")
+
+
+@every_program
+def test_launched_refusal_is_printed_once(build: Build, program: str) -> None:
+    done = build.run(program, 2, "--json=1")
+    assert_refused(done, program, "--json takes no value, found '1'")
+
+
+@every_program
+def test_full_disk_is_an_error(build: Build, program: str) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([build.bin / "halo2d", "--help"], stdout=full)
+        done = subprocess.run([build.bin / program, "--help"], stdout=full)
     assert done.returncode == 1
 
 
-def test_installs_programs_only(build: Build, tmp_path: Path) -> None:
+def test_rows_are_json_whatever_they_hold(build: Build) -> None:
+    """The program of benchmarks/tests writes them; Python's own decoder reads."""
+    done = build.run("test_report", 1)
+    assert done.returncode == 0, done.stderr
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert len(first.pop("version").split(".")) == 3
+    assert first.pop("mpi").replace(" ", "").lower().startswith(build.mpi)
+    assert re.match(r"[0-9a-f]{12}|commit unknown", first.pop("commit"))
+    expected: dict[str, Any] = {
+        "program": 'a "program"',
+        "np": 64,
+        "iterations": 1000,
+        "warmup": 200,
+        "row": 1,
+        "rows": 2,
+        "host": "".join(map(chr, range(1, 128))),
+        '"key"\t': "",
+        "largest": 2**63 - 1,
+        "smallest": -(2**63),
+        "nothing": None,
+        "min_us": 0.1,
+        "p50_us": 0.2,
+        "p99_us": 0.333333333333333,
+        "max_us": 1e300,
+        "mean_us": 1e-300,
+        "n": 7,
+        "validation": "fail",
+    }
+    assert first == expected
+    changed = {
+        "row": 2,
+        "host": 'Knoten-é", "np": 1, "x": "',
+        "max_us": None,
+        "validation": "pass",
+    }
+    assert {key: second[key] for key in expected} == expected | changed
+
+
+def test_installs_all_programs_and_nothing_else(build: Build, tmp_path: Path) -> None:
     done = run("cmake", "--install", build.folder, "--prefix", tmp_path)
     assert done.returncode == 0, done.stderr
-    found = [path.relative_to(tmp_path) for path in tmp_path.rglob("*")]
-    assert sorted(map(str, found)) == ["bin", "bin/halo2d"]
+    found = [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")]
+    assert sorted(found) == ["bin", *(f"bin/{program}" for program in PROGRAMS)]
+
+
+def test_role_expects_all_programs() -> None:
+    defaults = ROOT / "playbooks" / "roles" / "benchmarks" / "defaults" / "main.yml"
+    assert yaml.safe_load(defaults.read_text())["benchmarks_programs"] == PROGRAMS
+
+
+@every_program
+def test_readme_has_a_section_on_it(program: str) -> None:
+    headings = re.findall(r"^## (.*)$", (SOURCES / "README.md").read_text(), re.M)
+    assert any(program in re.findall(r"\w+", heading) for heading in headings)
+
+
+@every_program
+def test_has_a_twin_that_damages_a_byte(build: Build, program: str) -> None:
+    listed = run("ctest", "--test-dir", build.folder, "--show-only").stdout
+    assert re.search(rf" {program}\w*_finds_corruption$", listed, re.M)
 
 
 def test_sources_are_formatted() -> None:
