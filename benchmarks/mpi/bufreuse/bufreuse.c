@@ -141,7 +141,7 @@ static long warm_up(const struct bench *bench, const struct buffers *buffers,
     one.slots = 1;
     common.iterations = common.warmup > 0 ? common.warmup : 1;
     common.warmup = 0;
-    double round_trip_us = 2.0 * p2p_latency(&one, &common, size).p50;
+    double round_trip_us = 2.0 * p2p_latency(&one, &common, size).mean;
 
     return common.time_ms == 0
                ? bench->settings->common.iterations
