@@ -1,0 +1,54 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""Communication within a node against that between two, by our own benchmark."""
+
+import reframe as rfm
+
+from seatrial.check import Tag
+from seatrial.pairs_benchmark import PairsBenchmark
+from seatrial.parsers.balance import parse_balance
+from seatrial.records import Sample
+
+COMPARED = ("latency", "bw", "bibw", "multi_bw")
+
+
+@rfm.simple_test
+class Balance(PairsBenchmark):
+    """How much better do ranks of one node communicate than ranks of two?
+
+    A balance is the ratio of medians within the first node and between the two, of the
+    same work and as many pairs: 1 is balanced, more is a network that lags behind the
+    node. 8 B shows the cost of a message, 64 KiB that of its bytes. `balance_multi_bw`
+    is of as many pairs as fit within a node.
+    """
+
+    descr = "latency and bandwidth within a node over those between two"
+    valid_prog_environs = ["+balance"]
+    reference_file = "balance.yaml"
+    executable = "balance"
+    tags = {Tag.NETWORK}
+    judged = [
+        "balance_latency_8B",
+        "balance_bw_64KiB",
+        "balance_bibw_64KiB",
+        "balance_multi_bw_64KiB",
+    ]
+
+    def ranks_per_node(self, cores):
+        """One on every core, but an even number: they are pairs within a node too."""
+        return max(cores // 2, 1) * 2
+
+    def extract(self, text):
+        """Give all balances, of the run that was asked for."""
+        rows = parse_balance(text)
+        self.verify_rows(rows, self.ppn // 2)
+        return [
+            Sample(
+                f"balance_{name}",
+                getattr(row, f"{name}_ratio"),
+                row.size_bytes,
+                "p50",
+                getattr(row, f"{name}_n"),
+            )
+            for name in COMPARED
+            for row in rows
+        ]

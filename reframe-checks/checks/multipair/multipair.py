@@ -1,0 +1,68 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""Many pairs of ranks between two nodes, by our own benchmark."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_before
+
+from seatrial.check import Tag
+from seatrial.pairs_benchmark import PairsBenchmark
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.mpair import parse_mpair
+from seatrial.records import Sample
+
+MODES = ("latency", "bw", "bibw", "rate")
+
+
+@rfm.simple_test
+class MultiPair(PairsBenchmark):
+    """What do two nodes deliver to one pair of ranks, and to a pair on every core?
+
+    All pairs measure at once: latency is the median over all of them, bandwidth and
+    messages are those of all together. A network that one pair fills must not deliver
+    less to many; the latency of many shows how adapters and switches share. 8 B shows
+    the cost of a message, 64 KiB how far messages fill the link. mpair verifies every
+    size that it measured.
+    """
+
+    pairs = parameter([1, "all"])
+
+    descr = "latency, bandwidth and message rate of one pair or of all cores"
+    valid_prog_environs = ["+mpair"]
+    reference_file = "multipair.yaml"
+    executable = "mpair"
+    tags = {Tag.NETWORK}
+    judged = ["latency_8B", "bw_64KiB", "bibw_64KiB", "msg_rate_8B"]
+
+    def ranks_per_node(self, cores):
+        """One, or one on every core."""
+        return cores if self.pairs == "all" else 1
+
+    @run_before("run")
+    def choose_pairs(self):
+        """Measure so many pairs, and no fewer."""
+        self.executable_opts += [f"--pairs {self.ppn}:{self.ppn}"]
+
+    def extract(self, text):
+        """Give all modes and sizes, of the run that was asked for."""
+        rows = parse_mpair(text)
+        self.verify_rows(rows, self.ppn)
+        modes = tuple(dict.fromkeys(row.mode for row in rows))
+        if modes != MODES:
+            raise ParseError(0, f"modes {modes}, expected {MODES}")
+        return [
+            *(
+                Sample("latency", row.p50_us, row.size_bytes, "p50", row.n)
+                for row in rows
+                if row.mode == "latency"
+            ),
+            *(
+                Sample(row.mode, row.mb_per_s, row.size_bytes, "mean", row.n)
+                for row in rows
+                if row.mode in ("bw", "bibw")
+            ),
+            *(
+                Sample("msg_rate", row.msg_per_s, row.size_bytes, "mean", row.n)
+                for row in rows
+                if row.mode == "rate"
+            ),
+        ]

@@ -1,0 +1,71 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""Messages from many regions of memory in turn, by our own benchmark."""
+
+import reframe as rfm
+from reframe.core.builtins import run_before, variable
+
+from seatrial.check import Tag
+from seatrial.own_benchmark import OwnBenchmark
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.rr64 import parse_rr64
+from seatrial.records import Sample
+
+
+@rfm.simple_test
+class ManyRegions(OwnBenchmark):
+    """What do messages within a node cost that do not stay in a cache?
+
+    Two ranks of a node send from 64 regions, and receive into 64, in turn. Benchmarks
+    that use one region find its contents in a cache, applications seldom do: of 64 KiB,
+    64 regions are 4 MiB on each side, 8 B shows that small messages cost the same. The
+    numbers with one region are kept beside them. rr64 verifies every region.
+    """
+
+    milliseconds_per_size = 10
+    min_size = variable(int, value=8)
+    max_size = variable(int, value=65536)
+    regions = variable(int, value=64)
+    window = variable(int, value=64)
+    windows = variable(int, value=100)
+    ppn = 2
+
+    descr = "latency and bandwidth within a node of 64 regions in turn"
+    valid_prog_environs = ["+rr64"]
+    reference_file = "regions.yaml"
+    executable = "rr64"
+    most_nodes = 1
+    tags = {Tag.NETWORK}
+    judged = ["latency_8B", "latency_64KiB", "bw_64KiB"]
+
+    @run_before("run")
+    def choose_regions(self):
+        """Measure these sizes and regions."""
+        self.executable_opts += [
+            f"--sizes {self.min_size}:{self.max_size}",
+            f"--regions {self.regions}",
+            f"--window {self.window}",
+            f"--windows {self.windows}",
+        ]
+
+    def extract(self, text):
+        """Give latency and bandwidth of many regions and of one."""
+        rows = parse_rr64(text)
+        wanted = (1, self.regions, self.window, self.windows, "pass")
+        for row in rows:
+            found = (row.nodes, row.regions, row.window, row.windows, row.validation)
+            if found != wanted:
+                raise ParseError(0, f"a run of {found}, expected {wanted}")
+        span = (rows[0].size_bytes, rows[-1].size_bytes)
+        if span != (self.min_size, self.max_size):
+            raise ParseError(0, f"sizes {span[0]} to {span[1]}")
+        return [sample for row in rows for sample in _samples(row)]
+
+
+def _samples(row):
+    size, one = row.size_bytes, {"regions": 1}
+    return [
+        Sample("latency", row.p50_us, size, "p50", row.n),
+        Sample("latency", row.one_p50_us, size, "p50", row.one_n, parameters=one),
+        Sample("bw", row.bw_mb_per_s, size, "p50", row.bw_n),
+        Sample("bw", row.bw_one_mb_per_s, size, "p50", row.bw_one_n, parameters=one),
+    ]
