@@ -43,16 +43,21 @@ def test_narrow_interval_ends_the_sampling(build: Build) -> None:
 
 
 def test_delay_of_the_mirror_is_latency_and_no_overhead(build: Build) -> None:
-    """RTT takes all of the delay, L half of it; os, or and g take none."""
+    """RTT takes all of the delay, L half of it; os, or and g take none.
+
+    A busy machine adds to any of them, so the best of three runs counts.
+    """
     delay_us = 2000
-    empty, eight = measure(build, "--sizes=8:8", f"--delay={delay_us}")
-    for row in (empty, eight):
-        assert row.delay_us == delay_us
-        assert row.rtt_p50_us >= delay_us
-        assert row.os_p50_us < delay_us / 4
-        assert row.or_p50_us < delay_us / 4
-    assert empty.l_us > 0.45 * delay_us - empty.g_flood_us
-    assert empty.g_flood_us < delay_us / 4
+    options = ["--sizes=8:8", "--time=0", "--iterations=30", "--flood=4096"]
+    for _ in range(3):
+        rows = measure(build, *options, f"--delay={delay_us}")
+        assert [row.delay_us for row in rows] == [delay_us, delay_us]
+        assert min(row.rtt_p50_us for row in rows) >= delay_us
+        assert rows[0].l_us >= delay_us / 2 - rows[0].g_flood_us
+        times = [(row.os_p50_us, row.or_p50_us, row.g_flood_us) for row in rows]
+        if max(map(max, times)) < delay_us / 4:
+            return
+    pytest.fail(f"os, or, g: {times}")
 
 
 def test_long_messages_take_longer(build: Build) -> None:
