@@ -1,4 +1,5 @@
-// The two things on the page that move: the filter of the findings, and the charts.
+// What moves on the page: the filter of the findings, the charts, and the pair that
+// the keyboard is at.
 (() => {
   "use strict";
 
@@ -57,10 +58,62 @@
         renderer: "svg",
       });
       before?.finalize();
+      place.showCursor?.();
     } catch (error) {
       place.textContent = `This chart could not be drawn: ${error.message}`;
       console.error(error);
     }
+  }
+
+  const STEPS = {
+    ArrowUp: [-1, 0],
+    ArrowDown: [1, 0],
+    ArrowLeft: [0, -1],
+    ArrowRight: [0, 1],
+  };
+
+  // Let the arrow keys walk over a matrix: the chart frames the pair, a line below
+  // the chart says what was measured there.
+  function startMatrix(place) {
+    const figure = place.closest("figure");
+    const levels = [...figure.querySelectorAll(".levels li")].map((li) => li.innerText);
+    const names = place.spec.params.find(({ name }) => name === "names").value;
+    const { cells } = place.spec.datasets;
+    const known = new Map(cells.map((cell) => [`${cell.s} ${cell.d}`, cell]));
+    let at = [-1, -1];
+
+    function words([row, column]) {
+      if (row === column) {
+        return names[row];
+      }
+      const pair = `${names[row]} - ${names[column]}`;
+      const cell = known.get(`${row} ${column}`);
+      if (!cell) {
+        return `${pair}: not measured`;
+      }
+      const crowded = "c" in cell ? `; ${cell.c} while others measured` : "";
+      return `${pair}: ${cell.v} ${place.dataset.unit}, ${levels[cell.k]}${crowded}`;
+    }
+
+    place.showCursor = () => {
+      const [row, column] = at;
+      const view = place.drawn.view;
+      view.signal("cursor_row", row).signal("cursor_column", column).runAsync();
+    };
+
+    place.addEventListener("keydown", (event) => {
+      const step = STEPS[event.key];
+      if (!step || !place.drawn) {
+        return;
+      }
+      event.preventDefault();
+      const last = names.length - 1;
+      at = at.map((number, axis) => Math.min(last, Math.max(0, number + step[axis])));
+      place.showCursor();
+      figure.querySelector(".at").textContent = words(at);
+      const frame = place.parentElement;
+      frame.scrollLeft = (at[1] / last) * (frame.scrollWidth - frame.clientWidth);
+    });
   }
 
   async function startCharts() {
@@ -74,6 +127,9 @@
       place.spec = JSON.parse(data.textContent);
       await draw(place, place.spec);
       observer.observe(place);
+      if (place.classList.contains("matrix")) {
+        startMatrix(place);
+      }
     }
     document.documentElement.dataset.charts = "drawn";
   }

@@ -1,8 +1,10 @@
 """The judge on sweeps over all pairs: which node is named, and how much is said."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, cast
 
+import polars as pl
 import pytest
 from sweep_samples import Pair, SweepReferences, names, sample_sweep
 
@@ -114,6 +116,26 @@ def test_repeats_are_samples_of_a_node() -> None:
     judgement = judged(5, slow=["cn3"], repeats=3)
     assert named(judgement) == [("bw_1MiB", "cn3"), ("latency_8B", "cn3")]
     assert {finding.n for finding in failed(judgement, "node")} == {3}
+
+
+def test_latency_has_no_direction_whichever_node_starts() -> None:
+    run = sample_sweep(names(4), repeats=2)
+    turned = (pl.col("session") == "pairs-2") & (pl.col("metric") == "latency")
+    source = pl.when(turned).then("destination").otherwise("source")
+    destination = pl.when(turned).then("source").otherwise("destination")
+    rows = run.measurements.with_columns(source=source, destination=destination)
+    run = replace(run, measurements=rows)
+    judgement = judge(run, cast(References, SweepReferences()))
+    found = passing(judgement, "latency_8B")
+    assert [(finding.place, finding.n) for finding in found] == [
+        ("cn1 - cn2", 2),
+        ("cn1 - cn3", 2),
+        ("cn1 - cn4", 2),
+        ("cn2 - cn3", 2),
+        ("cn2 - cn4", 2),
+        ("cn3 - cn4", 2),
+    ]
+    assert len(passing(judgement, "bw_1MiB")) == 12
 
 
 def passing(judgement: Judgement, metric: str) -> list[Finding]:

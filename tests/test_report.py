@@ -528,8 +528,14 @@ def test_colours_have_contrast(mode: int) -> None:
         pairs += [(verdict, "paper", 4.5), (verdict, f"{verdict}-tint", 4.5)]
     pairs += [(f"line-{number}", "paper", 3) for number in range(1, 7)]
     pairs += [("quiet", "paper", 3)]
+    # What is written on the squares of a matrix; the cross of a missing one.
+    pairs += [("ink", f"heat-{level}", 4.5) for level in range(3)]
+    pairs += [("paper", f"heat-{level}", 4.5) for level in (3, 4)]
     for front, back, least in pairs:
         light, dark = sorted(
             (_luminance(colours[front]), _luminance(colours[back])), reverse=True
         )
         assert (light + 0.05) / (dark + 0.05) >= least, (front, back)
+    # Without colours too, a worse square is a stronger one.
+    heat = [_luminance(colours[f"heat-{level}"]) for level in range(5)]
+    assert heat == sorted(heat, reverse=mode == 0)

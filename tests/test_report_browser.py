@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from samples import sample_references, sample_run
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
+from sweep_samples import SweepReferences, names, sample_sweep
 
 from seatrial.judge import Judgement, judge
+from seatrial.references import References
 from seatrial.report import write_report
 
 pytestmark = pytest.mark.browser
@@ -213,6 +215,91 @@ def test_page_reads_as_plain_tables_without_scripts(
         assert not browser.find_element(By.CSS_SELECTOR, ".filter").is_displayed()
         text = browser.find_element(By.TAG_NAME, "body").text
         assert "Charts need JavaScript" in text
+    finally:
+        browser.execute_cdp_cmd(
+            "Emulation.setScriptExecutionDisabled", {"value": False}
+        )
+
+
+HOSTILE = "z</script><script>window.bad = 1</script>"
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A sweep of 16 nodes: one slow, one dead, a pair that hung, a hostile name."""
+    references = cast(References, SweepReferences())
+    nodes = [*names(15), HOSTILE]
+    run = sample_sweep(nodes, slow=["cn3"], dead=["cn9"], hung=[("cn1", "cn2")])
+    folder = tmp_path_factory.mktemp("sweep")
+    judgement = judge(run, references)
+    return write_report(run, judgement, references, folder, HOME).html.as_uri()
+
+
+def test_matrix_has_squares_crosses_and_rings(browser: Chrome, sweep: str) -> None:
+    show(browser, sweep, width=1280)
+    latency, bw = browser.find_elements(By.CSS_SELECTOR, ".matrix")
+    for matrix in (latency, bw):
+        squares = matrix.find_elements(By.CSS_SELECTOR, ".layer_0_marks path")
+        fills = {square.get_attribute("fill") for square in squares}
+        assert len(squares) == 15 * 14 - 2
+        assert "var(--heat-0)" in fills and len(fills) > 1
+        symbols = matrix.find_elements(By.CSS_SELECTOR, ".mark-symbol path")
+        assert len(symbols) == 2 * 15 + 2 + 2 * 14
+        assert "✕ cn3" in matrix.text and "✕ cn9" in matrix.text
+        assert HOSTILE[:10] in matrix.text
+    colour = "getComputedStyle(document.querySelector('.levels .level-4'))"
+    assert script(browser, f"{colour}.backgroundColor").startswith("rgb(")
+    assert script(browser, "window.bad") is None
+    assert script(browser, "window.violations") == []
+    assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+
+
+def test_value_of_a_pair_is_seen_on_hover_and_with_the_keyboard(
+    browser: Chrome, sweep: str
+) -> None:
+    show(browser, sweep, width=1280)
+    (matrix, _) = browser.find_elements(By.CSS_SELECTOR, ".matrix")
+    said = browser.find_element(By.CSS_SELECTOR, ".at")
+    matrix.send_keys(Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+    assert said.text == "cn1 - cn2: not measured"
+    matrix.send_keys(Keys.ARROW_RIGHT)
+    assert said.text.startswith("cn1 - cn3: 7.")
+    assert " us, up to 5 times the median; 11." in said.text
+    WebDriverWait(browser, 10).until(
+        lambda driver: driver.find_elements(By.CSS_SELECTOR, ".layer_2_marks path")
+    )
+    ring = matrix.find_elements(By.CSS_SELECTOR, ".mark-symbol path")[-1]
+    ActionChains(browser).move_to_element(ring).perform()
+    tooltip = WebDriverWait(browser, 10).until(
+        lambda driver: driver.find_element(
+            By.CSS_SELECTOR, "#vg-tooltip-element.visible"
+        )
+    )
+    assert "times the median" in tooltip.text
+    assert "while others measured" in tooltip.text
+
+
+def test_phone_scrolls_a_wide_matrix_and_not_the_page(
+    browser: Chrome, sweep: str
+) -> None:
+    show(browser, sweep, width=390)
+    root = "document.documentElement"
+    assert script(browser, f"{root}.scrollWidth <= {root}.clientWidth")
+    squares = browser.find_elements(By.CSS_SELECTOR, ".matrix .layer_0_marks path")
+    assert min(square.size["width"] for square in squares) >= 8
+    details = browser.find_elements(By.CSS_SELECTOR, "#pairs details")
+    details[1].find_element(By.TAG_NAME, "summary").send_keys(Keys.ENTER)
+    assert "not measured" in details[1].text
+    assert len(details[1].find_elements(By.CSS_SELECTOR, "tbody tr")) == 16
+
+
+def test_matrix_keeps_its_tables_without_scripts(browser: Chrome, sweep: str) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(sweep)
+        pairs = browser.find_element(By.ID, "pairs")
+        assert "Charts need JavaScript" in pairs.text
+        assert "among them every pair of cn9" in pairs.text
     finally:
         browser.execute_cdp_cmd(
             "Emulation.setScriptExecutionDisabled", {"value": False}

@@ -10,7 +10,7 @@ import polars as pl
 
 from seatrial.findings import CaseKey, Finding, Row, plain_finding
 from seatrial.metrics import flat_name
-from seatrial.places import PLACE, both_ways, several_rails, with_place
+from seatrial.places import PLACE, both_ways, several_rails, turned, with_place
 from seatrial.records import Case, parameters_text
 from seatrial.references import Limit, References
 
@@ -119,7 +119,7 @@ def _by_metric(rows: pl.DataFrame) -> Iterator[tuple[_Metric, pl.DataFrame]]:
         *keys, maintain_order=True
     ):
         statistic = judged_statistic(group["statistic"].unique())
-        samples = group.filter(pl.col("statistic") == statistic)
+        samples = turned(group.filter(pl.col("statistic") == statistic))
         flat = flat_name(str(name), size_bytes)
         yield _Metric(flat, size_bytes, str(unit), str(direction)), samples
 

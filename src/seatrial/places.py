@@ -24,12 +24,46 @@ def several_rails(rows: pl.DataFrame) -> bool:
     return rows["hca"].drop_nulls().n_unique() > 1
 
 
-def both_ways(pairs: pl.DataFrame) -> bool:
-    """Tell whether every pair was measured from either node to the other."""
-    ends = pl.col("source", "destination").cast(pl.Categorical).to_physical()
-    ordered = pairs.select(ends).unique()
-    pairs = ordered.select(
-        pl.min_horizontal("source", "destination").alias("first"),
-        pl.max_horizontal("source", "destination").alias("second"),
+def count_pairs(rows: pl.DataFrame, *within: str) -> tuple[int, int]:
+    """Count the pairs of nodes: each direction for itself, and without direction.
+
+    A pair counts once for each value of the columns `within`.
+    """
+    ends = [
+        pl.col(name).cast(pl.Categorical).to_physical().cast(pl.UInt64)
+        for name in ("source", "destination")
+    ]
+    low, high = pl.min_horizontal(ends), pl.max_horizontal(ends)
+    numbers = rows.select(
+        *within,
+        directed=(ends[0] * 2**32 + ends[1]),
+        pairs=(low * 2**32 + high),
     )
-    return ordered.height == 2 * pairs.n_unique()
+    counts = pl.col("directed", "pairs").n_unique()
+    if within:
+        numbers = numbers.group_by(within).agg(counts)
+        counts = pl.col("directed", "pairs").sum()
+    directed, pairs = numbers.select(counts).row(0)
+    return directed, pairs
+
+
+def both_ways(rows: pl.DataFrame) -> bool:
+    """Tell whether every pair was measured from either node to the other."""
+    directed, pairs = count_pairs(rows)
+    return directed == 2 * pairs
+
+
+def turned(rows: pl.DataFrame) -> pl.DataFrame:
+    """Make one place of a pair that has no direction.
+
+    A sweep takes one latency of a pair; which node starts may differ from session
+    to session. Where that is so, the source is the first by name.
+    """
+    directed, pairs = count_pairs(rows)
+    if directed == pairs or len(set(count_pairs(rows, "session"))) > 1:
+        return rows
+    source, destination = (pl.col(name).cast(pl.String) for name in PLACE[:2])
+    return rows.with_columns(
+        source=pl.min_horizontal(source, destination).cast(pl.Categorical),
+        destination=pl.max_horizontal(source, destination).cast(pl.Categorical),
+    )

@@ -34,7 +34,7 @@ _SIZE = (
     "{0} / 1048576 + ' MiB'"
 )
 _SIZE_TITLES = {"exchange_time": "bytes of a row, 8 N"}
-_CONFIG = {
+CONFIG = {
     "font": _FONT,
     "background": "transparent",
     "padding": 4,
@@ -82,7 +82,7 @@ def chart(curve: Curve) -> dict[str, Any]:
     # The numbers come last: Altair would copy them again and again.
     return {
         **picture.to_dict(validate=False),
-        "config": _CONFIG,
+        "config": CONFIG,
         "datasets": {
             "points": _points(curve, groups),
             "limits": _limit_rows(curve.limits),

@@ -117,7 +117,7 @@ def _abscissa(rows: pl.DataFrame) -> str | None:
     sizes = rows["size_bytes"].filter(rows["size_bytes"] > 0).n_unique()
     values: dict[str, set[float]] = {}
     for parameters in rows["parameters"].unique():
-        for key, value in _parameters(parameters).items():
+        for key, value in text.parameters(parameters).items():
             if type(value) in (int, float):
                 values.setdefault(key, set()).add(value)
     for key in sorted(values, key=lambda key: (-len(values[key]), key)):
@@ -134,7 +134,7 @@ def _drawn_over(over: str, rows: pl.DataFrame) -> pl.DataFrame:
     several = kinds["size_bytes"].n_unique() > 1
     x, rest = [], []
     for parameters, size_bytes in kinds.iter_rows():
-        known = _parameters(parameters)
+        known = text.parameters(parameters)
         x.append(known.pop(over, None))
         if several and size_bytes is not None:
             known["size"] = text.size(size_bytes)
@@ -225,7 +225,7 @@ def _curve(
     return Curve(
         check=first["check"],
         detail=", ".join(
-            _said(key, value)
+            text.said(key, value)
             for key, value in _common(rows).items()
             if key != "partition"
         ),
@@ -284,18 +284,10 @@ def _points_by_key(table: pl.DataFrame, key: str) -> dict[str, tuple[Point, ...]
     return {name: tuple(points) for name, points in found.items()}
 
 
-def _parameters(text_: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text_ or "{}")
-    except ValueError:
-        return {"parameters": text_}
-    return found if isinstance(found, dict) else {"parameters": found}
-
-
 def _identity(parameters: str, environment: str, partition: str) -> dict[str, Any]:
     """Give what tells one line from another, in the order to say it."""
     return {
-        **_parameters(parameters),
+        **text.parameters(parameters),
         "environment": environment,
         "partition": partition,
     }
@@ -314,12 +306,5 @@ def _common(rows: pl.DataFrame) -> dict[str, Any]:
 def _label(rows: pl.DataFrame, common: dict[str, Any]) -> str:
     """Name a line by the parts of its identity that others do not share."""
     own = _identity(*rows.select(_KIND).row(0))
-    parts = [_said(key, value) for key, value in own.items() if key not in common]
+    parts = [text.said(key, value) for key, value in own.items() if key not in common]
     return ", ".join(parts or [str(own["environment"])])
-
-
-def _said(key: str, value: Any) -> str:
-    """Name a value so that it can be understood alone: 'sendrecv', but 'depth 64'."""
-    if isinstance(value, str) and not value.isdecimal():
-        return value
-    return f"{key.replace('_', ' ')} {value}"

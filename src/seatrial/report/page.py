@@ -16,15 +16,14 @@ from seatrial.judge import Judgement
 from seatrial.references import References
 from seatrial.report import text, view
 from seatrial.report.charts import chart, metric_title
-from seatrial.report.curves import Curve, curves
+from seatrial.report.curves import curves
+from seatrial.report.heat import LEAST_CELL, WIDE, heat_chart, level_names
+from seatrial.report.matrix import MAX_RETESTED, SLOW, matrices
 from seatrial.report.nodes import node_table
-from seatrial.report.table import Table, table
+from seatrial.report.table import table
 from seatrial.results import Run
 
 _TEMPLATE = "report.html.j2"
-
-Figure = tuple[Curve, dict[str, Any], Table]
-NumberedFigure = tuple[int, Curve, dict[str, Any], Table]
 
 
 def html(run: Run, judgement: Judgement, references: References, home: Path) -> str:
@@ -55,6 +54,11 @@ def html(run: Run, judgement: Judgement, references: References, home: Path) -> 
         failed=view.cases_by_result(run.cases, "fail"),
         skipped=view.cases_by_result(run.cases, "skip"),
         cases=run.cases[: view.MAX_CASES],
+        pairs=[(matrix, heat_chart(matrix)) for matrix in matrices(run, judgement)],
+        max_retested=MAX_RETESTED,
+        slow_level=SLOW,
+        wide_matrix=WIDE,
+        least_cell=LEAST_CELL,
         figures=figures,
         methods=view.methods(run),
         sources=view.sources(judgement.findings),
@@ -83,15 +87,19 @@ def _environment(folder: Path) -> jinja2.Environment:
         "lasted": lambda session: text.span(session["started"], session["ended"]),
         "few": lambda names: ", ".join(view.few(names, 8)),
         "by_check": _by_check,
+        "exact": text.exact,
+        "level_names": level_names,
     }
     return environment
 
 
-def _by_check(figures: list[Figure]) -> list[tuple[str, list[NumberedFigure]]]:
+def _by_check(
+    figures: list[tuple[Any, ...]],
+) -> list[tuple[str, list[tuple[Any, ...]]]]:
     """Number the figures and group them by check, in their order."""
-    groups: dict[str, list[NumberedFigure]] = {}
-    for number, (curve, drawing, values) in enumerate(figures, 1):
-        groups.setdefault(curve.check, []).append((number, curve, drawing, values))
+    groups: dict[str, list[tuple[Any, ...]]] = {}
+    for number, figure in enumerate(figures, 1):
+        groups.setdefault(figure[0].check, []).append((number, *figure))
     return list(groups.items())
 
 

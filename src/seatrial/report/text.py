@@ -1,8 +1,10 @@
 """Numbers, sizes, times and names as text for people."""
 
+import json
 import math
 import re
 from datetime import datetime
+from typing import Any
 
 from markupsafe import Markup
 
@@ -143,3 +145,19 @@ def memory(mib: float | None) -> str:
 def breakable(name: str) -> Markup:
     """Let a long name break after its underscores."""
     return Markup("<wbr>").join(re.split("(?<=_)", clean(name)))
+
+
+def parameters(written: str) -> dict[str, Any]:
+    """Read the parameters of a measurement back; whatever they are, give names."""
+    try:
+        found = json.loads(written or "{}")
+    except ValueError:
+        return {"parameters": written}
+    return found if isinstance(found, dict) else {"parameters": found}
+
+
+def said(key: str, value: Any) -> str:
+    """Name a parameter so that it stands alone: 'sendrecv', but 'depth 64'."""
+    if isinstance(value, str) and not value.isdecimal():
+        return value
+    return f"{key.replace('_', ' ')} {value}"

@@ -1,0 +1,245 @@
+"""The matrices of pairs in the report: what is in a cell, a mark, a table."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+import pytest
+from samples import sample_references, sample_run
+from sweep_samples import SweepReferences, names, sample_sweep
+from test_report import HOME, HOSTILE, Page
+
+from seatrial.judge import Judgement, judge
+from seatrial.references import References
+from seatrial.report import write_report
+from seatrial.report.heat import heat_chart, level_names
+from seatrial.report.matrix import (
+    LEVELS,
+    MAX_NODES,
+    MAX_RETESTED,
+    MIN_NODES,
+    Cell,
+    Matrix,
+    matrices,
+)
+from seatrial.results import Run
+
+REFERENCES = cast(References, SweepReferences())
+Write = Callable[[Run], tuple[Page, Path]]
+
+
+def judged(run: Run) -> Judgement:
+    return judge(run, REFERENCES)
+
+
+def found(nodes: list[str] | int, **faults: Any) -> list[Matrix]:
+    nodes = names(nodes) if isinstance(nodes, int) else nodes
+    run = sample_sweep(nodes, **faults)
+    return matrices(run, judged(run))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def written(run: Run) -> tuple[Page, Path]:
+        path = write_report(run, judged(run), REFERENCES, tmp_path, HOME).html
+        return Page(path.read_text()), path
+
+    return written
+
+
+def test_matrix_has_a_cell_per_pair_and_direction() -> None:
+    latency, bw = found(4, slow=["cn3"])
+    every = [(row, column) for row in range(4) for column in range(4) if row != column]
+    assert list(latency.cells) == list(bw.cells) == every
+    assert (latency.metric, latency.size_bytes, latency.directed) == (
+        "latency",
+        8,
+        False,
+    )
+    assert (bw.metric, bw.size_bytes, bw.directed) == ("bw", 1 << 20, True)
+    assert latency.cells[0, 2] == latency.cells[2, 0]
+    assert bw.cells[0, 1].value != bw.cells[1, 0].value
+    assert latency.suspects == ("cn3",)
+    assert latency.marked == (False, False, True, False)
+    assert (latency.limit, latency.missed, latency.slow) == (2.5, 3, 3)
+    assert (bw.limit, bw.missed, bw.slow) == (10000.0, 6, 6)
+
+
+def test_median_of_half_good_and_half_bad_pairs_is_a_good_one() -> None:
+    latency, bw = found(4, slow=["cn3"])
+    assert 1.9 < latency.median < 2.0
+    assert 11600 < bw.median < 12000
+    assert {cell.level for cell in latency.cells.values()} == {0, 3}
+
+
+@pytest.mark.parametrize(
+    ("direction", "ratio", "level"),
+    [
+        ("lower", 0.5, 0),
+        ("lower", 1.09, 0),
+        ("lower", 1.15, 1),
+        ("lower", 1.5, 2),
+        ("lower", 3, 3),
+        ("lower", 6, 4),
+        ("higher", 2, 0),
+        ("higher", 0.91, 0),
+        ("higher", 0.85, 1),
+        ("higher", 0.7, 2),
+        ("higher", 0.3, 3),
+        ("higher", 0.1, 4),
+    ],
+)
+def test_levels(direction: str, ratio: float, level: int) -> None:
+    metric = "latency" if direction == "lower" else "bw"
+    run = sample_sweep(names(5))
+    hit = (pl.col("source") == "cn2") & (pl.col("destination") == "cn1")
+    hit |= (pl.col("source") == "cn1") & (pl.col("destination") == "cn2")
+    value = pl.when(hit & (pl.col("metric") == metric)).then(ratio * 100).otherwise(100)
+    rows = run.measurements.with_columns(value=value.cast(pl.Float64))
+    run = replace(run, measurements=rows)
+    (matrix,) = [m for m in matrices(run, judged(run)) if m.metric == metric]
+    assert matrix.cells[0, 1] == matrix.cells[1, 0] == Cell(ratio * 100, level)
+    assert {c.level for at, c in matrix.cells.items() if {*at} != {0, 1}} == {0}
+    assert len(level_names(direction)) == len(LEVELS[direction]) + 1
+
+
+def test_pairs_tested_again_show_what_they_were_in_the_crowd() -> None:
+    latency, bw = found(5, slow_pairs=[("cn2", "cn4")])
+    again = latency.cells[1, 3]
+    assert again == latency.cells[3, 1]
+    assert again.crowded == pytest.approx(1.5 * again.value)
+    assert [{p.source, p.destination} for p in latency.retested] == [{"cn2", "cn4"}]
+    assert len(bw.retested) == 2
+    assert bw.cells[1, 3].crowded == pytest.approx(0.5 * bw.cells[1, 3].value)
+    assert sum(cell.crowded is not None for cell in bw.cells.values()) == 2
+
+
+def test_what_was_not_measured_is_no_good_cell() -> None:
+    latency, bw = found(5, dead=["cn2"], hung=[("cn1", "cn5")])
+    assert latency.nodes == ("cn1", "cn2", "cn3", "cn4", "cn5")
+    assert (latency.measured, latency.missing, latency.silent) == (5, 5, ("cn2",))
+    assert (bw.measured, bw.missing, bw.silent) == (10, 10, ("cn2",))
+    assert not any(1 in at for at in latency.cells)
+    assert (0, 4) not in latency.cells and (4, 0) not in latency.cells
+    marks = heat_chart(latency)["datasets"]["marks"]
+    assert len([mark for mark in marks if mark["m"] == 0]) == 2 * latency.missing
+
+
+def test_nodes_stand_in_natural_order() -> None:
+    assert found(11)[0].nodes == tuple(names(11))
+
+
+def test_rails_and_environments_have_matrices_of_their_own() -> None:
+    rails = ("mlx5_0", "mlx5_1")
+    slow = [("cn2", "mlx5_1")]
+    given = found(4, rails=rails, slow_rails=slow, environments=("openmpi", "mpich"))
+    slow_pairs = {(matrix.metric, matrix.detail): matrix.slow for matrix in given}
+    assert slow_pairs == {
+        ("latency", "openmpi, mlx5_0"): 0,
+        ("latency", "openmpi, mlx5_1"): 3,
+        ("bw", "openmpi, mlx5_0"): 0,
+        ("bw", "openmpi, mlx5_1"): 6,
+        ("latency", "mpich, mlx5_0"): 0,
+        ("latency", "mpich, mlx5_1"): 3,
+        ("bw", "mpich, mlx5_0"): 0,
+        ("bw", "mpich, mlx5_1"): 6,
+    }
+
+
+def test_cells_hold_the_median_of_repeats() -> None:
+    runs = [sample_sweep(names(4), seed=seed) for seed in (11, 21, 31)]
+    single = [matrices(run, judged(run))[0].cells[0, 1].value for run in runs]
+    (latency, _) = found(4, repeats=3)
+    assert latency.repeats == 3
+    assert latency.cells[0, 1].value == sorted(single)[1]
+
+
+def test_a_ring_is_no_matrix(tmp_path: Path) -> None:
+    run = sample_run(slow="cn03")
+    references = sample_references(tmp_path)
+    assert matrices(run, judge(run, references)) == []
+
+
+def test_of_many_nodes_the_worst_are_shown() -> None:
+    faults: dict[str, Any] = {
+        "slow": ["cn77"],
+        "dead": ["cn88"],
+        "slow_pairs": [("cn91", "cn92")],
+        "hung": [("cn95", "cn96")],
+    }
+    for matrix in found(100, **faults):
+        assert (len(matrix.nodes), matrix.of) == (MAX_NODES, 100)
+        spoilt = {"cn77", "cn88", "cn91", "cn92", "cn95", "cn96"}
+        assert spoilt <= {*matrix.nodes}
+        ways = 2 if matrix.directed else 1
+        assert matrix.measured == ways * (99 * 98 // 2 - 1)
+        assert matrix.slow == ways * 99
+
+
+def test_of_many_matrices_each_shows_fewer_nodes() -> None:
+    given = found(
+        50,
+        rails=[f"mlx5_{rail}" for rail in range(4)],
+        environments=("openmpi", "mpich", "intelmpi"),
+    )
+    assert len(given) == 24
+    assert {len(matrix.nodes) for matrix in given} == {45}
+    assert MIN_NODES < 45
+
+
+def test_page_says_what_the_colours_mean_and_what_is_missing(write: Write) -> None:
+    nodes = names(9)
+    page, _ = write(
+        sample_sweep(nodes, slow=["cn3"], dead=["cn5"], hung=[("cn1", "cn2")])
+    )
+    assert "latency 8 B, openmpi us, lower is better; p50; a pair has one" in page.text
+    assert (
+        "The median of 27 pairs is 1.9" in page.text
+        and "7 are more than 20 % worse. The limit is at most 2.5 us; 7 miss it. Not "
+        "measured: 9 , among them every pair of cn5."
+        in page.text
+    )
+    assert "The median of 54 values, two of each pair, is 11" in page.text
+    for words in ("up to 1.1 times the median", "at least 90 % of the median"):
+        assert words in page.text
+    assert "✕ named as cause: cn3" in page.text
+    assert "Tested again alone: 7" in page.text
+    assert "No check of this run measured every pair" not in page.text
+
+
+def test_page_says_that_nodes_are_left_out(write: Write) -> None:
+    page, path = write(sample_sweep(names(250), slow=["cn7"]))
+    assert "Of 250 nodes the 64 worst are shown" in page.text
+    assert f"Shown are the first {MAX_RETESTED} of 249" in page.text
+    assert path.stat().st_size < 2_000_000
+
+
+def test_page_without_a_sweep_says_so(tmp_path: Path) -> None:
+    run = sample_run()
+    references = sample_references(tmp_path / "references")
+    judgement = judge(run, references)
+    path = write_report(run, judgement, references, tmp_path, HOME).html
+    text = Page(path.read_text()).text
+    assert "No check of this run measured every pair of nodes." in text
+
+
+def test_hostile_names_stay_text(write: Write) -> None:
+    hostile = [*names(3), f'{HOSTILE}\'"]+alert(1)+["', "{{ 7 * 7 }}\x00"]
+    rails = ("mlx5_0", "</script><script>alert(2)</script>")
+    page, _ = write(sample_sweep(hostile, slow=hostile[3:4], rails=rails))
+    plain, _ = write(sample_sweep(names(5), slow=["cn4"], rails=("a", "b")))
+    tags, expected = (Counter(tag for tag, _ in p.elements) for p in (page, plain))
+    assert tags == expected
+    assert "49" not in re.findall(r"\{\{.*?\}\}|49", page.text)
+    (spec, *_) = [
+        spec for spec in page.specs() if "nodes" in str(spec.get("description"))
+    ]
+    params = {each["name"]: each["value"] for each in cast(Any, spec["params"])}
+    assert [*params["names"]].count(hostile[3]) == 1
+    del spec["params"]
+    assert "alert(1)" not in json.dumps(spec)
