@@ -156,23 +156,6 @@ static void logp_measure_flood(const struct logp_link *link, double ack_us,
     }
 }
 
-/* On rank 0: the gap from round trips, from the one measured of size 0. */
-static struct logp_estimate logp_gap(const struct logp_point *empty,
-                                     const struct logp_point *point)
-{
-    double g0_us = empty->g_flood_us;
-
-    if (point == empty) {
-        return (struct logp_estimate){g0_us, g0_us, 0.0, point->rtt.n};
-    }
-    return (struct logp_estimate){
-        .p50 = point->rtt.p50 - empty->rtt.p50 + g0_us,
-        .mean = point->rtt.mean - empty->rtt.mean + g0_us,
-        .half = hypot(point->rtt.half, empty->rtt.half),
-        .n = point->rtt.n,
-    };
-}
-
 /* Measure a size, on both sides at once. Only rank 0 gets numbers. */
 static void logp_measure_both(struct logp_link *link,
                               const struct logp_point *empty,
@@ -196,7 +179,6 @@ static void logp_measure_both(struct logp_link *link,
     }
     logp_measure_flood(link, empty->rtt.p50, point);
     if (link->p2p.is_first) {
-        point->g = logp_gap(empty, point);
         point->is_precise = is_precise;
     }
     point->is_valid =
@@ -230,6 +212,22 @@ bool logp_mirror(struct logp_link *link)
         logp_measure_both(link, &point, &point);
         is_valid = is_valid && point.is_valid;
     }
+}
+
+struct logp_estimate logp_gap(const struct logp_point *empty,
+                              const struct logp_point *point)
+{
+    double g0_us = empty->g_flood_us;
+
+    if (point == empty) {
+        return (struct logp_estimate){g0_us, g0_us, 0.0, point->rtt.n};
+    }
+    return (struct logp_estimate){
+        .p50 = point->rtt.p50 - empty->rtt.p50 + g0_us,
+        .mean = point->rtt.mean - empty->rtt.mean + g0_us,
+        .half = hypot(point->rtt.half, empty->rtt.half),
+        .n = point->rtt.n,
+    };
 }
 
 double logp_latency_us(const struct logp_point *empty)

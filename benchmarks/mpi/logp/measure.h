@@ -22,7 +22,7 @@ struct logp_point {
     struct logp_estimate os;  /* the sender is busy */
     struct logp_estimate or ; /* the receiver is busy */
     struct logp_estimate rtt; /* the message, and an empty one back */
-    struct logp_estimate g;   /* from round trips; n is that of rtt */
+    struct logp_estimate g;   /* logp_gap, left to the caller */
     double g_flood_us;        /* measured by saturation */
     double g_flood_change; /* in the last doubling, a part; NAN: no doubling */
     long g_flood_n;        /* messages of the last flood */
@@ -39,6 +39,10 @@ void logp_finish(struct logp_link *link);
 
 /** On rank 1: mirror what rank 0 measures. False if contents were wrong. */
 bool logp_mirror(struct logp_link *link);
+
+/** The gap from round trips; that of size 0 is the one of the flood. */
+struct logp_estimate logp_gap(const struct logp_point *empty,
+                              const struct logp_point *point);
 
 /** The network's latency RTT(0) / 2 - g(0) in us, by medians; may be below 0.
  */

@@ -64,6 +64,8 @@ class LogP(OwnBenchmark):
         sizes = [row.size_bytes for row in rows if row.inserted == "no"]
         if (sizes[1], sizes[-1]) != (self.min_size, self.max_size):
             raise ParseError(0, f"sizes {sizes[1]} to {sizes[-1]}")
+        if rows[-1].g_p50_us <= 0:
+            raise ParseError(0, f"g of {sizes[-1]} B is {rows[-1].g_p50_us} us")
         latency = Sample("logp_L", row.l_us, statistic="p50", n=row.rtt_n)
         return [latency, *(sample for row in rows for sample in samples_of(row))]
 
