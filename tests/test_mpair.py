@@ -37,6 +37,7 @@ def test_json_is_read_back(build: Build) -> None:
         assert (row.window, row.windows, row.validation) == (8, 4, "pass")
         assert re.sub(r".*/", "", f"{row.source} {row.destination}") == "1"
         assert row.source.endswith("/0")
+        assert 0 < row.clock_us < 10
 
 
 @pytest.mark.parametrize("mode", ["bw", "bibw", "rate"])

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How do latency, bandwidth and message rate change with the pairs at work? */
 #include "check.h"
+#include "clock.h"
 #include "pairs.h"
 #include "placement.h"
 #include "program.h"
@@ -86,6 +87,7 @@ struct run {
     const struct placement *placement;
     struct pairs_loops loops;
     int most_pairs;
+    double clock_us; /* what one reading of the clock costs */
 };
 
 static enum pairs_scope scope_of(const struct settings *settings)
@@ -165,6 +167,7 @@ static void report_result(struct report *report, const struct run *run,
     report_add(&row, output_text("sync", "Sync", SYNC_NAMES[work->sync_each]));
     report_add(&row, output_integer("pairs", "Pairs", pairs));
     report_add(&row, output_integer("size_bytes", "Size", work->size_bytes));
+    report_add(&row, output_real("clock_us", NULL, run->clock_us));
     report_add(&row, output_real("mb_per_s", "MB/s", result->mb_per_s));
     report_add(&row, output_real("msg_per_s", "Messages/s", result->msg_per_s));
     report_add_times(&row, &result->times);
@@ -282,6 +285,7 @@ static enum check_exit run(const struct program *program, const void *options)
         .placement = &placement,
         .loops = {&settings->common, settings->windows},
         .most_pairs = choose_pairs(settings, &placement),
+        .clock_us = clock_overhead_ns() / 1e3,
     };
     if (run.most_pairs > 0 &&
         check_memory(MPI_COMM_WORLD,

@@ -17,6 +17,8 @@ class MpairRow(Times, Row):
 
     Times in us are of the `n` single operations of all pairs: half round trips
     (`latency`), or whole windows of `window` messages (of each direction in `bibw`).
+    As with OSU they contain a reading of the clock, which takes `clock_us`, once in
+    each round trip or window.
     `mb_per_s` (10^6 B/s) and `msg_per_s` are of all pairs together; None in
     `latency`. `slowest_us` is the mean of the slowest pair, `start_spread_us` the time
     from the first to the last pair's start.
@@ -32,6 +34,7 @@ class MpairRow(Times, Row):
     sync: Literal["start", "each"]
     pairs: int
     size_bytes: int
+    clock_us: float
     mb_per_s: float | None
     msg_per_s: float | None
     slowest_us: float
