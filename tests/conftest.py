@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmark_builds import Build, build_with
+from hypothesis import settings
 
 from seatrial.commands.lab import require_root_on_debian
 from seatrial.lab import cluster
@@ -14,6 +15,10 @@ from seatrial.provision import playbook
 
 HOME = Path(__file__).resolve().parents[1]
 LAB_HOME = Path("/var/lib/seatrial-lab")
+
+# An example may take long where the machine is busy: that is no fault.
+settings.register_profile("seatrial", deadline=None)
+settings.load_profile("seatrial")
 
 
 @pytest.fixture(scope="session", params=["openmpi", "mpich"])
