@@ -9,6 +9,7 @@ from samples import sample_references, sample_run
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 from sweep_samples import SweepReferences, names, sample_sweep
 
@@ -235,6 +236,10 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_report(run, judgement, references, folder, HOME).html.as_uri()
 
 
+def label_colour(label: WebElement) -> str:
+    return label.get_attribute("fill") or ""
+
+
 def test_matrix_has_squares_crosses_and_rings(browser: Chrome, sweep: str) -> None:
     show(browser, sweep, width=1280)
     latency, bw = browser.find_elements(By.CSS_SELECTOR, ".matrix")
@@ -245,7 +250,9 @@ def test_matrix_has_squares_crosses_and_rings(browser: Chrome, sweep: str) -> No
         assert "var(--heat-0)" in fills and len(fills) > 1
         symbols = matrix.find_elements(By.CSS_SELECTOR, ".mark-symbol path")
         assert len(symbols) == 2 * 15 + 2 + 2 * 14
-        assert "✕ cn3" in matrix.text and "✕ cn9" in matrix.text
+        labels = matrix.find_elements(By.CSS_SELECTOR, ".role-axis-label text")
+        marked = {label.text for label in labels if "fail" in label_colour(label)}
+        assert marked == {"✕ cn3", "✕ cn9"}
         assert HOSTILE[:10] in matrix.text
     colour = "getComputedStyle(document.querySelector('.levels .level-4'))"
     assert script(browser, f"{colour}.backgroundColor").startswith("rgb(")

@@ -217,6 +217,11 @@ def test_page_says_that_nodes_are_left_out(write: Write) -> None:
     assert "Of 250 nodes the 64 worst are shown" in page.text
     assert f"Shown are the first {MAX_RETESTED} of 249" in page.text
     assert path.stat().st_size < 2_000_000
+    metrics = [cells[3] + cells[4] for verdict, cells in page.rows[:3]]
+    assert metrics[:2] == [
+        "latency_8Blower is bettercn7best of its pairs",
+        "bw_1MiBhigher is bettercn7best of its pairs",
+    ]
 
 
 def test_page_without_a_sweep_says_so(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def _x(curve: Curve, known: Sequence[float]) -> alt.X:
     if low < 0 or not above or high < _WIDE * min(above):
         scale = alt.Scale(domain=[low, high], padding=10, nice=False, zero=False)
         return alt.X("x:Q", title=title, scale=scale, axis=alt.Axis(format="~g"))
-    return _log_x(title, known, format="~g")
+    return _log_x(title, known, labelExpr="'' + datum.value")
 
 
 def _log_x(title: str, known: Sequence[float], **axis: Any) -> alt.X:

@@ -20,7 +20,6 @@ LEAST_CELL = 11
 _COLOURS = [f"var(--heat-{level})" for level in range(5)]
 _HEIGHTS = ((6, 40), (12, 30), (24, 20), (40, 15), (1000, 13))
 _MOST_VALUES = 6  # nodes up to which a cell has room for its value
-_MARK = "✕ "
 _MISSING, _AGAIN = "M-.8,-.8L.8,.8M.8,-.8L-.8,.8", "circle"
 _SEEN = alt.condition(
     f"datum.k > {SLOW}", alt.value("var(--paper)"), alt.value("var(--ink)")
@@ -42,6 +41,7 @@ def heat_chart(matrix: Matrix) -> dict[str, Any]:
         .add_params(
             alt.param(name="names", value=list(matrix.nodes)),
             alt.param(name="labels", value=_labels(matrix)),
+            alt.param(name="marked", value=list(matrix.marked)),
             alt.param(name="cursor_row", value=-1),
             alt.param(name="cursor_column", value=-1),
         )
@@ -87,7 +87,7 @@ def level_names(direction: str) -> list[str]:
 def _labels(matrix: Matrix) -> list[str]:
     """Name the nodes on an axis, suspects with a mark."""
     return [
-        f"{_MARK}{node}" if marked else node
+        f"✕ {node}" if marked else node
         for node, marked in zip(matrix.nodes, matrix.marked, strict=True)
     ]
 
@@ -127,17 +127,19 @@ def _short(value: float) -> float:
     return float(f"{value:.5g}")
 
 
+def _if_suspect(value: str, other: str) -> dict[str, Any]:
+    return {
+        "condition": {"test": "marked[datum.value]", "value": value},
+        "value": other,
+    }
+
+
 def _axes(matrix: Matrix) -> tuple[alt.Y, alt.X]:
     numbers = list(range(len(matrix.nodes)))
     axis: dict[str, Any] = {
         "labelExpr": "labels[datum.value]",
-        "labelColor": {
-            "condition": {
-                "test": f"slice(datum.label, 0, {len(_MARK)}) === '{_MARK}'",
-                "value": "var(--fail)",
-            },
-            "value": "var(--ink)",
-        },
+        "labelColor": _if_suspect("var(--fail)", "var(--ink)"),
+        "labelFontWeight": _if_suspect("bold", "normal"),
         "labelFontSize": 10 if len(numbers) > WIDE else 12,
         "labelLimit": 110,
         "labelOverlap": False,

@@ -66,11 +66,9 @@ def counts(findings: Iterable[Finding]) -> dict[str, int]:
 def finding_rows(
     run: Run, judgement: Judgement, references: References
 ) -> list[FindingRow]:
-    """Give the findings for the table, failing ones first."""
+    """Give the findings for the table, failing ones first, causes before effects."""
     cases = {(case.check, case.case, case.environment): case for case in run.cases}
-    findings = sorted(
-        judgement.findings, key=lambda finding: VERDICTS.index(finding.verdict)
-    )
+    findings = sorted(judgement.findings, key=_urgency)
     return [
         FindingRow(
             finding=finding,
@@ -81,6 +79,12 @@ def finding_rows(
         )
         for finding in findings[:MAX_FINDINGS]
     ]
+
+
+def _urgency(finding: Finding) -> tuple[int, bool]:
+    """Sort key: what is wrong with a node stands before all the pairs it spoils."""
+    wrong = finding.verdict in ("fail", "undecided")
+    return VERDICTS.index(finding.verdict), wrong and finding.kind == "limit"
 
 
 def case_detail(check: str, case: str) -> str:
