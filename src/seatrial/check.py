@@ -28,9 +28,12 @@ from seatrial.metrics import METRICS, split_flat_name
 from seatrial.parsers.errors import ParseError
 from seatrial.paths import home, references_dir
 from seatrial.records import Sample, as_dict
+from seatrial.resized_jobs import see_the_end_of_resized_jobs
 
 JOB_FILE = "seatrial.job"
 RECORD_FILE = "seatrial.json"
+
+see_the_end_of_resized_jobs()
 
 
 class Tag:
