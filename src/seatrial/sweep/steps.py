@@ -1,6 +1,7 @@
 """Job steps: started by srun on chosen nodes, limited in time, and ended for good."""
 
 import itertools
+import math
 import os
 import re
 import signal
@@ -16,12 +17,16 @@ from typing import IO, Protocol
 from seatrial.errors import SeatrialError
 
 _POLL_S = 0.1
+_ABORT_S = 5.0
 _END_S = 10.0
 _ASK_S = 30.0
 _PAUSE_S = 2.0
 _CONTROLLER_S = 900.0
 _NOT_MADE = re.compile(r"Unable to (create step|confirm allocation)")
-_NO_SUCH_NODE = re.compile(r"not available|[Ii]nvalid node|more processors")
+_ABORT = re.compile(r"Job step aborted: Waiting")
+_TELLING = re.compile(r"\berror\b|^pairsweep: ")
+_NOT_OURS = re.compile(r"node configuration is not available|[Ii]nvalid node")
+_NOT_NOW = re.compile(r"node not available")
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,10 @@ class Ended:
 
     @property
     def reason(self) -> str:
-        """Say in one line why it failed: by its first error, else by its end."""
+        """Say in one line why it failed: its first error, else its last words."""
         end = "no end in time" if self.status is None else f"exit status {self.status}"
         said = [line.strip() for line in self.errors if line.strip()]
-        telling = [line for line in said if "error" in line] or said[-1:]
+        telling = [line for line in said if _TELLING.search(line)] or said[-1:]
         return f"{end}; {telling[0]}" if telling else end
 
 
@@ -103,8 +108,10 @@ class Steps:
                 patience.begin()
             elif not not_made or patience.overdue():
                 return ended
-            elif len(nodes) > 1 and _NO_SUCH_NODE.search(not_made):
-                return ended  # one of them is gone: whoever asks has to find out which
+            elif _NOT_OURS.search(not_made):
+                return ended  # Slurm has taken a node from the job
+            elif len(nodes) > 1 and _NOT_NOW.search(not_made):
+                return ended  # which one is for others to find out, and to wait for
             else:
                 time.sleep(_PAUSE_S)
 
@@ -119,13 +126,16 @@ class Steps:
         errors = _Lines(process.stderr, echo)
         in_time = True
         try:
-            while in_time and process.poll() is None:
+            while in_time:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_POLL_S)
-                in_time = process.poll() is not None or not watch.overdue()
+                    break
+                in_time = not watch.overdue()
+                if errors.tells_abort.overdue():
+                    break  # else srun waits for dead nodes for half a minute
         finally:
             if process.poll() is None:
-                _end(process)
+                _end(process, is_aborting=errors.tells_abort.overdue())
             if process.returncode != 0:
                 _cancel(name)
         status = process.returncode if in_time else None
@@ -161,10 +171,14 @@ class Steps:
 
 
 class _Lines(threading.Thread):
-    """Takes the lines of a stream as they come."""
+    """Takes the lines of a stream as they come.
+
+    `tells_abort` is overdue some time after srun said that it aborts the step.
+    """
 
     def __init__(self, stream: IO[str], echo: bool) -> None:
         super().__init__(daemon=True)
+        self.tells_abort = Limit(math.inf)
         self._stream = stream
         self._echo = echo
         self._lines: list[str] = []
@@ -174,6 +188,8 @@ class _Lines(threading.Thread):
         """Read to the end."""
         for line in self._stream:
             self._lines.append(line.rstrip("\n"))
+            if _ABORT.search(line):
+                self.tells_abort = Limit(_ABORT_S)
             if self._echo:
                 sys.stderr.write(line)
                 sys.stderr.flush()
@@ -213,9 +229,11 @@ def host_names(node_list: str) -> list[str]:
     return names
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """End srun: let it end its tasks, then make sure that it is gone."""
+def _end(process: subprocess.Popen[str], is_aborting: bool) -> None:
+    """End srun: let it end its tasks unless it does already, then make sure."""
     for number in (signal.SIGTERM, signal.SIGKILL):
+        if number == signal.SIGTERM and is_aborting:
+            continue
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
