@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long does a rank take to walk the schedule of all pairs of N nodes? */
+/* How long does it take to walk the schedule of all pairs of N nodes? */
 #include "clock.h"
 #include "plan.h"
 #include "tournament.h"
@@ -23,7 +23,7 @@ static long walk(const struct tournament *tournament)
 
 int main(int argc, char **argv)
 {
-    int nodes = argc == 2 ? atoi(argv[1]) : 0;
+    int nodes = argc == 2 ? (int)strtol(argv[1], NULL, 10) : 0;
     struct tournament tournament;
     struct plan plan;
     struct rusage usage;

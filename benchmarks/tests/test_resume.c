@@ -156,7 +156,7 @@ static struct found read_file(const char *const lines[MOST_LINES])
     for (int i = 0; i < MOST_LINES && lines[i] != NULL; i++) {
         put(stream, lines[i]);
     }
-    rewind(stream);
+    EXPECT(fseek(stream, 0, SEEK_SET) == 0);
     while (outcome == RECORD_FOUND) {
         EXPECT(found.count < MOST_RECORDS);
         outcome = resume_next(&resume, &found.records[found.count]);
@@ -167,7 +167,7 @@ static struct found read_file(const char *const lines[MOST_LINES])
     memcpy(found.error, resume.error, sizeof(found.error));
     resume_free(&resume);
     put(stream, "more\n");
-    rewind(stream);
+    EXPECT(fseek(stream, 0, SEEK_SET) == 0);
     EXPECT(fread(found.rest, 1, TEXT_SIZE - 1, stream) > 0);
     EXPECT(fclose(stream) == 0);
     return found;
@@ -300,7 +300,7 @@ static void test_pair_list(void)
 
         EXPECT(stream != NULL);
         put(stream, CASES[i].text);
-        rewind(stream);
+        EXPECT(fseek(stream, 0, SEEK_SET) == 0);
         while (found == RECORD_FOUND) {
             found = pairlist_next(&list, &records[count]);
             count += found == RECORD_FOUND;

@@ -12,7 +12,7 @@ static int nodes_compare(const void *left, const void *right)
 void nodes_create(struct nodes *nodes, int count, const char **hosts,
                   const char *own, const char *first)
 {
-    qsort(hosts, (size_t)count, sizeof(*hosts), nodes_compare);
+    qsort((void *)hosts, (size_t)count, sizeof(*hosts), nodes_compare);
     *nodes = (struct nodes){.count = count, .hosts = hosts};
     nodes->own = nodes_find(nodes, own);
     nodes->first = nodes_find(nodes, first);
@@ -30,8 +30,9 @@ static int nodes_compare_host(const void *host, const void *element)
 
 int nodes_find(const struct nodes *nodes, const char *host)
 {
-    const char **found = bsearch(host, nodes->hosts, (size_t)nodes->count,
-                                 sizeof(*nodes->hosts), nodes_compare_host);
+    const char **found = (const char **)bsearch(
+        host, (const void *)nodes->hosts, (size_t)nodes->count,
+        sizeof(*nodes->hosts), nodes_compare_host);
 
     return found == NULL ? -1 : (int)(found - nodes->hosts);
 }

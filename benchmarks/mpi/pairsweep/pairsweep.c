@@ -311,8 +311,8 @@ static enum check_exit run(const struct program *program, const void *options)
         return preflight_run(settings->pretend_ppn);
     }
     placement_create(MPI_COMM_WORLD, settings->pretend_ppn, &placement);
-    const char **hosts =
-        check_allocate((size_t)placement.nodes * sizeof(*hosts), "host names");
+    const char **hosts = (const char **)check_allocate(
+        (size_t)placement.nodes * sizeof(*hosts), "host names");
     for (int node = 0; node < placement.nodes; node++) {
         hosts[node] = placement.hosts[node];
     }
@@ -322,7 +322,7 @@ static enum check_exit run(const struct program *program, const void *options)
         check_memory(MPI_COMM_WORLD, pair_size_bytes(settings))) {
         code = run_on_nodes(program, settings, &nodes, &placement);
     }
-    free(hosts);
+    free((void *)hosts);
     placement_free(&placement);
     return code;
 }

@@ -33,29 +33,21 @@ static const char *const WATCHDOG_PHASES[] = {
     [WATCHDOG_VALIDATE] = "validate",
 };
 
-static size_t watchdog_append(char *line, size_t used, const char *text)
-{
-    size_t length = strlen(text);
-
-    memcpy(line + used, text, length);
-    return used + length;
-}
-
 static void watchdog_bark(int signal_number)
 {
     char line[2 * WATCHDOG_TEXT_SIZE];
-    size_t used = 0;
+    char *end = line;
 
     (void)signal_number;
     if (watchdog.phase == WATCHDOG_WAITING) {
-        used = watchdog_append(line, used, watchdog.waiting);
-        used = watchdog_append(line, used, watchdog.waiting_limit);
+        end = stpcpy(end, watchdog.waiting);
+        end = stpcpy(end, watchdog.waiting_limit);
     } else {
-        used = watchdog_append(line, used, watchdog.pair);
-        used = watchdog_append(line, used, WATCHDOG_PHASES[watchdog.phase]);
-        used = watchdog_append(line, used, watchdog.limit);
+        end = stpcpy(end, watchdog.pair);
+        end = stpcpy(end, WATCHDOG_PHASES[watchdog.phase]);
+        end = stpcpy(end, watchdog.limit);
     }
-    ssize_t written = write(STDERR_FILENO, line, used);
+    ssize_t written = write(STDERR_FILENO, line, (size_t)(end - line));
     (void)written;
     _exit(CHECK_FAILED);
 }
