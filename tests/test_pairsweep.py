@@ -421,6 +421,7 @@ def refusals(build: Build, np: int, options: Sequence[str], **variables: str) ->
         (2, ["--max-size=0"], "--max-size: '0' is not an integer from 1"),
         (2, ["--min-size=9", "--max-size=8"], "smallest size 9 is above the largest"),
         (2, ["--rounds=3:2"], "--rounds: the first is above the last"),
+        (3, ["--rounds=4:9"], "--rounds begins with 4, but 3 nodes have 3 rounds"),
         (2, ["--output=a", "--resume=b"], "--output and --resume both name a file"),
         (2, ["--time=2000", "--pair-limit=2"], "--time must be below --pair-limit"),
         (2, ["--output=/none/such"], "fopen: /none/such: No such file or directory"),

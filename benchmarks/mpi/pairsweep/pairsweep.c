@@ -176,6 +176,18 @@ static bool check_ranks(const struct settings *settings,
     return good;
 }
 
+static bool check_rounds(const struct settings *settings,
+                         const struct nodes *nodes, bool is_root)
+{
+    int rounds = tournament_rounds(nodes->count);
+
+    if (settings->rounds.min > rounds && is_root) {
+        check_print("--rounds begins with %ld, but %d nodes have %d rounds",
+                    settings->rounds.min, nodes->count, rounds);
+    }
+    return settings->rounds.min <= rounds;
+}
+
 static void unwant_other_rounds(const struct settings *settings,
                                 const struct tournament *tournament,
                                 struct plan *plan)
@@ -319,6 +331,7 @@ static enum check_exit run(const struct program *program, const void *options)
     nodes_create(&nodes, placement.nodes, hosts,
                  placement.hosts[placement.node], placement.hosts[0]);
     if (check_ranks(settings, &placement) &&
+        check_rounds(settings, &nodes, placement.rank == 0) &&
         check_memory(MPI_COMM_WORLD, pair_size_bytes(settings))) {
         code = run_on_nodes(program, settings, &nodes, &placement);
     }
