@@ -290,7 +290,7 @@ def _row(case: dict[str, Any], number: Number, repeat: int, system: str) -> Numb
                 {**case["parameters"], **number["parameters"]}
             ),
             "job_id": case["job_id"],
-            "nodes": list(case["nodes"]),
+            "nodes": " ".join(case["nodes"]),
             "start_time": case["start_time"],
         }
         | {key: value for key, value in number.items() if key != "parameters"}

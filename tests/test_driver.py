@@ -115,7 +115,7 @@ def test_measurements(two: tuple[Run, str]) -> None:
     assert row["system"] == "lab"
     assert (row["metric"], row["size_bytes"], row["value"]) == ("latency", 8, 3.0)
     assert (row["unit"], row["direction"]) == ("us", "lower")
-    assert row["nodes"] == ["cn01"]
+    assert row["nodes"] == "cn01"
 
 
 def test_manifest(two: tuple[Run, str]) -> None:

@@ -71,7 +71,7 @@ def sample(
         case=case.case,
         parameters=json.dumps(case.parameters),
         job_id="1",
-        nodes=list(case.nodes),
+        nodes=" ".join(case.nodes),
         node=node,
         source=source or None,
         destination=destination or None,

@@ -143,6 +143,7 @@ def _measurements(
     case: Case, session: Session, system: System, samples: Iterable[dict[str, Any]]
 ) -> list[Measurement]:
     rows = []
+    nodes, parameters = " ".join(case.nodes), parameters_text(case.parameters)
     for sample in (Sample(**data) for data in samples):
         unit, direction = metric_of(sample)
         rows.append(
@@ -155,9 +156,11 @@ def _measurements(
                 environment=case.environment,
                 check=case.check,
                 case=case.case,
-                parameters=parameters_text({**case.parameters, **sample.parameters}),
+                parameters=parameters_text({**case.parameters, **sample.parameters})
+                if sample.parameters
+                else parameters,
                 job_id=case.job_id,
-                nodes=list(case.nodes),
+                nodes=nodes,
                 node=sample.node,
                 source=sample.source,
                 destination=sample.destination,

@@ -66,7 +66,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number with everything that identifies it: a row of measurements.parquet."""
+    """One number with everything that identifies it: a row of measurements.parquet.
+
+    `nodes` are the names of the allocation, separated by spaces: as one text they are
+    stored once per case, whatever the number of rows.
+    """
 
     run: str
     session: str
@@ -78,7 +82,7 @@ class Measurement:
     case: str
     parameters: str
     job_id: str | None
-    nodes: list[str]
+    nodes: str
     node: str | None
     source: str | None
     destination: str | None

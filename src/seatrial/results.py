@@ -25,7 +25,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "case": pl.String,
     "parameters": pl.String,
     "job_id": pl.String,
-    "nodes": pl.List(pl.String),
+    "nodes": pl.Categorical(),
     "node": pl.String,
     "source": pl.String,
     "destination": pl.String,
