@@ -8,6 +8,8 @@ import json
 import os
 import re
 import shutil
+from collections import defaultdict
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +54,7 @@ def test_check_file_that_does_not_load_is_noticed(tmp_path: Path) -> None:
 
 
 def replay(
-    folder: Path, nodes: list[str] = NODES, **variables: str
+    folder: Path, nodes: list[str] = NODES, only: str = "", **variables: str
 ) -> list[dict[str, Any]]:
     """Run every check on a lab of captured outputs; give the rows of the report."""
     settings = json.loads(SETTINGS.read_text())
@@ -64,6 +66,7 @@ def replay(
     result = reframe(
         *("-C", "settings.json", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"),
         *("--prefix", str(folder), "--report-file", "report.json"),
+        *(("-n", only) if only else ()),
         folder=folder,
         PATH=f"{DATA / 'replay'}:{os.environ['PATH']}",
         SEATRIAL_HOME=str(HOME),
@@ -182,18 +185,104 @@ def test_ring_places_every_pair_of_neighbours(rows: list[dict[str, Any]]) -> Non
         assert placed == [pair for pair in pairs for _ in range(sizes)]
 
 
-def test_slow_link_fails_the_ring_and_shows_in_both_pairs(tmp_path: Path) -> None:
+def slow_pairs(row: dict[str, Any], size_bytes: int) -> set[tuple[str, str]]:
+    """The pairs whose bandwidth a link of 200 Mbit/s explains."""
+    return {
+        (sample["source"], sample["destination"])
+        for sample in record_of(row)["samples"]
+        if (sample["metric"], sample["size_bytes"]) == ("bw", size_bytes)
+        and sample["value"] < 40
+    }
+
+
+def test_slow_link_fails_ring_and_sweep_and_shows_in_its_pairs(tmp_path: Path) -> None:
     rows = replay(tmp_path, SLOW_NODE="cn03")
     failed = {row["display_name"]: row for row in rows if row["result"] != "pass"}
-    assert list(failed) == ["ImbRing"]
+    assert set(failed) == {"ImbRing", "PairSweep"}
     assert "bw_4MiB=25.0 MB/s, expected 60" in failed["ImbRing"]["fail_reason"]
-    slow = {
-        (sample["source"], sample["destination"])
-        for sample in record_of(failed["ImbRing"])["samples"]
-        if (sample["metric"], sample["size_bytes"]) == ("bw", 1 << 22)
-        and sample["value"] < 60
+    assert slow_pairs(failed["ImbRing"], 1 << 22) == {
+        ("cn02", "cn03"),
+        ("cn03", "cn04"),
     }
-    assert slow == {("cn02", "cn03"), ("cn03", "cn04")}
+    others = ("cn01", "cn02", "cn04")
+    pairs = {pair for node in others for pair in (("cn03", node), (node, "cn03"))}
+    assert slow_pairs(failed["PairSweep"], 1 << 20) == pairs
+
+
+def test_sweep_reports_every_pair_in_both_directions(
+    rows: list[dict[str, Any]],
+) -> None:
+    everything = set(permutations(NODES, 2))
+    for row in (row for row in rows if row["display_name"] == "PairSweep"):
+        samples = record_of(row)["samples"]
+        measured: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        for sample in samples:
+            key = (sample["metric"], sample["statistic"])
+            measured[key].append((sample["source"], sample["destination"]))
+            of_a_pair = sample["metric"] != "pairs_answered"
+            assert (sample["hca"] == "host0") == of_a_pair
+            assert (sample["round"] in (1, 2, 3)) == of_a_pair
+            assert ((sample["start_time"] or 0) > 1e9) == of_a_pair
+        assert sorted(measured["bw", "mean"]) == sorted(everything)
+        once = sorted(map(sorted, combinations(NODES, 2)))
+        for key in (("latency", "p50"), ("latency", "p99"), ("start_spread", "max")):
+            assert sorted(map(sorted, measured[key])) == once
+        # Three pairs were tested again alone: those numbers count.
+        again = set(measured["crowded_bw", "mean"])
+        assert len(again) == 2 * len(measured["crowded_latency", "p50"]) == 6
+        values = {
+            (sample["metric"], sample["source"], sample["destination"]): sample["value"]
+            for sample in samples
+            if sample["metric"] in ("bw", "crowded_bw")
+        }
+        assert all(values["bw", *pair] != values["crowded_bw", *pair] for pair in again)
+
+
+def test_sweep_of_two_rails_has_a_rank_for_each(tmp_path: Path) -> None:
+    """Where a stack cannot be told which rail to take, it has the choice."""
+    settings = json.loads(SETTINGS.read_text())
+    settings["systems"][0]["partitions"][0]["extras"]["rails"] = ["a0", "a1"]
+    del settings["environments"][1]["extras"]["rail_variable"]
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    reframe(
+        *("-C", "settings.json", "-c", str(CHECKS), "-R", "--dry-run"),
+        *("-n", "PairSweep", "--prefix", str(tmp_path), "--keep-stage-files"),
+        folder=tmp_path,
+        RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),
+    )
+    scripts = {
+        path.parts[-3]: path.read_text() for path in tmp_path.rglob("rfm_job.sh")
+    }
+    rails = " --rails a0,a1 --rail-variable OMPI_MCA_btl_tcp_if_include"
+    assert " --ppn 2 " in scripts["openmpi"]
+    assert rails in scripts["openmpi"]
+    assert " --ppn 1 " in scripts["mpich"]
+    assert "--rails" not in scripts["mpich"]
+
+
+def test_node_lost_in_mid_sweep_fails_and_the_numbers_stay(tmp_path: Path) -> None:
+    rows = replay(tmp_path, only="PairSweep", LOST_NODE="cn03")
+    failed = [row for row in rows if row["result"] != "pass"]
+    assert [row["display_name"] for row in failed] == ["PairSweep", "PairSweep"]
+    for row in failed:
+        assert row["fail_phase"] == "performance"
+        assert "pairs_answered=0.0 %, expected 100" in row["fail_reason"]
+        samples = record_of(row)["samples"]
+        answered = {
+            sample["node"]: sample["value"]
+            for sample in samples
+            if sample["metric"] == "pairs_answered"
+        }
+        assert answered == {"cn01": 100, "cn02": 100, "cn03": 0, "cn04": 100}
+        pairs = {
+            frozenset((sample["source"], sample["destination"]))
+            for sample in samples
+            if sample["metric"] == "latency"
+        }
+        assert {frozenset(pair) for pair in combinations(answered, 2)} >= pairs
+        assert pairs >= {
+            frozenset(pair) for pair in combinations(("cn01", "cn02", "cn04"), 2)
+        }
 
 
 def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:

@@ -1,0 +1,160 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""All pairs of nodes in one job, by our own benchmark."""
+
+import sys
+
+import reframe as rfm
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import run_after, run_before, variable
+
+from seatrial.check import Tag
+from seatrial.own_benchmark import OwnBenchmark
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.pairsweep import PairRow, RunRow, parse_pairsweep
+from seatrial.records import Sample
+
+
+@rfm.simple_test
+class PairSweep(OwnBenchmark):
+    """Which pair of nodes is slow, and which node does not answer?
+
+    Every pair of nodes is measured once, on every rail, in the rounds of a
+    tournament: N nodes take N - 1 rounds of N/2 pairs at once. `latency` is half a
+    round trip of 8 B, what one message costs; `bw` that of messages of 1 MiB, beyond
+    every protocol's switch, for each direction. A pair that is more than
+    `suspect_percent` worse than the median is measured again alone, and that number
+    counts; the first becomes `crowded_latency` and `crowded_bw`. `start_spread` is
+    how far apart both nodes began.
+
+    seatrial.sweep conducts the sweep around nodes and pairs that fail. They show in
+    `pairs_answered`, the share of a node's pairs that could be measured: nothing of a
+    node that was left out, and without it for the others. The time limit is that of a
+    thousand nodes.
+    """
+
+    warmup = 20
+    milliseconds_per_size = 100
+    window = variable(int, value=4)
+    windows = variable(int, value=10)
+    seed = variable(int, value=1)
+    suspect_percent = variable(int, value=20)
+    retest = variable(int, value=1000)
+    """Pairs to measure again alone, at most."""
+    pair_limit = variable(int, value=60)
+    """Seconds for a phase of a pair, then it hangs."""
+    step_limit = variable(int, value=60)
+    """Seconds until a group of nodes must have started, or a node is left out."""
+    stall_limit = variable(int, value=300)
+    """Seconds without a new number, then the sweep is begun again."""
+
+    descr = "latency and bandwidth of every pair of nodes"
+    valid_prog_environs = ["+pairsweep"]
+    reference_file = "pairsweep.yaml"
+    executable = "pairsweep"
+    output_file = "pairsweep.jsonl"
+    needs_nodes = 2
+    time_limit = "1h"
+    tags = {Tag.NETWORK}
+    judged = ["latency_8B", "bw_1MiB", "pairs_answered"]
+
+    @run_after("setup")
+    def take_rails(self):
+        """Give every rail of a node a rank, where the MPI stack can be told."""
+        self.rail_variable = self.current_environ.extras.get("rail_variable")
+        self.rails = []
+        if self.rail_variable:
+            self.rails = self.current_partition.extras.get("rails", [])
+        self.ppn = max(1, len(self.rails))
+        self.num_tasks = self.num_nodes * self.ppn
+        self.num_tasks_per_node = self.ppn
+
+    @run_before("run")
+    def conduct(self):
+        """Let seatrial.sweep start the program, as often as it takes.
+
+        The job goes on without a node that Slurm gives up, and never begins again.
+        """
+        launcher = self.job.launcher.run_command(self.job)
+        options = [
+            f"--window {self.window}",
+            f"--windows {self.windows}",
+            f"--seed {self.seed}",
+            f"--suspect {self.suspect_percent}",
+            f"--retest {self.retest}",
+            f"--pair-limit {self.pair_limit}",
+        ]
+        if self.rails:
+            options.append(f"--rails {','.join(self.rails)}")
+            options.append(f"--rail-variable {self.rail_variable}")
+        self.executable_opts = [
+            f"--output {self.output_file}",
+            f"--ppn {self.ppn}",
+            f"--step-limit {self.step_limit}",
+            f"--stall-limit {self.stall_limit}",
+            *("--", launcher, "--", self.executable),
+            *self.executable_opts,
+            *options,
+        ]
+        self.executable = f"{sys.executable} -I -m seatrial.sweep"
+        self.job.launcher = getlauncher("local")()
+        self.job.options += ["--no-kill", "--no-requeue"]
+
+    def extract(self, text):
+        """Give the numbers of every pair, and how many pairs of each node have some."""
+        sweep = parse_pairsweep(text)
+        sweep.verify_complete(self.nodes)
+        for run in sweep.runs:
+            self.verify_run(run)
+        samples = []
+        for row in sweep.pairs:
+            if row.validation != "pass":
+                raise ParseError(0, f"{row.source} {row.destination}: not verified")
+            alone = sweep.quiet.get(row.key)
+            samples += samples_of(row, "crowded_" if alone else "")
+            if alone:
+                samples += samples_of(alone)
+            samples.append(
+                pair_sample("start_spread", row.start_spread_us, row, statistic="max")
+            )
+        samples += [
+            Sample("pairs_answered", 100 * answered / expected, n=expected, node=node)
+            for node, (answered, expected) in sweep.answered(self.nodes).items()
+        ]
+        return samples
+
+    def verify_run(self, run: RunRow):
+        """Refuse a run that is not the one asked for."""
+        found = (run.latency_bytes, run.bandwidth_bytes, run.rails, run.np)
+        rails = ",".join(self.rails) or None
+        wanted = (8, 1 << 20, rails, run.nodes * self.ppn)
+        if found != wanted:
+            raise ParseError(0, f"a run of {found}, expected {wanted}")
+
+
+def samples_of(row: PairRow, prefix="") -> list[Sample]:
+    """Give latency, and bandwidth of both directions, of a pair."""
+    latency = {"size_bytes": 8, "n": row.latency_n}
+    bw = {"size_bytes": 1 << 20, "n": row.bw_n}
+    back = {"source": row.destination, "destination": row.source}
+    return [
+        pair_sample(
+            f"{prefix}latency", row.latency_p50_us, row, statistic="p50", **latency
+        ),
+        pair_sample(
+            f"{prefix}latency", row.latency_p99_us, row, statistic="p99", **latency
+        ),
+        pair_sample(f"{prefix}bw", row.bw_mb_per_s, row, **bw),
+        pair_sample(f"{prefix}bw", row.bw_back_mb_per_s, row, **bw, **back),
+    ]
+
+
+def pair_sample(metric, value, row: PairRow, **more) -> Sample:
+    """Make a sample of a pair, with its place and time."""
+    place = {
+        "source": row.source,
+        "destination": row.destination,
+        "hca": row.hca,
+        "round": row.round,
+        "start_time": row.start_time,
+    }
+    return Sample(metric, value, **(place | more))
