@@ -511,4 +511,4 @@ def test_schedule_of_many_nodes(build: Build) -> None:
     assert done.returncode == 0
     found = json.loads(done.stdout)
     assert (found["nodes"], found["pairs"]) == (2000, 1999000)
-    assert found["peak_memory_mib"] < 100
+    assert 0 < found["peak_memory_mib"] < 100

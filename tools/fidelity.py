@@ -48,13 +48,13 @@ class Program:
         return done.stdout
 
 
-def build(mpi: str) -> Path:
-    """Build our programs with an MPI; give the folder of the programs."""
+def build(mpi: str, program: str = "mpair") -> Path:
+    """Build one of our programs with an MPI; give the folder of the programs."""
     folder = ROOT / "build" / "bench" / mpi
-    configure = [f"-DMPI_C_COMPILER=mpicc.{mpi}", "-DBUILD_TESTING=OFF"]
+    configure = [f"-DMPI_C_COMPILER=mpicc.{mpi}", "-DBUILD_TESTING=ON"]
     commands: tuple[list[str | Path], ...] = (
         ["cmake", "-S", ROOT / "benchmarks", "-B", folder, *configure],
-        ["cmake", "--build", folder, "--target", "mpair"],
+        ["cmake", "--build", folder, "--target", program],
     )
     for command in commands:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
