@@ -10,7 +10,8 @@ from reframe.core.builtins import run_after, run_before, variable
 from seatrial.check import Tag
 from seatrial.own_benchmark import OwnBenchmark
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.pairsweep import PairRow, RunRow, parse_pairsweep
+from seatrial.parsers.pairsweep import parse_pairsweep
+from seatrial.parsers.pairsweep_rows import PairRow, RunRow
 from seatrial.records import Sample
 
 

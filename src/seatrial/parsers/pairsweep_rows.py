@@ -1,0 +1,153 @@
+"""The rows of a sweep of all pairs, as `pairsweep` and `seatrial.sweep` write them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from seatrial.parsers.rows import require
+
+Stage = Literal["start", "init", "hello", "sweep", "after"]
+PairKey = tuple[str, str, int]
+"""Two nodes in alphabetical order, and the rail."""
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A start of the program: its settings, and how many pairs it has to measure.
+
+    `pairs` counts the pairs of all rails, `resumed` those done before. `rails` are
+    the names of the adapters, separated by commas, None if every node has but one.
+    `start_time` is UTC seconds since the epoch.
+    """
+
+    type: Literal["run"]
+    program: Literal["pairsweep"]
+    version: str
+    commit: str
+    mpi: str
+    np: int
+    nodes: int
+    rounds: int
+    rails: str | None
+    rail_variable: str | None
+    seed: int
+    latency_bytes: int
+    bandwidth_bytes: int
+    iterations: int
+    warmup: int
+    window: int
+    windows: int
+    time_ms: int
+    suspect_percent: float
+    pairs: int
+    resumed: int
+    start_time: float
+
+    @property
+    def rail_names(self) -> tuple[str | None, ...]:
+        """The adapters in the order of their rails; (None,) if there is no choice."""
+        return tuple(self.rails.split(",")) if self.rails else (None,)
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Two nodes measured on one rail, in a round with others or alone (`quiet`).
+
+    Latency is half a round trip of `latency_bytes` in us, bandwidth that of messages
+    of `bandwidth_bytes` in 10^6 B/s, from source to destination and back.
+    `start_spread_us` is how far apart both left the barrier of the round.
+    """
+
+    type: Literal["pair"]
+    mode: Literal["sweep", "quiet"]
+    status: Literal["ok"]
+    source: str
+    destination: str
+    hca: str | None
+    rail: int
+    round: int
+    at_once: int
+    start_time: float
+    start_spread_us: float
+    latency_min_us: float
+    latency_p50_us: float
+    latency_p99_us: float
+    latency_max_us: float
+    latency_n: int
+    bw_mb_per_s: float
+    bw_back_mb_per_s: float
+    bw_n: int
+    validation: Literal["pass", "off"]
+
+    @property
+    def key(self) -> PairKey:
+        """What tells this pair from all others."""
+        return pair_key(self.source, self.destination, self.rail)
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+        in_order = (
+            self.latency_min_us
+            <= self.latency_p50_us
+            <= self.latency_p99_us
+            <= self.latency_max_us
+        )
+        require(in_order, "latencies are out of order")
+        require(self.latency_p50_us > 0, "latency_p50_us is not positive")
+        require(
+            self.bw_mb_per_s > 0 and self.bw_back_mb_per_s > 0,
+            "a bandwidth is not positive",
+        )
+        require(self.latency_n > 0 and self.bw_n > 0, "no samples")
+        require(self.source != self.destination, "a node with itself")
+        require(self.round > 0 and self.at_once > 0, "rounds and pairs begin with 1")
+
+
+@dataclass(frozen=True)
+class HungRow:
+    """Two nodes that do not get through to each other, while both answer."""
+
+    type: Literal["pair"]
+    mode: Literal["sweep"]
+    status: Literal["hung"]
+    source: str
+    destination: str
+    rail: int
+    round: int
+    reason: str
+
+    @property
+    def key(self) -> PairKey:
+        """What tells this pair from all others."""
+        return pair_key(self.source, self.destination, self.rail)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A node without which the sweep went on, or (stage `after`) ended."""
+
+    type: Literal["event"]
+    event: Literal["left_out"]
+    node: str
+    stage: Stage
+    reason: str
+    time: float
+
+
+@dataclass(frozen=True)
+class EndRow:
+    """The end of the program, with counts of what it did since its row `run`."""
+
+    type: Literal["end"]
+    measured: int
+    suspects: int
+    retested: int
+    rounds_made: int
+    round_overhead_p50_us: float | None
+    elapsed_s: float
+
+
+def pair_key(source: str, destination: str, rail: int) -> PairKey:
+    """Give what tells a pair on a rail from all others."""
+    if source < destination:
+        return source, destination, rail
+    return destination, source, rail
