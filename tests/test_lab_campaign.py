@@ -1,55 +1,16 @@
 """Campaigns on the lab for real: a clean one, and what may go wrong in a run."""
 
 import json
-import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import HOME, Lab
-
-from seatrial.results import Run, load_run
+from conftest import Lab
+from lab_runs import only_run, seatrial, stopped, wait_idle
 
 pytestmark = pytest.mark.lab
-
-
-def seatrial(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["seatrial", *arguments],
-        cwd=HOME,
-        env=os.environ | {"SEATRIAL_RESULTS": str(results)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-
-
-def only_run(results: Path) -> Run:
-    (path,) = (results / "lab").iterdir()
-    return load_run(path)
-
-
-@contextmanager
-def stopped(lab: Lab, service: str, node: str) -> Iterator[None]:
-    assert lab.ssh(node, f"sudo systemctl stop {service}").returncode == 0
-    try:
-        yield
-    finally:
-        lab.ssh(node, f"sudo systemctl start {service}")
-
-
-def wait_idle(lab: Lab, nodes: int) -> None:
-    deadline = time.monotonic() + 60
-    command = "sinfo --noheader --Node --states=idle --format=%N"
-    while len(lab.ssh("head", command).stdout.split()) != nodes:
-        assert time.monotonic() < deadline, "the lab's nodes do not come back"
-        time.sleep(0.5)
 
 
 def test_smoke_campaign_passes_and_is_reported(lab: Lab, tmp_path: Path) -> None:
@@ -58,13 +19,11 @@ def test_smoke_campaign_passes_and_is_reported(lab: Lab, tmp_path: Path) -> None
     assert "PASS  lab, campaign smoke" in done.stdout
     run = only_run(tmp_path)
     nodes = [node["name"] for node in run.manifest["nodes"]]
-    assert {case.check for case in run.cases} == {"Halo", "ImbRing"}
-    assert {case.environment for case in run.cases} == {
-        *("openmpi", "mpich", "intelmpi"),
-    }
+    assert {case.check for case in run.cases} == {"Halo", "PairSweep"}
+    assert {case.environment for case in run.cases} == {"openmpi", "mpich"}
     assert all(list(case.nodes) == nodes for case in run.cases)
-    ring = run.measurements.filter(run.measurements["metric"] == "bw")
-    assert set(ring["source"]) == set(nodes)
+    sweep = run.measurements.filter(run.measurements["metric"] == "bw")
+    assert set(sweep["source"]) == set(nodes)
     report = seatrial(
         *("report", "lab/latest", "--out", str(tmp_path / "report")), results=tmp_path
     )
@@ -103,7 +62,7 @@ def test_a_controller_that_is_away_does_not_end_the_run(
         running = "squeue --noheader --states=running"
         while not lab.ssh("head", running).stdout.strip():
             time.sleep(0.2)
-        time.sleep(2)  # into the steps of the ring
+        time.sleep(2)  # into the steps of the sweep
         with stopped(lab, "slurmctld", "head"):
             gone.set()
             time.sleep(12)

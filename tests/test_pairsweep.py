@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from benchmark_builds import Build, Completed, run
 
-from seatrial.parsers.pairsweep import PairRow, PairSweep, parse_pairsweep
+from seatrial.parsers.pairsweep import PairSweep, parse_pairsweep
+from seatrial.parsers.pairsweep_rows import PairRow
 
 HOST = socket.gethostname().partition(".")[0]
 READ_ONLY = "/proc/sys/kernel/ostype"  # even to root
