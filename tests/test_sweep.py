@@ -234,6 +234,19 @@ def test_attempts_without_progress_come_to_an_end(start: Start) -> None:
     ]
 
 
+def test_a_program_that_refuses_its_options_is_not_asked_again(start: Start) -> None:
+    swept = start(refuse="pairsweep: --window: expected a number", status=2)
+    assert failed(swept) == (
+        "seatrial.sweep: refused: exit status 2; pairsweep: --window: expected a number"
+    )
+    assert len(swept.steps) == 2
+
+
+def test_when_all_nodes_die_no_node_is_to_blame(start: Start) -> None:
+    swept = start(later=FOUR)
+    assert failed(swept) == "seatrial.sweep: no node can run the program, see above"
+
+
 def test_a_node_that_dies_unnoticed_is_named_afterwards(start: Start) -> None:
     swept = start(later=["cn03"])
     assert swept.done.returncode == 0, swept.done.stderr

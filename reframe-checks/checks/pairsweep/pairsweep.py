@@ -42,11 +42,9 @@ class PairSweep(OwnBenchmark):
     retest = variable(int, value=1000)
     """Pairs to measure again alone, at most."""
     pair_limit = variable(int, value=60)
-    """Seconds for a phase of a pair, then it hangs."""
+    """Seconds for each of the four phases of a pair, then it hangs."""
     step_limit = variable(int, value=60)
     """Seconds until a group of nodes must have started, or a node is left out."""
-    stall_limit = variable(int, value=300)
-    """Seconds without a new number, then the sweep is begun again."""
 
     descr = "latency and bandwidth of every pair of nodes"
     valid_prog_environs = ["+pairsweep"]
@@ -91,7 +89,7 @@ class PairSweep(OwnBenchmark):
             f"--output {self.output_file}",
             f"--ppn {self.ppn}",
             f"--step-limit {self.step_limit}",
-            f"--stall-limit {self.stall_limit}",
+            f"--stall-limit {5 * self.pair_limit}",
             *("--", launcher, "--", self.executable),
             *self.executable_opts,
             *options,

@@ -67,8 +67,6 @@ class Conductor:
         """
         say(f"{len(self._nodes)} nodes: can they start?")
         self._test()
-        if not self._nodes:
-            raise SeatrialError("no node can run the program, see above", Exit.FAILED)
         fruitless = 0
         while len(self._nodes) > 1:
             before = self._file.pairs()
@@ -133,6 +131,8 @@ class Conductor:
                 reason = f"{failure.stage}: {failure.reason}"
                 failure = replace(failure, stage=stage, reason=reason)
             self._leave_out(failure)
+        if not self._nodes:  # then the fault is none of theirs
+            raise SeatrialError("no node can run the program, see above", Exit.FAILED)
 
     def _leave_out(self, failure: Failure) -> None:
         self._nodes = [node for node in self._nodes if node != failure.node]
