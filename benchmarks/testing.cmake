@@ -29,7 +29,7 @@ function(add_mpi_test name np program)
         COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${np}
             ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${program}> ${ARGN})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "${mpi_environment}"
-        RUN_SERIAL ON TIMEOUT 60)
+        TIMEOUT 120)
 endfunction()
 
 # Run the twin of a program that damages a byte: it must say so.

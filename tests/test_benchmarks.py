@@ -23,7 +23,7 @@ every_program = pytest.mark.parametrize("program", PROGRAMS)
 
 
 def assert_ctest_passes(build: Build) -> None:
-    done = run("ctest", "--test-dir", build.folder, "--output-on-failure")
+    done = run("ctest", "--test-dir", build.folder, "-j4", "--output-on-failure")
     assert done.returncode == 0, done.stdout
     assert "100% tests passed" in done.stdout
 
