@@ -4,6 +4,7 @@ import pytest
 from conftest import Lab
 
 from seatrial.errors import SeatrialError
+from seatrial.lab import cluster
 
 pytestmark = pytest.mark.lab
 
@@ -46,6 +47,7 @@ def test_the_cluster_is_complete(lab: Lab) -> None:
     nodes = dict(line.split() for line in found.splitlines())
     assert len(nodes) >= 4
     assert set(nodes.values()) == {"idle"}
+    assert {n.node: n.slurm for n in cluster.status() if n.slurm != "-"} == nodes
     config = lab.ssh("head", "scontrol show config").stdout
     assert "ScronParameters         = enable" in config
     accounting = lab.ssh("head", "sacctmgr --noheader list cluster format=cluster")

@@ -150,9 +150,9 @@ def _folders(path: Path) -> list[str]:
 
 
 def _slurm_states(lab: LabState) -> dict[str, str]:
-    command = ("sinfo", "-h", "-N", "-o", "%N %T")
+    command = "sinfo -h -N -o '%N %T'"  # for the shell of the head
     ssh = ("ssh", "-F", str(ssh_config(Path(lab.home))), "-o", "ConnectTimeout=5")
-    if not succeeds(*ssh, "head", *command):
+    if not succeeds(*ssh, "head", command):
         return {}
-    lines = run(*ssh, "head", *command).splitlines()
+    lines = run(*ssh, "head", command).splitlines()
     return dict(line.split(maxsplit=1) for line in lines)
