@@ -125,6 +125,19 @@ def test_a_pair_that_hangs_counts_for_both_nodes() -> None:
     assert counts["cn03"] == (0, 3)
 
 
+def test_a_pair_hangs_again_after_its_first_time_and_once() -> None:
+    pair = next(row for row in map(json.loads, CLEAN.splitlines()) if "at_once" in row)
+    names = {name: pair[name] for name in ("source", "destination")}
+    again = HUNG | names | {"mode": "quiet"}
+    with pytest.raises(ParseError, match="tested again before the first time"):
+        parse_pairsweep(with_row(CLEAN, 2, again))
+    end = len(CLEAN.splitlines())
+    once = with_row(CLEAN, end + 1, again)
+    assert parse(once).answered(NODES)[pair["source"]] == (2, 3)
+    with pytest.raises(ParseError, match="tested again twice"):
+        parse_pairsweep(with_row(once, end + 1, again))
+
+
 def test_a_node_that_died_afterwards_has_answered_nothing() -> None:
     sweep = parse(with_row(CLEAN, len(CLEAN.splitlines()) + 1, LEFT_OUT))
     assert len(sweep.pairs) == 6

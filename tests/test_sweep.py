@@ -205,6 +205,16 @@ def test_a_pair_that_hangs_is_skipped(start: Start) -> None:
     assert "hung pair cn02 cn04" in swept.done.stderr
 
 
+def test_a_pair_that_hangs_when_it_is_tested_again_is_skipped(start: Start) -> None:
+    swept = start(hung_again=["cn04", "cn02"])
+    assert swept.done.returncode == 0, swept.done.stderr
+    (hung,) = swept.sweep.hung
+    assert (hung.source, hung.destination, hung.mode) == ("cn04", "cn02", "quiet")
+    assert swept.measured == pairs(*FOUR)
+    assert swept.sweep.answered(FOUR)["cn02"] == (2, 3)
+    assert swept.sweep.answered(FOUR)["cn03"] == (3, 3)
+
+
 def test_a_node_that_hangs_with_many_is_left_out(start: Start) -> None:
     nodes = [f"cn{i:02}" for i in range(1, 7)]
     swept = start(nodes=nodes, hung=[["cn02", other] for other in nodes[2:]])

@@ -98,7 +98,7 @@ def against_imb() -> dict[str, Numbers]:
     mpair = build("mpich") / "mpair"
 
     def imb() -> Numbers:
-        options = ["-msglog", f"0:{LARGEST_LOG2}", "-iter", "10000,1000", "-time", "60"]
+        options = ["-msglog", f"0:{LARGEST_LOG2}", "-iter", "2000,2000", "-time", "60"]
         text = program.run(folder / "bin" / "IMB-MPI1", "PingPong", *options)
         rows = parse_imb(text, "PingPong", 2, [0, *SIZES])
         # Bandwidth has more digits than the time of a short message.
@@ -111,7 +111,7 @@ def against_imb() -> dict[str, Numbers]:
     def own() -> Numbers:
         return {
             row.size_bytes: row.mean_us - row.clock_us / 2
-            for row in ours(program, mpair, "latency", 10000, 1000)
+            for row in ours(program, mpair, "latency", 2000, 200)
         }
 
     latency = ratios(own, imb)

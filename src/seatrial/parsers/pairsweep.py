@@ -124,7 +124,7 @@ class _Reader:
         self._runs: list[RunRow] = []
         self._pairs: list[PairRow] = []
         self._quiet: dict[PairKey, PairRow] = {}
-        self._hung: list[HungRow] = []
+        self._hung: dict[PairKey, HungRow] = {}
         self._left_out: dict[str, LeftOut] = {}
         self._done: set[PairKey] = set()
         self._last = 0
@@ -162,7 +162,7 @@ class _Reader:
             tuple(self._runs),
             tuple(self._pairs),
             self._quiet,
-            tuple(self._hung),
+            tuple(self._hung.values()),
             tuple(self._left_out.values()),
             self._ended,
         )
@@ -200,16 +200,16 @@ class _Reader:
             self._pairs.append(row)
             self._measured += 1
         else:
-            self._alone(line, row)
+            self._again(line, row)
+            self._quiet[row.key] = row
+            self._retested += 1
 
-    def _alone(self, line: int, row: PairRow) -> None:
+    def _again(self, line: int, row: PairRow | HungRow) -> None:
         pair = f"{row.source} and {row.destination}, rail {row.rail}"
         if row.key not in self._done:
             raise ParseError(line, f"{pair} were tested again before the first time")
-        if row.key in self._quiet:
+        if row.key in self._quiet or row.key in self._hung:
             raise ParseError(line, f"{pair} were tested again twice")
-        self._quiet[row.key] = row
-        self._retested += 1
 
     def _once(self, line: int, key: PairKey) -> None:
         if key in self._done:
@@ -231,8 +231,11 @@ class _Reader:
 
     def _fault(self, line: int, row: HungRow | LeftOut) -> None:
         if isinstance(row, HungRow):
-            self._once(line, row.key)
-            self._hung.append(row)
+            if row.mode == "sweep":
+                self._once(line, row.key)
+            else:
+                self._again(line, row)
+            self._hung[row.key] = row
             return
         if row.node in self._left_out:
             raise ParseError(line, f"{row.node} is left out a second time")

@@ -104,10 +104,13 @@ class PairRow:
 
 @dataclass(frozen=True)
 class HungRow:
-    """Two nodes that do not get through to each other, while both answer."""
+    """Two nodes that do not get through to each other, while both answer.
+
+    `mode` quiet: they did so in the sweep, and hung when they were tested again.
+    """
 
     type: Literal["pair"]
-    mode: Literal["sweep"]
+    mode: Literal["sweep", "quiet"]
     status: Literal["hung"]
     source: str
     destination: str

@@ -148,7 +148,9 @@ class Conductor:
             return
         self._hung[pair, hung.rail] = hung
         say(f"{hung.source} and {hung.destination} hang: {hung.reason}")
-        row: dict[str, Any] = {"type": "pair", "mode": "sweep", "status": "hung"}
+        again = self._file.is_measured(hung.source, hung.destination, hung.rail)
+        mode = "quiet" if again else "sweep"
+        row: dict[str, Any] = {"type": "pair", "mode": mode, "status": "hung"}
         row |= {"source": hung.source, "destination": hung.destination}
         row |= {"rail": hung.rail, "round": hung.round, "reason": hung.reason}
         self._file.append(row)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from seatrial.parsers.pairsweep_rows import pair_key
+
 _CHUNK = 1 << 16
 
 
@@ -44,6 +46,16 @@ class SweepFile:
                     self._offset += len(line)
                     self._pairs += b'"sweep"' in line and b'"ok"' in line
         return self._pairs
+
+    def is_measured(self, source: str, destination: str, rail: int) -> bool:
+        """Tell whether this pair, either way round, has been measured on this rail."""
+        wanted = pair_key(source, destination, rail)
+        with self.path.open("rb") as file:
+            rows = (json.loads(line) for line in file if b'"ok"' in line)
+            return any(
+                pair_key(row["source"], row["destination"], row["rail"]) == wanted
+                for row in rows
+            )
 
 
 def _end_of_last_line(descriptor: int) -> int:
