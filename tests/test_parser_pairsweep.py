@@ -126,14 +126,15 @@ def test_a_pair_that_hangs_counts_for_both_nodes() -> None:
 
 
 def test_a_pair_hangs_again_after_its_first_time_and_once() -> None:
-    pair = next(row for row in map(json.loads, CLEAN.splitlines()) if "at_once" in row)
-    names = {name: pair[name] for name in ("source", "destination")}
+    sweep = parse(CLEAN)
+    pair = next(row for row in sweep.pairs if row.key not in sweep.quiet)
+    names = {"source": pair.source, "destination": pair.destination}
     again = HUNG | names | {"mode": "quiet"}
     with pytest.raises(ParseError, match="tested again before the first time"):
         parse_pairsweep(with_row(CLEAN, 2, again))
     end = len(CLEAN.splitlines())
     once = with_row(CLEAN, end + 1, again)
-    assert parse(once).answered(NODES)[pair["source"]] == (2, 3)
+    assert parse(once).answered(NODES)[pair.source] == (2, 3)
     with pytest.raises(ParseError, match="tested again twice"):
         parse_pairsweep(with_row(once, end + 1, again))
 
