@@ -22,7 +22,7 @@ from seatrial.units import size_label
 
 ROOT = Path(__file__).resolve().parent.parent
 TURNS = 9
-LARGEST_LOG2 = 22
+LARGEST_LOG2 = 20
 SIZES = [1 << power for power in range(LARGEST_LOG2 + 1)]
 Numbers = dict[int, float]
 
