@@ -112,7 +112,7 @@ class Bench:
 
     def fidelity(self) -> None:
         """Our numbers beside those of IMB and OSU."""
-        self.tables += fidelity.tables()
+        self.tables.append(fidelity.table())
 
     def schedule(self) -> None:
         """The tournament of 10,000 nodes."""
