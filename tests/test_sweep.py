@@ -180,6 +180,14 @@ def test_a_node_that_dies_is_left_out_and_its_numbers_stay(
     assert swept.measured == before | pairs("cn01", "cn02", "cn04")
 
 
+def test_a_pair_that_hangs_while_another_node_dies_is_measured(start: Start) -> None:
+    swept = start(dies=[2, "cn03"], drags=["cn02", "cn04"])
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert list(swept.left_out) == ["cn03"]
+    assert swept.sweep.hung == ()
+    assert swept.measured == pairs("cn01", "cn02", "cn04")
+
+
 def test_of_two_nodes_one_dies(start: Start) -> None:
     swept = start(nodes=["cn01", "cn02"], dies=[2, "cn02"])
     assert swept.done.returncode == 0, swept.done.stderr

@@ -103,9 +103,15 @@ class Conductor:
         return len(self._nodes) * (len(self._nodes) - 1) // 2 * self._rails
 
     def _learn(self, ended: Ended) -> bool:
-        """Find out who is to blame for a sweep that failed; False if nobody is."""
+        """Find out who is to blame for a sweep that failed; False if nobody is.
+
+        A node that dies makes MPI hang on others too. So no pair is blamed for that
+        sweep: one that hangs by itself does so in the next.
+        """
         nodes, known = len(self._nodes), len(self._hung)
         self._test(stage="sweep")
+        if len(self._nodes) < nodes:
+            return True
         for line in ended.errors:
             if match := _HUNG.search(line):
                 self._note(
@@ -142,9 +148,9 @@ class Conductor:
         self._file.append({**event, "time": time.time()})
 
     def _note(self, hung: Hung) -> None:
-        """Record a pair that hangs while both of its nodes answer, once."""
+        """Record a pair that hangs, of which both ends told, once."""
         pair = frozenset((hung.source, hung.destination))
-        if (pair, hung.rail) in self._hung or not pair <= {*self._nodes}:
+        if (pair, hung.rail) in self._hung:
             return
         self._hung[pair, hung.rail] = hung
         say(f"{hung.source} and {hung.destination} hang: {hung.reason}")
