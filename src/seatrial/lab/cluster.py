@@ -124,6 +124,7 @@ def _ensure_access(
     lines = [
         *(f"Host {node}\n  HostName {address}" for node, address in nodes.items()),
         "Host *",
+        "  ServerAliveInterval 10",  # a connection to a node that is gone ends
         f"  User {user}",
         f"  IdentityFile {key}",
         "  IdentitiesOnly yes",
