@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { PAIR_OFFSET_TAG = 11, PAIR_BARRIER_TAG, PAIR_ANSWER_TAG };
@@ -76,19 +77,25 @@ static void pair_wait(struct pair_bench *bench)
     watchdog_stop();
 }
 
+static void pair_end_leg(struct pair_bench *bench)
+{
+    bench->leg_us[bench->legs] =
+        clock_between_us(bench->leg_ns, clock_now_ns());
+    bench->legs++;
+}
+
 /* Called before each timed loop. The phase goes on after it. */
 static void pair_barrier(void *barrier_context)
 {
     struct pair_bench *bench = barrier_context;
-    int64_t begin_ns = clock_now_ns();
 
+    pair_end_leg(bench);
     pair_wait(bench);
-    int64_t end_ns = clock_now_ns();
+    bench->leg_ns = clock_now_ns();
     if (bench->start_ns == 0) {
-        bench->start_ns = end_ns;
+        bench->start_ns = bench->leg_ns;
         bench->start_time = pair_utc_s();
     }
-    bench->waited_ns += end_ns - begin_ns;
     pair_enter(bench, bench->phase);
 }
 
@@ -245,7 +252,8 @@ static void pair_meet(struct pair_bench *bench,
     const struct nodes *nodes = bench->nodes;
 
     bench->quiet = meeting->quiet;
-    bench->waited_ns = 0;
+    bench->legs = 0;
+    bench->leg_ns = clock_now_ns();
     bench->start_ns = 0;
     bench->p2p.peer = MPI_PROC_NULL;
     bench->p2p.is_first = false;
@@ -266,7 +274,6 @@ struct pair_result pair_measure(struct pair_bench *bench,
 {
     struct pair_result result = {.meeting = *meeting};
     struct pair_answer answer = {.valid = true};
-    int64_t begin_ns = clock_now_ns();
 
     pair_meet(bench, meeting);
     int64_t offset_ns = pair_connect(bench);
@@ -281,7 +288,7 @@ struct pair_result pair_measure(struct pair_bench *bench,
         pair_conclude(bench, offset_ns, &answer, &result);
     }
     watchdog_stop();
-    result.own_us =
-        clock_between_us(begin_ns + bench->waited_ns, clock_now_ns());
+    pair_end_leg(bench);
+    memcpy(result.leg_us, bench->leg_us, sizeof(result.leg_us));
     return result;
 }

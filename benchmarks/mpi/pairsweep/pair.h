@@ -20,6 +20,10 @@ struct pair_meeting {
     bool quiet; /* nobody else measures, and nobody waits in barriers */
 };
 
+/** Four barriers cut the time of a pair into legs: nobody begins the next one
+    before all pairs are here. */
+enum { PAIR_LEGS = 5 };
+
 /** What was measured of a pair; travels between ranks as bytes. */
 struct pair_result {
     struct pair_meeting meeting;
@@ -30,7 +34,7 @@ struct pair_result {
     double bw_back_mb_per_s;
     long windows; /* of the direction that made fewer */
     bool valid;
-    double own_us; /* without waiting in barriers */
+    double leg_us[PAIR_LEGS]; /* without waiting in the barriers */
 };
 
 /** One rank's end of the pairs, one after the other in the same buffers. */
@@ -45,7 +49,9 @@ struct pair_bench {
     /* Of the meeting: */
     bool quiet;
     enum watchdog_phase phase;
-    int64_t waited_ns;
+    double leg_us[PAIR_LEGS];
+    int legs;         /* of these are over */
+    int64_t leg_ns;   /* when this one began */
     int64_t start_ns; /* when it left the first barrier */
     double start_time;
 };

@@ -77,12 +77,16 @@ static void sweep_relay(struct sweep *sweep)
     }
 }
 
-/* The leader collects one result of each pair. Gives the slowest one's time. */
+/*
+ * The leader collects one result of each pair. Gives the time that was needed
+ * for measuring: that of the slowest pair in each leg.
+ */
 static double sweep_collect(struct sweep *sweep, const struct pair_result *own,
                             int count)
 {
     bool is_source = own->meeting.source == sweep->nodes->own;
-    double slowest_us = 0.0;
+    double slowest_us[PAIR_LEGS] = {0};
+    double measuring_us = 0.0;
 
     if (!sweep_is_leader(sweep)) {
         if (is_source) {
@@ -103,10 +107,15 @@ static double sweep_collect(struct sweep *sweep, const struct pair_result *own,
                       "results of round %d", own->meeting.round);
             watchdog_stop();
         }
-        slowest_us = fmax(slowest_us, result.own_us);
+        for (int leg = 0; leg < PAIR_LEGS; leg++) {
+            slowest_us[leg] = fmax(slowest_us[leg], result.leg_us[leg]);
+        }
         sweep_emit(sweep, &result);
     }
-    return slowest_us;
+    for (int leg = 0; leg < PAIR_LEGS; leg++) {
+        measuring_us += slowest_us[leg];
+    }
+    return measuring_us;
 }
 
 static void sweep_keep(struct sweep *sweep, const struct pair_result *result)
@@ -162,11 +171,11 @@ static void sweep_group(struct sweep *sweep, int round, int partner)
     if (partner >= 0) {
         sweep_keep(sweep, &result);
     }
-    double slowest_us = sweep_collect(sweep, &result, meeting.at_once);
+    double measuring_us = sweep_collect(sweep, &result, meeting.at_once);
     if (sweep_is_leader(sweep)) {
         double round_us = clock_between_us(start_ns, clock_now_ns());
 
-        histogram_add(&sweep->overhead_us, round_us - slowest_us);
+        histogram_add(&sweep->overhead_us, round_us - measuring_us);
     }
 }
 
