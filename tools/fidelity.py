@@ -3,10 +3,10 @@
 Both programs run in turn, many times, on two ranks of this machine. Compared is time:
 of a round trip, or of a byte (the reciprocal of a bandwidth). Per message size, the
 median over the turns of ours / theirs is shown, and our shortest time of all turns over
-their shortest, which a busy machine disturbs less. IMB-MPI1 comes with Intel MPI's
-wheel: our build for MPICH runs on the same library, as both keep MPICH's binary
-interface (mpich.org/abi). OSU_BIN names the folder of an OSU build (osu_latency and
-others) made with the same Open MPI as ours.
+their shortest, which a busy machine disturbs less; a program beside itself shows what
+the machine adds. IMB-MPI1 comes with Intel MPI's wheel: our build for MPICH runs on the
+same library, as both keep MPICH's binary interface (mpich.org/abi). OSU_BIN names the
+folder of an OSU build (osu_latency and others) made with the same Open MPI as ours.
 """
 
 import math
@@ -33,12 +33,16 @@ Numbers = dict[int, float]
 
 @dataclass(frozen=True)
 class Span:
-    """Sizes from 2^low to 2^high B, measured with so many round trips or windows."""
+    """Sizes from 2^low to 2^high B, measured with so many round trips or windows.
+
+    Before them come `warmup` times as many untimed ones.
+    """
 
     low: int
     high: int
     round_trips: int
     windows: int
+    warmup: float
 
     @property
     def sizes(self) -> list[int]:
@@ -51,7 +55,7 @@ class Span:
         return f"{1 << self.low}:{1 << self.high}"
 
 
-SPANS = (Span(0, 13, 20000, 1000), Span(14, 20, 500, 50))
+SPANS = (Span(0, 13, 20000, 1000, 0.1), Span(14, 20, 500, 50, 1.0))
 
 
 class Program:
@@ -186,7 +190,8 @@ def against_osu(folder: Path) -> dict[str, Ratios]:
     def osu(name: str, span: Span) -> Numbers:
         is_time = name == "osu_latency"
         count = span.round_trips if is_time else span.windows
-        options = ["-m", span.text, "-i", f"{count}", "-x", f"{count // 10}"]
+        warmup = int(count * span.warmup)
+        options = ["-m", span.text, "-i", f"{count}", "-x", f"{warmup}"]
         lines = program.run(folder / name, *options).splitlines()
         rows = [line.split() for line in lines if line[:1].isdigit()]
         numbers = {int(row[0]): float(row[1]) for row in rows}
@@ -196,13 +201,14 @@ def against_osu(folder: Path) -> dict[str, Ratios]:
     modes = {"osu_bw": "bw", "osu_bibw": "bibw", "osu_mbw_mr": "rate"}
     for name, mode in modes.items():
         found[name] = compare(partial(per_byte, mode), partial(osu, name))
+    found["osu_bw, osu_bw"] = compare(partial(osu, "osu_bw"), partial(osu, "osu_bw"))
     return found
 
 
 def ours(program: Program, mpair: Path, mode: str, span: Span) -> list[MpairRow]:
     """Run mpair with one pair within a node, as IMB and OSU run on one machine."""
     loops = ["--iterations", f"{span.round_trips}", "--windows", f"{span.windows}"]
-    loops += ["--warmup", f"{span.round_trips // 10}"]
+    loops += ["--warmup", f"{int(span.round_trips * span.warmup)}"]
     what = ["--intra", "--mode", mode, "--pairs", "1:1", "--sizes", span.text]
     return parse_mpair(program.run(mpair, *what, *loops, "--json"))
 
