@@ -216,6 +216,7 @@ def _rows(case: Case, numbers: pl.DataFrame, rail: str | None) -> pl.DataFrame:
         "parameters": "{}",
         "job_id": case.job_id,
         "hca": rail,
+        "socket": None,
         "unit": metric.unit,
         "direction": metric.direction,
         "start_time": case.start_time,

@@ -257,6 +257,7 @@ def test_good_case_passes_and_is_recorded(outcomes: dict[str, Outcome]) -> None:
                 "statistic": "mean",
                 "n": 1,
                 "node": None,
+                "socket": None,
                 "source": None,
                 "destination": None,
                 "hca": None,

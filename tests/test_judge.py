@@ -57,6 +57,7 @@ def sample(
     size: int | None = 4 << 20,
     pair: str = "",
     node: str | None = None,
+    socket: int | None = None,
     statistic: str = "mean",
 ) -> Measurement:
     source, _, destination = pair.partition(" ")
@@ -73,6 +74,7 @@ def sample(
         job_id="1",
         nodes=" ".join(case.nodes),
         node=node,
+        socket=socket,
         source=source or None,
         destination=destination or None,
         hca=None,
@@ -233,6 +235,33 @@ def test_declared_metric_that_is_missing_is_undecided() -> None:
     missing = [f for f in found(judgement, "limit") if f.metric == "latency_8B"]
     assert [f.verdict for f in missing] == ["undecided"]
     assert judgement.verdict == "undecided"
+
+
+def test_sockets_are_places_of_their_own_and_name_their_node() -> None:
+    rows = [
+        sample(CASE, value, node=node, socket=socket)
+        for node, socket, value in (
+            *(("cn01", 0, 80), ("cn01", 1, 90)),
+            *(("cn02", 0, 80), ("cn02", 1, 20)),
+        )
+    ]
+    judgement = judged(make_run([CASE], rows), bw_4MiB=BW)
+    assert {(f.place, f.verdict) for f in found(judgement, "limit")} == {
+        ("cn01 (socket 0)", "pass"),
+        ("cn01 (socket 1)", "pass"),
+        ("cn02 (socket 0)", "pass"),
+        ("cn02 (socket 1)", "fail"),
+    }
+    assert judgement.suspects == ("cn02",)
+
+
+def test_many_sockets_share_a_finding() -> None:
+    nodes = [f"cn{number:02}" for number in range(40)]
+    rows = [sample(CASE, 80, node=n, socket=s) for n in nodes for s in (0, 1)]
+    run = make_run([CASE], rows, nodes=nodes)
+    (finding,) = found(judged(run, bw_4MiB=BW), "limit")
+    reason = "80 sockets: all within the limit; the worst is 80 MB/s at cn00 (socket 0)"
+    assert finding.reason == reason
 
 
 def test_one_statistic_is_judged() -> None:

@@ -162,6 +162,7 @@ def _measurements(
                 job_id=case.job_id,
                 nodes=nodes,
                 node=sample.node,
+                socket=sample.socket,
                 source=sample.source,
                 destination=sample.destination,
                 hca=sample.hca,

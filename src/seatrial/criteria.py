@@ -26,7 +26,7 @@ ones of more share one."""
 
 COLUMNS = (
     *("session", "parameters", "node", "source", "destination", "hca"),
-    *("metric", "size_bytes", "statistic", "value", "unit", "direction"),
+    *("socket", "metric", "size_bytes", "statistic", "value", "unit", "direction"),
 )
 """What is read of the measurements."""
 
@@ -236,7 +236,7 @@ def _shared(
 
 def _noun(places: pl.DataFrame) -> str:
     if places["source"].null_count() == places.height:
-        return "nodes"
+        return "nodes" if places["socket"].is_null().any() else "sockets"
     return "pairs, each direction counted" if both_ways(places) else "pairs"
 
 

@@ -12,8 +12,9 @@ Row = dict[str, Any]
 class Finding:
     """One criterion and what became of it.
 
-    `metric` is the flat name, '' if none; `place` is '', a node, or a pair
-    'cn02 - cn03', with the rail where a case used several: 'cn02 - cn03 (mlx5_1)';
+    `metric` is the flat name, '' if none; `place` is '', a node, a socket of it
+    'cn02 (socket 1)', or a pair 'cn02 - cn03', with the rail where a case used several:
+    'cn02 - cn03 (mlx5_1)';
     `n` counts samples, `value` is their median, `limit` the bound that counts for the
     metric's direction, both in `unit`.
     """
@@ -37,7 +38,7 @@ class Finding:
 
     @property
     def node(self) -> str:
-        """The place without its rail: the node, where the place is one."""
+        """The place without rail and socket: the node, where the place is in one."""
         return self.place.rpartition(" (")[0] or self.place
 
 

@@ -1,19 +1,22 @@
-"""Where a number was taken: a pair of nodes, a node, or the whole allocation."""
+"""Where a number was taken: a pair of nodes, a node or its socket, or all of them."""
 
 import polars as pl
 
-PLACE = ("source", "destination", "node", "hca")
+PLACE = ("source", "destination", "node", "hca", "socket")
 """The columns that make a place."""
 
 
 def with_place(rows: pl.DataFrame, several_rails: bool) -> pl.DataFrame:
     """Add the column `place`: 'cn02 - cn03', 'cn02', null for the whole allocation.
 
-    With `several_rails` a place names its own: 'cn02 - cn03 (mlx5_1)'.
+    With `several_rails` a place names its own: 'cn02 - cn03 (mlx5_1)'. A socket is
+    always named: 'cn02 (socket 1)'.
     """
-    source, destination, node, hca = (pl.col(name).cast(pl.String) for name in PLACE)
+    source, destination, node, hca, socket = (
+        pl.col(name).cast(pl.String) for name in PLACE
+    )
     pair = pl.concat_str(source, destination, separator=" - ")
-    place = pl.coalesce(pair, node)
+    place = pl.coalesce(pair, pl.format("{} (socket {})", node, socket), node)
     if several_rails:
         place = pl.coalesce(pl.format("{} ({})", place, hca), place)
     return rows.with_columns(place=place)

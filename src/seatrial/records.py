@@ -14,9 +14,10 @@ class Sample:
     """One number as a check reports it, before it knows its run.
 
     `metric` is a key of `METRICS`, which gives unit and direction; `n` is how many
-    repetitions stand behind `statistic`. Place: `node` for a number of one node,
-    `source` and `destination` for a pair, none for the whole allocation; `hca` is the
-    adapter or interface used, where it is known. `parameters` tell apart numbers of one
+    repetitions stand behind `statistic`. Place: `node` for a number of one node, with
+    `socket` for one of its sockets (as the kernel counts packages), `source` and
+    `destination` for a pair, none for the whole allocation; `hca` is the adapter or
+    interface used, where it is known. `parameters` tell apart numbers of one
     metric and size within a case (a queue's depth); numbers that are held to limits
     have none. `round` counts the rounds of a sweep; `start_time` is UTC seconds since
     the epoch, where the number has one of its own.
@@ -28,6 +29,7 @@ class Sample:
     statistic: str = "mean"
     n: int = 1
     node: str | None = None
+    socket: int | None = None
     source: str | None = None
     destination: str | None = None
     hca: str | None = None
@@ -84,6 +86,7 @@ class Measurement:
     job_id: str | None
     nodes: str
     node: str | None
+    socket: int | None
     source: str | None
     destination: str | None
     hca: str | None

@@ -27,6 +27,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "job_id": pl.String,
     "nodes": pl.Categorical(),
     "node": pl.String,
+    "socket": pl.Int64,
     "source": pl.String,
     "destination": pl.String,
     "hca": pl.String,
