@@ -19,7 +19,10 @@ PROGRAMS = sorted(
     for source in folder.parent.glob("*.c")
     if "program_main(" in source.read_text()
 )
+NODE_PROGRAMS = sorted(file.parent.name for file in SOURCES.glob("node/*/*.txt"))
+ALL_PROGRAMS = sorted([*PROGRAMS, *NODE_PROGRAMS])
 every_program = pytest.mark.parametrize("program", PROGRAMS)
+of_all_programs = pytest.mark.parametrize("program", ALL_PROGRAMS)
 
 
 def assert_ctest_passes(build: Build) -> None:
@@ -186,21 +189,21 @@ def test_installs_all_programs_and_nothing_else(build: Build, tmp_path: Path) ->
     done = run("cmake", "--install", build.folder, "--prefix", tmp_path)
     assert done.returncode == 0, done.stderr
     found = [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")]
-    assert sorted(found) == ["bin", *(f"bin/{program}" for program in PROGRAMS)]
+    assert sorted(found) == ["bin", *(f"bin/{program}" for program in ALL_PROGRAMS)]
 
 
 def test_role_expects_all_programs() -> None:
     defaults = ROOT / "playbooks" / "roles" / "benchmarks" / "defaults" / "main.yml"
-    assert yaml.safe_load(defaults.read_text())["benchmarks_programs"] == PROGRAMS
+    assert yaml.safe_load(defaults.read_text())["benchmarks_programs"] == ALL_PROGRAMS
 
 
-@every_program
+@of_all_programs
 def test_readme_has_a_section_on_it(program: str) -> None:
     headings = re.findall(r"^## (.*)$", (SOURCES / "README.md").read_text(), re.M)
     assert any(program in re.findall(r"\w+", heading) for heading in headings)
 
 
-@every_program
+@of_all_programs
 def test_has_a_twin_that_damages_a_byte(build: Build, program: str) -> None:
     listed = run("ctest", "--test-dir", build.folder, "--show-only").stdout
     assert re.search(rf" {program}\w*_finds_corruption$", listed, re.M)

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "launcher.h"
+#include "machine.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -78,26 +79,6 @@ void *check_allocate(size_t size_bytes, const char *purpose)
     return memory;
 }
 
-/* Bytes that can be had without swapping, as the kernel estimates them. */
-static double check_available_memory(void)
-{
-    FILE *stream = fopen("/proc/meminfo", "re");
-    char line[256];
-    double available =
-        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-
-    if (stream == NULL) {
-        return available;
-    }
-    while (fgets(line, sizeof(line), stream) != NULL) {
-        if (strncmp(line, "MemAvailable:", 13) == 0) {
-            available = strtod(line + 13, NULL) * 1024.0;
-        }
-    }
-    (void)fclose(stream);
-    return available;
-}
-
 bool check_memory(MPI_Comm comm, double size_bytes)
 {
     MPI_Comm node;
@@ -113,7 +94,7 @@ bool check_memory(MPI_Comm comm, double size_bytes)
               "memory of a node");
     CHECK_MPI(MPI_Comm_free(&node), "ranks of a node");
     if (node_rank == 0) {
-        double available = check_available_memory();
+        double available = machine_available_bytes();
 
         enough = wanted <= available;
         if (!enough) {

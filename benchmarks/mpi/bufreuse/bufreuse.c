@@ -4,6 +4,7 @@
 #include "buffers.h"
 #include "cache.h"
 #include "check.h"
+#include "machine.h"
 #include "p2p.h"
 #include "program.h"
 #include "report.h"
@@ -326,7 +327,7 @@ static double memory_bytes(const struct bench *bench)
     }
     return buffers_size_bytes(buffers, (size_t)settings->common.sizes.max) +
            p2p_size_bytes(&settings->common, 1, 0) +
-           2.0 * (double)cache_largest_bytes() +
+           2.0 * (double)machine_largest_cache_bytes() +
            (double)longest * (sizeof(uint32_t) + 2 * sizeof(char *));
 }
 

@@ -10,9 +10,6 @@ struct cache {
     unsigned char *memory;
 };
 
-/** The size of the largest cache that this CPU uses. */
-size_t cache_largest_bytes(void);
-
 void cache_create(struct cache *cache);
 void cache_free(struct cache *cache);
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SEATRIAL_PAGES_H
+#define SEATRIAL_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Which pages memory is made of. */
+enum pages_kind {
+    PAGES_SMALL,       /* of the usual size, whatever the kernel prefers */
+    PAGES_TRANSPARENT, /* huge ones where the kernel has some */
+    PAGES_RESERVED,    /* huge ones that the administrator has set aside */
+};
+
+/** Memory that begins on a huge page. */
+struct pages {
+    char *memory;
+    size_t size_bytes;
+    char *mapping;
+    size_t mapping_bytes;
+};
+
+/** Map zeroed memory; false, with errno set, if there is none of this kind. */
+bool pages_map(struct pages *pages, enum pages_kind kind, size_t size_bytes);
+
+/** How much of it the kernel has put on huge pages; call it after first use. */
+size_t pages_huge_bytes(const struct pages *pages, enum pages_kind kind);
+
+void pages_unmap(struct pages *pages);
+
+#endif

@@ -1,0 +1,78 @@
+"""Output of `memlat --json`: latency of loads from working sets of growing size."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.rows import Row, check_sizes, parse_rows, require
+
+
+@dataclass(frozen=True)
+class MemlatRow(Row):
+    """One working set. Times are those of one load in ns, the means of `n` walks.
+
+    `cache_bytes` is the largest cache of the CPU, `huge_bytes` how much of the
+    working set was on huge pages.
+    """
+
+    SETTINGS: ClassVar[tuple[str, ...]] = (
+        *("host", "stride", "loads", "cache_bytes", "huge_pages", "validation"),
+    )
+
+    host: str
+    stride: int
+    loads: int
+    cache_bytes: int
+    huge_pages: Literal["off", "transparent", "reserved"]
+    size_bytes: int
+    huge_bytes: int
+    cpu: int
+    min_ns: float
+    p50_ns: float
+    p99_ns: float
+    max_ns: float
+    mean_ns: float
+    n: int
+    validation: Literal["pass", "off"]
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+        in_order = self.min_ns <= self.p50_ns <= self.p99_ns <= self.max_ns
+        require(in_order, "min_ns, p50_ns, p99_ns, max_ns are out of order")
+        slack = 1e-6 * self.max_ns
+        require(
+            self.min_ns - slack <= self.mean_ns <= self.max_ns + slack,
+            f"mean_ns {self.mean_ns} is not between min_ns and max_ns",
+        )
+        require(self.min_ns > 0, "min_ns is not positive")
+        require(self.p50_ns < 1e6, f"p50_ns is {self.p50_ns}: a load takes no ms")
+        require(
+            0 < self.n <= self.iterations,
+            f"n {self.n}, expected at most {self.iterations}",
+        )
+        require(self.stride > 0 and self.loads > 0, "no loads")
+        require(self.size_bytes >= 2 * self.stride, "no room for two loads")
+        require(self.huge_bytes <= self.size_bytes, "more huge pages than memory")
+
+
+def parse_memlat(text: str) -> list[MemlatRow]:
+    """Read all rows of one run, smallest working set first; ParseError otherwise."""
+    rows = parse_rows(text, "memlat", MemlatRow)
+    check_sizes([row.size_bytes for row in rows])
+    return rows
+
+
+def memory_row(rows: list[MemlatRow]) -> MemlatRow:
+    """Give the row that tells of memory, not of caches: the largest.
+
+    Raises ParseError unless it is four times as large as the largest cache: three
+    quarters of its loads at least come from memory.
+    """
+    largest = rows[-1]
+    if largest.size_bytes < 4 * largest.cache_bytes:
+        raise ParseError(
+            0,
+            f"the largest working set has {largest.size_bytes} bytes, a cache of "
+            f"{largest.cache_bytes} bytes takes at least four times as much",
+        )
+    return largest
