@@ -1,0 +1,66 @@
+"""The input file of HPCC, hpccinf.txt, for a number of ranks and so much memory."""
+
+import math
+
+_TEXT = """\
+HPLinpack benchmark input file
+Seatrial
+HPL.out      output file name (if any)
+8            device out (6=stdout,7=stderr,file)
+1            # of problems sizes (N)
+{n}          Ns
+1            # of NBs
+{block}      NBs
+0            PMAP process mapping (0=Row-,1=Column-major)
+1            # of process grids (P x Q)
+{rows}       Ps
+{columns}    Qs
+16.0         threshold
+1            # of panel fact
+2            PFACTs (0=left, 1=Crout, 2=Right)
+1            # of recursive stopping criterium
+4            NBMINs (>= 1)
+1            # of panels in recursion
+2            NDIVs
+1            # of recursive panel fact.
+1            RFACTs (0=left, 1=Crout, 2=Right)
+1            # of broadcast
+1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
+1            # of lookahead depth
+1            DEPTHs (>=0)
+2            SWAP (0=bin-exch,1=long,2=mix)
+64           swapping threshold
+0            L1 in (0=transposed,1=no-transposed) form
+0            U  in (0=transposed,1=no-transposed) form
+1            Equilibration (0=no,1=yes)
+8            memory alignment in double (> 0)
+##### This line (no. 32) is ignored (it serves as a separator). ######
+0            Number of additional problem sizes for PTRANS
+1200 10000   values of N
+0            number of additional blocking sizes for PTRANS
+40 9 8       values of NB
+"""
+
+
+def hpcc_input(n: int, block: int, ranks: int) -> str:
+    """Write the input of one HPL problem of order n, in blocks, on all ranks."""
+    rows, columns = process_grid(ranks)
+    return _TEXT.format(n=n, block=block, rows=rows, columns=columns)
+
+
+def process_grid(ranks: int) -> tuple[int, int]:
+    """Split the ranks into rows and columns, as square as they go, rows first."""
+    rows = next(p for p in range(math.isqrt(ranks), 0, -1) if ranks % p == 0)
+    return rows, ranks // rows
+
+
+def order_for_memory(memory_bytes: float, block: int) -> int:
+    """Give the largest N, a multiple of the block, whose matrix fits into memory.
+
+    HPL holds one matrix of N x N doubles, and HPCC sizes its other tests by it.
+    Raises ValueError if not even one block fits.
+    """
+    order = math.isqrt(int(memory_bytes) // 8) // block * block
+    if not order:
+        raise ValueError(f"{memory_bytes:.0f} bytes do not hold a block of {block}")
+    return order
