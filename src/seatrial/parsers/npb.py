@@ -1,0 +1,245 @@
+"""Output of the NAS Parallel Benchmarks, NPB-MPI 3.3 and 3.4, Fortran and C programs.
+
+Rates are Mop/s = 10^6 operations per second (IS: keys, EP: random numbers), times s.
+NPB prints the time with two decimals: judge the rate, which has more digits, and see
+`NpbRun.time_uncertainty`. The version in the title lags behind (3.4.1 says 3.4), so
+`version` is that of the result.
+
+With a file `timer.flag` in the working directory (3.4: or NPB_TIMER_FLAG=1) a program
+prints its own timers after the result. All but IS sum up the time in communication as
+`totcomm`; IS has `rcomm`. Waiting for a slower rank is part of it.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.npb_problems import Problem, problem_of
+from seatrial.parsers.npb_timers import TIMER_DIGIT_S, NpbTimer, read_timers
+
+_DIGIT_S = 0.01
+_TITLE = "NAS Parallel Benchmarks"
+_COMPLETED = " Benchmark Completed"
+_END = "npb@nas.nasa.gov"
+_TIMERS = "\n nprocs ="
+_MOST_TIMER_LINES = 20
+
+_DECIMAL = re.compile(r"[0-9]*\.[0-9]{2}")
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+_TITLE_LINE = re.compile(rf" *{_TITLE} \S+ -- ([A-Z]{{2}}) Benchmark *")
+_COMPLAINT = re.compile(
+    r"^.{0,20}\berror\b(?! is).{0,120}(?:\n.{1,80}){0,3}", re.IGNORECASE | re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class NpbRun:
+    """One verified run; `timers` is empty unless they were asked for."""
+
+    benchmark: str
+    problem_class: str
+    processes: int
+    size: tuple[int, ...]
+    iterations: int
+    time_s: float
+    mops_total: float
+    mops_per_process: float
+    version: str
+    timers: dict[str, NpbTimer] = field(default_factory=dict)
+
+    @property
+    def time_uncertainty(self) -> float:
+        """Relative: the time is printed to 0.01 s; infinite for 0.00 s."""
+        return _DIGIT_S / 2 / self.time_s if self.time_s else math.inf
+
+    @property
+    def communication_time_s(self) -> float | None:
+        """Mean over the ranks; None without timers."""
+        name = "rcomm" if self.benchmark == "IS" else "totcomm"
+        return self.timers[name].mean_s if self.timers else None
+
+    @property
+    def communication_share(self) -> float | None:
+        """Of the timers' own total, 0 to 1, both means over the ranks.
+
+        None without timers, or if the total is 0.0000 s.
+        """
+        total = self.timers["total"].mean_s if self.timers else 0.0
+        if self.communication_time_s is None or not total:
+            return None
+        return min(self.communication_time_s / total, 1.0)
+
+
+def parse_npb(
+    text: str,
+    benchmark: str,
+    problem_class: str,
+    processes: int,
+    *,
+    timers: bool = False,
+) -> NpbRun:
+    """Read the one result of `benchmark` (`CG`), `problem_class` (`C`), on `processes`.
+
+    Raises ParseError unless it is there once, whole and verified, with the size and
+    iterations of its class, all processes active, numbers that agree with each other,
+    and timers exactly if they were asked for (they cost time). Raises ValueError for
+    a benchmark or class that NPB does not have.
+    """
+    problem = problem_of(benchmark, problem_class)
+    start = _only(text, _COMPLETED, f"result of {benchmark}")
+    title = _only(text, _TITLE, "title of NPB")
+    end = _only(text, _END, "end of NPB's result")
+    number, line = _line_at(text, title)
+    match = _TITLE_LINE.fullmatch(line)
+    if match is None or match[1] != benchmark:
+        raise ParseError(number, f"{line.strip()!r}, expected the title of {benchmark}")
+    number, line = _line_at(text, start)
+    if line.strip().rstrip(".") != f"{benchmark}{_COMPLETED}":
+        raise ParseError(number, f"{line.strip()!r}, expected {benchmark}{_COMPLETED}")
+    if not title < start < end:
+        raise ParseError(number, "the parts of the output are out of order")
+    first = text.index("\n", start) + 1
+    fields = _Fields(number, iter(text[first:end].split("\n")))
+    run = _read_result(fields, benchmark, problem_class, processes, problem)
+    heads = text.count(_TIMERS)
+    if not timers:
+        if heads:
+            number, _ = _line_at(text, text.index(_TIMERS) + 1)
+            raise ParseError(number, "timers, which cost time, were not asked for")
+        return run
+    head = _only(text, _TIMERS, "table of timers") + 1
+    number, _ = _line_at(text, head)
+    lines = text[head:].split("\n", _MOST_TIMER_LINES)[:-1]
+    found = read_timers(lines, number, benchmark, processes)
+    total, slack_s = found["total"], _DIGIT_S / 2 + TIMER_DIGIT_S
+    if not total.minimum_s - slack_s <= run.time_s <= total.maximum_s + slack_s:
+        raise ParseError(
+            number + 1, f"total {total.maximum_s} s, 'Time in seconds' {run.time_s}"
+        )
+    return replace(run, timers=found)
+
+
+@dataclass
+class _Fields:
+    """The lines `name = value` of a result, read one by one."""
+
+    number: int
+    lines: Iterator[str]
+    name: str = ""
+
+    def read(self, *names: str) -> str:
+        """Read the next line, which must have one of these names."""
+        self.number += 1
+        line = next(self.lines, "")
+        name, _, value = line.partition("=")
+        self.name = name.strip()
+        if self.name not in names or not value.strip():
+            raise ParseError(
+                self.number, f"{line.strip()!r}, expected '{names[0]} = ...'"
+            )
+        return value.strip()
+
+    def expect(self, expected: object, *names: str) -> None:
+        """Read the next line, which must say what was asked for."""
+        found = self.read(*names)
+        if found != str(expected):
+            raise ParseError(
+                self.number, f"{self.name} is {found}, expected {expected}"
+            )
+
+    def decimal(self, name: str) -> float:
+        """Read the next line: a number with two decimals."""
+        found = self.read(name)
+        if not _DECIMAL.fullmatch(found):
+            why = " (too large for its field)" if set(found) == {"*"} else ""
+            raise ParseError(
+                self.number, f"{name} is {found}{why}, expected a number like 0.01"
+            )
+        return float(found)
+
+
+def _read_result(
+    fields: _Fields,
+    benchmark: str,
+    problem_class: str,
+    processes: int,
+    problem: Problem,
+) -> NpbRun:
+    fields.expect(problem_class, "Class")
+    size = fields.read("Size")
+    if [part.strip() for part in size.split("x")] != [*map(str, problem.size)]:
+        expected = "x".join(map(str, problem.size))
+        raise ParseError(fields.number, f"Size is {size}, expected {expected}")
+    fields.expect(problem.iterations, "Iterations")
+    time_s = fields.decimal("Time in seconds")
+    fields.expect(processes, "Total processes")
+    fields.expect(processes, "Active processes", "Active procs", "Compiled procs")
+    mops_total = fields.decimal("Mop/s total")
+    _check_rate(fields.number, mops_total, time_s, problem)
+    mops_per_process = fields.decimal("Mop/s/process")
+    slack = 0.005 * (1 + processes) + 1e-6 * mops_total
+    if abs(processes * mops_per_process - mops_total) > slack:
+        raise ParseError(
+            fields.number,
+            f"Mop/s/process is {mops_per_process} on {processes} processes, "
+            f"Mop/s total {mops_total}",
+        )
+    fields.read("Operation type")
+    fields.expect("SUCCESSFUL", "Verification")
+    version = fields.read("Version")
+    if not _VERSION.fullmatch(version):
+        raise ParseError(fields.number, f"Version is {version}, expected e.g. 3.4.1")
+    fields.read("Compile date")
+    return NpbRun(
+        benchmark=benchmark,
+        problem_class=problem_class,
+        processes=processes,
+        size=problem.size,
+        iterations=problem.iterations,
+        time_s=time_s,
+        mops_total=mops_total,
+        mops_per_process=mops_per_process,
+        version=version,
+    )
+
+
+def _check_rate(number: int, mops: float, time_s: float, problem: Problem) -> None:
+    """Raise ParseError unless rate x time is the problem's number of operations.
+
+    Both are rounded to two decimals; NPB 3.3 counts in single precision.
+    """
+    if not mops:
+        raise ParseError(number, "Mop/s total is 0.00, expected a positive rate")
+    expected_s = problem.operations / 1e6 / mops
+    slack_s = _DIGIT_S / 2 + expected_s * (0.005 / mops + 1e-5)
+    if abs(expected_s - time_s) > slack_s:
+        raise ParseError(
+            number,
+            f"Mop/s total is {mops}, which takes {expected_s:.4g} s "
+            f"for this problem, not {time_s} s",
+        )
+
+
+def _only(text: str, wanted: str, name: str) -> int:
+    """Find the only occurrence; ParseError with the program's complaint if none."""
+    count = text.count(wanted)
+    if count == 1:
+        return text.index(wanted)
+    if count:
+        second = text.index(wanted, text.index(wanted) + 1)
+        raise ParseError(_line_at(text, second)[0], f"a second {name}")
+    lines = text.count("\n")
+    if complaint := _COMPLAINT.search(text):
+        number, _ = _line_at(text, complaint.start())
+        raise ParseError(number, f"no {name}: {' '.join(complaint[0].split())!r}")
+    raise ParseError(lines, f"no {name} in {lines} lines")
+
+
+def _line_at(text: str, position: int) -> tuple[int, str]:
+    """Give the line around a position, and its number."""
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    number = text.count("\n", 0, position) + 1
+    return number, text[start : end if end >= 0 else len(text)]
