@@ -7,7 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import run_before, variable
 
 from seatrial.check import SeatrialCheck, Tag
-from seatrial.hpcc_input import hpcc_input
+from seatrial.hpcc_input import hpcc_input, process_grid
 from seatrial.parsers.hpcc import parse_hpcc
 from seatrial.records import Sample
 
@@ -53,5 +53,7 @@ class Hpcc(SeatrialCheck):
 
     def extract(self, text):
         """Give the judged numbers of the summary."""
-        numbers = parse_hpcc(text, self.judged, self.num_tasks, self.n)
+        ranks = self.num_tasks
+        grid = process_grid(ranks)
+        numbers = parse_hpcc(text, self.judged, ranks, self.n, self.block, grid)
         return [Sample(name, value) for name, value in numbers.items()]

@@ -1,0 +1,144 @@
+"""The file hpccoutf.txt taken apart: sections and summary of exactly one run."""
+
+import re
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.numbers import (
+    agree,
+    half_digit_of,
+    read_count,
+    read_number,
+    read_positive,
+)
+
+_FAILURES = (
+    *("FAILED", "(failed)", "Failed ", "BYPASS", "without checking", "ERROR", "Error "),
+    *("ALARM", "ILLEGAL", "Skip.", "Cannot open"),
+)
+_BANNER = re.compile("\nThis is the DARPA/DOE HPC Challenge Benchmark version ")
+_EDGE = re.compile(r"\n(Begin|End) of (\w+) section\.(?=\n)")
+_END = re.compile("\nEnd of HPC Challenge tests\\.(?=\n)")
+_ENTRY = re.compile(r"(\w+)=(\S+)")
+
+
+class HpccFile:
+    """One run of HPCC: its sections by their names, and the numbers of its summary."""
+
+    def __init__(self, text: str) -> None:
+        """Take the text; ParseError unless it is one whole run in which none failed."""
+        self._text = f"\n{text}"
+        for word in _FAILURES:
+            if (at := self._text.find(word)) >= 0:
+                line = self._text[self._text.rfind("\n", 0, at) + 1 :].split("\n", 1)[0]
+                raise ParseError(self._number(at), f"check failed: {line.strip()!r}")
+        self._sections = self._find_sections()
+        self._summary = self._read_summary()
+
+    def all(
+        self, section: str, pattern: re.Pattern[str]
+    ) -> list[tuple[int, re.Match[str]]]:
+        """Find all lines of a section that match, with their numbers."""
+        start, end = self._section(section)
+        matches = pattern.finditer(self._text, start, end)
+        return [(self._number(match.start() + 1), match) for match in matches]
+
+    def one(
+        self, section: str, pattern: re.Pattern[str], name: str
+    ) -> tuple[int, re.Match[str]]:
+        """Find the only line of a section with `name`; ParseError otherwise."""
+        found = self.all(section, pattern)
+        if len(found) != 1:
+            where = found[1][0] if found else self._number(self._section(section)[1])
+            reason = f"{len(found)} lines of {section} with {name}, expected one"
+            raise ParseError(where, reason)
+        return found[0]
+
+    def line(self, name: str) -> int:
+        """Tell where the summary has a number, or where it begins."""
+        if name in self._summary:
+            return self._summary[name][0]
+        return self._number(self._section("Summary")[0])
+
+    def shown(self, name: str) -> str:
+        """Give what the summary says; '' if it does not have that name."""
+        return self._summary.get(name, (0, ""))[1]
+
+    def expect(self, name: str, value: int) -> None:
+        """Raise ParseError unless the summary has this whole number."""
+        if self.shown(name) != str(value):
+            found = self.shown(name) or "missing"
+            raise ParseError(self.line(name), f"{name} is {found}, expected {value}")
+
+    def count(self, name: str) -> int:
+        """Read a whole number of the summary."""
+        return read_count(name, self.line(name), self.shown(name))
+
+    def number(self, name: str, below: float = 1e30) -> float:
+        """Read a number of the summary that is at least 0."""
+        return read_number(name, self.line(name), self.shown(name), 0, below)
+
+    def positive(self, name: str, below: float = 1e30) -> float:
+        """Read a positive number of the summary."""
+        if self.shown(name) == "-1":
+            raise ParseError(self.line(name), f"{name} is -1: HPCC did not run it")
+        return read_positive(name, self.line(name), self.shown(name), below)
+
+    def confirm(
+        self, name: str, value: float, other: float, line: int, rounding: float
+    ) -> None:
+        """Raise ParseError unless `other`, from `line`, is `value` of the summary.
+
+        `rounding` is how far both may differ in all, but for that of the summary.
+        """
+        if not agree(value, other, rounding + half_digit_of(value, 6)):
+            reason = f"{name} is {self.shown(name)}, but line {line} says {other:.6g}"
+            raise ParseError(self.line(name), reason)
+
+    def _number(self, at: int) -> int:
+        return self._text.count("\n", 0, at) or 1
+
+    def _section(self, name: str) -> tuple[int, int]:
+        if name not in self._sections:
+            raise ParseError(self._number(len(self._text)), f"no section {name}")
+        return self._sections[name]
+
+    def _find_sections(self) -> dict[str, tuple[int, int]]:
+        sections: dict[str, tuple[int, int]] = {}
+        name, start, last = "", 0, 0
+        for match in _EDGE.finditer(self._text):
+            last = self._number(match.start() + 1)
+            if match[1] == "Begin":
+                if name:
+                    raise ParseError(last, f"section {match[2]} begins within {name}")
+                if match[2] in sections:
+                    reason = f"section {match[2]} a second time, expected one run"
+                    raise ParseError(last, reason)
+                name, start = match[2], match.end()
+            elif match[2] != name:
+                raise ParseError(last, f"the end of {match[2]}, which did not begin")
+            else:
+                sections[name] = (start, match.start() + 1)
+                name = ""
+        if name:
+            raise ParseError(last, f"section {name} is cut off")
+        banners = [self._number(m.start() + 1) for m in _BANNER.finditer(self._text)]
+        if len(banners) != 1:
+            where = banners[1] if banners else 0
+            raise ParseError(where, f"{len(banners)} runs of HPCC, expected one")
+        if "Summary" not in sections or not _END.search(self._text, last):
+            whole = self._number(len(self._text.rstrip("\n")))
+            raise ParseError(whole, "the file is cut off, expected all tests")
+        return sections
+
+    def _read_summary(self) -> dict[str, tuple[int, str]]:
+        start, end = self._section("Summary")
+        summary: dict[str, tuple[int, str]] = {}
+        lines = self._text[start + 1 : end - 1].split("\n")
+        for number, line in enumerate(lines, start=self._number(start) + 1):
+            match = _ENTRY.fullmatch(line)
+            if match is None:
+                raise ParseError(number, f"{line!r}, expected name=value")
+            if match[1] in summary:
+                raise ParseError(number, f"{match[1]} a second time")
+            summary[match[1]] = (number, match[2])
+        return summary
