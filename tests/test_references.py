@@ -61,6 +61,10 @@ BROKEN = [
     (GOOD.replace("  who: A. Engineer\n", ""), 2, "_provenance has no who"),
     (GOOD.replace("who:", "whom: B\n  who:"), 5, "_provenance has no entry 'whom'"),
     (GOOD.replace("promised", "guessed"), 2, "kind is 'guessed'; expected one of pro"),
+    (GOOD.replace("promised", "published"), 2, "numbers that papers published are hi"),
+    (GOOD + "published: system\n", 13, "numbers that papers published are history to"),
+    (GOOD.replace("  kind: promised", "  <<: 3"), 2, "not valid YAML: while constructi"),
+    (GOOD + "? !!set {a}\n: 1\n", 13, "key {'a'}; expected a text that is not yet t"),
     (GOOD.replace("2026-11-21", "today"), 6, "date is 'today'; expected a date"),
     (GOOD.replace("Fake", "Fakes"), 8, "unknown class 'Fakes'; expected one of Fake"),
     (GOOD.replace("  $index", "  index"), 8, "class Fake has no $index"),
@@ -99,6 +103,11 @@ def test_broken_file_names_line_and_reason(
         re.escape(f"{tmp_path / 'fake.yaml'}:{line}: ") + ".*" + re.escape(reason)
     )
     assert re.match(expected, str(caught.value)), caught.value
+
+
+def test_broken_characters_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SeatrialError, match=r"fake\.yaml: not valid YAML: unaccep"):
+        load(tmp_path, GOOD + "\0")
 
 
 def test_class_has_one_file(tmp_path: Path) -> None:

@@ -5,6 +5,10 @@ from pathlib import Path
 
 from seatrial.errors import SeatrialError
 
+PUBLISHED = "published"
+"""The folder of what papers published, beside those of the systems' references, and the
+key at the top of its files."""
+
 _MARKERS = ("reframe-checks", "reference-data")
 
 
@@ -58,6 +62,11 @@ def campaigns_dir(home: Path) -> Path:
 def references_dir(home: Path, system: str) -> Path:
     """Give the folder of a system's references."""
     return home / "reference-data" / system
+
+
+def published_dir(home: Path) -> Path:
+    """Give the folder of the numbers that papers published."""
+    return home / "reference-data" / PUBLISHED
 
 
 def etc_dir(home: Path, system: str) -> Path:

@@ -12,19 +12,24 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 import yaml
 
 from seatrial.errors import SeatrialError
 from seatrial.metrics import split_flat_name
-from seatrial.paths import checks_dir
+from seatrial.paths import PUBLISHED, checks_dir
+from seatrial.yaml_file import YamlFile
 
-ReferenceKind = Literal["promised", "theoretical", "measured", "published"]
+ReferenceKind = Literal["promised", "theoretical", "measured"]
 
 _INDEX_KEYS = ("$system", "$partition", "$environ", "num_nodes")
 _PROVENANCE = ("kind", "document", "who", "date", "method")
 _OPTIONAL_PROVENANCE = ("clause",)
+_NO_LIMITS = (
+    "numbers that papers published are history to compare with, and no limits; "
+    "expected references with _provenance, of a system under test"
+)
 
 
 @dataclass(frozen=True)
@@ -135,27 +140,18 @@ def _match(tree: Mapping[Any, Any], key: Any) -> Any:
     return None
 
 
-class _File:
+class _File(YamlFile):
     """One YAML file on its way to limits; every fault is raised with its line."""
 
     def __init__(self, path: Path, known: Collection[str]) -> None:
-        self.path = path
+        super().__init__(path)
         self.known = known
-        try:
-            self.loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-            self.root = self.loader.get_single_node()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SeatrialError(f"{path}: {error}") from error
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            line = mark.line + 1 if mark else 1
-            raise SeatrialError(
-                f"{path}:{line}: not valid YAML: {error.problem}"
-            ) from error
 
     def checks(self) -> Iterator[tuple[str, int, _Check]]:
         """Give every class with its line and its limits."""
         top = self.mapping(self.root, "a class of checks, and _provenance")
+        if PUBLISHED in top:
+            self.refuse(top[PUBLISHED][0], _NO_LIMITS)
         if "_provenance" not in top:
             self.refuse(self.root, "no _provenance; expected one at the top level")
         _, provenance = top.pop("_provenance")
@@ -186,6 +182,8 @@ class _File:
             if not isinstance(found[name], wanted) or found[name] == "":
                 what = "a date such as 2026-11-21" if name == "date" else "a text"
                 self.refuse(value, f"{name} is {found[name]!r}; expected {what}")
+        if found["kind"] == PUBLISHED:
+            self.refuse(entries["kind"][1], _NO_LIMITS)
         kinds = get_args(ReferenceKind)
         if found["kind"] not in kinds:
             self.refuse(
@@ -284,33 +282,6 @@ class _File:
             kind=kind,
             source=source,
         )
-
-    def mapping(
-        self, node: yaml.Node | None, expected: str
-    ) -> dict[Any, tuple[yaml.Node, yaml.Node]]:
-        """Give the entries of a mapping with the nodes of key and value."""
-        if not isinstance(node, yaml.MappingNode):
-            self.refuse(node, f"expected a mapping of {expected}")
-        self.loader.flatten_mapping(node)
-        entries: dict[Any, tuple[yaml.Node, yaml.Node]] = {}
-        for key, value in node.value:
-            name = self.value(key)
-            if isinstance(name, list | dict) or name in entries:
-                self.refuse(key, f"key {name!r}; expected a text that is not yet there")
-            entries[name] = (key, value)
-        return entries
-
-    def value(self, node: yaml.Node) -> Any:
-        """Build the plain value of a node."""
-        try:
-            return self.loader.construct_object(node, deep=True)
-        except (yaml.MarkedYAMLError, ValueError) as error:
-            return self.refuse(node, f"not valid YAML: {error}")
-
-    def refuse(self, node: yaml.Node | None, reason: str) -> NoReturn:
-        """Raise SeatrialError with file, line and reason."""
-        line = node.start_mark.line + 1 if node is not None else 1
-        raise SeatrialError(f"{self.path}:{line}: {reason}")
 
 
 def _bound(value: float, fraction: float | None) -> float | None:
