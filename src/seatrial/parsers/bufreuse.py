@@ -5,6 +5,7 @@ from itertools import groupby
 from statistics import median
 from typing import ClassVar, Literal
 
+from seatrial.derived import buffer_reuse_ratio
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import Row, Times, check_sizes, parse_rows, require
 
@@ -89,7 +90,7 @@ def _check_ratios(size: int, rows: list[ReuseRow]) -> None:
     """Raise ParseError unless the ratios follow from the latencies of a size."""
     full = rows[0].p50_us if rows[0].reuse_percent == FULL_REUSE else None
     for row in rows:
-        expected = None if full is None else row.p50_us / full
+        expected = None if full is None else buffer_reuse_ratio(row.p50_us, full)
         wrong = (
             row.ratio is not expected
             if row.ratio is None or expected is None

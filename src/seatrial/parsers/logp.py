@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from seatrial.derived import logp_gap, logp_latency
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import Row, Signed, check_sizes, parse_rows, require
 
@@ -75,7 +76,10 @@ class LogpRow(Row):
             1 <= self.g_flood_n <= self.flood,
             f"a flood of {self.g_flood_n} messages of at most {self.flood}",
         )
-        require(self.rtt_p50_us > 0 and self.g_flood_us > 0, "rtt or g is not positive")
+        require(
+            min(self.rtt_p50_us, self.rtt_mean_us, self.g_flood_us) > 0,
+            "rtt or g is not positive",
+        )
         require(
             self.os_mean_us <= self.rtt_mean_us + self.clock_us,
             "os_mean_us is above rtt_mean_us",
@@ -116,11 +120,12 @@ def parse_logp(text: str) -> list[LogpRow]:
 
 def _check_derived(rows: list[LogpRow]) -> None:
     empty = rows[0]
-    if not _is_near(empty.l_us, empty.rtt_p50_us / 2 - empty.g_flood_us, empty):
+    l_us = logp_latency(empty.rtt_p50_us, empty.g_flood_us)
+    if not _is_near(empty.l_us, l_us, empty):
         raise ParseError(0, NO_LATENCY)
     for row in rows:
-        p50_us = row.rtt_p50_us - empty.rtt_p50_us + empty.g_flood_us
-        mean_us = row.rtt_mean_us - empty.rtt_mean_us + empty.g_flood_us
+        p50_us = logp_gap(row.rtt_p50_us, empty.rtt_p50_us, empty.g_flood_us)
+        mean_us = logp_gap(row.rtt_mean_us, empty.rtt_mean_us, empty.g_flood_us)
         if not (
             _is_near(row.g_p50_us, p50_us, row)
             and _is_near(row.g_mean_us, mean_us, row)

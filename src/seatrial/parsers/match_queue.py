@@ -5,6 +5,7 @@ from itertools import groupby
 from statistics import linear_regression
 from typing import ClassVar, Literal
 
+from seatrial.derived import queue_usage_ratio
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import (
     Row,
@@ -67,7 +68,8 @@ def parse_match_queue(text: str, program: str) -> list[QueueRow]:
 def _check_derived(size: int, rows: list[QueueRow]) -> None:
     """Raise ParseError unless ratios and slope follow from the latencies of a size."""
     for row in rows:
-        _check(f"size {size}: ratio", row.ratio, row.p50_us / rows[0].p50_us)
+        ratio = queue_usage_ratio(row.p50_us, rows[0].p50_us)
+        _check(f"size {size}: ratio", row.ratio, ratio)
     if len(rows) > 1:
         line = linear_regression(
             [row.depth for row in rows], [row.p50_us for row in rows]
