@@ -14,6 +14,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
+from jinja2 import Environment
 
 ROLES = Path(__file__).parents[1] / "playbooks" / "roles"
 
@@ -104,6 +106,142 @@ def test_mpi_stack_finds_compiler_and_names_a_renamed_program(tmp_path: Path) ->
         {"path": "/prefix/mpi/links/s/lmp", "target": str(program)}
     ]
     assert stack["paths"] == ["/prefix/mpi/links/s", str(tmp_path)]
+
+
+def folder_stack(folder: Path, feature: str, *names: str) -> dict[str, Any]:
+    """A stack of wheels without any library, and with programs below a folder."""
+    for name in names:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(Path(sys.executable).resolve().read_bytes())
+        file.chmod(0o755)
+    return {
+        "name": "s",
+        "provider": "wheels",
+        "wheel": "w",
+        "programs": {feature: str(folder)},
+    }
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "wheel").mkdir()
+    return {"w": {"version": "1", "folder": str(tmp_path / "wheel")}}
+
+
+def test_mpi_stack_finds_all_programs_of_a_folder_at_any_depth(
+    tmp_path: Path, wheels: dict[str, Any]
+) -> None:
+    info = load("mpi/library/mpi_stack_info.py")
+    programs = ["pt2pt/standard/osu_bw", "collective/osu_bcast", "osu_init"]
+    others = ["oshmem/osu_oshm_put", "xccl/osu_xccl_bw", "get_local_rank"]
+    folder = tmp_path / "osu"
+    stack = folder_stack(folder, "osu", *programs, *others)
+    (folder / "osu_notes").write_text("#!/bin/sh\n")
+    (folder / "osu_notes").chmod(0o755)
+    (folder / "osu_bw.o").write_text("")
+    info.examine(stack, "/prefix/mpi", wheels)
+    assert sorted(stack["executables"]) == ["osu_bcast", "osu_bw", "osu_init"]
+    assert {Path(link["path"]).name: link["target"] for link in stack["links"]} == {
+        Path(name).name: str(folder / name) for name in programs
+    }
+    assert stack["programs"] == {"osu": str(folder)}
+    assert stack["paths"][0] == "/prefix/mpi/links/s"
+
+
+def test_mpi_stack_knows_names_of_npb(tmp_path: Path, wheels: dict[str, Any]) -> None:
+    info = load("mpi/library/mpi_stack_info.py")
+    names = ["cg.A.x", "is.C.32", "bt.S.x.ep_io", "setparams", "xx.A.x"]
+    stack = folder_stack(tmp_path / "npb", "npb", *names)
+    info.examine(stack, "/prefix/mpi", wheels)
+    assert sorted(stack["executables"]) == ["cg.A.x", "is.C.32"]
+
+
+@pytest.mark.parametrize(
+    ("programs", "problem"),
+    [
+        ({"osu": "/no/such/folder"}, "osu: /no/such/folder is no folder"),
+        ({"npb": "bin"}, "npb: bin is no folder; expected the full path"),
+        ({"npb": "{folder}"}, r"no executables cg\.A\.x and so on below"),
+        ({"osu": "{folder}"}, "expected one of each name"),
+    ],
+)
+def test_mpi_stack_says_what_is_wrong_with_a_folder(
+    programs: dict[str, str], problem: str, tmp_path: Path, wheels: dict[str, Any]
+) -> None:
+    info = load("mpi/library/mpi_stack_info.py")
+    stack = folder_stack(tmp_path / "two", "osu", "a/osu_bw", "b/osu_bw")
+    stack["programs"] = {
+        name: wanted.format(folder=tmp_path / "two")
+        for name, wanted in programs.items()
+    }
+    with pytest.raises(info.ProblemError, match=problem):
+        info.examine(stack, "/prefix/mpi", wheels)
+
+
+def test_mpi_stack_refuses_a_program_in_a_folder_with_another_mpi(
+    tmp_path: Path, wheels: dict[str, Any]
+) -> None:
+    info = load("mpi/library/mpi_stack_info.py")
+    (tmp_path / "wheel/lib").mkdir()
+    (tmp_path / "wheel/lib/libmpi.so.12").touch()
+    stack = folder_stack(tmp_path / "osu", "osu", "osu_bw")
+    with pytest.raises(info.ProblemError, match="osu_bw uses no MPI library, expected"):
+        info.examine(stack, "/prefix/mpi", wheels)
+
+
+@pytest.mark.parametrize("wrong", ["y", ["A"], {"A": ["x"]}, {"A": True}, {"A": None}])
+def test_mpi_stack_refuses_tuning_that_is_no_set_of_variables(
+    wrong: object, wheels: dict[str, Any]
+) -> None:
+    info = load("mpi/library/mpi_stack_info.py")
+    stack = {"name": "s", "provider": "wheels", "wheel": "w", "tuning": {"t": wrong}}
+    with pytest.raises(info.ProblemError, match=r"tuning t: .* expected var"):
+        info.examine(stack, "/prefix/mpi", wheels)
+
+
+def test_links_of_a_stack_are_those_it_names_and_no_others(tmp_path: Path) -> None:
+    links = load("mpi/library/mpi_links.py")
+    folder = tmp_path / "links/s"
+    wanted = {"osu_bw": "/opt/osu_bw", "lmp": "/opt/lmp_mpi"}
+    make, remove = links.changes(folder, wanted)
+    assert (make, remove) == ([folder / "lmp", folder / "osu_bw"], [])
+    links.link(make, remove, wanted)
+    assert links.changes(folder, wanted) == ([], [])
+    wanted = {"osu_bw": "/new/osu_bw"}
+    make, remove = links.changes(folder, wanted)
+    assert (make, remove) == ([folder / "osu_bw"], [folder / "lmp"])
+    links.link(make, remove, wanted)
+    assert {link.name: str(link.readlink()) for link in folder.iterdir()} == wanted
+
+
+def test_suite_settings_name_programs_and_tuning_of_a_stack() -> None:
+    """Programs and tuning that a stack lacks are not there, for checks to see it."""
+    jinja = Environment(trim_blocks=True)
+    jinja.filters["to_json"] = json.dumps
+    template = ROLES / "suite/templates/settings.yml.j2"
+    tuned = {"executables": ["cg.A.x"], "tuning": {"rails": {"UCX_MAX_RAILS": 2}}}
+    stacks = [
+        {"name": name, "srun_mpi": "pmix", "programs": {}, **more}
+        for name, more in (("plain", {"executables": []}), ("tuned", tuned))
+    ]
+    text = jinja.from_string(template.read_text()).render(
+        mpi_found={"stacks": stacks},
+        seatrial_system="x",
+        seatrial_prefix="/x",
+        slurm_partitions=[],
+        suite_description="x",
+        suite_modules_system="lmod",
+        suite_poll_rate_min=1,
+        benchmarks_programs=[],
+    )
+    plain, found = (each["extras"] for each in yaml.safe_load(text)["environments"])
+    assert plain == {"srun_mpi": "pmix"}
+    assert found == {
+        "srun_mpi": "pmix",
+        "programs": ["cg.A.x"],
+        "tuning": {"rails": {"UCX_MAX_RAILS": 2}},
+    }
 
 
 def test_suite_is_packed_without_what_running_leaves(tmp_path: Path) -> None:

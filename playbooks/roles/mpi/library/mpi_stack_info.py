@@ -3,6 +3,7 @@
 
 import ctypes.util
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ short_description: Find compiler, version, library and programs of MPI stacks
 description:
   - Loads each stack as a job would and looks at its compiler wrapper and programs.
   - A program must use the stack's own MPI library, which ldd shows.
+  - OSU and NPB are folders; every program below them counts, under its own name.
   - Changes nothing. In check mode a wheel that is not unpacked yet is no problem.
 options:
   stacks:
@@ -47,7 +49,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 stacks:
-  description: The stacks with version, compiler, programs and what their module sets.
+  description:
+    - The stacks with version, compiler, programs and what their module sets.
+    - C(links) are the links to make, C(executables) the names of all programs.
   returned: always
   type: list
 problems:
@@ -58,6 +62,13 @@ problems:
 
 #: Names that the checks call programs by.
 COMMANDS = {"imb": "IMB-MPI1", "hpcc": "hpcc", "lammps": "lmp"}
+#: Names of the programs in a folder of programs. Those of OSU for other models than MPI
+#: (OpenSHMEM, UPC, NCCL) are not asked for.
+FOLDERS = {
+    "osu": re.compile(r"osu_(?!oshm_|upc|xccl_|nccl_)\w+"),
+    "npb": re.compile(r"(?:bt|cg|dt|ep|ft|is|lu|mg|sp)\.[SWA-F]\.(?:x|\d+)"),
+}
+EXAMPLE_NAMES = {"osu": "osu_latency and so on", "npb": "cg.A.x and so on"}
 LIBRARY = re.compile(r"^\s*(libmpi(?:ch|_[a-z]+)?\.so\S*) => (\S+)", re.MULTILINE)
 PROBE = "int MPI_Init(int *, char ***);\nint main(void) { return MPI_Init(0, 0); }\n"
 
@@ -158,10 +169,59 @@ def find_program(
     return program
 
 
+def programs_below(
+    feature: str, wanted: str, libraries: list[str], env: dict[str, str]
+) -> dict[str, str]:
+    """Programs of a folder by their names, which use one of `libraries`."""
+    folder = Path(wanted)
+    if not folder.is_absolute() or not folder.is_dir():
+        raise ProblemError(
+            f"program {feature}: {wanted} is no folder; expected the full path of the "
+            "one with its programs"
+        )
+    found: dict[str, str] = {}
+    for file in sorted(folder.rglob("*")):
+        if not FOLDERS[feature].fullmatch(file.name) or not is_program(file):
+            continue
+        if file.name in found:
+            raise ProblemError(
+                f"program {feature}: {found[file.name]} and {file}; expected one of "
+                "each name; give the folder of one installation"
+            )
+        found[file.name] = find_program(feature, str(file), libraries, env)
+    if not found:
+        raise ProblemError(
+            f"program {feature}: no executables {EXAMPLE_NAMES[feature]} below "
+            f"{wanted}; install it, or give its folder"
+        )
+    return found
+
+
+def is_program(file: Path) -> bool:
+    """Whether a file is executable and no script."""
+    if not file.is_file() or not os.access(file, os.X_OK):
+        return False
+    with file.open("rb") as content:
+        return content.read(4) == b"\x7fELF"
+
+
+def verify_tuning(stack: dict[str, Any]) -> None:
+    """Refuse sets of variables that are none, or whose values are no plain values."""
+    for name, variables in (stack.get("tuning") or {}).items():
+        if not isinstance(variables, dict) or not all(
+            type(value) in (str, int, float) for value in variables.values()
+        ):
+            raise ProblemError(
+                f"tuning {name}: {variables!r}; expected variables and their values; "
+                'quote "y", "n", "on" and "off"'
+            )
+
+
 def examine(stack: dict[str, Any], folder: str, wheels: dict[str, Any]) -> None:
     """Add to a stack what was found; ProblemError names the first thing wrong."""
     stack.update(version="unknown", compiler_id="", paths=[], library_paths=[])
-    stack["links"] = []
+    stack.update(links=[], executables=[])
+    verify_tuning(stack)
     libraries: list[str] = []
     env = login_environment(stack.get("modules", []))
     env.update(stack.get("environment", {}))
@@ -189,16 +249,22 @@ def examine(stack: dict[str, Any], folder: str, wheels: dict[str, Any]) -> None:
             on_path = shutil.which(Path(stack["compiler"]).name, path=env["PATH"])
             if on_path != stack["compiler"]:
                 stack["paths"].append(str(Path(stack["compiler"]).parent))
-    programs = {}
+    links = str(Path(folder, "links", stack["name"]))
+    programs, executables = {}, []
     for feature, wanted in sorted(stack.get("programs", {}).items()):
-        program = programs[feature] = find_program(feature, wanted, libraries, env)
-        command = COMMANDS[feature]
-        if shutil.which(command, path=env["PATH"]) != program:
-            links = str(Path(folder, "links", stack["name"]))
-            stack["links"].append({"path": f"{links}/{command}", "target": program})
-            if links not in stack["paths"]:
-                stack["paths"].insert(0, links)
-    stack["programs"] = programs
+        if feature in FOLDERS:
+            programs[feature] = wanted
+            found = programs_below(feature, wanted, libraries, env)
+        else:
+            programs[feature] = find_program(feature, wanted, libraries, env)
+            found = {COMMANDS[feature]: programs[feature]}
+        executables += found
+        for name, program in found.items():
+            if shutil.which(name, path=env["PATH"]) != program:
+                stack["links"].append({"path": f"{links}/{name}", "target": program})
+    if stack["links"]:
+        stack["paths"].insert(0, links)
+    stack["programs"], stack["executables"] = programs, executables
 
 
 def main() -> None:
