@@ -1,0 +1,59 @@
+# mypy: disable-error-code="misc,untyped-decorator,has-type"
+"""What can be chosen for every check: tuning variables and placement; its programs."""
+
+from typing import Any
+
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import run_after, run_before, variable
+
+
+class Adjustable(rfm.RegressionMixin):
+    """A check whose MPI can be tuned and whose ranks can be placed.
+
+    What was chosen is recorded with the parameters of the case.
+    """
+
+    tuning = variable(str, value="")
+    """Set of variables of the MPI stack, by its name in `mpi_stacks`; '': none."""
+    placement = variable(typ.Str[r"|block|cyclic"], value="")
+    """`srun --distribution`: fill a node first, or go round; '': Slurm's own choice."""
+
+    @run_after("setup")
+    def take_tuning(self) -> None:
+        """Set the variables of a tuning; skip a stack that has none of this name."""
+        if not self.tuning:
+            return
+        known = self.current_environ.extras.get("tuning", {})
+        self.skip_if(
+            self.tuning not in known,
+            f"mpi_stacks names no tuning {self.tuning!r} for "
+            f"{self.current_environ.name}; it has {', '.join(known) or 'none'}",
+        )
+        variables = {name: str(value) for name, value in known[self.tuning].items()}
+        self.env_vars = {**self.env_vars, **variables}
+
+    @run_before("run")
+    def distribute(self) -> None:
+        """Let Slurm distribute the ranks in this way."""
+        if self.placement and self.job.launcher.registered_name == "srun":
+            self.job.launcher.options += [f"--distribution={self.placement}"]
+
+    def case_parameters(self) -> dict[str, Any]:
+        """Give what tells this case apart: parameters, tuning and placement."""
+        chosen = {"tuning": self.tuning, "placement": self.placement}
+        return {
+            **{name: getattr(self, name) for name in type(self).raw_params},
+            **{name: value for name, value in chosen.items() if value},
+        }
+
+    def need_programs(self, feature: str, *names: str) -> None:
+        """Skip the case if the MPI stack lacks one of the programs of a feature."""
+        found = self.current_environ.extras.get("programs", [])
+        missing = [name for name in names if name not in found]
+        self.skip_if(
+            bool(missing),
+            f"{self.current_environ.name} has no {', '.join(missing)}, of the feature "
+            f"{feature}; install it, and name its folder in programs.{feature} of "
+            "mpi_stacks",
+        )
