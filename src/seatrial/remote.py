@@ -101,6 +101,8 @@ def fetch(remote: Remote, there: str, folder: RunFolder) -> Path:
             try:
                 with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
                     archive.extractall(folder.path, filter="data")
+                while process.stdout is not None and process.stdout.read(65536):
+                    pass  # tar pads its archive, and must get rid of that too
             except tarfile.TarError as error:
                 process.kill()
                 raise SeatrialError(
