@@ -5,6 +5,7 @@ node, a node that was delivered but is absent, a case that failed, a case that w
 skipped. Numbers are deterministic and look like those of the lab.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -72,12 +73,14 @@ def sample_run(
     minimum_samples: int = 1,
     system: str = "lab",
     demonstration: bool = True,
+    replay: bool = False,
 ) -> Run:
     """Build a closed run in memory; no file is written.
 
     `slow`: the node whose link is limited to 200 Mbit/s in both directions.
     `queues`: with a check whose numbers have parameters of their own.
-    `minimum_samples` above `repeats` leaves every number undecided.
+    `minimum_samples` above `repeats` leaves every number undecided. `replay`: all of
+    it is recorded output.
     """
     present = [name for name in nodes if name != absent]
     cases: list[Case] = []
@@ -99,12 +102,13 @@ def sample_run(
             cases.append(Case(**_skipped(repeat)))
     manifest = sample_manifest(nodes, absent, cases, system)
     manifest |= {"minimum_samples": minimum_samples, "demonstration": demonstration}
-    return Run(
-        Path("results") / system / manifest["run"],
-        manifest,
-        tuple(cases),
-        pl.DataFrame(rows, schema=SCHEMA),
-    )
+    frame = pl.DataFrame(rows, schema=SCHEMA)
+    if replay:
+        manifest["replay"] = "results/lab/earlier"
+        cases = [dataclasses.replace(case, replay=True) for case in cases]
+        frame = frame.with_columns(replay=pl.lit(True))
+    path = Path("results") / system / manifest["run"]
+    return Run(path, manifest, tuple(cases), frame)
 
 
 Number = dict[str, Any]

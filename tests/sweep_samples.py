@@ -220,6 +220,7 @@ def _rows(case: Case, numbers: pl.DataFrame, rail: str | None) -> pl.DataFrame:
         "unit": metric.unit,
         "direction": metric.direction,
         "start_time": case.start_time,
+        "replay": case.replay,
         # The allocation is in the cases too; here it would take gigabytes.
         "nodes": None,
     }

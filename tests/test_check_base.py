@@ -247,7 +247,9 @@ def test_good_case_passes_and_is_recorded(outcomes: dict[str, Outcome]) -> None:
         "partition": "sample:batch",
         "environment": "intelmpi",
         "parameters": {},
+        "num_nodes": 1,
         "declared": ["latency_8B"],
+        "replay": None,
         "command": "echo 8 1.5",
         "samples": [
             {

@@ -112,6 +112,26 @@ def test_verdict_and_rows(page: Chrome, report: tuple[str, Judgement]) -> None:
     assert "Functional demonstration." in page.find_element(By.TAG_NAME, "body").text
 
 
+def test_replay_is_as_plain_as_the_verdict_on_screen_and_paper(
+    browser: Chrome, tmp_path: Path
+) -> None:
+    references = sample_references(tmp_path / "references")
+    run = sample_run(replay=True)
+    judgement = judge(run, references)
+    paths = write_report(run, judgement, references, tmp_path, HOME)
+    show(browser, paths.html.as_uri(), width=1280)
+    for media in ("screen", "print"):
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
+        said = browser.find_element(By.CSS_SELECTOR, ".replay strong")
+        verdict = browser.find_element(By.ID, "verdict")
+        assert said.text == "Replay: no measurement"
+        assert said.location["y"] < verdict.location["y"]
+        for style in ("font-size", "font-weight"):
+            mine, its = (each.value_of_css_property(style) for each in (said, verdict))
+            assert mine == its
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def test_filter_by_verdict_and_text(
     page: Chrome, report: tuple[str, Judgement]
 ) -> None:

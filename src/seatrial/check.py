@@ -15,7 +15,6 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Any, Final
 
-import reframe as rfm
 import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
@@ -27,11 +26,10 @@ from seatrial.errors import SeatrialError
 from seatrial.metrics import METRICS, split_flat_name
 from seatrial.parsers.errors import ParseError
 from seatrial.paths import home, references_dir
+from seatrial.recordings import JOB_FILE, RECORD_FILE, read_job
 from seatrial.records import Sample, as_dict
+from seatrial.replay import Replayable
 from seatrial.resized_jobs import see_the_end_of_resized_jobs
-
-JOB_FILE = "seatrial.job"
-RECORD_FILE = "seatrial.json"
 
 see_the_end_of_resized_jobs()
 
@@ -44,13 +42,13 @@ class Tag:
     APPLICATION: Final = "application"
 
 
-class SeatrialCheck(rfm.RunOnlyRegressionTest):
+class SeatrialCheck(Replayable):
     """A check of all nodes, or of the first `num_nodes` that Slurm gives.
 
     A check states its numbers once, in `extract`. `judged` names the few that are
     held to references, by their flat names; ReFrame sees the worst sample of each.
     The stage folder receives `seatrial.json` with all samples and where they come
-    from, whatever becomes of the performance stage.
+    from, whatever becomes of the job and of the performance stage.
     """
 
     num_nodes = variable(int, value=0)
@@ -124,8 +122,12 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
     def record_job(self) -> None:
         """Let the job script write nodes, exit status and the program's own time.
 
-        Accounting names the nodes late and sometimes wrong; the job knows them.
+        Accounting names the nodes late and sometimes wrong; the job knows them. The
+        record of a job that does not come back has no numbers, but a name.
         """
+        self.nodes: list[str] = []
+        self.samples: list[Sample] = []
+        self._write_record(None)
         if self.output_file:
             self.prerun_cmds += [f"rm -f {self.output_file}"]
         self.prerun_cmds += [
@@ -152,9 +154,8 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
     @sanity_function
     def validate(self) -> bool:
         """Prove that the program ended well and that every number is there."""
-        job = self._read_job()
+        job = read_job(Path(self.stagedir))
         self.nodes = job.get("nodes", "").split()
-        self.samples: list[Sample] = []
         try:
             self._verify_job(job)
             self.samples = self._verified_samples()
@@ -224,6 +225,12 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
     def _class(self) -> str:
         return type(self).__name__
 
+    @property
+    def _job_id(self) -> str | None:
+        if self.recording is not None:
+            return self.recording.job_id
+        return None if self.job.jobid is None else str(self.job.jobid)
+
     def worst(self, flat: str) -> float:
         """Give the worst sample of a judged metric; ValueError if there is none.
 
@@ -241,20 +248,12 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
         values = [each.value for each in samples if each.statistic == statistic]
         return min(values) if metric.direction == "higher" else max(values)
 
-    def _read_job(self) -> dict[str, str]:
-        """Read what the job script wrote; nothing if the job never started."""
-        file = Path(self.stagedir, JOB_FILE)
-        if not file.is_file():
-            return {}
-        pairs = (line.partition("=") for line in file.read_text().splitlines())
-        return {key: value for key, _, value in pairs}
-
     def _verify_job(self, job: dict[str, str]) -> None:
         """Refuse a program that did not end, failed, or ran on too few nodes."""
         if job.get("status") != "0":
             state = f"exit status {job['status']}" if "status" in job else "no end"
             raise SanityError(
-                f"{self.executable}: {state} (job {self.job.jobid}, state "
+                f"{self.executable}: {state} (job {self._job_id}, state "
                 f"{self.job.state or 'unknown'}, time limit {self.time_limit}); "
                 f"standard error ends: {self._last_error()!r}"
             )
@@ -284,19 +283,21 @@ class SeatrialCheck(rfm.RunOnlyRegressionTest):
                 raise SanityError(f"{name}: not a valid number: {sample}")
         return samples
 
-    def _write_record(self, job: dict[str, str]) -> None:
+    def _write_record(self, job: dict[str, str] | None) -> None:
         payload = None
-        if "end" in job:
+        if job and "end" in job:
             payload = float(job["end"]) - float(job["start"])
         record = {
             "check": self._class,
             "case": self.display_name,
             "partition": self.current_partition.fullname,
             "environment": self.current_environ.name,
-            "parameters": {name: getattr(self, name) for name in type(self).raw_params},
+            "parameters": self.case_parameters(),
+            "num_nodes": self.num_nodes,
             "declared": self.judged,
-            "job_id": str(self.job.jobid),
-            "nodes": self.nodes,
+            "replay": None if self.recording is None else str(self.recording.folder),
+            "job_id": self._job_id,
+            "nodes": None if job is None else self.nodes,
             "payload_s": payload,
             "command": " ".join([self.executable, *self.executable_opts]),
         }

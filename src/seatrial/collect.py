@@ -118,6 +118,7 @@ def _collect_case(
         payload_s=told.get("payload_s"),
         raw=None if raw is None else str(raw.relative_to(session.raw.parent.parent)),
         declared=_declared(told, entry),
+        replay=bool(told.get("replay")) if told else session.replay is not None,
     )
     collected.cases.append(case)
     if result != "skip":
@@ -175,6 +176,7 @@ def _measurements(
                 unit=unit,
                 direction=direction,
                 start_time=sample.start_time or case.start_time,
+                replay=case.replay,
             )
         )
     return rows
@@ -241,5 +243,6 @@ def _case(
         environment=listed.environment,
         parameters=more.pop("parameters", {}),
         result=result,
+        replay=more.pop("replay", session.replay is not None),
         **more,
     )

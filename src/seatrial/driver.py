@@ -21,17 +21,29 @@ from seatrial.interrupts import interruptible
 from seatrial.listing import ListedCase, list_cases, list_checks
 from seatrial.paths import checks_dir
 from seatrial.progress import Display, Durations
+from seatrial.recorded_system import SYSTEM_FOLDER, recorded_states
+from seatrial.recordings import recordings
 from seatrial.results import closed_runs, read_cases
-from seatrial.runfolder import RunFolder, disk_errors, utc_text
+from seatrial.runfolder import RunFolder, copy_files, disk_errors, utc_text
 from seatrial.session import Outcome, Session, run_session
-from seatrial.system import NodeState, System, node_states, usable_nodes
+from seatrial.system import (
+    SETTINGS_FILE,
+    SYSTEM_FILE,
+    NodeState,
+    System,
+    node_states,
+    usable_nodes,
+)
 
 _EARLIER_RUNS = 3
 
 
 @dataclass(frozen=True)
 class Order:
-    """What to run where; `partial` if some checks of the campaign are left out."""
+    """What to run where; `partial` if some checks of the campaign are left out.
+
+    `replay` is a folder of recordings, to be taken in place of programs.
+    """
 
     home: Path
     results: Path
@@ -39,6 +51,7 @@ class Order:
     campaign: Campaign
     run_id: str
     partial: bool = False
+    replay: Path | None = None
 
 
 def run_campaign(order: Order, console: Console) -> Path:
@@ -49,7 +62,11 @@ def run_campaign(order: Order, console: Console) -> Path:
     run then stays open: it is never taken for a complete run.
     """
     system = order.system
-    states = node_states(system)
+    if order.replay is None:
+        states = node_states(system)
+    else:
+        recordings(order.replay)  # an error if there are none
+        states = recorded_states(system, order.replay)
     for state in states:
         if not state.present:
             console.print(
@@ -61,6 +78,9 @@ def run_campaign(order: Order, console: Console) -> Path:
     folder = RunFolder(order.results, system.name, order.run_id)
     sessions = _sessions(order, folder.path, listed, usable_nodes(system, states))
     folder.create()
+    with disk_errors(folder.path):
+        files = [system.folder / name for name in (SYSTEM_FILE, SETTINGS_FILE)]
+        copy_files(files, system.folder, folder.path / SYSTEM_FOLDER)
     with _stoppable(folder.path):
         return _run(order, folder, sessions, states, console)
 
@@ -76,7 +96,7 @@ def _run(
     everything = Collected()
     records = []
     cases = [case for session in sessions for case in session.cases]
-    known = _durations(order)
+    known = {} if order.replay else _durations(order)
     with disk_errors(folder.path), Display(console, cases, known) as display:
         for session in sessions:
             outcome = Outcome(time.time(), time.time())
@@ -139,6 +159,7 @@ def _sessions(
                     raw=folder / "raw" / name,
                     work=folder / "work" / name,
                     num_nodes=nodes,
+                    replay=order.replay,
                 )
             )
     return sessions
@@ -154,7 +175,7 @@ def _durations(order: Order) -> Durations:
     for run in closed_runs(order.results, order.system.name)[-_EARLIER_RUNS:]:
         with suppress(SeatrialError):
             for case in read_cases(run):
-                if case.elapsed_s is not None:
+                if case.elapsed_s is not None and not case.replay:
                     listed = ListedCase(case.case, case.partition, case.environment)
                     durations[str(listed)].append(case.elapsed_s)
     return durations
@@ -192,6 +213,7 @@ def _manifest(
         "started": utc_text(started),
         "ended": utc_text(),
         "demonstration": system.demonstration,
+        "replay": None if order.replay is None else str(order.replay),
         "software": {
             "seatrial": seatrial.__version__,
             "git_commit": system.suite.get("git_commit"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 Verdict = Literal["pass", "fail", "undecided"]
-Kind = Literal["limit", "case", "inventory", "node"]
+Kind = Literal["limit", "case", "inventory", "node", "replay"]
 Row = dict[str, Any]
 
 
@@ -55,7 +55,10 @@ class NodeVerdict:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a run; `suspects` are the nodes named as cause."""
+    """The verdict on a run; `suspects` are the nodes named as cause.
+
+    A `replay` of recorded output is no measurement, and never passes.
+    """
 
     run: str
     system: str
@@ -64,6 +67,7 @@ class Judgement:
     findings: tuple[Finding, ...]
     nodes: tuple[NodeVerdict, ...]
     suspects: tuple[str, ...]
+    replay: bool = False
 
 
 class CaseKey(NamedTuple):

@@ -2,7 +2,8 @@
 
 It never changes a run. A criterion passes if all samples meet its limit, fails if
 none does, and is undecided otherwise, or with too few samples, or without a
-reference. Fail outranks undecided, undecided outranks pass.
+reference. Fail outranks undecided, undecided outranks pass. Recorded output is judged
+in the same way, but what is no measurement decides nothing: a replay never passes.
 """
 
 import re
@@ -12,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from seatrial.criteria import COLUMNS, judge_numbers
+from seatrial.errors import SeatrialError
 from seatrial.findings import (
     CaseKey,
     Finding,
@@ -21,17 +23,22 @@ from seatrial.findings import (
     Verdict,
     plain_finding,
 )
+from seatrial.recordings import NO_MEASUREMENT
 from seatrial.records import Case
 from seatrial.references import References
 from seatrial.results import Run
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]
 
-_KIND_ORDER = ("inventory", "case", "limit", "node")
+_KIND_ORDER = ("replay", "inventory", "case", "limit", "node")
 
 
 def judge(run: Run, references: References) -> Judgement:
-    """Hold a run to the references of its system; same input, same order."""
+    """Hold a run to the references of its system; same input, same order.
+
+    Raises SeatrialError if some of its numbers are replayed and others measured.
+    """
+    replay = _is_replay(run)
     minimum = int(run.manifest.get("minimum_samples", 1))
     cases: dict[CaseKey, list[Case]] = defaultdict(list)
     for case in run.cases:
@@ -40,7 +47,7 @@ def judge(run: Run, references: References) -> Judgement:
         )
     table = run.columns(*CaseKey._fields, *COLUMNS)
     rows = table.partition_by(CaseKey._fields, as_dict=True)
-    findings = _inventory(run.manifest["nodes"])
+    findings = _inventory(run.manifest["nodes"], replay)
     for key, group in cases.items():
         numbers = judge_numbers(
             key, group, rows.get(key, table.clear()), references, minimum
@@ -52,7 +59,9 @@ def judge(run: Run, references: References) -> Judgement:
     for finding in findings:
         if finding.kind in ("node", "limit"):
             own[finding.node].append(finding)
-    nodes = tuple(_node(node, own[node["name"]]) for node in run.manifest["nodes"])
+    nodes = tuple(
+        _node(node, own[node["name"]], replay) for node in run.manifest["nodes"]
+    )
     return Judgement(
         run=run.manifest["run"],
         system=run.manifest["system"],
@@ -65,7 +74,21 @@ def judge(run: Run, references: References) -> Judgement:
             for node in nodes
             if node.verdict == "fail" and node.state == "present"
         ),
+        replay=replay,
     )
+
+
+def _is_replay(run: Run) -> bool:
+    """Tell whether a run is of recorded output, as all in it must say alike."""
+    marks = {bool(run.manifest.get("replay"))}
+    marks |= {case.replay for case in run.cases}
+    marks |= set(run.measurements["replay"].fill_null(False))
+    if len(marks) > 1:
+        raise SeatrialError(
+            f"{run.path}: some of its results are measured, others replayed from "
+            "recorded output; expected one or the other; such a run is never judged"
+        )
+    return marks.pop()
 
 
 def _overall(findings: Iterable[Finding]) -> Verdict:
@@ -78,21 +101,26 @@ def _overall(findings: Iterable[Finding]) -> Verdict:
     return "undecided" if "undecided" in verdicts or not judged else "pass"
 
 
-def _inventory(nodes: Sequence[Row]) -> list[Finding]:
-    absent = [node for node in nodes if node["state"] != "present"]
-    plain = plain_finding(CaseKey("", "", "", ""), "inventory")
-    if absent:
-        return [
-            replace(
-                plain,
-                place=node["name"],
-                verdict="fail",
-                reason=f"delivered but absent: {node['reason']}",
-            )
-            for node in absent
-        ]
-    reason = f"all {len(nodes)} delivered nodes are present"
-    return [replace(plain, n=len(nodes), verdict="pass", reason=reason)]
+def _inventory(nodes: Sequence[Row], replay: bool) -> list[Finding]:
+    key = CaseKey("", "", "", "")
+    plain = plain_finding(key, "inventory")
+    findings = [
+        replace(
+            plain,
+            place=node["name"],
+            verdict="fail",
+            reason=f"delivered but absent: {node['reason']}",
+        )
+        for node in nodes
+        if node["state"] != "present"
+    ]
+    if replay:
+        reason = f"{NO_MEASUREMENT}, and nobody looked at the nodes"
+        return [replace(plain_finding(key, "replay"), reason=reason), *findings]
+    if not findings:
+        reason = f"all {len(nodes)} delivered nodes are present"
+        findings = [replace(plain, n=len(nodes), verdict="pass", reason=reason)]
+    return findings
 
 
 def _case_findings(
@@ -128,7 +156,7 @@ def _case_findings(
     return findings
 
 
-def _node(node: Row, own: list[Finding]) -> NodeVerdict:
+def _node(node: Row, own: list[Finding], replay: bool) -> NodeVerdict:
     """Sum up the findings on one delivered node."""
     name = node["name"]
     if node["state"] != "present":
@@ -148,6 +176,8 @@ def _node(node: Row, own: list[Finding]) -> NodeVerdict:
                 for finding in telling
                 if verdict != "pass"
             )
+            if replay and verdict == "pass":
+                return NodeVerdict(name, "present", "undecided", NO_MEASUREMENT, values)
             return NodeVerdict(name, "present", verdict, reason, values)
     reason = "no number was taken of this node alone"
     return NodeVerdict(name, "present", "undecided", reason, values)

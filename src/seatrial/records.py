@@ -44,7 +44,8 @@ class Case:
 
     `result` is ReFrame's quick verdict; `phase` and `reason` say where and why it
     failed, or why it was skipped. `declared` are the flat names of the metrics that
-    the check promises to report. Times are UTC seconds since the epoch.
+    the check promises to report. Times are UTC seconds since the epoch. `replay` tells
+    that its output was recorded before: it is no measurement.
     """
 
     session: str
@@ -64,6 +65,7 @@ class Case:
     payload_s: float | None = None
     raw: str | None = None
     declared: tuple[str, ...] = ()
+    replay: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Measurement:
     """One number with everything that identifies it: a row of measurements.parquet.
 
     `nodes` are the names of the allocation, separated by spaces: as one text they are
-    stored once per case, whatever the number of rows.
+    stored once per case, whatever the number of rows. `replay`: see `Case`.
     """
 
     run: str
@@ -99,6 +101,7 @@ class Measurement:
     unit: str
     direction: Direction
     start_time: float | None
+    replay: bool = False
 
 
 @dataclass(frozen=True)

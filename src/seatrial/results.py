@@ -40,6 +40,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "unit": pl.String,
     "direction": pl.String,
     "start_time": pl.Float64,
+    "replay": pl.Boolean,
 }
 """Columns of measurements.parquet: the fields of `records.Measurement`."""
 

@@ -34,7 +34,10 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class Session:
-    """A block in one repeat: what ReFrame is asked to run, and where it writes."""
+    """A block in one repeat: what ReFrame is asked to run, and where it writes.
+
+    `replay` is the folder of the recordings that are to stand in for the programs.
+    """
 
     run_id: str
     block: Block
@@ -43,6 +46,7 @@ class Session:
     raw: Path
     work: Path
     num_nodes: int | None = None
+    replay: Path | None = None
 
     @property
     def name(self) -> str:
@@ -86,6 +90,9 @@ def session_command(session: Session, system: System, checks: Path) -> list[str]
         command += ["-J", f"comment=seatrial:{session.run_id}:{session.name}"]
     if session.num_nodes is not None:
         command += ["-S", f"num_nodes={session.num_nodes}"]
+    if session.replay is not None:
+        command += ["-S", f"replay={session.replay}"]
+        command += ["-S", f"replay_session={session.name}"]
     for name, value in session.block.variables.items():
         command += ["-S", f"{name}={value}"]
     return command

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from seatrial.errors import Exit
 from seatrial.judge import Finding, Judgement
+from seatrial.recordings import NO_MEASUREMENT
 
 EXIT_OF = {"pass": Exit.PASS, "fail": Exit.FAILED, "undecided": Exit.UNDECIDED}
 """Exit status of a verdict."""
@@ -33,6 +34,8 @@ def print_summary(
     judgement: Judgement, path: Path, console: Console, *, causes: bool = True
 ) -> None:
     """Print verdict, counts, suspects, the findings that do not pass, and the path."""
+    if judgement.replay:
+        console.print(f"[bold]{NO_MEASUREMENT}[/]", highlight=False)
     colour = _COLOURS[judgement.verdict]
     console.print(
         f"[bold {colour}]{judgement.verdict.upper()}[/]  {judgement.system}, "

@@ -11,14 +11,21 @@ from seatrial.errors import SeatrialError
 from seatrial.paths import etc_dir
 from seatrial.records import Node
 
+SYSTEM_FILE = "system.json"
+SETTINGS_FILE = "settings.yaml"
+
 _SLURM = ("slurm", "squeue")
 
 
 @dataclass(frozen=True)
 class System:
-    """A provisioned system: its delivered nodes, software and ReFrame settings."""
+    """A provisioned system: its delivered nodes, software and ReFrame settings.
+
+    `folder` has its two files; `settings` is what ReFrame reads.
+    """
 
     name: str
+    folder: Path
     description: str
     demonstration: bool
     nodes: tuple[Node, ...]
@@ -47,7 +54,7 @@ def known_systems(home: Path) -> list[str]:
 
 def is_provisioned(home: Path, name: str) -> bool:
     """Tell whether this is the machine on which the system's jobs are submitted."""
-    return (etc_dir(home, name) / "system.json").is_file()
+    return (etc_dir(home, name) / SYSTEM_FILE).is_file()
 
 
 def load_system(home: Path, name: str) -> System:
@@ -57,10 +64,15 @@ def load_system(home: Path, name: str) -> System:
     or if one of its two files is damaged.
     """
     folder = etc_dir(home, name)
-    if not (folder / "system.json").is_file():
+    if not (folder / SYSTEM_FILE).is_file():
         raise unknown_system(home, name)
-    facts = _read(folder / "system.json")
-    settings = folder / "settings.yaml"
+    return read_system(folder, name)
+
+
+def read_system(folder: Path, name: str) -> System:
+    """Read a system from the folder of its two files; SeatrialError as above."""
+    facts = _read(folder / SYSTEM_FILE)
+    settings = folder / SETTINGS_FILE
     if not settings.is_file():
         raise SeatrialError(
             f"{settings}: missing: system {name!r} is not provisioned; run "
@@ -70,6 +82,7 @@ def load_system(home: Path, name: str) -> System:
         config = _read(settings)["systems"][0]
         return System(
             name=facts["system"],
+            folder=folder,
             description=facts.get("description", ""),
             demonstration=bool(facts.get("demonstration", False)),
             nodes=tuple(

@@ -28,7 +28,8 @@ from seatrial.summary import (
 def judge(ctx: click.Context, run: str, form: str) -> None:
     """Judge a closed run by the references of its system.
 
-    RUN is the path of a run, its id, SYSTEM/latest or latest. Nothing is changed.
+    RUN is the path of a run, its id, SYSTEM/latest or latest. Nothing is changed. A
+    replay of recorded output fails or is undecided; it never passes.
 
     Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided.
 

@@ -7,6 +7,7 @@ import click
 
 from seatrial.commands._judging import judged
 from seatrial.paths import home
+from seatrial.recordings import NO_MEASUREMENT
 from seatrial.results import find_run
 
 
@@ -34,6 +35,8 @@ def report(run: str, out: Path | None) -> None:
     loaded, references, judgement = judged(suite, find_run(suite, run))
     folder = out or suite / "reports" / "out" / judgement.system / judgement.run
     paths = write_report(loaded, judgement, references, folder, suite)
+    if judgement.replay:
+        click.echo(NO_MEASUREMENT)
     click.echo(f"verdict: {judgement.verdict}")
     for path in astuple(paths):
         click.echo(str(path))

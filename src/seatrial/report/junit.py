@@ -32,6 +32,7 @@ def junit_xml(run: Run, judgement: Judgement) -> bytes:
         ("verdict", judgement.verdict),
         ("suspects", " ".join(judgement.suspects)),
         ("demonstration", str(bool(run.manifest.get("demonstration"))).lower()),
+        ("replay", str(judgement.replay).lower()),
     ):
         ET.SubElement(
             properties, "property", _attributes({"name": name, "value": value})
@@ -46,7 +47,8 @@ def junit_xml(run: Run, judgement: Judgement) -> bytes:
 
 
 def _suite(run: Run, judgement: Judgement, totals: dict[str, str]) -> dict[str, str]:
-    suite = {"name": f"{judgement.system}.{judgement.campaign}", **totals}
+    name = f"{judgement.system}.{judgement.campaign}"
+    suite = {"name": f"{name}.replay" if judgement.replay else name, **totals}
     when = text.moment(run.manifest.get("started"))
     if when is not None:
         suite["timestamp"] = f"{when:%Y-%m-%dT%H:%M:%S}"

@@ -1,0 +1,439 @@
+"""Replay: recorded output in place of a program, on a machine with nothing but bash."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+from fake_home import SETTINGS, write, write_home
+from reframe_runs import HOME, reframe
+from samples import sample_references, sample_run
+
+from seatrial.cli import main
+from seatrial.errors import SeatrialError
+from seatrial.judge import judge
+from seatrial.recordings import Recording, find_recording, recordings
+from seatrial.results import Run, find_run, load_run
+
+SAID = "replay of recorded output: no measurement"
+CHECK = """\
+import reframe as rfm
+from reframe.core.builtins import *
+from seatrial.check import SeatrialCheck
+from seatrial.records import Sample
+
+
+@rfm.simple_test
+class Count(SeatrialCheck):
+    '''How often was it run?
+
+    Each run is 1 us slower than the one before, and leaves a file. `broken` ends with
+    status 3, `killed` before it can say so.
+    '''
+
+    how = parameter(["well", "broken", "killed"])
+    valid_prog_environs = ["+mpi"]
+    reference_file = "count.yaml"
+    executable = "bash"
+    output_file = "numbers.txt"
+    judged = ["latency_8B"]
+
+    @run_before("run")
+    def count(self):
+        self.prerun_cmds = [
+            'echo x >>"$RUNS/$SLURM_ENV"',
+            'wc -l <"$RUNS/$SLURM_ENV" >numbers.txt.kept',
+        ]
+        self.keep_files = ["numbers.txt.kept"]
+        last = {"well": "true", "broken": "exit 3", "killed": "kill $PPID"}[self.how]
+        self.env_vars = {"SLURM_ENV": self.how}
+        self.executable_opts = [
+            f"-c 'echo told; echo no device >&2; cp *.kept numbers.txt; {last}'"
+        ]
+
+    def extract(self, text):
+        return [Sample("latency", float(text), 8)]
+"""
+REFERENCES = """
+_provenance: {kind: promised, document: d, clause: c, who: w, date: 2026-11-21,
+              method: m}
+Count:
+  $index: [$partition]
+  lab:.*:
+    latency_8B: [10, null, 0, us]
+"""
+CAMPAIGNS = {
+    "all": "blocks: [{name: all, checks: [Count]}]\nrepeats: 2\n",
+    "again": "blocks: [{name: other, checks: [Count]}]\nrepeats: 3\n",
+}
+
+
+def settings(**partition: Any) -> dict[str, Any]:
+    """Settings of a system with one MPI stack on one partition."""
+    made: dict[str, Any] = json.loads(json.dumps(SETTINGS))
+    made["systems"][0]["partitions"][0] |= {
+        "features": ["slurm"],
+        "environs": ["openmpi"],
+        "extras": {"nodes": ["cn01"]},
+        **partition,
+    }
+    return made
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose system cannot be used on this machine: Slurm and modules."""
+    home = write_home(tmp_path_factory.mktemp("home"))
+    (home / "reports").symlink_to(HOME / "reports")
+    write(home / "reframe-checks" / "checks" / "fake" / "fake.py", CHECK)
+    (home / "reference-data" / "lab" / "fake.yaml").unlink()
+    write(home / "reference-data" / "lab" / "count.yaml", REFERENCES)
+    for name, text in CAMPAIGNS.items():
+        write(home / "reframe-checks" / "campaigns" / f"{name}.yaml", text)
+    there = settings(
+        scheduler="slurm", launcher="srun", prepare_cmds=["module use /nowhere"]
+    )
+    there["systems"][0] |= {"modules_system": "lmod", "prefix": "/nowhere/reframe"}
+    there["environments"][0]["modules"] = ["openmpi"]
+    there["storage"] = [{"enable": True, "sqlite_db_file": "/nowhere/results.db"}]
+    write(home / "etc" / "lab" / "settings.yaml", json.dumps(there))
+    return home
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the program leaves a line each time that it is run."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def measured(home: Path, runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A measured run of campaign `all`, on the same system without Slurm."""
+    results = tmp_path_factory.mktemp("measured")
+    there = home / "etc" / "lab" / "settings.yaml"
+    kept = there.read_text()
+    write(there, json.dumps(settings()))
+    command = ("run", "lab", "--campaign", "all", "--run-id", "m")
+    environment = {"SEATRIAL_HOME": str(home), "RUNS": str(runs)}
+    where = ("--results", str(results))
+    result = CliRunner(env=environment).invoke(main, [*command, *where])
+    assert result.exit_code == 1, result.output
+    write(there, kept)
+    return results / "lab" / "m"
+
+
+@pytest.fixture
+def nothing(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: Path
+) -> Path:
+    """A machine without Slurm and MPI; gives the folder of its runs."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "cat", "cp"):
+        (programs / name).symlink_to(shutil.which(name) or "missing")
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("RUNS", str(runs))
+    return tmp_path / "results"
+
+
+def seatrial(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def replayed(folder: Path, campaign: str = "all", run_id: str = "r") -> Result:
+    """Replay recordings by a campaign."""
+    command = ("run", "lab", "--campaign", campaign, "--run-id", run_id)
+    return seatrial(*command, "--replay", str(folder))
+
+
+def values(run: Run) -> dict[str, float]:
+    return dict(run.measurements.select("session", "value").iter_rows())
+
+
+def only_well(folder: Path, source: Path) -> Path:
+    """Copy a run, except its recordings of failures."""
+    shutil.copytree(source, folder)
+    for file in list(folder.rglob("seatrial.json")):
+        if json.loads(file.read_text())["parameters"] != {"how": "well"}:
+            shutil.rmtree(file.parent)
+    return folder
+
+
+def test_recorded_run_is_replayed_as_it_was(
+    measured: Path, nothing: Path, runs: Path
+) -> None:
+    before = {file.name: file.read_text() for file in runs.iterdir()}
+    result = replayed(measured)
+    assert result.exit_code == 1, result.output
+    assert {file.name: file.read_text() for file in runs.iterdir()} == before
+    was, now = load_run(measured), load_run(nothing / "lab" / "r")
+    assert values(now) == values(was) == {"all-1": 1.0, "all-2": 2.0}
+    differ = ("run", "start_time", "replay")
+    assert now.measurements.drop(differ).equals(was.measurements.drop(differ))
+    assert set(now.measurements["replay"]) == {True}
+    same = ("session", "case", "result", "phase", "job_id", "nodes", "payload_s", "raw")
+    for old, new in zip(was.cases, now.cases, strict=True):
+        assert [getattr(new, name) for name in same] == [
+            getattr(old, name) for name in same
+        ]
+        told = [str(case.reason).split(", state")[0] for case in (old, new)]
+        assert told[0] == told[1]
+        kept = ["rfm_job.out", "rfm_job.err", "seatrial.job", "numbers.txt"]
+        assert old.raw is not None
+        for name in kept:
+            files = [folder / old.raw / name for folder in (measured, now.path)]
+            assert files[0].exists() == files[1].exists()
+            assert not files[0].exists() or files[0].read_text() == files[1].read_text()
+
+
+def test_failure_is_replayed_with_status_and_standard_error(
+    measured: Path, nothing: Path
+) -> None:
+    replayed(measured)
+    cases = {case.case: case for case in load_run(nothing / "lab" / "r").cases}
+    broken = str(cases["Count %how=broken"].reason)
+    assert "bash: exit status 3 (job " in broken
+    assert broken.endswith("standard error ends: 'no device'")
+    assert "bash: no end (job " in str(cases["Count %how=killed"].reason)
+
+
+def test_every_result_is_marked(measured: Path, nothing: Path) -> None:
+    result = replayed(measured)
+    assert SAID in result.stdout.splitlines()
+    run = load_run(nothing / "lab" / "r")
+    assert run.manifest["replay"] == str(measured)
+    assert {case.replay for case in run.cases} == {True}
+    for case in run.cases:
+        assert case.raw is not None
+        record = json.loads((run.path / case.raw / "seatrial.json").read_text())
+        assert record["replay"] == str(measured / case.raw)
+        script = (run.path / case.raw / "rfm_job.sh").read_text()
+        assert f"\n# {SAID}. " in script
+    judgement = json.loads(seatrial("judge", "r", "--format", "json").stdout)
+    assert judgement["replay"] is True
+    report = seatrial("report", "r", "--out", str(nothing / "out"))
+    assert report.stdout.splitlines()[:2] == [SAID, "verdict: fail"]
+    page = (nothing / "out" / "report.html").read_text()
+    assert "<title>REPLAY, FAIL: lab" in page
+    assert '<p class="replay" role="note"><strong>Replay: no measurement' in page
+    suite = ET.parse(nothing / "out" / "junit.xml").getroot()[0]
+    assert suite.get("name") == "lab.all.replay"
+    properties = {
+        each.get("name"): each.get("value") for each in suite.iter("property")
+    }
+    assert properties["replay"] == "true"
+
+
+def test_measured_run_is_marked_as_measured(measured: Path) -> None:
+    run = load_run(measured)
+    assert run.manifest["replay"] is None
+    assert {case.replay for case in run.cases} == {False}
+    assert set(run.measurements["replay"]) == {False}
+
+
+def test_replay_that_finds_nothing_wrong_is_undecided(
+    measured: Path, nothing: Path, tmp_path: Path
+) -> None:
+    result = replayed(only_well(tmp_path / "well", measured))
+    assert result.exit_code == 3, result.output
+    assert "UNDECIDED  lab, campaign all: 1 undecided, " in result.stdout
+    assert f"replay: {SAID}, and nobody looked at the nodes" in result.stdout
+    cases = load_run(nothing / "lab" / "r").cases
+    assert {case.case: case.result for case in cases} == {
+        "Count %how=well": "pass",
+        "Count %how=broken": "skip",
+        "Count %how=killed": "skip",
+    }
+    reasons = {case.reason for case in cases if case.case == "Count %how=broken"}
+    assert reasons == {
+        f"no recording of Count %how=broken with openmpi in {tmp_path / 'well'}"
+    }
+
+
+def test_replay_can_be_replayed(measured: Path, nothing: Path) -> None:
+    replayed(measured)
+    assert replayed(nothing / "lab" / "r", run_id="again").exit_code == 1
+    again = load_run(nothing / "lab" / "again")
+    assert values(again) == values(load_run(measured))
+
+
+def test_other_blocks_take_recordings_by_repeat(measured: Path, nothing: Path) -> None:
+    replayed(measured, campaign="again")
+    run = load_run(nothing / "lab" / "r")
+    assert values(run) == {"other-1": 1.0, "other-2": 2.0}
+    assert {c.result for c in run.cases if c.session == "other-3"} == {"skip"}
+
+
+def test_run_id_of_a_replay_says_so(measured: Path, nothing: Path) -> None:
+    arguments = ("run", "lab", "--campaign", "all", "--replay", str(measured))
+    result = seatrial(*arguments, "--no-judge")
+    assert result.exit_code == 0
+    assert SAID in result.stdout
+    assert find_run(nothing, "lab/latest").name.endswith("Z-all-replay")
+
+
+def test_machine_that_never_saw_the_system_takes_it_from_the_run(
+    home: Path, measured: Path, nothing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = nothing.parent / "home"
+    shutil.copytree(home, fresh, symlinks=True)
+    shutil.rmtree(fresh / "etc")
+    monkeypatch.setenv("SEATRIAL_HOME", str(fresh))
+    assert replayed(measured / "raw" / "all-1").exit_code == 1
+    bare = nothing.parent / "bare"
+    shutil.copytree(measured / "raw", bare)
+    result = replayed(bare, run_id="r2")
+    assert result.exit_code == 2
+    assert "does not say what system 'lab' is like" in result.stderr
+    assert f"expected system.json and settings.yaml in {bare}/system" in result.stderr
+
+
+def test_node_that_was_absent_is_absent_again(
+    measured: Path, nothing: Path, tmp_path: Path
+) -> None:
+    copy = only_well(tmp_path / "copy", measured)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["nodes"][1] |= {"state": "absent", "reason": "down: fan"}
+    write(copy / "manifest.json", json.dumps(manifest))
+    result = replayed(copy)
+    assert result.exit_code == 1
+    assert "inventory at cn02: delivered but absent: down: fan" in result.stdout
+
+
+def test_recording_of_fewer_nodes_is_replayed_on_as_many(
+    measured: Path, nothing: Path, tmp_path: Path
+) -> None:
+    copy = only_well(tmp_path / "copy", measured)
+    write(
+        copy / "system" / "settings.yaml",
+        json.dumps(settings(extras={"nodes": [1, 2]})),
+    )
+    assert replayed(copy).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ("empty", "no recordings there; expected folders with seatrial.json and rfm"),
+        ("damaged", "not a record of a case: KeyError('check')"),
+        ("other", "recorded on system 'other', expected 'lab'"),
+        ("missing", "Directory 'missing' does not exist"),
+    ],
+)
+def test_folder_that_cannot_be_replayed(
+    nothing: Path, tmp_path: Path, folder: str, expected: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "damaged" / "x" / "seatrial.json", '{"samples": [\n]}')
+    write(tmp_path / "damaged" / "x" / "rfm_job.out", "")
+    other = json.dumps({"system": "other", "nodes": []})
+    write(tmp_path / "other" / "system" / "system.json", other)
+    write(tmp_path / "other" / "system" / "settings.yaml", json.dumps(settings()))
+    result = replayed(tmp_path / folder if folder != "missing" else Path(folder))
+    assert result.exit_code == 2
+    assert expected in result.stderr
+    assert not nothing.exists()
+
+
+def test_plain_reframe_replays(measured: Path, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text(json.dumps(settings(launcher="srun")))
+    result = reframe(
+        *("-C", "settings.json", "-c", str(home / "reframe-checks"), "-R", "-r"),
+        *("-S", f"replay={measured}", "--report-file", "report.json"),
+        *("--prefix", str(tmp_path), "--keep-stage-files", "-n", "how=well"),
+        folder=tmp_path,
+        RFM_REFERENCE_PREFIX=str(home / "reference-data" / "lab"),
+    )
+    report = json.loads((tmp_path / "report.json").read_text())
+    (row,) = report["runs"][-1]["testcases"]
+    assert row["result"] == "pass", result.stdout
+    assert row["replay"] == str(measured)
+    assert json.loads(Path(row["stagedir"], "seatrial.json").read_text())["replay"]
+    script = Path(row["stagedir"], "rfm_job.sh").read_text()
+    assert script.index(SAID) < script.index("exit 0\n") < script.index("srun bash -c")
+
+
+def spoiled(run: Run, what: str) -> Run:
+    """Mark part of a measured run as replayed."""
+    if what == "manifest":
+        return replace(run, manifest=run.manifest | {"replay": "somewhere"})
+    if what == "case":
+        first, *rest = run.cases
+        return replace(run, cases=(replace(first, replay=True), *rest))
+    number = pl.int_range(pl.len()) == 3
+    return replace(run, measurements=run.measurements.with_columns(replay=number))
+
+
+@pytest.mark.parametrize("what", ["manifest", "case", "measurement"])
+def test_run_of_both_is_never_judged(tmp_path: Path, what: str) -> None:
+    references = sample_references(tmp_path)
+    assert judge(sample_run(), references).replay is False
+    with pytest.raises(SeatrialError, match="some of its results are measured, others"):
+        judge(spoiled(sample_run(), what), references)
+
+
+def test_no_node_passes_by_a_replay(tmp_path: Path) -> None:
+    judgement = judge(sample_run(replay=True), sample_references(tmp_path))
+    assert {(node.verdict, node.reason) for node in judgement.nodes} == {
+        ("undecided", SAID)
+    }
+    assert [f.verdict for f in judgement.findings].count("undecided") == 1
+
+
+def record(folder: Path, environment: str, **parameters: Any) -> None:
+    told = {"check": "A", "parameters": parameters, "environment": environment}
+    write(folder / "seatrial.json", json.dumps(told) + "\n")
+    write(folder / "rfm_job.out", "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for session in ("b-1", "b-2", "b-10"):
+        record(tmp_path / session / "p-openmpi-A_1", "openmpi", x=1)
+    record(tmp_path / "c-7" / "q-mpich-A_1", "mpich", x=[1, 2.5])
+    write(tmp_path / "d-1" / "seatrial.json", "{}")  # of a job that never started
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("session", "parameters", "environment", "expected"),
+    [
+        ("", {"x": 1}, "openmpi", "b-1"),
+        ("b-2", {"x": 1}, "openmpi", "b-2"),
+        ("b-10", {"x": 1}, "openmpi", "b-10"),
+        ("other-2", {"x": 1}, "openmpi", "b-2"),
+        ("other-3", {"x": 1}, "openmpi", "b-10"),
+        ("other-4", {"x": 1}, "openmpi", None),
+        ("c-1", {"x": (1, 2.5)}, "mpich", "c-7"),
+        ("", {"x": 1}, "mpich", None),
+        ("", {"x": "1"}, "openmpi", None),
+        ("", {}, "openmpi", None),
+    ],
+)
+def test_recording_is_found_by_case_and_session(
+    folder: Path,
+    session: str,
+    parameters: dict[str, Any],
+    environment: str,
+    expected: str | None,
+) -> None:
+    found = find_recording(folder, "A", parameters, environment, session)
+    assert (found and found.folder.parent.name) == expected
+    assert find_recording(folder, "B", parameters, environment, session) is None
+
+
+def test_recording_says_what_is_to_be_replayed(tmp_path: Path) -> None:
+    for name in ("rfm_job.err", "rfm_job.sh", "a/b", "seatrial.job"):
+        write(tmp_path / "x" / name, "status=4\nnodes=cn01\n")
+    record(tmp_path / "x", "openmpi")
+    (found,) = recordings(tmp_path)
+    assert found == Recording(tmp_path / "x", "A", {}, "openmpi", None, None)
+    assert [file.name for file in found.files()] == ["a", "seatrial.job"]
+    assert found.status() == 4
