@@ -8,7 +8,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, run_before, variable
 
 
-class Adjustable(rfm.RegressionMixin):
+class Adjustable(rfm.RegressionTestPlugin):
     """A check whose MPI can be tuned and whose ranks can be placed.
 
     What was chosen is recorded with the parameters of the case.
