@@ -108,5 +108,5 @@ def test_help_and_version(build: Build) -> None:
 
 def test_full_disk_is_an_error(build: Build) -> None:
     with Path("/dev/full").open("w") as full:
-        command = [build.bin / "memlat", "--sizes", "16384:16384", *QUICK]
+        command = [str(build.bin / "memlat"), "--sizes", "16384:16384", *QUICK]
         assert subprocess.run(command, stdout=full).returncode == 1

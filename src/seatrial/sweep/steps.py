@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 from seatrial.errors import SeatrialError
 
@@ -22,10 +22,12 @@ _END_S = 10.0
 _ASK_S = 30.0
 _PAUSE_S = 2.0
 _CONTROLLER_S = 900.0
-_NOT_MADE = re.compile(r"Unable to (create step|confirm allocation)")
+NOT_MADE = re.compile(r"Unable to (create step|confirm allocation)")
+"""What srun says when Slurm makes no step of it."""
+NOT_OURS = re.compile(r"node configuration is not available|[Ii]nvalid node")
+"""What it says then if Slurm has taken a node from the job."""
 _ABORT = re.compile(r"Job step aborted: Waiting")
-_TELLING = re.compile(r"\berror\b|^pairsweep: ")
-_NOT_OURS = re.compile(r"node configuration is not available|[Ii]nvalid node")
+_TELLING = re.compile(r"\berror\b|^(pairsweep|memlat|taskset|seatrial\S*): ")
 _NOT_NOW = re.compile(r"node not available")
 
 
@@ -100,7 +102,7 @@ class Steps:
         while True:
             watch.begin()
             ended = self._run(nodes, program, watch, echo)
-            not_made = " ".join(filter(_NOT_MADE.search, ended.errors))
+            not_made = " ".join(filter(NOT_MADE.search, ended.errors))
             if ended.output or not (not_made or ended.status is None):
                 return ended
             if not controller_answers():
@@ -108,7 +110,7 @@ class Steps:
                 patience.begin()
             elif not not_made or patience.overdue():
                 return ended
-            elif _NOT_OURS.search(not_made):
+            elif NOT_OURS.search(not_made):
                 return ended  # Slurm has taken a node from the job
             elif len(nodes) > 1 and _NOT_NOW.search(not_made):
                 return ended  # which one is for others to find out, and to wait for
@@ -135,9 +137,9 @@ class Steps:
                     break  # else srun waits for dead nodes for half a minute
         finally:
             if process.poll() is None:
-                _end(process, is_aborting=errors.tells_abort.overdue())
+                end_process(process, is_aborting=errors.tells_abort.overdue())
             if process.returncode != 0:
-                _cancel(name)
+                cancel_step(name)
         status = process.returncode if in_time else None
         return Ended(status, output.taken(), errors.taken())
 
@@ -229,7 +231,7 @@ def host_names(node_list: str) -> list[str]:
     return names
 
 
-def _end(process: subprocess.Popen[str], is_aborting: bool) -> None:
+def end_process(process: subprocess.Popen[Any], is_aborting: bool = False) -> None:
     """End srun: let it end its tasks unless it does already, then make sure."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if number == signal.SIGTERM and is_aborting:
@@ -241,7 +243,7 @@ def _end(process: subprocess.Popen[str], is_aborting: bool) -> None:
             return
 
 
-def _cancel(name: str) -> None:
+def cancel_step(name: str) -> None:
     """Let Slurm end what is left of a step whose srun is gone."""
     job = os.environ.get("SLURM_JOB_ID", "")
     listed = _ask("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")

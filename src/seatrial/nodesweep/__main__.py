@@ -1,0 +1,136 @@
+"""`python -m seatrial.nodesweep`: see the package."""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import seatrial.nodesweep
+from seatrial.errors import SeatrialError
+from seatrial.nodesweep.conductor import Conductor, Settings
+from seatrial.nodesweep.launch import Launcher
+from seatrial.nodesweep.place import cpus_given
+from seatrial.sweep.steps import host_names
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Conduct a sweep; 0 if every program of every node is accounted for."""
+    options, srun, hpcc = _parse(arguments)
+    try:
+        nodes = host_names(os.environ.get("SLURM_JOB_NODELIST", ""))
+        given = cpus_given(os.environ.get("SLURM_JOB_CPUS_PER_NODE", ""), len(nodes))
+        Conductor(
+            dict(zip(nodes, given, strict=True)),
+            Launcher(srun, options.start_limit, len(nodes)),
+            options.output,
+            options.folder.absolute(),
+            _settings(options, hpcc),
+        ).run()
+    except SeatrialError as error:
+        print(f"seatrial.nodesweep: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    return 0
+
+
+def _settings(options: argparse.Namespace, hpcc: Sequence[str]) -> Settings:
+    low, high = options.memlat_sizes
+    memlat = [*shlex.split(options.memlat), "--validate", "--json"]
+    memlat += ["--sizes", f"{low}:{high}"]
+    return Settings(
+        hpcc=hpcc,
+        n=options.n,
+        memory_percent=options.memory_percent,
+        block=options.block,
+        memlat=memlat if options.memlat else (),
+        no_memlat=None if options.memlat else options.no_memlat,
+        memlat_sizes=(low, high),
+        quiet_s=options.quiet,
+        start_s=options.start_limit,
+        memlat_s=options.memlat_limit,
+        hpcc_s=options.hpcc_limit,
+    )
+
+
+def _parse(
+    arguments: Sequence[str],
+) -> tuple[argparse.Namespace, list[str], list[str]]:
+    """Divide the command line at its two `--`."""
+    parts: list[list[str]] = [[]]
+    for argument in arguments:
+        if argument == "--" and len(parts) < 3:
+            parts.append([])
+        else:
+            parts[-1].append(argument)
+    parser = argparse.ArgumentParser(
+        prog="seatrial.nodesweep",
+        usage="python -m seatrial.nodesweep --output FILE [OPTION].. -- LAUNCHER.. -- "
+        "HPCC..",
+        description=seatrial.nodesweep.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("nodes"),
+        help="for the files of the programs, shared by all nodes (default %(default)s)",
+    )
+    parser.add_argument(
+        "--n", type=int, default=0, help="order of HPL's matrix; 0: from the memory"
+    )
+    parser.add_argument(
+        "--memory-percent",
+        type=float,
+        default=10.0,
+        metavar="PERCENT",
+        help="of a node's memory for that matrix (default %(default)g)",
+    )
+    parser.add_argument("--block", type=int, default=192, help="of HPL")
+    parser.add_argument(
+        "--memlat", default="", metavar="COMMAND", help="memlat with its options"
+    )
+    parser.add_argument(
+        "--no-memlat", default="not asked for", metavar="REASON", help="why without"
+    )
+    parser.add_argument(
+        "--memlat-sizes",
+        type=_sizes,
+        default=(1 << 14, 1 << 30),
+        metavar="MIN:MAX",
+        help="working sets in bytes (default 16384:1073741824)",
+    )
+    for name, seconds, what in (
+        ("quiet", 5.0, "during which sensors are read before any load"),
+        ("start-limit", 60.0, "for a node to answer, and for Slurm to make a step"),
+        ("memlat-limit", 300.0, "for memlat on a socket, then it hangs"),
+        ("hpcc-limit", 3600.0, "for HPCC, then it hangs"),
+    ):
+        parser.add_argument(
+            f"--{name}",
+            type=float,
+            default=seconds,
+            metavar="SECONDS",
+            help=f"{what} (default %(default)g)",
+        )
+    options = parser.parse_args(parts[0])
+    if len(parts) != 3 or not parts[1] or not parts[2]:
+        parser.error("expected a launcher and HPCC, each behind its own --")
+    if not (0 < options.memory_percent <= 100 and options.n >= 0 and options.block > 0):
+        parser.error("expected a memory from 0 to 100 %, N of at least 0, a block")
+    for path in (options.output, options.folder):
+        if path.exists():
+            parser.error(f"{path} is there already")
+    return options, parts[1], parts[2]
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    low, _, high = text.partition(":")
+    if not 0 < int(low) <= int(high):
+        raise argparse.ArgumentTypeError(f"{text!r} is not MIN:MAX")
+    return int(low), int(high)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

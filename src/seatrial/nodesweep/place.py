@@ -1,0 +1,128 @@
+"""Where the ranks of a node go: its cores, as far as Slurm has given them."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seatrial.errors import SeatrialError
+
+MOST_OF_FREE = 0.9
+"""The part of a node's free memory that HPL may take at most."""
+
+_BIND = 'shift "$SLURM_LOCALID"; exec taskset -c "$1" {program}'
+_CPUS = re.compile(r"(\d+)(?:\(x(\d+)\))?")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node that answers, with the CPUs to bind to: one for each core, by socket.
+
+    `unbound` says why its ranks cannot be bound, and its sockets not be told apart;
+    then only `ranks` counts.
+    """
+
+    node: str
+    sockets: tuple[tuple[int, ...], ...]
+    ranks: int
+    unbound: str | None
+    cpus: int
+    cache_bytes: int
+    memory_bytes: int
+    available_bytes: int
+    start_time: float
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """Give the CPUs of all cores."""
+        return tuple(cpu for cpus in self.sockets for cpu in cpus)
+
+    @property
+    def why_no_sockets(self) -> str | None:
+        """Say why its sockets are not measured each by itself; None if they are."""
+        if self.unbound:
+            return f"ranks cannot be bound: {self.unbound}"
+        return "it has one socket" if len(self.sockets) == 1 else None
+
+    def require_room(self, n: int) -> None:
+        """Raise ValueError if a matrix of order n does not fit into what is free."""
+        wanted, free = 8 * n**2, self.available_bytes
+        if wanted > MOST_OF_FREE * free:
+            raise ValueError(
+                f"N = {n} takes {wanted / 2**30:.1f} GiB of memory, of "
+                f"{self.memory_bytes / 2**30:.1f} GiB {free / 2**30:.1f} GiB are free"
+            )
+
+    def row(self) -> dict[str, Any]:
+        """Give its row of the file."""
+        return {
+            "type": "node",
+            "node": self.node,
+            "sockets": len(self.sockets),
+            "cores": len(self.cores),
+            "cpus": self.cpus,
+            "ranks": self.ranks,
+            "is_bound": self.unbound is None,
+            "cache_bytes": self.cache_bytes,
+            "memory_bytes": self.memory_bytes,
+            "available_bytes": self.available_bytes,
+            "start_time": self.start_time,
+        }
+
+
+def place_of(node: str, told: dict[str, Any], given: int) -> Place:
+    """Make a place of what `sensors` has told, and of the CPUs that Slurm has given.
+
+    Cores that the job may not use do not count. Raises KeyError, TypeError or
+    ValueError if the row of `sensors` is damaged.
+    """
+    allowed = {*told["allowed"]}
+    everything = [cpu for cpus in told["sockets"] for cpu in cpus]
+    threads = max(1, int(told["cpus"]) // len(everything))
+    sockets = [[cpu for cpu in cpus if cpu in allowed] for cpus in told["sockets"]]
+    sockets = [cpus for cpus in sockets if cpus]
+    usable = sum(map(len, sockets))
+    room = max(1, given // threads)
+    unbound = None
+    if len(allowed) < given or usable > room:
+        unbound = f"Slurm gives {given} CPUs, the job may use {len(allowed)}"
+        sockets = told["sockets"]
+        usable = min(room, len(everything))
+    return Place(
+        node=node,
+        sockets=tuple(tuple(map(int, cpus)) for cpus in sockets),
+        ranks=usable,
+        unbound=unbound,
+        cpus=int(told["cpus"]),
+        cache_bytes=int(told["cache_bytes"]),
+        memory_bytes=int(told["memory_bytes"]),
+        available_bytes=int(told["available_bytes"]),
+        start_time=float(told["start_time"]),
+    )
+
+
+def bound(program: Sequence[str], cpus: Sequence[int]) -> tuple[str, ...]:
+    """Give the command that starts rank i of a node on the i-th of these CPUs.
+
+    It does without Slurm's own binding, which depends on the plugins of a site.
+    """
+    script = _BIND.format(program=shlex.join(program))
+    return ("sh", "-c", script, "sh", *map(str, cpus))
+
+
+def cpus_given(text: str, nodes: int) -> list[int]:
+    """Turn SLURM_JOB_CPUS_PER_NODE, `72(x2),36`, into a number for each node.
+
+    Raises SeatrialError if it is something else.
+    """
+    counts: list[int] = []
+    for part in text.split(","):
+        match = _CPUS.fullmatch(part.strip())
+        if match:
+            counts += [int(match[1])] * int(match[2] or 1)
+    if len(counts) != nodes:
+        raise SeatrialError(
+            f"SLURM_JOB_CPUS_PER_NODE is {text!r}, expected the CPUs of {nodes} nodes"
+        )
+    return counts

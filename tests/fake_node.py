@@ -1,0 +1,94 @@
+"""Trees of /sys and /proc as a node has them, for the tests of its sensors."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+CPUS = "sys/devices/system/cpu"
+INTERRUPTS = """\
+           CPU0       CPU1
+  1:          0          9   IO-APIC   1-edge      i8042
+NMI:          0          0   Non-maskable interrupts
+MCE:          1          2   Machine check exceptions
+MCP:        500        501   Machine check polls
+ERR:          0
+"""
+
+
+def write(root: Path, files: Mapping[str, object]) -> None:
+    """Write files below a root, each with a newline at its end."""
+    for name, content in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{content}\n")
+
+
+def fake_node(
+    root: Path,
+    sockets: int = 1,
+    cores: int = 2,
+    threads: int = 1,
+    *,
+    packages: tuple[int, ...] = (),
+    memory_gib: int = 64,
+    mhz: float = 2600.0,
+    sensors: bool = True,
+) -> Path:
+    """Make a node with so many cores in each socket; give its root.
+
+    CPUs are numbered as Linux does it: a thread of every core of every socket first.
+    `sensors`: with cpufreq, coretemp, throttling, EDAC and machine checks, which all
+    tell of an untroubled node at 45 degrees.
+    """
+    count = sockets * cores
+    packages = packages or tuple(range(sockets))
+    files: dict[str, object] = {f"{CPUS}/online": f"0-{count * threads - 1}"}
+    for cpu in range(count * threads):
+        core = cpu % count
+        socket = core // cores
+        siblings = ",".join(str(core + count * thread) for thread in range(threads))
+        first, last = socket * cores, socket * cores + cores - 1
+        folder = f"{CPUS}/cpu{cpu}"
+        files |= {
+            f"{folder}/topology/physical_package_id": packages[socket],
+            f"{folder}/topology/thread_siblings_list": siblings,
+            f"{folder}/cache/index0/level": 1,
+            f"{folder}/cache/index0/size": "48K",
+            f"{folder}/cache/index0/shared_cpu_list": siblings,
+            f"{folder}/cache/index3/level": 3,
+            f"{folder}/cache/index3/size": "32768K",
+            f"{folder}/cache/index3/shared_cpu_list": f"{first}-{last}",
+        }
+        if sensors:
+            throttle = f"{folder}/thermal_throttle"
+            files |= {
+                f"{folder}/cpufreq/scaling_cur_freq": round(1e3 * mhz),
+                f"{throttle}/core_throttle_count": 0,
+                f"{throttle}/package_throttle_count": 0,
+            }
+    memory = memory_gib << 20
+    allowed = f"Cpus_allowed_list:\t0-{count * threads - 1}"
+    files |= {
+        "proc/meminfo": f"MemTotal: {memory} kB\nMemAvailable: {memory - 1024} kB",
+        "proc/self/status": f"Name: python\n{allowed}",
+        "proc/cpuinfo": "".join(
+            f"processor\t: {cpu}\nmodel name\t: Fake\ncpu MHz\t\t: {mhz:.3f}\n\n"
+            for cpu in range(count * threads)
+        ),
+    }
+    if sensors:
+        files["proc/interrupts"] = INTERRUPTS
+        for socket, package in enumerate(packages):
+            chip = f"sys/class/hwmon/hwmon{socket + 1}"
+            files |= {
+                f"{chip}/name": "coretemp",
+                f"{chip}/temp1_label": f"Package id {package}",
+                f"{chip}/temp1_input": 45000,
+                f"{chip}/temp2_label": "Core 0",
+                f"{chip}/temp2_input": 44000,
+            }
+            controller = f"sys/devices/system/edac/mc/mc{socket}"
+            files |= {f"{controller}/ce_count": 0, f"{controller}/ue_count": 0}
+        files["sys/class/hwmon/hwmon0/name"] = "nvme"
+        files["sys/class/hwmon/hwmon0/temp1_input"] = 90000
+    write(root, files)
+    return root

@@ -1,0 +1,478 @@
+"""The conductor of a sweep over nodes with faults; `data/nodesweep` stands in."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_node import CPUS, fake_node, write
+
+from seatrial.errors import SeatrialError
+from seatrial.nodesweep.place import Place, bound, cpus_given, place_of
+from seatrial.parsers.nodesweep import NodeSweep, parse_nodesweep
+
+DATA = Path(__file__).parent / "data"
+FOUR = ["cn01", "cn02", "cn03", "cn04"]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep that has ended: what it said, and what the cluster saw of it."""
+
+    done: subprocess.CompletedProcess[str]
+    folder: Path
+    nodes: list[str]
+
+    @property
+    def sweep(self) -> NodeSweep:
+        """Its file, which accounts for every program of every node."""
+        sweep = parse_nodesweep((self.folder / "out.jsonl").read_text())
+        sweep.verify_complete(self.nodes)
+        return sweep
+
+    @property
+    def events(self) -> list[tuple[str, str]]:
+        """What happened, each with whether its node was left out."""
+        return [(event.text, event.event) for event in self.sweep.events]
+
+    @property
+    def kept(self) -> set[str]:
+        """The folders that are left of programs that failed."""
+        folders = (self.folder / "nodes").glob("*/*")
+        return {str(path.relative_to(self.folder / "nodes")) for path in folders}
+
+    @property
+    def steps(self) -> list[str]:
+        """What was started where, and with how many ranks."""
+        return (self.folder / "log").read_text().splitlines()
+
+    def rate(self, node: str, socket: int | None = None) -> float:
+        """The memory bandwidth of a node, or of one of its sockets."""
+        (row,) = (
+            row for row in self.sweep.hpcc if (row.node, row.socket) == (node, socket)
+        )
+        return row.stream_triad_gb_per_s
+
+
+Start = Callable[..., Swept]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Sweep nodes (cn01 to cn04) with faults; `sockets` of two cores each."""
+
+    def sweep(
+        *options: str,
+        nodes: list[str] = FOUR,
+        sockets: int = 1,
+        given: str = "",
+        memlat: str = "memlat --huge-pages transparent",
+        trees: Callable[[Path], object] = lambda folder: None,
+        **faults: Mapping[str, Any],
+    ) -> Swept:
+        named = {name.replace("_", "-"): fault for name, fault in faults.items()}
+        (tmp_path / "faults.json").write_text(json.dumps(named))
+        for node in nodes:
+            fake_node(tmp_path / "trees" / node, sockets=sockets)
+        trees(tmp_path / "trees")
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "seatrial.nodesweep", "--output", "out.jsonl"),
+                *("--n", "1000", "--block", "80", "--quiet", "0.3"),
+                *("--memlat", memlat, "--memlat-sizes", "16384:134217728"),
+                *(*options, "--", "srun", "--mpi=pmix", "--", "hpcc"),
+            ],
+            cwd=tmp_path,
+            env=os.environ
+            | {
+                "PATH": f"{DATA}/nodesweep:{DATA}/sweep:{os.environ['PATH']}",
+                "CLUSTER": str(tmp_path),
+                "SLURM_JOB_ID": "1",
+                "SLURM_JOB_NODELIST": ",".join(nodes),
+                "SLURM_JOB_CPUS_PER_NODE": given or f"{2 * sockets}(x{len(nodes)})",
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return Swept(done, tmp_path, nodes)
+
+    return sweep
+
+
+def failed(swept: Swept) -> str:
+    """The last line of a sweep that gave up."""
+    assert swept.done.returncode == 1, swept.done.stdout
+    return swept.done.stderr.splitlines()[-1]
+
+
+def test_sound_nodes_of_one_socket(start: Start) -> None:
+    swept = start()
+    assert swept.done.returncode == 0, swept.done.stderr
+    sweep = swept.sweep
+    assert sweep.events == ()
+    assert sweep.passed(FOUR) == dict.fromkeys(FOUR, (3, 3))
+    assert [(row.node, row.socket, row.ranks) for row in sweep.hpcc] == [
+        (node, None, 2) for node in FOUR
+    ]
+    assert {(row.node, row.socket, row.cpu) for row in sweep.memlat} == {
+        (node, 0, 1) for node in FOUR
+    }
+    assert {skip.reason for skip in sweep.skips} == {"it has one socket"}
+    phases = {row.phase for row in sweep.sensors}
+    assert phases == {"quiet", "memlat", "hpcc", "hpcc_sockets"}
+    programs = ("sensors 1", "memlat-0 1", "hpcc 2")
+    assert sorted(swept.steps) == sorted(f"{n} {p}" for n in FOUR for p in programs)
+    assert swept.kept == set()
+
+
+def test_every_socket_is_measured_by_itself(start: Start) -> None:
+    swept = start(sockets=2)
+    assert swept.done.returncode == 0, swept.done.stderr
+    sweep = swept.sweep
+    assert [(row.socket, row.ranks) for row in sweep.hpcc if row.node == "cn02"] == [
+        *((None, 4), (0, 2), (1, 2))
+    ]
+    cpus = {(row.socket, row.cpu) for row in sweep.memlat if row.node == "cn02"}
+    assert cpus == {(0, 1), (1, 3)}
+    assert sweep.passed(FOUR)["cn03"] == (6, 6)
+    assert sweep.skips == ()
+
+
+def test_nodes_with_different_sockets(start: Start) -> None:
+    swept = start(
+        given="2,4,2,2", trees=lambda folder: fake_node(folder / "cn02", sockets=2)
+    )
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert {n: total for n, (_, total) in swept.sweep.passed(FOUR).items()} == {
+        **dict.fromkeys(FOUR, 3),
+        "cn02": 6,
+    }
+    assert "cn02" not in {skip.node for skip in swept.sweep.skips}
+
+
+def test_all_nodes_work_at_the_same_time(start: Start) -> None:
+    nodes = [f"cn{number:02}" for number in range(1, 13)]
+    swept = start(nodes=nodes)
+    assert swept.done.returncode == 0, swept.done.stderr
+    programs = [line.split()[1] for line in swept.steps]
+    assert programs == [*12 * ["sensors"], *12 * ["memlat-0"], *12 * ["hpcc"]]
+
+
+def test_slow_node_shows_in_its_numbers(start: Start) -> None:
+    swept = start(cn03={"hpcc": "slow"})
+    assert swept.events == []
+    slow, others = swept.rate("cn03"), [swept.rate(n) for n in FOUR if n != "cn03"]
+    assert others == [pytest.approx(4 * slow, rel=1e-5)] * 3
+
+
+def test_slow_socket_shows_in_its_numbers(start: Start) -> None:
+    swept = start(sockets=2, cn02={"hpcc-1": "slow"})
+    assert swept.events == []
+    assert swept.rate("cn02", 0) == pytest.approx(4 * swept.rate("cn02", 1), rel=1e-5)
+    assert swept.rate("cn02") == swept.rate("cn01")
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "event"),
+    [
+        ("fails", r"line 4\d\d: .*FAILED", "failed"),
+        ("cut", r"line \d+: ", "failed"),
+        ("silent", "hpccoutf.txt: No such file or directory", "failed"),
+        ("dies", "exit status 137; srun: error: cn03: task 0: Killed", "failed"),
+        ("dead", "exit status 1; srun: error: Task launch failed on node", "failed"),
+        ("missing", r"exit status 2; slurmstepd: error: execve\(\): sh: No", "failed"),
+        ("removed", "exit status 1; srun: error: Unable to create step", "left_out"),
+    ],
+)
+def test_node_whose_hpcc_fails_is_named_and_leaves_the_others_alone(
+    start: Start, fault: str, reason: str, event: str
+) -> None:
+    swept = start(cn03={"hpcc": fault})
+    assert swept.done.returncode == 0, swept.done.stderr
+    ((text, what),) = swept.events
+    assert text.startswith("cn03: hpcc: ")
+    assert re.search(reason, text), text
+    assert what == event
+    assert {row.node for row in swept.sweep.hpcc} == {"cn01", "cn02", "cn04"}
+    assert {row.node for row in swept.sweep.memlat} == set(FOUR)
+    assert set(swept.sweep.counters) == set(FOUR)
+    assert swept.sweep.passed(FOUR)["cn03"] == (2, 3)
+    assert swept.kept == {"cn03/hpcc"}
+    assert f"{what.replace('_', ' ')}: cn03: hpcc: " in swept.done.stdout
+
+
+def test_node_that_hangs_is_ended_and_left_out(start: Start) -> None:
+    began = time.monotonic()
+    swept = start("--hpcc-limit", "2", sockets=2, cn03={"hpcc": "hangs"})
+    assert time.monotonic() - began < 60
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert swept.events == [("cn03: hpcc: no end in time", "left_out")]
+    sockets = {(row.node, row.socket) for row in swept.sweep.hpcc}
+    assert {node for node, _ in sockets} == {"cn01", "cn02", "cn04"}
+    assert len(sockets) == 9
+    assert "cn03" in swept.sweep.counters
+    cancelled = (swept.folder / "cancelled").read_text().splitlines()
+    assert len(cancelled) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("dead", "exit status 1; srun: error: Task launch failed on node"),
+        ("removed", "exit status 1; srun: error: Unable to create step"),
+        ("silent", "exit status 0"),
+        ("hangs", "no end in time"),
+        ("cut", "no end in time"),
+    ],
+)
+def test_node_that_does_not_answer_is_left_out(
+    start: Start, fault: str, reason: str
+) -> None:
+    swept = start("--start-limit", "3", cn02={"sensors": fault})
+    assert swept.done.returncode == 0, swept.done.stderr
+    ((text, event),) = swept.events
+    assert text.startswith(f"cn02: sensors: {reason}")
+    assert event == "left_out"
+    assert swept.sweep.passed(FOUR)["cn02"] == (0, 1)
+    assert {row.node for row in swept.sweep.hpcc} == {"cn01", "cn03", "cn04"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("fails", "exit status 1; memlat: cn01: validation failed"),
+        ("cut", "line 8: not a JSON row"),
+        ("silent", "no output of memlat in 0 lines"),
+        ("missing", "exit status 2; slurmstepd: error: execve(): taskset: No such"),
+    ],
+)
+def test_memlat_that_fails_is_named(start: Start, fault: str, reason: str) -> None:
+    swept = start(sockets=2, cn04={"memlat-1": fault})
+    assert swept.done.returncode == 0, swept.done.stderr
+    ((text, event),) = swept.events
+    assert text.startswith(f"cn04: memlat on socket 1: {reason}"), text
+    assert event == "failed"
+    assert swept.sweep.passed(FOUR)["cn04"] == (5, 6)
+
+
+def test_sensors_that_end_too_early_are_named(start: Start) -> None:
+    """The tree of a node vanishes while it is read: the numbers stay."""
+
+    def vanish(folder: Path) -> None:
+        write(folder / "cn02", {f"{CPUS}/online": "nothing"})
+
+    swept = start(trees=vanish)
+    ((text, event),) = swept.events
+    assert (
+        "cn02: sensors: exit status 1; seatrial.nodesweep.sensors: the node's" in text
+    )
+    assert event == "left_out"
+
+
+def test_faults_of_several_nodes(start: Start) -> None:
+    nodes = [f"cn{number:02}" for number in range(1, 9)]
+    swept = start(
+        *("--hpcc-limit", "3", "--start-limit", "5"),
+        nodes=nodes,
+        cn02={"sensors": "dead"},
+        cn04={"hpcc": "hangs"},
+        cn05={"memlat-0": "dies", "hpcc": "fails"},
+        cn08={"hpcc": "slow"},
+    )
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert sorted(text.partition(": ")[0] for text, _ in swept.events) == [
+        *("cn02", "cn04", "cn05", "cn05")
+    ]
+    passed = swept.sweep.passed(nodes)
+    assert {node: count for node, count in passed.items() if count != (3, 3)} == {
+        "cn02": (0, 1),
+        "cn04": (2, 3),
+        "cn05": (1, 3),
+    }
+
+
+def test_sensors_see_what_happens_to_a_node(start: Start) -> None:
+    """The trees do not change under way: the counters of before show."""
+    mc = "sys/devices/system/edac/mc/mc0"
+
+    def trouble(folder: Path) -> None:
+        write(folder / "cn01", {f"{mc}/ue_count": 2})
+        write(folder / "cn02", {f"{CPUS}/cpu1/cpufreq/scaling_cur_freq": 800000})
+        fake_node(folder / "cn04" / "bare", sensors=False)
+        (folder / "cn04").rename(folder / "old")
+        (folder / "old" / "bare").rename(folder / "cn04")
+
+    sweep = start(trees=trouble).sweep
+    assert sweep.counters["cn01"].ecc_uncorrected_before == 2
+    assert sweep.counters["cn01"].ecc_uncorrected == 0
+    slowest = {row.node: row.clock_min_ghz for row in sweep.sensors}
+    assert slowest == {"cn01": 2.6, "cn02": 0.8, "cn03": 2.6, "cn04": 2.6}
+    assert sweep.counters["cn04"].ecc_corrected is None
+    assert {row.node for row in sweep.absent} == {"cn04"}
+    assert {row.what for row in sweep.absent} >= {"temperature", "machine_checks"}
+
+
+def test_memory_decides_the_size_and_too_little_of_it_is_named(start: Start) -> None:
+    """HPCC itself would end with status 1, or be killed."""
+    meminfo = "proc/meminfo"
+    little = "MemTotal: 67108864 kB\nMemAvailable: 7000 kB"
+    swept = start(trees=lambda folder: write(folder / "cn03", {meminfo: little}))
+    reason = "N = 1000 takes 0.0 GiB of memory, of 64.0 GiB 0.0 GiB are free"
+    assert swept.events == [(f"cn03: hpcc: {reason}", "failed")]
+
+
+def test_step_that_slurm_does_not_make_is_tried_again(start: Start) -> None:
+    swept = start(no_steps={"cn02": 2, "cn04": 1})
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert swept.events == []
+    assert [line for line in swept.steps if line == "cn02 sensors 1"] == [
+        "cn02 sensors 1"
+    ] * 3
+
+
+def test_without_memlat(start: Start) -> None:
+    swept = start("--no-memlat", "it is not installed", memlat="")
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert swept.sweep.run.no_memlat == "it is not installed"
+    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (2, 2))
+
+
+def test_hpcc_that_fails_everywhere_is_no_fault_of_a_node(start: Start) -> None:
+    swept = start(**{node: {"hpcc": "missing"} for node in FOUR})
+    assert "HPCC ended well on no node; cn04: hpcc: exit status 2; slurmstepd" in (
+        failed(swept)
+    )
+
+
+def test_no_node_that_answers(start: Start) -> None:
+    swept = start(**{node: {"sensors": "dead"} for node in FOUR})
+    assert "no node answers; cn04: sensors: exit status 1; srun: error" in (
+        failed(swept)
+    )
+
+
+def test_job_without_all_cpus_is_not_bound(start: Start) -> None:
+    """Then nobody knows which cores are whose, and no socket is told apart."""
+    swept = start(sockets=2, given="2(x4)")
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert {(row.socket, row.ranks) for row in swept.sweep.hpcc} == {(None, 2)}
+    assert {row.socket for row in swept.sweep.memlat} == {None}
+    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (3, 3))
+    assert {skip.reason for skip in swept.sweep.skips} == {
+        "ranks cannot be bound: Slurm gives 2 CPUs, the job may use 4"
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "counts"),
+    [
+        ("72", 1, [72]),
+        ("72(x3)", 3, [72, 72, 72]),
+        ("72(x2),36,8(x1)", 4, [72, 72, 36, 8]),
+    ],
+)
+def test_cpus_per_node_as_slurm_writes_them(
+    text: str, nodes: int, counts: list[int]
+) -> None:
+    assert cpus_given(text, nodes) == counts
+
+
+@pytest.mark.parametrize("text", ["", "72", "72(x3)", "x", "72(x2),"])
+def test_cpus_that_are_not_those_of_all_nodes(text: str) -> None:
+    with pytest.raises(SeatrialError, match="expected the CPUs of 4 nodes"):
+        cpus_given(text, 4)
+
+
+def told(**changes: Any) -> dict[str, Any]:
+    return {
+        "sockets": [[0, 1], [2, 3]],
+        "cpus": 8,
+        "allowed": list(range(8)),
+        "cache_bytes": 1,
+        "memory_bytes": 1 << 30,
+        "available_bytes": 1 << 30,
+        "start_time": 1.0,
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("allowed", "given", "expected"),
+    [
+        (range(8), 8, (((0, 1), (2, 3)), 4, True)),
+        ((0, 2, 3, 4, 6, 7), 6, (((0,), (2, 3)), 3, True)),  # a core is set aside
+        ((2, 3, 6, 7), 4, (((2, 3),), 2, True)),
+        ((0,), 8, (((0, 1), (2, 3)), 4, False)),  # the step is bound already
+        (range(8), 4, (((0, 1), (2, 3)), 2, False)),
+        (range(8), 1, (((0, 1), (2, 3)), 1, False)),
+    ],
+)
+def test_place_of_ranks(allowed: Any, given: int, expected: Any) -> None:
+    place = place_of("cn01", told(allowed=list(allowed)), given)
+    assert (place.sockets, place.ranks, place.unbound is None) == expected
+
+
+def test_ranks_are_bound_one_by_one() -> None:
+    """By the shell and taskset of this machine."""
+    command = bound(["grep", "Cpus_allowed_list", "/proc/self/status"], [0, 1])
+    for rank in ("0", "1"):
+        done = subprocess.run(
+            command,
+            env=os.environ | {"SLURM_LOCALID": rank},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.split() == ["Cpus_allowed_list:", rank], done.stderr
+
+
+def test_room_for_the_matrix() -> None:
+    place: Place = place_of("cn01", told(), 8)
+    place.require_room(10000)
+    with pytest.raises(
+        ValueError, match=r"N = 11500 takes 1\.0 GiB of memory, of 1\.0"
+    ):
+        place.require_room(11500)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--output", "new"], "expected a launcher and HPCC"),
+        (["--output", "new", "--", "srun"], "expected a launcher and HPCC"),
+        (["--", "srun", "--", "hpcc"], "--output"),
+        (["--output", "old", "--", "srun", "--", "hpcc"], "old is there already"),
+        (
+            ["--output", "new", "--memory-percent", "0", "--", "srun", "--", "hpcc"],
+            "expected a memory from 0 to 100 %",
+        ),
+        (
+            ["--output", "new", "--memlat-sizes", "8:4", "--", "srun", "--", "hpcc"],
+            "'8:4' is not MIN:MAX",
+        ),
+        (["--output", "new", "--", "srun", "--", "hpcc"], "SLURM_JOB_CPUS_PER_NODE"),
+    ],
+)
+def test_usage(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "old").touch()
+    done = subprocess.run(
+        [sys.executable, "-m", "seatrial.nodesweep", *arguments],
+        cwd=tmp_path,
+        env=os.environ
+        | {
+            "PATH": f"{DATA / 'sweep'}:{os.environ['PATH']}",
+            "SLURM_JOB_NODELIST": "cn01",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
