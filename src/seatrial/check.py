@@ -30,6 +30,7 @@ from seatrial.recordings import JOB_FILE, RECORD_FILE, read_job
 from seatrial.records import Sample, as_dict
 from seatrial.replay import Replayable
 from seatrial.resized_jobs import see_the_end_of_resized_jobs
+from seatrial.sheet import FactSheet
 
 see_the_end_of_resized_jobs()
 
@@ -42,7 +43,7 @@ class Tag:
     APPLICATION: Final = "application"
 
 
-class SeatrialCheck(Replayable):
+class SeatrialCheck(Replayable, FactSheet):
     """A check of all nodes, or of the first `num_nodes` that Slurm gives.
 
     A check states its numbers once, in `extract`. `judged` names the few that are

@@ -1,0 +1,87 @@
+"""The experiments of the papers behind this suite, numbered; a check names its own.
+
+`paper` is a key of reference-data/published/papers.yaml, which has titles and authors.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a paper measured, in a few words."""
+
+    number: str
+    paper: str
+    what: str
+
+
+_OF_PAPERS = {
+    "sur2007": (
+        "RDMA write latency of 1 to 8 pairs",
+        "the same with other PCIe payloads",
+        "RDMA read latency of 1 to 8 pairs",
+        "RDMA write bandwidth of 1 to 8 pairs",
+        "halo exchange of 32 processes, by tiles",
+        "halo exchange of 4 to 32 processes",
+        "LAMMPS rhodo, loop time",
+    ),
+    "liu2005": (
+        "verbs send and receive latency",
+        "RDMA write latency",
+        "RDMA read latency",
+        "latency of atomics",
+        "RDMA write bandwidth, one port",
+        "the same in both directions",
+        "RDMA write bandwidth, striped over two ports",
+        "the same in both directions, and bound to ports",
+        "two processes per node, one direction, striped and bound",
+        "two processes per node, both directions",
+        "MPI latency",
+        "MPI bandwidth",
+        "MPI bandwidth of both directions",
+        "Alltoall, Bcast and Allgather",
+        "NPB IS and FT, share of communication",
+    ),
+    "schoenemeyer2011": (
+        "MPI latency",
+        "MPI bandwidth",
+        "message rate of many pairs, window 512",
+        "message rate by clock frequency",
+        "message rate by MPI library",
+    ),
+    "subramoni2009": (
+        "bandwidth of one direction, of both, of many pairs",
+        "MPI latency",
+        "within a node, 64 regions in turn",
+        "Alltoall of 32 processes",
+        "Scatter of 32 processes",
+        "balance of communication within and between nodes",
+        "HPCC ping-pong and rings",
+        "NPB CG, FT, IS, LU, MG of 32 processes",
+    ),
+    "rashti2007": (
+        "latency below MPI",
+        "bandwidth below MPI",
+        "cost of registering memory",
+        "latency of many connections",
+        "throughput of many connections",
+        "MPI latency, and what it adds",
+        "MPI bandwidth",
+        "MPI bandwidth of both directions",
+        "parameterised LogP",
+        "re-use of buffers",
+        "queue of unexpected messages",
+        "queue of posted receives",
+        "connections per adapter",
+    ),
+}
+
+EXPERIMENTS = {
+    each.number: each
+    for each in (
+        Experiment(f"E{number:02}", paper, what)
+        for number, (paper, what) in enumerate(
+            ((paper, what) for paper, all_ in _OF_PAPERS.items() for what in all_), 1
+        )
+    )
+}
