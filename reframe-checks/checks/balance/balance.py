@@ -22,6 +22,9 @@ class Balance(PairsBenchmark):
     """
 
     descr = "latency and bandwidth within a node over those between two"
+    tool = "balance"
+    experiments = ("E33",)
+    typical_s = 5
     valid_prog_environs = ["+balance"]
     reference_file = "balance.yaml"
     executable = "balance"

@@ -39,6 +39,9 @@ class BufferReuse(OwnBenchmark):
     """Percentages of re-use, falling; those in between show the way from 100 to 0."""
 
     descr = "latency without re-use of buffers over that with it"
+    tool = "bufreuse"
+    experiments = ("E45",)
+    typical_s = 5
     valid_prog_environs = ["+bufreuse"]
     reference_file = "bufreuse.yaml"
     executable = "bufreuse"

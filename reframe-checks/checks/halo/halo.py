@@ -32,6 +32,9 @@ class Halo(OwnBenchmark):
     repetitions = variable(int, value=5)
 
     descr = "periodic 2-D halo exchange over all ranks"
+    tool = "halo2d"
+    experiments = ("E05", "E06")
+    typical_s = 5
     valid_prog_environs = ["+halo2d"]
     reference_file = "halo.yaml"
     executable = "halo2d"

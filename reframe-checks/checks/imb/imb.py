@@ -52,6 +52,9 @@ class ImbRing(ImbCheck):
     """
 
     descr = "PingPong between all neighbours in the ring of nodes"
+    tool = "IMB-MPI1 PingPong"
+    experiments = ("E18", "E19", "E23", "E24", "E29")
+    typical_s = 10
     largest_log2 = 22
     repetitions = 1000
     volume_mb = 16
@@ -128,6 +131,9 @@ class ImbSendrecv(ImbAllNodes):
     """
 
     descr = "Sendrecv along the chain of all ranks"
+    tool = "IMB-MPI1 Sendrecv"
+    experiments = ()
+    typical_s = 5
     benchmark = "Sendrecv"
     judged = ["latency_8B", "bw_64KiB"]
 
@@ -144,6 +150,9 @@ class ImbCollective(ImbAllNodes):
     benchmark = parameter(["Alltoall", "Bcast", "Allgather"])
 
     descr = "collective over all ranks"
+    tool = "IMB-MPI1 Alltoall, Bcast, Allgather"
+    experiments = ("E21", "E31")
+    typical_s = 5
     judged = ["latency_8B", "latency_64KiB"]
 
 

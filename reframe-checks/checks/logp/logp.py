@@ -32,6 +32,9 @@ class LogP(OwnBenchmark):
     receive = variable(str, value="recv")
 
     descr = "parameterised LogP between two nodes"
+    tool = "logp"
+    experiments = ("E44",)
+    typical_s = 5
     valid_prog_environs = ["+logp"]
     reference_file = "logp.yaml"
     executable = "logp"

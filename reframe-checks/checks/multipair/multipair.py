@@ -27,6 +27,9 @@ class MultiPair(PairsBenchmark):
     pairs = parameter([1, "all"])
 
     descr = "latency, bandwidth and message rate of one pair or of all cores"
+    tool = "mpair"
+    experiments = ("E20", "E25", "E28", "E42", "E43")
+    typical_s = 5
     valid_prog_environs = ["+mpair"]
     reference_file = "multipair.yaml"
     executable = "mpair"

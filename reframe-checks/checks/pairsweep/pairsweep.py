@@ -47,6 +47,9 @@ class PairSweep(OwnBenchmark):
     """Seconds until a group of nodes must have started, or a node is left out."""
 
     descr = "latency and bandwidth of every pair of nodes"
+    tool = "pairsweep"
+    experiments = ("E18", "E19", "E23", "E24", "E29")
+    typical_s = 10
     valid_prog_environs = ["+pairsweep"]
     reference_file = "pairsweep.yaml"
     executable = "pairsweep"

@@ -30,6 +30,9 @@ class MatchQueue(OwnBenchmark):
     max_depth = variable(int, value=8192)
 
     descr = "latency behind a queue of unexpected messages, or of posted receives"
+    tool = "mq_unexp, mq_posted"
+    experiments = ("E46", "E47")
+    typical_s = 5
     reference_file = "queues.yaml"
     needs_nodes = 2
     most_nodes = 2

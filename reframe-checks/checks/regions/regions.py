@@ -30,6 +30,9 @@ class ManyRegions(OwnBenchmark):
     ppn = 2
 
     descr = "latency and bandwidth within a node of 64 regions in turn"
+    tool = "rr64"
+    experiments = ("E30",)
+    typical_s = 5
     valid_prog_environs = ["+rr64"]
     reference_file = "regions.yaml"
     executable = "rr64"
