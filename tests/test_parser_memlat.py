@@ -7,7 +7,7 @@ import pytest
 from row_damage import with_values
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.memlat import MemlatRow, memory_row, parse_memlat
+from seatrial.parsers.memlat import MemlatRow, parse_memlat
 
 DATA = Path(__file__).parent / "data" / "memlat"
 
@@ -56,17 +56,6 @@ def test_row_is_read_whole() -> None:
         n=100,
         validation="off",
     )
-
-
-def test_memory_is_the_largest_working_set() -> None:
-    rows = parse_memlat(WHOLE)
-    assert memory_row(rows) == rows[-1]
-    assert memory_row(rows).size_bytes == 4 * rows[-1].cache_bytes
-
-
-def test_what_caches_hold_is_no_memory() -> None:
-    with pytest.raises(ParseError, match="takes at least four times as much"):
-        memory_row(parse_memlat(GOOD))
 
 
 def test_every_cut_is_refused() -> None:

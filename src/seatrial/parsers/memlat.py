@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import Row, check_sizes, parse_rows, require
 
 
@@ -60,19 +59,3 @@ def parse_memlat(text: str) -> list[MemlatRow]:
     rows = parse_rows(text, "memlat", MemlatRow)
     check_sizes([row.size_bytes for row in rows])
     return rows
-
-
-def memory_row(rows: list[MemlatRow]) -> MemlatRow:
-    """Give the row that tells of memory, not of caches: the largest.
-
-    Raises ParseError unless it is four times as large as the largest cache: three
-    quarters of its loads at least come from memory.
-    """
-    largest = rows[-1]
-    if largest.size_bytes < 4 * largest.cache_bytes:
-        raise ParseError(
-            0,
-            f"the largest working set has {largest.size_bytes} bytes, a cache of "
-            f"{largest.cache_bytes} bytes takes at least four times as much",
-        )
-    return largest

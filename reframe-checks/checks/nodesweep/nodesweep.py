@@ -1,0 +1,128 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""Every node by itself, in one job: HPCC, memlat, sensors and error counters."""
+
+import sys
+
+import reframe as rfm
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.exceptions import PerformanceError
+
+from seatrial.check import SeatrialCheck, Tag
+from seatrial.nodesweep.samples import samples_of, verify_sizes
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.nodesweep import NodeSweep as Sweep
+from seatrial.parsers.nodesweep import parse_nodesweep
+
+
+@rfm.simple_test
+class NodeSweep(SeatrialCheck):
+    """Which node is slow by itself, which is hot, and which has faulty memory?
+
+    All nodes run the same at the same time, each by itself: memlat on one core of
+    every socket, HPCC on all cores, and where there are several sockets HPCC on each
+    of them. `mem_bw` (STREAM triad), `dgemm` and `hpl` are sums over a node,
+    `latency` and `bw` are MPI's within it; `socket_mem_bw`, `socket_dgemm` and
+    `socket_hpl` are of one socket. `mem_latency` is that of memory, and over the size
+    of the working set that of the caches. Clocks are read before the load and under
+    it, temperatures under it; error counters count what the load added. What a node
+    does not offer has no number, and the output says why.
+
+    HPL fills a tenth of the memory: enough to tell nodes apart within minutes. For
+    the rate that a contract names, set `memory_percent` to 80. A node whose program
+    hangs, dies or fails shows in `programs_passed`, and leaves the others alone.
+    """
+
+    n = variable(int, value=0)
+    """Order of HPL's matrix; 0: as large as `memory_percent` allows."""
+    memory_percent = variable(float, value=10.0)
+    block = variable(int, value=192)
+    memlat_mib = variable(int, value=1024)
+    """Largest working set of memlat: four times any cache, or more."""
+    quiet = variable(int, value=5)
+    """Seconds of readings before the load."""
+    start_limit = variable(int, value=60)
+    memlat_limit = variable(int, value=300)
+    hpcc_limit = variable(int, value=3600)
+    """Seconds for each run of a program, then it hangs."""
+
+    descr = "memory, compute, clocks and errors of every node by itself"
+    tool = "HPCC and memlat on all nodes at once; their own sensors and counters"
+    experiments = ()
+    typical_s = 300
+    valid_prog_environs = ["+hpcc"]
+    reference_file = "nodesweep.yaml"
+    executable = "hpcc"
+    output_file = "nodesweep.jsonl"
+    env_vars = {"OMP_NUM_THREADS": 1}
+    time_limit = "4h"
+    tags = {Tag.COMPUTE}
+    judged = ["mem_bw", "dgemm", "hpl", "programs_passed"]
+    judged_if_there = ["mem_latency", "throttle_events", "ecc_uncorrected"]
+    """The same of what some nodes do not offer."""
+
+    @run_after("setup")
+    def demonstrate(self):
+        """Prove that it works, and no more, on a system whose nodes are none."""
+        extras = self.current_partition.extras
+        self.is_demonstration = bool(extras.get("demonstration"))
+        if self.is_demonstration:
+            self.n = self.n or 1000
+            self.memlat_mib = min(self.memlat_mib, 128)
+
+    @run_before("run")
+    def conduct(self):
+        """Let seatrial.nodesweep start the programs on every node.
+
+        The job goes on without a node that Slurm gives up, and never begins again.
+        """
+        launcher = self.job.launcher.run_command(self.job)
+        memlat = "--memlat 'memlat --huge-pages transparent'"
+        if "memlat" not in self.current_environ.features:
+            memlat = f"--no-memlat '{self.current_environ.name} was built without it'"
+        self.executable_opts = [
+            f"--output {self.output_file}",
+            f"--n {self.n}",
+            f"--memory-percent {self.memory_percent}",
+            f"--block {self.block}",
+            f"--quiet {self.quiet}",
+            memlat,
+            f"--memlat-sizes {1 << 14}:{self.memlat_mib << 20}",
+            f"--start-limit {self.start_limit}",
+            f"--memlat-limit {self.memlat_limit}",
+            f"--hpcc-limit {self.hpcc_limit}",
+            *("--", launcher, "--", self.executable),
+        ]
+        self.executable = f"{sys.executable} -I -m seatrial.nodesweep"
+        self.job.launcher = getlauncher("local")()
+        self.job.options += ["--no-kill", "--no-requeue"]
+        self.prerun_cmds = ["rm -rf nodes"]
+        self.keep_files = ["nodes"]
+
+    def extract(self, text):
+        """Give the numbers of every node, and how many of its programs passed."""
+        sweep = parse_nodesweep(text)
+        sweep.verify_complete(self.nodes)
+        self.verify_run(sweep)
+        self.faults = [event.text for event in sweep.events]
+        samples = samples_of(sweep, self.nodes)
+        there = {each.metric for each in samples if not each.parameters}
+        more = [metric for metric in self.judged_if_there if metric in there]
+        self.judged = [*self.judged, *more]
+        return samples
+
+    def verify_run(self, sweep: Sweep):
+        """Refuse a run that is not the one asked for, or too small to tell."""
+        run = sweep.run
+        found = (run.n, run.memory_percent, run.block, run.memlat_max_bytes)
+        wanted = (self.n, self.memory_percent, self.block, self.memlat_mib << 20)
+        if found != wanted:
+            raise ParseError(0, f"a run of {found}, expected {wanted}")
+        if not self.is_demonstration:
+            verify_sizes(sweep)
+
+    @run_before("performance")
+    def name_faults(self):
+        """Fail with the names of the nodes; their numbers are recorded by now."""
+        if not self.is_dry_run() and self.faults:
+            raise PerformanceError("; ".join(self.faults))
