@@ -1,105 +1,292 @@
-"""The standard output (or log) of LAMMPS with `thermo_style multi`."""
+"""The standard output, or log, of LAMMPS: exactly one run, as in its benchmarks.
 
-import math
+Written for the versions of 2019 to 2025, on which it is tested. LAMMPS shows how long
+the run took four times (its loop time, steps per second, atom-steps per second, and
+the parts of the breakdown): all of them must agree.
+"""
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-
-_STEP = re.compile(r"-+\s+Step\s+(\d+)\s+-+\s+CPU\s+=\s+\S+\s+\(sec\)\s+-+")
-_ENERGY = re.compile(r"TotEng\s+=\s+(\S+)\s.*")
-_LOOP = re.compile(
-    r"Loop time of (\S+) on (\d+) procs for (\d+) steps with (\d+) atoms"
+from seatrial.parsers.lammps_thermo import Thermo, parse_thermo
+from seatrial.parsers.numbers import (
+    agree,
+    half_digit,
+    half_digit_of,
+    read_count,
+    read_number,
+    read_positive,
 )
+
+_ABSURD = 1e30
+_ABSURD_S = 1e9
+_BANNER = re.compile(r"LAMMPS \((\d[^)\n]*)\)")
+_ERROR = re.compile(r"[^\n]*ERROR(?: on proc [0-9]+)?:[^\n]*")
+_WARNING = re.compile(r"\nWARNING:? *([^\n]*)")
+_LOOP = re.compile(
+    r"Loop time of (\S+) on (\S+) procs for (\S+) steps with (\S+) atoms"
+)
+_PERFORMANCE = re.compile(r"Performance: ([^\s,]+ [^\s,]+(?:, [^\s,]+ [^\s,]+)*)")
+_CPU_USE = re.compile(r"(\S+)% CPU use with (\S+) MPI tasks x (\S+) OpenMP threads")
 _BUILDS = re.compile(r"Neighbor list builds = (\S+)")
-_DANGEROUS = re.compile(r"Dangerous builds = (\S+)")
-_END = re.compile(r"Total wall time: \d+:\d\d:\d\d")
+_DANGEROUS = re.compile(r"Dangerous builds (?:= (\S+)|not checked)")
+_WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
+_ATOM_STEPS = re.compile("([kMGTP]?)atom-step/s")
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BREAKDOWN = re.compile(r"MPI task timing breakdown:(?=\n(Section [^\n]*)\n-+\n)")
+_ALWAYS = ("Pair", "Neigh", "Comm", "Output", "Modify")
+_REST = "Other"
+
+
+@dataclass(frozen=True)
+class LammpsSection:
+    """Time in s of one part of the run, over all MPI tasks; None: only the mean."""
+
+    avg_s: float
+    min_s: float | None = None
+    max_s: float | None = None
 
 
 @dataclass(frozen=True)
 class LammpsRun:
-    """One `run` command: time in s, energies by step in the input's unit."""
+    """One `run` command; energies are in the input's unit.
 
-    loop_time_s: float
+    `cpu_use_percent` is of one thread, and below 90 when the cores are shared.
+    `sections` are the parts of the loop time; empty if the input has `timer loop`.
+    `dangerous_builds` is None where the input lets LAMMPS not look for them.
+    """
+
+    version: str
     processes: int
+    threads: int
     steps: int
     atoms: int
-    total_energy: dict[int, float]
+    loop_time_s: float
+    wall_time_s: int
+    cpu_use_percent: float
+    thermo: Thermo
+    sections: dict[str, LammpsSection]
     neighbour_builds: int
-    dangerous_builds: int
+    dangerous_builds: int | None
+    warnings: tuple[str, ...]
+
+    def by_step(self, column: str) -> dict[int, float]:
+        """Give a column of the thermodynamic output; ParseError if it has none such."""
+        if column not in self.thermo.columns:
+            raise ParseError(0, f"no {column} among {' '.join(self.thermo.columns)}")
+        step, at = (self.thermo.columns.index(name) for name in ("Step", column))
+        return {int(row[step]): row[at] for row in self.thermo.rows}
+
+    @property
+    def comm_share(self) -> float | None:
+        """Mean time of an MPI task in communication, as a part of the loop time.
+
+        It is LAMMPS' section Comm: exchange of atoms with neighbours, with the time
+        spent waiting for slower tasks. The FFTs of Kspace communicate too, and are
+        not in it. None without a breakdown.
+        """
+        comm = self.sections.get("Comm")
+        return None if comm is None else comm.avg_s / self.loop_time_s
 
 
-def parse_lammps(text: str) -> LammpsRun:
-    """Read the one run of a LAMMPS output.
+def parse_lammps(
+    text: str,
+    processes: int,
+    atoms: int,
+    thermo_steps: Sequence[int],
+    threads: int = 1,
+) -> LammpsRun:
+    """Read a run from step `thermo_steps[0]` to `thermo_steps[-1]`, which prints those.
 
-    Raises ParseError on an ERROR line, on output that is cut off before the total
-    wall time, on a second run, and on numbers that are not finite (the loop time:
-    not positive).
+    Raises ParseError on anything but one complete run of so many MPI tasks with so
+    many OpenMP threads each and of so many atoms: an ERROR line, a second run or
+    program, output that is cut off before the total wall time, rows that are missing
+    or too many, numbers that are not finite, absurd, or contradict each other.
     """
-    lines = text.splitlines()
-    for number, line in enumerate(lines, start=1):
-        if line.startswith("ERROR"):
-            raise ParseError(number, line.strip())
-    number, loop = _one(lines, _LOOP, "'Loop time of ...'")
-    loop_time = _number(loop[1], number)
-    if loop_time <= 0:
-        raise ParseError(number, f"loop time {loop[1]}, expected a positive time")
-    builds = _count(lines, _BUILDS, "'Neighbor list builds = ...'")
-    dangerous = _count(lines, _DANGEROUS, "'Dangerous builds = ...'")
-    _one(lines, _END, "'Total wall time: ...'")
+    output = _Output(text)
+    number, banner = output.one(_BANNER, "LAMMPS (")
+    output.refuse_errors()
+    number, loop = output.one(_LOOP, "Loop time of ")
+    loop_time_s = read_positive("the loop time", number, loop[1], _ABSURD_S)
+    steps = thermo_steps[-1] - thermo_steps[0]
+    for name, found, expected in (
+        ("steps", loop[3], steps),
+        ("atoms", loop[4], atoms),
+    ):
+        if read_count(name, number, found) != expected:
+            raise ParseError(number, f"{found} {name}, expected {expected}")
+    tasks = read_count("procs", number, loop[2])
+    if tasks not in (processes, processes * threads):
+        raise ParseError(number, f"{tasks} procs, expected {processes} x {threads}")
+    cpu_use = _cpu_use(output, processes, threads)
+    _verify_performance(output, loop_time_s, steps, atoms)
+    number, builds = output.one(_BUILDS, "Neighbor list builds")
+    neighbour_builds = read_count("neighbour list builds", number, builds[1])
+    number, dangerous = output.one(_DANGEROUS, "Dangerous builds")
+    dangerous_builds = (
+        read_count("dangerous builds", number, dangerous[1]) if dangerous[1] else None
+    )
+    number, wall = output.one(_WALL, "Total wall time")
+    wall_time_s = int(wall[1]) * 3600 + int(wall[2]) * 60 + int(wall[3])
+    if loop_time_s > wall_time_s + 1:
+        reason = f"{wall_time_s} s in all, but {loop_time_s} s for the run"
+        raise ParseError(number, reason)
     return LammpsRun(
-        loop_time_s=loop_time,
-        processes=int(loop[2]),
-        steps=int(loop[3]),
-        atoms=int(loop[4]),
-        total_energy=_energies(lines),
-        neighbour_builds=builds,
-        dangerous_builds=dangerous,
+        version=banner[1],
+        processes=processes,
+        threads=threads,
+        steps=steps,
+        atoms=atoms,
+        loop_time_s=loop_time_s,
+        wall_time_s=wall_time_s,
+        cpu_use_percent=cpu_use,
+        thermo=output.thermo(banner.end(), loop.start(), thermo_steps),
+        sections=_sections(output, loop_time_s),
+        neighbour_builds=neighbour_builds,
+        dangerous_builds=dangerous_builds,
+        warnings=output.warnings(),
     )
 
 
-def _energies(lines: Sequence[str]) -> dict[int, float]:
-    energies = {}
-    for number, line in enumerate(lines, start=1):
-        if step := _STEP.fullmatch(line.strip()):
-            following = lines[number] if number < len(lines) else ""
-            energy = _ENERGY.fullmatch(following)
-            if energy is None:
-                raise ParseError(
-                    number + 1, f"{following.strip()!r}, expected 'TotEng = ...'"
-                )
-            energies[int(step[1])] = _number(energy[1], number + 1)
-    return energies
+class _Output:
+    """The text, with line breaks around every line."""
+
+    def __init__(self, text: str) -> None:
+        self.text = f"\n{text}\n"
+
+    def line(self, at: int) -> int:
+        """Tell the line of a place, counted from 1."""
+        return self.text.count("\n", 0, at) or 1
+
+    def one(self, pattern: re.Pattern[str], key: str) -> tuple[int, re.Match[str]]:
+        """Find the only line with a key, which must match as a whole."""
+        found = self.maybe(pattern, key)
+        if found is None:
+            last = self.line(len(self.text.rstrip()))
+            raise ParseError(last, f"no line {key!r}")
+        return found
+
+    def maybe(
+        self, pattern: re.Pattern[str], key: str
+    ) -> tuple[int, re.Match[str]] | None:
+        """Find the only line with a key; None if there is none."""
+        at = self.text.find(key)
+        if at < 0:
+            return None
+        if (again := self.text.find(key, at + 1)) >= 0:
+            raise ParseError(self.line(again), f"a second {key!r}, expected one run")
+        start = self.text.rfind("\n", 0, at) + 1
+        end = self.text.find("\n", at)
+        match = pattern.match(self.text, start)
+        if match is None or self.text[match.end() : end].strip():
+            shown = self.text[start:end].strip()
+            raise ParseError(self.line(at), f"{shown!r} is no whole line {key!r}")
+        return self.line(at), match
+
+    def refuse_errors(self) -> None:
+        """Raise ParseError if the program said that it failed."""
+        if "ERROR" in self.text and (match := _ERROR.search(self.text)):
+            raise ParseError(self.line(match.start()), match[0].strip())
+
+    def warnings(self) -> tuple[str, ...]:
+        """Give the text of all warnings."""
+        if "WARNING" not in self.text:
+            return ()
+        return tuple(match[1].strip() for match in _WARNING.finditer(self.text))
+
+    def thermo(self, start: int, end: int, steps: Sequence[int]) -> Thermo:
+        """Read the rows of a run that is set up after `start` and over at `end`."""
+        start = max(
+            start, self.text.rfind("\nPer MPI rank memory allocation", start, end)
+        )
+        return parse_thermo(self.text[start:end], self.line(start), steps)
 
 
-def _one(
-    lines: Sequence[str], pattern: re.Pattern[str], name: str
-) -> tuple[int, re.Match[str]]:
-    """Find the only line that matches, with its number."""
-    found = [
-        (number, match)
-        for number, line in enumerate(lines, start=1)
-        if (match := pattern.fullmatch(line.strip()))
-    ]
-    if len(found) != 1:
-        where = found[1][0] if found else len(lines)
-        raise ParseError(where, f"{len(found)} lines {name}, expected one")
-    return found[0]
+def _cpu_use(output: _Output, processes: int, threads: int) -> float:
+    number, match = output.one(_CPU_USE, "% CPU use with ")
+    expected = (str(processes), str(threads))
+    if (match[2], match[3].replace("no", "1")) != expected:
+        reason = f"{match[2]} MPI tasks x {match[3]} threads, expected {expected}"
+        raise ParseError(number, reason)
+    return read_number("CPU use", number, match[1], 0, 1e5)
 
 
-def _count(lines: Sequence[str], pattern: re.Pattern[str], name: str) -> int:
-    number, match = _one(lines, pattern, name)
-    if not match[1].isdecimal():
-        raise ParseError(number, f"{match[0]!r}, expected a count")
-    return int(match[1])
+def _verify_performance(
+    output: _Output, loop_time_s: float, steps: int, atoms: int
+) -> None:
+    """Raise ParseError unless all rates follow from the loop time.
+
+    LAMMPS prints none in some unit styles, atom-steps only since 2022.
+    """
+    found = output.maybe(_PERFORMANCE, "Performance: ")
+    if found is None:
+        return
+    number, match = found
+    shown = {unit: value for value, unit in map(str.split, match[1].split(", "))}
+    rate = steps / loop_time_s
+    by_loop = {"timesteps/s": rate}
+    for unit in shown:
+        if prefix := _ATOM_STEPS.fullmatch(unit):
+            by_loop[unit] = atoms * rate / _PREFIXES[prefix[1]]
+    precision = half_digit_of(loop_time_s, 6) / loop_time_s
+    for unit, value in by_loop.items():
+        told = read_number(unit, number, shown.get(unit, ""), 0, _ABSURD)
+        if not agree(told, value, half_digit(shown[unit]) + value * precision):
+            reason = f"{shown[unit]} {unit}, by the loop time it is {value:.6g}"
+            raise ParseError(number, reason)
 
 
-def _number(text: str, line: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ParseError(line, f"{text!r}, expected a finite number")
-    return value
+def _sections(output: _Output, loop_time_s: float) -> dict[str, LammpsSection]:
+    """Read the breakdown by MPI task, whose mean times add up to the loop time."""
+    found = output.maybe(_BREAKDOWN, "MPI task timing breakdown:")
+    if found is None:
+        return {}
+    number, match = found
+    columns = [name.strip() for name in match[1].split("|")]
+    sections: dict[str, LammpsSection] = {}
+    total, rounding = 0.0, half_digit_of(loop_time_s, 6)
+    lines = output.text[match.end(1) :].split("\n")[2:]
+    for line, shown in enumerate(lines, start=number + 3):
+        if shown.startswith("WARNING"):
+            continue
+        cells = [cell.strip() for cell in shown.split("|")]
+        name = cells[0]
+        if len(cells) != len(columns) or name in sections:
+            raise ParseError(line, f"{shown.strip()!r}, expected a row of {match[1]!r}")
+        row = dict(zip(columns, cells, strict=True))
+        section, percent = _section(line, row)
+        sections[name] = section
+        total += section.avg_s
+        rounding += half_digit_of(section.avg_s, 4 if name == _REST else 5)
+        share = 100 * section.avg_s / loop_time_s
+        if not agree(share, percent, 0.005 + 1e-4 * abs(share)):
+            reason = f"{name} has {percent} % of the loop time, not {share:.4g} %"
+            raise ParseError(line, reason)
+        if name == _REST:
+            break
+    if missing := {*_ALWAYS, _REST} - sections.keys():
+        raise ParseError(number, f"no time of {', '.join(sorted(missing))}")
+    if not agree(total, loop_time_s, rounding):
+        reason = f"parts of {total:.6g} s in all, expected {loop_time_s} s"
+        raise ParseError(number, reason)
+    return sections
+
+
+def _section(line: int, row: dict[str, str]) -> tuple[LammpsSection, float]:
+    """Read a row of the breakdown; of the rest there is only the mean."""
+    name = row["Section"]
+    percent = read_number(f"%total of {name}", line, row.get("%total", ""), -1, 101)
+    if name == _REST:
+        rest = read_number(name, line, row.get("avg time", ""), -1.0, _ABSURD_S)
+        return LammpsSection(rest), percent
+    least, mean, most = (
+        read_number(f"{key} of {name}", line, row.get(key, ""), 0, _ABSURD_S)
+        for key in ("min time", "avg time", "max time")
+    )
+    slack = half_digit_of(mean, 5)
+    if not least - slack <= mean <= most + slack:
+        reason = f"{name} took {least} to {most} s, but {mean} s in the mean"
+        raise ParseError(line, reason)
+    return LammpsSection(mean, least, most), percent

@@ -1,0 +1,251 @@
+"""Thermodynamic output of LAMMPS, in the styles one, multi, custom and yaml.
+
+Columns are found by the names above them, which are those of the input: only `Step`
+must be among them. Lines of others between the rows (warnings, statistics of SHAKE)
+are passed over if they do not begin like a row.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.numbers import agree, half_digit, read_count, read_number
+
+_MULTI = re.compile(
+    r"\n-+ +Step +(\S+) +-+ CPU = +(\S+) \(sec\) -+((?:\n(?!-+ +Step )[^\n]*)*)"
+)
+_MULTI_LINE = re.compile(r"(?:\S+ +=\s+\S+ *)+")
+_MULTI_VALUE = re.compile(r"(\S+) +=\s+(\S+)")
+_YAML = re.compile(r"\nkeywords: \[([^\]\n]*)\] *\ndata:")
+_YAML_ROW = re.compile(r"\n +- ([^\n]*)")
+_NAME = re.compile(r"[A-Za-z][^\s=,:]*")
+_is_row = re.compile(r"\s*(?:[0-9+.-]|nan|inf)").match
+_IN_TITLE = ("Step", "CPU")
+_TITLE_WORDS = 9
+_ENERGIES = ("PotEng", "KinEng", "TotEng")
+_ABSURD = 1e30
+
+
+@dataclass(frozen=True)
+class Thermo:
+    """Names of the columns and, for each step that was printed, their values."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+
+
+def parse_thermo(text: str, line: int, steps: Sequence[int]) -> Thermo:
+    """Read the table of one run in `text`, which begins on `line` of the output.
+
+    Raises ParseError unless it has a whole row for exactly `steps`, in their order,
+    of finite numbers, and unless the total energy is the sum of its parts where all
+    three are printed.
+    """
+    if match := _MULTI.search(text):
+        table = _multi(text[match.start() :], line + text.count("\n", 0, match.start()))
+    elif match := _YAML.search(text):
+        table = _yaml(text, match, line)
+    else:
+        table = _one(text, line)
+    if table.columns.count("Step") != 1:
+        raise ParseError(line, "no thermodynamic output with Step above the loop time")
+    rows = table.at_once(steps) or table.one_by_one(steps, line + text.count("\n"))
+    return Thermo(table.columns, rows)
+
+
+_Row = tuple[int, Sequence[str]]
+"""The fields of a row, and where it is."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table as text: by column where it is whole, and row by row."""
+
+    columns: tuple[str, ...]
+    fields: Sequence[Sequence[str]]
+    rows: Iterator[_Row]
+
+    def at_once(self, steps: Sequence[int]) -> tuple[tuple[float, ...], ...]:
+        """Give all rows, or none if anything is wrong with any of them.
+
+        There may be a million of them, so this works on whole columns.
+        """
+        step = self.columns.index("Step")
+        if not self.fields or {*map(len, self.fields)} != {len(steps)}:
+            return ()
+        if not all(map(_are_plain, self.fields)):
+            return ()
+        try:
+            if list(map(int, self.fields[step])) != list(steps):
+                return ()
+            values = [list(map(float, texts)) for texts in self.fields]
+        except ValueError:
+            return ()
+        for column in values:
+            if not -_ABSURD < sum(column) < _ABSURD:  # false for nan, too
+                return ()
+            if max(column) >= _ABSURD or min(column) <= -_ABSURD:
+                return ()
+        if energies := self._energies():
+            parts = zip(*(values[column] for column in energies), strict=True)
+            for row, (potential, kinetic, total) in enumerate(parts):
+                if potential + kinetic != total:
+                    shown = [self.fields[column][row] for column in energies]
+                    rounding = sum(map(half_digit, shown))
+                    if not agree(potential + kinetic, total, rounding):
+                        return ()
+        return tuple(zip(*values, strict=True))
+
+    def one_by_one(
+        self, steps: Sequence[int], last: int
+    ) -> tuple[tuple[float, ...], ...]:
+        """Give all rows, each of the step that is next; ParseError names a bad one."""
+        step_column, energies = self.columns.index("Step"), self._energies()
+        found: list[tuple[float, ...]] = []
+        for line, fields in self.rows:
+            values = tuple(
+                read_number(name, line, field, -_ABSURD, _ABSURD)
+                for name, field in zip(self.columns, fields, strict=True)
+            )
+            step = read_count("Step", line, fields[step_column])
+            expected = (
+                steps[len(found)] if len(found) < len(steps) else "no further row"
+            )
+            if step != expected:
+                raise ParseError(line, f"row of step {step}, expected {expected}")
+            if energies:
+                potential, kinetic, total = (values[column] for column in energies)
+                rounding = sum(half_digit(fields[column]) for column in energies)
+                if not agree(potential + kinetic, total, rounding):
+                    reason = f"TotEng {total}, expected PotEng {potential} + {kinetic}"
+                    raise ParseError(line, reason)
+            found.append(values)
+        if len(found) < len(steps):
+            missing = steps[len(found)]
+            reason = f"{len(found)} of {len(steps)} rows, the next is step {missing}"
+            raise ParseError(last, reason)
+        return tuple(found)
+
+    def _energies(self) -> tuple[int, ...]:
+        """Give the columns of potential, kinetic and total energy, if all are there."""
+        found = [self.columns.index(name) for name in _ENERGIES if name in self.columns]
+        return tuple(found) if len(found) == len(_ENERGIES) else ()
+
+
+def _multi(text: str, line: int) -> _Table:
+    """Take apart the style multi; `text` begins with the break before a title."""
+    first = _MULTI.match(text)
+    assert first is not None
+    names = [name for name, _ in _MULTI_VALUE.findall(first[3])]
+    columns = ("Step", "CPU", *(name for name in names if name not in _IN_TITLE))
+    words = " ".join(line for line in text.split("\n") if " = " in line).split()
+    width = _TITLE_WORDS + 3 * len(names)
+    fields = [words[at::width] for at in range(width)]
+    by_name = {"Step": fields[2], "CPU": fields[6]} if words else {}
+    for at, name in enumerate(names):
+        label, equals, values = fields[_TITLE_WORDS + 3 * at :][:3]
+        if label.count(name) == equals.count("=") == len(values):
+            by_name.setdefault(name, values)
+    whole = len(words) % width == 0 and len(by_name) == len(columns)
+    return _Table(
+        columns,
+        [by_name[name] for name in columns] if whole else [[] for _ in columns],
+        _multi_rows(text, line, columns),
+    )
+
+
+def _multi_rows(text: str, line: int, columns: tuple[str, ...]) -> Iterator[_Row]:
+    at, counted = line, 0
+    for match in _MULTI.finditer(text):
+        at += text.count("\n", counted, match.start() + 1)
+        counted = match.start() + 1
+        values = [("Step", match[1]), ("CPU", match[2])]
+        for number, below in enumerate(match[3].split("\n")[1:], start=at + 1):
+            if " = " not in below:
+                continue
+            if not _MULTI_LINE.fullmatch(below):
+                raise ParseError(number, f"{below.strip()!r}, expected NAME = VALUE")
+            found = _MULTI_VALUE.findall(below)
+            values += [pair for pair in found if pair[0] not in _IN_TITLE]
+        if tuple(name for name, _ in values) != columns:
+            names = " ".join(name for name, _ in values)
+            raise ParseError(at, f"values {names}, expected {' '.join(columns)}")
+        yield at, [shown for _, shown in values]
+
+
+def _yaml(text: str, header: re.Match[str], line: int) -> _Table:
+    names = (name.strip(" '") for name in header[1].split(","))
+    columns = tuple(name for name in names if name)
+    width = len(columns)
+    lines = (line for line in text[header.end() :].split("\n") if "- [" in line)
+    words = " ".join(line.partition("[")[2] for line in lines).replace(",", " ").split()
+    fields = [words[at :: width + 1] for at in range(width + 1)]
+    whole = fields[-1].count("]") == len(words) / (width + 1)
+    return _Table(
+        columns,
+        fields[:-1] if whole else [[] for _ in columns],
+        _yaml_rows(text, header.end(), line, width),
+    )
+
+
+def _yaml_rows(text: str, start: int, line: int, width: int) -> Iterator[_Row]:
+    at, counted = line, 0
+    for match in _YAML_ROW.finditer(text, start):
+        at += text.count("\n", counted, match.start() + 1)
+        counted = match.start() + 1
+        shown = match[1].rstrip()
+        fields = [field.strip() for field in shown[1:-1].split(",")]
+        if fields and not fields[-1]:
+            fields.pop()
+        if shown[:1] + shown[-1:] != "[]" or len(fields) != width:
+            _refuse_row(at, shown, width)
+        yield at, fields
+
+
+def _one(text: str, line: int) -> _Table:
+    """Take apart the styles one and custom: a line of names, and lines of numbers."""
+    columns, end = _find_header(text)
+    if not columns:
+        return _Table((), [], iter(()))
+    start = line + text.count("\n", 0, end)
+    words = " ".join(filter(_is_row, text[end:].split("\n"))).split()
+    width = len(columns)
+    return _Table(
+        columns,
+        [words[at::width] for at in range(width)],
+        _one_rows(text[end + 1 :], start + 1, width),
+    )
+
+
+def _find_header(text: str) -> tuple[tuple[str, ...], int]:
+    """Find the first line of names, Step among them: the names, and where it ends."""
+    at = text.find("Step")
+    while at >= 0:
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        names = text[text.rfind("\n", 0, at) + 1 : end].split()
+        if "Step" in names and all(map(_NAME.fullmatch, names)):
+            return tuple(names), end
+        at = text.find("Step", end)
+    return (), 0
+
+
+def _one_rows(text: str, line: int, width: int) -> Iterator[_Row]:
+    for number, below in enumerate(text.split("\n"), start=line):
+        if _is_row(below):
+            fields = below.split()
+            if len(fields) != width:
+                _refuse_row(number, below, width)
+            yield number, fields
+
+
+def _are_plain(texts: Iterable[str]) -> bool:
+    """Tell digits from others and from 1_000, which Python takes for numbers."""
+    text = "".join(texts)
+    return text.isascii() and "_" not in text
+
+
+def _refuse_row(line: int, found: str, width: int) -> NoReturn:
+    raise ParseError(line, f"{found.strip()!r}, expected a row of {width} numbers")
