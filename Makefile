@@ -41,6 +41,7 @@ lint: deps
 format: deps
 	ruff check --fix .
 	ruff format .
+	python tools/readme.py
 	clang-format -i $(shell git ls-files '*.c' '*.h')
 
 bench: deps-test

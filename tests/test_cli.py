@@ -12,7 +12,7 @@ from fake_home import write, write_home
 
 from seatrial.cli import main
 
-OURS = ("run", "judge", "report")
+OURS = ("run", "judge", "report", "checks")
 
 
 @pytest.fixture(scope="module")

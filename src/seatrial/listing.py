@@ -1,5 +1,6 @@
 """What ReFrame would run: the concrete cases of every check, from one listing."""
 
+import json
 import os
 import re
 import shutil
@@ -8,9 +9,11 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from seatrial.errors import SeatrialError
 from seatrial.paths import references_dir
+from seatrial.references import known_checks
 
 _CASE = re.compile(r"- (?P<case>.+) /[0-9a-f]{8} @(?P<partition>\S+?)\+(?P<env>\S+)")
 _CHECK = re.compile(r"- (?P<case>\w+).* /[0-9a-f]{8}$")
@@ -18,6 +21,27 @@ _BROKEN = re.compile(
     r"WARNING: (skipping test .*(?:\n\|.*)*|check path .* does not exist"
     r"|.* is not copyable)"
 )
+UNDEFINED = "<undefined>"
+"""What ReFrame says of a variable without a value."""
+
+_NOWHERE = {
+    "systems": [
+        {
+            "name": "nowhere",
+            "hostnames": [".*"],
+            "partitions": [
+                {
+                    "name": "any",
+                    "scheduler": "local",
+                    "launcher": "local",
+                    "environs": ["any"],
+                    "processor": {"num_cpus": 1},
+                }
+            ],
+        }
+    ],
+    "environments": [{"name": "any"}],
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +100,32 @@ def list_checks(settings: Path, system: str, checks: Path, home: Path) -> set[st
     text = _reframe(settings, system, checks, home, options)
     found = (_CHECK.fullmatch(line.rstrip()) for line in text.splitlines())
     return {m["case"] for m in found if m}
+
+
+def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:
+    """Give the variables of every check, once per choice of its parameters.
+
+    No system is needed. Names that begin with @ are ReFrame's own; a variable that
+    is not set is `UNDEFINED`. Raises SeatrialError as `list_cases` does.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder, "settings.json")
+        settings.write_text(json.dumps(_NOWHERE), encoding="utf-8")
+        options = ["--skip-system-check", "--skip-prgenv-check", "--describe"]
+        _reframe(settings, "nowhere", checks, home, ["-lT"])  # warns, if need be
+        text = _reframe(settings, "nowhere", checks, home, options)
+    start = re.search(r"^\[$", text, re.MULTILINE)
+    described: list[dict[str, Any]]
+    try:
+        described, _ = json.JSONDecoder().raw_decode(
+            text, start.start() if start else 0
+        )
+    except ValueError as error:
+        raise SeatrialError(f"ReFrame cannot describe its checks: {error}") from error
+    missing = known_checks(checks) - {each["@class"] for each in described}
+    if missing:
+        raise SeatrialError(f"ReFrame does not describe {', '.join(sorted(missing))}")
+    return described
 
 
 def _reframe(

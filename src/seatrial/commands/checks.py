@@ -1,0 +1,90 @@
+"""`seatrial checks`: the catalogue of all checks."""
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from seatrial import paths
+from seatrial.catalogue import (
+    Entry,
+    catalogue,
+    format_catalogue,
+    metric_words,
+    on_system,
+    recorded_times,
+)
+from seatrial.listing import list_cases
+from seatrial.summary import stdout_console
+from seatrial.system import (
+    is_provisioned,
+    known_systems,
+    load_system,
+    unknown_system,
+)
+
+
+@click.command()
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "markdown"]),
+    default="table",
+    show_default=True,
+    help="How to print it; markdown is the table of the README.",
+)
+@click.option("--system", help="Say how many cases it has there, and what they took.")
+def checks(form: str, system: str | None) -> None:
+    """List all checks: question, tool, metrics, needs, time, experiments.
+
+    The time is that of a case, as the check states it, or, of a system, the median of
+    what its runs recorded. Experiments are those of the papers that a check repeats.
+    Neither Slurm nor MPI is needed.
+
+    Exit status: 0; 2 usage or environment, or a check that leaves something unsaid.
+
+    Example: seatrial checks --system lab
+    """
+    home = paths.home()
+    entries = catalogue(paths.checks_dir(home), home)
+    if system is not None:
+        entries = _of_system(home, system, entries)
+    if form == "table":
+        stdout_console().print(_table(entries, system))
+    else:
+        click.echo(format_catalogue(entries, form), nl=False)
+
+
+def _of_system(home: Path, system: str, entries: list[Entry]) -> list[Entry]:
+    times = recorded_times(paths.results_dir(home), system)
+    if is_provisioned(home, system):
+        settings = load_system(home, system).settings
+        cases = list_cases(settings, system, paths.checks_dir(home), home)
+        return on_system(entries, cases, times)
+    if not times and system not in known_systems(home):
+        raise unknown_system(home, system)
+    return on_system(entries, None, times)
+
+
+def _table(entries: list[Entry], system: str | None) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("check", "question", "tool", "metrics", "needs"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("cases", "time"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("experiments", "tags"):
+        table.add_column(heading, overflow="fold")
+    for entry in entries:
+        table.add_row(
+            entry.check,
+            entry.question,
+            entry.tool,
+            metric_words(entry),
+            ", ".join(entry.needs),
+            str(entry.cases),
+            f"{entry.typical_s:.3g} s"
+            + ("" if entry.recorded or not system else " stated"),
+            ", ".join(entry.experiments),
+            ", ".join(entry.tags),
+        )
+    return table

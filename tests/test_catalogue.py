@@ -1,0 +1,229 @@
+"""The catalogue: every check has an entry, and the README has the same table."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from fake_home import SETTINGS, write, write_home
+from reframe_runs import CHECKS, HOME
+
+from seatrial.catalogue import Entry, catalogue, format_catalogue
+from seatrial.cli import main
+from seatrial.experiments import EXPERIMENTS
+from seatrial.references import known_checks
+
+CHECK = """\
+import reframe as rfm
+from reframe.core.builtins import *
+from seatrial.check import SeatrialCheck
+
+
+@rfm.simple_test
+class Fake(SeatrialCheck):
+    '''How fast is it, and why?
+
+    Nobody knows.
+    '''
+
+    size = parameter([1, 2])
+    program = parameter(["a", "b"])
+
+    tool = "echo"
+    experiments = ("E05", "E48")
+    typical_s = 7
+    executable = "echo"
+    tags = {"network", "compute"}
+    reference_file = "fake.yaml"
+    judged = ["latency_8B", "latency_1KiB", "msg_rate_8B"]
+
+    @run_after("init")
+    def choose(self):
+        self.valid_prog_environs = ["+mpi", f"+{self.program}"]
+
+    def extract(self, text):
+        return []
+"""
+ENTRY = {
+    "check": "Fake",
+    "question": "How fast is it, and why?",
+    "tool": "echo",
+    "metrics": [
+        {"name": "latency_8B", "unit": "us", "direction": "lower"},
+        {"name": "latency_1KiB", "unit": "us", "direction": "lower"},
+        {"name": "msg_rate_8B", "unit": "msg/s", "direction": "higher"},
+    ],
+    "needs": ["slurm", "mpi", "a", "b"],
+    "cases": 4,
+    "typical_s": 7.0,
+    "recorded": 0,
+    "experiments": ["E05", "E48"],
+    "tags": ["compute", "network"],
+    "file": "fake/fake.py",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with one check, on a machine that has no program at all."""
+    home = write_home(tmp_path / "home")
+    write(home / "reframe-checks" / "checks" / "fake" / "fake.py", CHECK)
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    return home
+
+
+def checks(*options: str) -> Result:
+    return CliRunner().invoke(main, ["checks", *options])
+
+
+def entries(*options: str) -> list[dict[str, Any]]:
+    result = checks("--format", "json", *options)
+    assert result.exit_code == 0, result.output
+    found: list[dict[str, Any]] = json.loads(result.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def ours() -> list[Entry]:
+    return catalogue(CHECKS, HOME)
+
+
+def test_every_check_has_an_entry(ours: list[Entry]) -> None:
+    assert sorted(entry.check for entry in ours) == sorted(known_checks(CHECKS))
+
+
+def test_table_of_the_readme_is_the_catalogue(ours: list[Entry]) -> None:
+    """If this fails: `make format` writes the table."""
+    readme = (HOME / "README.md").read_text()
+    table = format_catalogue(ours, "markdown")
+    assert f"\n\n{table}\n" in readme
+    assert readme.count(table.splitlines()[0]) == 1
+
+
+def test_experiments_are_those_of_the_papers() -> None:
+    file = HOME / "reference-data" / "published" / "papers.yaml"
+    papers = set(yaml.safe_load(file.read_text())) - {"published"}
+    assert {each.paper for each in EXPERIMENTS.values()} == papers
+    assert list(EXPERIMENTS) == [f"E{number:02}" for number in range(1, 49)]
+
+
+@pytest.mark.parametrize(
+    ("number", "paper", "what"),
+    [
+        ("E05", "sur2007", "halo"),
+        ("E22", "liu2005", "NPB IS and FT"),
+        ("E27", "schoenemeyer2011", "MPI library"),
+        ("E34", "subramoni2009", "HPCC"),
+        ("E45", "rashti2007", "re-use"),
+    ],
+)
+def test_experiment_has_its_number(number: str, paper: str, what: str) -> None:
+    assert EXPERIMENTS[number].paper == paper
+    assert what in EXPERIMENTS[number].what
+
+
+def test_entry_is_what_the_check_states(home: Path) -> None:
+    assert entries() == [ENTRY]
+
+
+def test_table_says_the_same_shortly(home: Path) -> None:
+    text = " ".join(checks().stdout.split())
+    for said in (
+        "latency (us, lower)",
+        "msg_rate (msg/s,",
+        "slurm, mpi, a, b",
+        "4 7 s E05, E48",
+    ):
+        assert said in text
+
+
+def test_csv_has_a_row_for_each(home: Path) -> None:
+    (row,) = csv.DictReader(io.StringIO(checks("--format", "csv").stdout))
+    assert row == {
+        **{key: str(value) for key, value in ENTRY.items()},
+        "metrics": "latency_8B us lower; latency_1KiB us lower; "
+        "msg_rate_8B msg/s higher",
+        "needs": "slurm mpi a b",
+        "experiments": "E05 E48",
+        "tags": "compute network",
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "replaced", "expected"),
+    [
+        ('tool = "echo"', "", "Fake: tool is missing"),
+        ('tool = "echo"', 'tool = ""', "Fake: tool is missing"),
+        ('experiments = ("E05", "E48")', "", "Fake: experiments is missing"),
+        ("typical_s = 7", "", "Fake: typical_s is missing"),
+        ("    '''How fast", "    say = '''How fast", "Fake: question is missing"),
+        ("and why?", "and why.", "opens with 'How fast is it, and why.': ask"),
+        ("judged = [", "other = [", "Fake: judged is missing"),
+        ('tags = {"network", "compute"}', "", "Fake: tags is missing"),
+        ("E48", "E49", "Fake: experiments: E49: expected E01 to E48"),
+        ("latency_8B", "speed_8B", "Fake: judged: unknown metric 'speed_8B'"),
+        ("latency_8B", "latency_8X", "Fake: judged: not a message size: '8X'"),
+        ("import reframe", "import nothing, reframe", "cannot load every check"),
+    ],
+)
+def test_check_that_leaves_something_out_is_refused(
+    home: Path, found: str, replaced: str, expected: str
+) -> None:
+    assert CHECK.count(found) == 1
+    source = CHECK.replace(found, replaced)
+    write(home / "reframe-checks" / "checks" / "fake" / "fake.py", source)
+    result = checks()
+    assert result.exit_code == 2
+    assert expected in result.stderr
+    assert "Traceback" not in result.output
+
+
+def case(**values: Any) -> dict[str, Any]:
+    names = ("session", "case", "partition", "environment")
+    plain: dict[str, Any] = dict.fromkeys(names, "x")
+    plain |= {"repeat": 1, "check": "Fake", "parameters": {}, "result": "pass"}
+    return plain | values
+
+
+def test_time_is_the_median_of_what_was_measured(home: Path, tmp_path: Path) -> None:
+    run = tmp_path / "results" / "lab" / "r1"
+    write(run / "manifest.json", "{}")
+    cases = [
+        *(case(elapsed_s=seconds) for seconds in (2.0, 3.0, 10.0)),
+        case(elapsed_s=100.0, result="fail"),
+        case(elapsed_s=0.1, replay=True),
+        case(result="skip"),
+        case(elapsed_s=50.0, check="Other"),
+    ]
+    write(run / "cases.json", json.dumps(cases))
+    (entry,) = entries("--system", "lab")
+    assert (entry["typical_s"], entry["recorded"]) == (3.0, 3)
+    assert "0 3 s E05" in " ".join(checks("--system", "lab").stdout.split())
+    write(tmp_path / "results" / "other" / "r1" / "manifest.json", "{}")
+    write(tmp_path / "results" / "other" / "r1" / "cases.json", json.dumps(cases))
+    assert entries("--system", "other") == [{**entry, "cases": 4}]
+
+
+def test_cases_are_those_of_the_system(home: Path) -> None:
+    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
+    settings["systems"][0]["partitions"][0]["features"] = ["slurm"]
+    settings["environments"][0]["features"] = ["mpi", "a"]
+    settings["environments"][1]["features"] = ["b"]
+    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
+    (entry,) = entries("--system", "lab")
+    assert entry == {**ENTRY, "cases": 2 * 2 + 2}
+    text = " ".join(checks("--system", "lab").stdout.split())
+    assert re.search(r"6 7 s stated E05", text)
+
+
+def test_unknown_system_is_refused(home: Path) -> None:
+    result = checks("--system", "lba")
+    assert result.exit_code == 2
+    assert "unknown system 'lba'; known systems: lab" in result.stderr
