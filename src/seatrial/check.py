@@ -31,8 +31,10 @@ from seatrial.records import Sample, as_dict
 from seatrial.replay import Replayable
 from seatrial.resized_jobs import see_the_end_of_resized_jobs
 from seatrial.sheet import FactSheet
+from seatrial.unheard_warnings import spare_unheard_warnings
 
 see_the_end_of_resized_jobs()
+spare_unheard_warnings()
 
 
 class Tag:
