@@ -3,8 +3,8 @@
 Prints tables of measured values beside their targets; asserts nothing, as times of a
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
-fidelity, schedule, lab, provision, accept, campaign, sweep. OSU_BIN names a folder with
-OSU's point-to-point programs, built with Open MPI.
+fidelity, schedule, catalogue, lab, provision, accept, campaign, sweep. OSU_BIN names a
+folder with OSU's point-to-point programs, built with Open MPI.
 """
 
 import json
@@ -13,9 +13,12 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import fidelity
 from rich.console import Console
@@ -24,6 +27,7 @@ from rich.table import Table
 from seatrial import paths
 from seatrial.commands._judging import judged
 from seatrial.commands.lab import require_root_on_debian
+from seatrial.listing import reframe_command, reframe_environment
 from seatrial.provision import playbook
 from seatrial.remote import load_remote, run_remotely
 from seatrial.report import write_report
@@ -127,6 +131,25 @@ class Bench:
             "<= 1 s, <= 100 MiB",
         )
 
+    def catalogue(self) -> None:
+        """Listing and dry-running all checks for a system of 1,000 nodes."""
+        with tempfile.TemporaryDirectory() as folder:
+            settings = Path(folder, "settings.json")
+            settings.write_text(json.dumps(large_system(self.home, 1000)))
+            checks = paths.checks_dir(self.home)
+            command = reframe_command(settings, "sample", checks)
+            spent = [
+                watched([*command, *options, "--prefix", folder], self.home)
+                for options in (["-lC"], ["--dry-run"])
+            ]
+        self.row(
+            "catalogue of 1,000 nodes listed and dry-run",
+            " + ".join(f"{each.wall_s:.1f}" for each in spent)
+            + f" s ({sum(each.cpu_s for each in spent):.1f} s of CPU), "
+            f"{max(each.memory_mib for each in spent):.0f} MiB",
+            "<= 10 s, <= 500 MiB",
+        )
+
     def sweep(self) -> None:
         """What a round of a sweep of 8 nodes costs beyond its measuring."""
         self.play("lab", "-e", "lab_state=absent")
@@ -167,6 +190,36 @@ class Bench:
         )
 
 
+@dataclass(frozen=True)
+class Spent:
+    """What a command and its children took; `memory_mib` of the largest of them."""
+
+    wall_s: float
+    cpu_s: float
+    memory_mib: float
+
+
+def watched(command: list[str], home: Path) -> Spent:
+    """Run a command of ReFrame, which must succeed."""
+    environment = reframe_environment(home, "lab")
+    started = time.monotonic()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"status {status}: {' '.join(command)}")
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return Spent(time.monotonic() - started, cpu_s, usage.ru_maxrss / 1024)
+
+
+def large_system(home: Path, nodes: int) -> dict[str, Any]:
+    """Settings of a system of many nodes, with all that a check can need."""
+    file = home / "tests" / "data" / "settings.json"
+    settings: dict[str, Any] = json.loads(file.read_text())
+    (partition,) = settings["systems"][0]["partitions"]
+    partition["extras"]["nodes"] = [f"cn{i:04}" for i in range(nodes)]
+    return settings
+
+
 def moment(text: str) -> float:
     """Seconds since the epoch of a time in a manifest."""
     from datetime import datetime
@@ -188,7 +241,10 @@ def clean_run(home: Path) -> Path:
     return find_run(home, "lab/latest")
 
 
-PARTS = ("fidelity", "schedule", "lab", "provision", "accept", "campaign", "sweep")
+PARTS = (
+    *("fidelity", "schedule", "catalogue", "lab", "provision", "accept", "campaign"),
+    "sweep",
+)
 
 
 def main() -> None:
