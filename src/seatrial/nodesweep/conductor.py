@@ -5,6 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,11 +143,13 @@ class Conductor:
                 self._memlat(socket)
         self._tell("hpcc")
         self._hpcc(None)
-        self._tell("hpcc_sockets")
         for place in self._places.values():
             if reason := place.why_no_sockets:
                 skip = {"type": "skip", "node": place.node, "program": "hpcc"}
                 self._write({**skip, "reason": reason})
+        if all(place.why_no_sockets for place in self._places.values()):
+            return
+        self._tell("hpcc_sockets")
         for socket in sockets:
             self._hpcc(socket)
 
@@ -255,7 +258,7 @@ class Conductor:
             for row in numbers:
                 self._write({**about, **row, "start_time": step.start_time})
             self._passed += 1
-            shutil.rmtree(step.folder, ignore_errors=True)
+            _remove(step.folder)
         return self._passed - before
 
     def _stop_sensors(self) -> None:
@@ -274,7 +277,7 @@ class Conductor:
                 kind = row.pop("type")
                 self._write({"type": kind, "node": step.node, **row})
             self._passed += 1
-            shutil.rmtree(step.folder, ignore_errors=True)
+            _remove(step.folder)
         self._sensors = {}
 
     def _tell(self, phase: str) -> None:
@@ -313,6 +316,13 @@ class Conductor:
 def say(text: str) -> None:
     """Tell people how it goes."""
     print(f"{time.strftime('%H:%M:%S')} nodesweep: {text}", flush=True)
+
+
+def _remove(folder: Path) -> None:
+    """Remove the files of a program, and the folder of its node if it is the last."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        folder.parent.rmdir()
 
 
 def _is_lost(how: Ended) -> bool:
