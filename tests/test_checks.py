@@ -61,7 +61,7 @@ def replay(
     settings["systems"][0]["name"] = "lab"
     partition = settings["systems"][0]["partitions"][0]
     partition["launcher"] = "srun"
-    partition["extras"]["nodes"] = nodes
+    partition["extras"] |= {"nodes": nodes, "demonstration": True}
     (folder / "settings.json").write_text(json.dumps(settings))
     result = reframe(
         *("-C", "settings.json", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"),
@@ -72,6 +72,7 @@ def replay(
         SEATRIAL_HOME=str(HOME),
         SEATRIAL_LAMMPS_BENCH=str(folder),
         SLURM_JOB_NODELIST=",".join(nodes),
+        SLURM_JOB_CPUS_PER_NODE=f"2(x{len(nodes)})",
         **variables,
     )
     file = folder / "report.json"
@@ -285,6 +286,27 @@ def test_node_lost_in_mid_sweep_fails_and_the_numbers_stay(tmp_path: Path) -> No
         }
 
 
+def test_node_without_hpcc_is_named_and_the_numbers_of_the_others_stay(
+    tmp_path: Path,
+) -> None:
+    (row,) = replay(tmp_path, only="NodeSweep", TIRED_NODE="cn03")
+    assert (row["result"], row["fail_phase"]) == ("fail", "performance")
+    reason = "cn03: hpcc: exit status 1; srun: error: Task launch failed on node cn03"
+    assert reason in row["fail_reason"]
+    values: dict[str, dict[str, float]] = defaultdict(dict)
+    for sample in record_of(row)["samples"]:
+        if not sample["parameters"]:
+            values[sample["metric"]][sample["node"]] = sample["value"]
+    assert set(values["mem_bw"]) == {"cn01", "cn02", "cn04"}
+    assert set(values["mem_latency"]) == set(NODES)
+    assert values["programs_passed"]["cn03"] == pytest.approx(200 / 3)
+    assert values["programs_passed"]["cn04"] == 100
+    kept = Path(row["stagedir"], "nodes")
+    assert [str(path.relative_to(kept)) for path in kept.glob("*/*/err")] == [
+        "cn03/hpcc/err"
+    ]
+
+
 def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "two").mkdir()
     (tmp_path / "one").mkdir()
@@ -298,6 +320,7 @@ def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:
     assert {row["display_name"] for row in one} - skipped == {
         "LammpsRhodo",
         "ManyRegions",
+        "NodeSweep",
     }
 
 
