@@ -324,6 +324,39 @@ def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:
     }
 
 
+def test_every_case_is_replayed_from_what_it_left(
+    rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """Its stage folder is a recording; the machine needs nothing but a shell."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "cat", "cp"):
+        (programs / name).symlink_to(shutil.which(name) or "missing")
+    *_, stage, lab = Path(rows[0]["stagedir"]).parents[:5]
+    result = reframe(
+        *("-C", str(lab / "settings.json"), "-c", str(CHECKS), "-R", "-r"),
+        *("--prefix", str(tmp_path), "--report-file", "report.json"),
+        *("--keep-stage-files", "-S", f"replay={stage}", "-S", "Npb.problem_class=S"),
+        folder=tmp_path,
+        PATH=str(programs),
+        SEATRIAL_HOME=str(HOME),
+    )
+    report = json.loads((tmp_path / "report.json").read_text())
+    again = report["runs"][-1]["testcases"]
+    assert len(again) == len(rows), result.stdout
+    first = {(row["display_name"], row["environ"]): row for row in rows}
+    for row in again:
+        recorded = first[row["display_name"], row["environ"]]
+        assert row["result"] == recorded["result"], row["fail_reason"]
+        assert row["perfvalues"] == recorded["perfvalues"]
+        mine, its = record_of(row), record_of(recorded)
+        assert mine.pop("replay") == recorded["stagedir"]
+        assert its.pop("replay") is None
+        assert mine == its
+        *_, launch = script_of(recorded).partition("srun ")
+        assert script_of(row).endswith(launch)
+
+
 @pytest.mark.parametrize("name", ["smoke", "acceptance"])
 def test_campaign_names_checks_that_exist(name: str) -> None:
     campaign = load_campaign(HOME, name)
