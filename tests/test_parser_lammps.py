@@ -31,7 +31,6 @@ LJ = read("2023.8-lj-np2")
         ("2024.8-rhodo-np2", 2, EVERY_10, "TotEng", -25344.1503),
         ("2021.9-lj-np2", 2, ENDS, "TotEng", -4.6178952),
         ("2023.8-lj-np2", 2, ENDS, "TotEng", -4.6178952),
-        ("2025.7-lj-np1-timer-loop", 1, ENDS, "TotEng", -4.6178952),
         ("2024.8-eam-np2", 2, EVERY_10, "TotEng", -106636.56),
         ("2023.8-eam-np1-custom", 1, EVERY_10, "TotEng", -106636.56),
         ("2025.7-eam-np1-multi", 1, EVERY_10, "TotEng", -106636.5599),
@@ -140,8 +139,11 @@ def test_dangerous_builds_are_unknown_where_nobody_looked(
 
 
 def test_no_breakdown_no_communication_share() -> None:
-    run = parse_lammps(read("2025.7-lj-np1-timer-loop"), 1, ATOMS, ENDS)
+    text = read("2025.7-lj-np1-timer-loop")
+    run = parse_lammps(text, 1, ATOMS, ENDS, breakdown=False)
     assert (run.sections, run.comm_share) == ({}, None)
+    with pytest.raises(ParseError, match="no line 'MPI task timing breakdown:'"):
+        parse_lammps(text, 1, ATOMS, ENDS)
 
 
 @pytest.mark.parametrize(
@@ -233,6 +235,10 @@ BROKEN = {
         changed("-25290.7364", "-25290.7464"),
         "TotEng -25290.7464, expected PotEng -46882.6453 + 21591.9089",
     ),
+    "value broken by others": (
+        changed("10781.9571", "1\n0781.9571"),
+        "'0781.9571', expected NAME = VALUE",
+    ),
     "value without a name": (changed("Temp     =", "Temp   "), "expected NAME = VALUE"),
     "no first row": (
         changed("Step              0 --", "Stop              0 --"),
@@ -249,6 +255,22 @@ BROKEN = {
     "no thermodynamic output": (
         RHODO.replace("- Step ", "- Stop "),
         "no thermodynamic output with Step above the loop time",
+    ),
+    "CPU use broken by others": (
+        changed("99.3% CPU", "9\n9.3% CPU"),
+        "'9' before the CPU use",
+    ),
+    "builds broken by others": (
+        changed("builds = 11", "builds = 1\n1"),
+        "'Neighbor list builds = 1' is no whole line",
+    ),
+    "dangerous builds broken by others": (
+        changed("Dangerous builds = 0", "Dangerous builds = 1\n0"),
+        "'Dangerous builds = 1' is no whole line",
+    ),
+    "breakdown without its title": (
+        changed("MPI task timing breakdown:\n", ""),
+        "no line 'MPI task timing breakdown:'",
     ),
     "no builds": (
         changed("builds = 11", "builds = many"),

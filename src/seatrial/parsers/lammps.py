@@ -30,8 +30,8 @@ _LOOP = re.compile(
 )
 _PERFORMANCE = re.compile(r"Performance: ([^\s,]+ [^\s,]+(?:, [^\s,]+ [^\s,]+)*)")
 _CPU_USE = re.compile(r"(\S+)% CPU use with (\S+) MPI tasks x (\S+) OpenMP threads")
-_BUILDS = re.compile(r"Neighbor list builds = (\S+)")
-_DANGEROUS = re.compile(r"Dangerous builds (?:= (\S+)|not checked)")
+_BUILDS = re.compile(r"Neighbor list builds = (\S+)(?=\nDangerous builds )")
+_DANGEROUS = re.compile(r"Dangerous builds (?:= (\S+)|not checked)(?!\n[0-9])")
 _WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
 _ATOM_STEPS = re.compile("([kMGTP]?)atom-step/s")
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -54,7 +54,7 @@ class LammpsRun:
     """One `run` command; energies are in the input's unit.
 
     `cpu_use_percent` is of one thread, and below 90 when the cores are shared.
-    `sections` are the parts of the loop time; empty if the input has `timer loop`.
+    `sections` are the parts of the loop time; empty if they were not asked for.
     `dangerous_builds` is None where the input lets LAMMPS not look for them.
     """
 
@@ -97,8 +97,12 @@ def parse_lammps(
     atoms: int,
     thermo_steps: Sequence[int],
     threads: int = 1,
+    *,
+    breakdown: bool = True,
 ) -> LammpsRun:
     """Read a run from step `thermo_steps[0]` to `thermo_steps[-1]`, which prints those.
+
+    `breakdown` is False for an input with `timer loop`, which prints no parts.
 
     Raises ParseError on anything but one complete run of so many MPI tasks with so
     many OpenMP threads each and of so many atoms: an ERROR line, a second run or
@@ -120,7 +124,7 @@ def parse_lammps(
     tasks = read_count("procs", number, loop[2])
     if tasks not in (processes, processes * threads):
         raise ParseError(number, f"{tasks} procs, expected {processes} x {threads}")
-    cpu_use = _cpu_use(output, processes, threads)
+    cpu_use = _cpu_use(output, loop.end(), processes, threads)
     _verify_performance(output, loop_time_s, steps, atoms)
     number, builds = output.one(_BUILDS, "Neighbor list builds")
     neighbour_builds = read_count("neighbour list builds", number, builds[1])
@@ -143,7 +147,7 @@ def parse_lammps(
         wall_time_s=wall_time_s,
         cpu_use_percent=cpu_use,
         thermo=output.thermo(banner.end(), loop.start(), thermo_steps),
-        sections=_sections(output, loop_time_s),
+        sections=_sections(output, loop_time_s) if breakdown else {},
         neighbour_builds=neighbour_builds,
         dangerous_builds=dangerous_builds,
         warnings=output.warnings(),
@@ -204,8 +208,12 @@ class _Output:
         return parse_thermo(self.text[start:end], self.line(start), steps)
 
 
-def _cpu_use(output: _Output, processes: int, threads: int) -> float:
+def _cpu_use(output: _Output, start: int, processes: int, threads: int) -> float:
+    """Read the line below the rates, which are below the loop time, up to `start`."""
     number, match = output.one(_CPU_USE, "% CPU use with ")
+    for between in output.text[start : match.start()].split("\n"):
+        if between.strip() and not between.startswith(("Performance: ", "WARNING")):
+            raise ParseError(number, f"{between.strip()!r} before the CPU use")
     expected = (str(processes), str(threads))
     if (match[2], match[3].replace("no", "1")) != expected:
         reason = f"{match[2]} MPI tasks x {match[3]} threads, expected {expected}"
@@ -240,10 +248,7 @@ def _verify_performance(
 
 def _sections(output: _Output, loop_time_s: float) -> dict[str, LammpsSection]:
     """Read the breakdown by MPI task, whose mean times add up to the loop time."""
-    found = output.maybe(_BREAKDOWN, "MPI task timing breakdown:")
-    if found is None:
-        return {}
-    number, match = found
+    number, match = output.one(_BREAKDOWN, "MPI task timing breakdown:")
     columns = [name.strip() for name in match[1].split("|")]
     sections: dict[str, LammpsSection] = {}
     total, rounding = 0.0, half_digit_of(loop_time_s, 6)

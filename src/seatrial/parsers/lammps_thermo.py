@@ -21,7 +21,7 @@ _MULTI_VALUE = re.compile(r"(\S+) +=\s+(\S+)")
 _YAML = re.compile(r"\nkeywords: \[([^\]\n]*)\] *\ndata:")
 _YAML_ROW = re.compile(r"\n +- ([^\n]*)")
 _NAME = re.compile(r"[A-Za-z][^\s=,:]*")
-_is_row = re.compile(r"\s*(?:[0-9+.-]|nan|inf)").match
+_is_row = re.compile(r"\s*[+-]?(?:\.?[0-9]|nan|inf)").match
 _IN_TITLE = ("Step", "CPU")
 _TITLE_WORDS = 9
 _ENERGIES = ("PotEng", "KinEng", "TotEng")
@@ -140,7 +140,8 @@ def _multi(text: str, line: int) -> _Table:
     assert first is not None
     names = [name for name, _ in _MULTI_VALUE.findall(first[3])]
     columns = ("Step", "CPU", *(name for name in names if name not in _IN_TITLE))
-    words = " ".join(line for line in text.split("\n") if " = " in line).split()
+    kept = [line for line in text.split("\n") if " = " in line or _is_row(line)]
+    words = " ".join(kept).split()
     width = _TITLE_WORDS + 3 * len(names)
     fields = [words[at::width] for at in range(width)]
     by_name = {"Step": fields[2], "CPU": fields[6]} if words else {}
@@ -163,7 +164,7 @@ def _multi_rows(text: str, line: int, columns: tuple[str, ...]) -> Iterator[_Row
         counted = match.start() + 1
         values = [("Step", match[1]), ("CPU", match[2])]
         for number, below in enumerate(match[3].split("\n")[1:], start=at + 1):
-            if " = " not in below:
+            if " = " not in below and not _is_row(below):
                 continue
             if not _MULTI_LINE.fullmatch(below):
                 raise ParseError(number, f"{below.strip()!r}, expected NAME = VALUE")
