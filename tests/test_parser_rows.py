@@ -133,6 +133,8 @@ def test_every_lost_beginning_is_refused() -> None:
         ("np", -4, "np: -4 is not a number of at least 0"),
         ("size_bytes", 10**30, f"size_bytes: {10**30} is not a number of at least 0"),
         ("rate", 10**400, f"at least 0 and below {2**63}"),
+        ("rate", 1e15, "rate: 1000000000000000.0 is not a number of at least 0 and"),
+        ("slope", -1e300, "slope: -1e+300 is not a number and below"),
         ("rate", None, "rate: None is not of type float"),
         ("rate", False, "rate: False is not of type float"),
         ("rate", -0.5, "rate: -0.5 is not a number of at least 0"),

@@ -7,8 +7,6 @@ The tables that the programs print without `--json` are for people.
 """
 
 import json
-import math
-import sys
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from types import UnionType
@@ -171,7 +169,7 @@ class _Kind:
         self._choices: tuple[Any, ...] = ()
         if get_origin(expected) is Literal:
             self._choices = get_args(expected)
-        self._least = -sys.float_info.max if Signed in members else 0.0
+        self._least = -_LIMITS[float] if Signed in members else 0.0
         self._names = tuple(float if kind == Signed else kind for kind in members)
         self._kinds = {*self._names, int} if float in self._names else {*self._names}
 
@@ -217,7 +215,10 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-_LIMITS = {int: 2**63, float: math.inf}
-"""What all numbers are below: integers are a C program's `long long`."""
+_LIMITS = {int: 2**63, float: 1e15}
+"""What all numbers are below: integers are a C program's `long long`.
+
+1e15 us are 30 years, and no rate of anything is 1e15 per second.
+"""
 
 _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
