@@ -3,8 +3,8 @@
 Prints tables of measured values beside their targets; asserts nothing, as times of a
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
-fidelity, schedule, catalogue, lab, provision, accept, campaign, sweep. OSU_BIN names a
-folder with OSU's point-to-point programs, built with Open MPI.
+parsers, fidelity, schedule, catalogue, lab, provision, accept, campaign, sweep. OSU_BIN
+names a folder with OSU's point-to-point programs, built with Open MPI.
 """
 
 import json
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import fidelity
+import parser_speed
 from rich.console import Console
 from rich.table import Table
 
@@ -113,6 +114,10 @@ class Bench:
         size = (out / "report.html").stat().st_size
         self.overhead(run)
         self.row("report", f"{size / 1e6:.2f} MB in {took:.1f} s", "<= 2 MB, <= 5 s")
+
+    def parsers(self) -> None:
+        """How fast the parsers read big outputs."""
+        self.tables.append(parser_speed.table())
 
     def fidelity(self) -> None:
         """Our numbers beside those of IMB and OSU."""
@@ -242,8 +247,8 @@ def clean_run(home: Path) -> Path:
 
 
 PARTS = (
-    *("fidelity", "schedule", "catalogue", "lab", "provision", "accept", "campaign"),
-    "sweep",
+    *("parsers", "fidelity", "schedule", "catalogue", "lab", "provision", "accept"),
+    *("campaign", "sweep"),
 )
 
 
