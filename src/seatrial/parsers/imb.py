@@ -1,34 +1,54 @@
-"""Output of the Intel MPI Benchmarks: `IMB-MPI1 PingPong`, `Alltoall` and others.
+"""Output of the Intel MPI Benchmarks, IMB-MPI1 2019 to 2021.
 
 Columns are found by their names, as their number depends on the benchmark. One
-`Mbytes/sec` is 10^6 B/s (IMB 2021: IMB_output.c), and time is in us: half the round
-trip for PingPong, the time of one call otherwise. Of three times `t_avg`, the mean
-over the ranks, is taken: in a rooted collective the root may leave at once, so
-`t_min` says nothing about the network.
+`Mbytes/sec` is 10^6 B/s (src_c/IMB_output.c), and time is in us: half the round trip
+for PingPong, the time of one call otherwise. Of three times `t_avg`, the mean over the
+ranks, is taken: in a rooted collective the root may leave at once, so `t_min` says
+nothing about the network. A bandwidth, though, is that of the slowest rank.
+
+Uniband and Biband send windows of messages, whose number they do not print: 64 up to
+2021.1 and 256 since then, unless -window_size is given.
+
+IMB ends with status 0 when it drops rows (-time, -mem), when it runs on fewer ranks
+too (without -npmin) or in groups (-multi), and even when it does not know the benchmark
+and runs all others: what was not asked for is refused.
 """
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
+from seatrial.parsers.imb_rows import (
+    ImbBarrier,
+    ImbColumns,
+    ImbRate,
+    ImbRow,
+    barrier_of,
+    rate_of,
+    row_of,
+)
+from seatrial.parsers.tables import Sizes, last_line, table_lines
 
-_BENCHMARK = re.compile(r"#\s*Benchmarking\s+(\S+)\s*")
-_PROCESSES = re.compile(r"#\s*#processes\s*=\s*(\d+)\s*")
+__all__ = [
+    "ImbBarrier",
+    "ImbPair",
+    "ImbRate",
+    "ImbRow",
+    "parse_imb",
+    "parse_imb_barrier",
+    "parse_imb_pairs",
+    "parse_imb_rate",
+]
+
+_BENCHMARK = re.compile(r"#\s*Benchmarking\s+(.*)")
+_PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]+)")
+_GROUPS = re.compile(r"#\s*\(\s*([0-9]+ groups of [0-9]+ processes)\b.*")
+_COLUMNS = re.compile(r"\s*(?:#bytes\s+)?#repetitions\s.*")
 _PAIR = re.compile(r"# pair (\S+) (\S+)")
-_TIMES = ("t_avg[usec]", "t[usec]")
-_SLOWEST_SHOWN_MB_PER_S = 0.01
 
-
-@dataclass(frozen=True)
-class ImbRow:
-    """One message size; `bandwidth_mb_per_s` is None where IMB prints none."""
-
-    size_bytes: int
-    repetitions: int
-    time_us: float
-    bandwidth_mb_per_s: float | None
+_Table = list[tuple[int, dict[str, str]]]
+"""Values by their column, with the number of their line."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +66,24 @@ def parse_imb(
     """Read the one table of `benchmark` on `processes` ranks.
 
     Raises ParseError if the table is missing or there is another one, if its sizes
-    are not exactly `sizes` in this order, or if a row is cut off or its numbers are
-    not finite and positive (a time of 0 bytes may be zero).
+    are not exactly `sizes` in this order, if IMB dropped a row or one is cut off, or
+    if its numbers cannot be (a time of 0 bytes may be zero).
     """
-    return _parse(text.splitlines(keepends=True), 0, benchmark, processes, sizes)
+    return _rows(text.split("\n"), 1, benchmark, processes, sizes)
+
+
+def parse_imb_rate(
+    text: str, benchmark: str, processes: int, sizes: Sequence[int]
+) -> tuple[ImbRate, ...]:
+    """Read the one table of Uniband or Biband; raises ParseError as `parse_imb`."""
+    table = _table(text.split("\n"), 1, benchmark, processes, sizes)
+    return tuple(rate_of(line, values) for line, values in table)
+
+
+def parse_imb_barrier(text: str, processes: int) -> ImbBarrier:
+    """Read the one row of Barrier; raises ParseError as `parse_imb`."""
+    table = _table(text.split("\n"), 1, "Barrier", processes, [0])
+    return barrier_of(*table[0])
 
 
 def parse_imb_pairs(
@@ -60,12 +94,15 @@ def parse_imb_pairs(
     Raises ParseError as `parse_imb` does, and if the pairs are not exactly `pairs`
     in this order.
     """
-    lines = text.splitlines(keepends=True)
-    starts = [i for i, line in enumerate(lines) if _PAIR.fullmatch(line.rstrip())]
+    lines = text.split("\n")
+    marks = [
+        (i, match)
+        for i, line in enumerate(lines)
+        if line.startswith("# pair ") and (match := _PAIR.fullmatch(line.rstrip()))
+    ]
+    ends = [*(i for i, _ in marks[1:]), len(lines)]
     found: list[ImbPair] = []
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
-        match = _PAIR.fullmatch(lines[start].rstrip())
-        assert match is not None
+    for (start, match), end in zip(marks, ends, strict=False):
         expected = pairs[len(found)] if len(found) < len(pairs) else None
         if (match[1], match[2]) != expected:
             raise ParseError(
@@ -73,84 +110,92 @@ def parse_imb_pairs(
                 f"pair {match[1]} {match[2]}, expected "
                 + (" ".join(expected) if expected else "no further pair"),
             )
-        rows = _parse(lines[start + 1 : end], start + 1, "PingPong", 2, sizes)
+        below = lines[start + 1 : end] + [""] * (end < len(lines))
+        rows = _rows(below, start + 2, "PingPong", 2, sizes)
         found.append(ImbPair(match[1], match[2], rows))
     if len(found) < len(pairs):
         missing = " ".join(pairs[len(found)])
         raise ParseError(
-            len(lines), f"{len(found)} of {len(pairs)} pairs, the next is {missing}"
+            last_line(lines),
+            f"{len(found)} of {len(pairs)} pairs, the next is {missing}",
         )
     return tuple(found)
 
 
-def _parse(
+def _rows(
     lines: Sequence[str],
-    offset: int,
+    first: int,
     benchmark: str,
     processes: int,
     sizes: Sequence[int],
 ) -> tuple[ImbRow, ...]:
-    """Read the table in `lines`, which begin after line `offset` of the output."""
-    title = ""
-    columns: list[str] = []
-    rows: list[ImbRow] = []
-    for number, line in enumerate(lines, start=offset + 1):
+    table = _table(lines, first, benchmark, processes, sizes)
+    return tuple(row_of(line, values, benchmark) for line, values in table)
+
+
+def _table(
+    lines: Sequence[str],
+    first: int,
+    benchmark: str,
+    processes: int,
+    sizes: Sequence[int],
+) -> _Table:
+    """Read the one table in `lines`, whose first has the number `first`."""
+    headers = _Headers(benchmark, processes)
+    expected = Sizes(sizes)
+    table: _Table = []
+    for number, line, is_row in table_lines(lines, first):
+        if not is_row:
+            headers.add(number, line)
+        elif headers.columns is not None:
+            values = headers.columns.read(number, line)
+            expected.expect(number, values.get("#bytes", "0"))
+            table.append((number, values))
+    last = last_line(lines, first)
+    expected.expect_end(last, benchmark)
+    headers.verify(last)
+    return table
+
+
+class _Headers:
+    """What stands above the rows."""
+
+    def __init__(self, benchmark: str, processes: int) -> None:
+        self.columns: ImbColumns | None = None
+        self._benchmark = benchmark
+        self._processes = processes
+        self._has_title = False
+        self._has_processes = False
+
+    def add(self, number: int, line: str) -> None:
+        """Take a line that begins with #; ParseError if it is not as expected."""
         if match := _BENCHMARK.fullmatch(line):
-            if title:
-                raise ParseError(number, f"a second table, after that of {title}")
-            title = match[1]
-            if title != benchmark:
-                raise ParseError(number, f"table of {title}, expected {benchmark}")
+            self._add_title(number, match[1])
         elif match := _PROCESSES.fullmatch(line):
-            if int(match[1]) != processes:
-                raise ParseError(number, f"{match[1]} processes, expected {processes}")
-        elif line.split()[:2] == ["#bytes", "#repetitions"]:
-            columns = line.split()
-        elif columns and line.strip() and not line.startswith("#"):
-            row = _row(line, number, columns)
-            expected = sizes[len(rows)] if len(rows) < len(sizes) else None
-            if row.size_bytes != expected:
-                wanted = "no further row" if expected is None else f"{expected} bytes"
+            if match[1] != str(self._processes):
                 raise ParseError(
-                    number, f"row of {row.size_bytes} bytes, expected {wanted}"
+                    number, f"{match[1]} processes, expected {self._processes}"
                 )
-            rows.append(row)
-    if len(rows) < len(sizes):
-        raise ParseError(
-            offset + len(lines),
-            f"{len(rows)} of {len(sizes)} rows of {benchmark}, "
-            f"the next is {sizes[len(rows)]} bytes",
-        )
-    if not title:
-        raise ParseError(offset + len(lines), f"no title of {benchmark} above its rows")
-    return tuple(rows)
+            self._has_processes = True
+        elif match := _GROUPS.fullmatch(line):
+            raise ParseError(number, f"{match[1]} at the same time, expected one group")
+        elif _COLUMNS.fullmatch(line):
+            if self.columns is not None:
+                raise ParseError(number, "columns of a second table")
+            self.columns = ImbColumns(line)
 
-
-def _row(line: str, number: int, columns: Sequence[str]) -> ImbRow:
-    fields = line.split()
-    if len(fields) != len(columns) or not line.endswith("\n"):
-        raise ParseError(
-            number, f"{line.strip()!r} is no whole row of {' '.join(columns)}"
-        )
-    values = dict(zip(columns, fields, strict=True))
-    time_column = next((name for name in _TIMES if name in values), None)
-    if time_column is None:
-        raise ParseError(number, f"no time among the columns {' '.join(columns)}")
-    try:
-        size, repetitions = int(values["#bytes"]), int(values["#repetitions"])
-        time_us = float(values[time_column])
-        shown = values.get("Mbytes/sec")
-        bandwidth = None if shown is None else float(shown)
-    except ValueError as error:
-        raise ParseError(number, f"{line.strip()!r}: {error}") from error
-    if repetitions < 1:
-        raise ParseError(number, f"{repetitions} repetitions, expected at least 1")
-    if not math.isfinite(time_us) or time_us < 0 or (time_us == 0 and size > 0):
-        raise ParseError(number, f"{time_column} {time_us}, expected a positive time")
-    if bandwidth is not None:
-        least = 0.0 if not size or size / time_us < _SLOWEST_SHOWN_MB_PER_S else 1e-9
-        if not math.isfinite(bandwidth) or bandwidth < least:
+    def _add_title(self, number: int, title: str) -> None:
+        if self._has_title:
             raise ParseError(
-                number, f"Mbytes/sec {bandwidth}, expected a positive bandwidth"
+                number, f"a second table, {title}, after that of {self._benchmark}"
             )
-    return ImbRow(size, repetitions, time_us, bandwidth)
+        if title != self._benchmark:
+            raise ParseError(number, f"table of {title}, expected {self._benchmark}")
+        self._has_title = True
+
+    def verify(self, last: int) -> None:
+        """Raise ParseError if the table says not which one it is."""
+        if not self._has_title:
+            raise ParseError(last, f"no title of {self._benchmark} above its rows")
+        if not self._has_processes:
+            raise ParseError(last, f"no number of processes of {self._benchmark}")
