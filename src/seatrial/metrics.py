@@ -28,6 +28,12 @@ METRICS = {
         Metric("bw", "MB/s", "higher", "bandwidth, 10^6 B/s"),
         Metric("bibw", "MB/s", "higher", "bandwidth of both directions at once"),
         Metric("msg_rate", "msg/s", "higher", "messages of all pairs per second"),
+        Metric("put_latency", "us", "lower", "MPI_Put and its completion"),
+        Metric("get_latency", "us", "lower", "MPI_Get and its completion"),
+        Metric("put_bw", "MB/s", "higher", "bandwidth of MPI_Put"),
+        Metric("launch_time", "s", "lower", "srun of a program that ends at once"),
+        Metric("mpi_launch_time", "s", "lower", "srun of MPI_Init and MPI_Finalize"),
+        Metric("mpi_init_time", "s", "lower", "MPI_Init on the slowest rank"),
         Metric("crowded_latency", "us", "lower", "latency while other pairs measured"),
         Metric("crowded_bw", "MB/s", "higher", "bandwidth while other pairs measured"),
         Metric("start_spread", "us", "lower", "from first to last out of a barrier"),
@@ -52,6 +58,8 @@ METRICS = {
         Metric("logp_g", "us", "lower", "LogP: gap between messages"),
         Metric("exchange_time", "us", "lower", "one halo exchange, slowest rank"),
         Metric("loop_time", "s", "lower", "LAMMPS time of the 100 timed steps"),
+        Metric("Mops_total", "Mop/s", "higher", "NPB, 10^6 operations of all ranks"),
+        Metric("communication_share", "%", "lower", "of a rank's time, mean of all"),
         Metric("mem_bw", "GB/s", "higher", "STREAM triad, all cores of a node"),
         Metric("dgemm", "Gflop/s", "higher", "DGEMM, all cores of a node"),
         Metric("hpl", "Gflop/s", "higher", "HPL of one node"),
@@ -68,9 +76,28 @@ METRICS = {
         Metric("machine_checks", "count", "lower", "machine check exceptions"),
         Metric("programs_passed", "%", "higher", "programs of a node that ended well"),
         Metric("HPL_Tflops", "Tflop/s", "higher", "HPL rate of all processes"),
+        Metric("PTRANS_GBs", "GB/s", "higher", "HPCC, transposition over all ranks"),
+        Metric("MPIRandomAccess_GUPs", "GUP/s", "higher", "HPCC, all ranks together"),
+        Metric("StarRandomAccess_GUPs", "GUP/s", "higher", "HPCC, a rank, all busy"),
+        Metric("SingleRandomAccess_GUPs", "GUP/s", "higher", "HPCC, a rank alone"),
+        Metric("StarSTREAM_Triad", "GB/s", "higher", "HPCC, a rank, all busy"),
+        Metric("SingleSTREAM_Triad", "GB/s", "higher", "HPCC, a rank alone"),
+        Metric("MPIFFT_Gflops", "Gflop/s", "higher", "HPCC, all ranks together"),
+        Metric("StarFFT_Gflops", "Gflop/s", "higher", "HPCC, a rank, all busy"),
+        Metric("SingleFFT_Gflops", "Gflop/s", "higher", "HPCC, a rank alone"),
+        Metric("StarDGEMM_Gflops", "Gflop/s", "higher", "HPCC, a rank, all busy"),
+        Metric("SingleDGEMM_Gflops", "Gflop/s", "higher", "HPCC, a rank alone"),
+        Metric("MinPingPongLatency_usec", "us", "lower", "HPCC, best pair, 8 B"),
+        Metric("AvgPingPongLatency_usec", "us", "lower", "HPCC, mean of pairs, 8 B"),
         Metric("MaxPingPongLatency_usec", "us", "lower", "HPCC, worst pair, 8 B"),
         Metric(
             "MinPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, worst pair, 2 MB"
+        ),
+        Metric(
+            "AvgPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, mean of pairs, 2 MB"
+        ),
+        Metric(
+            "MaxPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, best pair, 2 MB"
         ),
         Metric(
             "NaturallyOrderedRingLatency_usec", "us", "lower", "HPCC ring in rank order"

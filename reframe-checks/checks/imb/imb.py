@@ -1,13 +1,20 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
-"""Intel MPI Benchmarks: every link of the ring of nodes, then all nodes at once."""
+"""Intel MPI Benchmarks: links of the ring, one node, pairs on all cores, all nodes."""
 
 import reframe as rfm
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
 from seatrial.check import SeatrialCheck, Tag
-from seatrial.parsers.imb import ImbRow, parse_imb, parse_imb_pairs
+from seatrial.parsers.imb import (
+    ImbRow,
+    parse_imb,
+    parse_imb_barrier,
+    parse_imb_pairs,
+    parse_imb_rate,
+)
 from seatrial.records import Sample
+from seatrial.stepped import cores_of
 
 
 class ImbCheck(SeatrialCheck):
@@ -96,6 +103,119 @@ class ImbRing(ImbCheck):
         ]
 
 
+@rfm.simple_test
+class ImbWithin(ImbCheck):
+    """What does a message cost between two cores of a node?
+
+    PingPong of two ranks on one node, through its memory; sizes as in ImbRing.
+    """
+
+    descr = "PingPong between two cores of a node"
+    tool = "IMB-MPI1 PingPong"
+    experiments = ("E30",)
+    typical_s = 5
+    num_nodes = 1
+    ppn = 2
+    min_tasks = 2
+    largest_log2 = 22
+    repetitions = 1000
+    volume_mb = 16
+    judged = ["latency_8B", "bw_4MiB"]
+
+    @run_after("setup")
+    def need_cores(self):
+        """Skip nodes of one core."""
+        self.skip_if(cores_of(self.current_partition) == 1, "a pair takes 2 cores")
+
+    @run_before("run")
+    def choose_benchmark(self):
+        """Run the benchmark with all its sizes."""
+        self.executable_opts = self.options("PingPong", smallest_log2=0)
+
+    def extract(self, text):
+        """Give latency and bandwidth of every size."""
+        sizes = [0, *(1 << k for k in range(self.largest_log2 + 1))]
+        rows = parse_imb(text, "PingPong", 2, sizes)
+        (node,) = self.nodes
+        return [sample for row in rows for sample in samples_of(row, node, node)]
+
+
+class ImbPairs(ImbCheck):
+    """Windows of messages between two nodes, a pair of ranks on every core.
+
+    IMB pairs the ranks of the first half with those of the second, so ranks must fill a
+    node before the next: placement is block. A window has 64 messages up to IMB 2021.1,
+    and 256 since. Numbers are of all pairs together.
+    """
+
+    most_ranks = variable(int, value=256)
+    """Ranks per node, however many cores it has."""
+
+    placement = "block"
+    largest_log2 = 16
+    repetitions = 100
+    volume_mb = 8
+
+    @run_after("setup")
+    def place(self):
+        """Put a rank on every core of two nodes that ReFrame's settings name."""
+        self.ppn = min(cores_of(self.current_partition) or 1, self.most_ranks)
+        super().place()
+        self.skip_if(self.num_nodes < 2, "pairs take 2 nodes, there is 1")
+        self.num_nodes = 2
+        self.num_tasks = 2 * self.ppn
+
+    @run_before("run")
+    def choose_benchmark(self):
+        """Run the benchmark without its row of 0 bytes."""
+        options = self.options(self.benchmark, smallest_log2=0)
+        self.executable_opts = [*options, "-zero_size off"]
+
+    def extract(self, text):
+        """Give bandwidth and message rate of every size."""
+        sizes = [1 << k for k in range(self.largest_log2 + 1)]
+        return [
+            Sample(metric, value, row.size_bytes, n=row.repetitions)
+            for row in parse_imb_rate(text, self.benchmark, self.num_tasks, sizes)
+            for metric, value in (
+                (self.bandwidth, row.mb_per_s),
+                ("msg_rate", row.msg_per_s),
+            )
+        ]
+
+
+@rfm.simple_test
+class ImbUniband(ImbPairs):
+    """How many messages per second do all cores of a node send to another's?
+
+    8 B shows the cost of a message, 64 KiB how far messages fill the link.
+    """
+
+    descr = "Uniband between all cores of two nodes"
+    tool = "IMB-MPI1 Uniband"
+    experiments = ("E19", "E25", "E28", "E42")
+    typical_s = 5
+    benchmark = "Uniband"
+    bandwidth = "bw"
+    judged = ["msg_rate_8B", "bw_64KiB"]
+
+
+@rfm.simple_test
+class ImbBiband(ImbPairs):
+    """How many messages per second do all cores of two nodes send to each other?
+
+    `bibw` and `msg_rate` count both directions.
+    """
+
+    descr = "Biband between all cores of two nodes"
+    tool = "IMB-MPI1 Biband"
+    experiments = ("E20", "E28", "E43")
+    typical_s = 5
+    benchmark = "Biband"
+    bandwidth = "bibw"
+    judged = ["msg_rate_8B", "bibw_64KiB"]
+
+
 class ImbAllNodes(ImbCheck):
     """An IMB benchmark over all nodes at once, for every message size.
 
@@ -139,6 +259,42 @@ class ImbSendrecv(ImbAllNodes):
 
 
 @rfm.simple_test
+class ImbExchange(ImbAllNodes):
+    """What is left for each node when all exchange with both neighbours?
+
+    Every rank sends to and receives from the one before and the one after, as a halo
+    in one dimension. `bw` counts all four messages of a rank, as IMB does.
+    """
+
+    descr = "Exchange along the chain of all ranks"
+    tool = "IMB-MPI1 Exchange"
+    experiments = ()
+    typical_s = 5
+    benchmark = "Exchange"
+    judged = ["latency_8B", "bw_64KiB"]
+
+
+@rfm.simple_test
+class ImbBarrier(ImbAllNodes):
+    """How long does a barrier over all nodes take?
+
+    `latency` is IMB's t_avg, the mean over the ranks.
+    """
+
+    descr = "Barrier over all ranks"
+    tool = "IMB-MPI1 Barrier"
+    experiments = ()
+    typical_s = 5
+    benchmark = "Barrier"
+    judged = ["latency"]
+
+    def extract(self, text):
+        """Give the time of a call."""
+        row = parse_imb_barrier(text, self.num_tasks)
+        return [Sample("latency", row.time_us, n=row.repetitions)]
+
+
+@rfm.simple_test
 class ImbCollective(ImbAllNodes):
     """How long does a collective over all nodes take?
 
@@ -147,11 +303,11 @@ class ImbCollective(ImbAllNodes):
     load of the links.
     """
 
-    benchmark = parameter(["Alltoall", "Bcast", "Allgather"])
+    benchmark = parameter(["Alltoall", "Bcast", "Allgather", "Scatter", "Allreduce"])
 
     descr = "collective over all ranks"
-    tool = "IMB-MPI1 Alltoall, Bcast, Allgather"
-    experiments = ("E21", "E31")
+    tool = "IMB-MPI1 Alltoall, Bcast, Allgather, Scatter, Allreduce"
+    experiments = ("E21", "E31", "E32")
     typical_s = 5
     judged = ["latency_8B", "latency_64KiB"]
 

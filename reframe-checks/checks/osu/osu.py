@@ -1,0 +1,337 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""OSU Micro-Benchmarks between two nodes, within one, and over all."""
+
+import re
+
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import parameter, run_after, variable
+
+from seatrial.check import Tag
+from seatrial.osu_check import FLOATS, OsuCheck, OsuRun
+from seatrial.parsers.errors import ParseError
+from seatrial.stepped import cores_of, doubled
+
+MIB = 1 << 20
+KIB = 1 << 10
+
+
+class OsuPair(OsuCheck):
+    """Two ranks, on two nodes or on one."""
+
+    tags = {Tag.NETWORK}
+    needs_nodes = 1
+    most_nodes = 2
+
+    @run_after("init")
+    def choose_nodes(self):
+        """Take two nodes, or one of which both ranks are."""
+        if self.between == "nodes":
+            self.needs_nodes = 2
+        else:
+            self.most_nodes, self.ppn = 1, 2
+
+    def pair(self, program, largest, **more):
+        """Run a benchmark on the two ranks."""
+        return OsuRun(program, largest, self.num_nodes, self.ppn, **more)
+
+
+@rfm.simple_test
+class OsuLatency(OsuPair):
+    """What does one message cost, between nodes and between cores of a node?
+
+    `latency` is half a round trip of osu_latency: 8 B shows what a message costs
+    whatever its size, 4 MiB is that of a transfer. Of two ranks on one node, between
+    cores, it is shared memory that is measured.
+    """
+
+    between = parameter(["nodes", "cores"])
+
+    descr = "osu_latency of two ranks"
+    tool = "osu_latency"
+    experiments = ("E18", "E23", "E29", "E30", "E41")
+    typical_s = 15
+    judged = ["latency_8B", "latency_4MiB"]
+
+    def runs(self):
+        """Measure up to 4 MiB."""
+        return [self.pair("osu_latency", 4 * MIB)]
+
+
+@rfm.simple_test
+class OsuBandwidth(OsuPair):
+    """What does a link carry in one direction, and in both at once?
+
+    Windows of 64 messages; `bibw` counts the bytes of both directions. 4 MiB is far
+    beyond every protocol's switch, 64 KiB near it. With `buffers` multiple every
+    message of a window has a buffer of its own (-b multiple), so that messages of more
+    than the caches hold come from memory.
+    """
+
+    between = parameter(["nodes", "cores"])
+    buffers = parameter(["single", "multiple"])
+
+    descr = "osu_bw and osu_bibw of two ranks"
+    tool = "osu_bw, osu_bibw"
+    experiments = ("E19", "E20", "E24", "E28", "E30", "E42", "E43")
+    typical_s = 30
+    judged = ["bw_64KiB", "bw_4MiB", "bibw_4MiB"]
+
+    def runs(self):
+        """Measure both up to 4 MiB."""
+        options = {"window": 64}
+        if self.buffers == "multiple":
+            options["options"] = "-b multiple"
+        return [
+            self.pair("osu_bw", 4 * MIB, **options),
+            self.pair("osu_bibw", 4 * MIB, bandwidth="bibw", **options),
+        ]
+
+
+@rfm.simple_test
+class OsuOneSided(OsuPair):
+    """What does MPI_Put and MPI_Get cost between two nodes, and what does Put carry?
+
+    Windows of MPI_Win_allocate, completed by MPI_Win_flush, as OSU does by default. A
+    Get waits for its data, so its latency is a whole round trip. OSU cannot validate
+    these benchmarks.
+    """
+
+    between = "nodes"
+
+    descr = "osu_put_latency, osu_get_latency and osu_put_bw between two nodes"
+    tool = "osu_put_latency, osu_get_latency, osu_put_bw"
+    experiments = ()
+    typical_s = 15
+    judged = ["put_latency_8B", "get_latency_8B", "put_bw_4MiB"]
+
+    def runs(self):
+        """Measure latency up to 64 KiB, bandwidth up to 4 MiB."""
+        return [
+            self.pair("osu_put_latency", 64 * KIB, latency="put_latency"),
+            self.pair("osu_get_latency", 64 * KIB, latency="get_latency"),
+            self.pair("osu_put_bw", 4 * MIB, bandwidth="put_bw", window=64),
+        ]
+
+
+class OsuPairs(OsuCheck):
+    """As many pairs of ranks between two nodes as a node has cores, and fewer.
+
+    OSU pairs the ranks of the first node with those of the second, so ranks must fill
+    a node before the next: placement is block. Numbers of all cores are judged; those
+    of 1, 2, 4 and so on pairs have the parameter `pairs`.
+    """
+
+    most_ranks = variable(int, value=256)
+    """Ranks per node, however many cores it has."""
+
+    tags = {Tag.NETWORK}
+    needs_nodes = 2
+    most_nodes = 2
+    placement = "block"
+
+    @run_after("setup")
+    def place(self):
+        """Put a rank on every core that ReFrame's settings name."""
+        cores = cores_of(self.current_partition) or 1
+        self.ppn = min(cores, self.most_ranks)
+        super().place()
+
+    def pairs(self, program, **more):
+        """Run a benchmark with 1, 2, 4 and so on pairs up to all cores."""
+        return [
+            OsuRun(
+                program,
+                64 * KIB,
+                2,
+                pairs,
+                parameters={} if pairs == self.ppn else {"pairs": pairs},
+                **more,
+            )
+            for pairs in doubled(self.ppn)
+        ]
+
+
+@rfm.simple_test
+class OsuMessageRate(OsuPairs):
+    """How many messages per second do two nodes exchange, by the number of pairs?
+
+    `msg_rate` and `bw` are those of all pairs together, in one direction. A window of
+    64 messages is OSU's own; with 512, adapter and library have more messages at hand
+    than a queue of theirs holds. What one pair reaches, many must not fall short of.
+    """
+
+    window = parameter([64, 512])
+
+    descr = "osu_mbw_mr of 1, 2, 4 and so on pairs up to all cores"
+    tool = "osu_mbw_mr"
+    experiments = ("E25", "E27", "E28")
+    typical_s = 60
+    judged = ["msg_rate_8B", "bw_64KiB"]
+
+    def runs(self):
+        """Measure with this window."""
+        return self.pairs("osu_mbw_mr", window=self.window)
+
+
+@rfm.simple_test
+class OsuMultiLatency(OsuPairs):
+    """What does a message cost when all cores of a node send theirs at once?
+
+    `latency` is half a round trip, the mean over all pairs. Against that of one pair
+    it shows how adapters share.
+    """
+
+    descr = "osu_multi_lat of 1, 2, 4 and so on pairs up to all cores"
+    tool = "osu_multi_lat"
+    experiments = ()
+    typical_s = 60
+    judged = ["latency_8B", "latency_64KiB"]
+
+    def runs(self):
+        """Measure up to 64 KiB."""
+        return self.pairs("osu_multi_lat")
+
+
+@rfm.simple_test
+class OsuClock(OsuPairs):
+    """Does the message rate follow the clock of the CPU?
+
+    osu_mbw_mr with all cores and windows of 512, at each of the partition's
+    `cpu_frequencies`: `srun --cpu-freq` sets them, where Slurm may. Every rank tells
+    its clock as it starts: one that is more than `tolerance_percent` from what was
+    asked for fails the case, so that no rate goes under a wrong clock. The rate at
+    the highest clock is judged; the others have the parameter `clock_khz`. Where the
+    partition names no frequencies, because its nodes do not let Slurm set them, the
+    case is skipped.
+    """
+
+    tolerance_percent = variable(float, value=3.0)
+    frequencies = variable(typ.List[int], value=[])
+    """In kHz; by default those of the partition."""
+
+    descr = "osu_mbw_mr at several clock frequencies"
+    tool = "osu_mbw_mr, srun --cpu-freq"
+    experiments = ("E26",)
+    typical_s = 60
+    judged = ["msg_rate_8B"]
+
+    @run_after("setup")
+    def take_frequencies(self):
+        """Take those that the inventory says Slurm may set."""
+        named = self.current_partition.extras.get("cpu_frequencies", [])
+        self.frequencies = sorted(self.frequencies or named)
+        self.skip_if(
+            not self.frequencies,
+            "slurm_partitions names no cpu_frequencies of the partition "
+            f"{self.current_partition.name}: Slurm may not set the clock of its nodes",
+        )
+
+    def runs(self):
+        """Measure messages of up to 16 B at every clock."""
+        return [
+            OsuRun(
+                "osu_mbw_mr",
+                16,
+                2,
+                self.ppn,
+                window=512,
+                parameters={} if khz == self.frequencies[-1] else {"clock_khz": khz},
+            )
+            for khz in self.frequencies
+        ]
+
+    def clock_of(self, run):
+        """Give the clock of a run in kHz."""
+        return run.parameters.get("clock_khz", self.frequencies[-1])
+
+    def srun_options(self, run):
+        """Let Slurm set the clock."""
+        return f"--cpu-freq={self.clock_of(run)}"
+
+    def wrapped(self, command):
+        """Let every rank tell its clock, before it becomes OSU's."""
+        tell = (
+            "cpu=$(ps -o psr= -p $$); "
+            'read -r clock <"/sys/devices/system/cpu/cpu${cpu// }/cpufreq/'
+            'scaling_cur_freq"; echo "# clock $(hostname -s) $clock"; exec'
+        )
+        return f"bash -c '{tell} {command}'"
+
+    def unwrapped(self, text, run):
+        """Take out the clocks, one of each rank, and verify them."""
+        told = re.findall(r"^# clock (\S+) (\d+)\n", text, re.MULTILINE)
+        ranks = run.num_nodes * run.ppn
+        if len(told) != ranks:
+            raise ParseError(0, f"{len(told)} of {ranks} ranks tell their clock")
+        wanted = self.clock_of(run)
+        for node, clock in told:
+            if abs(int(clock) / wanted - 1) * 100 > self.tolerance_percent:
+                raise ParseError(0, f"{node}: clock {clock} kHz, asked for {wanted}")
+        return re.sub(r"^# clock .*\n", "", text, flags=re.MULTILINE)
+
+
+class OsuAllNodes(OsuCheck):
+    """A collective over all nodes, then over 2, 4, 8 and so on of them.
+
+    One job measures the whole curve, as a start costs more than a measurement. The
+    numbers of all nodes are judged; the others have the parameter `num_nodes`. There is
+    one rank per node unless `ppn` says otherwise. Sizes end at 64 KiB: beyond that a
+    collective repeats the bandwidth of links.
+    """
+
+    tags = {Tag.NETWORK}
+    min_tasks = 2
+    typical_s = 30
+
+    def runs(self):
+        """Run over all nodes, then over fewer."""
+        counts = [n for n in doubled(self.num_nodes) if n * self.ppn > 1]
+        return [self.over(nodes) for nodes in reversed(counts)]
+
+    def over(self, nodes):
+        """Run over so many nodes, with as much memory as that takes."""
+        program = f"osu_{self.benchmark}"
+        options = [f"-M {max(512 * MIB, 64 * KIB * nodes * self.ppn)}"]
+        if self.benchmark == "allreduce":
+            options.append(FLOATS.format(program))
+        return OsuRun(
+            program,
+            64 * KIB,
+            nodes,
+            self.ppn,
+            smallest=8,
+            options="" if self.benchmark == "barrier" else " ".join(options),
+            parameters={} if nodes == self.num_nodes else {"num_nodes": nodes},
+        )
+
+
+@rfm.simple_test
+class OsuCollective(OsuAllNodes):
+    """How long does a collective over all nodes take, and how does that grow?
+
+    `latency` is the mean over the ranks. 8 B shows the number of steps, 64 KiB the load
+    of the links.
+    """
+
+    benchmark = parameter(["alltoall", "bcast", "allgather", "scatter", "allreduce"])
+
+    descr = "collective over 2, 4, 8 and so on up to all nodes"
+    tool = "osu_alltoall, osu_bcast, osu_allgather, osu_scatter, osu_allreduce"
+    experiments = ("E21", "E31", "E32")
+    judged = ["latency_8B", "latency_64KiB"]
+
+
+@rfm.simple_test
+class OsuBarrier(OsuAllNodes):
+    """How long does a barrier over all nodes take, and how does that grow?
+
+    `latency` is the mean over the ranks. There is no data that OSU could validate.
+    """
+
+    benchmark = "barrier"
+
+    descr = "barrier over 2, 4, 8 and so on up to all nodes"
+    tool = "osu_barrier"
+    experiments = ()
+    judged = ["latency"]

@@ -1,0 +1,109 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""Start of programs on more and more nodes, by srun and by MPI_Init."""
+
+from statistics import median
+
+import reframe as rfm
+from reframe.core.builtins import run_after, variable
+
+from seatrial.check import Tag
+from seatrial.parsers.osu_startup import parse_osu_init
+from seatrial.parsers.startup import verify_started
+from seatrial.records import Sample
+from seatrial.stepped import Step, SteppedCheck, doubled
+
+PROGRAMS = {
+    "osu_init": "osu_init",
+    "pairsweep": "pairsweep --preflight",
+    "IMB-MPI1": "IMB-MPI1 Barrier -npmin {ranks} -iter 1",
+}
+"""Programs that do nothing but start, first the one to prefer."""
+
+
+@rfm.simple_test
+class Startup(SteppedCheck):
+    """How long does it take until a program runs, on one node and on all?
+
+    `launch_time` is srun's time for the program true: Slurm alone. `mpi_launch_time`
+    is its time for a program that does nothing between MPI_Init and MPI_Finalize; the
+    difference is what process manager and MPI library cost. Both are the median of
+    `repeats` starts, on 1, 2, 4 and so on up to all nodes, all of them in one job; the
+    numbers of all nodes are judged. `ppn` says how many ranks a node has.
+
+    Any stack has such a program: osu_init, our own pairsweep --preflight, which also
+    lets every rank hear of all others, or IMB's Barrier with one repetition. Stacks
+    are comparable where they have the same one. osu_init states the time of MPI_Init
+    on the slowest rank, too: `mpi_init_time`, with a resolution of 1 ms.
+    """
+
+    repeats = variable(int, value=3)
+
+    descr = "time of srun and MPI_Init on 1, 2, 4 and so on up to all nodes"
+    valid_prog_environs = ["+mpi"]
+    reference_file = "startup.yaml"
+    tags = {Tag.NETWORK}
+    tool = "srun"
+    experiments = ()
+    typical_s = 15
+    judged = ["launch_time", "mpi_launch_time"]
+
+    @run_after("setup")
+    def choose_program(self):
+        """Take the first program that the stack has."""
+        extras, features = self.current_environ.extras, self.current_environ.features
+        known = {*extras.get("programs", []), *features}
+        known |= {"IMB-MPI1"} if "imb" in features else set()
+        found = [name for name in PROGRAMS if name in known]
+        self.skip_if(
+            not found,
+            f"{self.current_environ.name} has none of {', '.join(PROGRAMS)}: give it a "
+            "compiler, programs.osu or programs.imb in mpi_stacks",
+        )
+        self.program = found[0]
+
+    def starts(self):
+        """List nodes, program and repeat of every start."""
+        return [
+            (nodes, program, repeat)
+            for nodes in doubled(self.num_nodes)
+            for program in ("true", self.program)
+            for repeat in range(1, self.repeats + 1)
+        ]
+
+    def steps(self):
+        """Start both programs on ever more nodes, several times."""
+        return [
+            Step(
+                f"{program}-{nodes}-{repeat}",
+                PROGRAMS.get(program, program).format(ranks=nodes * self.ppn),
+                nodes,
+                self.ppn,
+            )
+            for nodes, program, repeat in self.starts()
+        ]
+
+    def extract_steps(self, outputs):
+        """Give the median times, and refuse a start that lacks ranks."""
+        times = {}
+        for (nodes, program, _), output in zip(self.starts(), outputs, strict=True):
+            with output.located():
+                metric = "launch_time"
+                if program == "osu_init":
+                    init = parse_osu_init(output.text, nodes * self.ppn)
+                    seconds = init.max_ms / 1000
+                    times.setdefault(("mpi_init_time", nodes), []).append(seconds)
+                elif program != "true":
+                    verify_started(output.text, program, nodes * self.ppn)
+                if program != "true":
+                    metric = "mpi_launch_time"
+                times.setdefault((metric, nodes), []).append(output.seconds)
+        return [
+            Sample(
+                metric,
+                median(seconds),
+                statistic="p50",
+                n=len(seconds),
+                parameters={} if nodes == self.num_nodes else {"num_nodes": nodes},
+            )
+            for (metric, nodes), seconds in times.items()
+        ]

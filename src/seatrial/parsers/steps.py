@@ -1,0 +1,74 @@
+"""Output of a job of several steps, each between a line of ours before and after it.
+
+`# step NAME`, then what the program printed, then `# done NAME START END` with both
+times in seconds since the epoch. The second line is written only after exit status 0.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from seatrial.parsers.errors import ParseError
+
+_BEGIN = re.compile(r"# step (\S+)\n")
+_END = re.compile(r"# done (\S+) (\d+\.\d+) (\d+\.\d+)\n")
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """What a step printed, after line `line` of the job; how long srun took."""
+
+    name: str
+    line: int
+    text: str
+    seconds: float
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Let a ParseError of this text name the step and the line of the job."""
+        try:
+            yield
+        except ParseError as error:
+            line = self.line + error.line
+            raise ParseError(line, f"{self.name}: {error.reason}") from None
+
+
+def split_steps(text: str, names: Sequence[str]) -> tuple[StepOutput, ...]:
+    """Split the output of a job into its steps.
+
+    Raises ParseError if the steps are not exactly `names` in this order, if one has no
+    end, or if there is output between them.
+    """
+    found: list[StepOutput] = []
+    inside = ""
+    begin = 0
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
+        if match := _BEGIN.fullmatch(line):
+            expected = names[len(found)] if len(found) < len(names) else "no step"
+            if inside or match[1] != expected:
+                wanted = f"the end of {inside}" if inside else expected
+                raise ParseError(number, f"step {match[1]}, expected {wanted}")
+            inside, begin = match[1], number
+        elif match := _END.fullmatch(line):
+            if match[1] != inside:
+                raise ParseError(
+                    number, f"the end of {match[1]}, expected {inside or 'a step'}"
+                )
+            seconds = float(match[3]) - float(match[2])
+            if not (math.isfinite(seconds) and seconds > 0):
+                raise ParseError(number, f"{match[1]} took {seconds} s")
+            output = "".join(lines[begin : number - 1])
+            found.append(StepOutput(inside, begin, output, seconds))
+            inside = ""
+        elif line.strip() and not inside:
+            raise ParseError(number, f"{line.strip()[:60]!r} outside of any step")
+    if inside or len(found) < len(names):
+        missing = inside or names[len(found)]
+        raise ParseError(
+            len(lines),
+            f"{len(found)} of {len(names)} steps came to an end; not {missing}",
+        )
+    return tuple(found)

@@ -1,0 +1,144 @@
+# mypy: disable-error-code="misc,untyped-decorator,has-type"
+"""Checks that run several programs in one job, which costs one start of a job."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import run_after, run_before
+
+from seatrial.check import SeatrialCheck
+from seatrial.parsers.steps import StepOutput, split_steps
+from seatrial.records import Sample
+
+SCRIPT = "steps.sh"
+
+_RUN_STEP = r"""#!/bin/bash
+# Written by Seatrial: the steps of a job, one after the other, by the launcher that is
+# given as arguments.
+set -uo pipefail
+launcher=("$@")
+
+# A controller that is away for a moment, or has just come back, refuses to make a
+# step: nothing ran, so try again; what srun said stays on standard error.
+run_step() {
+    local name=$1 attempt errors start status
+    shift
+    errors=$(mktemp -p .)
+    echo "# step $name"
+    for attempt in {1..30}; do
+        start=${EPOCHREALTIME/,/.}
+        if "${launcher[@]}" "$@" 2>"$errors"; then
+            status=0
+        else
+            status=$?
+        fi
+        if [ "$status" -eq 0 ]; then
+            echo "# done $name $start ${EPOCHREALTIME/,/.}"
+        fi
+        cat "$errors" >&2
+        if [ "$status" -eq 0 ]; then
+            rm "$errors"
+            return
+        fi
+        grep -qE 'Unable to (create step|confirm allocation)' "$errors" || break
+        [ "$attempt" -lt 30 ] && sleep 2
+    done
+    exit "$status"
+}
+
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A program on `num_nodes` nodes with `ppn` ranks each; `options` are srun's."""
+
+    name: str
+    command: str
+    num_nodes: int
+    ppn: int = 1
+    options: str = ""
+
+    def srun_options(self) -> str:
+        """Give what tells srun where the ranks of this step go."""
+        place = (
+            f"--nodes={self.num_nodes} --ntasks={self.num_nodes * self.ppn} "
+            f"--ntasks-per-node={self.ppn}"
+        )
+        return f"{place} {self.options}".rstrip()
+
+
+class SteppedCheck(SeatrialCheck):
+    """A check whose job runs a list of steps.
+
+    It takes `most_nodes` of the nodes there are (0: all), and is skipped where there
+    are fewer than `needs_nodes`, or where a node has fewer than `ppn` cores.
+    """
+
+    needs_nodes = 1
+    most_nodes = 0
+
+    @abstractmethod
+    def steps(self) -> list[Step]:
+        """List the steps, with names of their own, when nodes and ranks are known."""
+
+    @abstractmethod
+    def extract_steps(self, outputs: Sequence[StepOutput]) -> list[Sample]:
+        """Turn the outputs of all steps, in their order, into samples."""
+
+    @run_after("setup")
+    def need_nodes(self) -> None:
+        """Skip a system, or a choice of nodes, that is too small; take no more."""
+        self.skip_if(
+            self.num_nodes < self.needs_nodes,
+            f"it takes {self.needs_nodes} nodes, there are {self.num_nodes}",
+        )
+        if self.most_nodes:
+            self.num_nodes = min(self.num_nodes, self.most_nodes)
+            self.num_tasks = self.num_nodes * self.ppn
+        cores = cores_of(self.current_partition)
+        self.skip_if(
+            0 < cores < self.ppn,
+            f"it takes {self.ppn} ranks on a node, which has {cores} cores",
+        )
+
+    @run_before("run")
+    def write_steps(self) -> None:
+        """Let a script start the steps in place of the launcher."""
+        launcher = self.job.launcher.run_command(self.job)
+        steps = self.steps()
+        lines = [
+            f"run_step {step.name} {step.srun_options()} {step.command}"
+            for step in steps
+        ]
+        Path(self.stagedir, SCRIPT).write_text(_RUN_STEP + "\n".join(lines) + "\n")
+        self.keep_files = [*self.keep_files, SCRIPT]
+        programs = dict.fromkeys(step.command.split()[0] for step in steps)
+        self.executable = f"bash {SCRIPT}"
+        self.executable_opts = [f"{launcher} # {', '.join(programs)}"]
+        self.job.launcher = getlauncher("local")()
+
+    def extract(self, text: str) -> list[Sample]:
+        """Give the samples of all steps, which must all have come to their ends."""
+        outputs = split_steps(text, [step.name for step in self.steps()])
+        return self.extract_steps(outputs)
+
+
+def cores_of(partition: Any) -> int:
+    """Give the cores of a node, as ReFrame's settings name them; 0: they do not."""
+    processor = partition.processor
+    return (processor.num_cpus or 0) // (processor.num_cpus_per_core or 1)
+
+
+def doubled(most: int) -> list[int]:
+    """Count 1, 2, 4 and so on, below `most`, and `most` itself."""
+    counts = []
+    count = 1
+    while count < most:
+        counts.append(count)
+        count *= 2
+    return [*counts, most]
