@@ -15,19 +15,12 @@ and runs all others: what was not asked for is refused.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.imb_rows import (
-    ImbBarrier,
-    ImbColumns,
-    ImbRate,
-    ImbRow,
-    barrier_of,
-    rate_of,
-    row_of,
-)
+from seatrial.parsers.imb_rows import ImbBarrier, ImbColumns, ImbRate, ImbRow
 from seatrial.parsers.tables import Sizes, last_line, table_lines
 
 __all__ = [
@@ -47,8 +40,9 @@ _GROUPS = re.compile(r"#\s*\(\s*([0-9]+ groups of [0-9]+ processes)\b.*")
 _COLUMNS = re.compile(r"\s*(?:#bytes\s+)?#repetitions\s.*")
 _PAIR = re.compile(r"# pair (\S+) (\S+)")
 
-_Table = list[tuple[int, dict[str, str]]]
-"""Values by their column, with the number of their line."""
+T = TypeVar("T")
+Make = Callable[[ImbColumns, int, Sequence[str]], T]
+"""Makes a row of its columns, the number of its line, and its fields."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +70,15 @@ def parse_imb_rate(
     text: str, benchmark: str, processes: int, sizes: Sequence[int]
 ) -> tuple[ImbRate, ...]:
     """Read the one table of Uniband or Biband; raises ParseError as `parse_imb`."""
-    table = _table(text.split("\n"), 1, benchmark, processes, sizes)
-    return tuple(rate_of(line, values) for line, values in table)
+    lines = text.split("\n")
+    return tuple(_table(lines, 1, benchmark, processes, sizes, ImbColumns.rate))
 
 
 def parse_imb_barrier(text: str, processes: int) -> ImbBarrier:
     """Read the one row of Barrier; raises ParseError as `parse_imb`."""
-    table = _table(text.split("\n"), 1, "Barrier", processes, [0])
-    return barrier_of(*table[0])
+    lines = text.split("\n")
+    (row,) = _table(lines, 1, "Barrier", processes, [0], ImbColumns.barrier)
+    return row
 
 
 def parse_imb_pairs(
@@ -129,8 +124,10 @@ def _rows(
     processes: int,
     sizes: Sequence[int],
 ) -> tuple[ImbRow, ...]:
-    table = _table(lines, first, benchmark, processes, sizes)
-    return tuple(row_of(line, values, benchmark) for line, values in table)
+    def make(columns: ImbColumns, line: int, fields: Sequence[str]) -> ImbRow:
+        return columns.row(line, fields, benchmark)
+
+    return tuple(_table(lines, first, benchmark, processes, sizes, make))
 
 
 def _table(
@@ -139,22 +136,23 @@ def _table(
     benchmark: str,
     processes: int,
     sizes: Sequence[int],
-) -> _Table:
+    make: Make[T],
+) -> list[T]:
     """Read the one table in `lines`, whose first has the number `first`."""
     headers = _Headers(benchmark, processes)
     expected = Sizes(sizes)
-    table: _Table = []
+    rows: list[T] = []
     for number, line, is_row in table_lines(lines, first):
         if not is_row:
             headers.add(number, line)
-        elif headers.columns is not None:
-            values = headers.columns.read(number, line)
-            expected.expect(number, values.get("#bytes", "0"))
-            table.append((number, values))
+        elif (columns := headers.columns) is not None:
+            fields = columns.read(number, line)
+            expected.expect(number, columns.size_of(fields))
+            rows.append(make(columns, number, fields))
     last = last_line(lines, first)
     expected.expect_end(last, benchmark)
     headers.verify(last)
-    return table
+    return rows
 
 
 class _Headers:

@@ -1,7 +1,7 @@
 """Rows of the Intel MPI Benchmarks: which columns they have, and what cannot be."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
@@ -9,7 +9,9 @@ from seatrial.parsers.numbers import agree
 from seatrial.parsers.tables import DECIMALS, INTEGER
 
 _INTEGERS = {"#bytes", "#repetitions", "Msg/sec"}
-_TIMES = ("t_min[usec]", "t_avg[usec]", "t_max[usec]")
+_TIMES = (("t_min[usec]", "t_avg[usec]", "t_max[usec]"), ("t[usec]",) * 3)
+"""Least, mean and greatest time: where there is one time only, it is all of them."""
+
 _DROPPED = re.compile(r"\s*([0-9]+)\s+((?:time-out|out-of-mem|int-overflow)\b.*)")
 _MESSAGES = {"PingPong": 1, "PingPing": 1, "Sendrecv": 2, "Exchange": 4}
 """Messages whose bytes IMB counts as one call's (IMB_parse_name_mpi1.c: scale_bw)."""
@@ -57,111 +59,109 @@ class ImbBarrier:
 
 
 class ImbColumns:
-    """The columns that a header names."""
+    """The columns that a header names, and what a row has in them."""
 
     def __init__(self, header: str) -> None:
-        self._header = header
-        self._names = header.split()
-        kinds = [INTEGER if name in _INTEGERS else DECIMALS for name in self._names]
+        names = header.split()
+        self._text = " ".join(names)
+        self._width = len(header)
+        kinds = [INTEGER if name in _INTEGERS else DECIMALS for name in names]
         self._pattern = re.compile(" +" + " +".join(kinds))
+        at = {name: place for place, name in enumerate(names)}
+        self._size = at.get("#bytes")
+        self._repetitions = at["#repetitions"]
+        self._defects = at.get("defects")
+        self._bandwidth = at.get("Mbytes/sec")
+        self._rate = at.get("Msg/sec")
+        self._times: list[int] = []
+        for names in _TIMES:
+            if at.keys() >= {*names}:
+                self._times = [at[name] for name in names]
+        self._has_one_time = len({*self._times}) == 1
 
-    def read(self, line: int, row: str) -> dict[str, str]:
-        """Give the values of a row, as printed, by the names of their columns.
-
-        Raises ParseError if there are not all of them, or not of their form.
-        """
+    def read(self, line: int, row: str) -> tuple[str, ...]:
+        """Give the fields of a row. Raises ParseError if it is not whole."""
         match = self._pattern.fullmatch(row)
         # Columns have a width: what is shorter has lost a digit.
-        if match is not None and len(row) == len(self._header):
-            return dict(zip(self._names, match.groups(), strict=True))
+        if match is not None and len(row) == self._width:
+            return match.groups()
         if dropped := _DROPPED.fullmatch(row):
             raise ParseError(line, f"IMB dropped {dropped[1]} bytes: {dropped[2]}")
-        raise ParseError(
-            line, f"{row.strip()!r} is no whole row of {' '.join(self._names)}"
-        )
+        raise ParseError(line, f"{row.strip()!r} is no whole row of {self._text}")
 
+    def size_of(self, fields: Sequence[str]) -> str:
+        """Give the message size as it is printed; Barrier has no column of it."""
+        return "0" if self._size is None else fields[self._size]
 
-def row_of(line: int, values: Mapping[str, str], benchmark: str) -> ImbRow:
-    """Make a row with a time and perhaps a bandwidth; ParseError if it cannot be."""
-    size, repetitions = _size(line, values), _repetitions(line, values)
-    least = greatest = None
-    if "t[usec]" in values:
-        time = slowest = _time(line, "t[usec]", values, allow_zero=not size)
-    else:
-        least, time, greatest = _times(line, values, allow_zero=not size)
-        slowest = greatest
-    bandwidth = None
-    if "Mbytes/sec" in values:
-        bandwidth = float(values["Mbytes/sec"])
-        _verify_bandwidth(line, benchmark, size, slowest, bandwidth)
-    return ImbRow(size, repetitions, time, bandwidth, least, greatest)
+    def row(self, line: int, fields: Sequence[str], benchmark: str) -> ImbRow:
+        """Make a row with a time, and perhaps a bandwidth, of `benchmark`."""
+        size = int(fields[self._place(line, self._size, "#bytes")])
+        repetitions = self._counted(line, fields)
+        least, mean, greatest = self._three_times(line, fields, allow_zero=not size)
+        bandwidth = None
+        if self._bandwidth is not None:
+            bandwidth = float(fields[self._bandwidth])
+            _verify_bandwidth(line, benchmark, size, greatest, bandwidth)
+        if self._has_one_time:
+            return ImbRow(size, repetitions, mean, bandwidth)
+        return ImbRow(size, repetitions, mean, bandwidth, least, greatest)
 
+    def rate(self, line: int, fields: Sequence[str]) -> ImbRate:
+        """Make a row of Uniband or Biband."""
+        size = int(fields[self._place(line, self._size, "#bytes")])
+        repetitions = self._counted(line, fields)
+        mb_per_s = float(fields[self._place(line, self._bandwidth, "Mbytes/sec")])
+        msg_per_s = float(fields[self._place(line, self._rate, "Msg/sec")])
+        if not (0 < msg_per_s < _MOST_MSG_PER_S and mb_per_s < _MOST_MB_PER_S):
+            raise ParseError(line, f"{msg_per_s:.0f} messages/s, {mb_per_s:.2f} MB/s")
+        rounding = _HALF_DIGIT + 0.5 * size / 1e6
+        if not agree(msg_per_s * size / 1e6, mb_per_s, rounding):
+            raise ParseError(
+                line,
+                f"{msg_per_s:.0f} messages/s of {size} bytes "
+                f"are not {mb_per_s:.2f} MB/s",
+            )
+        return ImbRate(size, repetitions, mb_per_s, msg_per_s)
 
-def rate_of(line: int, values: Mapping[str, str]) -> ImbRate:
-    """Make a row of Uniband or Biband; ParseError if it cannot be."""
-    if not {"Mbytes/sec", "Msg/sec"} <= values.keys():
-        raise ParseError(line, f"no Msg/sec among the columns {' '.join(values)}")
-    size, repetitions = _size(line, values), _repetitions(line, values)
-    mb_per_s, msg_per_s = float(values["Mbytes/sec"]), float(values["Msg/sec"])
-    if not (0 < msg_per_s < _MOST_MSG_PER_S and mb_per_s < _MOST_MB_PER_S):
-        raise ParseError(line, f"{msg_per_s:.0f} messages/s, {mb_per_s:.2f} MB/s")
-    rounding = _HALF_DIGIT + 0.5 * size / 1e6
-    if not agree(msg_per_s * size / 1e6, mb_per_s, rounding):
-        raise ParseError(
-            line,
-            f"{msg_per_s:.0f} messages/s of {size} bytes are not {mb_per_s:.2f} MB/s",
-        )
-    return ImbRate(size, repetitions, mb_per_s, msg_per_s)
+    def barrier(self, line: int, fields: Sequence[str]) -> ImbBarrier:
+        """Make the row of Barrier."""
+        least, mean, greatest = self._three_times(line, fields, allow_zero=False)
+        return ImbBarrier(self._counted(line, fields), mean, least, greatest)
 
+    def _place(self, line: int, place: int | None, name: str) -> int:
+        if place is None:
+            raise ParseError(line, f"no {name} among the columns {self._text}")
+        return place
 
-def barrier_of(line: int, values: Mapping[str, str]) -> ImbBarrier:
-    """Make the row of Barrier; ParseError if it cannot be."""
-    least, time, greatest = _times(line, values, allow_zero=False)
-    return ImbBarrier(_repetitions(line, values), time, least, greatest)
+    def _counted(self, line: int, fields: Sequence[str]) -> int:
+        """Give the number of repetitions, if contents were right."""
+        if self._defects is not None and float(fields[self._defects]) > 0:
+            raise ParseError(
+                line, f"contents failed validation: {fields[self._defects]}"
+            )
+        repetitions = int(fields[self._repetitions])
+        if repetitions < 1:
+            raise ParseError(line, f"{repetitions} repetitions, expected at least 1")
+        return repetitions
 
-
-def _size(line: int, values: Mapping[str, str]) -> int:
-    if "#bytes" not in values:
-        raise ParseError(line, f"no #bytes among the columns {' '.join(values)}")
-    return int(values["#bytes"])
-
-
-def _repetitions(line: int, values: Mapping[str, str]) -> int:
-    """Give the number of repetitions, once contents are known to be right."""
-    if float(values.get("defects", "0")) > 0:
-        raise ParseError(line, f"contents failed validation: {values['defects']}")
-    repetitions = int(values["#repetitions"])
-    if repetitions < 1:
-        raise ParseError(line, f"{repetitions} repetitions, expected at least 1")
-    return repetitions
-
-
-def _time(line: int, name: str, values: Mapping[str, str], allow_zero: bool) -> float:
-    if name not in values:
-        raise ParseError(line, f"no time among the columns {' '.join(values)}")
-    time = float(values[name])
-    if not (0 <= time < _LONGEST_US and (time > 0 or allow_zero)):
-        raise ParseError(
-            line,
-            f"{name} {time:.2f}, expected a positive time below {_LONGEST_US:g}",
-        )
-    return time
-
-
-def _times(
-    line: int, values: Mapping[str, str], allow_zero: bool
-) -> tuple[float, float, float]:
-    """Give t_min, t_avg and t_max; the fastest rank may show no time at all."""
-    least, time, greatest = (
-        _time(line, name, values, allow_zero or name == "t_min[usec]")
-        for name in _TIMES
-    )
-    rounding = 2 * _HALF_DIGIT
-    if not least - rounding <= time <= greatest + rounding:
-        raise ParseError(
-            line, f"t_min {least}, t_avg {time} and t_max {greatest} are out of order"
-        )
-    return least, time, greatest
+    def _three_times(
+        self, line: int, fields: Sequence[str], allow_zero: bool
+    ) -> tuple[float, float, float]:
+        """Give least, mean and greatest time; the fastest rank may show none."""
+        if not self._times:
+            raise ParseError(line, f"no time among the columns {self._text}")
+        least, mean, greatest = (float(fields[place]) for place in self._times)
+        if not greatest < _LONGEST_US or not (mean > 0 or allow_zero):
+            raise ParseError(
+                line,
+                f"times {least} to {greatest}, mean {mean}: "
+                f"expected positive times below {_LONGEST_US:g}",
+            )
+        if not least - 2 * _HALF_DIGIT <= mean <= greatest + 2 * _HALF_DIGIT:
+            raise ParseError(
+                line, f"times {least} to {greatest}, mean {mean}: out of order"
+            )
+        return least, mean, greatest
 
 
 def _verify_bandwidth(
