@@ -218,7 +218,7 @@ def test_links_of_a_stack_are_those_it_names_and_no_others(tmp_path: Path) -> No
 def test_suite_settings_name_programs_and_tuning_of_a_stack() -> None:
     """Programs and tuning that a stack lacks are not there, for checks to see it."""
     jinja = Environment(trim_blocks=True)
-    jinja.filters["to_json"] = json.dumps
+    jinja.filters.update(to_json=json.dumps, bool=bool)
     template = ROLES / "suite/templates/settings.yml.j2"
     tuned = {"executables": ["cg.A.x"], "tuning": {"rails": {"UCX_MAX_RAILS": 2}}}
     stacks = [
