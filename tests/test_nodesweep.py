@@ -17,6 +17,7 @@ from fake_node import CPUS, fake_node, write
 from seatrial.errors import SeatrialError
 from seatrial.nodesweep.place import Place, bound, cpus_given, place_of
 from seatrial.parsers.nodesweep import NodeSweep, parse_nodesweep
+from seatrial.sweep.steps import Ended
 
 DATA = Path(__file__).parent / "data"
 FOUR = ["cn01", "cn02", "cn03", "cn04"]
@@ -433,6 +434,39 @@ def test_ranks_are_bound_one_by_one() -> None:
             text=True,
         )
         assert done.stdout.split() == ["Cpus_allowed_list:", rank], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "errors", "reason"),
+    [
+        (
+            None,
+            (
+                "srun: cluster configuration lacks support for cpu binding",
+                "slurmstepd-cn02: error: *** STEP 79.8 ON cn02 CANCELLED AT 2026 ***",
+                "srun: launch/slurm: _step_signal: Terminating StepId=79.10",
+            ),
+            "no end in time",
+        ),
+        (
+            137,
+            (
+                "srun: error: cn04: tasks 0-1: Killed",
+                "srun: launch/slurm: _step_signal: Terminating StepId=79.10",
+            ),
+            "exit status 137; srun: error: cn04: tasks 0-1: Killed",
+        ),
+        (
+            1,
+            ("Fatal glibc error", "srun: Force Terminated StepId=79.10"),
+            "exit status 1; Fatal glibc error",
+        ),
+    ],
+)
+def test_reason_is_not_what_we_did_to_the_step(
+    status: int | None, errors: tuple[str, ...], reason: str
+) -> None:
+    assert Ended(status, (), errors).reason == reason
 
 
 def test_room_for_the_matrix() -> None:

@@ -28,6 +28,7 @@ NOT_OURS = re.compile(r"node configuration is not available|[Ii]nvalid node")
 """What it says then if Slurm has taken a node from the job."""
 _ABORT = re.compile(r"Job step aborted: Waiting")
 _TELLING = re.compile(r"\berror\b|^(pairsweep|memlat|taskset|seatrial\S*): ")
+_OUR_DOING = re.compile(r"CANCELLED AT|_step_signal|Terminated Step|for cpu binding")
 _NOT_NOW = re.compile(r"node not available")
 
 
@@ -43,7 +44,8 @@ class Ended:
     def reason(self) -> str:
         """Say in one line why it failed: its first error, else its last words."""
         end = "no end in time" if self.status is None else f"exit status {self.status}"
-        said = [line.strip() for line in self.errors if line.strip()]
+        lines = [line.strip() for line in self.errors]
+        said = [line for line in lines if line and not _OUR_DOING.search(line)]
         telling = [line for line in said if _TELLING.search(line)] or said[-1:]
         return f"{end}; {telling[0]}" if telling else end
 
