@@ -1,0 +1,139 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""NAS Parallel Benchmarks: kernels and solvers with known answers."""
+
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import parameter, run_after, run_before, variable
+
+from seatrial.check import Tag
+from seatrial.npb_ranks import rule_of, runs_on
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.npb import parse_npb
+from seatrial.records import Sample
+from seatrial.scaling import ScalingCheck
+from seatrial.stepped import Step
+
+TIMED = "with-timers"
+
+
+@rfm.simple_test
+class Npb(ScalingCheck):
+    """What do whole parallel programs reach, and how long do they communicate?
+
+    `Mops_total` is NPB's own rate of all ranks (10^6 operations/s; of IS keys, of EP
+    random numbers), of a run whose answer NPB verified, on as many ranks as were asked
+    for. The time is not reported: NPB prints it to 0.01 s, which of a run of 0.4 s is
+    1.3 % either way, while the rate has more digits. All ranks of a node, all nodes;
+    with ranks that do not make a power of two (BT, SP: a square) as many as do.
+
+    CG: neighbours and sums at random places; FT, IS: all to all; LU: many small
+    messages of a wave; MG: neighbours near and far; EP: nothing; BT, SP: faces. With
+    `problem_class` C and 32 ranks as 4 x 8 it is the papers' E35; classes B and A of
+    IS and FT on 4 x 1 and 4 x 2 are E22.
+
+    `communication_share` is of a second run with NPB's own timers (timer.flag): the
+    mean of the ranks' times in communication, waiting included, within their mean
+    total. It is a run of its own because the timers read the clock around every
+    message, which costs time in the rate. (mpiP would tell it without rebuilding, too,
+    and of any program; it is rarely installed.) `scaling` makes runs on 1, 2, 4, ...
+    nodes and with the ranks in block and cyclic order, in the same job.
+    """
+
+    benchmark = parameter(["CG", "FT", "IS", "LU", "MG", "EP", "BT", "SP"])
+    problem_class = variable(typ.Str["[SWABCDEF]"], value="C")
+    communication = variable(typ.Bool, value=True)
+    """Make the second run, with timers."""
+
+    ppn = 0
+    descr = "NAS Parallel Benchmarks, verified, on all ranks"
+    valid_prog_environs = ["+npb"]
+    reference_file = "npb.yaml"
+    env_vars = {"OMP_NUM_THREADS": 1}
+    time_limit = "30m"
+    tags = {Tag.COMPUTE, Tag.APPLICATION}
+    tool = "NPB-MPI 3.3, 3.4"
+    experiments = ("E22", "E35")
+    typical_s = 60
+    judged = ["Mops_total"]
+
+    def case_parameters(self):
+        """Name the class, too."""
+        return {**super().case_parameters(), "problem_class": self.problem_class}
+
+    def can_run(self, ranks):
+        """Ask for the rules of this benchmark and class."""
+        return runs_on(self.benchmark, self.problem_class, ranks)
+
+    def takes(self):
+        """Say these rules."""
+        return rule_of(self.benchmark, self.problem_class)
+
+    @run_after("setup")
+    def place(self):
+        """Refuse a class that the benchmark does not have, then place the ranks."""
+        try:
+            self.can_run(1)
+        except ValueError as error:
+            self.skip(str(error))
+        super().place()
+
+    @run_after("setup", always_last=True)
+    def need_benchmark(self):
+        """Find the program: one for all numbers of ranks, or one for each (3.3)."""
+        known = self.current_environ.extras.get("programs", [])
+        if self.program(0) not in known and self.program(self.num_tasks) in known:
+            self.need_programs(
+                "npb", *(self.program(each.ranks) for each in self.spots())
+            )
+        else:
+            self.need_programs("npb", self.program(0))
+
+    def program(self, ranks):
+        """Name the program that was built for so many ranks; 0: for any."""
+        return f"{self.benchmark.lower()}.{self.problem_class}.{ranks or 'x'}"
+
+    @run_before("run")
+    def switch_timers_on(self):
+        """Make the folder of the runs that are to find a timer.flag."""
+        folder = Path(self.stagedir, TIMED)
+        folder.mkdir(exist_ok=True)
+        Path(folder, "timer.flag").touch()
+
+    def runs(self):
+        """List the runs: spots, and whether the timers are on."""
+        timers = (False, True) if self.communication else (False,)
+        return [(spot, timed) for spot in self.spots() for timed in timers]
+
+    def steps(self):
+        """Run everywhere, without and with timers."""
+        known = self.current_environ.extras.get("programs", [])
+        return [
+            Step(
+                f"{spot.name},{TIMED}" if timed else spot.name,
+                self.program(0 if self.program(0) in known else spot.ranks),
+                spot.num_nodes,
+                spot.ppn,
+                f"{spot.srun_options} {f'--chdir={TIMED}' if timed else ''}".strip(),
+            )
+            for spot, timed in self.runs()
+        ]
+
+    def extract_steps(self, outputs):
+        """Give the rate of the runs without timers, the share of those with them."""
+        samples = []
+        for (spot, timed), output in zip(self.runs(), outputs, strict=True):
+            problem = (self.benchmark, self.problem_class, spot.ranks)
+            with output.located():
+                run = parse_npb(output.text, *problem, timers=timed)
+                value = run.mops_total
+                if timed:
+                    if run.communication_share is None:
+                        raise ParseError(
+                            0, "its timers show no time: take a larger class"
+                        )
+                    value = 100 * run.communication_share
+            metric = "communication_share" if timed else "Mops_total"
+            samples.append(Sample(metric, value, parameters=spot.parameters))
+        return samples
