@@ -1,64 +1,144 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
-"""LAMMPS: one real application with many small messages."""
+"""LAMMPS: real applications, from many small messages to hardly any."""
 
 import reframe as rfm
-from reframe.core.builtins import run_before
+from reframe.core.builtins import parameter, run_after, run_before
 
-from seatrial.check import SeatrialCheck, Tag
+from seatrial.check import Tag
+from seatrial.lammps_problems import ATOMS, PROBLEMS
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.lammps import parse_lammps
 from seatrial.records import Sample
-
-STEPS = 100
-ATOMS = 32_000
-ENERGY_KCAL_PER_MOL = -25290.73
-ENERGY_TOLERANCE = 0.1
-NEIGHBOUR_BUILDS = 11
+from seatrial.scaling import ScalingCheck
+from seatrial.stepped import Step
 
 
-@rfm.simple_test
-class LammpsRhodo(SeatrialCheck):
-    """How long does a real application take, and is its physics right?
+class LammpsCheck(ScalingCheck):
+    """A benchmark of LAMMPS: 100 steps of 32,000 atoms, or of as many for every rank.
 
-    100 steps of LAMMPS' rhodopsin benchmark (bench/in.rhodo, 32,000 atoms: small
-    enough to strong-scale into communication). `loop_time` is LAMMPS' own "Loop
-    time". Total energy at step 100, neighbour list builds and dangerous builds are
-    those of the logs that LAMMPS ships.
+    `loop_time` is LAMMPS' own "Loop time". Energies at the first and the last step,
+    rebuilds of the neighbour list and dangerous ones are those of the logs that LAMMPS
+    ships (seatrial.lammps_problems says which). `communication_share` is LAMMPS'
+    section Comm, the mean of the ranks, of the loop time: messages to neighbours and
+    waiting for them. The FFTs of rhodo's Kspace communicate too, and are not in it.
+
+    There is a rank on every node; `ppn` sets another number, 0 one for every core.
+    `scaling` makes runs on 1, 2, 4, ... nodes and with the ranks in block and cyclic
+    order, in the same job.
     """
 
-    descr = "LAMMPS rhodopsin, 32,000 atoms, 100 steps"
+    scaled = False
+    """Whether every rank brings a system of its own."""
+
     valid_prog_environs = ["+lammps"]
     reference_file = "lammps.yaml"
-    executable = "lmp"
-    executable_opts = ["-in in.rhodo"]
     env_vars = {"OMP_NUM_THREADS": 1}
-    time_limit = "10m"
+    time_limit = "30m"
     tags = {Tag.APPLICATION}
+    tool = "LAMMPS, its folder bench"
     judged = ["loop_time"]
+
+    @run_after("setup")
+    def need_inputs(self):
+        """Skip the case if the folder of inputs lacks one."""
+        needed = PROBLEMS[self.problem].needs(scaled=self.scaled)
+        known = self.current_environ.extras.get("lammps_inputs", [])
+        missing = [name for name in needed if name not in known]
+        self.skip_if(
+            bool(missing),
+            f"{', '.join(missing)} not among LAMMPS' inputs; copy LAMMPS' folder bench "
+            "to the system and name it in mpi_lammps_bench",
+        )
 
     @run_before("run")
     def link_inputs(self):
-        """Link the inputs: in.rhodo wants its data beside itself."""
+        """Link the inputs: they want their data beside themselves."""
         folder = '"${SEATRIAL_LAMMPS_BENCH:?must name the folder of in.rhodo}"'
-        self.prerun_cmds = [f"ln -sf {folder}/{{in,data}}.rhodo ."]
+        self.prerun_cmds = [
+            f"ln -sf {folder}/{name} ."
+            for name in PROBLEMS[self.problem].needs(scaled=self.scaled)
+        ]
 
-    def extract(self, text):
-        """Give the loop time, after proving the result."""
-        run = parse_lammps(text)
-        energy = run.total_energy.get(STEPS)
-        for name, found, expected in (
-            ("processes", run.processes, self.num_tasks),
-            ("steps", run.steps, STEPS),
-            ("atoms", run.atoms, ATOMS),
-            ("neighbour list builds", run.neighbour_builds, NEIGHBOUR_BUILDS),
-            ("dangerous builds", run.dangerous_builds, 0),
-        ):
-            if found != expected:
-                raise ParseError(0, f"{found} {name}, expected {expected}")
-        if energy is None or abs(energy - ENERGY_KCAL_PER_MOL) > ENERGY_TOLERANCE:
-            raise ParseError(
-                0,
-                f"total energy {energy} kcal/mol at step {STEPS}, "
-                f"expected {ENERGY_KCAL_PER_MOL} +- {ENERGY_TOLERANCE}",
+    def steps(self):
+        """Run everywhere."""
+        problem = PROBLEMS[self.problem]
+        name = problem.needs(scaled=self.scaled)[0]
+        steps = []
+        for spot in self.spots():
+            sizes = zip("xyz", problem.grid(spot.ranks), strict=True)
+            options = [f"-var {axis} {count}" for axis, count in sizes]
+            command = " ".join(
+                ["lmp -log none", *(options if self.scaled else []), f"-in {name}"]
             )
-        return [Sample("loop_time", run.loop_time_s)]
+            place = (spot.num_nodes, spot.ppn, spot.srun_options)
+            steps.append(Step(spot.name, command, *place))
+        return steps
+
+    def extract_steps(self, outputs):
+        """Give loop time and share of communication, after proving the result."""
+        problem = PROBLEMS[self.problem]
+        samples = []
+        for spot, output in zip(self.spots(), outputs, strict=True):
+            copies = spot.ranks if self.scaled else 1
+            with output.located():
+                run = parse_lammps(
+                    output.text, spot.ranks, copies * ATOMS, [*problem.energies]
+                )
+                problem.verify(run, copies)
+                if run.comm_share is None:
+                    raise ParseError(0, "no time of communication in the breakdown")
+            for metric, value in (
+                ("loop_time", run.loop_time_s),
+                ("communication_share", 100 * run.comm_share),
+            ):
+                samples.append(Sample(metric, value, parameters=spot.parameters))
+        return samples
+
+
+@rfm.simple_test
+class LammpsRhodo(LammpsCheck):
+    """How long does a real application take, and is its physics right?
+
+    The rhodopsin benchmark (bench/in.rhodo) of 32,000 atoms: small enough to
+    strong-scale into communication. With `scaling` and cyclic order on 4 to 16 ranks it
+    is the papers' E07.
+    """
+
+    problem = "rhodo"
+
+    descr = "LAMMPS rhodopsin, 32,000 atoms, 100 steps"
+    experiments = ("E07",)
+    typical_s = 15
+
+
+@rfm.simple_test
+class LammpsFixed(LammpsCheck):
+    """How long do applications of other kinds take, of one and the same size?
+
+    lj: a fluid, short-ranged; eam: a metal, two exchanges in every step; chain: a
+    polymer melt, few neighbours and bonds; chute: grains, with frictions that move
+    along. 32,000 atoms, whatever the number of ranks.
+    """
+
+    problem = parameter(["lj", "eam", "chain", "chute"])
+
+    descr = "LAMMPS benchmarks of 32,000 atoms, 100 steps"
+    experiments = ()
+    typical_s = 10
+
+
+@rfm.simple_test
+class LammpsScaled(LammpsCheck):
+    """Does a problem that grows with the machine take as long as on one rank?
+
+    Every rank brings 32,000 atoms: copies of the system beside each other, in a grid
+    as cubic as it goes (chute: as square). With `scaling`, a machine that scales has
+    the same loop time on any number of nodes.
+    """
+
+    problem = parameter(["rhodo", "lj", "eam", "chain", "chute"])
+    scaled = True
+
+    descr = "LAMMPS benchmarks of 32,000 atoms per rank, 100 steps"
+    experiments = ()
+    typical_s = 60
