@@ -244,7 +244,7 @@ def test_a_sweep_that_stands_still_is_ended_and_goes_on(start: Start) -> None:
 
 
 def test_attempts_without_progress_come_to_an_end(start: Start) -> None:
-    swept = start("--stall-limit", "0.5", refuse="pairsweep: no route to the others")
+    swept = start("--stall-limit", "20", refuse="pairsweep: no route to the others")
     assert "the sweep failed 3 times without progress" in failed(swept)
     assert "no route to the others" in failed(swept)
     assert [step.split()[0] for step in swept.steps] == ["preflight", "sweep"] * 3 + [
