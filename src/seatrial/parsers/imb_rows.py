@@ -74,9 +74,9 @@ class ImbColumns:
         self._bandwidth = at.get("Mbytes/sec")
         self._rate = at.get("Msg/sec")
         self._times: list[int] = []
-        for names in _TIMES:
-            if at.keys() >= {*names}:
-                self._times = [at[name] for name in names]
+        for times in _TIMES:
+            if at.keys() >= {*times}:
+                self._times = [at[name] for name in times]
         self._has_one_time = len({*self._times}) == 1
 
     def read(self, line: int, row: str) -> tuple[str, ...]:
