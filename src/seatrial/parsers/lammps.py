@@ -37,6 +37,7 @@ _ATOM_STEPS = re.compile("([kMGTP]?)atom-step/s")
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BREAKDOWN = re.compile(r"MPI task timing breakdown:(?=\n(Section [^\n]*)\n-+\n)")
 _ALWAYS = ("Pair", "Neigh", "Comm", "Output", "Modify")
+_SOMETIMES = ("Bond", "Kspace", "Sync")
 _REST = "Other"
 
 
@@ -258,10 +259,11 @@ def _sections(output: _Output, loop_time_s: float) -> dict[str, LammpsSection]:
             continue
         cells = [cell.strip() for cell in shown.split("|")]
         name = cells[0]
-        if len(cells) != len(columns) or name in sections:
+        is_known = name in (*_ALWAYS, *_SOMETIMES, _REST) and name not in sections
+        if len(cells) != len(columns) or not is_known:
             raise ParseError(line, f"{shown.strip()!r}, expected a row of {match[1]!r}")
         row = dict(zip(columns, cells, strict=True))
-        section, percent = _section(line, row)
+        section, percent = _section(line, name, row)
         sections[name] = section
         total += section.avg_s
         rounding += half_digit_of(section.avg_s, 4 if name == _REST else 5)
@@ -279,9 +281,8 @@ def _sections(output: _Output, loop_time_s: float) -> dict[str, LammpsSection]:
     return sections
 
 
-def _section(line: int, row: dict[str, str]) -> tuple[LammpsSection, float]:
+def _section(line: int, name: str, row: dict[str, str]) -> tuple[LammpsSection, float]:
     """Read a row of the breakdown; of the rest there is only the mean."""
-    name = row["Section"]
     percent = read_number(f"%total of {name}", line, row.get("%total", ""), -1, 101)
     if name == _REST:
         rest = read_number(name, line, row.get("avg time", ""), -1.0, _ABSURD_S)
