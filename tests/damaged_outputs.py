@@ -14,7 +14,12 @@ from seatrial.parsers.bufreuse import parse_bufreuse
 from seatrial.parsers.halo2d import parse_halo2d
 from seatrial.parsers.hpcc import parse_hpcc
 from seatrial.parsers.hpcc_metrics import METRICS
-from seatrial.parsers.imb import parse_imb
+from seatrial.parsers.imb import (
+    parse_imb,
+    parse_imb_barrier,
+    parse_imb_pairs,
+    parse_imb_rate,
+)
 from seatrial.parsers.lammps import LammpsRun, parse_lammps
 from seatrial.parsers.logp import parse_logp
 from seatrial.parsers.match_queue import parse_match_queue
@@ -22,6 +27,8 @@ from seatrial.parsers.memlat import parse_memlat
 from seatrial.parsers.mpair import parse_mpair
 from seatrial.parsers.nodesweep import parse_nodesweep
 from seatrial.parsers.npb import parse_npb
+from seatrial.parsers.osu import parse_osu
+from seatrial.parsers.osu_startup import parse_osu_init
 from seatrial.parsers.pairsweep import PairSweep, parse_pairsweep
 from seatrial.parsers.perftest import (
     ALL_SIZES,
@@ -35,6 +42,7 @@ from seatrial.parsers.perftest_json import (
 from seatrial.parsers.rr64 import parse_rr64
 
 DATA = Path(__file__).parent / "data"
+_IN_COLUMNS = re.compile(r"^ *[0-9.]+ +(\S.*?\S) *$", re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
 
 
@@ -42,9 +50,9 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
 class Output:
     """A captured output and its parser.
 
-    `signed`: a number with another sign may be as right. `twice` finds numbers that
-    the program prints a second time, in group 1; `rounding` is how far the two may
-    differ, relative to each.
+    `signed`: a number with another sign may be as right. `twice` finds numbers, in
+    group 1, that the program prints a second time, or in columns as wide as their
+    header; `rounding` is how far two prints may differ, relative to each.
     """
 
     text: str
@@ -87,11 +95,11 @@ class Output:
 
 
 def numbers_of(value: Any) -> Any:
-    """Take all numbers out of a result, in their order and nesting."""
+    """Take all numbers out of a result, in their order and nesting, without texts."""
     if is_dataclass(value):
         return [numbers_of(getattr(value, field.name)) for field in fields(value)]
     if isinstance(value, dict):
-        return [numbers_of(item) for item in value.values()]
+        return [[key, numbers_of(value[key])] for key in sorted(value)]
     if isinstance(value, (list, tuple)):
         return [numbers_of(item) for item in value]
     return value if isinstance(value, (int, float)) else None
@@ -104,9 +112,9 @@ def are_near(found: Any, right: Any, rounding: float) -> bool:
             are_near(one, other, rounding)
             for one, other in zip(found, right, strict=True)
         )
-    if found is None or right is None:
-        return found is right
-    return bool(abs(found - right) <= rounding * max(abs(found), abs(right)))
+    if not (isinstance(found, (int, float)) and isinstance(right, (int, float))):
+        return bool(found == right)
+    return abs(found - right) <= rounding * max(abs(found), abs(right))
 
 
 def _read(name: str) -> str:
@@ -152,6 +160,20 @@ def _npb(name: str, ranks: int, timers: bool) -> Output:
     )
 
 
+def _osu(name: str, sizes: Sequence[int], **options: Any) -> Output:
+    benchmark = "osu_" + name.partition("-")[0]
+    return Output(
+        _read(f"osu/{name}.txt"),
+        lambda text: parse_osu(text, benchmark, sizes, **options),
+        twice=_IN_COLUMNS,
+        rounding=0,
+    )
+
+
+def _imb(name: str, parse: Callable[[str], Any]) -> Output:
+    return Output(_read(f"imb/{name}-2021.11.txt"), parse, False, _IN_COLUMNS, 0)
+
+
 def _sorted_pairs(text: str) -> PairSweep:
     """Read a sweep, whose pairs may come in any order, after any number of starts."""
     sweep = parse_pairsweep(text)
@@ -172,8 +194,10 @@ def _sorted_nodes(text: str) -> list[Any]:
     ]
 
 
+_OSU_SIZES = [1 << k for k in range(9)]
 _IMB_SIZES = [0, *(1 << k for k in range(23))]
-_COLLECTIVE_SIZES = [1 << k for k in range(3, 17)]
+_POWERS = [1 << k for k in range(3, 17)]
+_UNIBAND_SIZES = [0, *_OSU_SIZES]
 _PERFTEST = "perftest/connectx3"
 _RATES = re.compile(r"^ \d+ +\d+ +\S+ +(\S+)\s+\S+\s*$", re.MULTILINE)
 
@@ -210,15 +234,36 @@ OUTPUTS: dict[str, Output] = {
         _read("perftest/write-lat-before-2024.json"),
         lambda text: parse_perftest_json_lat(text, "RDMA_Write Latency", 128, 5000),
     ),
-    "imb pingpong": Output(
-        _read("imb/pingpong-2021.11.txt"),
-        lambda text: parse_imb(text, "PingPong", 2, _IMB_SIZES),
-        twice=re.compile(r"^ +[1-9]\d* +\d+ +\S+ +(\d+\.\d+)$", re.MULTILINE),
-        rounding=1e-1,
+    "osu latency 5.6": _osu("latency-5.6.1", [0, *_OSU_SIZES]),
+    "osu bw": _osu("bw-6.2", _OSU_SIZES),
+    "osu mbw_mr": _osu("mbw_mr-7.4", _OSU_SIZES, pairs=2, window=64),
+    "osu alltoall -f -c -z": _osu(
+        *("alltoall-f-c-z-7.4", _OSU_SIZES),
+        full=True,
+        validated=True,
+        percentiles=(50, 90, 99),
     ),
-    "imb alltoall": Output(
-        _read("imb/alltoall-2021.11.txt"),
-        lambda text: parse_imb(text, "Alltoall", 4, _COLLECTIVE_SIZES),
+    "osu barrier": _osu("barrier-f-6.2", (), full=True),
+    "osu put_latency": _osu("put_latency-7.4", _OSU_SIZES),
+    "osu init": Output(_read("osu/init-7.4.txt"), lambda text: parse_osu_init(text, 4)),
+    "imb pingpong": _imb(
+        "pingpong", lambda text: parse_imb(text, "PingPong", 2, _IMB_SIZES)
+    ),
+    "imb alltoall": _imb(
+        "alltoall", lambda text: parse_imb(text, "Alltoall", 4, _POWERS)
+    ),
+    "imb uniband": _imb(
+        "uniband", lambda text: parse_imb_rate(text, "Uniband", 4, _UNIBAND_SIZES)
+    ),
+    "imb barrier": _imb("barrier", lambda text: parse_imb_barrier(text, 4)),
+    "imb pairs": Output(
+        f"# pair cn01 cn02\n{_read('imb/pingpong-2021.11.txt')}"
+        f"# pair cn02 cn03\n{_read('imb/pingpong-2021.11.txt')}",
+        lambda text: parse_imb_pairs(
+            text, [("cn01", "cn02"), ("cn02", "cn03")], _IMB_SIZES
+        ),
+        twice=_IN_COLUMNS,
+        rounding=0,
     ),
     "balance": _rows(
         parse_balance, "balance/openmpi-4.1.4-off.txt", r'"latency_ratio": (\S+?),'
