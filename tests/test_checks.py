@@ -18,7 +18,9 @@ from reframe_runs import CHECKS, HOME, SETTINGS, reframe
 
 from seatrial.campaign import load_campaign
 from seatrial.check import Tag
+from seatrial.lammps_problems import PROBLEMS
 from seatrial.metrics import split_flat_name
+from seatrial.parsers.npb_problems import BENCHMARKS
 from seatrial.references import known_checks
 
 DATA = Path(__file__).parent / "data"
@@ -67,6 +69,7 @@ def replay(
         *("-C", "settings.json", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"),
         *("--prefix", str(folder), "--report-file", "report.json"),
         *(("-n", only) if only else ()),
+        *("-S", "Npb.problem_class=S"),
         folder=folder,
         PATH=f"{DATA / 'replay'}:{os.environ['PATH']}",
         SEATRIAL_HOME=str(HOME),
@@ -133,7 +136,7 @@ def test_ranks_start_by_the_stack_s_own_process_manager(
     rows: list[dict[str, Any]],
 ) -> None:
     for row in rows:
-        assert f"srun --mpi={MPI[row['environ']]} " in script_of(row)
+        assert re.search(rf"srun .*--mpi={MPI[row['environ']]} ", script_of(row))
 
 
 def test_registration_cache_is_set_by_the_stack_s_own_variables(
@@ -318,9 +321,17 @@ def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:
     one = replay(tmp_path / "one", nodes=["cn01"])
     skipped = {row["display_name"] for row in one if row["result"] == "skip"}
     assert {row["display_name"] for row in one} - skipped == {
+        "ImbWithin",
+        *(f"LammpsFixed %problem={name}" for name in PROBLEMS if name != "rhodo"),
+        *(f"LammpsScaled %problem={name}" for name in PROBLEMS),
         "LammpsRhodo",
         "ManyRegions",
         "NodeSweep",
+        *(f"Npb %benchmark={name}" for name in BENCHMARKS),
+        "OsuBandwidth %between=cores %buffers=multiple",
+        "OsuBandwidth %between=cores %buffers=single",
+        "OsuLatency %between=cores",
+        "Startup",
     }
 
 
@@ -357,9 +368,15 @@ def test_every_case_is_replayed_from_what_it_left(
         assert script_of(row).endswith(launch)
 
 
-@pytest.mark.parametrize("name", ["smoke", "acceptance"])
+@pytest.mark.parametrize("name", ["smoke", "acceptance", "scaling"])
 def test_campaign_names_checks_that_exist(name: str) -> None:
     campaign = load_campaign(HOME, name)
     assert set(campaign.checks) <= known_checks(CHECKS)
-    if name == "acceptance":
-        assert set(campaign.checks) == known_checks(CHECKS)
+
+
+def test_every_check_is_in_the_acceptance_or_in_the_scaling_campaign() -> None:
+    acceptance, scaling = (
+        set(load_campaign(HOME, name).checks) for name in ("acceptance", "scaling")
+    )
+    assert acceptance | scaling == known_checks(CHECKS)
+    assert scaling - acceptance == {"LammpsScaled"}
