@@ -379,6 +379,18 @@ def test_run_of_both_is_never_judged(tmp_path: Path, what: str) -> None:
         judge(spoiled(sample_run(), what), references)
 
 
+def test_check_that_ran_its_program_in_a_replay_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checks of fake_home are plain ReFrame: they know no replay."""
+    monkeypatch.setenv("SEATRIAL_HOME", str(write_home(tmp_path / "home")))
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "results"))
+    record(tmp_path / "recorded" / "x", "openmpi")
+    result = replayed(tmp_path / "recorded", campaign="smoke")
+    assert result.exit_code == 2
+    assert "some of its results are measured, others replayed" in result.stderr
+
+
 def test_no_node_passes_by_a_replay(tmp_path: Path) -> None:
     judgement = judge(sample_run(replay=True), sample_references(tmp_path))
     assert {(node.verdict, node.reason) for node in judgement.nodes} == {
