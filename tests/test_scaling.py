@@ -70,9 +70,9 @@ def test_only_the_spot_on_all_nodes_is_judged() -> None:
     all_nodes = Spot(4, 2, "cyclic", judged=True)
     fewer = Spot(2, 2, "cyclic")
     assert all_nodes.parameters == {}
-    assert fewer.parameters == {"num_nodes": 2, "np": 4, "placement": "cyclic"}
+    assert fewer.parameters == {"num_nodes": 2, "placement": "cyclic"}
     assert fewer.srun_options == "--distribution=cyclic"
-    assert Spot(1, 2).parameters == {"num_nodes": 1, "np": 2}
+    assert Spot(1, 2).parameters == {"num_nodes": 1}
     assert Spot(1, 2).srun_options == ""
 
 

@@ -42,11 +42,14 @@ class Spot:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Tell a sample of this spot from that of all nodes."""
+        """Tell a sample of this spot from that of all nodes.
+
+        One of them is a number, which the report draws curves over.
+        """
         if self.judged:
             return {}
         placement = {"placement": self.placement} if self.placement else {}
-        return {"num_nodes": self.num_nodes, "np": self.ranks, **placement}
+        return {"num_nodes": self.num_nodes, **placement}
 
     @property
     def srun_options(self) -> str:
