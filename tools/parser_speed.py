@@ -26,6 +26,7 @@ from seatrial.parsers.lammps import parse_lammps
 from seatrial.parsers.match_queue import parse_match_queue
 from seatrial.parsers.mpair import parse_mpair
 from seatrial.parsers.npb import parse_npb
+from seatrial.parsers.osu import parse_osu
 from seatrial.parsers.pairsweep import parse_pairsweep
 from seatrial.parsers.perftest import parse_perftest_bw, parse_perftest_lat
 
@@ -87,7 +88,10 @@ def with_lines(text: str, before: str) -> str:
 def with_rows(
     text: str, first: str, end: str, row: Callable[[int], str]
 ) -> tuple[str, int]:
-    """Put rows in the place of those from `first` to `end`; give their number, too."""
+    """Put rows in the place of those from `first` to `end`; give their number, too.
+
+    '' as the end is that of the text.
+    """
     start = text.index(first)
     rows: list[str] = []
     size = 0
@@ -96,10 +100,25 @@ def with_rows(
             break
         rows.append(row(number))
         size += len(rows[-1])
-    return text[:start] + "".join(rows) + text[text.index(end, start) :], len(rows)
+    below = text[text.index(end, start) :] if end else ""
+    return text[:start] + "".join(rows) + below, len(rows)
 
 
 def _tables() -> Iterator[Case]:
+    text, rows = with_rows(
+        read("osu/latency-7.4.txt"),
+        "1                       0.26",
+        "",
+        lambda n: f"{n + 1:<10d}{0.26:18.2f}\n",
+    )
+    yield Case("osu", "rows, latency", text, _osu("osu_latency", range(1, rows + 1)))
+    text, rows = with_rows(
+        read("osu/mbw_mr-7.4.txt"),
+        "1                       5.89",
+        "",
+        lambda n: f"{n + 1:<10d}{2 * (n + 1):18.2f}{2e6:18.2f}\n",
+    )
+    yield Case("osu", "rows, mbw_mr", text, _osu("osu_mbw_mr", range(1, rows + 1)))
     text, rows = with_rows(
         read("imb/alltoall-2021.11.txt"),
         "            8         1000",
@@ -129,6 +148,10 @@ def _tables() -> Iterator[Case]:
         ),
     )
     yield Case("perftest", "rows, latency", text, _perftest_lat(range(1, rows + 1)))
+
+
+def _osu(benchmark: str, sizes: Sequence[int]) -> Callable[[str], object]:
+    return lambda text: parse_osu(text, benchmark, sizes)
 
 
 def _imb(sizes: Sequence[int]) -> Callable[[str], object]:
@@ -213,6 +236,11 @@ def _others() -> Iterator[Case]:
             "npb/cg-S-np4-timers-3.4.1.txt",
             " CG Benchmark Completed",
             lambda text: parse_npb(text, "CG", "S", 4, timers=True),
+        ),
+        (
+            "osu/latency-7.4.txt",
+            "64 ",
+            _osu("osu_latency", [1 << k for k in range(9)]),
         ),
         (
             "imb/alltoall-2021.11.txt",
