@@ -48,7 +48,7 @@ def parse_thermo(text: str, line: int, steps: Sequence[int]) -> Thermo:
     elif match := _YAML.search(text):
         table = _yaml(text, match, line)
     else:
-        table = _one(text, line)
+        table = _one(text, line, len(steps))
     if table.columns.count("Step") != 1:
         raise ParseError(line, "no thermodynamic output with Step above the loop time")
     rows = table.at_once(steps) or table.one_by_one(steps, line + text.count("\n"))
@@ -205,14 +205,17 @@ def _yaml_rows(text: str, start: int, line: int, width: int) -> Iterator[_Row]:
         yield at, fields
 
 
-def _one(text: str, line: int) -> _Table:
+def _one(text: str, line: int, count: int) -> _Table:
     """Take apart the styles one and custom: a line of names, and lines of numbers."""
     columns, end = _find_header(text)
     if not columns:
         return _Table((), [], iter(()))
     start = line + text.count("\n", 0, end)
-    words = " ".join(filter(_is_row, text[end:].split("\n"))).split()
     width = len(columns)
+    below = text[end:]
+    if below.count("\n") != count + 1:  # lines of others are between
+        below = " ".join(filter(_is_row, below.split("\n")))
+    words = below.split()
     return _Table(
         columns,
         [words[at::width] for at in range(width)],
