@@ -47,9 +47,11 @@ def read_count(name: str, line: int, text: str) -> int:
 
 def half_digit(text: str) -> float:
     """Give half a unit of the last digit of a printed number: '1.25' -> 0.005."""
-    mantissa, _, exponent = text.lower().partition("e")
-    decimals = len(mantissa.partition(".")[2])
-    return 0.5 * 10.0 ** (int(exponent or 0) - decimals)
+    if "e" in text or "E" in text:
+        mantissa, _, exponent = text.lower().partition("e")
+        return half_digit(mantissa) * 10.0 ** int(exponent)
+    point = text.find(".")
+    return 0.5 * 10.0 ** (point + 1 - len(text)) if point >= 0 else 0.5
 
 
 def half_digit_of(value: float, digits: int) -> float:

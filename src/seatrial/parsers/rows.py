@@ -151,11 +151,17 @@ class Decoder(Generic[T]):
 
         Numbers are finite, and not negative unless Signed. Raises ParseError.
         """
-        if wrong := self._kinds.keys() ^ values.keys():
-            keys = ", ".join(sorted(wrong))
+        if self._kinds.keys() != values.keys():
+            keys = ", ".join(sorted(self._kinds.keys() ^ values.keys()))
             raise ParseError(line, f"missing or unknown keys: {keys}")
         for name, kind in self._kinds.items():
-            if fault := kind.fault(values[name]):
+            value = values[name]
+            found = type(value)
+            if found in kind.kinds:
+                limit = _LIMITS.get(found)
+                if limit is None or kind.least <= value < limit:
+                    continue
+            if fault := kind.fault(value):
                 raise ParseError(line, f"{name}: {fault}")
         return self._type(**values)
 
@@ -168,10 +174,10 @@ class _Kind:
         members = get_args(expected) if is_union else (expected,)
         self._choices: tuple[Any, ...] = ()
         if get_origin(expected) is Literal:
-            self._choices = get_args(expected)
-        self._least = -_LIMITS[float] if Signed in members else 0.0
+            self._choices, members = get_args(expected), ()
+        self.least = -_LIMITS[float] if Signed in members else 0.0
         self._names = tuple(float if kind == Signed else kind for kind in members)
-        self._kinds = {*self._names, int} if float in self._names else {*self._names}
+        self.kinds = {*self._names, int} if float in self._names else {*self._names}
 
     def fault(self, value: Any) -> str | None:
         """Say what is wrong with a value; None if it is of the expected type."""
@@ -179,11 +185,11 @@ class _Kind:
             known = value in self._choices
             return None if known else f"{value!r} is none of {self._choices}"
         kind = type(value)
-        if kind not in self._kinds:
+        if kind not in self.kinds:
             names = " or ".join(kind.__name__ for kind in self._names)
             return f"{value!r} is not of type {names}"
-        if kind in _LIMITS and not self._least <= value < _LIMITS[kind]:
-            bounds = "a number" if self._least else "a number of at least 0"
+        if kind in _LIMITS and not self.least <= value < _LIMITS[kind]:
+            bounds = "a number" if self.least else "a number of at least 0"
             return f"{value} is not {bounds} and below {_LIMITS[kind]}"
         return None
 
