@@ -162,16 +162,16 @@ class OsuCheck(SteppedCheck):
             place = self.place_of(run)
             timed = next(remaining)
             with timed.located():
-                samples += run.samples(self.unwrapped(timed.text, run), place)
+                self.verify_timed(timed.text, run)
+                samples += run.samples(timed.text, place)
             if run.program not in _NOT_VALIDATED:
                 validation = next(remaining)
                 with validation.located():
                     run.parse(validation.text, validated=True)
         return samples
 
-    def unwrapped(self, text: str, run: OsuRun) -> str:
-        """Give what OSU printed in a timed step, without what `wrapped` adds."""
-        return text
+    def verify_timed(self, text: str, run: OsuRun) -> None:
+        """Raise ParseError if what `wrapped` adds is not as it must be."""
 
     def place_of(self, run: OsuRun) -> dict[str, str]:
         """Name the two nodes of a pair, or the one twice; nothing of a collective."""
