@@ -36,7 +36,7 @@ def table_lines(
 
 def last_line(lines: Sequence[str], first: int = 1) -> int:
     """Give the number of the last of `lines` that is not empty after a newline."""
-    return first + len(lines) - 1 - (lines[-1] == "")
+    return first + len(lines) - 1 - ([*lines[-1:]] == [""])
 
 
 class Sizes:
