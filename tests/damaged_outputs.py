@@ -177,6 +177,7 @@ def _imb(name: str, parse: Callable[[str], Any]) -> Output:
 def _sorted_pairs(text: str) -> PairSweep:
     """Read a sweep, whose pairs may come in any order, after any number of starts."""
     sweep = parse_pairsweep(text)
+    sweep.verify_complete(["cn01", "cn02", "cn03", "cn04"])
     pairs = tuple(sorted(sweep.pairs, key=lambda row: row.key))
     quiet = {key: sweep.quiet[key] for key in sorted(sweep.quiet)}
     return PairSweep((), pairs, quiet, sweep.hung, sweep.left_out, sweep.ended)
@@ -186,9 +187,11 @@ def _sorted_nodes(text: str) -> list[Any]:
     """Read a complete sweep over nodes, whose rows may come in any order."""
     sweep = parse_nodesweep(text)
     sweep.verify_complete(NODES)
-    kinds = (sweep.sensors, sweep.absent, sweep.skips, sweep.hpcc, sweep.memlat)
     return [
-        *(sorted(rows, key=repr) for rows in kinds),
+        *(
+            sorted(map(numbers_of, rows), key=repr)
+            for rows in (sweep.sensors, sweep.hpcc, sweep.memlat)
+        ),
         [sweep.nodes[node] for node in NODES],
         [sweep.counters[node] for node in NODES],
     ]
@@ -270,7 +273,7 @@ OUTPUTS: dict[str, Output] = {
     ),
     "bufreuse": _rows(parse_bufreuse, "bufreuse/openmpi-4.1.4.txt"),
     "halo2d": _rows(parse_halo2d, "halo2d/mpich-4.0.2-np2.txt"),
-    "logp": _rows(parse_logp, "logp/mpich-4.0.2-send-irecv.txt"),
+    "logp": Output(_read("logp/mpich-4.0.2-send-irecv.txt"), parse_logp, signed=True),
     "match_queue": _rows(
         lambda text: parse_match_queue(text, "mq_unexp"),
         "match_queue/mq_unexp-openmpi-4.1.4.txt",
