@@ -57,9 +57,13 @@ class SeatrialCheck(Replayable, FactSheet):
     num_nodes = variable(int, value=0)
     """Nodes to run on; 0: all that the partition's extras name."""
     ppn = variable(int, value=1)
-    """Ranks per node."""
+    """Ranks per node; 0: one on every core that ReFrame's settings name."""
     min_tasks = variable(int, value=1)
     """Ranks that the program needs; with fewer, the case is skipped."""
+    needs_nodes = 1
+    """Nodes that the program needs; with fewer, the case is skipped."""
+    most_nodes = 0
+    """Nodes that it takes of those there are; 0: all."""
     calibrate = variable(typ.Bool, value=False)
     """Let metrics pass that have no reference yet."""
     judged = variable(typ.List[str])
@@ -80,7 +84,7 @@ class SeatrialCheck(Replayable, FactSheet):
 
     @run_after("setup")
     def place(self) -> None:
-        """Spread the ranks over the nodes; skip where they are too few."""
+        """Spread the ranks over the nodes; skip where either are too few."""
         delivered = self.current_partition.extras.get("nodes", [])
         if not self.num_nodes:
             if not delivered:
@@ -89,6 +93,13 @@ class SeatrialCheck(Replayable, FactSheet):
                     "in its extras: set num_nodes"
                 )
             self.num_nodes = len(delivered)
+        self.skip_if(
+            self.num_nodes < self.needs_nodes,
+            f"it takes {self.needs_nodes} nodes, there are {self.num_nodes}",
+        )
+        if self.most_nodes:
+            self.num_nodes = min(self.num_nodes, self.most_nodes)
+        self.ppn = self.ppn or cores_of(self.current_partition) or 1
         self.num_tasks = self.num_nodes * self.ppn
         self.num_tasks_per_node = self.ppn
         self.skip_if(
@@ -313,3 +324,9 @@ def unit_of(flat: str) -> str:
     """Give the unit of a flat metric; ValueError if it is unknown."""
     metric, _ = split_flat_name(flat)
     return metric.unit
+
+
+def cores_of(partition: Any) -> int:
+    """Give the cores of a node, as ReFrame's settings name them; 0: they do not."""
+    processor = partition.processor
+    return (processor.num_cpus or 0) // (processor.num_cpus_per_core or 1)

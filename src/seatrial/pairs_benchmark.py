@@ -5,6 +5,7 @@ from abc import abstractmethod
 
 from reframe.core.builtins import run_after, run_before, variable
 
+from seatrial.check import cores_of
 from seatrial.own_benchmark import OwnBenchmark
 from seatrial.parsers.balance import BalanceRow
 from seatrial.parsers.errors import ParseError
@@ -37,9 +38,7 @@ class PairsBenchmark(OwnBenchmark):
     @run_after("setup")
     def place(self) -> None:
         """Choose ranks per node from the cores that ReFrame's settings name."""
-        processor = self.current_partition.processor
-        threads = processor.num_cpus_per_core or 1
-        cores = (processor.num_cpus or 1) // threads
+        cores = cores_of(self.current_partition) or 1
         self.ppn = self.ranks_per_node(min(cores, self.most_ranks))
         super().place()
 

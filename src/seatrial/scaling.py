@@ -14,7 +14,7 @@ from typing import Any
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, variable
 
-from seatrial.stepped import SteppedCheck, cores_of, doubled
+from seatrial.stepped import SteppedCheck, doubled
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,6 @@ class ScalingCheck(SteppedCheck):
     @run_after("setup")
     def place(self) -> None:
         """Choose nodes and ranks; skip the case if there is no way."""
-        self.ppn = self.ppn or cores_of(self.current_partition) or 1
         super().place()
         there = f"{self.num_nodes} nodes x {self.ppn}"
         self.skip_if(

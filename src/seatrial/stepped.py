@@ -5,12 +5,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before
 
-from seatrial.check import SeatrialCheck
+from seatrial.check import SeatrialCheck, cores_of
 from seatrial.parsers.steps import StepOutput, split_steps
 from seatrial.records import Sample
 
@@ -75,12 +74,8 @@ class Step:
 class SteppedCheck(SeatrialCheck):
     """A check whose job runs a list of steps.
 
-    It takes `most_nodes` of the nodes there are (0: all), and is skipped where there
-    are fewer than `needs_nodes`, or where a node has fewer than `ppn` cores.
+    It is skipped where a node has fewer than `ppn` cores.
     """
-
-    needs_nodes = 1
-    most_nodes = 0
 
     @abstractmethod
     def steps(self) -> list[Step]:
@@ -91,15 +86,8 @@ class SteppedCheck(SeatrialCheck):
         """Turn the outputs of all steps, in their order, into samples."""
 
     @run_after("setup")
-    def need_nodes(self) -> None:
-        """Skip a system, or a choice of nodes, that is too small; take no more."""
-        self.skip_if(
-            self.num_nodes < self.needs_nodes,
-            f"it takes {self.needs_nodes} nodes, there are {self.num_nodes}",
-        )
-        if self.most_nodes:
-            self.num_nodes = min(self.num_nodes, self.most_nodes)
-            self.num_tasks = self.num_nodes * self.ppn
+    def need_cores(self) -> None:
+        """Skip nodes that are too small."""
         cores = cores_of(self.current_partition)
         self.skip_if(
             0 < cores < self.ppn,
@@ -126,12 +114,6 @@ class SteppedCheck(SeatrialCheck):
         """Give the samples of all steps, which must all have come to their ends."""
         outputs = split_steps(text, [step.name for step in self.steps()])
         return self.extract_steps(outputs)
-
-
-def cores_of(partition: Any) -> int:
-    """Give the cores of a node, as ReFrame's settings name them; 0: they do not."""
-    processor = partition.processor
-    return (processor.num_cpus or 0) // (processor.num_cpus_per_core or 1)
 
 
 def doubled(most: int) -> list[int]:

@@ -11,7 +11,6 @@ from seatrial.check import SeatrialCheck, Tag
 from seatrial.hpcc_input import hpcc_input, order_for_memory, process_grid
 from seatrial.parsers.hpcc import parse_hpcc
 from seatrial.records import Sample
-from seatrial.stepped import cores_of
 
 NUMBERS = [
     "HPL_Tflops",
@@ -79,12 +78,6 @@ class Hpcc(SeatrialCheck):
             {"memory_fraction": self.memory_fraction} if self.memory_fraction else {}
         )
         return {**super().case_parameters(), **chosen}
-
-    @run_after("setup")
-    def place(self):
-        """Take a rank for every core if `ppn` is 0."""
-        self.ppn = self.ppn or cores_of(self.current_partition) or 1
-        super().place()
 
     @run_after("setup")
     def fill_memory(self):

@@ -5,7 +5,7 @@ import reframe as rfm
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
-from seatrial.check import SeatrialCheck, Tag
+from seatrial.check import SeatrialCheck, Tag, cores_of
 from seatrial.parsers.imb import (
     ImbRow,
     parse_imb,
@@ -14,7 +14,6 @@ from seatrial.parsers.imb import (
     parse_imb_rate,
 )
 from seatrial.records import Sample
-from seatrial.stepped import cores_of
 
 
 class ImbCheck(SeatrialCheck):
@@ -65,14 +64,8 @@ class ImbRing(ImbCheck):
     largest_log2 = 22
     repetitions = 1000
     volume_mb = 16
+    needs_nodes = 2
     judged = ["latency_8B", "bw_4MiB"]
-
-    @run_after("setup")
-    def need_a_pair(self):
-        """Skip a system of one node."""
-        self.skip_if(self.num_nodes < 2, "a pair takes 2 nodes, there is 1")
-        self.num_tasks = self.num_nodes
-        self.num_tasks_per_node = 1
 
     @run_before("run")
     def run_in_steps(self):
@@ -151,6 +144,8 @@ class ImbPairs(ImbCheck):
     most_ranks = variable(int, value=256)
     """Ranks per node, however many cores it has."""
 
+    needs_nodes = 2
+    most_nodes = 2
     placement = "block"
     largest_log2 = 16
     repetitions = 100
@@ -161,9 +156,6 @@ class ImbPairs(ImbCheck):
         """Put a rank on every core of two nodes that ReFrame's settings name."""
         self.ppn = min(cores_of(self.current_partition) or 1, self.most_ranks)
         super().place()
-        self.skip_if(self.num_nodes < 2, "pairs take 2 nodes, there is 1")
-        self.num_nodes = 2
-        self.num_tasks = 2 * self.ppn
 
     @run_before("run")
     def choose_benchmark(self):
