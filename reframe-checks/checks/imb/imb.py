@@ -148,8 +148,8 @@ class ImbPairs(ImbCheck):
     most_nodes = 2
     placement = "block"
     largest_log2 = 16
-    repetitions = 100
-    volume_mb = 8
+    repetitions = 20
+    volume_mb = 1
 
     @run_after("setup")
     def place(self):
