@@ -481,8 +481,8 @@ def test_room_for_the_matrix() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--output", "new"], "expected a launcher and HPCC"),
-        (["--output", "new", "--", "srun"], "expected a launcher and HPCC"),
+        (["--output", "new"], "expected a launcher and a program"),
+        (["--output", "new", "--", "srun"], "expected a launcher and a program"),
         (["--", "srun", "--", "hpcc"], "--output"),
         (["--output", "old", "--", "srun", "--", "hpcc"], "old is there already"),
         (

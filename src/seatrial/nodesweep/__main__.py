@@ -12,6 +12,7 @@ from seatrial.errors import SeatrialError
 from seatrial.nodesweep.conductor import Conductor, Settings
 from seatrial.nodesweep.launch import Launcher
 from seatrial.nodesweep.place import cpus_given
+from seatrial.sweep.arguments import divided_parser, parse_divided
 from seatrial.sweep.steps import host_names
 
 
@@ -56,21 +57,7 @@ def _settings(options: argparse.Namespace, hpcc: Sequence[str]) -> Settings:
 def _parse(
     arguments: Sequence[str],
 ) -> tuple[argparse.Namespace, list[str], list[str]]:
-    """Divide the command line at its two `--`."""
-    parts: list[list[str]] = [[]]
-    for argument in arguments:
-        if argument == "--" and len(parts) < 3:
-            parts.append([])
-        else:
-            parts[-1].append(argument)
-    parser = argparse.ArgumentParser(
-        prog="seatrial.nodesweep",
-        usage="python -m seatrial.nodesweep --output FILE [OPTION].. -- LAUNCHER.. -- "
-        "HPCC..",
-        description=seatrial.nodesweep.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    parser = divided_parser("seatrial.nodesweep", seatrial.nodesweep.__doc__)
     parser.add_argument(
         "--folder",
         type=Path,
@@ -114,15 +101,12 @@ def _parse(
             metavar="SECONDS",
             help=f"{what} (default %(default)g)",
         )
-    options = parser.parse_args(parts[0])
-    if len(parts) != 3 or not parts[1] or not parts[2]:
-        parser.error("expected a launcher and HPCC, each behind its own --")
+    options, srun, hpcc = parse_divided(parser, arguments)
     if not (0 < options.memory_percent <= 100 and options.n >= 0 and options.block > 0):
         parser.error("expected a memory from 0 to 100 %, N of at least 0, a block")
-    for path in (options.output, options.folder):
-        if path.exists():
-            parser.error(f"{path} is there already")
-    return options, parts[1], parts[2]
+    if options.folder.exists():
+        parser.error(f"{options.folder} is there already")
+    return options, srun, hpcc
 
 
 def _sizes(text: str) -> tuple[int, int]:

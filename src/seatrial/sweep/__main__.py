@@ -4,10 +4,10 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import seatrial.sweep
 from seatrial.errors import SeatrialError
+from seatrial.sweep.arguments import divided_parser, parse_divided
 from seatrial.sweep.conductor import Conductor
 from seatrial.sweep.file import SweepFile
 from seatrial.sweep.preflight import Preflight
@@ -40,21 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parse(
     arguments: Sequence[str],
 ) -> tuple[argparse.Namespace, list[str], list[str]]:
-    """Divide the command line at its two `--`."""
-    parts: list[list[str]] = [[]]
-    for argument in arguments:
-        if argument == "--" and len(parts) < 3:
-            parts.append([])
-        else:
-            parts[-1].append(argument)
-    parser = argparse.ArgumentParser(
-        prog="seatrial.sweep",
-        usage="python -m seatrial.sweep --output FILE [OPTION].. -- LAUNCHER.. -- "
-        "PROGRAM..",
-        description=seatrial.sweep.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    parser = divided_parser("seatrial.sweep", seatrial.sweep.__doc__)
     parser.add_argument("--ppn", type=int, default=1, help="ranks per node: its rails")
     parser.add_argument(
         "--step-limit",
@@ -71,12 +57,7 @@ def _parse(
         metavar="SECONDS",
         help="without a new row, then the sweep is ended (default %(default)g)",
     )
-    options = parser.parse_args(parts[0])
-    if len(parts) != 3 or not parts[1] or not parts[2]:
-        parser.error("expected a launcher and a program, each behind its own --")
-    if options.output.exists():
-        parser.error(f"{options.output} is there already")
-    return options, parts[1], parts[2]
+    return parse_divided(parser, arguments)
 
 
 if __name__ == "__main__":
