@@ -24,7 +24,6 @@ from seatrial.nodesweep.outputs import (
 from seatrial.nodesweep.place import Place, bound, place_of
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep_rows import Program
-from seatrial.sweep.steps import NOT_OURS, Ended
 
 
 @dataclass(frozen=True)
@@ -247,12 +246,13 @@ class Conductor:
         for step in steps:
             how = ended[step.node]
             if how.status != 0:
-                self._event(step.node, program, step.socket, how.reason, _is_lost(how))
+                self._event(step.node, program, step.socket, how.reason, step.is_lost)
                 continue
             try:
                 numbers = list(rows(step))
             except ParseError as error:
-                self._event(step.node, program, step.socket, str(error))
+                reason = f"{error}; {how.reason}" if how.errors else str(error)
+                self._event(step.node, program, step.socket, reason)
                 continue
             about = {"type": program, "node": step.node, "socket": step.socket}
             for row in numbers:
@@ -323,8 +323,3 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
         folder.parent.rmdir()
-
-
-def _is_lost(how: Ended) -> bool:
-    """Tell whether a node is of no more use: a program hangs, or Slurm has taken it."""
-    return how.status is None or bool(NOT_OURS.search(" ".join(how.errors)))

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.sweep.steps import (
+    ABORT,
+    ABORT_S,
     NOT_MADE,
     NOT_OURS,
     Ended,
@@ -26,6 +28,7 @@ from seatrial.sweep.steps import (
 )
 
 _POLL_S = 0.25
+_LOOK_S = 2.0
 _END_S = 10.0
 _PAUSE_S = 2.0
 
@@ -58,6 +61,8 @@ class NodeStep:
         self.process: subprocess.Popen[bytes] | None = None
         self.limit = Limit(0)
         self.patience = Limit(0)
+        self.look = Limit(0)
+        self.aborting: Limit | None = None
         self.ending: Limit | None = None
 
     def output(self) -> str:
@@ -75,12 +80,26 @@ class NodeStep:
                 self.process.stdin.write(line.encode() + b"\n")
                 self.process.stdin.flush()
 
+    def errors(self) -> str:
+        """Give what was written to standard error, by srun too."""
+        return _read(self.folder / "err")
+
     def ended(self) -> Ended:
-        """Say how it ended."""
+        """Say how it ended; one that srun gave up did so by itself."""
         assert self.process is not None
-        status = None if self.ending else self.process.returncode
-        errors = _read(self.folder / "err").splitlines()
-        return Ended(status, tuple(self.output().splitlines()), tuple(errors))
+        is_late = self.ending is not None and self.aborting is None
+        status = None if is_late else self.process.returncode
+        output, errors = self.output().splitlines(), self.errors().splitlines()
+        return Ended(status, tuple(output), tuple(errors))
+
+    @property
+    def is_lost(self) -> bool:
+        """Tell, of a step that failed, whether its node is of no more use.
+
+        It hangs there, srun waits in vain for it, or Slurm has taken the node.
+        """
+        is_taken = bool(NOT_OURS.search(self.errors()))
+        return self.ending is not None or self.aborting is not None or is_taken
 
 
 class Launcher:
@@ -167,7 +186,7 @@ class Launcher:
             except OSError as error:
                 raise SeatrialError(f"{command[0]}: {error.strerror}") from None
         step.start_time = time.time()
-        step.ending = None
+        step.ending = step.aborting = None
         step.limit = Limit(limit_s)
 
     def _has_ended(self, step: NodeStep) -> bool:
@@ -178,6 +197,12 @@ class Launcher:
             if step.process.returncode != 0:
                 cancel_step(step.name)
             return True
+        if step.aborting is None and step.look.overdue():
+            step.look = Limit(_LOOK_S)
+            if ABORT.search(step.errors()):
+                step.aborting = Limit(ABORT_S)
+        if step.aborting is not None and step.aborting.overdue():
+            step.ending = Limit(0)  # it ends its tasks already
         if step.ending is None:
             if step.limit.overdue():
                 step.ending = Limit(_END_S)

@@ -17,7 +17,6 @@ from typing import IO, Any, Protocol
 from seatrial.errors import SeatrialError
 
 _POLL_S = 0.1
-_ABORT_S = 5.0
 _END_S = 10.0
 _ASK_S = 30.0
 _PAUSE_S = 2.0
@@ -26,9 +25,13 @@ NOT_MADE = re.compile(r"Unable to (create step|confirm allocation)")
 """What srun says when Slurm makes no step of it."""
 NOT_OURS = re.compile(r"node configuration is not available|[Ii]nvalid node")
 """What it says then if Slurm has taken a node from the job."""
-_ABORT = re.compile(r"Job step aborted: Waiting")
+ABORT = re.compile(r"Job step aborted: Waiting")
+"""What it says when it ends a step, of which a dead node never lets it see the end."""
+ABORT_S = 5.0
 _TELLING = re.compile(r"\berror\b|^(pairsweep|memlat|taskset|seatrial\S*): ")
-_OUR_DOING = re.compile(r"CANCELLED AT|_step_signal|Terminated Step|for cpu binding")
+_OUR_DOING = re.compile(
+    r"CANCELLED AT \S+ \*\*\*|_step_signal|Terminated Step|for cpu binding"
+)
 _NOT_NOW = re.compile(r"node not available")
 
 
@@ -192,8 +195,8 @@ class _Lines(threading.Thread):
         """Read to the end."""
         for line in self._stream:
             self._lines.append(line.rstrip("\n"))
-            if _ABORT.search(line):
-                self.tells_abort = Limit(_ABORT_S)
+            if ABORT.search(line):
+                self.tells_abort = Limit(ABORT_S)
             if self._echo:
                 sys.stderr.write(line)
                 sys.stderr.flush()
