@@ -94,7 +94,7 @@ def test_every_node_is_measured(lab: Lab) -> None:
         pytest.param("cn03", "pkill -KILL -x hpcc", "exit status 137", id="killed"),
         pytest.param("cn03", "pkill -STOP -x hpcc", "no end in time", id="hangs"),
         pytest.param("cn03", KILL_DAEMON, "aborted", id="slurmd-and-its-jobs"),
-        pytest.param("head", DOWN, "NODE FAILURE", id="taken-by-slurm"),
+        pytest.param("head", DOWN, "Node failure on cn03", id="taken-by-slurm"),
     ],
 )
 def test_a_node_that_fails_in_mid_sweep_is_named_and_the_rest_is_measured(

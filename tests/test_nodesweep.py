@@ -194,7 +194,7 @@ def test_slow_socket_shows_in_its_numbers(start: Start) -> None:
         ("missing", r"exit status 2; slurmstepd: error: execve\(\): sh: No", "failed"),
         ("removed", "exit status 1; srun: error: Unable to create step", "left_out"),
         ("lost", r"exit status -9; srun: Job step aborted: Waiting", "left_out"),
-        ("down", r"is cut off; exit status 0; .* DUE TO NODE FAILURE", "failed"),
+        ("down", r"is cut off; exit status 0; srun: error: Node failure on", "failed"),
     ],
 )
 def test_node_whose_hpcc_fails_is_named_and_leaves_the_others_alone(
