@@ -101,7 +101,7 @@ def test_a_full_disk_leaves_no_complete_run(lab: Lab, tmp_path: Path) -> None:
 def test_usage_errors_name_what_is_known(tmp_path: Path) -> None:
     for arguments, known in (
         (("run", "atlantis", "--campaign", "smoke"), "lab"),
-        (("run", "lab", "--campaign", "regatta"), "acceptance, smoke"),
+        (("run", "lab", "--campaign", "regatta"), "acceptance, scaling, smoke"),
     ):
         done = seatrial(*arguments, results=tmp_path)
         assert done.returncode == 2
