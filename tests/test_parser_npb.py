@@ -51,7 +51,7 @@ def test_every_benchmark_version_and_form(name: str) -> None:
 def test_outputs_of_every_benchmark() -> None:
     fortran_and_c = {name[:2].upper() for name in GOOD}
     assert fortran_and_c == set(BENCHMARKS)
-    assert len(GOOD) == 22
+    assert len(GOOD) == 28
 
 
 CG = read("cg-S-np4-timers-3.4.1.txt")
