@@ -1,14 +1,12 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """Every node by itself, in one job: HPCC, memlat, sensors and error counters."""
 
-import sys
-
 import reframe as rfm
-from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError
 
 from seatrial.check import SeatrialCheck, Tag
+from seatrial.conducted import conduct
 from seatrial.nodesweep.samples import samples_of, verify_sizes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep import NodeSweep as Sweep
@@ -71,17 +69,12 @@ class NodeSweep(SeatrialCheck):
             self.memlat_mib = min(self.memlat_mib, 128)
 
     @run_before("run")
-    def conduct(self):
-        """Let seatrial.nodesweep start the programs on every node.
-
-        The job goes on without a node that Slurm gives up, and never begins again.
-        """
-        launcher = self.job.launcher.run_command(self.job)
+    def start_sweep(self):
+        """Let seatrial.nodesweep start the programs on every node."""
         memlat = "--memlat 'memlat --huge-pages transparent'"
         if "memlat" not in self.current_environ.features:
             memlat = f"--no-memlat '{self.current_environ.name} was built without it'"
-        self.executable_opts = [
-            f"--output {self.output_file}",
+        options = [
             f"--n {self.n}",
             f"--memory-percent {self.memory_percent}",
             f"--block {self.block}",
@@ -91,11 +84,8 @@ class NodeSweep(SeatrialCheck):
             f"--start-limit {self.start_limit}",
             f"--memlat-limit {self.memlat_limit}",
             f"--hpcc-limit {self.hpcc_limit}",
-            *("--", launcher, "--", self.executable),
         ]
-        self.executable = f"{sys.executable} -I -m seatrial.nodesweep"
-        self.job.launcher = getlauncher("local")()
-        self.job.options += ["--no-kill", "--no-requeue"]
+        conduct(self, "seatrial.nodesweep", options)
         self.prerun_cmds = ["rm -rf nodes"]
         self.keep_files = ["nodes"]
 

@@ -1,13 +1,11 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """All pairs of nodes in one job, by our own benchmark."""
 
-import sys
-
 import reframe as rfm
-from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, variable
 
 from seatrial.check import Tag
+from seatrial.conducted import conduct
 from seatrial.own_benchmark import OwnBenchmark
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.pairsweep import parse_pairsweep
@@ -71,13 +69,9 @@ class PairSweep(OwnBenchmark):
         self.num_tasks_per_node = self.ppn
 
     @run_before("run")
-    def conduct(self):
-        """Let seatrial.sweep start the program, as often as it takes.
-
-        The job goes on without a node that Slurm gives up, and never begins again.
-        """
-        launcher = self.job.launcher.run_command(self.job)
-        options = [
+    def start_sweep(self):
+        """Let seatrial.sweep start the program, as often as it takes."""
+        self.executable_opts += [
             f"--window {self.window}",
             f"--windows {self.windows}",
             f"--seed {self.seed}",
@@ -86,20 +80,16 @@ class PairSweep(OwnBenchmark):
             f"--pair-limit {self.pair_limit}",
         ]
         if self.rails:
-            options.append(f"--rails {','.join(self.rails)}")
-            options.append(f"--rail-variable {self.rail_variable}")
-        self.executable_opts = [
-            f"--output {self.output_file}",
+            self.executable_opts += [
+                f"--rails {','.join(self.rails)}",
+                f"--rail-variable {self.rail_variable}",
+            ]
+        options = [
             f"--ppn {self.ppn}",
             f"--step-limit {self.step_limit}",
             f"--stall-limit {5 * self.pair_limit}",
-            *("--", launcher, "--", self.executable),
-            *self.executable_opts,
-            *options,
         ]
-        self.executable = f"{sys.executable} -I -m seatrial.sweep"
-        self.job.launcher = getlauncher("local")()
-        self.job.options += ["--no-kill", "--no-requeue"]
+        conduct(self, "seatrial.sweep", options)
 
     def extract(self, text):
         """Give the numbers of every pair, and how many pairs of each node have some."""
