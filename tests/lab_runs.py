@@ -1,14 +1,19 @@
-"""What tests of campaigns on the lab share: runs of them, and faults that end."""
+"""What tests on the lab share: runs of campaigns and checks, and faults that end."""
 
+import json
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from conftest import HOME, Lab
+from conftest import HOME, LAB_HOME, Lab
 
+from seatrial.lab import cluster
 from seatrial.results import Run, load_run
 
 
@@ -45,3 +50,71 @@ def wait_idle(lab: Lab, nodes: int) -> None:
     while len(lab.ssh("head", command).stdout.split()) != nodes:
         assert time.monotonic() < deadline, "the lab's nodes do not come back"
         time.sleep(0.5)
+
+
+KILL_DAEMON = "sudo systemctl kill --signal=KILL slurmd --kill-who="
+DOWN = "sudo scontrol update nodename=cn03 state=down reason='broken fan'"
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """One case of a check that plain ReFrame runs on the lab; cn03 may die in it."""
+
+    lab: Lab
+    check: str
+    folder: str
+    process: subprocess.Popen[str]
+
+    def end(self) -> str:
+        """Wait for its end; give what ReFrame said."""
+        said, _ = self.process.communicate(timeout=500)
+        return said
+
+    def command(self, more: str, name: str) -> bool:
+        """Tell whether a command with a file of its stage folder succeeds."""
+        stage = f"{self.folder}/stage/lab/batch/openmpi/{self.check}"
+        return self.lab.ssh("head", f"{more} {stage}/{name}").returncode == 0
+
+    def output(self, name: str) -> str:
+        """Give a file of its stage folder."""
+        stage = f"{self.folder}/stage/lab/batch/openmpi/{self.check}"
+        return self.lab.ssh("head", f"cat {stage}/{name}").stdout
+
+    def record(self) -> Any:
+        return json.loads(self.output("seatrial.json"))
+
+    def result(self) -> Any:
+        """Give what ReFrame reports of the case."""
+        report = self.lab.ssh("head", f"cat {self.folder}/report.json").stdout
+        (case,) = json.loads(report)["runs"][-1]["testcases"]
+        return case
+
+
+@contextmanager
+def check_run(lab: Lab, check: str, **variables: object) -> Iterator[CheckRun]:
+    """Run a check with plain ReFrame, and heal the lab when it has ended."""
+    chosen = (f"-S {check}.{name}={value}" for name, value in variables.items())
+    folder = f"/home/seatrial/{check}-of-a-test"
+    script = f"""
+        rm -rf {folder}; mkdir {folder}; cd {folder}
+        module use /home/seatrial/seatrial/modulefiles; module load seatrial/lab
+        reframe -n {check} -p openmpi -r --keep-stage-files --prefix={folder} \
+            --report-file={folder}/report.json {" ".join(chosen)}
+    """
+    ssh = ("ssh", "-F", str(cluster.ssh_config(LAB_HOME)), "head")
+    process = subprocess.Popen(
+        [*ssh, f"bash -lc {shlex.quote(script)}"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield CheckRun(lab, check, folder, process)
+    finally:
+        process.kill()
+        lab.ssh("head", "scancel --me")
+        lab.ssh("cn03", "sudo systemctl start slurmd")
+        lab.ssh("head", "sudo scontrol update nodename=cn03 state=resume")
+        lab.ssh("head", f"rm -rf {folder}")
+        wait_idle(lab, 4)
