@@ -419,15 +419,15 @@ def test_spread_and_percentiles_are_in_order(
     row = "64        " + "".join(
         f"{field:>{width}}" for field, width in zip(fields, widths, strict=True)
     )
-    options = {"full": True, "validated": True, "percentiles": TAILS}
+    options: Any = {"full": True, "validated": True, "percentiles": TAILS}
     text = f"{FULL_HEAD}{row}\n"
     if reason is None:
-        (found,) = parse_osu(text, "osu_bcast", [64], **options)  # type: ignore[arg-type]
+        (found,) = parse_osu(text, "osu_bcast", [64], **options)
         assert (found.min_us, found.max_us) == (float(fields[1]), float(fields[2]))
         assert found.percentiles == tuple(map(float, fields[5:]))
         return
     with pytest.raises(ParseError, match="line 5") as caught:
-        parse_osu(text, "osu_bcast", [64], **options)  # type: ignore[arg-type]
+        parse_osu(text, "osu_bcast", [64], **options)
     assert reason in caught.value.reason
 
 

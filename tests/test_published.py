@@ -214,9 +214,10 @@ def test_queries() -> None:
     with pytest.raises(SeatrialError, match="no published system 'lab'; known ones: c"):
         PUBLISHED.compare("mt23108-pcix", "lab")
     with pytest.raises(dataclasses.FrozenInstanceError):
-        pair[0].value = 1.0  # type: ignore[misc]
+        pair[0].value = 1.0  # type: ignore[misc]  # what nobody may do
     with pytest.raises(TypeError):
-        PUBLISHED.system("nehalem-qdr").numbers["bw"] = pair[0]  # type: ignore[index]
+        numbers = PUBLISHED.system("nehalem-qdr").numbers
+        numbers["bw"] = pair[0]  # type: ignore[index]  # what nobody may do
 
 
 def test_metrics_of_papers_are_not_ours_too() -> None:

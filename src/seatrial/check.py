@@ -1,4 +1,5 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """The one base class of all checks: it closes the traps that ReFrame leaves open.
 
 ReFrame 4.10 only warns when a metric cannot be extracted and when a unit differs
@@ -73,7 +74,7 @@ class SeatrialCheck(Replayable, FactSheet):
     output_file = variable(str, value="")
     """File in the stage folder with the numbers; '': standard output."""
 
-    valid_systems = ["+slurm"]  # noqa: RUF012
+    valid_systems = ["+slurm"]
     exclusive_access = True
     time_limit = "5m"
     max_pending_time = "10m"

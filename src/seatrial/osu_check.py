@@ -1,4 +1,5 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """The base class of the checks that run the OSU Micro-Benchmarks."""
 
 from abc import abstractmethod
@@ -13,6 +14,9 @@ from seatrial.parsers.osu_rows import OsuRow
 from seatrial.parsers.steps import StepOutput
 from seatrial.records import Sample
 from seatrial.stepped import Step, SteppedCheck
+
+Place = tuple[str | None, str | None]
+"""Source and destination of a number."""
 
 _NOT_VALIDATED = {
     *("osu_barrier", "osu_put_latency", "osu_get_latency", "osu_put_bw", "osu_get_bw")
@@ -89,8 +93,9 @@ class OsuRun:
             window=self.window if rated else None,
         )
 
-    def samples(self, text: str, place: Mapping[str, str]) -> Iterator[Sample]:
+    def samples(self, text: str, place: Place) -> Iterator[Sample]:
         """Give every number of the timed run."""
+        source, destination = place
         for row in self.parse(text, validated=False):
             for metric, value in (
                 (self.latency, row.latency_us),
@@ -103,8 +108,9 @@ class OsuRun:
                         value,
                         row.size_bytes,
                         n=row.iterations or 1,
+                        source=source,
+                        destination=destination,
                         parameters=dict(self.parameters),
-                        **place,  # type: ignore[arg-type]
                     )
 
 
@@ -119,7 +125,7 @@ class OsuCheck(SteppedCheck):
 
     iterations = variable(int, value=0)
 
-    valid_prog_environs = ["+osu"]  # noqa: RUF012
+    valid_prog_environs = ["+osu"]
     reference_file = "osu.yaml"
     time_limit = "15m"
 
@@ -173,9 +179,8 @@ class OsuCheck(SteppedCheck):
     def verify_timed(self, text: str, run: OsuRun) -> None:
         """Raise ParseError if what `wrapped` adds is not as it must be."""
 
-    def place_of(self, run: OsuRun) -> dict[str, str]:
+    def place_of(self, run: OsuRun) -> Place:
         """Name the two nodes of a pair, or the one twice; nothing of a collective."""
         if run.is_collective or not self.nodes:
-            return {}
-        last = 1 if run.num_nodes > 1 else 0
-        return {"source": self.nodes[0], "destination": self.nodes[last]}
+            return None, None
+        return self.nodes[0], self.nodes[1 if run.num_nodes > 1 else 0]
