@@ -71,6 +71,7 @@ class Silent(Base):
 
 @rfm.simple_test
 class Gpu(Base):
+    needs = variable(list, value=["+mpi", "+gpu"])
     valid_prog_environs = ["+gpu"]
 """
 

@@ -68,14 +68,9 @@ def collect(session: Session, outcome: Outcome, system: System) -> Collected:
     return collected
 
 
-def missing_case(session: Session, check: str) -> Case:
-    """Record a check that no partition and environment of this system can run."""
-    return _case(
-        session,
-        ListedCase(check, "", ""),
-        "skip",
-        reason="no partition and environment of this system offers what it needs",
-    )
+def missing_case(session: Session, check: str, reason: str) -> Case:
+    """Record a check that no partition and MPI stack of this system can run."""
+    return _case(session, ListedCase(check, "", ""), "skip", reason=reason)
 
 
 def _collect_case(

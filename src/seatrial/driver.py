@@ -17,8 +17,9 @@ import seatrial
 from seatrial.campaign import Block, Campaign
 from seatrial.collect import Collected, collect, missing_case
 from seatrial.errors import Exit, SeatrialError
+from seatrial.features import needed, why_not
 from seatrial.interrupts import interruptible
-from seatrial.listing import ListedCase, list_cases, list_checks
+from seatrial.listing import ListedCase, describe_checks, list_cases
 from seatrial.paths import checks_dir
 from seatrial.progress import Display, Durations
 from seatrial.recorded_system import SYSTEM_FOLDER, recorded_states
@@ -75,6 +76,7 @@ def run_campaign(order: Order, console: Console) -> Path:
                 markup=False,
             )
     listed = _listed(order)
+    lacking = _without_cases(order, listed)
     folder = RunFolder(order.results, system.name, order.run_id)
     sessions = _sessions(order, folder.path, listed, usable_nodes(system, states))
     folder.create()
@@ -82,13 +84,14 @@ def run_campaign(order: Order, console: Console) -> Path:
         files = [system.folder / name for name in (SYSTEM_FILE, SETTINGS_FILE)]
         copy_files(files, system.folder, folder.path / SYSTEM_FOLDER)
     with _stoppable(folder.path):
-        return _run(order, folder, sessions, states, console)
+        return _run(order, folder, sessions, lacking, states, console)
 
 
 def _run(
     order: Order,
     folder: RunFolder,
     sessions: list[Session],
+    lacking: dict[str, str],
     states: tuple[NodeState, ...],
     console: Console,
 ) -> Path:
@@ -107,11 +110,10 @@ def _run(
                 )
                 display.note("collecting results")
                 collected = collect(session, outcome, order.system)
-            ran = {case.check for case in session.cases}
             collected.cases += [
-                missing_case(session, check)
+                missing_case(session, check, lacking[check])
                 for check in session.block.checks
-                if check not in ran
+                if check in lacking
             ]
             everything.cases += collected.cases
             everything.measurements += collected.measurements
@@ -122,24 +124,27 @@ def _run(
 
 
 def _listed(order: Order) -> tuple[ListedCase, ...]:
-    """List the cases of the campaign; SeatrialError if one of its checks is unknown."""
-    where = (
-        order.system.settings,
-        order.system.name,
-        checks_dir(order.home),
-        order.home,
-    )
-    listed = list_cases(*where)
+    """List the cases of the system, whichever checks the campaign names."""
+    system, home = order.system, order.home
+    return list_cases(system.settings, system.name, checks_dir(home), home)
+
+
+def _without_cases(order: Order, listed: tuple[ListedCase, ...]) -> dict[str, str]:
+    """Tell what the system lacks for each check of the campaign that has no case.
+
+    Raises SeatrialError if a check is unknown.
+    """
     missing = set(order.campaign.checks) - {case.check for case in listed}
-    if missing:
-        known = list_checks(*where)
-        unknown = sorted(missing - known)
-        if unknown:
-            raise SeatrialError(
-                f"campaign {order.campaign.name!r} names unknown checks: "
-                f"{', '.join(unknown)}; known checks: {', '.join(sorted(known))}"
-            )
-    return listed
+    if not missing:
+        return {}
+    needs = needed(describe_checks(checks_dir(order.home), order.home))
+    unknown = sorted(missing - needs.keys())
+    if unknown:
+        raise SeatrialError(
+            f"campaign {order.campaign.name!r} names unknown checks: "
+            f"{', '.join(unknown)}; known checks: {', '.join(sorted(needs))}"
+        )
+    return {name: why_not(needs[name], order.system.features) for name in missing}
 
 
 def _sessions(

@@ -16,7 +16,6 @@ from seatrial.paths import references_dir
 from seatrial.references import known_checks
 
 _CASE = re.compile(r"- (?P<case>.+) /[0-9a-f]{8} @(?P<partition>\S+?)\+(?P<env>\S+)")
-_CHECK = re.compile(r"- (?P<case>\w+).* /[0-9a-f]{8}$")
 _BROKEN = re.compile(
     r"WARNING: (skipping test .*(?:\n\|.*)*|check path .* does not exist"
     r"|.* is not copyable)"
@@ -92,14 +91,6 @@ def list_cases(
     text = _reframe(settings, system, checks, home, ["-lC"])
     found = (_CASE.fullmatch(line.rstrip()) for line in text.splitlines())
     return tuple(ListedCase(m["case"], m["partition"], m["env"]) for m in found if m)
-
-
-def list_checks(settings: Path, system: str, checks: Path, home: Path) -> set[str]:
-    """Name all checks, also those which have no case on this system."""
-    options = ["--skip-system-check", "--skip-prgenv-check", "-lT"]
-    text = _reframe(settings, system, checks, home, options)
-    found = (_CHECK.fullmatch(line.rstrip()) for line in text.splitlines())
-    return {m["case"] for m in found if m}
 
 
 def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:

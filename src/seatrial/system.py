@@ -21,7 +21,8 @@ _SLURM = ("slurm", "squeue")
 class System:
     """A provisioned system: its delivered nodes, software and ReFrame settings.
 
-    `folder` has its two files; `settings` is what ReFrame reads.
+    `folder` has its two files; `settings` is what ReFrame reads. `features` are
+    those of each partition together with one of its environments.
     """
 
     name: str
@@ -33,6 +34,7 @@ class System:
     suite: dict[str, Any]
     settings: Path
     partitions: tuple[tuple[str, ...], ...]
+    features: tuple[frozenset[str], ...]
     uses_slurm: bool
 
 
@@ -79,7 +81,9 @@ def read_system(folder: Path, name: str) -> System:
             f"`ansible-playbook -i inventories/{name} playbooks/site.yml`"
         )
     try:
-        config = _read(settings)["systems"][0]
+        content = _read(settings)
+        config = content["systems"][0]
+        environments = {each["name"]: each for each in content["environments"]}
         return System(
             name=facts["system"],
             folder=folder,
@@ -94,6 +98,12 @@ def read_system(folder: Path, name: str) -> System:
             partitions=tuple(
                 tuple(partition.get("extras", {}).get("nodes", ()))
                 for partition in config["partitions"]
+            ),
+            features=tuple(
+                frozenset(partition.get("features", []))
+                | frozenset(environments[name].get("features", []))
+                for partition in config["partitions"]
+                for name in partition["environs"]
             ),
             uses_slurm=any(
                 partition["scheduler"] in _SLURM for partition in config["partitions"]

@@ -1,0 +1,49 @@
+"""Features: what checks need of a partition and an MPI stack, and who brings it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+PROGRAMS = {
+    "imb": "the Intel MPI Benchmarks",
+    "osu": "the OSU Micro-Benchmarks",
+    "hpcc": "HPCC",
+    "npb": "the NAS Parallel Benchmarks",
+    "lammps": "LAMMPS",
+}
+"""Features that a stack has by its `programs` in the inventory."""
+
+
+def needed(described: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Give the features that each check needs, from `describe_checks`."""
+    needs: dict[str, list[str]] = {}
+    for each in described:
+        known = needs.setdefault(each["@class"], [])
+        known += [need for need in each.get("needs", []) if need not in known]
+    return needs
+
+
+def why_not(needs: Sequence[str], offered: Sequence[frozenset[str]]) -> str:
+    """Say what is missing for a check to have a case on a system, and what brings it.
+
+    `needs` are as ReFrame writes them ('+osu'); `offered` are the features of each
+    partition together with one of its MPI stacks. The one that lacks least counts.
+    """
+    wanted = [need[1:] for need in needs if need.startswith("+")]
+    lacks = [[name for name in wanted if name not in each] for each in offered]
+    missing = min(lacks, key=len, default=wanted)
+    if not missing:
+        asked = " ".join(needs) or "what valid_systems and valid_prog_environs ask for"
+        return f"no partition and MPI stack together are {asked}"
+    return "; ".join(map(_remedy, missing))
+
+
+def _remedy(feature: str) -> str:
+    if feature in PROGRAMS:
+        return (
+            f"no MPI stack has the feature {feature}: install {PROGRAMS[feature]} and "
+            f"name what was installed in programs.{feature} of mpi_stacks"
+        )
+    return (
+        f"no partition with an MPI stack has the feature {feature}: our own programs "
+        "are built for each stack with a compiler, slurm_partitions states the others"
+    )

@@ -1,0 +1,48 @@
+"""What a check lacks on a system, and what brings it."""
+
+from typing import Any
+
+import pytest
+
+from seatrial.features import needed, why_not
+
+OPENMPI = frozenset({"slurm", "mpi", "osu", "pairsweep"})
+BARE = frozenset({"slurm", "mpi"})
+
+
+@pytest.mark.parametrize(
+    ("needs", "reason"),
+    [
+        (["+slurm", "+npb"], "no MPI stack has the feature npb: install the NAS"),
+        (["+slurm", "+npb"], "name what was installed in programs.npb of mpi_stacks"),
+        (["+mpair"], "no partition with an MPI stack has the feature mpair: our own"),
+        (["-osu"], "no partition and MPI stack together are -osu"),
+        ([], "together are what valid_systems and valid_prog_environs ask for"),
+    ],
+)
+def test_what_is_missing_is_named(needs: list[str], reason: str) -> None:
+    assert reason in why_not(needs, [BARE, OPENMPI])
+
+
+def test_the_stack_that_lacks_least_counts() -> None:
+    reason = why_not(["+osu", "+pairsweep", "+hpcc"], [BARE, OPENMPI])
+    assert "hpcc" in reason
+    assert "osu" not in reason
+
+
+def test_a_system_without_stacks_lacks_all() -> None:
+    reason = why_not(["+slurm", "+imb"], [])
+    assert "the feature slurm" in reason
+    assert "the feature imb" in reason
+
+
+def test_needs_of_all_cases_count() -> None:
+    described: list[dict[str, Any]] = [
+        {"@class": "MatchQueue", "needs": ["+slurm", "+mq_unexp"]},
+        {"@class": "MatchQueue", "needs": ["+slurm", "+mq_posted"]},
+        {"@class": "OfASite"},
+    ]
+    assert needed(described) == {
+        "MatchQueue": ["+slurm", "+mq_unexp", "+mq_posted"],
+        "OfASite": [],
+    }
