@@ -20,7 +20,7 @@ from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
 from seatrial.references import References
 from seatrial.report import text, write_report
-from seatrial.report.charts import chart, size_ticks, value_ticks
+from seatrial.report.charts import chart, describe, size_ticks, value_ticks
 from seatrial.report.curves import MAX_PLACES, Curve, curves
 from seatrial.report.table import table
 from seatrial.results import Run
@@ -385,6 +385,24 @@ def test_curve_over_a_parameter_that_varies_more_than_the_size(
     assert "message size" not in spec
     shown = table(curve)
     assert (shown.over, shown.rows[-1][0]) == ("depth", "8192")
+
+
+@pytest.mark.parametrize(
+    ("metric", "title"),
+    [
+        ("latency", "message size"),
+        ("mem_latency", "memory size"),
+        ("exchange_time", "bytes of a row, 8 N"),
+        ("of_a_later_version", "size"),
+    ],
+)
+def test_axis_says_what_has_the_size(
+    curves_of: CurvesOf, metric: str, title: str
+) -> None:
+    curve = replace(curves_of()["ImbRing", "bw", "PingPong, intelmpi"], metric=metric)
+    assert f'"title": "{title}"' in json.dumps(chart(curve))
+    assert f"over {title}, " in describe(curve)
+    assert table(curve).over == title
 
 
 def test_lines_name_the_numbers_among_their_parameters(curves_of: CurvesOf) -> None:

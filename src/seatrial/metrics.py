@@ -13,12 +13,13 @@ Direction = Literal["higher", "lower"]
 
 @dataclass(frozen=True)
 class Metric:
-    """What a metric is; `direction` says which values are better."""
+    """What a metric is; `direction` says which values are better, `size` of what."""
 
     name: str
     unit: str
     direction: Direction
     meaning: str
+    size: str = "message size"
 
 
 METRICS = {
@@ -56,7 +57,10 @@ METRICS = {
         Metric("logp_os", "us", "lower", "LogP: time the sender is busy"),
         Metric("logp_or", "us", "lower", "LogP: time the receiver is busy"),
         Metric("logp_g", "us", "lower", "LogP: gap between messages"),
-        Metric("exchange_time", "us", "lower", "one halo exchange, slowest rank"),
+        Metric(
+            *("exchange_time", "us", "lower", "one halo exchange, slowest rank"),
+            size="bytes of a row, 8 N",
+        ),
         Metric("loop_time", "s", "lower", "LAMMPS time of the 100 timed steps"),
         Metric("Mops_total", "Mop/s", "higher", "NPB, 10^6 operations of all ranks"),
         Metric("communication_share", "%", "lower", "of a rank's time, mean of all"),
@@ -66,7 +70,10 @@ METRICS = {
         Metric("socket_mem_bw", "GB/s", "higher", "STREAM triad of one socket"),
         Metric("socket_dgemm", "Gflop/s", "higher", "DGEMM of one socket"),
         Metric("socket_hpl", "Gflop/s", "higher", "HPL of one socket"),
-        Metric("mem_latency", "ns", "lower", "one load at a random place"),
+        Metric(
+            *("mem_latency", "ns", "lower", "one load at a random place"),
+            size="memory size",
+        ),
         Metric("clock_idle", "GHz", "higher", "clock of the CPUs before load"),
         Metric("clock_load", "GHz", "higher", "clock of the CPUs under load"),
         Metric("temperature_max", "degC", "lower", "hottest reading under load"),

@@ -33,7 +33,6 @@ _SIZE = (
     "{0} < 1024 ? {0} + ' B' : {0} < 1048576 ? {0} / 1024 + ' KiB' : "
     "{0} / 1048576 + ' MiB'"
 )
-_SIZE_TITLES = {"exchange_time": "bytes of a row, 8 N"}
 CONFIG = {
     "font": _FONT,
     "background": "transparent",
@@ -95,13 +94,13 @@ def _x(curve: Curve, known: Sequence[float]) -> alt.X:
     low, high = min(known), max(known)
     above = [value for value in known if value > 0]
     if not curve.over:
-        title = _SIZE_TITLES.get(curve.metric, "message size")
-        return _log_x(title, known, labelExpr=_SIZE.format("datum.value"))
-    title = curve.over.replace("_", " ")
+        return _log_x(curve.x_title, known, labelExpr=_SIZE.format("datum.value"))
     if low < 0 or not above or high < _WIDE * min(above):
         scale = alt.Scale(domain=[low, high], padding=10, nice=False, zero=False)
-        return alt.X("x:Q", title=title, scale=scale, axis=alt.Axis(format="~g"))
-    return _log_x(title, known, labelExpr="'' + datum.value")
+        return alt.X(
+            "x:Q", title=curve.x_title, scale=scale, axis=alt.Axis(format="~g")
+        )
+    return _log_x(curve.x_title, known, labelExpr="'' + datum.value")
 
 
 def _log_x(title: str, known: Sequence[float], **axis: Any) -> alt.X:
@@ -154,7 +153,7 @@ def describe(curve: Curve) -> str:
         lines += f" and {more} more"
     return text.clean(
         f"{curve.check} {curve.detail}: {metric_title(curve.metric)} in {curve.unit} "
-        f"over {curve.over.replace('_', ' ') or 'message size'}, {curve.direction} "
+        f"over {curve.x_title}, {curve.direction} "
         f"is better; lines: {lines}."
     )
 
@@ -242,9 +241,7 @@ def _lines(curve: Curve, groups: list[str], x: alt.X, y: alt.Y) -> list[alt.Char
             order=alt.Order("order:Q", sort="descending"),
             tooltip=[
                 alt.Tooltip("line:N", title="line"),
-                alt.Tooltip(
-                    "at:N", title=curve.over.replace("_", " ") or "message size"
-                ),
+                alt.Tooltip("at:N", title=curve.x_title),
                 alt.Tooltip(
                     "y:Q", title=f"{curve.metric} ({curve.unit})", format=".4~g"
                 ),

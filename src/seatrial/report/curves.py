@@ -16,7 +16,7 @@ import polars as pl
 
 from seatrial.criteria import judged_statistic
 from seatrial.judge import Judgement
-from seatrial.metrics import flat_name
+from seatrial.metrics import METRICS, flat_name
 from seatrial.places import PLACE, several_rails, with_place
 from seatrial.report import text
 from seatrial.results import Run
@@ -64,7 +64,7 @@ class LimitPoint:
 class Curve:
     """One metric of one check; `places`: lines are places.
 
-    `over` is the parameter on the x axis, '' for the message size in bytes.
+    `over` is the parameter on the x axis, '' for the size in bytes.
     """
 
     check: str
@@ -80,6 +80,14 @@ class Curve:
     lines: tuple[Line, ...]
     limits: tuple[LimitPoint, ...]
     note: str = ""
+
+    @property
+    def x_title(self) -> str:
+        """Name what is on the x axis: 'message size', 'depth'."""
+        if self.over:
+            return self.over.replace("_", " ")
+        known = METRICS.get(self.metric)
+        return known.size if known else "size"
 
 
 _COLUMNS = (

@@ -32,7 +32,7 @@ def table(curve: Curve) -> Table:
             limits[limit.x] = before + limit.label
         values.append(limits)
     return Table(
-        over=curve.over.replace("_", " ") or "size",
+        over=curve.x_title,
         columns=tuple(columns),
         rows=tuple(
             (
