@@ -53,7 +53,7 @@ class Entry:
 
 
 def catalogue(checks: Path, home: Path) -> list[Entry]:
-    """List all checks, in the order of their files.
+    """List all checks by name.
 
     Raises SeatrialError if a check cannot be loaded or leaves something unsaid.
     """
@@ -71,9 +71,8 @@ def catalogue(checks: Path, home: Path) -> list[Entry]:
             "every check states question (its docstring), tool, experiments, "
             "typical_s, judged and tags:\n  " + "\n  ".join(problems)
         )
-    return [
-        _entry(name, file, cases) for (file, name), cases in sorted(described.items())
-    ]
+    entries = (_entry(name, file, cases) for (file, name), cases in described.items())
+    return sorted(entries, key=lambda entry: entry.check)
 
 
 def on_system(
