@@ -164,6 +164,19 @@ BROKEN = {
         "standard error ends: 'no device'",
         Fake(FAKE.replace('"echo"', SHELL.format("echo no device >&2; exit 3"))),
     ),
+    "task that died": (
+        "sanity",
+        "standard error says: 'cn03: task 4: Segmentation fault'",
+        Fake(
+            FAKE.replace(
+                '"echo"',
+                SHELL.format(
+                    "echo srun: error: cn03: task 4: Segmentation fault >&2; "
+                    "echo srun: error: cn01: tasks 0-1: Killed >&2; exit 139"
+                ),
+            )
+        ),
+    ),
     "killed": ("sanity", "no end", Fake(FAKE.replace('"echo"', '"exec echo"'))),
     "nan": (
         "sanity",

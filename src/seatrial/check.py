@@ -32,6 +32,7 @@ from seatrial.records import Sample, as_dict
 from seatrial.replay import Replayable
 from seatrial.resized_jobs import see_the_end_of_resized_jobs
 from seatrial.sheet import FactSheet
+from seatrial.slurm import first_death
 from seatrial.unheard_warnings import spare_unheard_warnings
 
 see_the_end_of_resized_jobs()
@@ -270,7 +271,7 @@ class SeatrialCheck(Replayable, FactSheet):
             raise SanityError(
                 f"{self.executable}: {state} (job {self._job_id}, state "
                 f"{self.job.state or 'unknown'}, time limit {self.time_limit}); "
-                f"standard error ends: {self._last_error()!r}"
+                f"standard error {self._cause()}"
             )
         if len(self.nodes) != self.num_nodes:
             raise SanityError(
@@ -278,10 +279,12 @@ class SeatrialCheck(Replayable, FactSheet):
                 f"expected {self.num_nodes}"
             )
 
-    def _last_error(self) -> str:
+    def _cause(self) -> str:
+        """Quote what a task died of; without that, the last line."""
         text = Path(self.stagedir, self.job.stderr).read_text(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines[-1] if lines else ""
+        died = first_death(lines)
+        return f"says: {died!r}" if died else f"ends: {lines[-1] if lines else ''!r}"
 
     def _verified_samples(self) -> list[Sample]:
         """Extract the samples; SanityError if one of them is no valid number."""

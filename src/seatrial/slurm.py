@@ -1,6 +1,8 @@
 """The few questions the driver asks Slurm: nodes, controller, jobs."""
 
+import re
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from seatrial.errors import SeatrialError
@@ -16,6 +18,8 @@ _USABLE = {
     "powering_up",
     "reserved",
 }
+_DEATH = re.compile(r"srun: error: (Node failure on .*|\S+: tasks? [0-9,-]+: .*)")
+_ENDED_WITH_IT = ("Killed", "Terminated")
 _SUFFIXES = "*~#!%$@^+-"
 _TIMEOUT_S = 60
 
@@ -55,6 +59,16 @@ def node_states() -> dict[str, SlurmNode]:
         name, state, reason = line.split("|", 2)
         nodes[name] = SlurmNode(state, reason)
     return nodes
+
+
+def first_death(lines: Iterable[str]) -> str | None:
+    """Give srun's line on the first task or node that died, of its standard error.
+
+    Tasks that srun ended because of another come after it, if there is one.
+    """
+    deaths = [found[1] for found in map(_DEATH.match, lines) if found]
+    causes = (death for death in deaths if not death.endswith(_ENDED_WITH_IT))
+    return next(causes, deaths[0] if deaths else None)
 
 
 def availability(node: SlurmNode | None) -> tuple[bool, str]:
