@@ -11,7 +11,8 @@ from seatrial.parsers.nodesweep import parse_nodesweep
 pytestmark = pytest.mark.lab
 
 NODES = ["cn01", "cn02", "cn03", "cn04"]
-LIMIT_S = 120
+SMALL = {"n": 300, "memlat_mib": 8, "quiet": 1, "hpcc_limit": 60}
+"""A sweep of seconds, in which a node can still die."""
 
 
 def wait_for_hpcc(lab: Lab) -> None:
@@ -24,7 +25,7 @@ def wait_for_hpcc(lab: Lab) -> None:
 
 
 def test_every_node_is_measured(lab: Lab) -> None:
-    with check_run(lab, "NodeSweep", hpcc_limit=LIMIT_S) as run:
+    with check_run(lab, "NodeSweep", **SMALL) as run:
         said = run.end()
         sweep = parse_nodesweep(run.output("nodesweep.jsonl"))
         case = run.result()
@@ -50,7 +51,7 @@ def test_every_node_is_measured(lab: Lab) -> None:
 def test_a_node_that_fails_in_mid_sweep_is_named_and_the_rest_is_measured(
     lab: Lab, where: str, command: str, reason: str
 ) -> None:
-    with check_run(lab, "NodeSweep", hpcc_limit=LIMIT_S) as run:
+    with check_run(lab, "NodeSweep", **SMALL) as run:
         wait_for_hpcc(lab)
         assert lab.ssh(where, command).returncode == 0
         said = run.end()
