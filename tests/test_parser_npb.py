@@ -220,6 +220,11 @@ BROKEN = {
         17,
         "Mop/s total is 288.8, which takes 0.002269 s for this problem, not 0.02 s",
     ),
+    "one digit more than rounding": (
+        with_value(IS, "Time in seconds", "0.03"),
+        17,
+        "Mop/s total is 28.88, which takes 0.02269 s for this problem, not 0.03 s",
+    ),
     "rate of other ranks": (
         with_value(IS, "Mop/s/process", "28.88"),
         18,
