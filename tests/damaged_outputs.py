@@ -17,6 +17,8 @@ from seatrial.parsers.hpcc_metrics import METRICS
 from seatrial.parsers.imb import (
     parse_imb,
     parse_imb_barrier,
+    parse_imb_groups,
+    parse_imb_one_sided,
     parse_imb_pairs,
     parse_imb_rate,
 )
@@ -259,6 +261,24 @@ OUTPUTS: dict[str, Output] = {
         "uniband", lambda text: parse_imb_rate(text, "Uniband", 4, _UNIBAND_SIZES)
     ),
     "imb barrier": _imb("barrier", lambda text: parse_imb_barrier(text, 4)),
+    "imb put": _imb(
+        "unidir_put-aggregate",
+        lambda text: parse_imb_one_sided(
+            text, "Unidir_put", _IMB_SIZES, aggregate=True
+        ),
+    ),
+    "imb get": _imb(
+        "unidir_get",
+        lambda text: parse_imb_one_sided(
+            text, "Unidir_get", _UNIBAND_SIZES, aggregate=False
+        ),
+    ),
+    "imb groups": _imb(
+        "groups-map",
+        lambda text: parse_imb_groups(
+            text, "PingPong", [(0, 2), (1, 3)], _UNIBAND_SIZES[1:]
+        ),
+    ),
     "imb pairs": Output(
         f"# pair cn01 cn02\n{_read('imb/pingpong-2021.11.txt')}"
         f"# pair cn02 cn03\n{_read('imb/pingpong-2021.11.txt')}",

@@ -1,4 +1,4 @@
-"""The parsers of IMB, on captured outputs of IMB-MPI1 2019 Update 6 and 2021.11."""
+"""The parsers of IMB, on captured outputs of 2019 Update 6 and 2021.11."""
 
 import re
 from pathlib import Path

@@ -149,6 +149,59 @@ def test_mpi_stack_finds_all_programs_of_a_folder_at_any_depth(
     assert stack["paths"][0] == "/prefix/mpi/links/s"
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_mpi_stack_takes_imb_rma_from_beside_imb_mpi1(
+    is_link: bool, tmp_path: Path, wheels: dict[str, Any]
+) -> None:
+    """Beside the executable as it is named, or beside the one it is a link to."""
+    info = load("mpi/library/mpi_stack_info.py")
+    folder = tmp_path / "imb"
+    stack = folder_stack(folder, "imb", "IMB-MPI1", "IMB-RMA", "IMB-NBC")
+    named = folder / "IMB-MPI1"
+    if is_link:
+        named = tmp_path / "imb-mpi1"
+        named.symlink_to(folder / "IMB-MPI1")
+    stack["programs"] = {"imb": str(named)}
+    info.examine(stack, "/prefix/mpi", wheels)
+    assert stack["programs"] == {"imb": str(named)}
+    assert stack["executables"] == ["IMB-MPI1", "IMB-RMA"]
+    assert stack["links"] == [
+        {"path": "/prefix/mpi/links/s/IMB-MPI1", "target": str(named)},
+        {"path": "/prefix/mpi/links/s/IMB-RMA", "target": str(folder / "IMB-RMA")},
+    ]
+
+
+def test_mpi_stack_needs_no_imb_rma(tmp_path: Path, wheels: dict[str, Any]) -> None:
+    """Checks that need it are skipped; a script of that name is no program."""
+    info = load("mpi/library/mpi_stack_info.py")
+    stack = folder_stack(tmp_path / "imb", "imb", "IMB-MPI1")
+    script = tmp_path / "imb" / "IMB-RMA"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    stack["programs"] = {"imb": str(tmp_path / "imb" / "IMB-MPI1")}
+    info.examine(stack, "/prefix/mpi", wheels)
+    assert stack["executables"] == ["IMB-MPI1"]
+
+
+def test_mpi_stack_refuses_imb_rma_of_another_mpi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = load("mpi/library/mpi_stack_info.py")
+    library = tmp_path / "wheel" / "lib" / "libmpi.so.12"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    stack = folder_stack(tmp_path / "wheel" / "bin", "imb", "IMB-MPI1", "IMB-RMA")
+    stack["programs"] = {"imb": "IMB-MPI1"}
+    used = {"IMB-MPI1": str(library), "IMB-RMA": "/opt/other/libmpi.so.40"}
+    monkeypatch.setattr(
+        info, "mpi_libraries", lambda program, env: [used[Path(program).name]]
+    )
+    wheels = {"w": {"version": "1", "folder": str(tmp_path / "wheel")}}
+    problem = f"program imb: .*/IMB-RMA uses /opt/other/libmpi.so.40, .* {library}"
+    with pytest.raises(info.ProblemError, match=problem):
+        info.examine(stack, "/prefix/mpi", wheels)
+
+
 def test_mpi_stack_knows_names_of_npb(tmp_path: Path, wheels: dict[str, Any]) -> None:
     info = load("mpi/library/mpi_stack_info.py")
     names = ["cg.A.x", "is.C.32", "bt.S.x.ep_io", "setparams", "xx.A.x"]

@@ -51,9 +51,14 @@ class Adjustable(rfm.RegressionTestPlugin):
         """Skip the case if the MPI stack lacks one of the programs of a feature."""
         found = self.current_environ.extras.get("programs", [])
         missing = [name for name in names if name not in found]
+        # programs.imb is the executable of IMB-MPI1, with the others beside it.
+        remedy = (
+            "install it beside IMB-MPI1, which programs.imb of mpi_stacks names"
+            if feature == "imb"
+            else f"install it, and name its folder in programs.{feature} of mpi_stacks"
+        )
         self.skip_if(
             bool(missing),
             f"{self.current_environ.name} has no {', '.join(missing)}, of the feature "
-            f"{feature}; install it, and name its folder in programs.{feature} of "
-            "mpi_stacks",
+            f"{feature}; {remedy}",
         )

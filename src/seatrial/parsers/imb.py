@@ -1,4 +1,4 @@
-"""Output of the Intel MPI Benchmarks, IMB-MPI1 2019 to 2021.
+"""Output of the Intel MPI Benchmarks, IMB-MPI1 and IMB-RMA 2019 to 2021.
 
 Columns are found by their names, as their number depends on the benchmark. One
 `Mbytes/sec` is 10^6 B/s (src_c/IMB_output.c), and time is in us: half the round trip
@@ -9,9 +9,18 @@ nothing about the network. A bandwidth, though, is that of the slowest rank.
 Uniband and Biband send windows of messages, whose number they do not print: 64 up to
 2021.1 and 256 since then, unless -window_size is given.
 
+With `-multi 0`, groups of ranks run a benchmark at the same time, and the three times
+are of all ranks of all groups. (With `-multi 1` each group has rows of its own, but
+those of `-map` have wrong times: IMB_calculate_times takes the ranks in their order, as
+if there were no -map.) One group is printed as if there was no -multi.
+
+IMB-RMA prints the time of one call and of its share of MPI_Win_flush, which follows
+every call (NON-AGGREGATE), or only the last one of all repetitions (AGGREGATE).
+
 IMB ends with status 0 when it drops rows (-time, -mem), when it runs on fewer ranks
-too (without -npmin) or in groups (-multi), and even when it does not know the benchmark
-and runs all others: what was not asked for is refused.
+too (without -npmin), in groups (-multi) or in both modes (without -aggregate_mode), and
+even when it does not know the benchmark and runs all others: what was not asked for is
+refused.
 """
 
 import re
@@ -20,6 +29,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from seatrial.parsers.errors import ParseError
+from seatrial.parsers.imb_headers import ImbHeaders, ImbTable
 from seatrial.parsers.imb_rows import ImbBarrier, ImbColumns, ImbRate, ImbRow
 from seatrial.parsers.tables import Sizes, last_line, table_lines
 
@@ -30,14 +40,12 @@ __all__ = [
     "ImbRow",
     "parse_imb",
     "parse_imb_barrier",
+    "parse_imb_groups",
+    "parse_imb_one_sided",
     "parse_imb_pairs",
     "parse_imb_rate",
 ]
 
-_BENCHMARK = re.compile(r"#\s*Benchmarking\s+(.*)")
-_PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]+)")
-_GROUPS = re.compile(r"#\s*\(\s*([0-9]+ groups of [0-9]+ processes)\b.*")
-_COLUMNS = re.compile(r"\s*(?:#bytes\s+)?#repetitions\s.*")
 _PAIR = re.compile(r"# pair (\S+) (\S+)")
 
 T = TypeVar("T")
@@ -63,7 +71,32 @@ def parse_imb(
     are not exactly `sizes` in this order, if IMB dropped a row or one is cut off, or
     if its numbers cannot be (a time of 0 bytes may be zero).
     """
-    return _rows(text.split("\n"), 1, benchmark, processes, sizes)
+    return _rows(text.split("\n"), 1, ImbTable(benchmark, processes), sizes)
+
+
+def parse_imb_groups(
+    text: str, benchmark: str, groups: Sequence[Sequence[int]], sizes: Sequence[int]
+) -> tuple[ImbRow, ...]:
+    """Read the one table of groups of ranks that ran at the same time (-multi 0).
+
+    Times are over all ranks of all groups: the mean, the fastest and the slowest; the
+    bandwidth is that of the slowest. Raises ParseError as `parse_imb`, and if the ranks
+    of the groups, which IMB lists if there are several, are not exactly `groups`.
+    """
+    ranks = tuple(map(tuple, groups))
+    table = ImbTable(benchmark, len(ranks[0]), groups=ranks)
+    return _rows(text.split("\n"), 1, table, sizes)
+
+
+def parse_imb_one_sided(
+    text: str, benchmark: str, sizes: Sequence[int], *, aggregate: bool
+) -> tuple[ImbRow, ...]:
+    """Read the one table of Unidir_put or Unidir_get in one of the two modes.
+
+    Raises ParseError as `parse_imb`, and if the table is of the other mode.
+    """
+    mode = "AGGREGATE" if aggregate else "NON-AGGREGATE"
+    return _rows(text.split("\n"), 1, ImbTable(benchmark, 2, mode=mode), sizes)
 
 
 def parse_imb_rate(
@@ -71,13 +104,15 @@ def parse_imb_rate(
 ) -> tuple[ImbRate, ...]:
     """Read the one table of Uniband or Biband; raises ParseError as `parse_imb`."""
     lines = text.split("\n")
-    return tuple(_table(lines, 1, benchmark, processes, sizes, ImbColumns.rate))
+    table = ImbTable(benchmark, processes)
+    return tuple(_table(lines, 1, table, sizes, ImbColumns.rate))
 
 
 def parse_imb_barrier(text: str, processes: int) -> ImbBarrier:
     """Read the one row of Barrier; raises ParseError as `parse_imb`."""
     lines = text.split("\n")
-    (row,) = _table(lines, 1, "Barrier", processes, [0], ImbColumns.barrier)
+    table = ImbTable("Barrier", processes)
+    (row,) = _table(lines, 1, table, [0], ImbColumns.barrier)
     return row
 
 
@@ -106,7 +141,7 @@ def parse_imb_pairs(
                 + (" ".join(expected) if expected else "no further pair"),
             )
         below = lines[start + 1 : end] + [""] * (end < len(lines))
-        rows = _rows(below, start + 2, "PingPong", 2, sizes)
+        rows = _rows(below, start + 2, ImbTable("PingPong", 2), sizes)
         found.append(ImbPair(match[1], match[2], rows))
     if len(found) < len(pairs):
         missing = " ".join(pairs[len(found)])
@@ -118,28 +153,23 @@ def parse_imb_pairs(
 
 
 def _rows(
-    lines: Sequence[str],
-    first: int,
-    benchmark: str,
-    processes: int,
-    sizes: Sequence[int],
+    lines: Sequence[str], first: int, table: ImbTable, sizes: Sequence[int]
 ) -> tuple[ImbRow, ...]:
     def make(columns: ImbColumns, line: int, fields: Sequence[str]) -> ImbRow:
-        return columns.row(line, fields, benchmark)
+        return columns.row(line, fields, table.benchmark)
 
-    return tuple(_table(lines, first, benchmark, processes, sizes, make))
+    return tuple(_table(lines, first, table, sizes, make))
 
 
 def _table(
     lines: Sequence[str],
     first: int,
-    benchmark: str,
-    processes: int,
+    table: ImbTable,
     sizes: Sequence[int],
     make: Make[T],
 ) -> list[T]:
     """Read the one table in `lines`, whose first has the number `first`."""
-    headers = _Headers(benchmark, processes)
+    headers = ImbHeaders(table)
     expected = Sizes(sizes)
     rows: list[T] = []
     for number, line, is_row in table_lines(lines, first):
@@ -150,50 +180,6 @@ def _table(
             expected.expect(number, columns.size_of(fields))
             rows.append(make(columns, number, fields))
     last = last_line(lines, first)
-    expected.expect_end(last, benchmark)
+    expected.expect_end(last, table.title)
     headers.verify(last)
     return rows
-
-
-class _Headers:
-    """What stands above the rows."""
-
-    def __init__(self, benchmark: str, processes: int) -> None:
-        self.columns: ImbColumns | None = None
-        self._benchmark = benchmark
-        self._processes = processes
-        self._has_title = False
-        self._has_processes = False
-
-    def add(self, number: int, line: str) -> None:
-        """Take a line that begins with #; ParseError if it is not as expected."""
-        if match := _BENCHMARK.fullmatch(line):
-            self._add_title(number, match[1])
-        elif match := _PROCESSES.fullmatch(line):
-            if match[1] != str(self._processes):
-                raise ParseError(
-                    number, f"{match[1]} processes, expected {self._processes}"
-                )
-            self._has_processes = True
-        elif match := _GROUPS.fullmatch(line):
-            raise ParseError(number, f"{match[1]} at the same time, expected one group")
-        elif _COLUMNS.fullmatch(line):
-            if self.columns is not None:
-                raise ParseError(number, "columns of a second table")
-            self.columns = ImbColumns(line)
-
-    def _add_title(self, number: int, title: str) -> None:
-        if self._has_title:
-            raise ParseError(
-                number, f"a second table, {title}, after that of {self._benchmark}"
-            )
-        if title != self._benchmark:
-            raise ParseError(number, f"table of {title}, expected {self._benchmark}")
-        self._has_title = True
-
-    def verify(self, last: int) -> None:
-        """Raise ParseError if the table says not which one it is."""
-        if not self._has_title:
-            raise ParseError(last, f"no title of {self._benchmark} above its rows")
-        if not self._has_processes:
-            raise ParseError(last, f"no number of processes of {self._benchmark}")

@@ -13,8 +13,11 @@ _TIMES = (("t_min[usec]", "t_avg[usec]", "t_max[usec]"), ("t[usec]",) * 3)
 """Least, mean and greatest time: where there is one time only, it is all of them."""
 
 _DROPPED = re.compile(r"\s*([0-9]+)\s+((?:time-out|out-of-mem|int-overflow)\b.*)")
-_MESSAGES = {"PingPong": 1, "PingPing": 1, "Sendrecv": 2, "Exchange": 4}
-"""Messages whose bytes IMB counts as one call's (IMB_parse_name_mpi1.c: scale_bw)."""
+_MESSAGES = {
+    **{"PingPong": 1, "PingPing": 1, "Sendrecv": 2, "Exchange": 4},
+    **{"Unidir_put": 1, "Unidir_get": 1},
+}
+"""Messages whose bytes IMB counts as one call's (IMB_parse_name_*.c: scale_bw)."""
 
 _LONGEST_US = 1e10
 _MOST_MB_PER_S = 1e9

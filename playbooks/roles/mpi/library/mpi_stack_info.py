@@ -20,6 +20,7 @@ description:
   - Loads each stack as a job would and looks at its compiler wrapper and programs.
   - A program must use the stack's own MPI library, which ldd shows.
   - OSU and NPB are folders; every program below them counts, under its own name.
+  - IMB-RMA beside the IMB-MPI1 of a stack counts, too.
   - Changes nothing. In check mode a wheel that is not unpacked yet is no problem.
 options:
   stacks:
@@ -62,6 +63,8 @@ problems:
 
 #: Names that the checks call programs by.
 COMMANDS = {"imb": "IMB-MPI1", "hpcc": "hpcc", "lammps": "lmp"}
+#: Other programs of a feature, which are used if they are beside the one it names.
+BESIDE = {"imb": ["IMB-RMA"]}
 #: Names of the programs in a folder of programs. Those of OSU for other models than MPI
 #: (OpenSHMEM, UPC, NCCL) are not asked for.
 FOLDERS = {
@@ -197,6 +200,22 @@ def programs_below(
     return found
 
 
+def programs_beside(
+    feature: str, program: str, libraries: list[str], env: dict[str, str]
+) -> dict[str, str]:
+    """Other programs of a feature by their names, which use one of `libraries`.
+
+    `program` may be a link to where it was installed with them.
+    """
+    folders = [Path(program).parent, Path(program).resolve().parent]
+    found: dict[str, str] = {}
+    for name in BESIDE.get(feature, []):
+        files = [file for folder in folders if is_program(file := folder / name)]
+        if files:
+            found[name] = find_program(feature, str(files[0]), libraries, env)
+    return found
+
+
 def is_program(file: Path) -> bool:
     """Whether a file is executable and no script."""
     if not file.is_file() or not os.access(file, os.X_OK):
@@ -257,7 +276,10 @@ def examine(stack: dict[str, Any], folder: str, wheels: dict[str, Any]) -> None:
             found = programs_below(feature, wanted, libraries, env)
         else:
             programs[feature] = find_program(feature, wanted, libraries, env)
-            found = {COMMANDS[feature]: programs[feature]}
+            found = {
+                COMMANDS[feature]: programs[feature],
+                **programs_beside(feature, programs[feature], libraries, env),
+            }
         executables += found
         for name, program in found.items():
             if shutil.which(name, path=env["PATH"]) != program:

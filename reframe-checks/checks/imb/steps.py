@@ -1,0 +1,210 @@
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""Intel MPI Benchmarks of several runs between two nodes: MPI_Put, many pairs."""
+
+from dataclasses import dataclass
+
+import reframe as rfm
+from reframe.core.builtins import run_after, variable
+
+from seatrial.check import Tag, cores_of
+from seatrial.parsers.imb import parse_imb_groups, parse_imb_one_sided
+from seatrial.records import Sample
+from seatrial.stepped import Step, SteppedCheck, doubled
+
+
+class ImbSteps(SteppedCheck):
+    """What the checks of several runs share; repetitions and limits as in ImbCheck."""
+
+    repetitions = variable(int)
+    volume_mb = variable(int)
+    seconds_per_size = variable(float, value=10.0)
+
+    valid_prog_environs = ["+imb"]
+    reference_file = "imb.yaml"
+    tags = {Tag.NETWORK}
+    time_limit = "15m"
+    needs_nodes = 2
+    most_nodes = 2
+
+    def command(self, benchmark, largest_log2, iterations, *more):
+        """Give program and options of one run, with those of its own at the end."""
+        return " ".join(
+            (
+                benchmark,
+                "-npmin 2",
+                f"-msglog 0:{largest_log2}",
+                f"-iter {iterations}",
+                f"-time {self.seconds_per_size}",
+                *more,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """A run of IMB-RMA in one of its modes, and the metric that is taken of it."""
+
+    metric: str
+    benchmark: str
+    largest_log2: int
+    volume_mb: int
+    aggregate: bool = False
+
+
+@rfm.simple_test
+class ImbOneSided(ImbSteps):
+    """What does MPI_Put and MPI_Get cost between two nodes, and what does Put carry?
+
+    `put_latency` and `get_latency` are IMB's t[usec] of the mode NON-AGGREGATE: the
+    mean of one call with the MPI_Win_flush that completes it at the target, on the
+    rank that calls, while the other waits in a barrier. Nothing is halved: a Get waits
+    for its data, so its latency is a whole round trip. `put_bw` is IMB's Mbytes/sec of
+    the mode AGGREGATE: so many Puts as its repetitions, then one MPI_Win_flush: 64 of
+    4 MiB, more of smaller ones, up to 1000.
+
+    What OSU measures (OsuOneSided) is the same but for this: OSU's windows of memory
+    come from MPI_Win_allocate, IMB's from MPI_Win_create over memory of its own, which
+    MPI may have to register; OSU flushes after 64 Puts of any size and repeats that,
+    IMB flushes once; OSU begins at 1 byte, IMB at 0, which is left out here. So
+    latencies compare, and put_bw of 4 MiB; that of small messages may be more with IMB,
+    which waits less often. IMB validates only if it was built so, OSU cannot.
+    """
+
+    descr = "Unidir_put and Unidir_get between two nodes"
+    tool = "IMB-RMA Unidir_put, Unidir_get"
+    experiments = ()
+    typical_s = 15
+    repetitions = 1000
+    volume_mb = 16
+    bandwidth_volume_mb = variable(int, value=256)
+    """As `volume_mb`, of put_bw: with 256, there are 64 Puts of 4 MiB."""
+    judged = ["put_latency_8B", "get_latency_8B", "put_bw_4MiB"]
+
+    @run_after("setup")
+    def need_benchmarks(self):
+        """Skip a stack whose IMB is IMB-MPI1 alone."""
+        self.need_programs("imb", "IMB-RMA")
+
+    def runs(self):
+        """Measure latency up to 64 KiB, bandwidth up to 4 MiB."""
+        volume_mb = self.bandwidth_volume_mb
+        return [
+            OneSided("put_latency", "Unidir_put", 16, self.volume_mb),
+            OneSided("get_latency", "Unidir_get", 16, self.volume_mb),
+            OneSided("put_bw", "Unidir_put", 22, volume_mb, aggregate=True),
+        ]
+
+    def steps(self):
+        """Run one mode at a time; IMB has a number of repetitions for each."""
+        return [
+            Step(
+                run.metric,
+                self.command(
+                    f"IMB-RMA {run.benchmark}",
+                    run.largest_log2,
+                    f"{self.repetitions},{run.volume_mb},{self.repetitions}",
+                    f"-aggregate_mode {'' if run.aggregate else 'non_'}aggregate",
+                ),
+                num_nodes=2,
+            )
+            for run in self.runs()
+        ]
+
+    def extract_steps(self, outputs):
+        """Give the time or the bandwidth of every size but 0."""
+        source, destination = self.nodes
+        samples = []
+        for run, output in zip(self.runs(), outputs, strict=True):
+            sizes = [0, *(1 << k for k in range(run.largest_log2 + 1))]
+            with output.located():
+                rows = parse_imb_one_sided(
+                    output.text, run.benchmark, sizes, aggregate=run.aggregate
+                )
+            samples += [
+                Sample(
+                    run.metric,
+                    row.bandwidth_mb_per_s if run.aggregate else row.time_us,
+                    row.size_bytes,
+                    n=row.repetitions,
+                    source=source,
+                    destination=destination,
+                )
+                for row in rows[1:]
+            ]
+        return samples
+
+
+@rfm.simple_test
+class ImbMultiLatency(ImbSteps):
+    """What does a message cost when all cores of a node send theirs at once?
+
+    PingPong of 1, 2, 4 and so on pairs up to all cores, at the same time. `latency` is
+    half a round trip, the mean over all pairs: IMB's t_avg of `-multi 0`, as the mean
+    that OSU prints. (IMB's t_max is the slowest pair, and so is its Mbytes/sec.) Only
+    numbers of all cores are judged; the others have the parameter `pairs`.
+
+    Ranks fill a node before the next (placement is block), and `-map` of P x 2 pairs
+    rank r with rank r + P, on the other node; IMB prints the ranks of every pair, and a
+    run with other pairs is refused. IMB lets all pairs wait for each other before a
+    few repetitions of every size that are not timed; the timed ones follow at once.
+    """
+
+    most_ranks = variable(int, value=256)
+    """Ranks per node, however many cores it has."""
+
+    descr = "PingPong of 1, 2, 4 and so on pairs up to all cores"
+    tool = "IMB-MPI1 PingPong -multi"
+    experiments = ()
+    typical_s = 60
+    placement = "block"
+    repetitions = 500
+    volume_mb = 8
+    largest_log2 = variable(int, value=16)
+    judged = ["latency_8B", "latency_64KiB"]
+
+    @run_after("setup")
+    def place(self):
+        """Put a rank on every core of two nodes that ReFrame's settings name."""
+        self.ppn = min(cores_of(self.current_partition) or 1, self.most_ranks)
+        super().place()
+
+    def steps(self):
+        """Run every number of pairs, without the row of 0 bytes."""
+        return [
+            Step(
+                f"pairs={pairs}",
+                self.command(
+                    "IMB-MPI1 PingPong",
+                    self.largest_log2,
+                    f"{self.repetitions},{self.volume_mb}",
+                    "-zero_size off",
+                    f"-multi 0 -map {pairs}x2",
+                ),
+                num_nodes=2,
+                ppn=pairs,
+            )
+            for pairs in doubled(self.ppn)
+        ]
+
+    def extract_steps(self, outputs):
+        """Give the latency of every size, for every number of pairs."""
+        source, destination = self.nodes
+        sizes = [1 << k for k in range(self.largest_log2 + 1)]
+        samples = []
+        for pairs, output in zip(doubled(self.ppn), outputs, strict=True):
+            groups = [(rank, rank + pairs) for rank in range(pairs)]
+            with output.located():
+                rows = parse_imb_groups(output.text, "PingPong", groups, sizes)
+            samples += [
+                Sample(
+                    "latency",
+                    row.time_us,
+                    row.size_bytes,
+                    n=row.repetitions,
+                    source=source,
+                    destination=destination,
+                    parameters={} if pairs == self.ppn else {"pairs": pairs},
+                )
+                for row in rows
+            ]
+        return samples
