@@ -200,10 +200,25 @@ def test_finding_says_everything_about_its_criterion() -> None:
     )
 
 
-@pytest.mark.parametrize(("value", "shown"), [(71.0, 70.0), (49.0, 50.0), (60.0, 50.0)])
-def test_of_two_bounds_the_broken_one_is_shown(value: float, shown: float) -> None:
-    run = make_run([CASE], [sample(CASE, value)])
-    (finding,) = found(judged(run, bw_4MiB=BOTH), "limit")
+@pytest.mark.parametrize(
+    ("metric", "value", "shown"),
+    [
+        ("bw", 71.0, 70.0),
+        ("bw", 49.0, 50.0),
+        ("bw", 60.0, 50.0),
+        ("latency", 71.0, 70.0),
+        ("latency", 49.0, 50.0),
+        ("latency", 60.0, 70.0),
+        ("latency", 50.0, 70.0),
+    ],
+)
+def test_of_two_bounds_the_broken_one_is_shown(
+    metric: str, value: float, shown: float
+) -> None:
+    both = replace(BOTH, unit=METRICS[metric].unit)
+    case = replace(CASE, declared=(f"{metric}_4MiB",))
+    run = make_run([case], [sample(case, value, metric=metric)])
+    (finding,) = found(judged(run, **{f"{metric}_4MiB": both}), "limit")
     assert finding.limit == shown
 
 
