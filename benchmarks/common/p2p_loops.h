@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timed loops of p2p.c. */
+#ifndef SEATRIAL_P2P_LOOPS_H
+#define SEATRIAL_P2P_LOOPS_H
+
+#include "p2p.h"
+
+enum { P2P_TAG = 1, P2P_ACK_TAG, P2P_BUDGET_TAG };
+
+/** One timed loop: stamps_ns[0] is its start, the others the ends. */
+typedef void (*p2p_loop)(const struct p2p *p2p, long window, int size,
+                         long iterations);
+
+/** By enum p2p_test. */
+extern const p2p_loop P2P_LOOPS[];
+
+#endif
