@@ -1,5 +1,6 @@
 # make accept    a lab cluster, provisioned, benchmarked, judged: clean, then with a slow link
 # make test      all tests: unit, C, checks, Ansible, the lab, the report in a browser
+# make dist      the tarball of benchmarks/ that Spack builds, and its checksum
 # make lint format bench deps clean
 # Everything pulls in what it needs; LAB_NODES=8 makes a bigger lab.
 
@@ -11,7 +12,7 @@ HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstr
 	netcat-openbsd systemd-container python3-apt
 TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver
 
-.PHONY: deps deps-test accept test lint format bench clean
+.PHONY: deps deps-test accept test lint format bench dist clean
 
 deps: $(VENV)/installed
 deps-test: deps
@@ -35,7 +36,7 @@ lint: deps
 	ruff format --check .
 	mypy
 	ansible-lint --offline --strict
-	shellcheck tools/clean tools/system-packages .ci/run $(shell git ls-files '*.sh')
+	shellcheck tools/clean tools/system-packages .ci/run spack-env/debian-links $(shell git ls-files '*.sh')
 	clang-format --dry-run --Werror $(shell git ls-files '*.c' '*.h')
 
 format: deps
@@ -46,6 +47,9 @@ format: deps
 
 bench: deps-test
 	@python tools/bench.py
+
+dist:
+	@python3 tools/dist.py
 
 clean:
 	@tools/clean
