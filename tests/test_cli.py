@@ -12,7 +12,7 @@ from fake_home import write, write_home
 
 from seatrial.cli import main
 
-OURS = ("run", "judge", "report", "checks")
+OURS = ("run", "judge", "report", "checks", "build")
 
 
 @pytest.fixture(scope="module")

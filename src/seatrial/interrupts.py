@@ -1,6 +1,8 @@
 """Ctrl-C, SIGTERM and a lost terminal as one exception, KeyboardInterrupt."""
 
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -26,3 +28,14 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def stop_on_eof() -> None:
+    """Interrupt this program when its standard input ends: the caller is gone."""
+
+    def watch() -> None:
+        while os.read(0, 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -17,8 +17,6 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from seatrial.listing import ListedCase
-
 Durations = Mapping[str, Sequence[float]]
 
 
@@ -29,7 +27,7 @@ class TimeLeft:
     earlier repeats of this one; a case never seen counts as the mean of the others.
     """
 
-    def __init__(self, cases: Iterable[ListedCase], known: Durations) -> None:
+    def __init__(self, cases: Iterable[object], known: Durations) -> None:
         self._waiting = [str(case) for case in cases]
         self._known = {key: list(values) for key, values in known.items()}
         self._running: tuple[str, float] | None = None
@@ -61,18 +59,30 @@ class TimeLeft:
             left -= min(spent, means.get(case, usual))
         return max(left, 0.0)
 
+    def text(self) -> str:
+        """Say it, for example `2 min 05 s left`."""
+        seconds = self.seconds()
+        return "time left unknown" if seconds is None else f"{duration(seconds)} left"
+
 
 class Display:
-    """Shows the progress of a run on a console."""
+    """Shows the progress of a run, or of builds, on a console.
+
+    `cases` are known by their texts; `left` estimates the time in place of `TimeLeft`.
+    """
 
     def __init__(
-        self, console: Console, cases: Sequence[ListedCase], known: Durations
+        self,
+        console: Console,
+        cases: Sequence[object],
+        known: Durations,
+        left: TimeLeft | None = None,
     ) -> None:
         self.console = console
         self._total = len(cases)
         self._done = 0
         self._failed = 0
-        self._left = TimeLeft(cases, known)
+        self._left = left or TimeLeft(cases, known)
         self._bar: Progress | None = None
         self._task = TaskID(0)
         if console.is_terminal:
@@ -106,23 +116,27 @@ class Display:
         self._left.start(case)
         self.note(f"running {case}")
 
-    def finish(self, case: str, status: str) -> None:
-        """Show that a case is done; `status` is ReFrame's, for example OK or FAIL."""
-        duration = self._left.finish(case)
+    def finish(self, case: str, status: str, word: str = "") -> None:
+        """Show that a case is done; `status` is ReFrame's, for example OK or FAIL.
+
+        `word` says it in another word than that of a check.
+        """
+        took = self._left.finish(case)
         self._done += 1
         failed = status not in ("OK", "SKIP", "XFAIL")
         self._failed += failed
-        word = {"OK": "pass", "SKIP": "skip", "XFAIL": "known"}.get(status, "FAIL")
+        words = {"OK": "pass", "SKIP": "skip", "XFAIL": "known"}
+        word = word or words.get(status, "FAIL")
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, failed=self._failed)
             if failed:
                 self._print(f"{word} {case}")
             return
         width = len(str(self._total))
-        counts = f"{self._failed} failed, {_left_text(self._left.seconds())}"
+        counts = f"{self._failed} failed, {self._left.text()}"
         self._print(
             f"[{self._done:{width}}/{self._total}] {word} {case} "
-            f"({duration:.1f} s; {counts})"
+            f"({took:.1f} s; {counts})"
         )
 
     def note(self, text: str) -> None:
@@ -144,11 +158,12 @@ class _LeftColumn(ProgressColumn):
         self._left = left
 
     def render(self, task: Task) -> Text:
-        return Text(_left_text(self._left.seconds()))
+        return Text(self._left.text())
 
 
-def _left_text(seconds: float | None) -> str:
-    if seconds is None:
-        return "time left unknown"
+def duration(seconds: float) -> str:
+    """Write a duration for people: `41 s`, `2 min 05 s`, `1 h 02 min`."""
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s left" if minutes else f"{rest} s left"
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -79,16 +79,40 @@ def run_remotely(
     the run there, if it did not close its run, and if the copy is not complete.
     """
     there = f"{remote.prefix}/results"
-    command = [
-        f"{remote.prefix}/bin/seatrial",
+    arguments = [
         *("run", system, "--campaign", campaign, "--run-id", run_id),
         *("--results", there, "--no-judge"),
         *(part for check in checks for part in ("--checks", check)),
     ]
+    seatrial_there(remote, arguments, system, "the run")
+    return fetch(remote, f"{there}/{system}", RunFolder(results, system, run_id))
+
+
+def seatrial_there(
+    remote: Remote, arguments: list[str], system: str, what: str
+) -> None:
+    """Run a command of the suite on the login node; its output is shown as it comes.
+
+    Raises SeatrialError, with its exit status, if it fails: `what` did not finish.
+    """
+    command = [f"{remote.prefix}/bin/seatrial", *arguments]
     tty = sys.stdin.isatty() and sys.stdout.isatty()
     with interruptible():
-        _run_there(remote, command, system, tty=tty)
-    return fetch(remote, f"{there}/{system}", RunFolder(results, system, run_id))
+        status = _run_there(remote, command, tty=tty)
+    if status == _SSH_FAILED:
+        raise SeatrialError(
+            f"cannot reach the login node {remote.host} over ssh, or lost it; try "
+            f"`{shlex.join(remote.ssh(['true']))}`"
+        )
+    if status == 127:
+        raise SeatrialError(
+            f"{command[0]} is missing on {remote.host}: system {system!r} is not "
+            f"provisioned; run `ansible-playbook -i inventories/{system} "
+            "playbooks/site.yml`"
+        )
+    if status:
+        code = Exit(status) if status in set(Exit) else Exit.USAGE
+        raise SeatrialError(f"{what} on {remote.host} did not finish", code)
 
 
 def fetch(remote: Remote, there: str, folder: RunFolder) -> Path:
@@ -125,34 +149,19 @@ def _verify(path: Path) -> None:
             raise SeatrialError(f"{file}: damaged on the way; copy the run again")
 
 
-def _run_there(remote: Remote, command: list[str], system: str, *, tty: bool) -> None:
+def _run_there(remote: Remote, command: list[str], *, tty: bool) -> int:
     """Run the suite there; without a terminal, its end of input is our end."""
     if tty:
-        status = subprocess.run(remote.ssh(command, tty=True), check=False).returncode
-    else:
-        line = remote.ssh([*command, "--stop-on-eof"])
-        with subprocess.Popen(line, stdin=subprocess.PIPE) as process:
-            try:
-                status = process.wait()
-            except BaseException:
-                assert process.stdin is not None
-                process.stdin.close()
-                process.wait()
-                raise
-    if status == _SSH_FAILED:
-        raise SeatrialError(
-            f"cannot reach the login node {remote.host} over ssh, or lost it; try "
-            f"`{shlex.join(remote.ssh(['true']))}`"
-        )
-    if status == 127:
-        raise SeatrialError(
-            f"{command[0]} is missing on {remote.host}: system {system!r} is not "
-            f"provisioned; run `ansible-playbook -i inventories/{system} "
-            "playbooks/site.yml`"
-        )
-    if status:
-        code = Exit(status) if status in set(Exit) else Exit.USAGE
-        raise SeatrialError(f"the run on {remote.host} did not finish", code)
+        return subprocess.run(remote.ssh(command, tty=True), check=False).returncode
+    line = remote.ssh([*command, "--stop-on-eof"])
+    with subprocess.Popen(line, stdin=subprocess.PIPE) as process:
+        try:
+            return process.wait()
+        except BaseException:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait()
+            raise
 
 
 def _login_variables(inventory: Path, home: Path) -> dict[str, str]:

@@ -1,14 +1,11 @@
 """`seatrial run`: a campaign on a system, from ReFrame sessions to a verdict."""
 
-import os
 import re
-import signal
-import threading
 from pathlib import Path
 
 import click
 
-from seatrial import paths
+from seatrial import interrupts, paths
 from seatrial.campaign import load_campaign, only_checks
 from seatrial.commands._judging import judged
 from seatrial.driver import Order, run_campaign
@@ -93,7 +90,7 @@ def run(
         described = load_system(home, system)
         _read_references(home, system, no_judge)
         if stop_on_eof:
-            _stop_on_eof()
+            interrupts.stop_on_eof()
         order = Order(home, folder, described, chosen, run_id, chosen != whole)
         path = run_campaign(order, stdout_console())
     else:
@@ -115,14 +112,3 @@ def _read_references(home: Path, system: str, no_judge: bool) -> None:
     """Find a broken reference before the run, not hours later."""
     if not no_judge:
         References.load(paths.references_dir(home, system))
-
-
-def _stop_on_eof() -> None:
-    """Interrupt this program when its standard input ends: the caller is gone."""
-
-    def watch() -> None:
-        while os.read(0, 1):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
