@@ -27,14 +27,7 @@ from seatrial.recordings import recordings
 from seatrial.results import closed_runs, read_cases
 from seatrial.runfolder import RunFolder, copy_files, disk_errors, utc_text
 from seatrial.session import Outcome, Session, run_session
-from seatrial.system import (
-    SETTINGS_FILE,
-    SYSTEM_FILE,
-    NodeState,
-    System,
-    node_states,
-    usable_nodes,
-)
+from seatrial.system import NodeState, System, node_states, usable_nodes
 
 _EARLIER_RUNS = 3
 
@@ -81,8 +74,7 @@ def run_campaign(order: Order, console: Console) -> Path:
     sessions = _sessions(order, folder.path, listed, usable_nodes(system, states))
     folder.create()
     with disk_errors(folder.path):
-        files = [system.folder / name for name in (SYSTEM_FILE, SETTINGS_FILE)]
-        copy_files(files, system.folder, folder.path / SYSTEM_FOLDER)
+        copy_files(system.files, system.folder, folder.path / SYSTEM_FOLDER)
     with _stoppable(folder.path):
         return _run(order, folder, sessions, lacking, states, console)
 
@@ -227,6 +219,7 @@ def _manifest(
             "python": platform.python_version(),
             "slurm": system.software.get("slurm"),
             "stacks": system.software.get("stacks", []),
+            "spack": system.software.get("spack"),
         },
         "nodes": [
             {

@@ -24,7 +24,7 @@ from seatrial.system import (
 )
 
 SYSTEM_FOLDER = "system"
-"""Where a run keeps the two files of its system."""
+"""Where a run keeps the files of its system."""
 
 _PARTITION = (
     *("name", "descr", "launcher", "environs", "features", "extras"),

@@ -21,8 +21,8 @@ _SLURM = ("slurm", "squeue")
 class System:
     """A provisioned system: its delivered nodes, software and ReFrame settings.
 
-    `folder` has its two files; `settings` is what ReFrame reads. `features` are
-    those of each partition together with one of its environments.
+    `folder` has its files; `settings` is what ReFrame reads. `features` are those of
+    each partition together with one of its environments.
     """
 
     name: str
@@ -36,6 +36,13 @@ class System:
     partitions: tuple[tuple[str, ...], ...]
     features: tuple[frozenset[str], ...]
     uses_slurm: bool
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Give the files that describe it, with the lock files of Spack if it built."""
+        environments = self.software.get("spack", {}).get("environments", [])
+        names = [SYSTEM_FILE, SETTINGS_FILE, *(each["lock"] for each in environments)]
+        return tuple(self.folder / name for name in names)
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ def load_system(home: Path, name: str) -> System:
     """Read a provisioned system.
 
     Raises SeatrialError if it is unknown (naming the known ones), not provisioned,
-    or if one of its two files is damaged.
+    or if one of its files is missing or damaged.
     """
     folder = etc_dir(home, name)
     if not (folder / SYSTEM_FILE).is_file():
@@ -72,19 +79,15 @@ def load_system(home: Path, name: str) -> System:
 
 
 def read_system(folder: Path, name: str) -> System:
-    """Read a system from the folder of its two files; SeatrialError as above."""
+    """Read a system from the folder of its files; SeatrialError as above."""
     facts = _read(folder / SYSTEM_FILE)
     settings = folder / SETTINGS_FILE
-    if not settings.is_file():
-        raise SeatrialError(
-            f"{settings}: missing: system {name!r} is not provisioned; run "
-            f"`ansible-playbook -i inventories/{name} playbooks/site.yml`"
-        )
+    _expect(settings, name)
     try:
         content = _read(settings)
         config = content["systems"][0]
         environments = {each["name"]: each for each in content["environments"]}
-        return System(
+        system = System(
             name=facts["system"],
             folder=folder,
             description=facts.get("description", ""),
@@ -109,11 +112,22 @@ def read_system(folder: Path, name: str) -> System:
                 partition["scheduler"] in _SLURM for partition in config["partitions"]
             ),
         )
+        for file in system.files:
+            _expect(file, name)
+        return system
     except (KeyError, IndexError, TypeError) as error:
         raise SeatrialError(
             f"{folder}: system.json or settings.yaml is damaged: {error!r}; run "
             f"`ansible-playbook -i inventories/{name} playbooks/site.yml` again"
         ) from error
+
+
+def _expect(file: Path, name: str) -> None:
+    if not file.is_file():
+        raise SeatrialError(
+            f"{file}: missing: system {name!r} is not provisioned; run "
+            f"`ansible-playbook -i inventories/{name} playbooks/site.yml`"
+        )
 
 
 def unknown_system(home: Path, name: str) -> SeatrialError:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ description:
   - A program must use the stack's own MPI library, which ldd shows.
   - OSU and NPB are folders; every program below them counts, under its own name.
   - IMB-RMA beside the IMB-MPI1 of a stack counts, too.
+  - Of a stack that Spack has built, what is installed counts; it may be nothing yet.
   - Changes nothing. In check mode a wheel that is not unpacked yet is no problem.
 options:
   stacks:
@@ -36,6 +38,10 @@ options:
     description: For each wheel its C(version) and the C(folder) it is unpacked to.
     type: dict
     required: true
+  spack:
+    description: What Spack has installed for each MPI, as the role C(spack) found it.
+    type: dict
+    default: {}
 author: The Seatrial authors
 """
 
@@ -53,6 +59,7 @@ stacks:
   description:
     - The stacks with version, compiler, programs and what their module sets.
     - C(links) are the links to make, C(executables) the names of all programs.
+    - C(benchmarks) are the programs of our own that Spack has built, if it has.
   returned: always
   type: list
 problems:
@@ -71,7 +78,18 @@ FOLDERS = {
     "osu": re.compile(r"osu_(?!oshm_|upc|xccl_|nccl_)\w+"),
     "npb": re.compile(r"(?:bt|cg|dt|ep|ft|is|lu|mg|sp)\.[SWA-F]\.(?:x|\d+)"),
 }
+#: Packages of Spack with programs: the feature, and where in the package they are.
+PACKAGES = {
+    "intel-mpi-benchmarks": ("imb", "bin/IMB-MPI1"),
+    "hpcc": ("hpcc", "bin/hpcc"),
+    "lammps": ("lammps", "bin/lmp"),
+    "osu-micro-benchmarks": ("osu", ""),
+    "npb": ("npb", "bin"),
+}
+OWN_PACKAGE = "seatrial-benchmarks"
 EXAMPLE_NAMES = {"osu": "osu_latency and so on", "npb": "cg.A.x and so on"}
+#: The library that every MPI program uses, besides those for Fortran and C++.
+MAIN_LIBRARY = re.compile(r"libmpi(?:ch)?\.so\b.*")
 LIBRARY = re.compile(r"^\s*(libmpi(?:ch|_[a-z]+)?\.so\S*) => (\S+)", re.MULTILINE)
 PROBE = "int MPI_Init(int *, char ***);\nint main(void) { return MPI_Init(0, 0); }\n"
 
@@ -98,9 +116,12 @@ def run(argv: list[str], env: dict[str, str]) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def login_environment(modules: list[str]) -> dict[str, str]:
-    """Environment of a login shell that has loaded `modules`."""
-    loads = "".join(f"module load {module} || exit 1\n" for module in modules)
+def login_environment(
+    modules: list[str], folders: Sequence[str] = ()
+) -> dict[str, str]:
+    """Environment of a login shell that has loaded `modules`, some from `folders`."""
+    loads = "".join(f"module use {folder} || exit 1\n" for folder in folders)
+    loads += "".join(f"module load {module} || exit 1\n" for module in modules)
     argv = ["bash", "-lc", f"{loads}printf '\\n=== '; env -0"]
     done = subprocess.run(
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
@@ -169,7 +190,25 @@ def find_program(
             f"program {feature}: {program} uses {', '.join(used) or 'no MPI library'}, "
             f"expected the stack's own {', '.join(libraries)}"
         )
+    refuse_mixture(feature, program, used, libraries)
     return program
+
+
+def refuse_mixture(
+    feature: str, program: str, used: list[str], libraries: list[str]
+) -> None:
+    """Refuse a program that uses an MPI besides the stack's own."""
+    others = [
+        library
+        for library in used
+        if MAIN_LIBRARY.fullmatch(Path(library).name) and library not in libraries
+    ]
+    if libraries and others:
+        raise ProblemError(
+            f"program {feature}: {program} uses {', '.join(others)}, too: two MPIs in "
+            f"one program; expected only the stack's own {', '.join(libraries)}; build "
+            "it again with that MPI's wrappers alone"
+        )
 
 
 def programs_below(
@@ -224,6 +263,38 @@ def is_program(file: Path) -> bool:
         return content.read(4) == b"\x7fELF"
 
 
+def take_from_spack(stack: dict[str, Any], found: dict[str, Any]) -> None:
+    """Add to a stack what Spack has installed for its MPI; its own settings win."""
+    mpi = found["mpi"]
+    packages = found["packages"]
+    stack["version"] = mpi["version"]
+    stack["mpi_name"], stack["compiled_with"] = mpi["name"], found["compiler"]
+    stack["compiler"] = stack.get("compiler") or f"{mpi['prefix']}/bin/mpicc"
+    stack["module_folders"] = [found["modules"]]
+    names = [
+        mpi["name"],
+        *(name for name in [*PACKAGES, OWN_PACKAGE] if name in packages),
+    ]
+    stack["modules"] = stack.get("modules", []) + [
+        packages[name]["module"] for name in names
+    ]
+    installed = {
+        feature: str(Path(packages[package]["prefix"], place))
+        for package, (feature, place) in PACKAGES.items()
+        if package in packages
+    }
+    stack["programs"] = {**installed, **stack.get("programs", {})}
+
+
+def own_programs(folder: Path, libraries: list[str], env: dict[str, str]) -> list[str]:
+    """Names of our own programs, some without MPI; ProblemError if one has another."""
+    programs = sorted(filter(is_program, folder.iterdir()))
+    for program in programs:
+        used = mpi_libraries(str(program), env)
+        refuse_mixture(OWN_PACKAGE, str(program), used, libraries)
+    return [program.name for program in programs]
+
+
 def verify_tuning(stack: dict[str, Any]) -> None:
     """Refuse sets of variables that are none, or whose values are no plain values."""
     for name, variables in (stack.get("tuning") or {}).items():
@@ -236,13 +307,27 @@ def verify_tuning(stack: dict[str, Any]) -> None:
             )
 
 
-def examine(stack: dict[str, Any], folder: str, wheels: dict[str, Any]) -> None:
+def examine(
+    stack: dict[str, Any],
+    folder: str,
+    wheels: dict[str, Any],
+    spack: dict[str, Any] | None = None,
+) -> None:
     """Add to a stack what was found; ProblemError names the first thing wrong."""
     stack.update(version="unknown", compiler_id="", paths=[], library_paths=[])
     stack.update(links=[], executables=[])
     verify_tuning(stack)
     libraries: list[str] = []
-    env = login_environment(stack.get("modules", []))
+    installed: dict[str, Any] = {}
+    if stack["provider"] == "spack":
+        mpi = stack.get("mpi") or stack["name"]
+        if mpi not in (spack or {}):
+            raise FileNotFoundError(f"apps/{mpi} of spack-env, installed,")
+        installed = (spack or {})[mpi]
+        if not installed["mpi"]:
+            return  # it is solved only, as was asked for
+        take_from_spack(stack, installed)
+    env = login_environment(stack.get("modules", []), stack.get("module_folders", []))
     env.update(stack.get("environment", {}))
     env["LC_ALL"] = "C"
     if stack["provider"] == "wheels":
@@ -284,6 +369,9 @@ def examine(stack: dict[str, Any], folder: str, wheels: dict[str, Any]) -> None:
         for name, program in found.items():
             if shutil.which(name, path=env["PATH"]) != program:
                 stack["links"].append({"path": f"{links}/{name}", "target": program})
+    if OWN_PACKAGE in installed.get("packages", {}):
+        own = Path(installed["packages"][OWN_PACKAGE]["prefix"], "bin")
+        stack["benchmarks"] = own_programs(own, libraries, env)
     if stack["links"]:
         stack["paths"].insert(0, links)
     stack["programs"], stack["executables"] = programs, executables
@@ -296,19 +384,21 @@ def main() -> None:
             "stacks": {"type": "list", "elements": "dict", "required": True},
             "folder": {"type": "path", "required": True},
             "wheels": {"type": "dict", "required": True},
+            "spack": {"type": "dict", "default": {}},
         },
         supports_check_mode=True,
     )
+    given = module.params
     problems = []
-    for stack in module.params["stacks"]:
+    for stack in given["stacks"]:
         try:
-            examine(stack, module.params["folder"], module.params["wheels"])
+            examine(stack, given["folder"], given["wheels"], given["spack"])
         except FileNotFoundError as error:
             if not module.check_mode:
                 problems.append(f"stack {stack['name']}: {error} is not there")
         except (ProblemError, subprocess.TimeoutExpired) as error:
             problems.append(f"stack {stack['name']}: {error}")
-    module.exit_json(changed=False, stacks=module.params["stacks"], problems=problems)
+    module.exit_json(changed=False, stacks=given["stacks"], problems=problems)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 #!/bin/sh
 # Make the virtual environment from unpacked wheels; runs on the system, without internet.
-# Usage: install.sh PREFIX PYTHON STAMP <REQUIREMENTS
+# Usage: install.sh WHEELS VENV PYTHON STAMP <REQUIREMENTS
 set -eu
-prefix=$1 python=$2 stamp=$3
-wheels=$prefix/wheels
-venv=$prefix/venv
+wheels=$1 venv=$2 python=$3 stamp=$4
 
 cat >"$wheels/requirements.txt"
 unpack='import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])'

@@ -1,0 +1,67 @@
+#!/bin/bash
+# Solve and install the environment of one MPI; runs on the system, by a login shell.
+# Usage: install.sh PREFIX MPI SOLVE_KEY STAMP JOBS INSTALL PUSH PACKAGE...
+# Without PACKAGEs installs all; with INSTALL=false nothing, it solves only. An
+# interrupted run goes on where it stopped: Spack keeps what is finished. All it prints
+# is in PREFIX/log/MPI.log, too.
+set -euo pipefail
+prefix=$1 mpi=$2 solve_key=$3 stamp=$4 jobs=$5 install=$6 push=$7
+shift 7
+packages=("$@")
+if (($#)); then # what is not named is not there, and so is its module
+    packages+=("$mpi")
+fi
+environment=apps/$mpi
+state=$prefix/spack-env/$environment/.spack-env
+log=$prefix/log/$mpi.log
+# shellcheck source=/dev/null
+. "$prefix/activate.sh"
+cd "$prefix/spack-env"
+mkdir -p "$state" "${log%/*}"
+: >"$log"
+
+missing() { # the sources that are in no mirror, one a line
+    spack -e "$environment" python "$prefix/steps/missing.py" "$prefix/mirror" \
+        "${packages[@]}" || true
+}
+
+run() { # all of Spack's output is for the log, its errors are for us
+    # The installer of Spack 1.2 polls its input, which /dev/null does not allow.
+    if ! : | spack --color=never -e "$environment" "$@" >>"$log" 2>&1; then
+        {
+            echo "spack -e $environment $* failed; all of it is in $log:"
+            grep -A5 -E '^(==> )?Error|^  >> ' "$log" | head -n 25
+            lacking=$([[ $1 != install ]] || missing)
+            if [[ $lacking ]]; then
+                printf 'sources that are in no mirror:\n%s\n' "$lacking"
+            fi
+        } >&2
+        exit 1
+    fi
+}
+
+describe() { # for Ansible, which may come when this is interrupted
+    spack -e "$environment" python "$prefix/steps/describe.py" >"$state/found.part"
+    mv "$state/found.part" "$state/found.json"
+}
+
+rm -f "$state"/installed-*
+if [[ ! -e $state/solved-$solve_key || ! -e $environment/spack.lock ]]; then
+    rm -f "$state"/solved-*
+    run concretize --force
+    describe
+    touch "$state/solved-$solve_key"
+fi
+if [[ $install == true ]]; then
+    options=()
+    if ((jobs)); then
+        options+=("--jobs=$jobs")
+    fi
+    run install "${options[@]}" "${packages[@]}"
+    run module tcl refresh -y --delete-tree
+    if [[ $push == true ]]; then
+        run buildcache push --update-index cache "${packages[@]}"
+    fi
+    describe
+fi
+touch "$stamp"

@@ -1,0 +1,672 @@
+"""The role spack and what other roles take from it, without Spack."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fake_home import write_home
+from jinja2 import Environment, StrictUndefined
+from rich.console import Console
+from test_playbooks import SAMPLE, validate
+from test_role_scripts import ROLES, load
+
+from seatrial.campaign import load_campaign
+from seatrial.driver import Order, run_campaign
+from seatrial.errors import SeatrialError
+from seatrial.results import load_run
+from seatrial.system import load_system
+
+HOME = ROLES.parents[1]
+FILES = ROLES / "spack" / "files"
+OPENMPI = "/usr/lib/libmpi.so.40.30.4"
+
+
+def run(*command: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(each) for each in command],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# ---- Commits
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A git repository with two commits, the second of which is its head."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    author = ("-c", "user.name=n", "-c", "user.email=m@localhost")
+    run("git", "-C", folder, "init", "--quiet")
+    for number in "12":
+        (folder / "file").write_text(number)
+        run("git", "-C", folder, "add", "file")
+        run("git", "-C", folder, *author, "commit", "--quiet", "-m", number)
+    return folder
+
+
+def commit_of(repository: Path, name: str) -> str:
+    return run("git", "-C", repository, "rev-parse", name).stdout.strip()
+
+
+def archive(
+    source: object, commit: str, target: Path
+) -> subprocess.CompletedProcess[str]:
+    settings = "spack_source and spack_commit"
+    return run("bash", FILES / "archive.sh", source, commit, target, settings)
+
+
+@pytest.mark.parametrize("form", ["{}", "file://{}"])
+def test_commit_is_taken_from_a_repository_or_url_and_only_once(
+    form: str, repository: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "build" / "spack.tar"
+    commit = commit_of(repository, "HEAD")
+    done = archive(form.format(repository), commit, target)
+    assert (done.returncode, done.stdout) == (0, f"{target}: {commit}\n"), done.stderr
+    with tarfile.open(target) as found:
+        assert found.getnames() == ["file"]
+    again = archive("/nowhere", commit, target)
+    assert (again.returncode, again.stdout) == (0, "")
+    older = archive(form.format(repository), commit_of(repository, "HEAD~1"), target)
+    assert older.stdout != ""
+    assert [file.name for file in target.parent.iterdir()] == ["spack.tar"]
+
+
+@pytest.mark.parametrize("suffix", ["tar", "tar.gz"])
+def test_archive_is_taken_by_the_commit_that_it_holds(
+    suffix: str, repository: Path, tmp_path: Path
+) -> None:
+    given, target = tmp_path / f"given.{suffix}", tmp_path / "spack.tar"
+    commit, other = (commit_of(repository, name) for name in ("HEAD", "HEAD~1"))
+    run("git", "-C", repository, "archive", f"--output={given}", commit)
+    refused = archive(given, other, target)
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"commit {other}: the archive {given} holds {commit}; make it with "
+        f"`git archive {other}`; or change spack_source and spack_commit\n"
+    )
+    assert not target.exists()
+    assert archive(given, commit, target).returncode == 0
+    with tarfile.open(target) as found:
+        assert found.getnames() == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("{}", "the repository {} has no such commit; fetch it there"),
+        ("file://{}", "cannot be fetched from file://{}; carry over"),
+        ("{}/file", "the archive {}/file holds no commit that git knows; make it"),
+    ],
+)
+def test_commit_that_is_not_there_is_named(
+    source: str, problem: str, repository: Path, tmp_path: Path
+) -> None:
+    wanted = "0123456789" * 4
+    done = archive(source.format(repository), wanted, tmp_path / "b" / "spack.tar")
+    assert done.returncode == 1
+    assert f"commit {wanted}: {problem.format(repository)}" in done.stderr
+    assert "or change spack_source and spack_commit\n" in done.stderr
+    assert list((tmp_path / "b").iterdir()) == []
+
+
+def test_python_packages_are_those_of_the_pins() -> None:
+    pins = yaml.safe_load((HOME / "spack-env/pins.yaml").read_text())["pypi"]
+    text = (FILES / "python.txt").read_text()
+    locked = dict(re.findall(r"^([\w-]+)==(\S+)", text, re.MULTILINE))
+    assert {name: locked[name] for name in pins} == pins
+    assert text.count("--hash=sha256:") >= len(locked)
+
+
+# ---- spack-env and our own sources
+
+
+def write(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+
+
+def test_environments_are_packed_without_what_spack_writes(tmp_path: Path) -> None:
+    source, target = tmp_path / "spack-env", tmp_path / "b" / "spack-env.tar"
+    wanted = ["apps/m/spack.yaml", "common/modules.yaml"]
+    write(source, *wanted, "README.md", ".gitignore")
+    write(source, "apps/m/spack.lock", "apps/m/modules/hpcc/1")
+    write(source, "apps/m/.spack-env/view/bin/hpcc", "repo/__pycache__/a.pyc")
+    first = run("bash", FILES / "pack_env.sh", source, target)
+    assert first.returncode == 0, first.stderr
+    with tarfile.open(target) as packed:
+        names = [each.name for each in packed.getmembers() if each.isfile()]
+    assert sorted(names) == [f"./{name}" for name in wanted]
+    (source / wanted[0]).touch()
+    assert run("bash", FILES / "pack_env.sh", source, target).stdout == first.stdout
+
+
+def unpack(prefix: Path, name: str, content: Path) -> subprocess.CompletedProcess[str]:
+    with tarfile.open(prefix / f"{name}.tar", "w") as packed:
+        packed.add(content, ".")
+    stamp = prefix / name / ".from-key"
+    done = run("bash", FILES / "unpack.sh", prefix, name, stamp)
+    assert done.returncode == 0, done.stderr
+    assert stamp.exists()
+    return done
+
+
+@pytest.mark.parametrize("top", ["", "spack-1.2.2/"])
+def test_archive_replaces_what_was_there(top: str, tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
+    write(prefix, "spack/old", "spack.new/left-by-an-interrupted-run")
+    write(tmp_path / "content", f"{top}bin/spack", f"{top}LICENSE")
+    unpack(prefix, "spack", tmp_path / "content")
+    assert [path.name for path in prefix.iterdir()] == ["spack"]
+    found = {path.name for path in (prefix / "spack").iterdir()}
+    assert found == {"bin", "LICENSE", ".from-key"}
+
+
+def test_environments_keep_what_spack_has_written(tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
+    kept = ["apps/m/spack.lock", "apps/m/modules/hpcc/1", "apps/m/.spack-env/installed"]
+    write(prefix / "spack-env", *kept, "apps/gone/spack.yaml", ".from-old")
+    write(tmp_path / "content", "apps/m/spack.yaml")
+    unpack(prefix, "spack-env", tmp_path / "content")
+    folder = prefix / "spack-env"
+    found = {str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file()}
+    assert found == {*kept, "apps/m/spack.yaml", ".from-key"}
+
+
+def test_our_own_tarball_is_where_spack_finds_it(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    recipe = (
+        "spack-env/repo/spack_repo/seatrial/packages/seatrial_benchmarks/package.py"
+    )
+    write(checkout, "benchmarks/main.c", "LICENSE", recipe)
+    (checkout / "pyproject.toml").write_text('[project]\nversion = "7.0"\n')
+    (checkout / "tools").symlink_to(HOME / "tools")
+    run("git", "-C", checkout, "init", "--quiet")
+    command = [sys.executable, FILES / "own_source.py", checkout, tmp_path / "mirror"]
+    refused = run(*command)
+    assert refused.returncode == 1
+    found = re.search("sha256 ([0-9a-f]{64}), which spack-env/", refused.stderr)
+    assert found and refused.stderr.endswith("run `make dist` there\n")
+    (checkout / recipe).write_text(f'version("7.0", sha256="{found[1]}")')
+    done = run(*command)
+    file = Path(done.stdout.strip())
+    place = f"_source-cache/archive/{found[1][:2]}/{found[1]}.tar.gz"
+    assert file == tmp_path / "mirror" / place
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == found[1]
+    assert run(*command).stdout == ""
+
+
+# ---- Steps on the system, with a program in place of Spack
+
+SPACK = """#!/bin/bash
+echo "$*" >>"$CALLS"
+if [[ "$* " == *" $FAIL "* ]]; then
+    echo "==> Error: $SAYS"
+    exit 1
+fi
+case $* in
+*concretize*) touch apps/m/spack.lock ;;
+*describe.py) echo '{}' ;;
+*missing.py*) echo "$LACKS" ;;
+esac
+"""
+
+
+@pytest.fixture
+def prefix(tmp_path: Path) -> Path:
+    folder = tmp_path / "prefix"
+    write(folder, "spack-env/apps/m/spack.yaml")
+    write(tmp_path / "bin", "spack")
+    (tmp_path / "bin/spack").write_text(SPACK)
+    (tmp_path / "bin/spack").chmod(0o755)
+    (folder / "activate.sh").write_text(f"PATH={tmp_path}/bin:$PATH\n")
+    return folder
+
+
+def install(
+    prefix: Path,
+    *packages: str,
+    key: str = "key",
+    flags: str = "true true",
+    **more: str,
+) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """Run install.sh, and give what it did with Spack."""
+    calls = prefix / "calls"
+    calls.unlink(missing_ok=True)
+    stamp = prefix / f"spack-env/apps/m/.spack-env/installed-{key}"
+    command = ["bash", FILES / "install.sh", prefix, "m", key, stamp, "0"]
+    variables = {"CALLS": str(calls), "FAIL": "-", "SAYS": "", "LACKS": "", **more}
+    done = run(*command, *flags.split(), *packages, **variables)
+    assert stamp.exists() is (done.returncode == 0)
+    lines = calls.read_text().splitlines()
+    return done, [re.sub(r"^(--color=never )?-e apps/m ", "", line) for line in lines]
+
+
+def test_environment_is_solved_installed_and_pushed(prefix: Path) -> None:
+    done, calls = install(prefix, "hpcc")
+    assert done.returncode == 0, done.stderr
+    steps = f"{prefix}/steps"
+    after = [
+        "install hpcc m",
+        "module tcl refresh -y --delete-tree",
+        "buildcache push --update-index cache hpcc m",
+        f"python {steps}/describe.py",
+    ]
+    assert calls == ["concretize --force", after[-1], *after]
+    assert install(prefix, "hpcc")[1] == after, "solved already"
+    assert "concretize --force" in install(prefix, key="new")[1]
+    assert install(prefix, key="new", flags="true false")[1] == [
+        "install",
+        after[1],
+        after[3],
+    ]
+
+
+def test_environment_is_solved_only_if_so_asked(prefix: Path) -> None:
+    done, calls = install(prefix, "hpcc", flags="false true")
+    assert done.returncode == 0, done.stderr
+    assert calls == ["concretize --force", f"python {prefix}/steps/describe.py"]
+
+
+def test_interrupted_install_goes_on_without_solving_again(prefix: Path) -> None:
+    done, calls = install(prefix, FAIL="install", SAYS="killed")
+    assert done.returncode == 1
+    describe = f"python {prefix}/steps/describe.py"
+    missing = f"python {prefix}/steps/missing.py {prefix}/mirror"
+    assert calls == ["concretize --force", describe, "install", missing]
+    done, calls = install(prefix)
+    assert done.returncode == 0
+    assert calls[0] == "install"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "shown"),
+    [
+        ("", []),
+        (
+            "hpcc 1.5.0: URL (SHA); put it at PLACE",
+            [
+                "sources that are in no mirror:",
+                "hpcc 1.5.0: URL (SHA); put it at PLACE",
+            ],
+        ),
+    ],
+)
+def test_failure_names_the_log_and_missing_sources(
+    lacks: str, shown: list[str], prefix: Path
+) -> None:
+    done, _ = install(prefix, "hpcc", FAIL="install", SAYS="no way", LACKS=lacks)
+    assert done.stderr.splitlines() == [
+        f"spack -e apps/m install hpcc m failed; all of it is in {prefix}/log/m.log:",
+        "==> Error: no way",
+        *shown,
+    ]
+
+
+# ---- The stack, and what is rendered from it
+
+
+def package(name: str, folder: Path) -> dict[str, str]:
+    return {"version": "1", "prefix": str(folder / name), "module": f"{name}/1-m"}
+
+
+@pytest.fixture
+def spack(tmp_path: Path) -> dict[str, Any]:
+    """What the role spack says of an MPI `m` with four packages."""
+    names = ["m", "hpcc", "osu-micro-benchmarks", "seatrial-benchmarks", "stream"]
+    programs = [
+        *("m/bin/mpicc", "hpcc/bin/hpcc", "osu-micro-benchmarks/libexec/osu_bw"),
+        *("seatrial-benchmarks/bin/mpair", "seatrial-benchmarks/bin/memlat"),
+    ]
+    write(tmp_path, *programs)
+    for name in programs:
+        (tmp_path / name).write_bytes(Path(sys.executable).resolve().read_bytes())
+        (tmp_path / name).chmod(0o755)
+    return {
+        "m": {
+            "mpi": {"name": "m", "version": "5.0.10", "prefix": str(tmp_path / "m")},
+            "compiler": "gcc@12.2.0",
+            "packages": {name: package(name, tmp_path) for name in names},
+            "modules": str(tmp_path / "modules"),
+            "lock": {"path": "/x/spack.lock", "sha256": "0" * 64},
+        }
+    }
+
+
+def examined(
+    spack: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    used: dict[str, list[str]] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Examine a stack whose programs use one MPI, or those of `used`."""
+    info = load("mpi/library/mpi_stack_info.py")
+    libraries = {"memlat": [], **(used or {})}
+    monkeypatch.setattr(
+        info,
+        "mpi_libraries",
+        lambda program, env: libraries.get(Path(program).name, [OPENMPI]),
+    )
+    monkeypatch.setattr(
+        info,
+        "compiler_facts",
+        lambda stack, env: {"libraries": [OPENMPI], "version": "5.0.10"},
+    )
+    monkeypatch.setattr(info, "login_environment", lambda *given: dict(os.environ))
+    stack = {"name": "s", "provider": "spack", "mpi": "m", "srun_mpi": "pmix", **more}
+    info.examine(stack, "/prefix/mpi", {}, spack)
+    return stack
+
+
+def test_stack_has_what_spack_installed(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stack = examined(spack, monkeypatch)
+    assert stack["modules"] == [
+        *("m/1-m", "hpcc/1-m", "osu-micro-benchmarks/1-m", "seatrial-benchmarks/1-m")
+    ]
+    assert stack["module_folders"] == [str(tmp_path / "modules")]
+    assert stack["compiler"] == str(tmp_path / "m/bin/mpicc")
+    assert stack["programs"] == {
+        "hpcc": str(tmp_path / "hpcc/bin/hpcc"),
+        "osu": str(tmp_path / "osu-micro-benchmarks"),
+    }
+    assert stack["executables"] == ["hpcc", "osu_bw"]
+    assert stack["benchmarks"] == ["memlat", "mpair"]
+
+
+def test_stack_without_our_benchmarks_gets_them_from_the_role(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del spack["m"]["packages"]["seatrial-benchmarks"]
+    assert "benchmarks" not in examined(spack, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("program", "libraries", "problem"),
+    [
+        (
+            "hpcc",
+            [OPENMPI, "/usr/lib/libmpich.so.12.2.1"],
+            r"hpcc: \S+/hpcc uses /usr/lib/libmpich.so.12.2.1, too: two MPIs in one",
+        ),
+        (
+            "osu_bw",
+            ["/usr/lib/libmpich.so.12.2.1"],
+            "osu_bw uses .* expected the stack",
+        ),
+        ("mpair", [OPENMPI, "/opt/lib/libmpi.so.12"], "mpair uses /opt/.* two MPIs"),
+        ("mpair", ["/opt/lib/libmpi.so.12"], "mpair uses /opt/.* two MPIs"),
+        ("hpcc", [], "uses no MPI library"),
+    ],
+)
+def test_program_with_another_mpi_is_refused(
+    program: str,
+    libraries: list[str],
+    problem: str,
+    spack: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(Exception, match=problem):
+        examined(spack, monkeypatch, {program: libraries})
+
+
+def test_libraries_for_fortran_and_cxx_are_of_the_same_mpi(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = ["/usr/lib/libmpi_mpifh.so.40", "/usr/lib/libmpi_cxx.so.40", OPENMPI]
+    assert examined(spack, monkeypatch, {"hpcc": beside})["executables"]
+
+
+def test_mpi_that_is_not_installed_is_named(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileNotFoundError, match="apps/other of spack-env"):
+        examined(spack, monkeypatch, mpi="other")
+
+
+def test_stack_that_is_only_solved_has_nothing_yet(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spack["m"] = {**spack["m"], "mpi": None, "packages": {}}
+    stack = examined(spack, monkeypatch)
+    assert (stack["version"], stack["executables"]) == ("unknown", [])
+    assert "compiler" not in stack
+
+
+def render(template: str, **values: Any) -> str:
+    jinja = Environment(trim_blocks=True)
+    jinja.filters.update(to_json=json.dumps, bool=bool, combine=dict.__or__)
+    text = (ROLES / template).read_text()
+    return jinja.from_string(text).render(seatrial_system="x", **values)
+
+
+def test_settings_are_rendered_from_what_was_installed(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stacks = [examined(spack, monkeypatch)]
+    del spack["m"]["packages"]["seatrial-benchmarks"]
+    stacks.append({**examined(spack, monkeypatch), "name": "t"})
+    text = render(
+        "suite/templates/settings.yml.j2",
+        mpi_found={"stacks": stacks},
+        seatrial_prefix="/x",
+        slurm_partitions=[],
+        suite_description="x",
+        suite_modules_system="lmod",
+        suite_poll_rate_min=1,
+        benchmarks_programs=["balance"],
+    )
+    first, second = yaml.safe_load(text)["environments"]
+    assert first["modules"] == ["seatrial-mpi/s"]
+    assert first["features"] == ["mpi", "memlat", "mpair", "hpcc", "osu"]
+    assert first["extras"] == {
+        "srun_mpi": "pmix",
+        "mpi": "m@5.0.10",
+        "compiler": "gcc@12.2.0",
+        "programs": ["hpcc", "osu_bw"],
+    }
+    assert second["modules"] == ["seatrial-benchmarks/t"]
+    assert second["features"] == ["mpi", "balance", "hpcc", "osu"]
+
+
+def test_module_file_loads_those_of_spack(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = render(
+        "mpi/templates/modulefile.j2",
+        item={**examined(spack, monkeypatch), "environment": {"A": "1"}},
+    )
+    assert re.findall("^module (?:use|load).*", text, re.MULTILINE) == [
+        f"module use {{{tmp_path}/modules}}",
+        *(f"module load {name}/1-m" for name in ("m", "hpcc", "osu-micro-benchmarks")),
+        "module load seatrial-benchmarks/1-m",
+    ]
+    assert "setenv A {1}" in text
+
+
+def test_system_names_commits_and_lock_files(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {
+        "mpi_found": {"stacks": [examined(spack, monkeypatch)]},
+        "suite_description": "x",
+        "seatrial_demonstration": False,
+        "inventory_hostname": "head",
+        "__suite_nodes": [],
+        "__suite_slurm_version": "1",
+        "__suite_pack": {"version": "1", "git_commit": None, "dirty": None},
+    }
+    template = "suite/templates/system.yml.j2"
+    assert "spack" not in yaml.safe_load(render(template, **values))["software"]
+    known = {"prefix": "/p", "specs": ["hpcc"], "jobs": 0}
+    known |= {"commit": "a", "packages_commit": "b"}
+    found = {**known, "environments": spack}
+    software = yaml.safe_load(render(template, **values, spack_found=found))["software"]
+    assert software["spack"] == {
+        **known,
+        "environments": [
+            {"name": "apps/m", "lock": "spack-m.lock", "sha256": "0" * 64}
+        ],
+    }
+    assert software["stacks"][0]["mpi"] == "m@5.0.10"
+    assert software["stacks"][0]["compiler"] == "gcc@12.2.0"
+
+
+# ---- The role as Ansible reads it
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"mpi_stacks": [{"name": "lam", "provider": "spack"}]}, "has no apps/lam;"),
+        ({"seatrial_system": "none"}, "has no systems/none; it has apps/"),
+    ],
+)
+def test_unknown_mpi_or_system_is_named_with_the_known_ones(
+    wrong: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    variables = {"mpi_stacks": [], "seatrial_system": "lab", "seatrial_prefix": "/x"}
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars": {**variables, **wrong},
+        "tasks": [
+            {"ansible.builtin.include_role": {"name": "spack", "tasks_from": "known"}}
+        ],
+    }
+    playbook = tmp_path / "known.yml"
+    playbook.write_text(yaml.safe_dump([play]))
+    done = run(
+        Path(sys.executable).with_name("ansible-playbook"),
+        *("-e", f"spack_checkout={HOME}", playbook),
+        ANSIBLE_ROLES_PATH=str(ROLES),
+    )
+    assert done.returncode == 2
+    text = re.sub(r"\s+", " ", done.stdout)
+    assert named in text
+    assert "systems/sample" in text and "apps/openmpi" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, None),
+        ({"spack_only": ["hpcc"], "spack_jobs": 8, "spack_install": False}, None),
+        ({"spack_debian_links": ["mvapich"]}, "spack_debian_links"),
+        ({"spack_signing_key": {"name": "n"}}, "spack_signing_key"),
+        ({"spack_jobs": "many"}, "spack_jobs"),
+    ],
+)
+def test_stack_of_spack_fits_argument_specs(
+    given: dict[str, Any], named: str | None, tmp_path: Path
+) -> None:
+    stack = {"name": "m", "provider": "spack", "mpi": "mpich", "srun_mpi": "pmi2"}
+    done = validate(SAMPLE, tmp_path, {"mpi_stacks": [stack], **given})
+    assert (done.returncode == 0) is (named is None), done.stdout + done.stderr
+    assert named is None or named in done.stdout + done.stderr
+
+
+# ---- Keys
+
+
+GPG = """#!/bin/bash
+[[ ! -e made ]] || echo sec
+"""
+SIGNER = """#!/bin/bash
+echo "$*" >>"$CALLS"
+[[ $2 != create ]] || touch made
+"""
+
+
+def test_key_is_made_once_and_others_are_trusted_once(prefix: Path) -> None:
+    write(prefix, "keys/site.pub")
+    (prefix / "gnupg").mkdir()
+    calls = prefix / "calls"
+    for name, text in (("spack", SIGNER), ("gpg", GPG)):
+        program = prefix.parent / "bin" / name
+        program.write_text(text)
+        program.chmod(0o755)
+    command = ["bash", FILES / "keys.sh", prefix, "Site", "site@localhost"]
+    done = run(*command, CALLS=str(calls))
+    assert done.stdout.splitlines() == [
+        "made the key of Site <site@localhost>",
+        "trust keys/site.pub",
+    ], done.stderr
+    made = ["gpg create Site site@localhost", "gpg trust keys/site.pub"]
+    assert calls.read_text().splitlines() == made
+    again = run(*command, CALLS=str(calls))
+    assert (again.returncode, again.stdout) == (0, "")
+    assert calls.read_text().splitlines() == made
+
+
+def test_no_gpg_is_no_trouble_where_nothing_is_signed(prefix: Path) -> None:
+    (prefix / "activate.sh").write_text("PATH=/nowhere\n")
+    script = [shutil.which("bash"), FILES / "keys.sh", prefix]
+    assert run(*script, "", "m@localhost").returncode == 0
+    done = run(*script, "Site", "m@localhost")
+    assert done.returncode == 1
+    assert "install GnuPG, or set spack_build_cache to false" in done.stderr
+
+
+# ---- The record
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home whose system was built by Spack, with its lock file."""
+    folder = write_home(tmp_path / "home")
+    file = folder / "etc" / "lab" / "system.json"
+    described = json.loads(file.read_text())
+    described["software"]["spack"] = {
+        "commit": "a" * 40,
+        "packages_commit": "b" * 40,
+        "environments": [
+            {"name": "apps/m", "lock": "spack-m.lock", "sha256": "0" * 64}
+        ],
+    }
+    file.write_text(json.dumps(described))
+    file.with_name("spack-m.lock").write_text("{}")
+    return folder
+
+
+def test_run_keeps_lock_files_and_names_them(home: Path, tmp_path: Path) -> None:
+    system = load_system(home, "lab")
+    order = Order(home, tmp_path / "r", system, load_campaign(home, "smoke"), "r1")
+    path = run_campaign(order, Console(quiet=True))
+    assert (path / "system" / "spack-m.lock").read_text() == "{}"
+    manifest = load_run(path).manifest
+    assert manifest["software"]["spack"] == system.software["spack"]
+    assert "system/spack-m.lock" in manifest["checksums"]
+
+
+def test_lock_file_that_is_missing_is_named(home: Path) -> None:
+    (home / "etc" / "lab" / "spack-m.lock").unlink()
+    with pytest.raises(SeatrialError, match=r"spack-m\.lock: missing: .*site\.yml"):
+        load_system(home, "lab")
+
+
+def test_report_names_what_spack_solved(home: Path) -> None:
+    software = {"stacks": [], **load_system(home, "lab").software}
+    jinja = Environment(undefined=StrictUndefined)
+    template = jinja.from_string(
+        "{% macro scroller(name) %}{{ caller() }}{% endmacro %}"
+        + (HOME / "reports/system.html.j2").read_text().partition("<h3>Sessions")[0]
+    )
+    text = template.render(manifest={"software": software})
+    assert f"{'a' * 12}, recipes {'b' * 12}<" in text
+    assert f"system/spack-m.lock, sha256 {'0' * 12}<" in text
