@@ -1,0 +1,283 @@
+"""What Spack has installed as a stack: rendered, recorded, in the report."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fake_home import write_home
+from jinja2 import Environment, StrictUndefined
+from rich.console import Console
+from test_role_scripts import ROLES, load
+from test_role_spack import HOME, write
+
+from seatrial.campaign import load_campaign
+from seatrial.driver import Order, run_campaign
+from seatrial.errors import SeatrialError
+from seatrial.results import load_run
+from seatrial.system import load_system
+
+OPENMPI = "/usr/lib/libmpi.so.40.30.4"
+
+
+# ---- The stack, and what is rendered from it
+
+
+def package(name: str, folder: Path) -> dict[str, str]:
+    return {"version": "1", "prefix": str(folder / name), "module": f"{name}/1-m"}
+
+
+@pytest.fixture
+def spack(tmp_path: Path) -> dict[str, Any]:
+    """What the role spack says of an MPI `m` with four packages."""
+    names = ["m", "hpcc", "osu-micro-benchmarks", "seatrial-benchmarks", "stream"]
+    programs = [
+        *("m/bin/mpicc", "hpcc/bin/hpcc", "osu-micro-benchmarks/libexec/osu_bw"),
+        *("seatrial-benchmarks/bin/mpair", "seatrial-benchmarks/bin/memlat"),
+    ]
+    write(tmp_path, *programs)
+    for name in programs:
+        (tmp_path / name).write_bytes(Path(sys.executable).resolve().read_bytes())
+        (tmp_path / name).chmod(0o755)
+    return {
+        "m": {
+            "mpi": {"name": "m", "version": "5.0.10", "prefix": str(tmp_path / "m")},
+            "compiler": "gcc@12.2.0",
+            "packages": {name: package(name, tmp_path) for name in names},
+            "modules": str(tmp_path / "modules"),
+            "lock": {"path": "/x/spack.lock", "sha256": "0" * 64},
+        }
+    }
+
+
+def examined(
+    spack: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    used: dict[str, list[str]] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Examine a stack whose programs use one MPI, or those of `used`."""
+    info = load("mpi/library/mpi_stack_info.py")
+    libraries = {"memlat": [], **(used or {})}
+    monkeypatch.setattr(
+        info,
+        "mpi_libraries",
+        lambda program, env: libraries.get(Path(program).name, [OPENMPI]),
+    )
+    monkeypatch.setattr(
+        info,
+        "compiler_facts",
+        lambda stack, env: {"libraries": [OPENMPI], "version": "5.0.10"},
+    )
+    monkeypatch.setattr(info, "login_environment", lambda *given: dict(os.environ))
+    stack = {"name": "s", "provider": "spack", "mpi": "m", "srun_mpi": "pmix", **more}
+    info.examine(stack, "/prefix/mpi", {}, spack)
+    return stack
+
+
+def test_stack_has_what_spack_installed(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stack = examined(spack, monkeypatch)
+    assert stack["modules"] == [
+        *("m/1-m", "hpcc/1-m", "osu-micro-benchmarks/1-m", "seatrial-benchmarks/1-m")
+    ]
+    assert stack["module_folders"] == [str(tmp_path / "modules")]
+    assert stack["compiler"] == str(tmp_path / "m/bin/mpicc")
+    assert stack["programs"] == {
+        "hpcc": str(tmp_path / "hpcc/bin/hpcc"),
+        "osu": str(tmp_path / "osu-micro-benchmarks"),
+    }
+    assert stack["executables"] == ["hpcc", "osu_bw"]
+    assert stack["benchmarks"] == ["memlat", "mpair"]
+
+
+def test_stack_without_our_benchmarks_gets_them_from_the_role(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del spack["m"]["packages"]["seatrial-benchmarks"]
+    assert "benchmarks" not in examined(spack, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("program", "libraries", "problem"),
+    [
+        (
+            "hpcc",
+            [OPENMPI, "/usr/lib/libmpich.so.12.2.1"],
+            r"hpcc: \S+/hpcc uses /usr/lib/libmpich.so.12.2.1, too: two MPIs in one",
+        ),
+        (
+            "osu_bw",
+            ["/usr/lib/libmpich.so.12.2.1"],
+            "osu_bw uses .* expected the stack",
+        ),
+        ("mpair", [OPENMPI, "/opt/lib/libmpi.so.12"], "mpair uses /opt/.* two MPIs"),
+        ("mpair", ["/opt/lib/libmpi.so.12"], "mpair uses /opt/.* two MPIs"),
+        ("hpcc", [], "uses no MPI library"),
+    ],
+)
+def test_program_with_another_mpi_is_refused(
+    program: str,
+    libraries: list[str],
+    problem: str,
+    spack: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(Exception, match=problem):
+        examined(spack, monkeypatch, {program: libraries})
+
+
+def test_libraries_for_fortran_and_cxx_are_of_the_same_mpi(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = ["/usr/lib/libmpi_mpifh.so.40", "/usr/lib/libmpi_cxx.so.40", OPENMPI]
+    assert examined(spack, monkeypatch, {"hpcc": beside})["executables"]
+
+
+def test_mpi_that_is_not_installed_is_named(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileNotFoundError, match="apps/other of spack-env"):
+        examined(spack, monkeypatch, mpi="other")
+
+
+def test_stack_that_is_only_solved_has_nothing_yet(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spack["m"] = {**spack["m"], "mpi": None, "packages": {}}
+    stack = examined(spack, monkeypatch)
+    assert (stack["version"], stack["executables"]) == ("unknown", [])
+    assert "compiler" not in stack
+
+
+def render(template: str, **values: Any) -> str:
+    jinja = Environment(trim_blocks=True)
+    jinja.filters.update(to_json=json.dumps, bool=bool, combine=dict.__or__)
+    text = (ROLES / template).read_text()
+    return jinja.from_string(text).render(seatrial_system="x", **values)
+
+
+def test_settings_are_rendered_from_what_was_installed(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stacks = [examined(spack, monkeypatch)]
+    del spack["m"]["packages"]["seatrial-benchmarks"]
+    stacks.append({**examined(spack, monkeypatch), "name": "t"})
+    text = render(
+        "suite/templates/settings.yml.j2",
+        mpi_found={"stacks": stacks},
+        seatrial_prefix="/x",
+        slurm_partitions=[],
+        suite_description="x",
+        suite_modules_system="lmod",
+        suite_poll_rate_min=1,
+        benchmarks_programs=["balance"],
+    )
+    first, second = yaml.safe_load(text)["environments"]
+    assert first["modules"] == ["seatrial-mpi/s"]
+    assert first["features"] == ["mpi", "memlat", "mpair", "hpcc", "osu"]
+    assert first["extras"] == {
+        "srun_mpi": "pmix",
+        "mpi": "m@5.0.10",
+        "compiler": "gcc@12.2.0",
+        "programs": ["hpcc", "osu_bw"],
+    }
+    assert second["modules"] == ["seatrial-benchmarks/t"]
+    assert second["features"] == ["mpi", "balance", "hpcc", "osu"]
+
+
+def test_module_file_loads_those_of_spack(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = render(
+        "mpi/templates/modulefile.j2",
+        item={**examined(spack, monkeypatch), "environment": {"A": "1"}},
+    )
+    assert re.findall("^module (?:use|load).*", text, re.MULTILINE) == [
+        f"module use {{{tmp_path}/modules}}",
+        *(f"module load {name}/1-m" for name in ("m", "hpcc", "osu-micro-benchmarks")),
+        "module load seatrial-benchmarks/1-m",
+    ]
+    assert "setenv A {1}" in text
+
+
+def test_system_names_commits_and_lock_files(
+    spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {
+        "mpi_found": {"stacks": [examined(spack, monkeypatch)]},
+        "suite_description": "x",
+        "seatrial_demonstration": False,
+        "inventory_hostname": "head",
+        "__suite_nodes": [],
+        "__suite_slurm_version": "1",
+        "__suite_pack": {"version": "1", "git_commit": None, "dirty": None},
+    }
+    template = "suite/templates/system.yml.j2"
+    assert "spack" not in yaml.safe_load(render(template, **values))["software"]
+    known = {"prefix": "/p", "specs": ["hpcc"], "jobs": 0}
+    known |= {"commit": "a", "packages_commit": "b"}
+    found = {**known, "environments": spack}
+    software = yaml.safe_load(render(template, **values, spack_found=found))["software"]
+    assert software["spack"] == {
+        **known,
+        "environments": [
+            {"name": "apps/m", "lock": "spack-m.lock", "sha256": "0" * 64}
+        ],
+    }
+    assert software["stacks"][0]["mpi"] == "m@5.0.10"
+    assert software["stacks"][0]["compiler"] == "gcc@12.2.0"
+
+
+# ---- The record
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home whose system was built by Spack, with its lock file."""
+    folder = write_home(tmp_path / "home")
+    file = folder / "etc" / "lab" / "system.json"
+    described = json.loads(file.read_text())
+    described["software"]["spack"] = {
+        "commit": "a" * 40,
+        "packages_commit": "b" * 40,
+        "environments": [
+            {"name": "apps/m", "lock": "spack-m.lock", "sha256": "0" * 64}
+        ],
+    }
+    file.write_text(json.dumps(described))
+    file.with_name("spack-m.lock").write_text("{}")
+    return folder
+
+
+def test_run_keeps_lock_files_and_names_them(home: Path, tmp_path: Path) -> None:
+    system = load_system(home, "lab")
+    order = Order(home, tmp_path / "r", system, load_campaign(home, "smoke"), "r1")
+    path = run_campaign(order, Console(quiet=True))
+    assert (path / "system" / "spack-m.lock").read_text() == "{}"
+    manifest = load_run(path).manifest
+    assert manifest["software"]["spack"] == system.software["spack"]
+    assert "system/spack-m.lock" in manifest["checksums"]
+
+
+def test_lock_file_that_is_missing_is_named(home: Path) -> None:
+    (home / "etc" / "lab" / "spack-m.lock").unlink()
+    with pytest.raises(SeatrialError, match=r"spack-m\.lock: missing: .*site\.yml"):
+        load_system(home, "lab")
+
+
+def test_report_names_what_spack_solved(home: Path) -> None:
+    software = {"stacks": [], **load_system(home, "lab").software}
+    jinja = Environment(undefined=StrictUndefined)
+    template = jinja.from_string(
+        "{% macro scroller(name) %}{{ caller() }}{% endmacro %}"
+        + (HOME / "reports/system.html.j2").read_text().partition("<h3>Sessions")[0]
+    )
+    text = template.render(manifest={"software": software})
+    assert f"{'a' * 12}, recipes {'b' * 12}<" in text
+    assert f"system/spack-m.lock, sha256 {'0' * 12}<" in text
