@@ -6,7 +6,9 @@
 set -euo pipefail
 source=$1 commit=$2 archive=$3 settings=$4
 
-commit_of() { # of an archive, compressed or not; nothing if it names none
+# Of an archive, compressed or not. Nothing if it names none: git fails on such a file,
+# and the caller says so in its own words.
+commit_of() {
     { gzip -cdf "$1" | git get-tar-commit-id; } 2>/dev/null || true
 }
 

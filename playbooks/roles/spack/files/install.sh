@@ -20,7 +20,9 @@ cd "$prefix/spack-env"
 mkdir -p "$state" "${log%/*}"
 : >"$log"
 
-missing() { # the sources that are in no mirror, one a line
+# The sources that are in no mirror, one a line. Only advice after a failure: without it,
+# the failure itself is still told.
+missing() {
     spack -e "$environment" python "$prefix/steps/missing.py" "$prefix/mirror" \
         "${packages[@]}" || true
 }

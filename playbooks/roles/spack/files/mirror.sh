@@ -22,6 +22,7 @@ run() {
             echo "spack -e $environment $* failed; all of it is in $log:"
             grep -A5 -E '^(==> )?Error' "$log" | head -n 25
             echo "sources that are in no mirror:"
+            # Advice only: an environment that is not solved has none.
             spack -e "$environment" python "$prefix/steps/missing.py" "$mirror" || true
         } >&2
         exit 1
