@@ -79,6 +79,7 @@ def test_every_case_is_recorded(two: tuple[Run, str]) -> None:
     reasons = {(c.case, c.environment): c.reason for c in run.cases}
     assert reasons["Echo %x=2", "mpich"] == "not for mpich"
     assert "has the feature gpu: our own programs are" in str(reasons["Gpu", ""])
+    assert "feature mpi" not in str(reasons["Gpu", ""]), "the stacks have that one"
     assert "pattern 'latency' not found" in str(reasons["Silent", "mpich"])
 
 

@@ -48,6 +48,17 @@ def test_load_system(home: Path) -> None:
     assert system.suite["git_commit"] == "abc"
 
 
+def test_features_are_of_a_partition_with_each_of_its_stacks(home: Path) -> None:
+    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
+    settings["systems"][0]["partitions"][0]["features"] = ["slurm"]
+    settings["environments"][1]["features"] = ["mpi", "osu"]
+    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
+    assert load_system(home, "lab").features == (
+        frozenset({"slurm", "mpi"}),
+        frozenset({"slurm", "mpi", "osu"}),
+    )
+
+
 @pytest.mark.parametrize(
     ("scheduler", "expected"), [("slurm", True), ("squeue", True), ("local", False)]
 )
