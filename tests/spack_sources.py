@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -28,16 +29,20 @@ def load_dist() -> ModuleType:
 
 
 dist = load_dist()
-WRAPPER_URL = "https://github.com/spack/compiler-wrapper.git"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A tarball by the checksum in its recipe; `debian` is Debian's source package."""
+    """A tarball by the checksum in its recipe, with `name` as its folder.
+
+    `debian` is Debian's source package; without one it is what `git archive` makes of
+    the tag `git[1]` of the repository `git[0]`, as its forge does.
+    """
 
     name: str
     sha256: str
     debian: str | None = None
+    git: tuple[str, str] = ("", "")
 
     @property
     def place(self) -> Path:
@@ -59,6 +64,12 @@ QPERF = Source(
 WRAPPER = Source(
     "compiler-wrapper-1.1.0",
     "a07b35081d14b0729090bc1e5790a5dda2d5b997e064c62da39a1224ee249b2a",
+    git=("https://github.com/spack/compiler-wrapper.git", "v1.1.0"),
+)
+IMB = Source(
+    "mpi-benchmarks-IMB-v2021.7",
+    "acee02cc719a74e6853194576cb7e6bf1fdc74f8971578e1b2141306c3c19477",
+    git=("https://github.com/intel/mpi-benchmarks.git", "IMB-v2021.7"),
 )
 SOURCES = (WRAPPER, HPCC, QPERF)
 
@@ -67,9 +78,9 @@ class MissingSourceError(Exception):
     """A source that is nowhere; the text says which, and how to get it."""
 
 
-def fill(mirror: Path, spack_root: Path) -> None:
-    """Put all sources into `mirror`; raise MissingSourceError."""
-    for source in SOURCES:
+def fill(mirror: Path, spack_root: Path, sources: Iterable[Source] = SOURCES) -> None:
+    """Put sources into `mirror`; raise MissingSourceError."""
+    for source in sources:
         kept = STORE / source.place
         if not kept.is_file():
             keep(find(source, spack_root), source)
@@ -110,7 +121,7 @@ def find(source: Source, spack_root: Path) -> bytes:
     for mirror in mirrors:
         if (mirror / source.place).is_file():
             return (mirror / source.place).read_bytes()
-    found = from_debian(source.debian) if source.debian else wrapper_from_git()
+    found = from_debian(source.debian) if source.debian else from_git(source)
     if found is None:
         raise MissingSourceError(
             f"no source {source.name} (sha256 {source.sha256}): put it into "
@@ -119,10 +130,11 @@ def find(source: Source, spack_root: Path) -> bytes:
     return found
 
 
-def wrapper_from_git() -> bytes | None:
-    """Make Spack's compiler wrapper as its authors packed it, from its repository."""
+def from_git(source: Source) -> bytes | None:
+    """Make a tarball as its authors packed it, from their repository."""
+    url, tag = source.git
     with tempfile.TemporaryDirectory() as folder:
-        clone = ["git", "clone", "--quiet", "--bare", WRAPPER_URL, folder]
+        clone = ["git", "clone", "--quiet", "--bare", url, folder]
         environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
         try:
             done = subprocess.run(
@@ -132,8 +144,8 @@ def wrapper_from_git() -> bytes | None:
             return None
         if done.returncode:
             return None
-        prefix = "--prefix=compiler-wrapper-1.1.0/"
-        archive = ["git", "-C", folder, "archive", "--format=tar", prefix, "v1.1.0"]
+        prefix = f"--prefix={source.name}/"
+        archive = ["git", "-C", folder, "archive", "--format=tar", prefix, tag]
         tar = subprocess.run(archive, check=True, capture_output=True).stdout
         packed = subprocess.run(
             ["gzip", "-n"], input=tar, check=True, capture_output=True

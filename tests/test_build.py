@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from fake_home import SYSTEM, fake_program, write, write_home
 
 from seatrial.cli import main
+from seatrial.spack_site import SpackSite
 
 DATA = Path(__file__).parent / "data" / "spack"
 SEATRIAL = str(Path(sys.executable).with_name("seatrial"))
@@ -146,8 +147,15 @@ def test_package_counts_once_for_two_environments(site: Site) -> None:
     site.describe("openmpi", "mpich", specs=["seatrial-benchmarks"])
     content = json.loads(seatrial("--plan", "--format", "json").stdout)
     assert content["total"] == {"source": 3, "cache": 0, "seconds": 0.0, "unknown": 3}
-    mpich = [step for step in content["steps"] if step["environment"] == "mpich"]
+    mpich = [step for step in content["steps"] if step["environment"] == "apps/mpich"]
     assert {step["origin"] for step in mpich} == {"installed", "external"}
+
+
+def test_chosen_packages_are_those_with_an_mpi(site: Site) -> None:
+    found = SpackSite("lab", site.prefix, ("apps/mpich", "fabric"), ("hpcc",), 0)
+    assert found.wanted("apps/mpich") == ("hpcc", "mpich")
+    assert found.wanted("fabric") == ()
+    assert found.folder("fabric") == site.prefix / "spack-env" / "fabric"
 
 
 def test_index_of_a_build_cache_elsewhere(site: Site) -> None:
@@ -166,7 +174,7 @@ def test_build_and_its_record(site: Site) -> None:
     site.play("openmpi", captured("old-source"), BUILT)
     result = seatrial()
     assert result.exit_code == 0, result.output
-    assert "[3/3] built seatrial-benchmarks@0.1.0 (openmpi) (" in result.stdout
+    assert "[3/3] built seatrial-benchmarks@0.1.0 (apps/openmpi) (" in result.stdout
     assert "0 failed, 0 s left)" in result.stdout
     assert "playbooks/site.yml` makes modules" in result.stdout
     assert site.calls()[-1] == (
@@ -235,10 +243,10 @@ def test_failed_build_names_package_phase_and_log(site: Site) -> None:
     site.play("openmpi", captured("old-compile"), BUILT, status=1)
     result = seatrial()
     assert result.exit_code == 2
-    assert "FAIL hpcc@1.5.0 (openmpi)" in result.stdout
+    assert "FAIL hpcc@1.5.0 (apps/openmpi)" in result.stdout
     (log,) = (site.prefix / "log").iterdir()
     assert result.stderr == (
-        "seatrial: hpcc@1.5.0 (openmpi) failed in phase build:\n"
+        "seatrial: hpcc@1.5.0 (apps/openmpi) failed in phase build:\n"
         "  ../../../../src/hpcc.c:327:13: error: expected declaration specifiers or "
         "'...' before '{' token\n"
         "  make[1]: *** [Makefile.hpcc:541: ../../../../src/hpcc.o] Error 1\n"
@@ -259,7 +267,7 @@ def test_first_errors_come_from_the_build_log(site: Site, tmp_path: Path) -> Non
     output = captured("new-compile").replace(f"{there}/spack-build-out.txt", str(log))
     site.play("openmpi", output, BUILT, status=1)
     result = seatrial()
-    assert "hpcc@1.5.0 (openmpi) failed in phase build:\n  ../../" in result.stderr
+    assert "hpcc@1.5.0 (apps/openmpi) failed in phase build:\n  ../../" in result.stderr
     assert "Makefile:8: all] Error 2\n" in result.stderr
     assert f"build log: {log}\n" in result.stderr
 
@@ -271,18 +279,18 @@ def test_first_errors_come_from_the_build_log(site: Site, tmp_path: Path) -> Non
             "old-missing",
             "hpl",
             (
-                "autoconf-archive@2024.10.16 (openmpi) failed in phase stage:",
+                "autoconf-archive@2024.10.16 (apps/openmpi) failed in phase stage:",
                 f"its source (sha256 {MISSING}) is not in the mirror",
                 "playbooks/mirror.yml` on a machine with internet",
                 f"put the file there as {MIRROR}/7b/{MISSING}.tar.xz\n",
-                "Not built because of that: hpl@2.3 (openmpi)\n",
+                "Not built because of that: hpl@2.3 (apps/openmpi)\n",
             ),
         ),
         (
             "old-checksum",
             "hpcc",
             (
-                "hpcc@1.5.0 (openmpi) failed in phase stage:",
+                "hpcc@1.5.0 (apps/openmpi) failed in phase stage:",
                 "the source is not what the recipe names, so it is refused: replace",
                 f"({MIRROR}/0a/",
                 "no build log yet",
@@ -307,13 +315,17 @@ def test_bad_source(
         (
             "==> Error: no lock\n",
             1,
-            "cannot install the environment openmpi:\n  no lock",
+            "cannot install the environment apps/openmpi:\n  no lock",
         ),
-        ("what\nnow\n", 3, "cannot install the environment openmpi:\n  what\n  now"),
+        (
+            "what\nnow\n",
+            3,
+            "cannot install the environment apps/openmpi:\n  what\n  now",
+        ),
         (
             "nonsense\n",
             0,
-            "ended without an error, but compiler-wrapper@1.1.0 (openmpi)",
+            "ended without an error, but compiler-wrapper@1.1.0 (apps/openmpi)",
         ),
     ],
 )
@@ -335,6 +347,16 @@ def test_one_environment_fails_the_next_is_built(site: Site) -> None:
         "mpich:",
     ]
     assert result.stderr.count("failed in phase build") == 1, "said once"
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_build_of_a_stranger_in_the_cache(site: Site, trusted: bool) -> None:
+    site.describe("openmpi", specs=PACKAGES)
+    said = "" if trusted else "gpg: Can't check signature: No public key\n"
+    site.play("openmpi", said + captured("old-compile"), BUILT, status=1)
+    result = seatrial()
+    assert result.exit_code == 2
+    assert ("whose key is not trusted; put it" in result.stderr) is not trusted
 
 
 def test_interrupted_build_ends_spack_and_says_that_it_goes_on(site: Site) -> None:
@@ -449,5 +471,5 @@ def test_control_machine_asks_the_login_node(
         command, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "hpcc@1.5.0 (openmpi) failed in phase build" in done.stderr
+    assert "hpcc@1.5.0 (apps/openmpi) failed in phase build" in done.stderr
     assert "the build on head did not finish" in done.stderr

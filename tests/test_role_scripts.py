@@ -18,6 +18,9 @@ import yaml
 from jinja2 import Environment
 
 ROLES = Path(__file__).parents[1] / "playbooks" / "roles"
+# As Ansible finds what the modules of a role share.
+MODULE_UTILS = importlib.import_module("ansible.module_utils")
+MODULE_UTILS.__path__.append(str(ROLES / "mpi" / "module_utils"))
 
 
 def load(path: str) -> ModuleType:
@@ -194,7 +197,8 @@ def test_mpi_stack_refuses_imb_rma_of_another_mpi(
     stack["programs"] = {"imb": "IMB-MPI1"}
     used = {"IMB-MPI1": str(library), "IMB-RMA": "/opt/other/libmpi.so.40"}
     monkeypatch.setattr(
-        info, "mpi_libraries", lambda program, env: [used[Path(program).name]]
+        "ansible.module_utils.mpi_programs.mpi_libraries",
+        lambda program, env: [used[Path(program).name]],
     )
     wheels = {"w": {"version": "1", "folder": str(tmp_path / "wheel")}}
     problem = f"program imb: .*/IMB-RMA uses /opt/other/libmpi.so.40, .* {library}"

@@ -1,6 +1,7 @@
 """The role spack, without Spack; what other roles take: test_spack_stack.py."""
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -237,7 +238,7 @@ def install(
     calls = prefix / "calls"
     calls.unlink(missing_ok=True)
     stamp = prefix / f"spack-env/apps/m/.spack-env/installed-{key}"
-    command = ["bash", FILES / "install.sh", prefix, "m", key, stamp, "0"]
+    command = ["bash", FILES / "install.sh", prefix, "apps/m", key, stamp, "0"]
     variables = {"CALLS": str(calls), "FAIL": "-", "SAYS": "", "LACKS": "", **more}
     done = run(*command, *flags.split(), *packages, **variables)
     assert stamp.exists() is (done.returncode == 0)
@@ -246,7 +247,7 @@ def install(
 
 
 def test_environment_is_solved_installed_and_pushed(prefix: Path) -> None:
-    done, calls = install(prefix, "hpcc")
+    done, calls = install(prefix, "hpcc", "m")
     assert done.returncode == 0, done.stderr
     steps = f"{prefix}/steps"
     after = [
@@ -256,7 +257,7 @@ def test_environment_is_solved_installed_and_pushed(prefix: Path) -> None:
         f"python {steps}/describe.py",
     ]
     assert calls == ["concretize --force", after[-1], *after]
-    assert install(prefix, "hpcc")[1] == after, "solved already"
+    assert install(prefix, "hpcc", "m")[1] == after, "solved already"
     assert "concretize --force" in install(prefix, key="new")[1]
     assert install(prefix, key="new", flags="true false")[1] == [
         "install",
@@ -266,7 +267,7 @@ def test_environment_is_solved_installed_and_pushed(prefix: Path) -> None:
 
 
 def test_environment_is_solved_only_if_so_asked(prefix: Path) -> None:
-    done, calls = install(prefix, "hpcc", flags="false true")
+    done, calls = install(prefix, "hpcc", "m", flags="false true")
     assert done.returncode == 0, done.stderr
     assert calls == ["concretize --force", f"python {prefix}/steps/describe.py"]
 
@@ -298,12 +299,47 @@ def test_interrupted_install_goes_on_without_solving_again(prefix: Path) -> None
 def test_failure_names_the_log_and_missing_sources(
     lacks: str, shown: list[str], prefix: Path
 ) -> None:
-    done, _ = install(prefix, "hpcc", FAIL="install", SAYS="no way", LACKS=lacks)
+    done, _ = install(prefix, "hpcc", "m", FAIL="install", SAYS="no way", LACKS=lacks)
     assert done.stderr.splitlines() == [
         f"spack -e apps/m install hpcc m failed; all of it is in {prefix}/log/m.log:",
         "==> Error: no way",
         *shown,
     ]
+
+
+@pytest.mark.parametrize(
+    ("packages", "options"),
+    [([], "--all"), (["hpcc", "m"], "--dependencies hpcc m")],
+)
+def test_mirror_has_what_is_installed(
+    packages: list[str], options: str, prefix: Path
+) -> None:
+    calls, mirror = prefix / "calls", prefix / "mirror"
+    mirror.mkdir()
+    variables = {"CALLS": str(calls), "FAIL": "-", "SAYS": ""}
+    command = ["bash", FILES / "mirror.sh", prefix, mirror, "apps/m", *packages]
+    done = run(*command, **variables)
+    assert done.returncode == 0, done.stderr
+    assert (
+        calls.read_text()
+        .splitlines()[-1]
+        .endswith(f"-e apps/m mirror create --directory {mirror} {options}")
+    )
+
+
+def test_failure_names_keys_that_are_not_trusted(prefix: Path) -> None:
+    said = "no way\n" + "".join(
+        f"gpg:                using RSA key {key}\n{result}\n"
+        for key, result in [
+            ("AB12", "gpg: Can't check signature: No public key"),
+            ("AB12", "gpg: Can't check signature: No public key"),
+            ("CD34", 'gpg: Good signature from "us"'),
+        ]
+    )
+    done, _ = install(prefix, FAIL="install", SAYS=said)
+    refused, *keys = done.stderr.splitlines()[-2:]
+    assert "these keys are not trusted; put them into the folder keys" in refused
+    assert keys == ["AB12"]
 
 
 # ---- The role as Ansible reads it
@@ -314,9 +350,10 @@ def test_failure_names_the_log_and_missing_sources(
     [
         ({"mpi_stacks": [{"name": "lam", "provider": "spack"}]}, "has no apps/lam;"),
         ({"seatrial_system": "none"}, "has no systems/none; it has apps/"),
+        ({"spack_environments": ["fabrik"]}, "has no fabrik; it has apps/"),
     ],
 )
-def test_unknown_mpi_or_system_is_named_with_the_known_ones(
+def test_unknown_environment_or_system_is_named_with_the_known_ones(
     wrong: dict[str, Any], named: str, tmp_path: Path
 ) -> None:
     variables = {"mpi_stacks": [], "seatrial_system": "lab", "seatrial_prefix": "/x"}
@@ -338,7 +375,62 @@ def test_unknown_mpi_or_system_is_named_with_the_known_ones(
     assert done.returncode == 2
     text = re.sub(r"\s+", " ", done.stdout)
     assert named in text
-    assert "systems/sample" in text and "apps/openmpi" in text
+    assert "apps/openmpi, fabric, mpi, systems/lab, systems/sample;" in text
+
+
+@pytest.mark.parametrize(
+    ("only", "installed"),
+    [
+        ([], {"apps/openmpi": [], "apps/mpich": [], "fabric": []}),
+        (
+            ["hpcc"],
+            {
+                "apps/openmpi": ["hpcc", "openmpi"],
+                "apps/mpich": ["hpcc", "mpich"],
+                "fabric": [],
+            },
+        ),
+    ],
+)
+def test_chosen_packages_are_those_with_an_mpi(
+    only: list[str], installed: dict[str, list[str]], tmp_path: Path
+) -> None:
+    stacks = [
+        {"name": "openmpi", "provider": "spack"},
+        {"name": "other", "provider": "spack", "mpi": "mpich"},
+        {"name": "third", "provider": "distribution"},
+    ]
+    found = tmp_path / "found.json"
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars": {
+            "mpi_stacks": stacks,
+            "spack_only": only,
+            "spack_environments": ["fabric"],
+        },
+        "vars_files": [str(ROLES / "spack/vars/main.yml")],
+        "tasks": [
+            {
+                "ansible.builtin.lineinfile": {
+                    "path": str(found),
+                    "create": True,
+                    "mode": "0644",
+                    "line": "{{ [item, __spack_packages] | to_json }}",
+                },
+                "loop": "{{ __spack_wanted }}",
+            }
+        ],
+    }
+    playbook = tmp_path / "chosen.yml"
+    playbook.write_text(yaml.safe_dump([play]))
+    done = run(
+        Path(sys.executable).with_name("ansible-playbook"),
+        *("-e", f"spack_checkout={HOME}", playbook),
+    )
+    assert done.returncode == 0, done.stdout
+    lines = found.read_text().splitlines()
+    assert dict(json.loads(line) for line in lines) == installed
 
 
 @pytest.mark.parametrize(

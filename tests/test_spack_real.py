@@ -16,12 +16,14 @@ from pathlib import Path
 import pytest
 import yaml
 from spack_site import Site, find_recipes, make_site
-from spack_sources import HPCC, MissingSourceError, Source, fill, fill_benchmarks
+from spack_sources import HPCC, IMB, MissingSourceError, Source, fill, fill_benchmarks
 
 HOME = Path(__file__).resolve().parents[1]
 SPACK_ROOT = Path(os.environ.get("SPACK_ROOT", "/nowhere"))
 ENVIRONMENTS = ["mpi", "apps/openmpi", "apps/mpich", "fabric"]
 MPIS = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
+VERSIONS = {"hpcc": "1.5.0", "seatrial-benchmarks": "0.1.0"}
+VERSIONS["intel-mpi-benchmarks"] = "2021.7"
 SOLVE_S = 90  # of CPU, on 2 cores
 CACHED_S = 60
 DEBIAN = ["mpicc.openmpi", "mpicc.mpich", "gfortran", "cmake", "gpg"]
@@ -77,6 +79,18 @@ def sources(site: Site) -> Site:
 
 
 @pytest.fixture(scope="module")
+def programs(sources: Site, ran: Ran) -> list[str]:
+    """Name the packages to build with each MPI: IMB, too, if its source is there."""
+    names = ["seatrial-benchmarks", "hpcc"]
+    try:
+        fill(sources.mirror, SPACK_ROOT, [IMB])
+    except MissingSourceError as error:
+        ran.lines.append(f"did not build IMB: {error}")
+        return names
+    return [*names, "intel-mpi-benchmarks"]
+
+
+@pytest.fixture(scope="module")
 def benchmarks(site: Site) -> Source:
     """Give the tarball of our benchmarks, which the mirror and the recipe have."""
     return fill_benchmarks(site.prefix)
@@ -94,12 +108,13 @@ def solved(site: Site, benchmarks: Source, ran: Ran) -> Site:
 
 
 @pytest.fixture(scope="module")
-def built(sources: Site, solved: Site, ran: Ran) -> Site:
+def built(solved: Site, programs: list[str], ran: Ran) -> Site:
     """Give the site with everything built that has sources here."""
     for mpi in MPIS:
-        result = solved.install(f"apps/{mpi}", "seatrial-benchmarks", "hpcc")
+        result = solved.install(f"apps/{mpi}", *programs)
         assert result.status == 0, result.output
-        ran.lines.append(f"built benchmarks, hpcc with {mpi}: {result.wall_s:.0f} s")
+        names = ", ".join(programs)
+        ran.lines.append(f"built {names} with {mpi}: {result.wall_s:.0f} s")
     result = solved.install("fabric", "qperf")
     assert result.status == 0, result.output
     ran.lines.append(f"built qperf: {result.wall_s:.0f} s")
@@ -130,6 +145,21 @@ def test_environment_solves(solved: Site, environment: str) -> None:
     assert (solved.environments / environment / "spack.lock").is_file()
 
 
+def test_missing_sources_are_listed_with_their_places(solved: Site) -> None:
+    """The advice of the role: each source once, and none of what has no files."""
+    step = HOME / "playbooks/roles/spack/files/missing.py"
+    elsewhere = solved.prefix / "carried"
+    result = solved.spack("-e", "fabric", "python", str(step), str(elsewhere))
+    assert result.status == 0, result.output
+    listed = dict(line.split(" ", 1) for line in result.output.splitlines())
+    assert {"perftest", "mstflint"} <= set(listed)
+    assert "gcc-runtime" not in listed
+    found = re.search(r"\((\w{40})\); put it at (\S+)", listed["perftest"])
+    assert found, listed["perftest"]
+    assert found[2].startswith(f"{elsewhere}/_source-cache/git/")
+    assert found[2].endswith(f"/{found[1]}.tar.gz")
+
+
 @pytest.mark.parametrize("mpi", MPIS)
 def test_programs_link_the_mpi_of_their_environment(built: Site, mpi: str) -> None:
     programs = sorted(built.view(f"apps/{mpi}").iterdir())
@@ -141,7 +171,7 @@ def test_programs_link_the_mpi_of_their_environment(built: Site, mpi: str) -> No
 
 
 @pytest.mark.parametrize("mpi", MPIS)
-def test_module_set_is_of_one_mpi(built: Site, mpi: str) -> None:
+def test_module_set_is_of_one_mpi(built: Site, programs: list[str], mpi: str) -> None:
     refresh = ["module", "tcl", "refresh", "-y", "--delete-tree"]
     result = built.spack("-e", f"apps/{mpi}", *refresh)
     assert result.status == 0, result.output
@@ -152,40 +182,56 @@ def test_module_set_is_of_one_mpi(built: Site, mpi: str) -> None:
     version = {"openmpi": "4.1.4", "mpich": "4.0.2"}[mpi]
     assert names - {"module-index.yaml"} == {
         f"{mpi}/{version}",
-        f"hpcc/1.5.0-{mpi}",
-        f"seatrial-benchmarks/0.1.0-{mpi}",
+        *(f"{name}/{VERSIONS[name]}-{mpi}" for name in programs),
     }
     text = (modules / f"hpcc/1.5.0-{mpi}").read_text()
     assert f"module load {mpi}/{version}" in text
 
 
-@pytest.mark.parametrize("mpi", MPIS)
-def test_benchmark_runs(built: Site, benchmarks: Source, mpi: str, ran: Ran) -> None:
-    program = built.view(f"apps/{mpi}") / "mpair"
-    options = ["--intra", "--pairs", "1", "--sizes", "8", "--iterations", "100", "-c"]
+def run_two_ranks(site: Site, mpi: str, program: str, *options: str) -> str:
+    """Run a program of the view of an MPI; give what it prints."""
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    mpiexec = site.prefix / f"links/{mpi}/bin/mpiexec"
     done = subprocess.run(
-        [built.prefix / f"links/{mpi}/bin/mpiexec", "-n", "2", program, *options],
+        [mpiexec, "-n", "2", site.view(f"apps/{mpi}") / program, *options],
         env={**os.environ, **root},
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert f"tarball {benchmarks.sha256[:12]}" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_benchmark_runs(built: Site, benchmarks: Source, mpi: str, ran: Ran) -> None:
+    options = ["--intra", "--pairs", "1", "--sizes", "8", "--iterations", "100", "-c"]
+    output = run_two_ranks(built, mpi, "mpair", *options)
+    assert f"tarball {benchmarks.sha256[:12]}" in output
     ran.lines.append(f"ran mpair with {mpi}")
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_imb_runs(built: Site, programs: list[str], mpi: str, ran: Ran) -> None:
+    if "intel-mpi-benchmarks" not in programs:
+        pytest.skip("no source of IMB")
+    output = run_two_ranks(built, mpi, "IMB-MPI1", "PingPong", "-iter", "10")
+    assert "# Benchmarking PingPong" in output
+    ran.lines.append(f"ran IMB-MPI1 with {mpi}")
 
 
 def test_qperf_is_built(built: Site) -> None:
     assert "librdmacm" in linked(built.view("fabric") / "qperf")
 
 
-def test_cache_is_signed_and_brings_all_back(built: Site, ran: Ran) -> None:
+def test_cache_is_signed_and_brings_all_back(
+    built: Site, programs: list[str], ran: Ran
+) -> None:
     made = built.spack("gpg", "create", "seatrial", "seatrial@example.invalid")
     assert made.status == 0, made.output
     wanted = [
-        ("apps/openmpi", ["hpcc", "seatrial-benchmarks"]),
-        ("apps/mpich", ["hpcc", "seatrial-benchmarks"]),
+        ("apps/openmpi", programs),
+        ("apps/mpich", programs),
         ("fabric", ["qperf"]),
     ]
     for environment, specs in wanted:

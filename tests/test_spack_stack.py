@@ -13,7 +13,7 @@ from fake_home import write_home
 from jinja2 import Environment, StrictUndefined
 from rich.console import Console
 from test_role_scripts import ROLES, load
-from test_role_spack import HOME, write
+from test_role_spack import HOME, run, write
 
 from seatrial.campaign import load_campaign
 from seatrial.driver import Order, run_campaign
@@ -38,13 +38,14 @@ def spack(tmp_path: Path) -> dict[str, Any]:
     programs = [
         *("m/bin/mpicc", "hpcc/bin/hpcc", "osu-micro-benchmarks/libexec/osu_bw"),
         *("seatrial-benchmarks/bin/mpair", "seatrial-benchmarks/bin/memlat"),
+        "hpcc/bin/another",  # that no check needs
     ]
     write(tmp_path, *programs)
     for name in programs:
         (tmp_path / name).write_bytes(Path(sys.executable).resolve().read_bytes())
         (tmp_path / name).chmod(0o755)
     return {
-        "m": {
+        "apps/m": {
             "mpi": {"name": "m", "version": "5.0.10", "prefix": str(tmp_path / "m")},
             "compiler": "gcc@12.2.0",
             "packages": {name: package(name, tmp_path) for name in names},
@@ -64,8 +65,7 @@ def examined(
     info = load("mpi/library/mpi_stack_info.py")
     libraries = {"memlat": [], **(used or {})}
     monkeypatch.setattr(
-        info,
-        "mpi_libraries",
+        "ansible.module_utils.mpi_programs.mpi_libraries",
         lambda program, env: libraries.get(Path(program).name, [OPENMPI]),
     )
     monkeypatch.setattr(
@@ -99,7 +99,7 @@ def test_stack_has_what_spack_installed(
 def test_stack_without_our_benchmarks_gets_them_from_the_role(
     spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    del spack["m"]["packages"]["seatrial-benchmarks"]
+    del spack["apps/m"]["packages"]["seatrial-benchmarks"]
     assert "benchmarks" not in examined(spack, monkeypatch)
 
 
@@ -118,6 +118,7 @@ def test_stack_without_our_benchmarks_gets_them_from_the_role(
         ),
         ("mpair", [OPENMPI, "/opt/lib/libmpi.so.12"], "mpair uses /opt/.* two MPIs"),
         ("mpair", ["/opt/lib/libmpi.so.12"], "mpair uses /opt/.* two MPIs"),
+        ("another", ["/opt/lib/libmpi.so.12"], "hpcc: .*another uses /opt/.* two MPIs"),
         ("hpcc", [], "uses no MPI library"),
     ],
 )
@@ -149,7 +150,7 @@ def test_mpi_that_is_not_installed_is_named(
 def test_stack_that_is_only_solved_has_nothing_yet(
     spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spack["m"] = {**spack["m"], "mpi": None, "packages": {}}
+    spack["apps/m"] = {**spack["apps/m"], "mpi": None, "packages": {}}
     stack = examined(spack, monkeypatch)
     assert (stack["version"], stack["executables"]) == ("unknown", [])
     assert "compiler" not in stack
@@ -166,7 +167,7 @@ def test_settings_are_rendered_from_what_was_installed(
     spack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stacks = [examined(spack, monkeypatch)]
-    del spack["m"]["packages"]["seatrial-benchmarks"]
+    del spack["apps/m"]["packages"]["seatrial-benchmarks"]
     stacks.append({**examined(spack, monkeypatch), "name": "t"})
     text = render(
         "suite/templates/settings.yml.j2",
@@ -232,6 +233,33 @@ def test_system_names_commits_and_lock_files(
     }
     assert software["stacks"][0]["mpi"] == "m@5.0.10"
     assert software["stacks"][0]["compiler"] == "gcc@12.2.0"
+
+
+def test_lock_files_are_those_of_the_environments(tmp_path: Path) -> None:
+    etc = tmp_path / "etc" / "x"
+    write(etc, "spack-openmpi.lock", "spack-gone.lock", "settings.yaml")
+    names = {"apps/openmpi": "spack-openmpi.lock", "fabric": "spack-fabric.lock"}
+    write(tmp_path, *names)
+    found = {
+        "environments": {
+            name: {"lock": {"path": str(tmp_path / name)}} for name in names
+        }
+    }
+    role = {"name": "suite", "tasks_from": "locks", "public": False}
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars": {"seatrial_prefix": str(tmp_path), "seatrial_system": "x"},
+        "tasks": [{"ansible.builtin.include_role": role}],
+    }
+    playbook = tmp_path / "locks.yml"
+    playbook.write_text(yaml.safe_dump([play]))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    for given, kept in (({"spack_found": found}, set(names.values())), ({}, set())):
+        extra = json.dumps({"ansible_python_interpreter": sys.executable, **given})
+        done = run(program, "-e", extra, playbook, ANSIBLE_ROLES_PATH=str(ROLES))
+        assert done.returncode == 0, done.stdout
+        assert {file.name for file in etc.iterdir()} == kept | {"settings.yaml"}
 
 
 # ---- The record

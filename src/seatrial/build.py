@@ -138,6 +138,11 @@ def failure_text(
     skipped = [step for step in missing if step.hash not in failed]
     if skipped:
         parts.append(f"Not built because of that: {_labels(skipped)}")
+    if "No public key" in _log_text(str(log)):
+        parts.append(
+            "The build cache has builds whose key is not trusted; put it into the "
+            "folder keys of spack_build_folder, and run playbooks/site.yml."
+        )
     parts.append(
         f"What Spack printed is in {log}. What it has installed stays: once the cause "
         f"is mended, `seatrial build {system}` goes on from there."

@@ -19,8 +19,9 @@ from seatrial.system import System
 class SpackSite:
     """Spack of a system: its folder, its environments, the packages to install.
 
-    An environment goes by its MPI. No `packages` means all of each environment; else
-    those, and the MPI. `jobs` is the number of processes of a build, 0 Spack's choice.
+    An environment goes by its folder of spack-env: `apps/MPI`, `fabric`. No `packages`
+    means all of each; else those, and the MPI, of environments that have one. `jobs` is
+    the number of processes of a build, 0 Spack's choice.
     """
 
     system: str
@@ -41,11 +42,13 @@ class SpackSite:
 
     def wanted(self, environment: str) -> tuple[str, ...]:
         """Name the packages to install of an environment; none means all."""
-        return (*self.packages, environment) if self.packages else ()
+        folder, _, mpi = environment.partition("/")
+        chosen = self.packages and folder == "apps"
+        return (*self.packages, mpi) if chosen else ()
 
     def folder(self, environment: str) -> Path:
         """Give the folder of an environment."""
-        return self.prefix / "spack-env" / "apps" / environment
+        return self.prefix / "spack-env" / environment
 
     def command(self, environment: str, *arguments: str) -> list[str]:
         """Give a command of Spack in an environment."""
@@ -66,6 +69,7 @@ class SpackSite:
         return {
             **kept,
             "PATH": f"{python}:{kept.get('PATH', '')}",
+            "LC_MESSAGES": "C",  # of gpg
             "PYTHONUNBUFFERED": "1",  # its lines come when they are printed
             "SPACK_PYTHON": str(python / "python"),
             "SPACK_DISABLE_LOCAL_CONFIG": "1",
@@ -91,7 +95,7 @@ def load_site(system: System) -> SpackSite:
     site = SpackSite(
         system.name,
         Path(known.get("prefix") or system.folder.parents[1] / "spack"),
-        tuple(Path(each["name"]).name for each in known["environments"]),
+        tuple(each["name"] for each in known["environments"]),
         tuple(known.get("specs", ())),
         int(known.get("jobs", 0)),
     )
@@ -115,7 +119,7 @@ def prepare(system: str) -> str:
 
 
 def read_locks(site: SpackSite) -> dict[str, Lock]:
-    """Read the lock files of all environments, by MPI."""
+    """Read the lock files of all environments, by name."""
     return {
         name: read_lock(site.folder(name) / "spack.lock") for name in site.environments
     }

@@ -3,7 +3,6 @@
 
 import ctypes.util
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -13,6 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.mpi_programs import (
+    COMMANDS,
+    FOLDERS,
+    OWN_PACKAGE,
+    ProblemError,
+    find_program,
+    mpi_libraries,
+    package_programs,
+    programs_below,
+    programs_beside,
+    run,
+)
 
 DOCUMENTATION = r"""
 module: mpi_stack_info
@@ -23,6 +34,7 @@ description:
   - OSU and NPB are folders; every program below them counts, under its own name.
   - IMB-RMA beside the IMB-MPI1 of a stack counts, too.
   - Of a stack that Spack has built, what is installed counts; it may be nothing yet.
+    None of its programs, whether a check needs it or not, may use another MPI.
   - Changes nothing. In check mode a wheel that is not unpacked yet is no problem.
 options:
   stacks:
@@ -39,7 +51,7 @@ options:
     type: dict
     required: true
   spack:
-    description: What Spack has installed for each MPI, as the role C(spack) found it.
+    description: What Spack installed in each environment, as the role C(spack) says.
     type: dict
     default: {}
 author: The Seatrial authors
@@ -68,16 +80,6 @@ problems:
   type: list
 """
 
-#: Names that the checks call programs by.
-COMMANDS = {"imb": "IMB-MPI1", "hpcc": "hpcc", "lammps": "lmp"}
-#: Other programs of a feature, which are used if they are beside the one it names.
-BESIDE = {"imb": ["IMB-RMA"]}
-#: Names of the programs in a folder of programs. Those of OSU for other models than MPI
-#: (OpenSHMEM, UPC, NCCL) are not asked for.
-FOLDERS = {
-    "osu": re.compile(r"osu_(?!oshm_|upc|xccl_|nccl_)\w+"),
-    "npb": re.compile(r"(?:bt|cg|dt|ep|ft|is|lu|mg|sp)\.[SWA-F]\.(?:x|\d+)"),
-}
 #: Packages of Spack with programs: the feature, and where in the package they are.
 PACKAGES = {
     "intel-mpi-benchmarks": ("imb", "bin/IMB-MPI1"),
@@ -86,34 +88,7 @@ PACKAGES = {
     "osu-micro-benchmarks": ("osu", ""),
     "npb": ("npb", "bin"),
 }
-OWN_PACKAGE = "seatrial-benchmarks"
-EXAMPLE_NAMES = {"osu": "osu_latency and so on", "npb": "cg.A.x and so on"}
-#: The library that every MPI program uses, besides those for Fortran and C++.
-MAIN_LIBRARY = re.compile(r"libmpi(?:ch)?\.so\b.*")
-LIBRARY = re.compile(r"^\s*(libmpi(?:ch|_[a-z]+)?\.so\S*) => (\S+)", re.MULTILINE)
 PROBE = "int MPI_Init(int *, char ***);\nint main(void) { return MPI_Init(0, 0); }\n"
-
-
-class ProblemError(Exception):
-    """Something about a stack that its owner must mend."""
-
-
-def run(argv: list[str], env: dict[str, str]) -> tuple[int, str]:
-    """Exit status and both outputs of a command; 127 if it is not there."""
-    try:
-        done = subprocess.run(
-            argv,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=120,
-        )
-    except OSError as error:
-        return 127, str(error)
-    return done.returncode, done.stdout
 
 
 def login_environment(
@@ -133,15 +108,6 @@ def login_environment(
         )
     pairs = done.stdout.rpartition("\n=== ")[2].split("\0")
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-
-
-def mpi_libraries(program: str, env: dict[str, str]) -> list[str]:
-    """Real paths of the MPI libraries that a program is linked with."""
-    text = run(["ldd", program], env)[1]
-    if "=> not found" in text:
-        missing = ", ".join(re.findall(r"(\S+) => not found", text))
-        raise ProblemError(f"{program} lacks {missing}")
-    return sorted({str(Path(path).resolve()) for _, path in LIBRARY.findall(text)})
 
 
 def compiler_facts(stack: dict[str, Any], env: dict[str, str]) -> dict[str, Any]:
@@ -177,92 +143,6 @@ def compiler_facts(stack: dict[str, Any], env: dict[str, str]) -> dict[str, Any]
     }
 
 
-def find_program(
-    feature: str, wanted: str, libraries: list[str], env: dict[str, str]
-) -> str:
-    """Path of a program that is there and uses one of `libraries`."""
-    program = shutil.which(wanted, path=env["PATH"])
-    if program is None:
-        raise ProblemError(f"program {feature}: no executable {wanted}; install it")
-    used = mpi_libraries(program, env)
-    if libraries and not set(used) & set(libraries):
-        raise ProblemError(
-            f"program {feature}: {program} uses {', '.join(used) or 'no MPI library'}, "
-            f"expected the stack's own {', '.join(libraries)}"
-        )
-    refuse_mixture(feature, program, used, libraries)
-    return program
-
-
-def refuse_mixture(
-    feature: str, program: str, used: list[str], libraries: list[str]
-) -> None:
-    """Refuse a program that uses an MPI besides the stack's own."""
-    others = [
-        library
-        for library in used
-        if MAIN_LIBRARY.fullmatch(Path(library).name) and library not in libraries
-    ]
-    if libraries and others:
-        raise ProblemError(
-            f"program {feature}: {program} uses {', '.join(others)}, too: two MPIs in "
-            f"one program; expected only the stack's own {', '.join(libraries)}; build "
-            "it again with that MPI's wrappers alone"
-        )
-
-
-def programs_below(
-    feature: str, wanted: str, libraries: list[str], env: dict[str, str]
-) -> dict[str, str]:
-    """Programs of a folder by their names, which use one of `libraries`."""
-    folder = Path(wanted)
-    if not folder.is_absolute() or not folder.is_dir():
-        raise ProblemError(
-            f"program {feature}: {wanted} is no folder; expected the full path of the "
-            "one with its programs"
-        )
-    found: dict[str, str] = {}
-    for file in sorted(folder.rglob("*")):
-        if not FOLDERS[feature].fullmatch(file.name) or not is_program(file):
-            continue
-        if file.name in found:
-            raise ProblemError(
-                f"program {feature}: {found[file.name]} and {file}; expected one of "
-                "each name; give the folder of one installation"
-            )
-        found[file.name] = find_program(feature, str(file), libraries, env)
-    if not found:
-        raise ProblemError(
-            f"program {feature}: no executables {EXAMPLE_NAMES[feature]} below "
-            f"{wanted}; install it, or give its folder"
-        )
-    return found
-
-
-def programs_beside(
-    feature: str, program: str, libraries: list[str], env: dict[str, str]
-) -> dict[str, str]:
-    """Other programs of a feature by their names, which use one of `libraries`.
-
-    `program` may be a link to where it was installed with them.
-    """
-    folders = [Path(program).parent, Path(program).resolve().parent]
-    found: dict[str, str] = {}
-    for name in BESIDE.get(feature, []):
-        files = [file for folder in folders if is_program(file := folder / name)]
-        if files:
-            found[name] = find_program(feature, str(files[0]), libraries, env)
-    return found
-
-
-def is_program(file: Path) -> bool:
-    """Whether a file is executable and no script."""
-    if not file.is_file() or not os.access(file, os.X_OK):
-        return False
-    with file.open("rb") as content:
-        return content.read(4) == b"\x7fELF"
-
-
 def take_from_spack(stack: dict[str, Any], found: dict[str, Any]) -> None:
     """Add to a stack what Spack has installed for its MPI; its own settings win."""
     mpi = found["mpi"]
@@ -284,15 +164,6 @@ def take_from_spack(stack: dict[str, Any], found: dict[str, Any]) -> None:
         if package in packages
     }
     stack["programs"] = {**installed, **stack.get("programs", {})}
-
-
-def own_programs(folder: Path, libraries: list[str], env: dict[str, str]) -> list[str]:
-    """Names of our own programs, some without MPI; ProblemError if one has another."""
-    programs = sorted(filter(is_program, folder.iterdir()))
-    for program in programs:
-        used = mpi_libraries(str(program), env)
-        refuse_mixture(OWN_PACKAGE, str(program), used, libraries)
-    return [program.name for program in programs]
 
 
 def verify_tuning(stack: dict[str, Any]) -> None:
@@ -320,10 +191,10 @@ def examine(
     libraries: list[str] = []
     installed: dict[str, Any] = {}
     if stack["provider"] == "spack":
-        mpi = stack.get("mpi") or stack["name"]
-        if mpi not in (spack or {}):
-            raise FileNotFoundError(f"apps/{mpi} of spack-env, installed,")
-        installed = (spack or {})[mpi]
+        environment = f"apps/{stack.get('mpi') or stack['name']}"
+        if environment not in (spack or {}):
+            raise FileNotFoundError(f"{environment} of spack-env, installed,")
+        installed = (spack or {})[environment]
         if not installed["mpi"]:
             return  # it is solved only, as was asked for
         take_from_spack(stack, installed)
@@ -369,9 +240,12 @@ def examine(
         for name, program in found.items():
             if shutil.which(name, path=env["PATH"]) != program:
                 stack["links"].append({"path": f"{links}/{name}", "target": program})
-    if OWN_PACKAGE in installed.get("packages", {}):
-        own = Path(installed["packages"][OWN_PACKAGE]["prefix"], "bin")
-        stack["benchmarks"] = own_programs(own, libraries, env)
+    for name, package in installed.get("packages", {}).items():
+        if name == installed["mpi"]["name"]:
+            continue
+        own = package_programs(name, Path(package["prefix"]), libraries, env)
+        if name == OWN_PACKAGE:
+            stack["benchmarks"] = own
     if stack["links"]:
         stack["paths"].insert(0, links)
     stack["programs"], stack["executables"] = programs, executables

@@ -1,22 +1,20 @@
 #!/bin/bash
-# Solve and install the environment of one MPI; runs on the system, by a login shell.
-# Usage: install.sh PREFIX MPI SOLVE_KEY STAMP JOBS INSTALL PUSH PACKAGE...
-# Without PACKAGEs installs all; with INSTALL=false nothing, it solves only. An
-# interrupted run goes on where it stopped: Spack keeps what is finished. All it prints
-# is in PREFIX/log/MPI.log, too.
+# Solve and install one environment; runs on the system, by a login shell.
+# Usage: install.sh PREFIX ENVIRONMENT SOLVE_KEY STAMP JOBS INSTALL PUSH PACKAGE...
+# ENVIRONMENT is a folder of spack-env. Without PACKAGEs installs all; what is not named
+# gets no module either. With INSTALL=false nothing, it solves only. An interrupted run
+# goes on where it stopped: Spack keeps what is finished. All it prints is in PREFIX/log,
+# too.
 set -euo pipefail
-prefix=$1 mpi=$2 solve_key=$3 stamp=$4 jobs=$5 install=$6 push=$7
+prefix=$1 environment=$2 solve_key=$3 stamp=$4 jobs=$5 install=$6 push=$7
 shift 7
 packages=("$@")
-if (($#)); then # what is not named is not there, and so is its module
-    packages+=("$mpi")
-fi
-environment=apps/$mpi
 state=$prefix/spack-env/$environment/.spack-env
-log=$prefix/log/$mpi.log
+log=$prefix/log/${environment##*/}.log
 # shellcheck source=/dev/null
 . "$prefix/activate.sh"
 cd "$prefix/spack-env"
+export LC_MESSAGES=C # of gpg
 mkdir -p "$state" "${log%/*}"
 : >"$log"
 
@@ -25,6 +23,12 @@ mkdir -p "$state" "${log%/*}"
 missing() {
     spack -e "$environment" python "$prefix/steps/missing.py" "$prefix/mirror" \
         "${packages[@]}" || true
+}
+
+# The keys, one a line, that signed builds which were refused: they are not trusted.
+strangers() {
+    awk '/^gpg: .*using .* key/ { key = $NF } /^gpg: .*No public key/ { print key }' \
+        "$log" | sort -u
 }
 
 run() { # all of Spack's output is for the log, its errors are for us
@@ -36,6 +40,11 @@ run() { # all of Spack's output is for the log, its errors are for us
             lacking=$([[ $1 != install ]] || missing)
             if [[ $lacking ]]; then
                 printf 'sources that are in no mirror:\n%s\n' "$lacking"
+            fi
+            if [[ $(strangers) ]]; then
+                echo "builds in the cache are refused, for these keys are not trusted;" \
+                    "put them into the folder keys of spack_build_folder:"
+                strangers
             fi
         } >&2
         exit 1

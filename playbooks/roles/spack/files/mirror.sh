@@ -1,11 +1,13 @@
 #!/bin/bash
-# Solve the environment of one MPI and put its sources into a mirror; runs on a machine
-# with internet. Usage: mirror.sh PREFIX MIRROR MPI
-# Prints how many were added; all of Spack's output is in PREFIX/log/mirror-MPI.log.
+# Solve one environment and put its sources into a mirror; runs on a machine with
+# internet. Usage: mirror.sh PREFIX MIRROR ENVIRONMENT PACKAGE...
+# Without PACKAGEs takes all. Prints how many were added; all of Spack's output is in
+# PREFIX/log.
 set -euo pipefail
-prefix=$1 mirror=$2 mpi=$3
-environment=apps/$mpi
-log=$prefix/log/mirror-$mpi.log
+prefix=$1 mirror=$2 environment=$3
+shift 3
+packages=("$@")
+log=$prefix/log/mirror-${environment##*/}.log
 # shellcheck source=/dev/null
 . "$prefix/activate.sh"
 cd "$prefix/spack-env"
@@ -23,7 +25,8 @@ run() {
             grep -A5 -E '^(==> )?Error' "$log" | head -n 25
             echo "sources that are in no mirror:"
             # Advice only: an environment that is not solved has none.
-            spack -e "$environment" python "$prefix/steps/missing.py" "$mirror" || true
+            spack -e "$environment" python "$prefix/steps/missing.py" "$mirror" \
+                "${packages[@]}" || true
         } >&2
         exit 1
     fi
@@ -31,8 +34,12 @@ run() {
 
 before=$(count)
 run concretize --force
-run mirror create --directory "$mirror" --all
+if ((${#packages[@]})); then
+    run mirror create --directory "$mirror" --dependencies "${packages[@]}"
+else
+    run mirror create --directory "$mirror" --all
+fi
 added=$(($(count) - before))
 if ((added)); then
-    echo "$mpi: $added sources added"
+    echo "$environment: $added sources added"
 fi

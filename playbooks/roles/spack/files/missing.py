@@ -36,13 +36,14 @@ def missing(mirror: str, names: list[str]) -> list[str]:
         if not (spec.external or spec.installed)
     }
     lines = []
-    places = list(folders())
+    places = [Path(mirror), *folders()]
     for spec in sorted(specs, key=lambda spec: str(spec.name)):
         for stage in spec.package.stage:
             layout = getattr(stage, "mirror_layout", None)
-            if layout is None or any(
-                (place / layout.path).exists() for place in places
-            ):
+            # What only stands for files of others, as gcc-runtime, has no URL.
+            if layout is None or not getattr(stage.default_fetcher, "url", None):
+                continue
+            if any((place / layout.path).exists() for place in places):
                 continue
             lines.append(
                 f"{spec.name} {spec.version}: {source_of(stage)}; put it at "
