@@ -35,6 +35,8 @@ class Base(rfm.RunOnlyRegressionTest):
         with open(f"{self.stagedir}/rfm_job.out") as file:
             value = float(file.read().split()[1])
         record = {
+            "check": type(self).__name__,
+            "environment": self.current_environ.name,
             "parameters": {"x": getattr(self, "x", None)},
             "job_id": "7",
             "nodes": ["cn01"],

@@ -207,6 +207,7 @@ def _rows(case: Case, numbers: pl.DataFrame, rail: str | None) -> pl.DataFrame:
     known = {
         "run": "20261121T063015Z-acceptance",
         "session": case.session,
+        "block": "pairs",
         "repeat": case.repeat,
         "system": "sample",
         "partition": case.partition,
@@ -221,6 +222,7 @@ def _rows(case: Case, numbers: pl.DataFrame, rail: str | None) -> pl.DataFrame:
         "direction": metric.direction,
         "start_time": case.start_time,
         "replay": case.replay,
+        "attempt": case.attempt,
         # The allocation is in the cases too; here it would take gigabytes.
         "nodes": None,
     }

@@ -36,6 +36,49 @@ def test_defaults_and_variables(home: Path) -> None:
     assert campaign.blocks[0].variables == {"text": "latency 30.0"}
 
 
+FULL = """
+repeats: 3
+retries: 1
+max_jobs: 8
+order: shuffled
+seed: 7
+block_size: 2
+controls: {checks: [Echo], variables: {pause: 1}, every: 4}
+blocks:
+  - name: links
+    checks: [Ring, {Echo: {x: [1, 2], kind: [a b]}}]
+"""
+
+
+def test_everything_a_campaign_can_say(home: Path) -> None:
+    write(home / "reframe-checks" / "campaigns" / "full.yaml", FULL)
+    campaign = load_campaign(home, "full")
+    assert campaign == Campaign(
+        name="full",
+        description="",
+        repeats=3,
+        blocks=(
+            Block(
+                "links",
+                ("Ring", "Echo"),
+                {},
+                {"Echo": {"x": ("1", "2"), "kind": ("a b",)}},
+            ),
+        ),
+        minimum_samples=1,
+        retries=1,
+        max_jobs=8,
+        order="shuffled",
+        seed=7,
+        block_size=2,
+        controls=Block("controls", ("Echo",), {"pause": 1}),
+        controls_every=4,
+    )
+    assert campaign.checks == ("Echo", "Ring")
+    assert only_checks(campaign, ("Ring",)).controls is None
+    assert only_checks(campaign, ("Echo",)).controls == campaign.controls
+
+
 @pytest.mark.parametrize("name", ["nightmare", "../two", "", "two.yaml"])
 def test_unknown_campaign_lists_the_known_ones(home: Path, name: str) -> None:
     with pytest.raises(SeatrialError) as raised:
@@ -59,7 +102,7 @@ def test_unknown_campaign_lists_the_known_ones(home: Path, name: str) -> None:
         ("blocks: [{name: a/b, checks: [A]}]", "- and _, found 'a/b'"),
         ("blocks: [{name: a}]", "expected: block 'a' has checks"),
         ("blocks: [{name: a, checks: A}]", "lists class names of checks, found 'A'"),
-        ("blocks: [{name: a, checks: [A|B]}]", "found ['A|B']"),
+        ("blocks: [{name: a, checks: [A|B]}]", "found 'A|B'"),
         ("blocks: [{name: a, checks: [A], x: 1}]", "'variables'], found x"),
         (
             "blocks: [{name: a, checks: [A]}, {name: a, checks: [B]}]",
@@ -67,6 +110,31 @@ def test_unknown_campaign_lists_the_known_ones(home: Path, name: str) -> None:
         ),
         ("repeats: 0\nblocks: [{name: a, checks: [A]}]", "at least 1, found 0"),
         ("repeats: yes\nblocks: [{name: a, checks: [A]}]", "found True"),
+        ("retries: -1\nblocks: [{name: a, checks: [A]}]", "at least 0, found -1"),
+        ("max_jobs: 0\nblocks: [{name: a, checks: [A]}]", "at least 1, found 0"),
+        ("block_size: 0\nblocks: [{name: a, checks: [A]}]", "at least 1, found 0"),
+        ("seed: x\nblocks: [{name: a, checks: [A]}]", "at least 0, found 'x'"),
+        (
+            "order: random\nblocks: [{name: a, checks: [A]}]",
+            "order: listed or shuffled, found 'random'",
+        ),
+        ("controls: [A]\nblocks: [{name: a, checks: [A]}]", "controls: a mapping"),
+        (
+            "controls: {every: 2}\nblocks: [{name: a, checks: [A]}]",
+            "controls has checks",
+        ),
+        (
+            "controls: {checks: [A], every: 0}\nblocks: [{name: a, checks: [A]}]",
+            "every: a whole number of at least 1, found 0",
+        ),
+        (
+            "controls: {checks: [A]}\nblocks: [{name: controls, checks: [A]}]",
+            "no other block is called controls",
+        ),
+        ("blocks: [{name: a, checks: [A, A]}]", "lists every check once, found A, A"),
+        ("blocks: [{name: a, checks: [{A: 1}]}]", "found {'A': 1}"),
+        ("blocks: [{name: a, checks: [{A: {x: 1}}]}]", "found {'A': {'x': 1}}"),
+        ("blocks: [{name: a, checks: [{A: {x: []}}]}]", "found {'A': {'x': []}}"),
         ("repets: 1\nblocks: [{name: a, checks: [A]}]", "found repets"),
         (
             "blocks: [{name: a, checks: [A], variables: [1]}]",

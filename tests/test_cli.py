@@ -12,7 +12,10 @@ from fake_home import write, write_home
 
 from seatrial.cli import main
 
-OURS = ("run", "judge", "report", "checks", "build")
+OURS = (
+    *("run", "judge", "report", "checks", "build"),
+    *("verify", "seal", "query", "export", "status"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +140,7 @@ def test_judge_in_every_format() -> None:
             ("run", "lab", "--campaign", "smoke", "--checks", "Nope"),
             "campaign 'smoke' has no check Nope; its checks: Echo",
         ),
-        (("run", "lab"), "Missing option '--campaign'"),
+        (("run", "lab"), "expected --campaign NAME, or --resume; known campaigns: "),
         (("judge", "nope"), "no closed run 'nope'"),
         (("report", "nope"), "no closed run 'nope'"),
         (("nope",), "No such command 'nope'"),

@@ -15,7 +15,8 @@ from fake_home import SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
 from seatrial import runfolder, slurm
-from seatrial.campaign import Block, load_campaign
+from seatrial.agenda import Planned
+from seatrial.campaign import load_campaign
 from seatrial.collect import blame_slurm
 from seatrial.driver import Order, run_campaign
 from seatrial.errors import SeatrialError
@@ -320,10 +321,10 @@ def test_slurm_is_blamed_first(
 def test_disk_full_at_the_end_leaves_the_run_open(
     home: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, content: bytes) -> None:
+    def full(file: Path, cases: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(runfolder, "_write", full)
+    monkeypatch.setattr(runfolder, "write_cases", full)
     with pytest.raises(SeatrialError, match="no space left on the disk"):
         run_campaign(order(home, "smoke", tmp_path), console)
     assert [path.name for path in (tmp_path / "lab").iterdir()] == ["r1.open"]
@@ -387,7 +388,8 @@ def test_controller_that_is_silent_is_waited_for(
     clock = [0.0]
     monkeypatch.setattr(slurm, "pending_reasons", lambda comment: answers.pop(0))
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    planned = Session("r1", Block("a", ("A",)), 1, (), tmp_path, tmp_path)
+    nothing = Planned("a-1", "a", 1, ("A",), {}, ())
+    planned = Session("r1", nothing, tmp_path, tmp_path)
     outcome = Outcome(0.0)
     watch = Watch(planned, outcome, Display(console, [], {}))
     for clock[0] in (1.0, 30.0, 60.0, 90.0, 1000.0):

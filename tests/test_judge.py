@@ -64,6 +64,7 @@ def sample(
     return Measurement(
         run="r",
         session=case.session,
+        block=case.session.rpartition("-")[0],
         repeat=case.repeat,
         system="lab",
         partition=case.partition,

@@ -1,15 +1,28 @@
 """Closed runs: found, verified, and refused when they are not whole."""
 
+import errno
 import json
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from closed_runs import close_run, rewrite_manifest
 from test_judge import CASE, sample
 
 from seatrial.errors import SeatrialError
-from seatrial.results import SCHEMA, closed_runs, find_run, load_run, sha256
+from seatrial.results import (
+    SCHEMA,
+    closed_runs,
+    find_run,
+    load_run,
+    read_manifests,
+    sha256,
+)
 from seatrial.runfolder import RunFolder, new_run_id
 
 MANIFEST = {"schema": 1, "run": "r1", "system": "lab", "nodes": []}
@@ -83,15 +96,108 @@ def test_missing_file_is_refused(run: Path) -> None:
     ("text", "expected"),
     [
         ("{", "not valid JSON"),
-        ("[]", "expected a manifest of schema 1"),
-        ('{"schema": 2}', "expected a manifest of schema 1"),
+        ("[]", "expected a manifest of schema 1 to 2"),
+        ('{"schema": "2"}', "expected a manifest of schema 1 to 2"),
+        ('{"schema": 0}', "expected a manifest of schema 1 to 2"),
+        ('{"schema": 3}', "made by a newer Seatrial: schema 3, this one knows up to 2"),
         ('{"schema": 1}', "the checksums are missing"),
+        ('{"schema": 2}', "the checksums are missing"),
     ],
 )
 def test_bad_manifest_is_refused(run: Path, text: str, expected: str) -> None:
     (run / "manifest.json").write_text(text)
     with pytest.raises(SeatrialError, match=expected):
         load_run(run)
+
+
+def test_run_of_the_first_schema_is_read(tmp_path: Path) -> None:
+    run = close_run(tmp_path, schema=1)
+    assert load_run(run).manifest["schema"] == 1
+
+
+@pytest.mark.parametrize("size", [0, 3, 100, 1000])
+def test_truncated_parquet_is_refused(run: Path, size: int) -> None:
+    file = run / "measurements.parquet"
+    file.write_bytes(file.read_bytes()[:size])
+    rewrite_manifest(run)
+    with pytest.raises(SeatrialError, match=r"measurements\.parquet: not readable: "):
+        load_run(run)
+
+
+@pytest.mark.parametrize("key", ["started", "ended"])
+def test_run_of_the_future_is_refused(run: Path, key: str) -> None:
+    now = datetime.now(UTC)
+    rewrite_manifest(run, **{key: (now + timedelta(minutes=59)).isoformat()})
+    assert load_run(run)
+    rewrite_manifest(run, **{key: (now + timedelta(minutes=61)).isoformat()})
+    with pytest.raises(
+        SeatrialError, match=f"manifest.json: {key} lies in the future: 20.*; set the c"
+    ):
+        load_run(run)
+
+
+@pytest.mark.parametrize("text", ["yesterday", None, 5])
+def test_time_that_is_none_is_refused(run: Path, text: object) -> None:
+    rewrite_manifest(run, started=text)
+    with pytest.raises(SeatrialError, match=r"manifest\.json: started: .* is no time"):
+        load_run(run)
+
+
+@pytest.mark.parametrize(
+    ("units", "imported", "told"),
+    [
+        (("MB/s", "MB/s"), False, None),
+        (("MB/s", "GB/s"), False, "'GB/s', 'MB/s'"),
+        (("MB/s", "GB/s"), True, "'GB/s', 'MB/s'"),
+        (("", ""), False, "''"),
+        (("img/s", "img/s"), False, "'img/s'"),
+        (("img/s", "img/s"), True, None),
+    ],
+)
+def test_mixed_and_unknown_units_are_refused(
+    tmp_path: Path, units: tuple[str, ...], imported: bool, told: str | None
+) -> None:
+    rows = [replace(sample(CASE, 80.0), unit=unit) for unit in units]
+    more: dict[str, Any] = {"imported": {"source": "report.json"}} if imported else {}
+    run = close_run(tmp_path, rows=rows, **more)
+    if told is None:
+        assert load_run(run).measurements["unit"].to_list() == [*units]
+        return
+    expected = rf"measurements\.parquet: bw of ImbRing is in units {told}; expected one"
+    with pytest.raises(SeatrialError, match=expected):
+        load_run(run)
+
+
+def test_units_of_different_checks_may_differ(tmp_path: Path) -> None:
+    other = sample(replace(CASE, check="Other"), 1.0)
+    run = close_run(tmp_path, rows=[sample(CASE, 80.0), replace(other, unit="GB/s")])
+    assert load_run(run).measurements.height == 2
+
+
+def test_same_run_in_two_folders_is_refused(run: Path) -> None:
+    other = run.with_name("r2")
+    shutil.copytree(run, other)
+    with pytest.raises(SeatrialError, match=r"r1 and .*r2 are both run r1 of lab"):
+        read_manifests([run, other])
+    rewrite_manifest(other, system="big")
+    assert set(read_manifests([run, other, run / "."])) == {run, other}
+
+
+def test_results_that_cannot_be_listed_are_an_error(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> Iterator[Path]:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refused)  # root may read everything
+    for system in (None, "lab"):
+        with pytest.raises(SeatrialError, match="cannot be listed: Permission denied"):
+            closed_runs(run.parents[1], system)
+
+
+def test_no_results_yet(tmp_path: Path) -> None:
+    assert closed_runs(tmp_path / "results") == []
+    assert closed_runs(tmp_path / "results", "lab") == []
 
 
 def test_damaged_cases_are_refused(run: Path) -> None:

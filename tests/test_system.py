@@ -205,7 +205,10 @@ def test_controller_that_does_not_answer(programs: Path) -> None:
 
 
 def test_only_our_own_jobs_are_cancelled(programs: Path, tmp_path: Path) -> None:
-    jobs = "echo '1|seatrial:r1:a-1'; echo '2|seatrial:r10:a-1'; echo '3|(null)'"
+    jobs = "; ".join(
+        f"echo '{job}|RUNNING|{comment}|cn01|None|/x'"
+        for job, comment in ((1, "seatrial:r1:a-1"), (2, "seatrial:r10:a-1"), (3, ""))
+    )
     fake_program(programs, "squeue", jobs)
     fake_program(programs, "scancel", f"echo $* >> {tmp_path / 'cancelled'}")
     assert slurm.cancel("seatrial:r1:") == ["1"]

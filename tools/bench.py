@@ -3,8 +3,9 @@
 Prints tables of measured values beside their targets; asserts nothing, as times of a
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
-parsers, fidelity, schedule, catalogue, lab, provision, accept, campaign, sweep. OSU_BIN
-names a folder with OSU's point-to-point programs, built with Open MPI.
+parsers, results, imports, fidelity, schedule, catalogue, lab, provision, accept,
+campaign, sweep. OSU_BIN names a folder with OSU's point-to-point programs, built with
+Open MPI.
 """
 
 import json
@@ -21,7 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import fidelity
+import import_speed
 import parser_speed
+import results_speed
 from rich.console import Console
 from rich.table import Table
 
@@ -118,6 +121,14 @@ class Bench:
     def parsers(self) -> None:
         """How fast the parsers read big outputs."""
         self.tables.append(parser_speed.table())
+
+    def results(self) -> None:
+        """How fast runs are queried and verified, and how large they are."""
+        self.tables.append(results_speed.table())
+
+    def imports(self) -> None:
+        """How fast ReFrame's own records are imported, and compared."""
+        self.tables.append(import_speed.table())
 
     def fidelity(self) -> None:
         """Our numbers beside those of IMB and OSU."""
@@ -247,8 +258,8 @@ def clean_run(home: Path) -> Path:
 
 
 PARTS = (
-    *("parsers", "fidelity", "schedule", "catalogue", "lab", "provision", "accept"),
-    *("campaign", "sweep"),
+    *("parsers", "results", "imports", "fidelity", "schedule", "catalogue", "lab"),
+    *("provision", "accept", "campaign", "sweep"),
 )
 
 

@@ -25,9 +25,9 @@ class BuildTimeLeft(TimeLeft):
         }
         self._began: dict[str, float] = {}
 
-    def start(self, case: str) -> None:
-        """Note that a package began now."""
-        self._began[case] = time.monotonic()
+    def start(self, case: str, spent: float = 0.0) -> None:
+        """Note that a package began `spent` seconds ago."""
+        self._began[case] = time.monotonic() - spent
 
     def finish(self, case: str) -> float:
         """Note that a package ended now; give its duration in seconds."""

@@ -1,5 +1,6 @@
-"""A campaign: which checks run, in which blocks, how many times."""
+"""A campaign: which checks run, in which blocks, in what order, how many times."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -9,33 +10,63 @@ import yaml
 from seatrial.errors import SeatrialError
 from seatrial.paths import campaigns_dir
 
-_KEYS = {"description", "repeats", "blocks", "minimum_samples"}
+CONTROLS = "controls"
+"""The name of the block of the control checks."""
+
+ORDERS = ("listed", "shuffled")
+
+_KEYS = {
+    *("description", "repeats", "retries", "minimum_samples", "max_jobs"),
+    *("order", "seed", "block_size", "blocks", CONTROLS),
+}
 _BLOCK_KEYS = {"name", "checks", "variables"}
+_CONTROL_KEYS = {"checks", "variables", "every"}
+
+Chosen = Mapping[str, tuple[str, ...]]
+"""Values, as text, of parameters of a check: those that are to run."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One small ReFrame session: class names of checks, ReFrame -S variables."""
+    """What belongs together: class names of checks, ReFrame -S variables.
+
+    `parameters` restricts some checks to some values of their parameters.
+    """
 
     name: str
     checks: tuple[str, ...]
     variables: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Chosen] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """A named choice of checks; every block runs `repeats` times."""
+    """A named choice of checks; every block runs `repeats` times, by turns.
+
+    A block of more than `block_size` checks (each with its parameters) is run in
+    parts. In every repeat the blocks come as listed, or shuffled by `seed`. `controls`
+    run first, after every `controls_every` parts, and last. A case that fails is tried
+    `retries` times more. At most `max_jobs` of its jobs are in the queue at a time.
+    """
 
     name: str
     description: str
     repeats: int
     blocks: tuple[Block, ...]
     minimum_samples: int
+    retries: int = 0
+    max_jobs: int = 1
+    order: str = "listed"
+    seed: int = 0
+    block_size: int | None = None
+    controls: Block | None = None
+    controls_every: int = 1
 
     @property
     def checks(self) -> tuple[str, ...]:
         """All its checks, each once, in order of first use."""
-        return tuple(dict.fromkeys(c for block in self.blocks for c in block.checks))
+        blocks = self.blocks if self.controls is None else (self.controls, *self.blocks)
+        return tuple(dict.fromkeys(c for block in blocks for c in block.checks))
 
 
 def known_campaigns(home: Path) -> list[str]:
@@ -61,15 +92,30 @@ def load_campaign(home: Path, name: str) -> Campaign:
     _expect_keys(file, "the campaign", data, _KEYS, {"blocks"})
     blocks = data["blocks"]
     _expect(file, isinstance(blocks, list) and bool(blocks), "blocks: a list")
+    order = data.get("order", ORDERS[0])
+    _expect(file, order in ORDERS, f"order: {' or '.join(ORDERS)}, found {order!r}")
+    controls = data.get(CONTROLS)
     campaign = Campaign(
         name=name,
         description=str(data.get("description", "")),
         repeats=_count(file, data, "repeats"),
         blocks=tuple(_block(file, block) for block in blocks),
         minimum_samples=_count(file, data, "minimum_samples"),
+        retries=_count(file, data, "retries", least=0),
+        max_jobs=_count(file, data, "max_jobs"),
+        order=order,
+        seed=_count(file, data, "seed", least=0),
+        block_size=_count(file, data, "block_size") if "block_size" in data else None,
+        controls=None if controls is None else _controls(file, controls),
+        controls_every=1 if controls is None else _count(file, controls, "every"),
     )
     names = [block.name for block in campaign.blocks]
     _expect(file, len(set(names)) == len(names), "every block has a name of its own")
+    _expect(
+        file,
+        campaign.controls is None or CONTROLS not in names,
+        f"no other block is called {CONTROLS}",
+    )
     return campaign
 
 
@@ -81,11 +127,23 @@ def only_checks(campaign: Campaign, checks: tuple[str, ...]) -> Campaign:
             f"campaign {campaign.name!r} has no check {', '.join(unknown)}; "
             f"its checks: {', '.join(campaign.checks)}"
         )
-    blocks = (
-        replace(block, checks=tuple(c for c in block.checks if c in checks))
-        for block in campaign.blocks
+    blocks = tuple(_only(block, checks) for block in campaign.blocks)
+    controls = None if campaign.controls is None else _only(campaign.controls, checks)
+    return replace(
+        campaign,
+        blocks=tuple(block for block in blocks if block.checks),
+        controls=controls if controls and controls.checks else None,
     )
-    return replace(campaign, blocks=tuple(block for block in blocks if block.checks))
+
+
+def _only(block: Block, checks: tuple[str, ...]) -> Block:
+    return replace(block, checks=tuple(c for c in block.checks if c in checks))
+
+
+def _controls(file: Path, data: Any) -> Block:
+    _expect(file, isinstance(data, dict), f"{CONTROLS}: a mapping")
+    _expect_keys(file, CONTROLS, data, _CONTROL_KEYS, {"checks"})
+    return _filled_block(file, CONTROLS, data)
 
 
 def _block(file: Path, data: Any) -> Block:
@@ -97,27 +155,62 @@ def _block(file: Path, data: Any) -> Block:
         f"every block has a name of letters, digits, - and _, found {name!r}",
     )
     _expect_keys(file, f"block {name!r}", data, _BLOCK_KEYS, {"checks"})
-    checks = data["checks"]
+    return _filled_block(file, name, data)
+
+
+def _filled_block(file: Path, name: str, data: dict[str, Any]) -> Block:
+    listed = data["checks"]
     _expect(
         file,
-        isinstance(checks, list)
-        and bool(checks)
-        and all(isinstance(check, str) and check.isidentifier() for check in checks),
-        f"block {name!r} lists class names of checks, found {checks!r}",
+        isinstance(listed, list) and bool(listed),
+        f"block {name!r} lists class names of checks, found {listed!r}",
+    )
+    parameters = {}
+    checks = []
+    for entry in listed:
+        check, chosen = _check(file, name, entry)
+        checks.append(check)
+        if chosen:
+            parameters[check] = chosen
+    _expect(
+        file,
+        len(set(checks)) == len(checks),
+        f"block {name!r} lists every check once, found {', '.join(checks)}",
     )
     variables = data.get("variables") or {}
     _expect(
         file, isinstance(variables, dict), f"block {name!r}: variables is a mapping"
     )
-    return Block(name, tuple(checks), variables)
+    return Block(name, tuple(checks), variables, parameters)
 
 
-def _count(file: Path, data: dict[str, Any], key: str) -> int:
-    value = data.get(key, 1)
+def _check(file: Path, block: str, entry: Any) -> tuple[str, Chosen]:
+    """Read `ImbRing`, or `ImbRing: {parameter: [values]}`."""
+    chosen: Any = {}
+    check = entry
+    if isinstance(entry, dict) and len(entry) == 1:
+        check, chosen = next(iter(entry.items()))
     _expect(
         file,
-        isinstance(value, int) and not isinstance(value, bool) and value >= 1,
-        f"{key}: a whole number of at least 1, found {value!r}",
+        isinstance(check, str)
+        and check.isidentifier()
+        and isinstance(chosen, dict)
+        and all(isinstance(v, list) and v for v in chosen.values()),
+        f"block {block!r} lists class names of checks, or `Check: {{parameter: "
+        f"[values]}}`, found {entry!r}",
+    )
+    return check, {
+        str(name): tuple(str(value) for value in values)
+        for name, values in chosen.items()
+    }
+
+
+def _count(file: Path, data: dict[str, Any], key: str, least: int = 1) -> int:
+    value = data.get(key, least)
+    _expect(
+        file,
+        isinstance(value, int) and not isinstance(value, bool) and value >= least,
+        f"{key}: a whole number of at least {least}, found {value!r}",
     )
     return int(value)
 

@@ -1,10 +1,12 @@
 """The command line: every module of seatrial.commands is one command.
 
 A module `commands/NAME.py` defines a click command `NAME`; it is imported when used.
+Where NAME is a word of Python, both end in an underscore: `import_`.
 """
 
 import errno
 import importlib
+import keyword
 import pkgutil
 from typing import Any
 
@@ -22,7 +24,7 @@ class Commands(click.Group):
         """Name all commands."""
         found = pkgutil.iter_modules(commands.__path__)
         return sorted(
-            module.name.replace("_", "-")
+            module.name.rstrip("_").replace("_", "-")
             for module in found
             if not module.name.startswith("_")
         )
@@ -31,7 +33,7 @@ class Commands(click.Group):
         """Import one command; None if there is none of that name."""
         if name not in self.list_commands(ctx):
             return None
-        attribute = name.replace("-", "_")
+        attribute = name.replace("-", "_") + "_" * keyword.iskeyword(name)
         module = importlib.import_module(f"{commands.__name__}.{attribute}")
         command: click.Command = getattr(module, attribute)
         return command

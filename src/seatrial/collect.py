@@ -1,5 +1,6 @@
 """From a finished ReFrame session to cases, measurements and raw files."""
 
+import gzip
 import json
 import re
 import shutil
@@ -11,6 +12,7 @@ from typing import Any
 from seatrial import slurm
 from seatrial.errors import SeatrialError
 from seatrial.listing import ListedCase
+from seatrial.recordings import COMPRESSED, JOB_FILE, RECORD_FILE
 from seatrial.records import (
     Case,
     CaseResult,
@@ -24,7 +26,9 @@ from seatrial.session import Outcome, Session
 from seatrial.system import System
 
 _RESULTS: dict[str, CaseResult] = {"pass": "pass", "skip": "skip", "xfail": "skip"}
-_PARAMETER = re.compile(r"%(\S+?)=(.*?)(?= %|$)")
+BIG_FILE = 1 << 20
+"""Raw files of that many bytes are compressed."""
+
 _UNCLEAN = re.compile(r"[^A-Za-z0-9._=+-]+")
 
 
@@ -39,38 +43,64 @@ class Collected:
 def collect(session: Session, outcome: Outcome, system: System) -> Collected:
     """Read ReFrame's report and the stage folders, copy raw files, drop the stage.
 
-    A case that was listed and does not appear in the report is a failed case.
-    Raises SeatrialError if the report is not readable, OSError on a full disk.
+    A case that was listed and does not appear in the report is a failed case. A check
+    without cases is skipped, and ReFrame did not run if there is no other. Raises
+    SeatrialError if the report is not readable, OSError on a full disk.
     """
+    collected = Collected()
+    if session.planned.cases:
+        _collect_report(session, outcome, system, collected)
+    for check, reason in session.planned.missing.items():
+        nowhere = ListedCase(check, "", "")
+        collected.cases.append(_case(session, nowhere, "skip", reason=reason))
+    return collected
+
+
+def _collect_report(
+    session: Session, outcome: Outcome, system: System, collected: Collected
+) -> None:
     try:
         report = json.loads(session.report.read_text(encoding="utf-8"))
-        entries = report["runs"][-1]["testcases"]
-    except (ValueError, KeyError, IndexError) as error:
+        tries = [run["testcases"] for run in report["runs"]]
+    except (ValueError, KeyError, TypeError) as error:
         raise SeatrialError(
             f"{session.report}: not a report of ReFrame: {error!r}"
         ) from error
-    collected = Collected()
     seen = set()
-    for entry in entries:
-        listed = ListedCase(
-            entry["display_name"],
-            f"{entry['system']}:{entry['partition']}",
-            entry["environ"],
-        )
-        seen.add(listed)
-        _collect_case(session, outcome, system, listed, entry, collected)
-    for listed in session.cases:
+    for attempt, entries in enumerate(tries, 1):
+        for entry in entries:
+            listed = ListedCase(
+                entry["display_name"],
+                f"{entry['system']}:{entry['partition']}",
+                entry["environ"],
+            )
+            seen.add(listed)
+            _collect_case(session, outcome, system, listed, attempt, entry, collected)
+    for listed in session.planned.cases:
         if listed not in seen:
             reason = "ReFrame ended before it ran this case"
             collected.cases.append(_case(session, listed, "fail", reason=reason))
     shutil.rmtree(session.work, ignore_errors=True)
     (session.raw / "latest.json").unlink(missing_ok=True)
-    return collected
+    compress(session.raw)
 
 
-def missing_case(session: Session, check: str, reason: str) -> Case:
-    """Record a check that no partition and MPI stack of this system can run."""
-    return _case(session, ListedCase(check, "", ""), "skip", reason=reason)
+def compress(folder: Path) -> None:
+    """Replace every big file below a folder by a compressed one."""
+    for file in sorted(folder.rglob("*")):
+        if file.name in (RECORD_FILE, JOB_FILE) or not file.is_file():
+            continue
+        if file.stat().st_size >= BIG_FILE:
+            with (
+                file.open("rb") as plain,
+                file.with_name(file.name + COMPRESSED).open("wb") as target,
+                # A file of the same content is to have the same bytes.
+                gzip.GzipFile(
+                    fileobj=target, mode="wb", mtime=0, filename=""
+                ) as packed,
+            ):
+                shutil.copyfileobj(plain, packed, 1 << 20)
+            file.unlink()
 
 
 def _collect_case(
@@ -78,6 +108,7 @@ def _collect_case(
     outcome: Outcome,
     system: System,
     listed: ListedCase,
+    attempt: int,
     entry: dict[str, Any],
     collected: Collected,
 ) -> None:
@@ -90,6 +121,10 @@ def _collect_case(
     result = _RESULTS.get(entry["result"], "fail")
     phase, reason = entry["fail_phase"], entry["fail_reason"]
     told, problem = _told(stage)
+    samples = told.pop("samples", [])
+    if raw is not None and told:
+        # The samples go into a table; here they would be there a second time.
+        (raw / RECORD_FILE).write_text(json.dumps(told) + "\n", encoding="utf-8")
     if problem and result == "pass":
         result, phase, reason = "fail", "sanity", problem
     if result == "skip":
@@ -103,7 +138,7 @@ def _collect_case(
         session,
         listed,
         result,
-        parameters=told.get("parameters", dict(_PARAMETER.findall(listed.case))),
+        parameters=told.get("parameters", listed.parameters),
         phase=phase,
         reason=" ".join(reason.split()) if reason else None,
         job_id=str(told.get("job_id") or entry["jobid"] or "") or None,
@@ -114,16 +149,16 @@ def _collect_case(
         raw=None if raw is None else str(raw.relative_to(session.raw.parent.parent)),
         declared=_declared(told, entry),
         replay=bool(told.get("replay")) if told else session.replay is not None,
+        attempt=attempt,
     )
     collected.cases.append(case)
     if result != "skip":
-        samples = told.get("samples", [])
         collected.measurements += _measurements(case, session, system, samples)
 
 
 def _told(stage: Path | None) -> tuple[dict[str, Any], str | None]:
     """Read what the check wrote about itself; give what is wrong with it, if so."""
-    file = stage / "seatrial.json" if stage is not None else None
+    file = stage / RECORD_FILE if stage is not None else None
     if file is None or not file.is_file():
         return {}, None
     try:
@@ -131,7 +166,7 @@ def _told(stage: Path | None) -> tuple[dict[str, Any], str | None]:
         for sample in told.get("samples", []):
             metric_of(Sample(**sample))
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        return {}, f"seatrial.json of the check is damaged: {error!r}"
+        return {}, f"{RECORD_FILE} of the check is damaged: {error!r}"
     return told, None
 
 
@@ -146,6 +181,7 @@ def _measurements(
             Measurement(
                 run=session.run_id,
                 session=case.session,
+                block=session.planned.block,
                 repeat=case.repeat,
                 system=system.name,
                 partition=case.partition,
@@ -172,6 +208,7 @@ def _measurements(
                 direction=direction,
                 start_time=sample.start_time or case.start_time,
                 replay=case.replay,
+                attempt=case.attempt,
             )
         )
     return rows
@@ -190,7 +227,7 @@ def _kept(stage: Path, entry: dict[str, Any]) -> list[Path]:
         f"{Path(entry['job_stdout'] or 'rfm_job.out').stem}.sh",
         entry["job_stdout"] or "rfm_job.out",
         entry["job_stderr"] or "rfm_job.err",
-        "seatrial.json",
+        RECORD_FILE,
         *entry.get("keep_files", []),
     ]
     found = [path for name in names for path in sorted(stage.glob(name))]
@@ -231,7 +268,7 @@ def _case(
 ) -> Case:
     return Case(
         session=session.name,
-        repeat=session.repeat,
+        repeat=session.planned.repeat,
         check=listed.check,
         case=listed.case,
         partition=listed.partition,

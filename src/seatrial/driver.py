@@ -1,35 +1,58 @@
-"""The driver: a campaign as small ReFrame sessions, from the first to a closed run."""
+"""The driver: a campaign as small ReFrame sessions, from the first to a closed run.
 
-import platform
-import shutil
+Each session closes by itself. A run that was cut off, by whatever it was, is resumed:
+what is closed stays as it is, the rest runs.
+"""
+
+import os
+import socket
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+import polars as pl
 from rich.console import Console
 
 import seatrial
-from seatrial.campaign import Block, Campaign
-from seatrial.collect import Collected, collect, missing_case
+from seatrial import slurm
+from seatrial.agenda import Agenda, Planned, frozen, plan_sessions, read_agenda
+from seatrial.campaign import Campaign
+from seatrial.collect import collect
+from seatrial.driver_lock import driver_lock
 from seatrial.errors import Exit, SeatrialError
 from seatrial.features import needed, why_not
-from seatrial.interrupts import interruptible
+from seatrial.interrupts import interruptible, postponed
+from seatrial.ledger import (
+    close_session,
+    closed_session,
+    note_start,
+    read_starts,
+    session_table,
+    set_aside,
+)
 from seatrial.listing import ListedCase, describe_checks, list_cases
 from seatrial.paths import checks_dir
 from seatrial.progress import Display, Durations
 from seatrial.recorded_system import SYSTEM_FOLDER, recorded_states
 from seatrial.recordings import recordings
 from seatrial.results import closed_runs, read_cases
-from seatrial.runfolder import RunFolder, copy_files, disk_errors, utc_text
-from seatrial.session import Outcome, Session, run_session
+from seatrial.run_manifest import run_manifest
+from seatrial.runfolder import (
+    WORK_FOLDER,
+    RunFolder,
+    copy_files,
+    disk_errors,
+    utc_text,
+)
+from seatrial.session import Outcome, Session, comment_of, run_session
 from seatrial.system import NodeState, System, node_states, usable_nodes
 
 _EARLIER_RUNS = 3
+_CLOCK_TOLERANCE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -55,12 +78,167 @@ def run_campaign(order: Order, console: Console) -> Path:
     or cannot be loaded, the disk is full, or the user interrupts. The folder of the
     run then stays open: it is never taken for a complete run.
     """
-    system = order.system
-    if order.replay is None:
-        states = node_states(system)
-    else:
+    if order.replay is not None:
         recordings(order.replay)  # an error if there are none
-        states = recorded_states(system, order.replay)
+    states = _states(order.system, order.replay, console)
+    listed = _listed(order)
+    lacking = _without_cases(order, listed)
+    agenda = Agenda(
+        run=order.run_id,
+        system=order.system.name,
+        created=utc_text(),
+        campaign=frozen(order.campaign),
+        sessions=plan_sessions(order.campaign, listed, lacking),
+        partial=order.partial,
+        replay=None if order.replay is None else str(order.replay),
+    )
+    folder = RunFolder(order.results, order.system.name, order.run_id)
+    folder.create(agenda.write())
+    return _drive(order.home, order.system, states, folder, console)
+
+
+def resume_run(home: Path, system: System, folder: RunFolder, console: Console) -> Path:
+    """Go on with a run that was cut off; give the path of the closed run.
+
+    Jobs that it left behind are cancelled first. Raises SeatrialError as
+    `run_campaign` does, and if another driver is at work on it.
+    """
+    agenda = read_agenda(folder.path)
+    states = _states(system, _replay_of(agenda), console)
+    return _drive(home, system, states, folder, console)
+
+
+def _drive(
+    home: Path,
+    system: System,
+    states: tuple[NodeState, ...],
+    folder: RunFolder,
+    console: Console,
+) -> Path:
+    with _stoppable(folder.path), driver_lock(folder.path) as lock:
+        agenda = read_agenda(folder.path)
+        if folder.written:
+            return folder.finish()
+        if system.uses_slurm and read_starts(folder.path):
+            _cancel_orphans(agenda.run, console)
+        with disk_errors(folder.path):
+            _begin(folder.path, system)
+            run = _Run(home, system, states, folder, agenda, lock)
+            run.sessions(console)
+            with postponed():
+                return run.close()
+
+
+@dataclass
+class _Run:
+    """A run on its way."""
+
+    home: Path
+    system: System
+    states: tuple[NodeState, ...]
+    folder: RunFolder
+    agenda: Agenda
+    lock: int
+
+    def sessions(self, console: Console) -> None:
+        """Run every session that is not closed, one after the other."""
+        closed = {
+            planned.name: closed_session(self.folder.path, planned.name)
+            for planned in self.agenda.sessions
+        }
+        left = [each for each in self.agenda.sessions if closed[each.name] is None]
+        done = len(self.agenda.sessions) - len(left)
+        if done:
+            console.print(
+                f"{done} of {len(self.agenda.sessions)} sessions are closed already",
+                markup=False,
+            )
+        ended = max(
+            (_seconds(each.record["ended"]) for each in closed.values() if each),
+            default=0.0,
+        )
+        cases = [case for planned in left for case in planned.cases]
+        results = self.folder.final.parent.parent
+        known = {} if self.agenda.replay else known_durations(results, self.system.name)
+        with Display(console, cases, known) as display:
+            for planned in left:
+                ended = self._session(planned, display, ended)
+
+    def _session(self, planned: Planned, display: Display, earlier: float) -> float:
+        """Run one session and close it; give the latest end of all so far."""
+        path = self.folder.path
+        interrupted = set_aside(path, planned.name)
+        session = Session(
+            run_id=self.agenda.run,
+            planned=planned,
+            raw=path / "raw" / planned.name,
+            work=path / WORK_FOLDER / planned.name,
+            num_nodes=usable_nodes(self.system, self.states),
+            retries=self.agenda.campaign["retries"],
+            max_jobs=self.agenda.campaign["max_jobs"],
+            replay=_replay_of(self.agenda),
+            inherited=self.lock,
+        )
+        outcome = Outcome(time.time(), time.time())
+        if planned.cases:
+            checks = checks_dir(self.home)
+            outcome = run_session(session, self.system, checks, self.home, display)
+        display.note("collecting results")
+        record = {
+            "name": planned.name,
+            "block": planned.block,
+            "repeat": planned.repeat,
+            "variables": planned.variables,
+            "started": utc_text(outcome.started),
+            "ended": utc_text(outcome.ended),
+            "absent": {
+                state.node.name: state.reason
+                for state in self.states
+                if not state.present
+            },
+            "interrupted": interrupted,
+        }
+        if outcome.started < earlier - _CLOCK_TOLERANCE_S:
+            back = earlier - outcome.started
+            record["clock_went_back_s"] = round(back)
+            display.warn(f"the clock went back by {back:.0f} s since the last session")
+        with postponed():
+            found = collect(session, outcome, self.system)
+            close_session(path, record, found.cases, found.measurements)
+        return max(earlier, outcome.ended)
+
+    def close(self) -> Path:
+        """Put the closed sessions together and close the run for good."""
+        path = self.folder.path
+        closed = []
+        for planned in self.agenda.sessions:
+            session = closed_session(path, planned.name)
+            assert session is not None, "all of them have run"
+            closed.append(session)
+        tables = [session_table(path, planned.name) for planned in self.agenda.sessions]
+        cases = [case for session in closed for case in session.cases]
+        starts = read_starts(path)
+        manifest = run_manifest(self.agenda, self.system, self.states, closed, starts)
+        return self.folder.close(manifest, cases, pl.concat(tables))
+
+
+def known_durations(results: Path, system: str) -> Durations:
+    """Learn from the last closed runs of a system how long each case takes."""
+    durations: dict[str, list[float]] = defaultdict(list)
+    for run in closed_runs(results, system)[-_EARLIER_RUNS:]:
+        with suppress(SeatrialError):
+            for case in read_cases(run):
+                if case.elapsed_s is not None and not case.replay:
+                    listed = ListedCase(case.case, case.partition, case.environment)
+                    durations[str(listed)].append(case.elapsed_s)
+    return durations
+
+
+def _states(
+    system: System, replay: Path | None, console: Console
+) -> tuple[NodeState, ...]:
+    """Look at the delivered nodes, and say which are absent."""
+    states = node_states(system) if replay is None else recorded_states(system, replay)
     for state in states:
         if not state.present:
             console.print(
@@ -68,51 +246,46 @@ def run_campaign(order: Order, console: Console) -> Path:
                 "the rest runs without it",
                 markup=False,
             )
-    listed = _listed(order)
-    lacking = _without_cases(order, listed)
-    folder = RunFolder(order.results, system.name, order.run_id)
-    sessions = _sessions(order, folder.path, listed, usable_nodes(system, states))
-    folder.create()
-    with disk_errors(folder.path):
-        copy_files(system.files, system.folder, folder.path / SYSTEM_FOLDER)
-    with _stoppable(folder.path):
-        return _run(order, folder, sessions, lacking, states, console)
+    return states
 
 
-def _run(
-    order: Order,
-    folder: RunFolder,
-    sessions: list[Session],
-    lacking: dict[str, str],
-    states: tuple[NodeState, ...],
-    console: Console,
-) -> Path:
-    started = time.time()
-    everything = Collected()
-    records = []
-    cases = [case for session in sessions for case in session.cases]
-    known = {} if order.replay else _durations(order)
-    with disk_errors(folder.path), Display(console, cases, known) as display:
-        for session in sessions:
-            outcome = Outcome(time.time(), time.time())
-            collected = Collected()
-            if session.cases:
-                outcome = run_session(
-                    session, order.system, checks_dir(order.home), order.home, display
-                )
-                display.note("collecting results")
-                collected = collect(session, outcome, order.system)
-            collected.cases += [
-                missing_case(session, check, lacking[check])
-                for check in session.block.checks
-                if check in lacking
-            ]
-            everything.cases += collected.cases
-            everything.measurements += collected.measurements
-            records.append(_session_record(session, outcome, collected))
-    shutil.rmtree(folder.path / "work", ignore_errors=True)
-    manifest = _manifest(order, states, records, started)
-    return folder.close(manifest, everything.cases, everything.measurements)
+def _begin(path: Path, system: System) -> None:
+    """Record a start of the driver, and the files of the system if they are new."""
+    number = len(read_starts(path)) + 1
+    kept = path / SYSTEM_FOLDER
+    changed = [
+        file
+        for file in system.files
+        if not (kept / file.name).is_file()
+        or (kept / file.name).read_bytes() != file.read_bytes()
+    ]
+    if changed:
+        # What the system was like before stays as it is.
+        kept = kept / f"start-{number}" if kept.is_dir() and number > 1 else kept
+        copy_files(system.files, system.folder, kept)
+    start = {
+        "started": utc_text(),
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "seatrial": seatrial.__version__,
+        "git_commit": system.suite.get("git_commit"),
+    }
+    note_start(path, start)
+
+
+def _cancel_orphans(run_id: str, console: Console) -> None:
+    """Cancel the jobs that a driver of this run left behind, and see them gone."""
+    jobs = slurm.cancel_all(comment_of(run_id))
+    if jobs:
+        console.print(f"cancelled jobs left behind: {', '.join(jobs)}", markup=False)
+
+
+def _replay_of(agenda: Agenda) -> Path | None:
+    return None if agenda.replay is None else Path(agenda.replay)
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def _listed(order: Order) -> tuple[ListedCase, ...]:
@@ -139,102 +312,6 @@ def _without_cases(order: Order, listed: tuple[ListedCase, ...]) -> dict[str, st
     return {name: why_not(needs[name], order.system.features) for name in missing}
 
 
-def _sessions(
-    order: Order, folder: Path, listed: tuple[ListedCase, ...], nodes: int | None
-) -> list[Session]:
-    """Plan the sessions: all blocks once, then all again for the next repeat."""
-    sessions = []
-    for repeat in range(1, order.campaign.repeats + 1):
-        for block in order.campaign.blocks:
-            name = f"{block.name}-{repeat}"
-            sessions.append(
-                Session(
-                    run_id=order.run_id,
-                    block=block,
-                    repeat=repeat,
-                    cases=_cases_of(block, listed),
-                    raw=folder / "raw" / name,
-                    work=folder / "work" / name,
-                    num_nodes=nodes,
-                    replay=order.replay,
-                )
-            )
-    return sessions
-
-
-def _cases_of(block: Block, listed: tuple[ListedCase, ...]) -> tuple[ListedCase, ...]:
-    return tuple(case for case in listed if case.check in block.checks)
-
-
-def _durations(order: Order) -> Durations:
-    """Learn from the last closed runs of this system how long each case takes."""
-    durations: dict[str, list[float]] = defaultdict(list)
-    for run in closed_runs(order.results, order.system.name)[-_EARLIER_RUNS:]:
-        with suppress(SeatrialError):
-            for case in read_cases(run):
-                if case.elapsed_s is not None and not case.replay:
-                    listed = ListedCase(case.case, case.partition, case.environment)
-                    durations[str(listed)].append(case.elapsed_s)
-    return durations
-
-
-def _session_record(
-    session: Session, outcome: Outcome, collected: Collected
-) -> dict[str, Any]:
-    return {
-        "name": session.name,
-        "block": session.block.name,
-        "repeat": session.repeat,
-        "variables": session.block.variables,
-        "started": utc_text(outcome.started),
-        "ended": utc_text(outcome.ended),
-        "cases": len(collected.cases),
-    }
-
-
-def _manifest(
-    order: Order,
-    states: tuple[NodeState, ...],
-    sessions: list[dict[str, Any]],
-    started: float,
-) -> dict[str, Any]:
-    system, campaign = order.system, order.campaign
-    return {
-        "schema": 1,
-        "run": order.run_id,
-        "system": system.name,
-        "description": system.description,
-        "campaign": campaign.name,
-        "checks": list(campaign.checks),
-        "partial": order.partial,
-        "started": utc_text(started),
-        "ended": utc_text(),
-        "demonstration": system.demonstration,
-        "replay": None if order.replay is None else str(order.replay),
-        "software": {
-            "seatrial": seatrial.__version__,
-            "git_commit": system.suite.get("git_commit"),
-            "dirty": system.suite.get("dirty"),
-            "reframe": version("reframe-hpc"),
-            "python": platform.python_version(),
-            "slurm": system.software.get("slurm"),
-            "stacks": system.software.get("stacks", []),
-            "spack": system.software.get("spack"),
-        },
-        "nodes": [
-            {
-                "name": state.node.name,
-                "facts": state.node.facts,
-                "state": "present" if state.present else "absent",
-                "reason": state.reason,
-            }
-            for state in states
-        ],
-        "sessions": sessions,
-        "minimum_samples": campaign.minimum_samples,
-    }
-
-
 @contextmanager
 def _stoppable(folder: Path) -> Iterator[None]:
     """Let an interrupt end the run, and say what became of it."""
@@ -242,8 +319,10 @@ def _stoppable(folder: Path) -> Iterator[None]:
         with interruptible():
             yield
     except KeyboardInterrupt:
-        raise SeatrialError(
-            f"interrupted: the jobs of this run are cancelled; {folder} stays open "
-            "and will not be judged",
-            Exit.INTERRUPTED,
-        ) from None
+        became = "the run was closed before that"
+        if folder.exists():
+            became = (
+                f"the jobs of this run are cancelled; {folder} stays open and is not "
+                f"judged; go on with `seatrial run {folder.parent.name} --resume`"
+            )
+        raise SeatrialError(f"interrupted: {became}", Exit.INTERRUPTED) from None

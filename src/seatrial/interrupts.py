@@ -30,6 +30,27 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Within `interruptible`: let the signals wait for the end of what this guards.
+
+    An exception out of nowhere gets lost in libraries that are not written in Python,
+    and in what Python calls by itself.
+    """
+    came = []
+    handlers = {
+        number: signal.signal(number, lambda number, frame: came.append(number))
+        for number in _SIGNALS
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
+
+
 def stop_on_eof() -> None:
     """Interrupt this program when its standard input ends: the caller is gone."""
 

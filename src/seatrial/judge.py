@@ -49,11 +49,14 @@ def judge(run: Run, references: References) -> Judgement:
     rows = table.partition_by(CaseKey._fields, as_dict=True)
     findings = _inventory(run.manifest["nodes"], replay)
     for key, group in cases.items():
+        # Numbers of every try count: a retry does not wash a bad number away.
+        last = list({case.session: case for case in group}.values())
         numbers = judge_numbers(
-            key, group, rows.get(key, table.clear()), references, minimum
+            key, last, rows.get(key, table.clear()), references, minimum
         )
         findings += numbers
-        findings += _case_findings(key, group, numbers, minimum)
+        findings += _case_findings(key, last, numbers, minimum)
+        findings += _retried(key, group, last)
     findings.sort(key=_order)
     own: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -153,6 +156,24 @@ def _case_findings(
         if verdict == "undecided":
             reason = f"ran {len(passed)} times, at least {minimum} are needed"
         findings.append(replace(plain, n=len(passed), verdict=verdict, reason=reason))
+    return findings
+
+
+def _retried(
+    key: CaseKey, tries: Sequence[Case], last: Sequence[Case]
+) -> list[Finding]:
+    """Show each case that passed, but not at the first try."""
+    findings = []
+    for case in last:
+        first = next(each for each in tries if each.session == case.session)
+        if case.attempt > 1 and case.result == "pass":
+            where = f" in {first.phase}" if first.phase else ""
+            reason = (
+                f"passed at try {case.attempt} in session {case.session}; the first "
+                f"failed{where}: {first.reason or 'no reason given'}"
+            )
+            plain = plain_finding(key, "case")
+            findings.append(replace(plain, n=1, verdict="pass", reason=reason))
     return findings
 
 

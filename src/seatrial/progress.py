@@ -30,17 +30,16 @@ class TimeLeft:
     def __init__(self, cases: Iterable[object], known: Durations) -> None:
         self._waiting = [str(case) for case in cases]
         self._known = {key: list(values) for key, values in known.items()}
-        self._running: tuple[str, float] | None = None
+        self._running: dict[str, float] = {}
 
-    def start(self, case: str) -> None:
-        """Note that a case began now."""
-        self._running = (case, time.monotonic())
+    def start(self, case: str, spent: float = 0.0) -> None:
+        """Note that a case began `spent` seconds ago."""
+        self._running[case] = time.monotonic() - spent
 
     def finish(self, case: str) -> float:
         """Note that a case ended now; give its duration in seconds."""
-        began = self._running[1] if self._running else time.monotonic()
-        self._running = None
-        duration = time.monotonic() - began
+        now = time.monotonic()
+        duration = now - self._running.pop(case, now)
         if case in self._waiting:
             self._waiting.remove(case)
         self._known.setdefault(case, []).append(duration)
@@ -53,10 +52,8 @@ class TimeLeft:
         means = {key: sum(v) / len(v) for key, v in self._known.items()}
         usual = sum(means.values()) / len(means)
         left = sum(means.get(case, usual) for case in self._waiting)
-        if self._running:
-            case, began = self._running
-            spent = time.monotonic() - began
-            left -= min(spent, means.get(case, usual))
+        for case, began in self._running.items():
+            left -= min(time.monotonic() - began, means.get(case, usual))
         return max(left, 0.0)
 
     def text(self) -> str:
@@ -123,12 +120,18 @@ class Display:
         """
         took = self._left.finish(case)
         self._done += 1
+        self._total = max(self._total, self._done)  # a retry comes on top
         failed = status not in ("OK", "SKIP", "XFAIL")
         self._failed += failed
         words = {"OK": "pass", "SKIP": "skip", "XFAIL": "known"}
         word = word or words.get(status, "FAIL")
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, failed=self._failed)
+            self._bar.update(
+                self._task,
+                total=self._total,
+                completed=self._done,
+                failed=self._failed,
+            )
             if failed:
                 self._print(f"{word} {case}")
             return

@@ -18,6 +18,13 @@ from seatrial.errors import SeatrialError
 NO_MEASUREMENT = "replay of recorded output: no measurement"
 """What is said of a replay, wherever its results are shown."""
 
+INTERRUPTED = ".interrupted-"
+"""What follows the name of a session in that of a folder with a try that was cut off;
+such output is kept as evidence, and is no recording."""
+
+COMPRESSED = ".gz"
+"""What follows the name of a raw file that was so big that it is compressed."""
+
 JOB_FILE = "seatrial.job"
 RECORD_FILE = "seatrial.json"
 OUTPUT_FILE = "rfm_job.out"
@@ -47,7 +54,17 @@ class Recording:
     def files(self) -> list[Path]:
         """List what the job left, besides its script and its standard output."""
         apart = {RECORD_FILE, OUTPUT_FILE, ERROR_FILE, SCRIPT_FILE}
-        return sorted(file for file in self.folder.iterdir() if file.name not in apart)
+        return sorted(
+            file
+            for file in self.folder.iterdir()
+            if file.name.removesuffix(COMPRESSED) not in apart
+        )
+
+
+def kept_file(folder: Path, name: str) -> Path | None:
+    """Find a raw file of a case, as it is or compressed."""
+    found = (folder / name, folder / f"{name}{COMPRESSED}")
+    return next((file for file in found if file.is_file()), None)
 
 
 def read_job(folder: Path) -> dict[str, str]:
@@ -68,7 +85,8 @@ def recordings(folder: Path) -> tuple[Recording, ...]:
     files = (
         file
         for file in folder.rglob(RECORD_FILE)
-        if (file.parent / OUTPUT_FILE).is_file()
+        if kept_file(file.parent, OUTPUT_FILE) is not None
+        and not any(INTERRUPTED in part for part in file.parts)
     )
     found = tuple(_recording(file) for file in sorted(files, key=_natural))
     if not found:

@@ -45,7 +45,8 @@ class Case:
     `result` is ReFrame's quick verdict; `phase` and `reason` say where and why it
     failed, or why it was skipped. `declared` are the flat names of the metrics that
     the check promises to report. Times are UTC seconds since the epoch. `replay` tells
-    that its output was recorded before: it is no measurement.
+    that its output was recorded before: it is no measurement. `attempt` counts the
+    tries of a case in its session; each is a case of its own.
     """
 
     session: str
@@ -66,6 +67,7 @@ class Case:
     raw: str | None = None
     declared: tuple[str, ...] = ()
     replay: bool = False
+    attempt: int = 1
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,13 @@ class Measurement:
     """One number with everything that identifies it: a row of measurements.parquet.
 
     `nodes` are the names of the allocation, separated by spaces: as one text they are
-    stored once per case, whatever the number of rows. `replay`: see `Case`.
+    stored once per case, whatever the number of rows. `replay` and `attempt`: see
+    `Case`.
     """
 
     run: str
     session: str
+    block: str
     repeat: int
     system: str
     partition: str
@@ -102,6 +106,7 @@ class Measurement:
     direction: Direction
     start_time: float | None
     replay: bool = False
+    attempt: int = 1
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ import sys
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible
-from seatrial.results import read_manifest, sha256
-from seatrial.runfolder import RunFolder, disk_errors, publish
+from seatrial.results import OPEN_SUFFIX, read_manifest, sha256
+from seatrial.runfolder import disk_errors, publish
 from seatrial.system import unknown_system
 
 _SSH_FAILED = 255
@@ -85,7 +86,41 @@ def run_remotely(
         *(part for check in checks for part in ("--checks", check)),
     ]
     seatrial_there(remote, arguments, system, "the run")
-    return fetch(remote, f"{there}/{system}", RunFolder(results, system, run_id))
+    return fetch(remote, f"{there}/{system}", results / system / run_id)
+
+
+def resume_remotely(
+    remote: Remote, system: str, run_id: str | None, results: Path
+) -> Path:
+    """Go on with a run on the login node, and copy it to `results` once it is closed.
+
+    Without an id it is the newest that is open there. Raises SeatrialError as
+    `run_remotely` does.
+    """
+    there = f"{remote.prefix}/results"
+    run_id = run_id or _newest_open(remote, f"{there}/{system}", system)
+    final = results / system / run_id
+    if final.is_dir():
+        return final
+    arguments = ["run", system, "--resume", "--run-id", run_id]
+    arguments += ["--results", there, "--no-judge"]
+    seatrial_there(remote, arguments, system, "the run")
+    return fetch(remote, f"{there}/{system}", final)
+
+
+def _newest_open(remote: Remote, there: str, system: str) -> str:
+    listed = subprocess.run(
+        remote.ssh(["ls", "-1", there]), capture_output=True, text=True, check=False
+    )
+    runs = [name for name in listed.stdout.split() if name.endswith(OPEN_SUFFIX)]
+    if not runs:
+        problem = f": {listed.stderr.strip()}" if listed.returncode else ""
+        raise SeatrialError(
+            f"no open run of system {system!r} in {there} on {remote.host}{problem}; "
+            f"nothing was cut off, or say --run-id ID for one that is closed there and "
+            "not yet here"
+        )
+    return max(runs).removesuffix(OPEN_SUFFIX)
 
 
 def seatrial_there(
@@ -115,31 +150,38 @@ def seatrial_there(
         raise SeatrialError(f"{what} on {remote.host} did not finish", code)
 
 
-def fetch(remote: Remote, there: str, folder: RunFolder) -> Path:
+def fetch(remote: Remote, there: str, final: Path) -> Path:
     """Copy one closed run from the folder `there`; it counts once it is verified."""
-    folder.create()
-    name = folder.final.name
-    command = remote.ssh(["tar", "-C", f"{there}/{name}", "-cf", "-", "."])
-    with disk_errors(folder.path):
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            try:
-                with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
-                    archive.extractall(folder.path, filter="data")
-                while process.stdout is not None and process.stdout.read(65536):
-                    pass  # tar pads its archive, and must get rid of that too
-            except tarfile.TarError as error:
-                process.kill()
-                raise SeatrialError(
-                    f"the copy of run {name} from {remote.host} broke off: {error}"
-                ) from error
-        if process.returncode:
+    if final.exists():
+        raise SeatrialError(f"{final}: this run exists already")
+    with disk_errors(final.parent):
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{final.name}.", dir=final.parent) as folder:
+            copy = Path(folder, final.name)
+            _copy(remote, f"{there}/{final.name}", copy)
+            _verify(copy)
+            publish(copy, final)
+    return final
+
+
+def _copy(remote: Remote, source: str, target: Path) -> None:
+    command = remote.ssh(["tar", "-C", source, "-cf", "-", "."])
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+                archive.extractall(target, filter="data")
+            while process.stdout is not None and process.stdout.read(65536):
+                pass  # tar pads its archive, and must get rid of that too
+        except tarfile.TarError as error:
+            process.kill()
             raise SeatrialError(
-                f"cannot copy run {name} from {remote.host}: tar over ssh ended with "
-                f"status {process.returncode}"
-            )
-        _verify(folder.path)
-        publish(folder.path, folder.final)
-    return folder.final
+                f"the copy of run {target.name} from {remote.host} broke off: {error}"
+            ) from error
+    if process.returncode:
+        raise SeatrialError(
+            f"cannot copy run {target.name} from {remote.host}: tar over ssh ended "
+            f"with status {process.returncode}"
+        )
 
 
 def _verify(path: Path) -> None:

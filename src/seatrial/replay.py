@@ -17,11 +17,13 @@ from reframe.core.exceptions import ReframeError, SkipTestError
 from seatrial.adjustable import Adjustable
 from seatrial.errors import SeatrialError
 from seatrial.recordings import (
+    COMPRESSED,
     ERROR_FILE,
     NO_MEASUREMENT,
     OUTPUT_FILE,
     Recording,
     find_recording,
+    kept_file,
 )
 
 
@@ -74,15 +76,23 @@ class Replayable(rfm.RunOnlyRegressionTest, Adjustable):
 def replay_commands(recording: Recording) -> list[str]:
     """Give the shell commands that replay a recording and end the job."""
     folder = recording.folder.resolve()
-    output, errors = folder / OUTPUT_FILE, folder / ERROR_FILE
+    output, errors = (kept_file(folder, name) for name in (OUTPUT_FILE, ERROR_FILE))
+    assert output is not None, "or it would be no recording"
     return [
         f"# {NO_MEASUREMENT}. What follows `exit` does not run.",
-        *(f"cp -R {_quoted(folder / file.name)} ." for file in recording.files()),
-        f"cat {_quoted(output)}",
-        *([f"cat {_quoted(errors)} >&2"] if errors.is_file() else []),
+        *map(_copied, (folder / file.name for file in recording.files())),
+        _shown(output),
+        *([f"{_shown(errors)} >&2"] if errors is not None else []),
         f"exit {recording.status()}",
     ]
 
 
-def _quoted(path: Path) -> str:
-    return shlex.quote(str(path))
+def _copied(path: Path) -> str:
+    if path.suffix == COMPRESSED:
+        return f"{_shown(path)} > {shlex.quote(path.stem)}"
+    return f"cp -R {shlex.quote(str(path))} ."
+
+
+def _shown(path: Path) -> str:
+    program = "gzip -dc" if path.suffix == COMPRESSED else "cat"
+    return f"{program} {shlex.quote(str(path))}"

@@ -16,11 +16,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 
+from seatrial.agenda import AGENDA_FILE
 from seatrial.errors import SeatrialError
 from seatrial.records import Case, Measurement, as_dict
-from seatrial.results import OPEN_SUFFIX, SCHEMA, sha256
+from seatrial.results import MANIFEST, OPEN_SUFFIX, SCHEMA, sha256
+
+LOCK_FILE = "driver.lock"
+STARTS_FILE = "starts.json"
+SESSIONS_FOLDER = "sessions"
+WORK_FOLDER = "work"
+
+_TRANSIENT = (
+    *(LOCK_FILE, STARTS_FILE, SESSIONS_FOLDER, WORK_FOLDER),
+    f".{MANIFEST}.new",
+)
+"""What an open folder needs, and a closed one does not: it is in the tables."""
 
 
 def new_run_id(campaign: str) -> str:
@@ -40,18 +53,19 @@ def disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _disk_full(folder) from error
-        raise SeatrialError(
-            f"cannot write below {folder}: {error.strerror}: {error.filename}"
-        ) from error
+        raise write_error(folder, error) from error
 
 
-def _disk_full(folder: Path) -> SeatrialError:
-    """Make the error of a full disk."""
+def write_error(folder: Path, error: OSError) -> SeatrialError:
+    """Say what became of a write below a folder, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SeatrialError(
+            f"no space left on the disk of {folder}; what was being written is "
+            "not complete and never judged; free some space, then go on with "
+            "`seatrial run SYSTEM --resume` if a run was going on"
+        )
     return SeatrialError(
-        f"no space left on the disk of {folder}; the run is not complete and will "
-        "not be judged; free some space, delete its folder and run again"
+        f"cannot write below {folder}: {error.strerror}: {error.filename}"
     )
 
 
@@ -62,8 +76,12 @@ class RunFolder:
         self.final = results / system / run_id
         self.path = self.final.with_name(run_id + OPEN_SUFFIX)
 
-    def create(self) -> None:
-        """Make the folder; SeatrialError if this run exists already."""
+    def create(self, agenda: bytes | None = None) -> None:
+        """Make the folder; it appears together with its agenda, if it has one.
+
+        Raises SeatrialError if this run exists already.
+        """
+        new = self.final.with_name(f".{self.final.name}.new")
         with disk_errors(self.final.parent):
             self.final.parent.mkdir(parents=True, exist_ok=True)
             if self.final.exists() or self.path.exists():
@@ -71,42 +89,91 @@ class RunFolder:
                     f"{self.final}: this run exists already; wait a second and run "
                     "again, or choose another --run-id"
                 )
-            self.path.mkdir()
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir()
+            if agenda is not None:
+                write_file(new / AGENDA_FILE, agenda)
+            new.rename(self.path)
 
     def close(
         self,
         manifest: dict[str, Any],
         cases: Sequence[Case],
-        measurements: Sequence[Measurement],
+        measurements: Sequence[Measurement] | pl.DataFrame,
     ) -> Path:
         """Write tables, checksums and manifest to disk, then rename the folder.
 
         Raises SeatrialError if the disk is full; the folder then stays open.
         """
         with disk_errors(self.path):
-            _write(
-                self.path / "cases.json",
-                json.dumps([as_dict(case) for case in cases], indent=1).encode(),
-            )
-            _write(self.path / "measurements.parquet", _parquet(measurements))
+            write_cases(self.path / "cases.json", cases)
+            write_measurements(self.path / "measurements.parquet", measurements)
+            shutil.rmtree(self.path / WORK_FOLDER, ignore_errors=True)
             checksums = {
                 str(file.relative_to(self.path)): sha256(file)
                 for file in sorted(self.path.rglob("*"))
                 if file.is_file()
+                and file.relative_to(self.path).parts[0] not in _TRANSIENT
             }
             text = json.dumps({**manifest, "checksums": checksums}, indent=1) + "\n"
-            _write(self.path / "manifest.json", text.encode())
+            write_file(self.path / MANIFEST, text.encode())
+        return self.finish()
+
+    @property
+    def written(self) -> bool:
+        """Tell whether all is written, and only `finish` is left to do."""
+        return (self.path / MANIFEST).is_file()
+
+    def finish(self) -> Path:
+        """Drop what only an open folder needs, and give it its final name.
+
+        From the manifest on, nothing of that is needed: this can be done again.
+        """
+        with disk_errors(self.path):
+            for name in (name for name in _TRANSIENT if name != LOCK_FILE):
+                place = self.path / name
+                if place.is_dir():
+                    shutil.rmtree(place)
+                else:
+                    place.unlink(missing_ok=True)
             publish(self.path, self.final)
+        return self.tidied()
+
+    def tidied(self) -> Path:
+        """Drop the lock of a closed run: until then it kept others from closing it."""
+        with disk_errors(self.final):
+            (self.final / LOCK_FILE).unlink(missing_ok=True)
         return self.final
+
+
+def open_runs(results: Path, system: str) -> list[str]:
+    """Give the ids of the open runs of a system, oldest first."""
+    folders = (results / system).glob(f"*{OPEN_SUFFIX}")
+    return sorted(
+        folder.name.removesuffix(OPEN_SUFFIX)
+        for folder in folders
+        if not folder.name.startswith(".")
+    )
+
+
+def newest_open(results: Path, system: str) -> str:
+    """Give the id of the newest open run of a system; SeatrialError if none is."""
+    runs = open_runs(results, system)
+    if not runs:
+        raise SeatrialError(
+            f"no open run of system {system!r} below {results}: nothing was cut off; "
+            f"begin a run with `seatrial run {system} --campaign NAME`"
+        )
+    return runs[-1]
 
 
 def publish(open_path: Path, final: Path) -> None:
     """Bring a complete folder to disk and give it its final name."""
     for path in (*open_path.rglob("*"), open_path):
         if path.is_file() or path.is_dir():
-            _sync(path)
+            sync(path)
     open_path.rename(final)
-    _sync(final.parent)
+    sync(final.parent)
 
 
 def probe_space(folder: Path) -> None:
@@ -133,19 +200,37 @@ def copy_files(files: Sequence[Path], source: Path, target: Path) -> None:
         shutil.copy2(file, destination)
 
 
-def _parquet(measurements: Sequence[Measurement]) -> bytes:
-    frame = pl.DataFrame([as_dict(row) for row in measurements], schema=SCHEMA)
+def write_cases(file: Path, cases: Sequence[Case]) -> None:
+    """Write cases.json, a case per line."""
+    encode = msgspec.json.Encoder().encode  # json takes seconds for 100,000 cases
+    write_file(file, b"[\n" + b",\n".join(map(encode, cases)) + b"\n]\n")
+
+
+def write_measurements(
+    file: Path, measurements: Sequence[Measurement] | pl.DataFrame
+) -> None:
+    """Write measurements.parquet; a table has the columns of `SCHEMA`."""
+    if not isinstance(measurements, pl.DataFrame):
+        rows = [as_dict(row) for row in measurements]
+        measurements = pl.DataFrame(rows, schema=SCHEMA)
     buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()
+    measurements.write_parquet(buffer)
+    write_file(file, buffer.getvalue())
 
 
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
+def write_file(file: Path, content: bytes) -> None:
+    """Write a file to disk; it appears as a whole or not at all."""
+    new = file.with_name(f".{file.name}.new")
+    with new.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    new.rename(file)
+    sync(file.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

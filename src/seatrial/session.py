@@ -1,5 +1,7 @@
 """One ReFrame session as a subprocess: started, watched, and stopped if need be."""
 
+import ctypes
+import json
 import os
 import queue
 import re
@@ -11,9 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+import yaml
+
 from seatrial import slurm
-from seatrial.campaign import Block
+from seatrial.agenda import Planned
 from seatrial.errors import SeatrialError
+from seatrial.interrupts import postponed
 from seatrial.listing import ListedCase, reframe_command, reframe_environment
 from seatrial.progress import Display
 from seatrial.runfolder import probe_space
@@ -25,38 +30,53 @@ CONTROLLER_LIMIT_S = 1800.0
 _FIRST_LOOK_S = 2.0
 _NEXT_LOOK_S = 10.0
 _STOP_S = 20.0
-_LINE = re.compile(
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+LINE = re.compile(
     r"\[ +(?P<status>RUN|OK|FAIL|SKIP|XFAIL|XPASS|ABORT|ERROR) +\] "
-    r"(?:\( *\d+/\d+\) )?(?P<case>.+?) /[0-9a-f]{8} (?P<place>@\S+)"
+    r"(?:\( *\d+/\d+\) )?(?P<case>.+?) /(?P<hash>[0-9a-f]{8}) (?P<place>@\S+)"
     r"(?: \[(?P<reason>.*)\])?"
 )
+"""A line of ReFrame on one of its cases."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """A block in one repeat: what ReFrame is asked to run, and where it writes.
+    """A planned session on its way: where it writes, and under which conditions.
 
     `replay` is the folder of the recordings that are to stand in for the programs.
+    `inherited` is a file descriptor that ReFrame keeps open as long as it lives.
     """
 
     run_id: str
-    block: Block
-    repeat: int
-    cases: tuple[ListedCase, ...]
+    planned: Planned
     raw: Path
     work: Path
     num_nodes: int | None = None
+    retries: int = 0
+    max_jobs: int = 1
     replay: Path | None = None
+    inherited: int | None = None
 
     @property
     def name(self) -> str:
         """Its name within the run, for example pairs-2."""
-        return f"{self.block.name}-{self.repeat}"
+        return self.planned.name
+
+    @property
+    def comment(self) -> str:
+        """The comment of its jobs."""
+        return f"{comment_of(self.run_id)}{self.name}"
 
     @property
     def report(self) -> Path:
         """The file of ReFrame's own report."""
         return self.raw / "report.json"
+
+
+def comment_of(run_id: str) -> str:
+    """Give how the comments of all jobs of a run begin."""
+    return f"seatrial:{run_id}:"
 
 
 @dataclass
@@ -74,28 +94,50 @@ class Outcome:
 
 def session_command(session: Session, system: System, checks: Path) -> list[str]:
     """Give the ReFrame command of a session; anyone can run it by hand."""
-    names = "|".join(session.block.checks)
+    settings = system.settings
+    policy = "serial"
+    most = session.max_jobs // len(system.partitions)
+    if most > 1:
+        policy = "async"
+        settings = _limited(system.settings, session.work, most)
     command = [
-        *reframe_command(system.settings, system.name, checks),
+        *reframe_command(settings, system.name, checks),
         "-n",
-        f"^({names})(%|$)",
+        f"^({'|'.join(dict.fromkeys(map(_pattern, session.planned.cases)))})$",
         "-r",
-        "--exec-policy=serial",
+        f"--exec-policy={policy}",
+        f"--max-retries={session.retries}",
         "--keep-stage-files",
         f"--prefix={session.work}",
         f"--perflogdir={session.raw / 'perflogs'}",
         f"--report-file={session.report}",
     ]
     if system.uses_slurm:
-        command += ["-J", f"comment=seatrial:{session.run_id}:{session.name}"]
+        command += ["-J", f"comment={session.comment}"]
     if session.num_nodes is not None:
         command += ["-S", f"num_nodes={session.num_nodes}"]
     if session.replay is not None:
         command += ["-S", f"replay={session.replay}"]
         command += ["-S", f"replay_session={session.name}"]
-    for name, value in session.block.variables.items():
+    for name, value in session.planned.variables.items():
         command += ["-S", f"{name}={value}"]
     return command
+
+
+def _pattern(case: ListedCase) -> str:
+    """Match a check with its parameters alone; an @ means something else to ReFrame."""
+    return re.escape(case.case.replace(" ", "")).replace("@", ".")
+
+
+def _limited(settings: Path, work: Path, max_jobs: int) -> Path:
+    """Write settings with another limit of jobs in the queue, for every partition."""
+    content = yaml.safe_load(settings.read_text(encoding="utf-8"))
+    for partition in content["systems"][0]["partitions"]:
+        partition["max_jobs"] = max_jobs
+    work.mkdir(parents=True, exist_ok=True)
+    limited = work / "settings.json"
+    limited.write_text(json.dumps(content), encoding="utf-8")
+    return limited
 
 
 def run_session(
@@ -110,25 +152,30 @@ def run_session(
     session.raw.mkdir(parents=True)
     log = session.raw / "reframe.txt"
     outcome = Outcome(time.time())
-    process = subprocess.Popen(
-        session_command(session, system, checks),
-        cwd=session.raw,
-        env=reframe_environment(home, system.name),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+    process = None
     try:
-        with log.open("w", encoding="utf-8") as copy:
+        with postponed():
+            process = subprocess.Popen(
+                session_command(session, system, checks),
+                cwd=session.raw,
+                env=reframe_environment(home, system.name),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+                pass_fds=() if session.inherited is None else (session.inherited,),
+                preexec_fn=_end_with_driver,
+            )
+        with log.open("w", buffering=1, encoding="utf-8") as copy:
             watch = Watch(session, outcome, display) if system.uses_slurm else None
             _follow(process, copy, outcome, display, watch)
     except BaseException:
-        _stop(process)
+        if process is not None:
+            _stop(process)
         if system.uses_slurm:
-            slurm.cancel(f"seatrial:{session.run_id}:")
+            slurm.cancel(comment_of(session.run_id))
         raise
     outcome.ended = time.time()
     probe_space(session.raw)
@@ -140,6 +187,11 @@ def run_session(
             f"{session.report}; its last words:\n  {tail}"
         )
     return outcome
+
+
+def _end_with_driver() -> None:
+    """Let the kernel end ReFrame, which then cancels its jobs, when its driver dies."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _follow(
@@ -175,7 +227,7 @@ def _read(stream: IO[str], lines: "queue.Queue[str | None]") -> None:
 
 
 def _show(line: str, outcome: Outcome, display: Display) -> None:
-    match = _LINE.match(line)
+    match = LINE.match(line)
     if match is None:
         return
     case = f"{match['case']} {match['place']}"
@@ -191,7 +243,7 @@ class Watch:
     """Looks at Slurm now and then: why our jobs wait, and whether it answers."""
 
     def __init__(self, session: Session, outcome: Outcome, display: Display) -> None:
-        self._comment = f"seatrial:{session.run_id}:{session.name}"
+        self._comment = session.comment
         self._pending = outcome.pending
         self._display = display
         self._next = time.monotonic() + _FIRST_LOOK_S

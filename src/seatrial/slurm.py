@@ -1,8 +1,11 @@
 """The few questions the driver asks Slurm: nodes, controller, jobs."""
 
+import os
 import re
 import subprocess
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from seatrial.errors import SeatrialError
@@ -22,6 +25,8 @@ _DEATH = re.compile(r"srun: error: (Node failure on .*|\S+: tasks? [0-9,-]+: .*)
 _ENDED_WITH_IT = ("Killed", "Terminated")
 _SUFFIXES = "*~#!%$@^+-"
 _TIMEOUT_S = 60
+_GONE_S = 300.0
+_LOOK_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,20 @@ class JobEnd:
 
     state: str
     started: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job in the queue: Slurm's state, its nodes if it runs, why it waits if not.
+
+    `folder` is where its script was submitted.
+    """
+
+    job_id: str
+    state: str
+    nodes: str
+    reason: str
+    folder: str
 
 
 def node_states() -> dict[str, SlurmNode]:
@@ -101,6 +120,28 @@ def pending_reasons(comment: str) -> dict[str, str] | None:
     return {row[0]: row[2] for row in rows if row[1].startswith(comment)}
 
 
+def jobs(comment: str, user: int) -> list[Job] | None:
+    """List the jobs of a user (uid) in the queue whose comment begins so.
+
+    None if slurmctld does not answer; none where there is no Slurm.
+    """
+    form = "%i|%T|%k|%N|%r|%Z"
+    try:
+        done = _run(["squeue", "-h", "-u", str(user), "-o", form])
+    except FileNotFoundError:
+        return []
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode:
+        return None
+    found = []
+    for line in done.stdout.splitlines():
+        job_id, state, text, nodes, reason, folder = line.split("|", 5)
+        if text.startswith(comment):
+            found.append(Job(job_id, state, nodes, reason, folder))
+    return found
+
+
 def job_end(job_id: str) -> JobEnd | None:
     """Ask the accounting how a job ended; None if it cannot say."""
     try:
@@ -115,21 +156,41 @@ def job_end(job_id: str) -> JobEnd | None:
 
 
 def cancel(comment: str) -> list[str]:
-    """Cancel our own jobs whose comment begins so; give their ids."""
-    try:
-        done = _run(["squeue", "--me", "-h", "-o", "%i|%k"])
-        jobs = [
-            job_id
-            for job_id, _, text in (
-                line.partition("|") for line in done.stdout.splitlines()
+    """Cancel our own jobs whose comment begins so, if Slurm answers; give their ids."""
+    found = [job.job_id for job in jobs(comment, os.getuid()) or ()]
+    with suppress(subprocess.TimeoutExpired):
+        if found:
+            _run(["scancel", *found])
+    return found
+
+
+def cancel_all(comment: str) -> list[str]:
+    """Cancel all our jobs whose comment begins so, and wait until they are gone.
+
+    Gives their ids. Raises SeatrialError if Slurm does not answer, or if a job does
+    not end.
+    """
+    cancelled: list[str] = []
+    deadline = time.monotonic() + _GONE_S
+    while True:
+        left = jobs(comment, os.getuid())
+        if left is None:
+            raise SeatrialError(
+                "Slurm does not answer: the jobs that this run left behind cannot be "
+                "cancelled; check `scontrol ping` and slurmctld, then resume again"
             )
-            if text.startswith(comment)
-        ]
-        if jobs:
-            _run(["scancel", *jobs])
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return []
-    return jobs
+        if not left:
+            return cancelled
+        if time.monotonic() > deadline:
+            names = ", ".join(job.job_id for job in left)
+            raise SeatrialError(
+                f"jobs {names} of this run were cancelled {_GONE_S:.0f} s ago and do "
+                "not end; look at them with `scontrol show job`, then resume again"
+            )
+        cancelled += [job.job_id for job in left if job.job_id not in cancelled]
+        with suppress(subprocess.TimeoutExpired):
+            _run(["scancel", *(job.job_id for job in left)])
+        time.sleep(_LOOK_S)
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:

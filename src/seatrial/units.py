@@ -1,10 +1,12 @@
-"""Message sizes as labels, and the one conversion between bandwidth units.
+"""Message sizes as labels, and units: which there are, and how they convert.
 
 Data hold integer bytes and MB/s of 10^6 B/s (as OSU, IMB and fabtests print);
 B, KiB and MiB appear in labels for people and in ReFrame's flat metric names only.
 """
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
 _LABELS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _LABEL = re.compile(r"(\d+)(B|KiB|MiB|GiB)")
@@ -14,7 +16,133 @@ MB_PER_S = {
     "MiB/s": 1.048576,
     "GB/s": 1000.0,
     "Gbit/s": 125.0,
+    "B/s": 1e-6,
+    "kB/s": 1e-3,
+    "KiB/s": 1024e-6,
+    "GiB/s": 1073.741824,
+    "TB/s": 1e6,
+    "TiB/s": 1099511.627776,
+    "bit/s": 0.125e-6,
+    "kbit/s": 0.125e-3,
+    "Mbit/s": 0.125,
+    "Tbit/s": 125e3,
 }
+
+_FACTORS: dict[str, dict[str, float]] = {
+    "bandwidth": MB_PER_S,
+    "time": {
+        **{"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+        **{"min": 60.0, "h": 3600.0, "d": 86400.0},
+    },
+    "operations": {
+        **{"flop/s": 1.0, "kflop/s": 1e3, "Mflop/s": 1e6, "Gflop/s": 1e9},
+        **{"Tflop/s": 1e12, "Pflop/s": 1e15, "Eflop/s": 1e18},
+    },
+    "Mop/s": {"op/s": 1e-6, "Mop/s": 1.0, "Gop/s": 1e3},
+    "GUP/s": {"MUP/s": 1e-3, "GUP/s": 1.0},
+    "messages": {"msg/s": 1.0, "Mmsg/s": 1e6},
+    "events": {"1/s": 1.0},
+    "files": {"IOPS": 1.0, "kIOPS": 1e3},
+    "simulated time": {"ns/day": 1.0},
+    "frequency": {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9},
+    "size": {
+        **{"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12},
+        **{"KiB": 1024.0, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40},
+    },
+    "ratio": {"1": 1.0, "%": 0.01},
+    "count": {"count": 1.0},
+    "power": {"W": 1.0, "kW": 1e3, "MW": 1e6},
+    "energy": {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "kWh": 3.6e6},
+    "temperature": {"degC": 1.0},
+}
+"""Units of each kind with what one of them is in a common one."""
+
+_NO_RATE = {"size", "ratio", "count", "power", "energy", "temperature"}
+
+_SPELLINGS = {
+    "s": "sec secs second seconds",
+    "ms": "msec msecs millisecond milliseconds",
+    "us": "usec usecs microsecond microseconds \u00b5s \u03bcs",
+    "ns": "nsec nsecs nanosecond nanoseconds",
+    "min": "mins minute minutes",
+    "h": "hr hrs hour hours",
+    "d": "day days",
+    "bit/s": "b/s bps bits/s",
+    "kbit/s": "kb/s kbps kbits/s",
+    "Mbit/s": "Mb/s Mbps Mbits/s",
+    "Gbit/s": "Gb/s Gbps Gbits/s",
+    "Tbit/s": "Tb/s Tbps Tbits/s",
+    **{f"{p}B/s": f"{p}B/sec {p}Bps {p}Bytes/s {p}bytes/s" for p in ("", *"kMGT")},
+    **{f"{p}iB/s": f"{p}iB/sec {p}iBps" for p in "KMGT"},
+    **{
+        f"{p}flop/s": f"{p}flops {p}flops/s {p}flop/sec {p}FLOPS {p}FLOPs {p}FLOP/s "
+        f"{p}FLOPS/s {p}FLOPs/s {p}Flops {p}Flop/s {p}Flops/s"
+        for p in ("", *"kMGTPE")
+    },
+    "Mop/s": "Mops Mops/s MOPS",
+    "GUP/s": "GUPS GUPs GUPs/s",
+    "msg/s": "msgs/s message/s messages/s",
+    "Mmsg/s": "Mmsgs/s",
+    "1/s": "/s",
+    "IOPS": "iops IOps IO/s",
+    "kIOPS": "kiops KIOPS",
+    "B": "byte bytes",
+    "%": "percent",
+    "degC": "\u00b0C Celsius",
+}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit that is known: what it measures, and its size among others of the kind.
+
+    `better` says which values are better, where the kind alone tells.
+    """
+
+    name: str
+    kind: str
+    factor: float
+
+    @property
+    def better(self) -> Literal["higher", "lower"] | None:
+        """Rates are better when higher, times when lower."""
+        if self.kind in _NO_RATE:
+            return None
+        return "lower" if self.kind == "time" else "higher"
+
+
+UNITS = {
+    name: Unit(name, kind, factor)
+    for kind, factors in _FACTORS.items()
+    for name, factor in factors.items()
+}
+"""All units by the one name under which data hold them."""
+
+_BY_SPELLING = {
+    **UNITS,
+    **{
+        word: UNITS[name]
+        for name, words in _SPELLINGS.items()
+        for word in words.split()
+    },
+}
+
+
+def find_unit(text: str) -> Unit | None:
+    """Find a unit by any of its spellings: `Gflops`, `usec`; None if it is unknown.
+
+    Capitals matter: Mb/s are bits, MB/s bytes.
+    """
+    return _BY_SPELLING.get(text.strip())
+
+
+def conversion(source: Unit, target: Unit) -> float:
+    """Give the factor from one unit to another; ValueError if their kinds differ."""
+    if source.kind != target.kind:
+        raise ValueError(
+            f"{source.name} is a unit of {source.kind}, {target.name} of {target.kind}"
+        )
+    return source.factor / target.factor
 
 
 def size_label(size_bytes: int) -> str:

@@ -6,15 +6,17 @@ from pathlib import Path
 import click
 
 from seatrial import interrupts, paths
-from seatrial.campaign import load_campaign, only_checks
+from seatrial.agenda import read_agenda
+from seatrial.campaign import known_campaigns, load_campaign, only_checks
 from seatrial.commands._judging import judged
-from seatrial.driver import Order, run_campaign
+from seatrial.driver import Order, resume_run, run_campaign
 from seatrial.errors import SeatrialError
 from seatrial.recorded_system import recorded_system
 from seatrial.recordings import NO_MEASUREMENT
 from seatrial.references import References
-from seatrial.remote import load_remote, run_remotely
-from seatrial.runfolder import new_run_id
+from seatrial.remote import load_remote, resume_remotely, run_remotely
+from seatrial.results import is_unfinished
+from seatrial.runfolder import RunFolder, new_run_id, newest_open
 from seatrial.summary import EXIT_OF, print_summary, stdout_console
 from seatrial.system import is_provisioned, load_system
 
@@ -23,7 +25,12 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @click.command()
 @click.argument("system")
-@click.option("--campaign", required=True, help="Its name, e.g. smoke or acceptance.")
+@click.option("--campaign", help="Its name, e.g. smoke or acceptance.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with a run that was cut off: the newest, or that of --run-id.",
+)
 @click.option(
     "--checks",
     multiple=True,
@@ -48,7 +55,8 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 def run(
     ctx: click.Context,
     system: str,
-    campaign: str,
+    campaign: str | None,
+    resume: bool,
     checks: tuple[str, ...],
     results: Path | None,
     replay: Path | None,
@@ -62,6 +70,9 @@ def run(
     inventories/SYSTEM it does the same over ssh and copies the run back. A replay runs
     right here, without Slurm and MPI; it is no measurement, and never passes.
 
+    A run that was cut off, whatever by, stays open. With --resume its closed sessions
+    stay as they are, jobs that it left behind are cancelled, and the rest runs.
+
     Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided,
     130 interrupted (jobs are cancelled, the run stays open).
 
@@ -69,34 +80,25 @@ def run(
     """
     home = paths.home()
     folder = (results or paths.results_dir(home)).resolve()
-    chosen = load_campaign(home, campaign)
-    whole = chosen
-    if checks:
-        chosen = only_checks(chosen, checks)
     named = run_id is not None
-    run_id = run_id or new_run_id(f"{campaign}-replay" if replay else campaign)
-    if not _RUN_ID.fullmatch(run_id) or run_id.endswith(".open"):
-        raise SeatrialError(
-            f"--run-id {run_id!r}: expected letters, digits, dot, dash, underscore"
-        )
-    if replay is not None:
-        _read_references(home, system, no_judge)
-        with recorded_system(home, system, replay) as described:
-            order = Order(
-                home, folder, described, chosen, run_id, chosen != whole, replay
+    if stop_on_eof:
+        interrupts.stop_on_eof()
+    if resume:
+        if campaign or checks or replay:
+            raise SeatrialError(
+                "--resume goes on with what the run was begun with; expected no "
+                "--campaign, --checks or --replay beside it"
             )
-            path = run_campaign(order, stdout_console())
-    elif is_provisioned(home, system):
-        described = load_system(home, system)
-        _read_references(home, system, no_judge)
-        if stop_on_eof:
-            interrupts.stop_on_eof()
-        order = Order(home, folder, described, chosen, run_id, chosen != whole)
-        path = run_campaign(order, stdout_console())
+        path = _resumed(home, folder, system, run_id, no_judge)
     else:
-        remote = load_remote(home, system)
-        _read_references(home, system, no_judge)
-        path = run_remotely(remote, system, campaign, checks, run_id, folder)
+        if campaign is None:
+            known = ", ".join(known_campaigns(home)) or "none"
+            raise SeatrialError(
+                f"expected --campaign NAME, or --resume; known campaigns: {known}"
+            )
+        path = _new_run(
+            home, folder, system, campaign, checks, replay, run_id, no_judge
+        )
     if no_judge:
         if replay is not None:
             click.echo(NO_MEASUREMENT)
@@ -106,6 +108,59 @@ def run(
     _, _, judgement = judged(home, path)
     print_summary(judgement, path, stdout_console())
     ctx.exit(EXIT_OF[judgement.verdict])
+
+
+def _new_run(
+    home: Path,
+    results: Path,
+    system: str,
+    campaign: str,
+    checks: tuple[str, ...],
+    replay: Path | None,
+    run_id: str | None,
+    no_judge: bool,
+) -> Path:
+    whole = load_campaign(home, campaign)
+    chosen = only_checks(whole, checks) if checks else whole
+    run_id = run_id or new_run_id(f"{campaign}-replay" if replay else campaign)
+    if not _RUN_ID.fullmatch(run_id) or is_unfinished(run_id):
+        raise SeatrialError(
+            f"--run-id {run_id!r}: expected letters, digits, dot, dash, underscore"
+        )
+    if replay is not None:
+        _read_references(home, system, no_judge)
+        with recorded_system(home, system, replay) as described:
+            order = Order(
+                home, results, described, chosen, run_id, chosen != whole, replay
+            )
+            return run_campaign(order, stdout_console())
+    if is_provisioned(home, system):
+        described = load_system(home, system)
+        _read_references(home, system, no_judge)
+        order = Order(home, results, described, chosen, run_id, chosen != whole)
+        return run_campaign(order, stdout_console())
+    remote = load_remote(home, system)
+    _read_references(home, system, no_judge)
+    return run_remotely(remote, system, campaign, checks, run_id, results)
+
+
+def _resumed(
+    home: Path, results: Path, system: str, run_id: str | None, no_judge: bool
+) -> Path:
+    if not is_provisioned(home, system):
+        remote = load_remote(home, system)
+        _read_references(home, system, no_judge)
+        return resume_remotely(remote, system, run_id, results)
+    folder = RunFolder(results, system, run_id or newest_open(results, system))
+    if folder.final.is_dir():
+        return folder.tidied()
+    replay = read_agenda(folder.path).replay
+    if replay is None:
+        described = load_system(home, system)
+        _read_references(home, system, no_judge)
+        return resume_run(home, described, folder, stdout_console())
+    with recorded_system(home, system, Path(replay)) as described:
+        return resume_run(home, described, folder, stdout_console())
 
 
 def _read_references(home: Path, system: str, no_judge: bool) -> None:

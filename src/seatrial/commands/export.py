@@ -1,0 +1,48 @@
+"""`seatrial export`: measurements of runs for other programs."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from seatrial.commands._runs import run_path
+from seatrial.errors import SeatrialError
+from seatrial.export import Form
+from seatrial.export import export as export_runs
+from seatrial.runfolder import disk_errors, write_file
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet", "openmetrics"]),
+    default="csv",
+    show_default=True,
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    default="-",
+    help="The file to write; default: standard output.",
+)
+def export(runs: tuple[str, ...], form: Form, output: Path) -> None:
+    """Write all measurements of closed runs, each verified before.
+
+    RUN is the path of a run, its id, SYSTEM/latest or latest. OpenMetrics text has the
+    time of each measurement: `promtool tsdb create-blocks-from openmetrics` takes it.
+
+    Exit status: 0, 2 usage, or a run that is changed or cannot be read.
+
+    Example: seatrial export lab/latest --format parquet --output lab.parquet
+    """
+    to_stdout = str(output) == "-"
+    if to_stdout and form == "parquet" and sys.stdout.isatty():
+        raise SeatrialError("parquet is not text: name a file with --output")
+    content = export_runs([run_path(run) for run in runs], form)
+    if to_stdout:
+        sys.stdout.buffer.write(content)
+        return
+    with disk_errors(output.parent):
+        write_file(output, content)

@@ -1,0 +1,236 @@
+"""`seatrial query`: measurements of all runs, by filters or SQL."""
+
+import csv
+import json
+import math
+import signal
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from seatrial.commands._runs import run_path
+from seatrial.errors import SeatrialError
+from seatrial.paths import home, results_dir
+from seatrial.query import choose, database, execute, fetch, select
+from seatrial.results import closed_runs, read_manifests
+from seatrial.summary import stdout_console
+from seatrial.units import parse_size
+
+_IN_TABLE = (
+    *("run", "case", "environment", "node", "source", "destination", "metric"),
+    *("size_bytes", "statistic", "n", "value", "unit"),
+)
+_MOST_ROWS = 1000
+_AT_ONCE = 10_000
+
+
+class Moment(click.ParamType[datetime]):
+    """A date, or a time as ISO 8601; in UTC unless it says otherwise."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> datetime:
+        """Read it; a date is its first moment."""
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r}: expected for example 2026-11-21 or 2026-11-21T06:30")
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+class Size(click.ParamType[int]):
+    """A message size: 8B, 1MiB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Turn it into bytes."""
+        try:
+            return parse_size(value)
+        except ValueError as error:
+            self.fail(str(error))
+
+
+@click.command()
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--system", "systems", multiple=True, help="Runs of this system.")
+@click.option("--campaign", "campaigns", multiple=True, help="Runs of this campaign.")
+@click.option("--since", type=Moment(), help="Runs that started then or later.")
+@click.option("--until", type=Moment(), help="Runs that started before that.")
+@click.option("--replays", is_flag=True, help="Replays of recorded output, too.")
+@click.option("--check", multiple=True)
+@click.option("--metric", multiple=True)
+@click.option("--size", "size_bytes", multiple=True, type=Size(), help="8B, 4MiB.")
+@click.option("--node", "nodes", multiple=True, help="Numbers of or between nodes.")
+@click.option("--partition", multiple=True)
+@click.option("--environment", multiple=True)
+@click.option("--statistic", multiple=True, help="mean, p50, p99 and so on.")
+@click.option("--where", metavar="EXPR", help="More conditions, as SQL.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many rows.")
+@click.option("--sql", help="One SELECT over measurements, cases and runs.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="How to print it; a table has the most telling columns, the others have all.",
+)
+def query(
+    runs: tuple[str, ...],
+    systems: tuple[str, ...],
+    campaigns: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    replays: bool,
+    where: str | None,
+    limit: int | None,
+    sql: str | None,
+    form: str,
+    nodes: tuple[str, ...],
+    **columns: tuple[str | int, ...],
+) -> None:
+    """Print measurements of closed runs, by filters or by SQL (DuckDB's).
+
+    RUN is the path of a run, its id, SYSTEM/latest or latest; default: all runs. A
+    filter given twice means either. Replays of recorded output are left out. In SQL,
+    "check" and "case" need their quotes; `DESCRIBE measurements` lists the columns.
+
+    Nothing is written, and no checksum compared: `seatrial verify` does that.
+
+    Exit status: 0, 2 usage, or a run that cannot be read.
+
+    Example: seatrial query --system lab --metric latency --size 8B --since 2026-11-01
+    """
+    filters = {name: values for name, values in columns.items() if values}
+    if sql is not None and (filters or nodes or where):
+        raise SeatrialError(
+            "--sql says itself which rows it wants; of the filters it takes RUN, "
+            "--system, --campaign, --since, --until and --replays"
+        )
+    manifests = choose(
+        read_manifests(_paths(runs, systems)),
+        systems=systems,
+        campaigns=campaigns,
+        since=since,
+        until=until,
+        replays=replays,
+    )
+    most = limit or (_MOST_ROWS if form == "table" else None)
+    statement, parameters = (
+        (sql, [])
+        if sql is not None
+        else select(filters, nodes, where, most and most + 1)
+    )
+    click.get_current_context().with_resource(_interruptible())
+    connection = database(manifests, replays=replays)
+    names, cursor = execute(connection, statement, parameters)
+    units = _Units(names)
+    rows = units.seen(_rows(cursor, most))
+    if form == "table":
+        shown = names if sql else [name for name in _IN_TABLE if name in names]
+        stdout_console().print(_table(names, shown, rows))
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows(rows)
+    else:
+        _print_json(names, rows)
+    if not limit and form == "table" and fetch(cursor, 1):
+        click.echo(f"only the first {most} rows: --limit, or --format csv", err=True)
+    if not units.rows:
+        click.echo(f"no such rows in {len(manifests)} runs", err=True)
+    for text in units.mixed():
+        click.echo(text, err=True)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the process at once: DuckDB does not hear it while it computes."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _paths(runs: Sequence[str], systems: Sequence[str]) -> list[Path]:
+    if runs:
+        return [run_path(run) for run in runs]
+    results = results_dir(home())
+    return [
+        run for system in systems or (None,) for run in closed_runs(results, system)
+    ]
+
+
+def _rows(cursor: Any, most: int | None) -> Iterator[tuple[Any, ...]]:
+    left = most
+    while left is None or left > 0:
+        rows = fetch(cursor, _AT_ONCE if left is None else min(left, _AT_ONCE))
+        if not rows:
+            return
+        yield from rows
+        left = None if left is None else left - len(rows)
+
+
+class _Units:
+    """Remembers units of what went by: numbers of several must not be compared."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.rows = 0
+        self.of: defaultdict[Any, set[Any]] = defaultdict(set)
+        self.told = {"metric", "unit"} <= {*names}
+        self.places = [names.index(name) for name in ("metric", "unit") if self.told]
+
+    def seen(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        for row in rows:
+            self.rows += 1
+            if self.told:
+                metric, unit = self.places
+                self.of[row[metric]].add(row[unit])
+            yield row
+
+    def mixed(self) -> Iterator[str]:
+        for metric, units in self.of.items():
+            if len(units) > 1:
+                yield f"{metric} is in several units here: {', '.join(sorted(units))}"
+
+
+def _table(
+    names: Sequence[str], shown: Sequence[str], rows: Iterator[tuple[Any, ...]]
+) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in shown:
+        table.add_column(name, overflow="fold")
+    places = [names.index(name) for name in shown]
+    for row in rows:
+        table.add_row(*(_cell(row[place]) for place in places))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else str(value).replace("[", r"\[")
+
+
+def _print_json(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    separator = "["
+    for row in rows:
+        values = (_json_value(value) for value in row)
+        record = dict(zip(names, values, strict=True))
+        click.echo(f"{separator}\n{json.dumps(record, default=str)}", nl=False)
+        separator = ","
+    click.echo("[]" if separator == "[" else "\n]")
+
+
+def _json_value(value: Any) -> Any:
+    """Give null for what is no number in JSON."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,33 @@
+"""`seatrial seal`: sign a closed run with an SSH key."""
+
+from pathlib import Path
+
+import click
+
+from seatrial.commands._runs import run_path
+from seatrial.seal import key_text
+from seatrial.seal import seal as seal_run
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="Private SSH key; or the public half of one that ssh-agent holds.",
+)
+def seal(run: str, key: Path) -> None:
+    """Verify a closed run, then sign its manifest with an SSH key.
+
+    RUN is the path of a run, its id, SYSTEM/latest or latest. The manifest holds the
+    checksums of all other files. The signature is manifest.json.sig beside it, made by
+    `ssh-keygen -Y sign -n seatrial-run`; a run is sealed once.
+
+    Exit status: 0 sealed, 1 the run was changed, 2 usage, or it cannot be sealed.
+
+    Example: seatrial seal lab/latest --key ~/.ssh/id_ed25519
+    """
+    sealed = seal_run(run_path(run), key)
+    click.echo(f"sealed with {key_text(sealed.signature)}: {sealed.path}")
+    click.echo(f"manifest SHA-256: {sealed.digest}")

@@ -1,0 +1,123 @@
+"""`seatrial verify`: is a closed run unchanged, and who sealed it?"""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seatrial.commands._runs import known_signers, run_path
+from seatrial.errors import Exit
+from seatrial.results import read_manifest
+from seatrial.seal import Verification, key_text, not_sealed
+from seatrial.seal import verify as verify_run
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--signers",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Whose signatures are known: a file as OpenSSH's allowed_signers. Default: "
+    "reference-data/SYSTEM/allowed_signers, else reference-data/allowed_signers.",
+)
+@click.option("--sealed", is_flag=True, help="A run without a seal fails, too.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="How to print it; csv has the first file that differs, json all.",
+)
+@click.pass_context
+def verify(
+    ctx: click.Context, run: str, signers: Path | None, sealed: bool, form: str
+) -> None:
+    """Verify every file of a closed run against its manifest, and its seal.
+
+    RUN is the path of a run, its id, SYSTEM/latest or latest. A sealed run needs
+    ssh-keygen, but neither network nor inventory. Without a seal, whoever changes a
+    file can change the manifest, too: keep its SHA-256, which is printed, or seal it.
+
+    Exit status: 0 whole, 1 changed (or not sealed, with --sealed), 2 usage or not
+    readable, 3 sealed by somebody who is not among the signers.
+
+    Example: seatrial verify lab/latest --signers reference-data/lab/allowed_signers
+    """
+    path = run_path(run)
+    if signers is None:
+        signers = known_signers(str(read_manifest(path).get("system")))
+    found = verify_run(path, signers)
+    if form == "table":
+        click.echo("\n".join(_lines(found)))
+    elif form == "json":
+        click.echo(json.dumps(_record(found), indent=1))
+    else:
+        click.echo(_csv(found), nl=False)
+    if found.whole and sealed and found.seal == "none":
+        raise not_sealed(path)
+    ctx.exit(_status(found))
+
+
+def _status(found: Verification) -> Exit:
+    if not found.whole:
+        return Exit.FAILED
+    return Exit.UNDECIDED if found.seal == "unknown" else Exit.PASS
+
+
+def _lines(found: Verification) -> list[str]:
+    word = "WHOLE" if found.whole else "CHANGED"
+    size = f"{found.files} files, {found.size_bytes / 1e6:.1f} MB"
+    lines = [f"{word}  {found.system}, run {found.run}: {size}"]
+    if found.differences:
+        first = found.differences[0]
+        more = len(found.differences) - 1
+        lines.append(f"first: {first.file}: {first.problem}")
+        lines += [f"and {more} more, see --format json"] if more else []
+    return [
+        *lines,
+        f"manifest SHA-256: {found.digest}",
+        f"seal: {_seal_words(found)}",
+        f"run: {found.path}",
+    ]
+
+
+def _seal_words(found: Verification) -> str:
+    key = key_text(found.signature)
+    if found.signature and found.seal == "known":
+        return f"{found.signature.signer} ({key}), by {found.signature.signers}"
+    words = {"none": "none", "wrong": "broken"}
+    return words.get(found.seal, f"right, but of an unknown signer: {key}; --signers")
+
+
+def _record(found: Verification) -> dict[str, Any]:
+    signature = found.signature
+    return {
+        "path": str(found.path),
+        "system": found.system,
+        "run": found.run,
+        "whole": found.whole,
+        "manifest_sha256": found.digest,
+        "files": found.files,
+        "size_bytes": found.size_bytes,
+        "seal": found.seal,
+        "signer": signature.signer if signature else None,
+        "key_type": signature.key_type if signature else None,
+        "fingerprint": signature.fingerprint if signature else None,
+        "differences": [vars(each) for each in found.differences],
+    }
+
+
+def _csv(found: Verification) -> str:
+    record = _record(found)
+    differences = record.pop("differences")
+    first = differences[0] if differences else {}
+    record |= {key: first.get(key) for key in ("file", "problem", "expected", "found")}
+    text = io.StringIO()
+    writer = csv.DictWriter(text, record, lineterminator="\n")
+    writer.writeheader()
+    writer.writerow(record)
+    return text.getvalue()

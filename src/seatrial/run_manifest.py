@@ -1,0 +1,75 @@
+"""The manifest of a run: what ran when, where, with what, as far as it is no number."""
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import seatrial
+from seatrial.agenda import Agenda
+from seatrial.ledger import ClosedSession
+from seatrial.results import NEWEST_SCHEMA
+from seatrial.runfolder import utc_text
+from seatrial.system import NodeState, System
+
+
+def run_manifest(
+    agenda: Agenda,
+    system: System,
+    states: Sequence[NodeState],
+    closed: Sequence[ClosedSession],
+    starts: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    """Describe a run all of whose sessions are closed; checksums are not in it yet.
+
+    System and states are those at the last of the `starts` of its driver.
+    """
+    return {
+        "schema": NEWEST_SCHEMA,
+        "run": agenda.run,
+        "system": system.name,
+        "description": system.description,
+        "campaign": agenda.campaign["name"],
+        "checks": agenda.campaign["checks"],
+        "partial": agenda.partial,
+        "started": agenda.created,
+        "ended": utc_text(),
+        "demonstration": system.demonstration,
+        "replay": agenda.replay,
+        "software": {
+            "seatrial": seatrial.__version__,
+            "git_commit": system.suite.get("git_commit"),
+            "dirty": system.suite.get("dirty"),
+            "reframe": version("reframe-hpc"),
+            "python": platform.python_version(),
+            "slurm": system.software.get("slurm"),
+            "stacks": system.software.get("stacks", []),
+            "spack": system.software.get("spack"),
+        },
+        "nodes": [_node(state, closed) for state in states],
+        "starts": list(starts),
+        "sessions": [session.record for session in closed],
+        "minimum_samples": agenda.campaign["minimum_samples"],
+    }
+
+
+def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
+    """Tell whether a delivered node was there for the whole run.
+
+    One that was absent in some sessions, and came back, was absent.
+    """
+    name = state.node.name
+    absences = [
+        session.record["absent"][name]
+        for session in closed
+        if name in session.record["absent"]
+    ]
+    reason = absences[-1] if absences else ""
+    if 0 < len(absences) < len(closed):
+        reason = f"in {len(absences)} of {len(closed)} sessions: {reason}"
+    return {
+        "name": name,
+        "facts": state.node.facts,
+        "state": "absent" if absences else "present",
+        "reason": reason,
+    }

@@ -1,0 +1,80 @@
+"""Closed runs for tests of what reads them: small, and made by RunFolder."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from test_judge import CASE, sample
+
+from seatrial.records import Case, Measurement
+from seatrial.results import sha256
+from seatrial.runfolder import RunFolder
+
+REFERENCES = """
+_provenance: {kind: promised, document: d, clause: c, who: w, date: 2026-11-21,
+              method: m}
+ImbRing:
+  $index: [$partition]
+  lab:.*:
+    bw_4MiB: [60, 0, null, MB/s]
+"""
+
+
+def close_run(
+    results: Path,
+    run_id: str = "20260101T000000Z-smoke",
+    system: str = "lab",
+    /,
+    *,
+    rows: Sequence[Measurement] | None = None,
+    cases: Sequence[Case] | None = None,
+    **manifest: Any,
+) -> Path:
+    """Close a run of one case, which measured two links; more goes to its manifest."""
+    folder = RunFolder(results, system, run_id)
+    folder.create()
+    raw = folder.path / "raw" / "pairs-1" / "report.json"
+    raw.parent.mkdir(parents=True)
+    raw.write_text("{}")
+    day = f"{run_id[:4]}-{run_id[4:6]}-{run_id[6:8]}"
+    described = {
+        "schema": 2,
+        "run": run_id,
+        "system": system,
+        "description": "",
+        "campaign": run_id.partition("-")[2],
+        "partial": False,
+        "demonstration": False,
+        "started": f"{day}T00:00:00+00:00",
+        "ended": f"{day}T01:00:00+00:00",
+        "replay": None,
+        "minimum_samples": 1,
+        "software": {"seatrial": "0.1.0"},
+        "nodes": [
+            {"name": name, "facts": {}, "state": "present", "reason": ""}
+            for name in CASE.nodes
+        ],
+        "sessions": [],
+    }
+    measured = rows or [
+        sample(CASE, 80.0, pair="cn01 cn02"),
+        sample(CASE, 90.0, pair="cn02 cn03"),
+    ]
+    return folder.close(
+        {**described, **manifest},
+        [replace(CASE, raw="raw/pairs-1")] if cases is None else cases,
+        [replace(row, run=run_id, system=system) for row in measured],
+    )
+
+
+def rewrite_manifest(run: Path, /, **changed: Any) -> None:
+    """Change the manifest of a closed run; `checksums` are those of today's files."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["checksums"] = {
+        name: sha256(run / name)
+        for name in manifest["checksums"]
+        if (run / name).is_file()
+    }
+    (run / "manifest.json").write_text(json.dumps({**manifest, **changed}))

@@ -1,0 +1,162 @@
+"""Runs on the lab that lose their driver, or a daemon of Slurm: nothing is lost."""
+
+import json
+import os
+import random
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from conftest import HOME, Lab
+from lab_runs import only_run, seatrial, stopped, wait_idle
+
+pytestmark = pytest.mark.lab
+
+RESULTS = "/home/seatrial/seatrial/results/lab"
+KILLS = 4
+LEFT_BEHIND = (
+    "sbatch --parsable --chdir=/tmp --output=/dev/null "
+    "--comment=seatrial:crash:pairs-1 --wrap='sleep 600'"
+)
+
+
+def begin(*arguments: str, results: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        ["seatrial", "run", "lab", "--no-judge", *arguments],
+        cwd=HOME,
+        env=os.environ | {"SEATRIAL_RESULTS": str(results)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def driver_pid(lab: Lab, run_id: str, other: int = 0) -> int:
+    """Wait for a driver of a run on the head; give its process id."""
+    deadline = time.monotonic() + 120
+    while True:
+        lock = lab.ssh("head", f"cat {RESULTS}/{run_id}.open/driver.lock").stdout
+        if lock and json.loads(lock)["pid"] != other:
+            return int(json.loads(lock)["pid"])
+        assert time.monotonic() < deadline, "no driver on the head"
+        time.sleep(0.2)
+
+
+def closed_files(lab: Lab, run_id: str) -> dict[str, str]:
+    """Give the checksums of all files that closed sessions answer for."""
+    script = f"""
+        cd {RESULTS}/{run_id}.open && ls sessions/*.json 2>/dev/null |
+        while read -r record; do
+            name=$(basename "$record" .json)
+            find "$record" "sessions/$name.parquet" "raw/$name" -type f
+        done | xargs -r sha256sum
+    """
+    lines = lab.ssh("head", script).stdout.splitlines()
+    return {name: digest for digest, name in (line.split(maxsplit=1) for line in lines)}
+
+
+def jobs_of(lab: Lab, run_id: str) -> list[str]:
+    listed = lab.ssh("head", "squeue --noheader --format='%i %k'").stdout
+    return [line for line in listed.splitlines() if f"seatrial:{run_id}:" in line]
+
+
+def test_a_driver_killed_at_random_moments(lab: Lab, tmp_path: Path) -> None:
+    """Of kills, every second also hits ReFrame, as the end of the login node would."""
+    moments = random.Random(20261121)
+    process = begin("--campaign", "smoke", "--run-id", "crash", results=tmp_path)
+    closed: dict[str, str] = {}
+    pid, said = 0, ""
+    for kill in range(KILLS):
+        pid = driver_pid(lab, "crash", other=pid)
+        time.sleep(moments.uniform(1.0, 14.0))
+        if process.poll() is not None:
+            break  # the run was faster than this moment
+        children = f"$(pgrep --parent {pid})" if kill % 2 else ""
+        lab.ssh("head", f"kill -KILL {pid} {children}")
+        said += process.communicate(timeout=120)[0]
+        assert process.returncode not in (0, 1, 3)
+        assert not (tmp_path / "lab").exists(), "an open run was copied"
+        if children:
+            job = lab.ssh("head", LEFT_BEHIND).stdout.strip()
+            assert any(line.startswith(job) for line in jobs_of(lab, "crash"))
+        found = closed_files(lab, "crash")
+        assert closed.items() <= found.items(), "a closed session was lost or changed"
+        closed = found
+        process = begin("--resume", results=tmp_path)
+    said += process.communicate(timeout=300)[0]
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    assert jobs_of(lab, "crash") == []
+    assert said.count("cancelled jobs left behind") == KILLS // 2
+    run = only_run(tmp_path)
+    assert [each["name"] for each in run.manifest["sessions"]] == ["pairs-1", "halo-1"]
+    assert len(run.manifest["starts"]) > 1
+    found_cases = [(case.session, case.environment) for case in run.cases]
+    assert len(found_cases) == len(set(found_cases)) == 4
+    assert {case.result for case in run.cases} == {"pass"}
+    kept = {name: digest for name, digest in closed.items() if name.startswith("raw/")}
+    assert kept.items() <= run.manifest["checksums"].items()
+    lab.ssh("head", f"rm -rf {RESULTS}/crash")
+    wait_idle(lab, 4)
+
+
+@pytest.mark.parametrize(
+    ("daemon", "node"), [("slurmctld", "head"), ("slurmdbd", "head")]
+)
+def test_a_killed_daemon_of_the_controller_does_not_end_a_run(
+    lab: Lab, tmp_path: Path, daemon: str, node: str
+) -> None:
+    killed = threading.Event()
+
+    def kill_for_a_while() -> None:
+        running = "squeue --noheader --states=running"
+        while not lab.ssh("head", running).stdout.strip():
+            time.sleep(0.2)
+        lab.ssh(node, f"sudo systemctl kill --signal=KILL {daemon}")
+        with stopped(lab, daemon, node):
+            killed.set()
+            time.sleep(10)
+
+    outage = threading.Thread(target=kill_for_a_while)
+    outage.start()
+    try:
+        done = seatrial("run", "lab", "--campaign", "smoke", results=tmp_path)
+    finally:
+        outage.join()
+    assert killed.is_set()
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = only_run(tmp_path)
+    assert {case.result for case in run.cases} == {"pass"}
+    assert len(run.cases) == 4
+    wait_idle(lab, 4)
+
+
+def test_a_node_that_dies_fails_its_case_and_the_run_goes_on(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """Its sessions close, what was measured before is whole, no job is left."""
+    process = begin("--campaign", "smoke", "--run-id", "node", results=tmp_path)
+    try:
+        deadline = time.monotonic() + 120
+        while not [job for job in jobs_of(lab, "node") if ":halo-1" in job]:
+            assert time.monotonic() < deadline, "halo does not start"
+            time.sleep(0.1)
+        lab.ssh("cn03", "sudo systemctl kill --signal=KILL slurmd")
+        down = "sudo scontrol update nodename=cn03 state=down reason='broken fan'"
+        assert lab.ssh("head", down).returncode == 0
+        said = process.communicate(timeout=300)[0]
+    finally:
+        lab.ssh("cn03", "sudo systemctl start slurmd")
+        lab.ssh("head", "sudo scontrol update nodename=cn03 state=resume")
+    assert process.returncode == 0, said
+    run = only_run(tmp_path)
+    results = {(case.session, case.result) for case in run.cases}
+    assert ("pairs-1", "pass") in results
+    assert ("pairs-1", "fail") not in results
+    assert ("halo-1", "fail") in results
+    assert run.measurements.filter(run.measurements["session"] == "pairs-1").height
+    assert jobs_of(lab, "node") == []
+    wait_idle(lab, 4)
