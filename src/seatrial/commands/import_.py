@@ -1,0 +1,171 @@
+"""`seatrial import`: what plain ReFrame recorded becomes runs."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from seatrial import paths
+from seatrial.metrics import Direction
+from seatrial.reframe_import import Choice, Imported, import_reports
+from seatrial.summary import stdout_console
+
+_DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
+_DIRECTIONS: dict[str, Direction] = {"higher": "higher", "lower": "lower"}
+
+
+def _directions(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, Direction]:
+    found = {}
+    for text in values:
+        metric, _, direction = text.rpartition("=")
+        if not metric or direction not in _DIRECTIONS:
+            raise click.BadParameter(f"{text!r}: expected METRIC=higher or =lower")
+        found[metric] = _DIRECTIONS[direction]
+    return found
+
+
+@click.command("import")
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+    type=click.Path(path_type=Path),
+)
+@click.option("--system", help="Our name of the system (default: ReFrame's).")
+@click.option(
+    "--unit",
+    "units",
+    multiple=True,
+    metavar="UNIT",
+    help="Take this unknown unit as it stands; may be repeated.",
+)
+@click.option(
+    "--direction",
+    "directions",
+    multiple=True,
+    callback=_directions,
+    metavar="METRIC=higher|lower",
+    help="Which values of a metric are better; may be repeated.",
+)
+@click.option("--since", type=_DATE, help="Only sessions from this time (UTC) on.")
+@click.option("--until", type=_DATE, help="Only sessions before this time (UTC).")
+@click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of all runs (default: SEATRIAL_RESULTS, else results/).",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="How to print what was imported.",
+)
+def import_(
+    files: tuple[Path, ...],
+    system: str | None,
+    units: tuple[str, ...],
+    directions: dict[str, Direction],
+    since: datetime | None,
+    until: datetime | None,
+    results: Path | None,
+    form: str,
+) -> None:
+    """Make runs of what plain ReFrame recorded: run reports and results databases.
+
+    FILE is a JSON report or a results.db (SQLite) of ReFrame 4.7 or later. Each of its
+    sessions becomes a closed run, once: a session that is there already is left
+    alone. A metric keeps its name and unit; names of ours such as latency_8B become
+    metric and message size, in our unit. Better are higher values where the reference
+    has a lower bound only, lower ones where it has an upper bound only; without that
+    the metric or the unit decides. ReFrame's references stay in FILE, which is worth
+    keeping: the run's manifest has its checksum.
+
+    Exit status: 0; 2 usage or environment, or something unclear in FILE: nothing is
+    imported then.
+
+    Example: seatrial import ~/.reframe/reports/results.db --system lab
+    """
+    folder = (results or paths.results_dir(paths.home())).resolve()
+    choice = Choice(
+        system=system,
+        units=frozenset(units),
+        directions=directions,
+        since=_seconds(since, "-inf"),
+        until=_seconds(until, "inf"),
+    )
+    rows = []
+    for done in import_reports(files, folder, choice):
+        rows.append(_row(done))
+        for note in _notes(done):
+            click.echo(f"seatrial: {rows[-1]['run']}: {note}", err=True)
+    _print(rows, form)
+
+
+def _seconds(moment: datetime | None, default: str) -> float:
+    return (
+        moment.replace(tzinfo=UTC).timestamp() if moment is not None else float(default)
+    )
+
+
+def _notes(done: Imported) -> Iterator[str]:
+    if done.converted:
+        yield f"converted: {', '.join(done.converted)}"
+    if done.not_finite:
+        yield (
+            f"values that are no number (NaN, infinity): {done.not_finite} left out; "
+            "their cases failed"
+        )
+
+
+def _row(done: Imported) -> dict[str, Any]:
+    return {
+        "run": f"{done.path.parent.name}/{done.path.name}",
+        "new": done.new,
+        "cases": done.cases if done.new else None,
+        "measurements": done.measurements if done.new else None,
+    }
+
+
+def _print(rows: list[dict[str, Any]], form: str) -> None:
+    if form == "json":
+        click.echo(json.dumps(rows, indent=1))
+    elif form == "csv":
+        click.echo(_csv(rows), nl=False)
+    else:
+        stdout_console().print(_table(rows))
+        new = sum(row["new"] for row in rows)
+        click.echo(f"runs imported: {new}, there already: {len(rows) - new}")
+
+
+def _csv(rows: Iterable[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    names = ["run", "new", "cases", "measurements"]
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _table(rows: Iterable[dict[str, Any]]) -> Table:
+    table = Table("run", box=None, pad_edge=False)
+    table.add_column("cases", justify="right")
+    table.add_column("measurements", justify="right")
+    for row in rows:
+        numbers = (
+            [str(row["cases"]), str(row["measurements"])]
+            if row["new"]
+            else ["", "there already"]
+        )
+        table.add_row(row["run"], *numbers)
+    return table
