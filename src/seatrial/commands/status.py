@@ -1,0 +1,138 @@
+"""`seatrial status`: how far the open runs are, once or live."""
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from seatrial import interrupts, paths
+from seatrial.driver import known_durations
+from seatrial.errors import SeatrialError
+from seatrial.remote import load_remote, seatrial_there
+from seatrial.results import closed_runs
+from seatrial.status import Status, open_runs, read_status
+from seatrial.status_table import status_table
+from seatrial.summary import stdout_console
+from seatrial.system import is_provisioned, known_systems, unknown_system
+
+_REDRAW_S = 2.0
+
+
+@click.command()
+@click.argument("system", required=False)
+@click.option("--run-id", metavar="ID", help="Only this open run.")
+@click.option("--watch", is_flag=True, help="Go on until no run is open; Ctrl-C ends.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print it.",
+)
+@click.option("--stop-on-eof", is_flag=True, hidden=True)
+def status(
+    system: str | None, run_id: str | None, watch: bool, form: str, stop_on_eof: bool
+) -> None:
+    """Show how far the open runs of SYSTEM are, or of all systems.
+
+    Of each: whether its driver is at work, sessions and cases done, what is running
+    since when and where, what waits and why, failed cases by node, retries, tries that
+    were cut off, and the time left. Nothing is changed.
+
+    It reads the run's folder on the login node; on the machine that holds
+    inventories/SYSTEM it does so over ssh.
+
+    Exit status: 0, also if no run is open; 2 usage or environment.
+
+    Example: seatrial status lab --watch
+    """
+    if watch and form != "table":
+        raise click.UsageError("--watch draws a table; it has no other --format")
+    home = paths.home()
+    results = paths.results_dir(home)
+    if system is not None and _is_elsewhere(home, results, system):
+        arguments = ["status", system, "--format", form]
+        arguments += [] if run_id is None else ["--run-id", run_id]
+        arguments += ["--watch"] if watch else []
+        seatrial_there(load_remote(home, system), arguments, system, "status")
+        return
+    if stop_on_eof:
+        interrupts.stop_on_eof()
+    chosen = _Chosen(results, system, run_id)
+    if run_id is not None and not chosen.folders():
+        raise SeatrialError(f"no open run {run_id!r}; {chosen.newest()}")
+    if form == "json":
+        found = [asdict(each) for each in chosen.statuses()]
+        click.echo(json.dumps(found, indent=1))
+    elif watch:
+        _watch(chosen)
+    else:
+        stdout_console().print(_shown(chosen))
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The open runs that are meant: of a system, or of one id; None: any."""
+
+    results: Path
+    system: str | None
+    run_id: str | None
+
+    def folders(self) -> list[Path]:
+        found = open_runs(self.results, self.system)
+        return [path for path in found if self.run_id in (None, path.stem)]
+
+    def statuses(self) -> list[Status]:
+        """Read them; one that is closed meanwhile is no longer meant."""
+        found = (
+            read_status(folder, known_durations(self.results, folder.parent.name))
+            for folder in self.folders()
+        )
+        return [each for each in found if each is not None]
+
+    def newest(self) -> str:
+        runs = closed_runs(self.results, self.system)
+        if not runs:
+            return "none was ever closed"
+        return f"the newest closed one is {runs[-1].parent.name}/{runs[-1].name}"
+
+
+def _is_elsewhere(home: Path, results: Path, system: str) -> bool:
+    """Tell whether runs of a system are on another machine, its login node.
+
+    Replays run here. Raises SeatrialError if nothing is known of the system.
+    """
+    if is_provisioned(home, system) or open_runs(results, system):
+        return False
+    if (home / "inventories" / system).is_dir():
+        return True
+    if not (results / system).is_dir() and system not in known_systems(home):
+        raise unknown_system(home, system)
+    return False
+
+
+def _watch(chosen: _Chosen) -> None:
+    """Draw them again and again, until none is open."""
+    console = stdout_console()
+    live = Live(console=console, auto_refresh=False)
+    try:
+        with interrupts.interruptible(), live:
+            while chosen.folders():
+                live.update(_shown(chosen), refresh=True)
+                time.sleep(_REDRAW_S)
+            live.update(_shown(chosen), refresh=True)
+    except KeyboardInterrupt:
+        return  # who has seen enough leaves so
+
+
+def _shown(chosen: _Chosen) -> RenderableType:
+    found = chosen.statuses()
+    if not found:
+        return Text(f"no run is open; {chosen.newest()}")
+    return Group(*(status_table(each) for each in found))
