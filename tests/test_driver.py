@@ -15,7 +15,6 @@ from fake_home import SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
 from seatrial import runfolder, slurm
-from seatrial.agenda import Planned
 from seatrial.campaign import load_campaign
 from seatrial.collect import blame_slurm
 from seatrial.driver import Order, run_campaign
@@ -23,8 +22,9 @@ from seatrial.errors import SeatrialError
 from seatrial.listing import ListedCase
 from seatrial.progress import Display, TimeLeft
 from seatrial.results import Run, load_run
-from seatrial.session import Outcome, Session, Watch
+from seatrial.session import Outcome
 from seatrial.system import load_system
+from seatrial.watch import LostJobError, Watch
 
 NEVER_STARTED = (
     "the job never started within its pending limit of 600 s: CANCELLED by 0; "
@@ -382,19 +382,18 @@ def test_interrupt_stops_reframe_and_leaves_the_run_open(
 
 
 def test_controller_that_is_silent_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, console: Console, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     answers = [None, None, {"7": "Resources"}, None, None]
     clock = [0.0]
     monkeypatch.setattr(slurm, "pending_reasons", lambda comment: answers.pop(0))
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    nothing = Planned("a-1", "a", 1, ("A",), {}, ())
-    planned = Session("r1", nothing, tmp_path, tmp_path)
-    outcome = Outcome(0.0)
-    watch = Watch(planned, outcome, Display(console, [], {}))
+    monkeypatch.setattr(slurm, "lost_jobs", lambda comment, since: None)
+    pending: dict[str, str] = {}
+    watch = Watch("seatrial:r1:a-1", 0.0, pending, Display(console, [], {}))
     for clock[0] in (1.0, 30.0, 60.0, 90.0, 1000.0):
         watch.silent()
-    assert outcome.pending == {"7": "Resources"}
+    assert pending == {"7": "Resources"}
     clock[0] = 3000.0
     with pytest.raises(SeatrialError, match="did not answer for 30 minutes"):
         watch.silent()
@@ -430,3 +429,27 @@ def test_display_on_a_terminal() -> None:
     assert "FAIL A @p+e" in text
     assert "1/2 1 failed" in text
     assert "running B @p+e" in text
+
+
+def test_a_job_that_slurm_lost_is_told_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, console: Console
+) -> None:
+    """A job that is there, and a word of ReFrame, start the time anew."""
+    lost = [["8"], ["8"], None, ["8"], ["8"], ["8"], ["8"], ["8"]]
+    clock = [0.0]
+    monkeypatch.setattr(slurm, "pending_reasons", lambda comment: {})
+    monkeypatch.setattr(slurm, "lost_jobs", lambda comment, since: lost.pop(0))
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    watch = Watch("seatrial:r1:a-1", 0.0, {}, Display(console, [], {}))
+    for clock[0] in (10.0, 99.0, 120.0, 140.0, 229.0):
+        watch.silent()
+    watch.heard()
+    for clock[0] in (240.0, 329.0):
+        watch.silent()
+    clock[0] = 340.0
+    with pytest.raises(LostJobError, match=r"Slurm lost the job for .* that 8 goes on"):
+        watch.silent()
+    assert not lost
+    elsewhere = Watch("c", 0.0, {}, Display(console, [], {}), all_jobs=False)
+    for clock[0] in (400.0, 1000.0):
+        elsewhere.silent()

@@ -136,6 +136,16 @@ def test_run_of_the_future_is_refused(run: Path, key: str) -> None:
         load_run(run)
 
 
+def test_a_run_whose_clock_was_set_back_counts_from_its_end(run: Path) -> None:
+    ahead = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    set_back = [{"name": "a-1"}, {"name": "b-1", "clock_went_back_s": 86400}]
+    rewrite_manifest(run, started=ahead, sessions=set_back)
+    assert load_run(run)
+    rewrite_manifest(run, ended=ahead)
+    with pytest.raises(SeatrialError, match="ended lies in the future"):
+        load_run(run)
+
+
 @pytest.mark.parametrize("text", ["yesterday", None, 5])
 def test_time_that_is_none_is_refused(run: Path, text: object) -> None:
     rewrite_manifest(run, started=text)

@@ -15,7 +15,7 @@ import pytest
 from fake_home import SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
-from seatrial import collect
+from seatrial import collect, watch
 from seatrial.campaign import load_campaign
 from seatrial.driver import Order, resume_run, run_campaign
 from seatrial.driver_lock import driver_lock, driver_of
@@ -378,6 +378,41 @@ def test_without_an_answer_of_slurm_nothing_is_resumed(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     with pytest.raises(SeatrialError, match="left behind cannot be cancelled"):
         resume_run(home, load_system(home, "lab"), killed, console)
+
+
+def test_a_session_whose_jobs_slurm_lost_starts_anew(
+    home: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first job is unknown to squeue at once, and RUNNING to sacct for ever."""
+    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
+    partition = settings["systems"][0]["partitions"][0]
+    partition.update(scheduler="slurm", environs=["openmpi"])
+    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
+    queue, programs = tmp_path / "queue", tmp_path / "bin"
+    queue.mkdir()
+    sbatch = FAKE_SBATCH.replace("(\n", '[ "$n" = 1 ] || (\n')
+    sacct = (
+        'case "$*" in *-u*) echo "1|RUNNING|2999-01-01T00:00:00"; exit;; esac\n'
+        + FAKE_SACCT
+    )
+    fake_program(programs, "sinfo", "echo 'cn01|idle|'; echo 'cn02|idle|'")
+    fake_program(programs, "sbatch", sbatch.format(queue=queue, log=tmp_path / "log"))
+    fake_program(programs, "sacct", sacct.format(queue=queue))
+    fake_program(programs, "scontrol", "echo cn001")
+    fake_program(programs, "squeue", "true")
+    fake_program(programs, "scancel", "true")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(watch, "LOST_AFTER_S", 3.0)
+    monkeypatch.setattr(watch, "_NEXT_LOOK_S", 1.0)
+    run = load_run(run_campaign(order(home, "smoke", tmp_path / "results"), console))
+    assert {case.result for case in run.cases} == {"pass"}
+    assert run.manifest["sessions"][0]["interrupted"] == ["echo-1.interrupted-1"]
+    said = console.export_text()
+    assert (
+        "Slurm lost the job for which ReFrame waits: its controller knows none, "
+        in (said)
+    )
+    assert "believes that 1 goes on" in said
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,36 @@ def test_pending_reasons_of_our_own_jobs(programs: Path) -> None:
 def test_controller_that_does_not_answer(programs: Path) -> None:
     fake_program(programs, "squeue", "exit 1")
     assert slurm.pending_reasons("seatrial:r1:a-1") is None
+
+
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [
+        ("7|RUNNING|(null)|cn01|None|/x", ["8", "9"]),
+        ("8|RUNNING|(null)|cn01|None|/x", ["9"]),
+        ("7|RUNNING|seatrial:r1:a-1|cn01|None|/x", None),
+        ("", ["8", "9"]),
+    ],
+)
+def test_lost_jobs(programs: Path, queue: str, expected: list[str] | None) -> None:
+    """Job 6 was submitted before, 10 is finished."""
+    began = time.mktime((2026, 11, 21, 6, 30, 0, 0, 0, -1))
+    fake_program(programs, "squeue", f"[ -z '{queue}' ] || echo '{queue}'")
+    rows = (
+        "6|RUNNING|2026-11-21T06:29:00",
+        "8|RUNNING|2026-11-21T06:30:01",
+        "9|PENDING|2026-11-21T06:31:00",
+        "10|CANCELLED by 0|2026-11-21T06:31:00",
+    )
+    fake_program(programs, "sacct", "; ".join(f"echo '{row}'" for row in rows))
+    assert slurm.lost_jobs("seatrial:r1:a-1", began) == expected
+    fake_program(programs, "squeue", "exit 1")
+    assert slurm.lost_jobs("seatrial:r1:a-1", began) is None
+    fake_program(programs, "squeue", "true")
+    fake_program(programs, "sacct", "true")
+    assert slurm.lost_jobs("seatrial:r1:a-1", began) == []
+    fake_program(programs, "sacct", "exit 1")
+    assert slurm.lost_jobs("seatrial:r1:a-1", began) is None
 
 
 def test_only_our_own_jobs_are_cancelled(programs: Path, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from seatrial.replay import Replayable
 from seatrial.resized_jobs import see_the_end_of_resized_jobs
 from seatrial.sheet import FactSheet
 from seatrial.slurm import first_death
+from seatrial.system import SLURM
 from seatrial.unheard_warnings import spare_unheard_warnings
 
 see_the_end_of_resized_jobs()
@@ -133,6 +134,12 @@ class SeatrialCheck(Replayable, FactSheet):
         srun_mpi = self.current_environ.extras.get("srun_mpi")
         if srun_mpi and self.job.launcher.registered_name == "srun":
             self.job.launcher.options += [f"--mpi={srun_mpi}"]
+
+    @run_before("run")
+    def run_once(self) -> None:
+        """Let a job that lost a node fail: begun again, it would hide that."""
+        if self.current_partition.scheduler.registered_name in SLURM:
+            self.job.options += ["--no-requeue"]
 
     @run_before("run", always_last=True)
     def record_job(self) -> None:

@@ -11,7 +11,7 @@ from seatrial.check import SeatrialCheck
 def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:
     """Let `module` start the check's executable, by its launcher, as it sees fit.
 
-    The job goes on without a node that Slurm gives up, and never begins again.
+    The job goes on without a node that Slurm gives up.
     """
     launcher = check.job.launcher.run_command(check.job)
     program = [check.executable, *check.executable_opts]
@@ -22,4 +22,4 @@ def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:
     ]
     check.executable = f"{sys.executable} -I -m {module}"
     check.job.launcher = getlauncher("local")()
-    check.job.options += ["--no-kill", "--no-requeue"]
+    check.job.options += ["--no-kill"]

@@ -50,9 +50,12 @@ from seatrial.runfolder import (
 )
 from seatrial.session import Outcome, Session, comment_of, run_session
 from seatrial.system import NodeState, System, node_states, usable_nodes
+from seatrial.watch import LostJobError
 
 _EARLIER_RUNS = 3
 _CLOCK_TOLERANCE_S = 1.0
+_MOST_LOSSES = 2
+"""How often one session may lose its jobs before the run stops."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,28 @@ class _Run:
         known = {} if self.agenda.replay else known_durations(results, self.system.name)
         with Display(console, cases, known) as display:
             for planned in left:
-                ended = self._session(planned, display, ended)
+                self._look_again(display)
+                ended = self._tried(planned, display, ended)
+
+    def _look_again(self, display: Display) -> None:
+        """See which nodes are there by now; a controller that is away comes back."""
+        if not self.system.uses_slurm:
+            return
+        with suppress(SeatrialError):
+            before = self.states
+            self.states = node_states(self.system)
+            for state in self.states:
+                if not state.present and state not in before:
+                    display.warn(_absent(state))
+
+    def _tried(self, planned: Planned, display: Display, earlier: float) -> float:
+        """Run one session, anew if Slurm loses its jobs."""
+        for _ in range(_MOST_LOSSES):
+            try:
+                return self._session(planned, display, earlier)
+            except LostJobError as loss:
+                display.warn(f"{str(loss).partition(';')[0]}; the session starts anew")
+        return self._session(planned, display, earlier)
 
     def _session(self, planned: Planned, display: Display, earlier: float) -> float:
         """Run one session and close it; give the latest end of all so far."""
@@ -241,12 +265,12 @@ def _states(
     states = node_states(system) if replay is None else recorded_states(system, replay)
     for state in states:
         if not state.present:
-            console.print(
-                f"node {state.node.name} is absent: {state.reason}; "
-                "the rest runs without it",
-                markup=False,
-            )
+            console.print(_absent(state), markup=False)
     return states
+
+
+def _absent(state: NodeState) -> str:
+    return f"node {state.node.name} is absent: {state.reason}; the rest runs without it"
 
 
 def _begin(path: Path, system: System) -> None:

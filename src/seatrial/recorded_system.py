@@ -59,7 +59,7 @@ def recorded_system(home: Path, name: str, recordings: Path) -> Iterator[System]
         settings = Path(folder, "settings.json")
         described = yaml.safe_load(system.settings.read_text(encoding="utf-8"))
         settings.write_text(json.dumps(_without_slurm(described)), encoding="utf-8")
-        yield replace(system, settings=settings, uses_slurm=False)
+        yield replace(system, settings=settings, uses_slurm=False, only_slurm=False)
 
 
 def recorded_states(system: System, recordings: Path) -> tuple[NodeState, ...]:

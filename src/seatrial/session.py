@@ -23,12 +23,8 @@ from seatrial.listing import ListedCase, reframe_command, reframe_environment
 from seatrial.progress import Display
 from seatrial.runfolder import probe_space
 from seatrial.system import System
+from seatrial.watch import Watch
 
-CONTROLLER_LIMIT_S = 1800.0
-"""How long a run waits for a controller that does not answer."""
-
-_FIRST_LOOK_S = 2.0
-_NEXT_LOOK_S = 10.0
 _STOP_S = 20.0
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -145,8 +141,8 @@ def run_session(
 ) -> Outcome:
     """Run a session to its end and follow its progress.
 
-    Raises SeatrialError if ReFrame ends without a report, if the disk is full, or if
-    Slurm's controller does not answer for `CONTROLLER_LIMIT_S`. On any exception,
+    Raises SeatrialError if ReFrame ends without a report, if the disk is full, or as
+    `Watch` does, which looks after the session's jobs. On any exception,
     Ctrl-C included, ReFrame is stopped and the session's jobs are cancelled.
     """
     session.raw.mkdir(parents=True)
@@ -169,7 +165,12 @@ def run_session(
                 preexec_fn=_end_with_driver,
             )
         with log.open("w", buffering=1, encoding="utf-8") as copy:
-            watch = Watch(session, outcome, display) if system.uses_slurm else None
+            watch = None
+            if system.uses_slurm:
+                watch = Watch(
+                    *(session.comment, outcome.started, outcome.pending, display),
+                    all_jobs=system.only_slurm,
+                )
             _follow(process, copy, outcome, display, watch)
     except BaseException:
         if process is not None:
@@ -199,7 +200,7 @@ def _follow(
     copy: IO[str],
     outcome: Outcome,
     display: Display,
-    watch: "Watch | None",
+    watch: Watch | None,
 ) -> None:
     """Read ReFrame's output to its end; while it is silent, look at Slurm."""
     assert process.stdout is not None
@@ -215,6 +216,8 @@ def _follow(
             continue
         if line is None:
             break
+        if watch is not None:
+            watch.heard()
         copy.write(line)
         _show(line.rstrip("\n"), outcome, display)
     process.wait()
@@ -237,48 +240,6 @@ def _show(line: str, outcome: Outcome, display: Display) -> None:
     if match["reason"]:
         outcome.skipped[case] = match["reason"]
     display.finish(case, match["status"])
-
-
-class Watch:
-    """Looks at Slurm now and then: why our jobs wait, and whether it answers."""
-
-    def __init__(self, session: Session, outcome: Outcome, display: Display) -> None:
-        self._comment = session.comment
-        self._pending = outcome.pending
-        self._display = display
-        self._next = time.monotonic() + _FIRST_LOOK_S
-        self._missing_since: float | None = None
-
-    def silent(self) -> None:
-        """Take note; raise SeatrialError after `CONTROLLER_LIMIT_S` without answer."""
-        now = time.monotonic()
-        if now < self._next:
-            return
-        reasons = slurm.pending_reasons(self._comment)
-        self._next = time.monotonic() + _NEXT_LOOK_S
-        if reasons is None:
-            self._missing(now)
-            return
-        if self._missing_since is not None:
-            self._display.warn("Slurm's controller answers again; the run goes on")
-        self._missing_since = None
-        self._pending.update(reasons)
-        for job_id, reason in reasons.items():
-            self._display.note(f"job {job_id} waits: {reason}")
-
-    def _missing(self, now: float) -> None:
-        minutes = f"{CONTROLLER_LIMIT_S / 60:.0f} minutes"
-        if self._missing_since is None:
-            self._missing_since = now
-            self._display.warn(
-                "Slurm's controller does not answer; waiting for slurmctld, up to "
-                + minutes
-            )
-        if now - self._missing_since > CONTROLLER_LIMIT_S:
-            raise SeatrialError(
-                f"Slurm's controller did not answer for {minutes}; start slurmctld "
-                "and run again"
-            )
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

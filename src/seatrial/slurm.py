@@ -26,6 +26,8 @@ _ENDED_WITH_IT = ("Killed", "Terminated")
 _SUFFIXES = "*~#!%$@^+-"
 _TIMEOUT_S = 60
 _GONE_S = 300.0
+_CLOCKS_DIFFER_S = 5.0
+_UNFINISHED = ("PENDING", "RUNNING")
 _LOOK_S = 1.0
 
 
@@ -54,6 +56,7 @@ class Job:
 
     job_id: str
     state: str
+    comment: str
     nodes: str
     reason: str
     folder: str
@@ -138,8 +141,36 @@ def jobs(comment: str, user: int) -> list[Job] | None:
     for line in done.stdout.splitlines():
         job_id, state, text, nodes, reason, folder = line.split("|", 5)
         if text.startswith(comment):
-            found.append(Job(job_id, state, nodes, reason, folder))
+            found.append(Job(job_id, state, text, nodes, reason, folder))
     return found
+
+
+def lost_jobs(comment: str, since: float) -> list[str] | None:
+    """Tell whether Slurm has lost our jobs: None if not, or if one cannot say.
+
+    They are, if its controller knows none whose comment begins so. Those of which its
+    accounting believes that they go on, submitted `since` then (UTC seconds), are
+    named; it may never have heard of them.
+    """
+    known = jobs("", os.getuid())
+    if known is None or any(job.comment.startswith(comment) for job in known):
+        return None
+    moment = time.localtime(since - _CLOCKS_DIFFER_S)
+    start = time.strftime("%Y-%m-%dT%H:%M:%S", moment)
+    of_ours = ["-u", str(os.getuid()), "-S", start]
+    try:
+        done = _run(["sacct", "-XnP", *of_ours, "-o", "JobID,State,Submit"])
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode:
+        return None
+    ids = {job.job_id for job in known}
+    rows = (line.split("|") for line in done.stdout.splitlines())
+    return [
+        job_id
+        for job_id, state, submitted in rows
+        if state in _UNFINISHED and submitted >= start and job_id not in ids
+    ]
 
 
 def job_end(job_id: str) -> JobEnd | None:

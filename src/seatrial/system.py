@@ -14,7 +14,8 @@ from seatrial.records import Node
 SYSTEM_FILE = "system.json"
 SETTINGS_FILE = "settings.yaml"
 
-_SLURM = ("slurm", "squeue")
+SLURM = ("slurm", "squeue")
+"""ReFrame's names of Slurm as a scheduler."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class System:
     """A provisioned system: its delivered nodes, software and ReFrame settings.
 
     `folder` has its files; `settings` is what ReFrame reads. `features` are those of
-    each partition together with one of its environments.
+    each partition together with one of its environments. `uses_slurm`: some partition
+    is one of Slurm; `only_slurm`: all are.
     """
 
     name: str
@@ -36,6 +38,7 @@ class System:
     partitions: tuple[tuple[str, ...], ...]
     features: tuple[frozenset[str], ...]
     uses_slurm: bool
+    only_slurm: bool
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -87,6 +90,7 @@ def read_system(folder: Path, name: str) -> System:
         content = _read(settings)
         config = content["systems"][0]
         environments = {each["name"]: each for each in content["environments"]}
+        by_slurm = [each["scheduler"] in SLURM for each in config["partitions"]]
         system = System(
             name=facts["system"],
             folder=folder,
@@ -108,9 +112,8 @@ def read_system(folder: Path, name: str) -> System:
                 for partition in config["partitions"]
                 for name in partition["environs"]
             ),
-            uses_slurm=any(
-                partition["scheduler"] in _SLURM for partition in config["partitions"]
-            ),
+            uses_slurm=any(by_slurm),
+            only_slurm=all(by_slurm),
         )
         for file in system.files:
             _expect(file, name)
