@@ -22,6 +22,10 @@ def test_smoke_campaign_passes_and_is_reported(lab: Lab, tmp_path: Path) -> None
     assert {case.check for case in run.cases} == {"Halo", "PairSweep"}
     assert {case.environment for case in run.cases} == {"openmpi", "mpich"}
     assert all(list(case.nodes) == nodes for case in run.cases)
+    for case in run.cases:
+        script = (run.path / str(case.raw) / "rfm_job.sh").read_text()
+        assert "#SBATCH --no-requeue" in script
+        assert ("--kill-on-bad-exit=1" in script) == (case.check == "Halo")
     sweep = run.measurements.filter(run.measurements["metric"] == "bw")
     assert set(sweep["source"]) == set(nodes)
     report = seatrial(

@@ -48,6 +48,10 @@ class Tag:
     APPLICATION: Final = "application"
 
 
+ALL_END = "--kill-on-bad-exit=1"
+"""The option of srun by which one dead rank ends them all."""
+
+
 class SeatrialCheck(Replayable, FactSheet):
     """A check of all nodes, or of the first `num_nodes` that Slurm gives.
 
@@ -130,10 +134,15 @@ class SeatrialCheck(Replayable, FactSheet):
 
     @run_before("run")
     def choose_mpi(self) -> None:
-        """Start the ranks by the process manager that the MPI stack speaks."""
-        srun_mpi = self.current_environ.extras.get("srun_mpi")
-        if srun_mpi and self.job.launcher.registered_name == "srun":
-            self.job.launcher.options += [f"--mpi={srun_mpi}"]
+        """Start the ranks by the process manager that the MPI stack speaks.
+
+        If one of them dies the others end, too: they would wait for it until the time
+        limit of the job.
+        """
+        if self.job.launcher.registered_name == "srun":
+            srun_mpi = self.current_environ.extras.get("srun_mpi")
+            manager = [f"--mpi={srun_mpi}"] if srun_mpi else []
+            self.job.launcher.options += [*manager, ALL_END]
 
     @run_before("run")
     def run_once(self) -> None:
