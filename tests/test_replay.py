@@ -357,7 +357,8 @@ def test_plain_reframe_replays(measured: Path, home: Path, tmp_path: Path) -> No
     assert row["replay"] == str(measured)
     assert json.loads(Path(row["stagedir"], "seatrial.json").read_text())["replay"]
     script = Path(row["stagedir"], "rfm_job.sh").read_text()
-    assert script.index(SAID) < script.index("exit 0\n") < script.index("srun bash -c")
+    started = "srun --kill-on-bad-exit=1 bash -c"
+    assert script.index(SAID) < script.index("exit 0\n") < script.index(started)
 
 
 def spoiled(run: Run, what: str) -> Run:
