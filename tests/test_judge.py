@@ -368,6 +368,15 @@ def test_absent_node_fails_the_inventory() -> None:
     assert (node.name, node.state, node.verdict) == ("cn02", "absent", "fail")
 
 
+def test_without_delivered_nodes_the_inventory_is_undecided() -> None:
+    """An imported run does not say what was delivered."""
+    run = make_run([CASE], [sample(CASE, 80.0)], nodes=[])
+    judgement = judged(run, bw_4MiB=BW)
+    (finding,) = found(judgement, "inventory")
+    assert finding.verdict == judgement.verdict == "undecided"
+    assert finding.reason == "the run does not say which nodes were delivered"
+
+
 def test_nothing_judged_is_undecided() -> None:
     assert judged(make_run([], [])).verdict == "undecided"
 

@@ -120,6 +120,9 @@ def _inventory(nodes: Sequence[Row], replay: bool) -> list[Finding]:
     if replay:
         reason = f"{NO_MEASUREMENT}, and nobody looked at the nodes"
         return [replace(plain_finding(key, "replay"), reason=reason), *findings]
+    if not nodes:
+        reason = "the run does not say which nodes were delivered"
+        return [replace(plain, reason=reason)]
     if not findings:
         reason = f"all {len(nodes)} delivered nodes are present"
         findings = [replace(plain, n=len(nodes), verdict="pass", reason=reason)]
