@@ -73,7 +73,12 @@ def wait_for_job(lab: Lab, run_id: str, session: str) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_there(lab: Lab) -> None:
-    """No run of an earlier test is left on the head."""
+    """No run of an earlier test is left on the head, nor in the controller's mind.
+
+    Slurm 22.05 may hold a node for busy that it once removed from a running job, as
+    other tests make it do, until it reads its configuration again.
+    """
+    lab.ssh("head", "sudo scontrol reconfigure")
     lab.ssh("head", f"rm -rf {RESULTS}/{{crash,node,slurmctld,slurmdbd}}{{,.open}}")
 
 
@@ -126,13 +131,12 @@ def test_a_killed_daemon_of_the_controller_does_not_end_a_run(
     lab.ssh("head", f"sudo systemctl kill --signal=KILL {daemon}")
     with stopped(lab, daemon, "head"):
         time.sleep(10)
-    for _ in range(40):
+    deadline = time.monotonic() + 900
+    while process.poll() is None and time.monotonic() < deadline:
         # A node is drained when the controller gives it the id of a job it had before.
         lab.ssh("head", "sudo scontrol update nodename=cn[01-04] state=resume")
         time.sleep(3)
-        if process.poll() is not None:
-            break
-    said = process.communicate(timeout=600)[0]
+    said = process.communicate(timeout=1)[0]
     assert process.returncode == 0, said
     run = only_run(tmp_path)
     assert [each["name"] for each in run.manifest["sessions"]] == ["pairs-1", "halo-1"]
