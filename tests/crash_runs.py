@@ -289,7 +289,9 @@ def _job(
     what = f"{case.case} /{zlib.crc32(b'x'):08x} @{case.partition}+{case.environment}"
     yield f"echo '[ RUN      ] {what}'"
     yield f"mkdir -p {stage}"
-    yield _file(job, each.comment)
+    submitted = scene.queue.with_name(f"{job.name}.submitted")
+    yield _file(submitted, each.comment)
+    yield f"mv {submitted} {job}"  # a job has its comment from the start
     yield f"sleep {seconds}"
     yield _file(stage / "rfm_job.out", f"latency {value}\n" * 100)
     yield _file(stage / "seatrial.json", json.dumps(told))
