@@ -11,6 +11,7 @@ from rich.table import Table
 
 from seatrial import interrupts, paths
 from seatrial.build import build as install
+from seatrial.commands._format import format_option
 from seatrial.progress import duration
 from seatrial.remote import load_remote, seatrial_there
 from seatrial.spack_lock import Lock
@@ -32,14 +33,7 @@ _COLOURS = {Origin.SOURCE: "yellow", Origin.CACHE: "cyan"}
 @click.command()
 @click.argument("system")
 @click.option("--plan", "only_plan", is_flag=True, help="Say what, and build nothing.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="How to print the plan.",
-)
+@format_option("How to print the plan.")
 @click.option("--stop-on-eof", is_flag=True, hidden=True)
 def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
     """Build the software of SYSTEM with Spack, where its MPI stacks come from Spack.

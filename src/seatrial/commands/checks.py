@@ -14,6 +14,7 @@ from seatrial.catalogue import (
     on_system,
     recorded_times,
 )
+from seatrial.commands._format import format_option
 from seatrial.listing import list_cases
 from seatrial.summary import stdout_console
 from seatrial.system import (
@@ -25,14 +26,7 @@ from seatrial.system import (
 
 
 @click.command()
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv", "markdown"]),
-    default="table",
-    show_default=True,
-    help="How to print it; markdown is the table of the README.",
-)
+@format_option("How to print it; markdown is the table of the README.", "markdown")
 @click.option("--system", help="Say how many cases it has there, and what they took.")
 def checks(form: str, system: str | None) -> None:
     """List all checks: question, tool, metrics, needs, time, experiments.

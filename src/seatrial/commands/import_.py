@@ -12,6 +12,7 @@ import click
 from rich.table import Table
 
 from seatrial import paths
+from seatrial.commands._format import format_option
 from seatrial.metrics import Direction
 from seatrial.reframe_import import Choice, Imported, import_reports
 from seatrial.summary import stdout_console
@@ -63,14 +64,7 @@ def _directions(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of all runs (default: SEATRIAL_RESULTS, else results/).",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="How to print what was imported.",
-)
+@format_option("How to print what was imported.")
 def import_(
     files: tuple[Path, ...],
     system: str | None,

@@ -2,6 +2,7 @@
 
 import click
 
+from seatrial.commands._format import format_option
 from seatrial.commands._judging import judged
 from seatrial.paths import home
 from seatrial.results import find_run
@@ -16,14 +17,7 @@ from seatrial.summary import (
 
 @click.command()
 @click.argument("run")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="How to print the findings.",
-)
+@format_option("How to print the findings.")
 @click.pass_context
 def judge(ctx: click.Context, run: str, form: str) -> None:
     """Judge a closed run by the references of its system.

@@ -15,6 +15,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from seatrial.commands._format import format_option
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.paths import home, results_dir
@@ -75,13 +76,8 @@ class Size(click.ParamType[int]):
 @click.option("--where", metavar="EXPR", help="More conditions, as SQL.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many rows.")
 @click.option("--sql", help="One SELECT over measurements, cases and runs.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="How to print it; a table has the most telling columns, the others have all.",
+@format_option(
+    "How to print it; a table has the most telling columns, the others have all."
 )
 def query(
     runs: tuple[str, ...],

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from seatrial.commands._format import format_option
 from seatrial.commands._runs import known_signers, run_path
 from seatrial.errors import Exit
 from seatrial.results import read_manifest
@@ -24,14 +25,7 @@ from seatrial.seal import verify as verify_run
     "reference-data/SYSTEM/allowed_signers, else reference-data/allowed_signers.",
 )
 @click.option("--sealed", is_flag=True, help="A run without a seal fails, too.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="How to print it; csv has the first file that differs, json all.",
-)
+@format_option("How to print it; csv has the first file that differs, json all.")
 @click.pass_context
 def verify(
     ctx: click.Context, run: str, signers: Path | None, sealed: bool, form: str
