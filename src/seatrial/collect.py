@@ -14,6 +14,7 @@ from seatrial.errors import SeatrialError
 from seatrial.listing import ListedCase
 from seatrial.recordings import COMPRESSED, JOB_FILE, RECORD_FILE
 from seatrial.records import (
+    OF_REFRAME,
     Case,
     CaseResult,
     Measurement,
@@ -25,7 +26,6 @@ from seatrial.runfolder import copy_files
 from seatrial.session import Outcome, Session
 from seatrial.system import System
 
-_RESULTS: dict[str, CaseResult] = {"pass": "pass", "skip": "skip", "xfail": "skip"}
 BIG_FILE = 1 << 20
 """Raw files of that many bytes are compressed."""
 
@@ -118,7 +118,7 @@ def _collect_case(
     if stage is not None and kept:
         raw = session.raw / _UNCLEAN.sub("_", "-".join(stage.parts[-3:]))
         copy_files(kept, stage, raw)
-    result = _RESULTS.get(entry["result"], "fail")
+    result = OF_REFRAME.get(entry["result"], "fail")
     phase, reason = entry["fail_phase"], entry["fail_reason"]
     told, problem = _told(stage)
     samples = told.pop("samples", [])

@@ -8,6 +8,10 @@ from seatrial.metrics import METRICS, Direction
 
 CaseResult = Literal["pass", "fail", "skip"]
 
+OF_REFRAME: dict[str, CaseResult] = {"pass": "pass", "skip": "skip", "xfail": "skip"}
+"""What becomes of ReFrame's results: a defect that is known decides nothing, and any
+other result is `fail`."""
+
 
 @dataclass(frozen=True)
 class Sample:

@@ -12,14 +12,13 @@ import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.listing import parameters_of
-from seatrial.records import Case, CaseResult, parameters_text
+from seatrial.records import OF_REFRAME, Case, parameters_text
 from seatrial.reframe_report import Entry, ReframeSession
 from seatrial.reframe_series import Key, Series, name_of
 from seatrial.results import SCHEMA
 
 BLOCK = "reframe"
 
-_RESULTS: dict[str, CaseResult] = {"pass": "pass", "skip": "skip", "xfail": "skip"}
 _REASONS = {
     "skip": "ReFrame's records do not say why",
     "xfail": "expected to fail, and did: a known defect",
@@ -123,7 +122,7 @@ class Tables:
         self.cases.append(self._case(entry, repeat, attempt, bad))
 
     def _case(self, entry: Entry, repeat: int, attempt: int, bad: list[str]) -> Case:
-        result = _RESULTS.get(entry.result, "fail")
+        result = OF_REFRAME.get(entry.result, "fail")
         phase, reason = entry.fail_phase, entry.fail_reason
         if not reason:
             reason = _REASONS.get(entry.result)
