@@ -257,7 +257,7 @@ def test_small_disk(scene: Scene, undisturbed: dict[int, Run], size: str) -> Non
     place = str(scene.results)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", place]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a small tmpfs")
+        pytest.skip("not root: a small tmpfs, to be full, cannot be mounted")
     try:
         status, error = finish(scene)
         assert status == 2

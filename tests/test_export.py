@@ -61,6 +61,7 @@ def families(*arguments: object) -> dict[str, list[tuple[dict[str, str], float]]
     assert result.exit_code == 0, result.output
     return {
         family.name: [(sample.labels, sample.value) for sample in family.samples]
+        # The parser of prometheus_client has no types.
         for family in parsed(result.stdout)  # type: ignore[no-untyped-call]
     }
 

@@ -70,6 +70,15 @@ def checksums(folder: Path) -> dict[str, str]:
     return {str(file.relative_to(folder)): sha256(file) for file in files}
 
 
+def add_slurm_partition(home: Path) -> None:
+    """Let the system have a partition of Slurm, which no check uses."""
+    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
+    partitions = settings["systems"][0]["partitions"]
+    partitions.append({**partitions[0], "name": "slurm", "environs": []})
+    partitions[1].update(scheduler="slurm", launcher="srun")
+    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
+
+
 def processes_of(folder: Path) -> list[int]:
     """Give the processes whose command names a folder."""
     found = []
@@ -336,11 +345,7 @@ def test_jobs_left_behind_are_cancelled_first(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
-    partitions = settings["systems"][0]["partitions"]
-    partitions.append({**partitions[0], "name": "slurm", "environs": []})
-    partitions[1].update(scheduler="slurm", launcher="srun")
-    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
+    add_slurm_partition(home)
     queue, programs = tmp_path / "queue", tmp_path / "bin"
     write(
         queue,
@@ -361,6 +366,27 @@ def test_jobs_left_behind_are_cancelled_first(
     assert (tmp_path / "queue.log").read_text() == "41\n"
 
 
+def test_nodes_are_looked_at_before_each_session(
+    home: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """cn02 goes after the start of the run and of its first session."""
+    add_slurm_partition(home)
+    looks, programs = tmp_path / "looks", tmp_path / "bin"
+    state = f'[ "$(wc -l < {looks})" -gt 2 ] && state="down|power" || state="idle|none"'
+    fake_program(
+        programs,
+        "sinfo",
+        f"echo x >> {looks}; {state}; echo 'cn01|idle|none'; echo \"cn02|$state\"",
+    )
+    fake_program(programs, "squeue", "true")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    run = load_run(run_campaign(order(home, "two", tmp_path / "results"), console))
+    first, *later = [each["absent"] for each in run.manifest["sessions"]]
+    assert first == {}
+    assert later == [{"cn02": "down (power)"}] * 3
+    assert console.export_text().count("node cn02 is absent: down (power)") == 1
+
+
 def test_without_an_answer_of_slurm_nothing_is_resumed(
     home: Path,
     killed: RunFolder,
@@ -368,11 +394,7 @@ def test_without_an_answer_of_slurm_nothing_is_resumed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
-    partitions = settings["systems"][0]["partitions"]
-    partitions.append({**partitions[0], "name": "slurm", "environs": []})
-    partitions[1].update(scheduler="slurm", launcher="srun")
-    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
+    add_slurm_partition(home)
     fake_program(tmp_path / "bin", "sinfo", "echo 'cn01|idle|'; echo 'cn02|idle|'")
     fake_program(tmp_path / "bin", "squeue", "exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")

@@ -106,6 +106,7 @@ def case(listed: ListedCase, result: str, *nodes: str, attempt: int = 1) -> Case
         **{"environment": listed.environment, "result": result, "nodes": nodes},
         **{"attempt": attempt, "elapsed_s": None if result == "skip" else 10.0},
     }
+    # The row is a mixture of types, each right for its field.
     return Case(**row)  # type: ignore[arg-type]
 
 
