@@ -15,8 +15,8 @@ import polars as pl
 import yaml
 
 from seatrial.metrics import METRICS
+from seatrial.old_limits import References
 from seatrial.records import Case, parameters_text
-from seatrial.references import References
 from seatrial.results import SCHEMA, Run
 
 NODES = ("cn01", "cn02", "cn03", "cn04")

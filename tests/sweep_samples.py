@@ -14,8 +14,8 @@ import polars as pl
 from samples import STARTED, sample_manifest
 
 from seatrial.metrics import METRICS
+from seatrial.old_limits import Limit
 from seatrial.records import Case
-from seatrial.references import Limit
 from seatrial.results import SCHEMA, Run
 
 LATENCY_US = 1.9

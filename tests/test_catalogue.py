@@ -16,7 +16,7 @@ from reframe_runs import CHECKS, HOME
 from seatrial.catalogue import Entry, catalogue, format_catalogue
 from seatrial.cli import main
 from seatrial.experiments import EXPERIMENTS
-from seatrial.references import known_checks
+from seatrial.old_limits import known_checks
 
 CHECK = """\
 import reframe as rfm

@@ -20,8 +20,8 @@ from seatrial.campaign import load_campaign
 from seatrial.check import Tag
 from seatrial.lammps_problems import PROBLEMS
 from seatrial.metrics import split_flat_name
+from seatrial.old_limits import known_checks
 from seatrial.parsers.npb_problems import BENCHMARKS
-from seatrial.references import known_checks
 
 DATA = Path(__file__).parent / "data"
 NODES = ["cn01", "cn02", "cn03", "cn04"]

@@ -11,8 +11,8 @@ import pytest
 
 from seatrial.judge import Finding, Judgement, judge
 from seatrial.metrics import METRICS
+from seatrial.old_limits import Limit, References
 from seatrial.records import Case, Measurement, as_dict
-from seatrial.references import Limit, References
 from seatrial.results import SCHEMA, Run
 
 BW = Limit(value=60.0, lower=60.0, upper=None, unit="MB/s", kind="promised", source="c")

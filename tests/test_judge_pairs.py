@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from sweep_samples import Pair, SweepReferences, names, sample_sweep
 
-from seatrial.criteria import MAX_FAULTS, MAX_PASSING
 from seatrial.findings import Finding, Judgement
 from seatrial.judge import judge
-from seatrial.references import References
+from seatrial.old_limits import References
+from seatrial.old_numbers import MAX_FAULTS, MAX_PASSING
 
 RAILS = ("mlx5_0", "mlx5_1")
 

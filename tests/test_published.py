@@ -21,11 +21,11 @@ from reframe_runs import HOME
 from seatrial.derived import factor, improvement
 from seatrial.errors import SeatrialError
 from seatrial.metrics import METRICS
+from seatrial.old_limits import References
 from seatrial.paths import published_dir
 from seatrial.published import load_published
 from seatrial.published_file import SETUP
 from seatrial.published_numbers import PAPER_METRICS, Number
-from seatrial.references import References
 from seatrial.system import known_systems
 from seatrial.units import parse_size
 

@@ -10,7 +10,7 @@ from reframe.utility.sanity import reference_bounds
 from reframe_runs import CHECKS, FAKE, HOME, Fake, run_rows
 
 from seatrial.errors import SeatrialError
-from seatrial.references import Limit, References, known_checks
+from seatrial.old_limits import Limit, References, known_checks
 
 PROVENANCE = """\
 _provenance:

@@ -18,7 +18,7 @@ from samples import NODES, sample_references, sample_run
 
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
-from seatrial.references import References
+from seatrial.old_limits import References
 from seatrial.report import text, write_report
 from seatrial.report.charts import chart, describe, size_ticks, value_ticks
 from seatrial.report.curves import MAX_PLACES, Curve, curves

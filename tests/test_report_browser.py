@@ -14,7 +14,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from sweep_samples import SweepReferences, names, sample_sweep
 
 from seatrial.judge import Judgement, judge
-from seatrial.references import References
+from seatrial.old_limits import References
 from seatrial.report import write_report
 
 pytestmark = pytest.mark.browser

@@ -15,7 +15,7 @@ from sweep_samples import SweepReferences, names, sample_sweep
 from test_report import HOME, HOSTILE, Page
 
 from seatrial.judge import Judgement, judge
-from seatrial.references import References
+from seatrial.old_limits import References
 from seatrial.report import write_report
 from seatrial.report.heat import heat_chart, level_names
 from seatrial.report.matrix import (

@@ -21,8 +21,8 @@ from seatrial.driver import Order, resume_run, run_campaign
 from seatrial.driver_lock import driver_lock, driver_of
 from seatrial.errors import SeatrialError
 from seatrial.judge import judge
+from seatrial.old_limits import References
 from seatrial.recordings import recordings
-from seatrial.references import References
 from seatrial.replay import replay_commands
 from seatrial.results import Run, closed_runs, load_run, sha256
 from seatrial.runfolder import RunFolder, newest_open

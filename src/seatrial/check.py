@@ -22,9 +22,8 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 
-from seatrial.criteria import judged_statistic
 from seatrial.errors import SeatrialError
-from seatrial.metrics import METRICS, split_flat_name
+from seatrial.metrics import METRICS, judged_statistic, split_flat_name
 from seatrial.parsers.errors import ParseError
 from seatrial.paths import home, references_dir
 from seatrial.recordings import JOB_FILE, RECORD_FILE, read_job

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from seatrial.criteria import COLUMNS, judge_numbers
 from seatrial.errors import SeatrialError
 from seatrial.findings import (
     CaseKey,
@@ -23,9 +22,10 @@ from seatrial.findings import (
     Verdict,
     plain_finding,
 )
+from seatrial.old_limits import References
+from seatrial.old_numbers import COLUMNS, judge_numbers
 from seatrial.recordings import NO_MEASUREMENT
 from seatrial.records import Case
-from seatrial.references import References
 from seatrial.results import Run
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]

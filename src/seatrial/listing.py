@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.errors import SeatrialError
+from seatrial.old_limits import known_checks
 from seatrial.paths import references_dir
-from seatrial.references import known_checks
 
 _CASE = re.compile(r"- (?P<case>.+) /[0-9a-f]{8} @(?P<partition>\S+?)\+(?P<env>\S+)")
 _PARAMETER = re.compile(r"%(\S+?)=(.*?)(?= %|$)")

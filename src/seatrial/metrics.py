@@ -3,6 +3,7 @@
 Metrics of upstream tools keep their own names (`RandomlyOrderedRingLatency_usec`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -126,6 +127,20 @@ METRICS = {
         ),
     )
 }
+
+
+STATISTICS = ("mean", "p50", "p99", "max", "min")
+"""Of several statistics of one metric, the first of these is held to the limit."""
+
+
+def judged_statistic(present: Iterable[str]) -> str:
+    """Choose the one statistic of a metric that counts."""
+
+    def rank(name: str) -> tuple[int, str]:
+        known = name in STATISTICS
+        return (STATISTICS.index(name) if known else len(STATISTICS), name)
+
+    return min(present, key=rank)
 
 
 def flat_name(metric: str, size_bytes: int | None = None) -> str:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from seatrial.judge import Judgement, judge
+from seatrial.old_limits import References
 from seatrial.paths import references_dir
-from seatrial.references import References
 from seatrial.results import Run, load_run
 
 

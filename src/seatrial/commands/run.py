@@ -11,9 +11,9 @@ from seatrial.campaign import known_campaigns, load_campaign, only_checks
 from seatrial.commands._judging import judged
 from seatrial.driver import Order, resume_run, run_campaign
 from seatrial.errors import SeatrialError
+from seatrial.old_limits import References
 from seatrial.recorded_system import recorded_system
 from seatrial.recordings import NO_MEASUREMENT
-from seatrial.references import References
 from seatrial.remote import load_remote, resume_remotely, run_remotely
 from seatrial.results import is_unfinished
 from seatrial.runfolder import RunFolder, new_run_id, newest_open

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement
-from seatrial.references import References
+from seatrial.old_limits import References
 from seatrial.report.junit import junit_xml
 from seatrial.report.page import html
 from seatrial.results import Run

@@ -14,9 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.criteria import judged_statistic
 from seatrial.judge import Judgement
-from seatrial.metrics import METRICS, flat_name
+from seatrial.metrics import METRICS, flat_name, judged_statistic
 from seatrial.places import PLACE, several_rails, with_place
 from seatrial.report import text
 from seatrial.results import Run

@@ -11,10 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.criteria import judged_statistic
 from seatrial.findings import CaseKey
 from seatrial.judge import Judgement
-from seatrial.metrics import flat_name
+from seatrial.metrics import flat_name, judged_statistic
 from seatrial.places import count_pairs, turned
 from seatrial.report import text
 from seatrial.results import Run

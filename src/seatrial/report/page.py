@@ -13,7 +13,7 @@ from markupsafe import Markup
 from seatrial import __version__
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement
-from seatrial.references import References
+from seatrial.old_limits import References
 from seatrial.report import text, view
 from seatrial.report.charts import chart, metric_title
 from seatrial.report.curves import curves

@@ -8,8 +8,8 @@ import polars as pl
 
 from seatrial.judge import Finding, Judgement
 from seatrial.metrics import METRICS
+from seatrial.old_limits import Limit, References
 from seatrial.records import Case
-from seatrial.references import Limit, References
 from seatrial.report import text
 from seatrial.results import Run
 

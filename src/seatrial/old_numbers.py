@@ -1,7 +1,7 @@
 """The numbers of one case held to their limits: place by place, node by node."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from statistics import median
 from typing import Any, NamedTuple
@@ -9,13 +9,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from seatrial.findings import CaseKey, Finding, Row, plain_finding
-from seatrial.metrics import flat_name
+from seatrial.metrics import flat_name, judged_statistic
+from seatrial.old_limits import Limit, References
 from seatrial.places import PLACE, both_ways, several_rails, turned, with_place
 from seatrial.records import Case, parameters_text
-from seatrial.references import Limit, References
-
-STATISTICS = ("mean", "p50", "p99", "max", "min")
-"""Of several statistics of one metric, the first of these is held to the limit."""
 
 MAX_PASSING = 64
 """Passing places of one metric with a finding each; more of them share one."""
@@ -100,16 +97,6 @@ def judge_numbers(
         if name not in seen
     ]
     return findings
-
-
-def judged_statistic(present: Iterable[str]) -> str:
-    """Choose the one statistic of a metric that counts."""
-
-    def rank(name: str) -> tuple[int, str]:
-        known = name in STATISTICS
-        return (STATISTICS.index(name) if known else len(STATISTICS), name)
-
-    return min(present, key=rank)
 
 
 def _by_metric(rows: pl.DataFrame) -> Iterator[tuple[_Metric, pl.DataFrame]]:
