@@ -1,0 +1,263 @@
+"""How sure a level is: one-sided bounds, p-values and what they take for granted.
+
+Values have the shape (places, units): a row is a node or pair, a column an allocation.
+Higher is better, NaN was not measured. A result has one number for each place; all
+places are computed together, however many. A risk lies between 0 and 1.
+
+- ``t``: the level is the mean. Student's t, each place with its own variance.
+- ``order``: the level is the median. Order statistics, whatever the distribution.
+"""
+
+from functools import lru_cache
+from itertools import count
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+Method = Literal["t", "order"]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+T_SMALLEST_N = 3
+MOST_FURTHER_UNITS = 1000
+PLACES_FOR_SHAPE, UNITS_FOR_SHAPE = 20, 4
+UNITS_FOR_SHAPIRO = 8
+UNITS_FOR_DRIFT = 6
+
+
+def smallest_n(method: Method, risk: float) -> int:
+    """Give the fewest units that can bound a level at this risk."""
+    if method == "t":
+        return T_SMALLEST_N
+    return next(n for n in count(1) if 0.5**n <= risk)
+
+
+def centre(values: Floats, method: Method) -> Floats:
+    """Give the mean (t) or the median (order) of each place; NaN without a value."""
+    if method == "t":
+        return _moments(values)[1]
+    ordered, n = np.sort(values, axis=1), _measured(values)
+    middle = _column(ordered, (n - 1) // 2) + _column(ordered, n // 2)
+    return np.asarray(middle / 2)
+
+
+def lower_bound(values: Floats, method: Method, risk: float) -> Floats:
+    """Give what the level of each place reaches, wrong with this risk; -inf: unknown.
+
+    It is the upper bound of the values turned around.
+    """
+    return -upper_bound(-values, method, risk)
+
+
+def upper_bound(values: Floats, method: Method, risk: float) -> Floats:
+    """Give what the level of each place does not exceed, wrong with this risk.
+
+    It is inf where there are too few units, or all have the same value, which no timer
+    gives by chance.
+
+    t: mean + t(1 - risk, n - 1) s / sqrt(n).
+
+    order: the value of rank n - j, with the largest j for which P(Bin(n, 1/2) <= j)
+    is at most the risk: the median exceeds it only if no more than j values are at or
+    above the median (Hahn and Meeker, Statistical Intervals, section 5.4; Conover,
+    Practical Nonparametric Statistics, section 3.2). Equal values make it cautious.
+    """
+    if method == "t":
+        n, mean, sd = _moments(values)
+        bound = mean + _half_widths(n, risk) * sd
+        return np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), bound, np.inf)
+    n, most = _measured(values), _most_beyond(_counts(values), risk)
+    bound = _column(np.sort(values, axis=1), n - 1 - most[n])
+    return np.where((most[n] >= 0) & ~_all_equal(values), bound, np.inf)
+
+
+def p_below(values: Floats, limit: float, method: Method) -> Floats:
+    """Give p of 'the level reaches the limit' for each place: small, it is below.
+
+    p is at most a risk exactly where `upper_bound` with this risk is below the limit.
+    It is 1 where the bound is inf at every risk.
+
+    t: Student's t test. order: the sign test, P(Bin(n, 1/2) <= k) with the k values
+    that reach the limit (Conover, section 3.4).
+    """
+    if method == "t":
+        n, mean, sd = _moments(values)
+        p = special.stdtr(np.maximum(n - 1, 1), (mean - limit) / sd * np.sqrt(n))
+        return np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), p, 1.0)
+    counts = _counts(values)
+    sign_test = special.bdtr(counts, counts[:, np.newaxis], 0.5)
+    p = sign_test[_measured(values), np.sum(values >= limit, axis=1)]
+    return np.where(_all_equal(values), 1.0, p)
+
+
+def more_units(
+    values: Floats,
+    limit: float,
+    method: Method,
+    risk_pass: float,
+    risk_fail: float,
+    zone_width: float,
+) -> Integers:
+    """Project how many further units of each place would probably decide.
+
+    0: none. It is decided; or the level is known to +/- zone_width, so that it lies
+    near the limit, where nobody asks. -1: more than 1000. A projection from what was
+    measured so far, no promise: the next units may be unlike the first.
+
+    t: until the half width of the bound, with the present s, is at most the distance
+    of the mean from the limit, or zone_width if that is more.
+
+    order: until the chance to decide is one half, if the share of further values on
+    the side of the limit that has k of the n present ones is (k + 1) / (n + 2).
+    """
+    lower = lower_bound(values, method, risk_pass)
+    upper = upper_bound(values, method, risk_fail)
+    known = upper - lower <= 2 * zone_width
+    done = (lower >= limit) | (upper < limit) | known
+    if method == "t":
+        further = _further_for_t(values, limit, risk_pass, risk_fail, zone_width)
+    else:
+        further = _further_for_order(values, limit, risk_pass, risk_fail)
+    further = np.where(further > MOST_FURTHER_UNITS, -1, further)
+    return np.where(done, 0, further)
+
+
+def t_shape_p(values: Floats) -> float:
+    """Give p of 'Student's t applies': small, the values are not normal.
+
+    With 20 places of 4 units: one unit of a place against its n - 1 others,
+    (x - mean) / (s sqrt(n / (n - 1))) with mean and s of the others, has Student's
+    distribution with n - 2 degrees of freedom, whatever level and variance of the place
+    (it is Thompson's ratio, Annals of Mathematical Statistics 6, 1935, in another
+    form). Over places this is compared by Kolmogorov and Smirnov. What an allocation
+    does to all places is taken out first, as its median, and the places take turns
+    which unit it is: else an allocation would count once for each place.
+
+    With fewer places: Shapiro-Wilk for each with 8 units, the smallest p times their
+    number. 1 if there are fewer still. Places with equal values are left out.
+    """
+    values = np.where(np.isfinite(values), values, np.nan)
+    values = values[~_all_equal(values)]
+    many = values[_measured(values) >= UNITS_FOR_SHAPE]
+    if len(many) >= PLACES_FOR_SHAPE:
+        return float(stats.kstest(_one_against_others(many), "uniform").pvalue)
+    enough = values[_measured(values) >= UNITS_FOR_SHAPIRO]
+    each = [float(stats.shapiro(row[~np.isnan(row)]).pvalue) for row in enough]
+    return min([1.0, *(len(each) * p for p in each)])
+
+
+def drift_p(series: Floats) -> float:
+    """Give p of 'no drift': Kendall's tau of values against their order in time.
+
+    NaN is left out; 1 below 6 values, or if all are equal.
+    """
+    series = series[~np.isnan(series)]
+    if len(series) < UNITS_FOR_DRIFT or np.ptp(series) == 0:
+        return 1.0
+    return float(stats.kendalltau(np.arange(len(series)), series).pvalue)
+
+
+def _measured(values: Floats) -> Integers:
+    return np.asarray(np.sum(~np.isnan(values), axis=1))
+
+
+def _counts(values: Floats) -> Integers:
+    """Give every number of units that a place can have."""
+    return np.arange(values.shape[1] + 1)
+
+
+def _column(ordered: NDArray[Any], column: Integers) -> NDArray[Any]:
+    """Give one value of each row; any, or NaN, where there is no such column."""
+    if not ordered.shape[1]:
+        return np.full(len(ordered), np.nan)
+    column = np.clip(column, 0, ordered.shape[1] - 1)
+    return np.take_along_axis(ordered, column[:, np.newaxis], axis=1)[:, 0]
+
+
+def _all_equal(values: Floats) -> NDArray[np.bool_]:
+    lowest = np.fmin.reduce(values, axis=1, initial=np.inf)
+    highest = np.fmax.reduce(values, axis=1, initial=-np.inf)
+    return np.asarray((lowest == highest) & (_measured(values) > 1))
+
+
+def _moments(values: Floats) -> tuple[Integers, Floats, Floats]:
+    """Give n, mean and standard deviation; the last is NaN where there is no spread."""
+    measured = ~np.isnan(values)
+    n = np.sum(measured, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        mean = np.sum(values, axis=1, where=measured) / n
+        squares = (values - mean[:, np.newaxis]) ** 2
+        sd = np.sqrt(np.sum(squares, axis=1, where=measured) / np.maximum(n - 1, 0))
+    usable = np.isfinite(sd) & (sd > 0) & ~_all_equal(values)
+    return n, mean, np.where(usable, sd, np.nan)
+
+
+def _half_widths(n: Integers, risk: float) -> Floats:
+    """Give the half width of the t bound of n units in standard deviations."""
+    counts = np.arange(2, max(n.max(initial=0), 2) + 1)
+    widths = special.stdtrit(counts - 1, 1 - risk) / np.sqrt(counts)
+    return np.concatenate([[np.inf, np.inf], widths])[n]
+
+
+def _most_beyond(n: Integers, risk: float) -> Integers:
+    """Give the largest j with P(Bin(n, 1/2) <= j) at most the risk, -1 if none has."""
+    j = np.asarray(stats.binom.ppf(risk, n, 0.5)).astype(np.int64)
+    return j - (special.bdtr(j, n, 0.5) > risk)
+
+
+def _further_for_t(
+    values: Floats, limit: float, risk_pass: float, risk_fail: float, zone_width: float
+) -> Integers:
+    n, mean, sd = _moments(values)
+    width = np.maximum(np.abs(mean - limit), zone_width) / sd
+    width = np.where(np.isnan(width), np.inf, width)
+    totals = np.arange(T_SMALLEST_N, values.shape[1] + MOST_FURTHER_UNITS + 2)
+
+    def needed(risk: float) -> Integers:
+        return T_SMALLEST_N + np.searchsorted(-_half_widths(totals, risk), -width)
+
+    total = np.where(mean < limit, needed(risk_fail), needed(risk_pass))
+    return np.maximum(total - n, 1)
+
+
+def _further_for_order(
+    values: Floats, limit: float, risk_pass: float, risk_fail: float
+) -> Integers:
+    n, reach = _measured(values), np.sum(values >= limit, axis=1)
+    states, place = np.unique(np.column_stack([n, reach]), axis=0, return_inverse=True)
+    further = [
+        _further_for_signs(n, n - reach, risk_pass)
+        if 2 * reach >= n
+        else _further_for_signs(n, reach, risk_fail)
+        for n, reach in states.tolist()
+    ]
+    return np.array(further, dtype=np.int64)[place]
+
+
+@lru_cache(maxsize=4096)
+def _further_for_signs(n: int, minority: int, risk: float) -> int:
+    """Give the further units that probably decide, if so many of n stand against it."""
+    if n == 0:
+        return smallest_n("order", risk)
+    further = np.arange(1, MOST_FURTHER_UNITS + 1)
+    spare = _most_beyond(n + further, risk) - minority
+    against = (minority + 1) / (n + 2)
+    decides = np.asarray(stats.binom.cdf(spare, further, against)) >= 0.5
+    return int(further[decides.argmax()]) if decides.any() else MOST_FURTHER_UNITS + 1
+
+
+def _one_against_others(values: Floats) -> Floats:
+    """Give Student's probability of less than one unit of each place, by the others."""
+    values = values[:, ~np.isnan(values).all(axis=0)]
+    n, mean, _ = _moments(values)
+    values = values - np.nanmedian(values - mean[:, np.newaxis], axis=0)
+    measured_first = np.argsort(np.isnan(values), axis=1, kind="stable")
+    one = _column(measured_first, np.arange(len(n)) % n)[:, np.newaxis]
+    x = np.take_along_axis(values, one, axis=1)[:, 0]
+    np.put_along_axis(values, one, np.nan, axis=1)
+    _, mean, sd = _moments(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (x - mean) / (np.nan_to_num(sd) * np.sqrt(n / (n - 1)))
+    return np.asarray(special.stdtr(n - 2, np.nan_to_num(t)))

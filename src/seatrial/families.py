@@ -1,0 +1,86 @@
+"""Many hypotheses at once: who is convicted, who is suspect, what a look may cost."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+MOST_P = 0.99
+
+
+def holm(p: Floats, risk: float) -> Flags:
+    """Reject hypotheses; the risk is that of any wrong one among them (Holm 1979).
+
+    It holds however the p depend on each other. A NaN counts and is not rejected.
+    """
+    return holm_adjusted(p) <= risk
+
+
+def holm_adjusted(p: Floats) -> Floats:
+    """Give the smallest risk at which Holm rejects each hypothesis, at most 1."""
+    order = np.argsort(p)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(np.arange(len(p), 0, -1) * p[order])
+    return np.minimum(adjusted, 1.0)
+
+
+def discoveries(p: Floats, risk: float) -> Flags:
+    """Pick hypotheses; the risk is the expected share of wrong ones among the picked.
+
+    Benjamini and Hochberg 1995, for independent or positively dependent p. A NaN counts
+    and is not picked.
+    """
+    adjusted = stats.false_discovery_control(np.where(np.isnan(p), 1.0, p))
+    return (np.asarray(adjusted) <= risk) & ~np.isnan(p)
+
+
+def cauchy(p: Floats) -> Floats:
+    """Combine the p of each place, shape (places, metrics), NaN = none, to (places,).
+
+    The Cauchy combination, for metrics that depend on each other (Liu and Xie, Journal
+    of the American Statistical Association 115, 2020). It is approximate: by simulation
+    1 % is up to 1.25 % with 10 metrics, 1.35 % with 20; so it picks, and other values
+    must confirm. What is above 0.99 counts as 0.99, or one metric with p = 1 would
+    outweigh any proof by the others (Fang et al., Statistica Sinica 33, 2023). 1 for a
+    place without a metric.
+    """
+    there = ~np.isnan(p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cotangent = 1 / np.tan(np.pi * np.minimum(p, MOST_P))
+        mean = np.sum(cotangent, axis=1, where=there) / np.sum(there, axis=1)
+    return np.where(there.any(axis=1), np.arctan2(1.0, mean) / np.pi, 1.0)
+
+
+def rank_p(values: Floats) -> Floats:
+    """Give p of 'this place is like the others' for each: small, it is worse.
+
+    Values have the shape (places, units), higher is better, NaN was not measured. In
+    each unit p is the share of places that are not better, itself included; Fisher's
+    method combines the units. 1 for a place that was not measured.
+    """
+    measured = ~np.isnan(values)
+    ranks = stats.rankdata(values, method="max", axis=0, nan_policy="omit")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        logs = np.log(ranks / np.sum(measured, axis=0))
+    units = np.sum(measured, axis=1)
+    p = stats.chi2.sf(-2 * np.sum(logs, axis=1, where=measured), 2 * units)
+    return np.where(units > 0, p, 1.0)
+
+
+def spent(risk: float, looks: Sequence[float]) -> float:
+    """Give the part of a risk that the last of these looks may spend.
+
+    A look stands for the share of the most units that had been measured, in (0, 1];
+    above counts as 1. The parts of all looks sum to at most the risk: spending of
+    Pocock's type, risk * ln(1 + (e - 1) * share) (Lan and DeMets, Biometrika 70, 1983).
+    A look that has nothing new spends nothing.
+    """
+    *earlier, last = (
+        risk * math.log1p((math.e - 1) * min(max(share, 0.0), 1.0)) for share in looks
+    )
+    return max(0.0, last - max(earlier, default=0.0))

@@ -1,0 +1,176 @@
+"""How far numbers scatter: between places, between allocations, and the rest.
+
+A number is the level of its place, plus what its allocation did to all places alike,
+plus the rest. Place and unit are random, and so is the rest. One slow or one noisy node
+must not widen the spread of the others, so
+
+- what an allocation did is the median over the places;
+- the rest is the median of the places' variances, divided by what that median is for
+  normal numbers of that many places and allocations;
+- levels are set aside by Rosner's generalized extreme Studentized deviate test
+  (Technometrics 25, 1983, 165-172), a quarter of the places at most; then moments.
+
+Medians and MAD of levels would do, but scatter too much for four nodes. By simulation
+the standard deviations are right within 5 %, for 3 places or 2 allocations within 15 %.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import hypot, nan, pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+_SET_ASIDE_RISK = 0.05
+"""How often, at most, a place of normal levels is set aside."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviations on the additive scale, of one place and one allocation.
+
+    `place` is between places, `unit` between allocations and common to all places,
+    `rest` what neither explains. With one place `rest` has all, and the others are 0;
+    with one allocation nothing is known of `unit` and `rest`: NaN, and `place` has all.
+    `places` and `units` were measured; `aside` are the indices of the places whose
+    levels are so far off that they do not count for `place`.
+    """
+
+    place: float
+    unit: float
+    rest: float
+    places: int
+    units: int
+    aside: tuple[int, ...] = ()
+
+    @property
+    def within(self) -> float:
+        """The standard deviation of one place from allocation to allocation."""
+        return hypot(self.unit, self.rest)
+
+    @property
+    def total(self) -> float:
+        """The standard deviation of a number of any place in any allocation."""
+        return hypot(self.place, self.unit, self.rest)
+
+    def of_mean(self, units: int, places: int = 1) -> float:
+        """Give the standard error of the mean of so many allocations and places."""
+        return sqrt((self.unit**2 + self.rest**2 / places) / units)
+
+
+def components(values: NDArray[np.float64]) -> Spread:
+    """Estimate the spread of an array (places, units); NaN was not measured.
+
+    Units are allocations. Rows and columns without any number do not count; an array
+    without numbers gives NaN throughout.
+    """
+    measured = np.isfinite(values)
+    rows = np.flatnonzero(measured.any(axis=1))
+    values = values[np.ix_(rows, np.flatnonzero(measured.any(axis=0)))]
+    places, units = values.shape
+    if places == 0:
+        return Spread(nan, nan, nan, 0, 0)
+    if places == 1:
+        scatter = float(np.std(values, ddof=1)) if units > 1 else nan
+        return Spread(0.0, 0.0, scatter, 1, units)
+    if units == 1:
+        place, aside = _between(values[:, 0])
+        return Spread(place, nan, nan, places, 1, tuple(rows[list(aside)].tolist()))
+    shift = _shifts(values)
+    level = values - shift
+    counts = np.isfinite(values).sum(axis=1)
+    rest = _rest(level, counts)
+    noise = rest**2 * _shift_variance(places, units)
+    unit = sqrt(max(0.0, float(np.var(shift, ddof=1)) - noise))
+    place, aside = _between(np.nanmean(level, axis=1))
+    kept = np.delete(counts, list(aside))
+    place = sqrt(max(0.0, place**2 - rest**2 * float(np.mean(1 / kept))))
+    return Spread(place, unit, rest, places, units, tuple(rows[list(aside)].tolist()))
+
+
+def set_aside(levels: NDArray[np.float64]) -> tuple[int, ...]:
+    """Name the levels that the generalized ESD test takes for outliers, as indices.
+
+    At most a quarter of them; so none of fewer than four.
+    """
+    count = len(levels)
+    most = count // 4
+    if most == 0:
+        return ()
+    order = np.argsort(levels, kind="stable")
+    ordered = (levels[order] - np.median(levels)).tolist()
+    low, high = 0, count - 1
+    total, squares = sum(ordered), sum(value * value for value in ordered)
+    removed, deviates = [], []
+    for left in range(count, count - most, -1):
+        mean = total / left
+        below = mean - ordered[low] > ordered[high] - mean
+        at = low if below else high
+        low, high = (low + 1, high) if below else (low, high - 1)
+        scale = sqrt(max(0.0, (squares - left * mean * mean) / (left - 1)))
+        deviates.append(abs(ordered[at] - mean) / scale if scale > 0 else 0.0)
+        removed.append(int(order[at]))
+        total -= ordered[at]
+        squares -= ordered[at] ** 2
+    n = np.arange(count, count - most, -1)
+    t = stats.t.isf(_SET_ASIDE_RISK / (2 * n), n - 2)
+    critical = (n - 1) * t / np.sqrt((n - 2 + t**2) * n)
+    beyond = np.flatnonzero(np.array(deviates) > critical)
+    return tuple(sorted(removed[: beyond[-1] + 1])) if len(beyond) else ()
+
+
+def _between(levels: NDArray[np.float64]) -> tuple[float, tuple[int, ...]]:
+    aside = set_aside(levels)
+    return float(np.std(np.delete(levels, list(aside)), ddof=1)), aside
+
+
+def _shifts(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Tell for each unit by how much it shifted the typical place, against the mean.
+
+    A shift is the mean of the median differences to all units: unlike medians of rows
+    and columns by turns it has no bias.
+    """
+    units = values.shape[1]
+    difference = np.zeros((units, units))
+    for one in range(units):
+        for other in range(one):
+            both = values[:, one] - values[:, other]
+            both = both[~np.isnan(both)]
+            typical = np.median(both) if both.size else np.nan
+            difference[one, other], difference[other, one] = typical, -typical
+    shift: NDArray[np.float64] = np.nanmean(difference, axis=1)
+    return shift
+
+
+def _rest(level: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
+    """Give the standard deviation of one place, over what was common is taken away."""
+    several = counts > 1
+    if not several.any():
+        return nan
+    variances = np.nanvar(level[several], axis=1, ddof=1)
+    share = 1 + _shift_variance(*level.shape) - 2 / len(level)
+    freedom = int(np.median(counts[several])) - 1
+    typical = float(np.median(variances)) / _median_chi2(int(several.sum()), freedom)
+    return sqrt(typical / share)
+
+
+def _shift_variance(places: int, units: int) -> float:
+    """Give the variance of a shift where numbers have variance 1 and units do nothing.
+
+    That of a median of so many places; means of several differences, two of which share
+    a third of their variance, have less.
+    """
+    if places < 3:
+        return 1 / places
+    odd = places + 1 - places % 2
+    return pi / 2 / (odd + pi / 2 - 1) * 2 / 3 * (1 + 1 / units)
+
+
+@lru_cache(maxsize=256)
+def _median_chi2(count: int, freedom: int) -> float:
+    """Give the expected median of so many chi-square variables over their freedom."""
+    shares = (np.arange(400) + 0.5) / 400
+    middle = {(count + 1) // 2, count // 2 + 1}
+    quantiles = [stats.beta.ppf(shares, at, count + 1 - at) for at in middle]
+    return float(np.mean(stats.chi2.ppf(quantiles, freedom))) / freedom
