@@ -1,24 +1,25 @@
 """Closed runs for tests of what reads them: small, and made by RunFolder."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from test_judge import CASE, sample
+from judge_samples import CASE, sample
 
 from seatrial.records import Case, Measurement
 from seatrial.results import sha256
 from seatrial.runfolder import RunFolder
 
-REFERENCES = """
-_provenance: {kind: promised, document: d, clause: c, who: w, date: 2026-11-21,
-              method: m}
-ImbRing:
-  $index: [$partition]
-  lab:.*:
-    bw_4MiB: [60, 0, null, MB/s]
+CRITERIA = """
+schema: 1
+risks: {seller: 0.05, buyer: 0.05}
+defaults: {kind: promised, document: d, clause: c}
+criteria:
+  - check: ImbRing
+    model: lognormal
+    limits: {bw_4MiB: 60 MB/s}
 """
 
 
@@ -30,14 +31,22 @@ def close_run(
     *,
     rows: Sequence[Measurement] | None = None,
     cases: Sequence[Case] | None = None,
+    kept: Mapping[str, str] | None = None,
     **manifest: Any,
 ) -> Path:
-    """Close a run of one case, which measured two links; more goes to its manifest."""
+    """Close a run of one case, which measured two links; more goes to its manifest.
+
+    `kept` are texts of further files of the run.
+    """
     folder = RunFolder(results, system, run_id)
     folder.create()
     raw = folder.path / "raw" / "pairs-1" / "report.json"
     raw.parent.mkdir(parents=True)
     raw.write_text("{}")
+    for name, text in (kept or {}).items():
+        file = folder.path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
     day = f"{run_id[:4]}-{run_id[4:6]}-{run_id[6:8]}"
     described = {
         "schema": 2,
@@ -50,7 +59,6 @@ def close_run(
         "started": f"{day}T00:00:00+00:00",
         "ended": f"{day}T01:00:00+00:00",
         "replay": None,
-        "minimum_samples": 1,
         "software": {"seatrial": "0.1.0"},
         "nodes": [
             {"name": name, "facts": {}, "state": "present", "reason": ""}

@@ -40,7 +40,6 @@ CAMPAIGN = Campaign(
     description="",
     repeats=1,
     blocks=(Block("a", ("Echo", "Flaky")), Block("b", ("Broken",))),
-    minimum_samples=1,
     retries=1,
 )
 LISTED = tuple(

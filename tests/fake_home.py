@@ -82,7 +82,6 @@ CAMPAIGNS = {
     "two": (
         "description: all of it, twice\n"
         "repeats: 2\n"
-        "minimum_samples: 2\n"
         "blocks:\n"
         "  - {name: echo, checks: [Echo, Gpu]}\n"
         "  - {name: silent, checks: [Silent]}\n"
@@ -94,13 +93,14 @@ CAMPAIGNS = {
     ),
 }
 
-REFERENCES = """
-_provenance: {kind: promised, document: d, clause: c, who: w, date: 2026-11-21,
-              method: m}
-Echo:
-  $index: [$partition]
-  lab:.*:
-    latency_8B: [10, null, 0, us]
+CRITERIA = """
+schema: 1
+risks: {seller: 0.05, buyer: 0.05}
+defaults: {kind: promised, document: d, clause: c}
+criteria:
+  - check: Echo
+    model: every
+    limits: {latency_8B: 10 us}
 """
 
 SYSTEM: dict[str, Any] = {
@@ -145,7 +145,7 @@ def write_home(folder: Path) -> Path:
     for name, text in CAMPAIGNS.items():
         write(folder / "reframe-checks" / "campaigns" / f"{name}.yaml", text)
     write(folder / "reframe-checks" / "checks" / "fake" / "fake.py", CHECK)
-    write(folder / "reference-data" / "lab" / "fake.yaml", REFERENCES)
+    write(folder / "reference-data" / "lab" / "criteria.yaml", CRITERIA)
     write(folder / "etc" / "lab" / "system.json", json.dumps(SYSTEM))
     write(folder / "etc" / "lab" / "settings.yaml", json.dumps(SETTINGS))
     write(folder / "inventories" / "lab" / "hosts.yml", "{}")

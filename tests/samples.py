@@ -7,15 +7,15 @@ skipped. Numbers are deterministic and look like those of the lab.
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
-import yaml
+from criteria_samples import criteria, criterion
 
+from seatrial.criteria import Criteria
 from seatrial.metrics import METRICS
-from seatrial.old_limits import References
 from seatrial.records import Case, parameters_text
 from seatrial.results import SCHEMA, Run
 
@@ -24,41 +24,31 @@ STACKS = ("openmpi", "mpich", "intelmpi")
 STARTED = 1795242615.0  # 2026-11-21T06:30:15Z
 SIZES = [2**power for power in range(23)]
 
-LIMITS: dict[str, dict[str, list[Any]]] = {
-    "HaloExchange": {
-        "exchange_time_16B": [5000, None, 0, "us"],
-        "exchange_time_8KiB": [20000, None, 0, "us"],
-    },
-    "ImbRing": {"latency_8B": [2000, None, 0, "us"], "bw_4MiB": [60, 0, None, "MB/s"]},
-    "ImbCollective": {"latency_8B": [20000, None, 0, "us"]},
+LIMITS: dict[str, dict[str, float]] = {
+    "HaloExchange": {"exchange_time_16B": 5000, "exchange_time_8KiB": 20000},
+    "ImbRing": {"latency_8B": 2000, "bw_4MiB": 60},
+    "ImbCollective": {"latency_8B": 20000},
     "Hpcc": {
-        "MaxPingPongLatency_usec": [2000, None, 0, "us"],
-        "MinPingPongBandwidth_GBytes": [0.05, 0, None, "GB/s"],
-        "HPL_Tflops": [0.0005, 0, None, "Tflop/s"],
+        "MaxPingPongLatency_usec": 2000,
+        "MinPingPongBandwidth_GBytes": 0.05,
+        "HPL_Tflops": 0.0005,
     },
-    "LammpsRhodo": {"loop_time": [120, None, 0, "s"]},
-    "MatchQueue": {"match_time": [5000, None, 0, "ns"]},
+    "LammpsRhodo": {"loop_time": 120},
+    "MatchQueue": {"match_time": 5000},
 }
-"""Wide fixed limits, as in reference-data/lab."""
-
-PROVENANCE: dict[str, Any] = {
-    "kind": "promised",
-    "document": "functional demonstration of the lab",
-    "clause": "fixed limits that any machine meets",
-    "who": "the project",
-    "date": date(2026, 11, 21),
-    "method": "chosen wide; a link limited to 200 Mbit/s misses the bandwidth",
-}
+"""Wide fixed limits, as in reference-data/lab; a link of 200 Mbit/s misses them."""
 
 
-def sample_references(folder: Path) -> References:
-    """Write `LIMITS` as reference files into a folder and load them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for check, limits in LIMITS.items():
-        tree = {"$index": ["$partition"], "lab:batch": limits}
-        content = {"_provenance": PROVENANCE, check: tree}
-        (folder / f"{check.lower()}.yaml").write_text(yaml.safe_dump(content))
-    return References.load(folder, known=LIMITS)
+def sample_criteria() -> Criteria:
+    """Give `LIMITS` as the criteria that a lab promises to meet."""
+    return criteria(
+        *(
+            criterion(metric, limit, check=check, source="demonstration limits, lab")
+            for check, limits in LIMITS.items()
+            for metric, limit in limits.items()
+        ),
+        sha256="5ea7" * 16,
+    )
 
 
 def sample_run(
@@ -69,8 +59,8 @@ def sample_run(
     failed: bool = False,
     skipped: bool = False,
     queues: bool = False,
-    repeats: int = 1,
-    minimum_samples: int = 1,
+    repeats: int = 4,
+    scatter: float = 2e-4,
     system: str = "lab",
     demonstration: bool = True,
     replay: bool = False,
@@ -79,8 +69,9 @@ def sample_run(
 
     `slow`: the node whose link is limited to 200 Mbit/s in both directions.
     `queues`: with a check whose numbers have parameters of their own.
-    `minimum_samples` above `repeats` leaves every number undecided. `replay`: all of
-    it is recorded output.
+    Fewer than 3 `repeats` leave every number undecided. They `scatter` by this share
+    (standard deviation) around the number, which is their median. `replay`: all of it
+    is recorded output.
     """
     present = [name for name in nodes if name != absent]
     cases: list[Case] = []
@@ -97,12 +88,14 @@ def sample_run(
                 }
                 numbers = []
             cases.append(Case(**case))
-            rows += [_row(case, number, repeat, system) for number in numbers]
+            rows += [_row(case, number, system) for number in numbers]
         if skipped:
             cases.append(Case(**_skipped(repeat)))
     manifest = sample_manifest(nodes, absent, cases, system)
-    manifest |= {"minimum_samples": minimum_samples, "demonstration": demonstration}
+    manifest |= {"demonstration": demonstration}
     frame = pl.DataFrame(rows, schema=SCHEMA)
+    noise = _noise(repeats, frame.height // repeats)
+    frame = frame.with_columns(value=pl.col("value") * (1 + scatter * pl.Series(noise)))
     if replay:
         manifest["replay"] = "results/lab/earlier"
         cases = [dataclasses.replace(case, replay=True) for case in cases]
@@ -279,8 +272,14 @@ def _queues() -> list[Number]:
     return numbers
 
 
-def _row(case: dict[str, Any], number: Number, repeat: int, system: str) -> Number:
-    """Make a row of measurements.parquet; repeats differ by a few percent."""
+def _noise(repeats: int, numbers: int) -> np.ndarray:
+    """Draw what repeats add to each number, repeat by repeat; the median is 0."""
+    drawn = np.random.default_rng(1).standard_normal((repeats, numbers))
+    return (drawn - np.median(drawn, axis=0)).ravel()
+
+
+def _row(case: dict[str, Any], number: Number, system: str) -> Number:
+    """Make a row of measurements.parquet."""
     taken = {
         key: case[key]
         for key in ("session", "repeat", "partition", "environment", "check", "case")
@@ -298,7 +297,6 @@ def _row(case: dict[str, Any], number: Number, repeat: int, system: str) -> Numb
             "start_time": case["start_time"],
         }
         | {key: value for key, value in number.items() if key != "parameters"}
-        | {"value": number["value"] * (1 + 0.04 * (repeat - 1))}
     )
 
 
@@ -362,6 +360,5 @@ def sample_manifest(
             }
             for index, (session, repeat) in enumerate(sessions)
         ],
-        "minimum_samples": 1,
         "checksums": {},
     }

@@ -7,32 +7,25 @@ call. Rows are made column by column: a sweep of 1,000 nodes has 2.5 million.
 import random
 from collections.abc import Collection, Sequence
 from itertools import combinations
+from math import exp
 from pathlib import Path
-from typing import Any
 
 import polars as pl
+from criteria_samples import criteria, criterion
 from samples import STARTED, sample_manifest
 
 from seatrial.metrics import METRICS
-from seatrial.old_limits import Limit
 from seatrial.records import Case
 from seatrial.results import SCHEMA, Run
 
 LATENCY_US = 1.9
 BW_MB_PER_S = 12000.0
-LIMITS = {
-    "latency_8B": Limit(2.5, None, 2.5, "us", "promised", "contract, 3.1"),
-    "bw_1MiB": Limit(10000.0, 10000.0, None, "MB/s", "promised", "contract, 3.2"),
-    "pairs_answered": Limit(50.0, 50.0, None, "%", "promised", "contract, 3.3"),
-}
+SWEEP = criteria(
+    criterion("latency_8B", 2.5, check="PairSweep"),
+    criterion("bw_1MiB", 10000.0, check="PairSweep"),
+    criterion("pairs_answered", 50.0, check="PairSweep", model="every"),
+)
 Pair = tuple[str, str]
-
-
-class SweepReferences:
-    """References of the sweep alone."""
-
-    def limit(self, *question: Any) -> Limit | None:
-        return LIMITS.get(question[-1])
 
 
 def names(count: int) -> list[str]:
@@ -51,7 +44,7 @@ def sample_sweep(
     rails: Sequence[str | None] = (None,),
     slow_rails: Collection[tuple[str, str]] = (),
     environments: Sequence[str] = ("openmpi",),
-    repeats: int = 1,
+    repeats: int = 4,
     seed: int = 1,
 ) -> Run:
     """Build a closed run of a sweep in memory.
@@ -94,7 +87,7 @@ def _case(nodes: Sequence[str], environment: str, repeat: int, index: int) -> Ca
         elapsed_s=31.0,
         payload_s=30.0,
         raw=f"raw/pairs-{repeat}/PairSweep_{environment}",
-        declared=tuple(LIMITS),
+        declared=tuple(each.metric for each in SWEEP.criteria),
     )
 
 
@@ -110,7 +103,7 @@ def _pairs(
     ]
     noise = random.Random(seed)
     drawn = {
-        name: [1 + 0.03 * noise.random() for _ in pairs]
+        name: [exp(noise.gauss(0.0, 0.01)) for _ in pairs]
         for name in ("time_noise", "there_noise", "back_noise")
     }
     ends = pl.DataFrame(

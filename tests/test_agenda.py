@@ -24,7 +24,6 @@ CAMPAIGN = Campaign(
         Block("two", ("Ring",), {"pause": 1}),
         Block("three", ("Sum",)),
     ),
-    minimum_samples=1,
 )
 MISSING = {"Gpu": "no GPU"}
 

@@ -26,13 +26,12 @@ def test_load_campaign(home: Path) -> None:
         description="all of it, twice",
         repeats=2,
         blocks=(Block("echo", ("Echo", "Gpu")), Block("silent", ("Silent",))),
-        minimum_samples=2,
     )
 
 
 def test_defaults_and_variables(home: Path) -> None:
     campaign = load_campaign(home, "high")
-    assert (campaign.repeats, campaign.minimum_samples) == (1, 1)
+    assert campaign.repeats == 1
     assert campaign.blocks[0].variables == {"text": "latency 30.0"}
 
 
@@ -65,7 +64,6 @@ def test_everything_a_campaign_can_say(home: Path) -> None:
                 {"Echo": {"x": ("1", "2"), "kind": ("a b",)}},
             ),
         ),
-        minimum_samples=1,
         retries=1,
         max_jobs=8,
         order="shuffled",

@@ -14,9 +14,9 @@ from fake_home import SETTINGS, write, write_home
 from reframe_runs import CHECKS, HOME
 
 from seatrial.catalogue import Entry, catalogue, format_catalogue
+from seatrial.check_classes import known_checks
 from seatrial.cli import main
 from seatrial.experiments import EXPERIMENTS
-from seatrial.old_limits import known_checks
 
 CHECK = """\
 import reframe as rfm

@@ -18,9 +18,9 @@ from reframe_runs import CHECKS, HOME, SETTINGS, reframe
 
 from seatrial.campaign import load_campaign
 from seatrial.check import Tag
+from seatrial.check_classes import known_checks
 from seatrial.lammps_problems import PROBLEMS
 from seatrial.metrics import split_flat_name
-from seatrial.old_limits import known_checks
 from seatrial.parsers.npb_problems import BENCHMARKS
 
 DATA = Path(__file__).parent / "data"

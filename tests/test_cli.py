@@ -66,7 +66,8 @@ def test_help_of_the_whole() -> None:
     [("smoke", 0, "PASS"), ("high", 1, "FAIL")],
 )
 def test_run_ends_with_the_verdict(campaign: str, status: int, verdict: str) -> None:
-    result = seatrial("run", "lab", "--campaign", campaign, "--run-id", "r1")
+    arguments = ("--campaign", campaign, "--run-id", "r1", "--repeats", "2")
+    result = seatrial("run", "lab", *arguments)
     assert result.exit_code == status, result.output
     assert f"{verdict}  lab, campaign {campaign}: " in result.stdout
     assert "results/lab/r1" in result.stdout
@@ -76,15 +77,14 @@ def test_failing_findings_show_value_and_limit() -> None:
     text = seatrial("run", "lab", "--campaign", "high", "--run-id", "r1").stdout
     assert "30 us" in text
     assert "≤ 10 us" in text
-    assert "suspect nodes: cn01" in text
+    assert "failing nodes: cn01" in text
 
 
-def test_too_few_samples_are_undecided(home: Path) -> None:
-    text = "minimum_samples: 2\nblocks: [{name: echo, checks: [Echo]}]\n"
-    write(home / "reframe-checks" / "campaigns" / "few.yaml", text)
-    result = seatrial("run", "lab", "--campaign", "few")
+def test_too_few_repeats_are_undecided() -> None:
+    result = seatrial("run", "lab", "--campaign", "smoke")
     assert result.exit_code == 3
     assert "UNDECIDED" in result.stdout
+    assert "1 allocation; it takes at least 2" in result.stdout
 
 
 def test_run_without_judging() -> None:
@@ -111,7 +111,7 @@ def test_judge_in_every_format() -> None:
     assert whole.exit_code == 1
     judgement = json.loads(whole.stdout)
     assert (judgement["run"], judgement["verdict"]) == ("r1", "fail")
-    assert judgement["suspects"] == ["cn01"]
+    assert judgement["convicted"] == ["cn01"]
     rows = list(
         csv.DictReader(io.StringIO(seatrial("judge", "r1", "--format", "csv").stdout))
     )
@@ -154,16 +154,16 @@ def test_mistake_is_text_on_stderr(arguments: tuple[str, ...], expected: str) ->
     assert result.stdout == ""
 
 
-def test_broken_reference_is_found_before_the_run(
+def test_broken_criterion_is_found_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = write_home(tmp_path / "home")
     monkeypatch.setenv("SEATRIAL_HOME", str(home))
-    file = home / "reference-data" / "lab" / "fake.yaml"
-    write(file, file.read_text().replace("[10, null", "[ten, null"))
+    file = home / "reference-data" / "lab" / "criteria.yaml"
+    write(file, file.read_text().replace("10 us", "ten us"))
     result = seatrial("run", "lab", "--campaign", "smoke")
     assert result.exit_code == 2
-    assert "fake.yaml:" in result.stderr
+    assert "criteria.yaml:8: latency_8B is 'ten us'; expected" in result.stderr
     assert not (tmp_path / "results").exists()
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_home import SETTINGS, fake_program, write, write_home
+from fake_home import CRITERIA, SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
 from seatrial import runfolder, slurm
 from seatrial.campaign import load_campaign
 from seatrial.collect import blame_slurm
+from seatrial.criteria import recorded_criteria
 from seatrial.driver import Order, run_campaign
 from seatrial.errors import SeatrialError
 from seatrial.listing import ListedCase
@@ -124,7 +125,6 @@ def test_manifest(two: tuple[Run, str]) -> None:
     assert manifest["software"]["git_commit"] == "abc"
     assert manifest["software"]["slurm"] == "22.05.8"
     assert manifest["demonstration"] is True
-    assert manifest["minimum_samples"] == 2
     assert [s["name"] for s in manifest["sessions"]] == [
         "echo-1",
         "silent-1",
@@ -137,6 +137,24 @@ def test_manifest(two: tuple[Run, str]) -> None:
         "state": "present",
         "reason": "",
     }
+
+
+def test_run_keeps_what_held_when_its_numbers_were_taken(
+    two: tuple[Run, str],
+) -> None:
+    path = two[0].path
+    assert (path / "system" / "criteria.yaml").read_text() == CRITERIA
+    assert "system/criteria.yaml" in two[0].manifest["checksums"]
+    recorded = recorded_criteria(path)
+    assert recorded is not None
+    assert [each.limit for each in recorded.criteria] == [10]
+
+
+def test_system_without_criteria_runs(tmp_path: Path, console: Console) -> None:
+    home = write_home(tmp_path / "home")
+    (home / "reference-data" / "lab" / "criteria.yaml").unlink()
+    path = run_campaign(order(home, "smoke", tmp_path / "results"), console)
+    assert recorded_criteria(path) is None
 
 
 def test_raw_files_are_kept_and_the_stage_is_gone(two: tuple[Run, str]) -> None:

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from closed_runs import close_run, rewrite_manifest
+from judge_samples import CASE, sample
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parsed,
 )
-from test_judge import CASE, sample
 
 from seatrial.cli import main
 from seatrial.results import load_run

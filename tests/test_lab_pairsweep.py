@@ -43,7 +43,7 @@ def test_slow_link_is_named_and_no_other(lab: Lab, tmp_path: Path) -> None:
             results=tmp_path,
         )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "suspect nodes: cn03\n" in done.stdout
+    assert "failing nodes: cn03\n" in done.stdout
     rows = only_run(tmp_path).measurements
     own = {pair for pair in permutations(NODES, 2) if "cn03" in pair}
     for environment in ("openmpi", "mpich"):
@@ -54,7 +54,8 @@ def test_slow_link_is_named_and_no_other(lab: Lab, tmp_path: Path) -> None:
         )
         assert set(zip(bw["source"], bw["destination"], strict=True)) == own
     judged = seatrial(*("judge", "lab/latest", "--format", "json"), results=tmp_path)
-    assert json.loads(judged.stdout)["suspects"] == ["cn03"]
+    judgement = json.loads(judged.stdout)
+    assert judgement["convicted"] == judgement["suspects"] == ["cn03"]
 
 
 def wait_for_a_pair(run: CheckRun) -> None:

@@ -14,6 +14,7 @@ from lab_runs import only_run, stopped, wait_idle
 pytestmark = pytest.mark.lab
 
 RESULTS = "/home/seatrial/seatrial/results/lab"
+SMOKE = ("--campaign", "smoke", "--repeats", "1")
 KILLS = 4
 LEFT_BEHIND = (
     "sbatch --parsable --chdir=/tmp --output=/dev/null "
@@ -85,7 +86,7 @@ def nothing_there(lab: Lab) -> None:
 def test_a_driver_killed_at_random_moments(lab: Lab, tmp_path: Path) -> None:
     """Of kills, every second also hits ReFrame, as the end of the login node would."""
     moments = random.Random(20261121)
-    process = begin("--campaign", "smoke", "--run-id", "crash", results=tmp_path)
+    process = begin(*SMOKE, "--run-id", "crash", results=tmp_path)
     closed: dict[str, str] = {}
     pid, said = 0, ""
     for kill in range(KILLS):
@@ -126,7 +127,7 @@ def test_a_killed_daemon_of_the_controller_does_not_end_a_run(
     lab: Lab, tmp_path: Path, daemon: str
 ) -> None:
     """A controller that died forgets the newest job; its session starts anew."""
-    process = begin("--campaign", "smoke", "--run-id", daemon, results=tmp_path)
+    process = begin(*SMOKE, "--run-id", daemon, results=tmp_path)
     wait_for_job(lab, daemon, "pairs-1")
     lab.ssh("head", f"sudo systemctl kill --signal=KILL {daemon}")
     with stopped(lab, daemon, "head"):
@@ -150,7 +151,7 @@ def test_a_node_that_dies_fails_its_case_and_the_run_goes_on(
     lab: Lab, tmp_path: Path
 ) -> None:
     """Its sessions close, what was measured before is whole, no job is left."""
-    process = begin("--campaign", "smoke", "--run-id", "node", results=tmp_path)
+    process = begin(*SMOKE, "--run-id", "node", results=tmp_path)
     try:
         wait_for_job(lab, "node", "halo-1")
         lab.ssh("cn03", "sudo systemctl kill --signal=KILL slurmd")

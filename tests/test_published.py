@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from fake_home import CRITERIA
 from published_rows import (
     CORRECTIONS,
     GENERAL,
@@ -18,11 +19,11 @@ from published_rows import (
 )
 from reframe_runs import HOME
 
+from seatrial.criteria import Criteria
 from seatrial.derived import factor, improvement
 from seatrial.errors import SeatrialError
 from seatrial.metrics import METRICS
-from seatrial.old_limits import References
-from seatrial.paths import published_dir
+from seatrial.paths import criteria_file, published_dir
 from seatrial.published import load_published
 from seatrial.published_file import SETUP
 from seatrial.published_numbers import PAPER_METRICS, Number
@@ -228,31 +229,28 @@ def test_metrics_of_papers_are_not_ours_too() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda f: f.stem)
-def test_no_file_can_be_read_as_references(file: Path, tmp_path: Path) -> None:
-    """Even with the provenance that references have."""
+def test_no_file_can_be_read_as_criteria(file: Path, tmp_path: Path) -> None:
+    """Even with what criteria have."""
     text = file.read_text()
-    (tmp_path / file.name).write_text(text)
     line = text.splitlines().index(next(re.finditer(r"^published: .*$", text, re.M))[0])
-    expected = (
-        f"{tmp_path / file.name}:{line + 1}: numbers that papers published are history"
-    )
-    for provenance in ("", "\n_provenance: {kind: promised}\n"):
-        (tmp_path / file.name).write_text(text + provenance)
+    expected = f"{tmp_path / file.name}:{line + 1}: unknown key 'published'; expected "
+    for more in ("", CRITERIA):
+        (tmp_path / file.name).write_text(text + more)
         with pytest.raises(SeatrialError) as caught:
-            References.load(tmp_path, known=set())
+            Criteria.load(tmp_path / file.name, known=())
         assert str(caught.value).startswith(expected)
 
 
-def test_the_folder_is_no_references_of_a_system() -> None:
-    with pytest.raises(SeatrialError, match=r"published/.*:1: .*history .* no limits"):
-        References.load(FOLDER)
+def test_the_folder_has_no_criteria() -> None:
+    with pytest.raises(SeatrialError, match=r"published/criteria\.yaml: not there; "):
+        Criteria.load(criteria_file(HOME, "published"))
 
 
 def test_the_folder_is_no_system() -> None:
     assert "published" not in known_systems(HOME)
 
 
-def test_references_are_no_published_numbers() -> None:
+def test_criteria_are_no_published_numbers() -> None:
     with pytest.raises(
         SeatrialError, match=r"lab/.*:\d+: no published at the top; exp"
     ):

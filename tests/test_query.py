@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from closed_runs import close_run, rewrite_manifest
-from test_judge import CASE, sample
+from judge_samples import CASE, sample
 
 from seatrial.cli import main
 from seatrial.runfolder import RunFolder

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from fake_home import SETTINGS, write, write_home
+from fake_home import CRITERIA, SETTINGS, write, write_home
 from reframe_runs import HOME, reframe
-from samples import sample_references, sample_run
+from samples import sample_criteria, sample_run
 
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
@@ -60,8 +60,6 @@ class Count(SeatrialCheck):
         return [Sample("latency", float(text), 8)]
 """
 REFERENCES = """
-_provenance: {kind: promised, document: d, clause: c, who: w, date: 2026-11-21,
-              method: m}
 Count:
   $index: [$partition]
   lab:.*:
@@ -91,8 +89,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = write_home(tmp_path_factory.mktemp("home"))
     (home / "reports").symlink_to(HOME / "reports")
     write(home / "reframe-checks" / "checks" / "fake" / "fake.py", CHECK)
-    (home / "reference-data" / "lab" / "fake.yaml").unlink()
-    write(home / "reference-data" / "lab" / "count.yaml", REFERENCES)
+    criteria = home / "reference-data" / "lab" / "criteria.yaml"
+    write(criteria, CRITERIA.replace("Echo", "Count"))
+    write(criteria.with_name("count.yaml"), REFERENCES)
     for name, text in CAMPAIGNS.items():
         write(home / "reframe-checks" / "campaigns" / f"{name}.yaml", text)
     there = settings(
@@ -229,6 +228,15 @@ def test_every_result_is_marked(measured: Path, nothing: Path) -> None:
         each.get("name"): each.get("value") for each in suite.iter("property")
     }
     assert properties["replay"] == "true"
+
+
+def test_replay_keeps_what_is_demanded_today(
+    measured: Path, nothing: Path, home: Path
+) -> None:
+    replayed(measured)
+    today = home / "reference-data" / "lab" / "criteria.yaml"
+    kept = nothing / "lab" / "r" / "system" / "criteria.yaml"
+    assert kept.read_text() == today.read_text()
 
 
 def test_measured_run_is_marked_as_measured(measured: Path) -> None:
@@ -373,11 +381,10 @@ def spoiled(run: Run, what: str) -> Run:
 
 
 @pytest.mark.parametrize("what", ["manifest", "case", "measurement"])
-def test_run_of_both_is_never_judged(tmp_path: Path, what: str) -> None:
-    references = sample_references(tmp_path)
-    assert judge(sample_run(), references).replay is False
-    with pytest.raises(SeatrialError, match="some of its results are measured, others"):
-        judge(spoiled(sample_run(), what), references)
+def test_run_of_both_is_never_judged(what: str) -> None:
+    assert judge(sample_run(), sample_criteria()).replay is False
+    with pytest.raises(SeatrialError, match="some of the results are measured, others"):
+        judge(spoiled(sample_run(), what), sample_criteria())
 
 
 def test_check_that_ran_its_program_in_a_replay_is_found_out(
@@ -389,11 +396,11 @@ def test_check_that_ran_its_program_in_a_replay_is_found_out(
     record(tmp_path / "recorded" / "x", "openmpi")
     result = replayed(tmp_path / "recorded", campaign="smoke")
     assert result.exit_code == 2
-    assert "some of its results are measured, others replayed" in result.stderr
+    assert "some of the results are measured, others replayed" in result.stderr
 
 
-def test_no_node_passes_by_a_replay(tmp_path: Path) -> None:
-    judgement = judge(sample_run(replay=True), sample_references(tmp_path))
+def test_no_node_passes_by_a_replay() -> None:
+    judgement = judge(sample_run(replay=True), sample_criteria())
     assert {(node.verdict, node.reason) for node in judgement.nodes} == {
         ("undecided", SAID)
     }

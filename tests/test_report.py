@@ -14,14 +14,16 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
-from samples import NODES, sample_references, sample_run
+from criteria_samples import criterion
+from samples import NODES, sample_criteria, sample_run
+from sweep_samples import SWEEP, names, sample_sweep
 
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
-from seatrial.old_limits import References
 from seatrial.report import text, write_report
 from seatrial.report.charts import chart, describe, size_ticks, value_ticks
 from seatrial.report.curves import MAX_PLACES, Curve, curves
+from seatrial.report.nodes import node_table
 from seatrial.report.table import table
 from seatrial.results import Run
 
@@ -70,20 +72,19 @@ class Page(HTMLParser):
         return [json.loads(s) for kind, s in self.scripts if kind]
 
 
-@pytest.fixture(scope="module")
-def references(tmp_path_factory: pytest.TempPathFactory) -> References:
-    return sample_references(tmp_path_factory.mktemp("references"))
+def judged(run: Run) -> Judgement:
+    return judge(run, sample_criteria())
 
 
 @pytest.fixture
-def write(references: References, tmp_path: Path) -> Write:
+def write(tmp_path: Path) -> Write:
     """Judge a run, write its report, and give page, XML and judgement."""
 
     def written(
         run: Run, judgement: Judgement | None = None
     ) -> tuple[Page, ET.Element]:
-        judgement = judgement or judge(run, references)
-        paths = write_report(run, judgement, references, tmp_path / "out", HOME)
+        judgement = judgement or judged(run)
+        paths = write_report(run, judgement, tmp_path / "out", HOME)
         return Page(paths.html.read_text()), ET.parse(paths.junit).getroot()
 
     return written
@@ -112,7 +113,7 @@ def write(references: References, tmp_path: Path) -> Write:
                 "raw/lammps-1/LammpsRhodo_openmpi",
             ],
         ),
-        ({"minimum_samples": 2}, "UNDECIDED: lab", ["This is not a pass"]),
+        ({"repeats": 2}, "UNDECIDED: lab", ["This is not a pass"]),
     ],
 )
 def test_verdict_stands_at_the_top_with_its_reason(
@@ -142,11 +143,9 @@ def test_partial_run_and_uncommitted_changes_are_said(write: Write) -> None:
     assert "b14c586d0f, with changes that are in no commit" in page.text
 
 
-def test_findings_are_rows_with_the_failing_ones_first(
-    write: Write, references: References
-) -> None:
+def test_findings_are_rows_with_the_failing_ones_first(write: Write) -> None:
     run = sample_run(slow="cn03", absent="cn01", skipped=True)
-    judgement = judge(run, references)
+    judgement = judged(run)
     page, _ = write(run, judgement)
     verdicts = [verdict for verdict, _ in page.rows]
     assert Counter(verdicts) == Counter(f.verdict for f in judgement.findings)
@@ -156,19 +155,130 @@ def test_findings_are_rows_with_the_failing_ones_first(
         cells
         for _, cells in page.rows
         if cells[1].startswith("ImbRing")
-        and cells[4] == "cn02 - cn03"
+        and cells[4].startswith("cn03")
         and "bw" in cells[3]
     ]
+    (node,) = [
+        finding
+        for finding in judgement.findings
+        if (finding.place, finding.metric) == ("cn03", "bw_4MiB")
+    ]
+    assert node.lower is not None and node.upper is not None
+    assert node.lower < 23.5 < node.upper
     assert ring[:8] == [
         "✕fail",
         "ImbRingbenchmark=PingPong",
         "intelmpi",
         "bw_4MiBhigher is better",
-        "cn02 - cn03",
-        "23.50\xa0MB/s",
+        "cn03by its pairs",
+        f"23.50 MB/s{node.lower:.2f} to {node.upper:.2f}4 allocations",
         "at least 60 MB/spromised; 39.2 % of it",
-        "0 of 1 within the limit",
+        node.reason,
     ]
+    assert node.reason.startswith("4 of 4 values miss the limit; ")
+    assert node.reason.endswith("; 2 of its 2 pairs do not pass")
+    # The node speaks for its pairs that are slow.
+    pairs = [verdict for verdict, cells in page.rows if " - " in cells[4]]
+    assert {*pairs} == {"pass"}
+
+
+def test_more_repeats_are_asked_for_where_they_would_decide(write: Write) -> None:
+    page, _ = write(sample_run(repeats=2))
+    (loop,) = [cells for _, cells in page.rows if cells[3].startswith("loop_time")]
+    assert loop[5] == "11.83 s2 allocations"
+    assert loop[7] == (
+        "2 allocations; Student's t of logarithms takes at least 3 at a risk of 5 %"
+    )
+
+
+def test_a_limit_is_on_the_side_of_its_direction_though_it_is_met(write: Write) -> None:
+    """A place fails within the limit where the seller bears what stays undecided."""
+    run = sample_run()
+    judgement = judged(run)
+    found = [
+        replace(each, verdict="fail") if each.metric == "bw_4MiB" else each
+        for each in judgement.findings
+    ]
+    page, _ = write(run, replace(judgement, findings=tuple(found)))
+    bounds = {cells[6][:17] for _, cells in page.rows if cells[3].startswith("bw_4MiB")}
+    assert bounds == {"at least 60 MB/sp"}
+
+
+def test_sameness_is_a_ratio_to_the_typical_place(write: Write) -> None:
+    run = sample_sweep(names(4), slow=["cn3"])
+    alike = criterion("latency_8B", check="PairSweep", tolerance=0.5)
+    page, _ = write(run, judge(run, replace(SWEEP, criteria=(alike,))))
+    (node,) = [cells for verdict, cells in page.rows if verdict == "fail"]
+    assert node[4] == "cn3"
+    assert re.match(r"4\.\d+times the typical[34]\.\d+ to 4\.\d+4 alloc", node[5])
+    assert node[6].startswith("at most 2sameness; ")
+
+
+def test_values_of_a_node_keep_their_unit_beside_sameness() -> None:
+    run = sample_run()
+    judgement = judged(run)
+    (node,) = [
+        each
+        for each in judgement.findings
+        if (each.place, each.metric) == ("cn02", "bw_4MiB")
+    ]
+    alike = replace(node, kind="sameness", unit="1", verdict="fail")
+    found = (*judgement.findings, alike)
+    shown = node_table(run, replace(judgement, findings=found))
+    column = shown.metrics.index(("bw_4MiB", "MB/s"))
+    verdicts = [row.values[column].verdict for row in shown.rows]
+    assert verdicts == ["pass", "fail", "pass", "pass"]
+
+
+def test_page_says_what_the_judge_did_not_judge(write: Write) -> None:
+    run = sample_run()
+    judgement = judged(run)
+    changed = "ImbRing bw_4MiB promised"
+    flag = "changed after the data were taken: limit 50 MB/s, now 60 MB/s"
+    judgement = replace(
+        judgement,
+        suspects=("cn02", "cn03 - cn04"),
+        changed=(f"{changed}: limit 50 MB/s, now 60 MB/s",),
+        findings=tuple(
+            replace(each, flags=(flag,)) if each.criterion == changed else each
+            for each in judgement.findings
+        ),
+        further=("20261122T063015Z-acceptance",),
+    )
+    page, _ = write(run, judgement)
+    for words in (
+        "may be sound, and they decided nothing cn02, cn03 - cn04",
+        f"Criteria today and when the data were taken {changed}: limit 50 MB/s, now 60",
+        "1 criterion belongs to checks that this campaign does not run",
+        "does not run: MatchQueue match_time promised.",
+        f"on any machine: {judgement.digest}",
+        f"SHA-256 of the criteria: {judgement.criteria_sha256}",
+        "Judged together with 20261122T063015Z-acceptance",
+    ):
+        assert words in page.text
+    rows = [cells for _, cells in page.rows if cells[3].startswith("bw_4MiB")]
+    assert rows and all(cells[7].endswith(f"criterion {flag}") for cells in rows)
+
+
+def test_what_a_failing_node_speaks_for_is_not_worth_a_second_look(
+    write: Write,
+) -> None:
+    run = sample_run(slow="cn03")
+    judgement = judged(run)
+    assert judgement.suspects == ("cn03",)
+    assert "Worth a look" not in write(run, judgement)[0].text
+    suspects = ("cn01 (socket 1)", "cn03", "cn03 (socket 0)")
+    page, _ = write(run, replace(judgement, suspects=suspects))
+    assert "decided nothing cn01 (socket 1) Crit" in page.text
+
+
+def test_a_pair_that_fails_is_more_than_worth_a_look(write: Write) -> None:
+    run = sample_sweep(names(6), slow_pairs=[("cn2", "cn5")])
+    judgement = judge(run, SWEEP)
+    assert {*judgement.suspects} == {"cn2 - cn5", "cn5 - cn2"}
+    page, _ = write(run, judgement)
+    assert "No single node is named as the cause." in page.text
+    assert "Worth a look" not in page.text
 
 
 def test_page_can_request_nothing(write: Write) -> None:
@@ -192,10 +302,10 @@ def test_page_can_request_nothing(write: Write) -> None:
         assert kind == "application/json" or f"'sha256-{digest}'" in policy
 
 
-def test_hostile_names_stay_text(write: Write, references: References) -> None:
+def test_hostile_names_stay_text(write: Write) -> None:
     node = f"{HOSTILE}\x00\x1b[31m\u202e"
     run = sample_run(nodes=("cn01", "cn02", node), slow=node, system=HOSTILE)
-    judgement = judge(run, references)
+    judgement = judged(run)
     reason = "it said \"no\" & 'never' </script><!-- ]]>\x08"
     findings = [
         replace(finding, reason=reason) if finding.verdict == "fail" else finding
@@ -218,11 +328,9 @@ def test_hostile_names_stay_text(write: Write, references: References) -> None:
     assert {e.get("message") for e in xml.iter("failure")} == {reason.rstrip("\x08")}
 
 
-def test_junit_counts_undecided_as_error_and_skipped_as_skipped(
-    write: Write, references: References
-) -> None:
+def test_junit_counts_undecided_as_error_and_skipped_as_skipped(write: Write) -> None:
     run = sample_run(slow="cn03", failed=True, skipped=True)
-    judgement = judge(run, references)
+    judgement = judged(run)
     odd = replace(judgement.findings[-1], verdict="undecided", reason="1 of 2 within")
     judgement = replace(judgement, findings=(*judgement.findings, odd))
     _, xml = write(run, judgement)
@@ -232,8 +340,9 @@ def test_junit_counts_undecided_as_error_and_skipped_as_skipped(
     wanted = Counter(finding.verdict for finding in judgement.findings)
     assert len(cases) == len(judgement.findings) == int(suite.get("tests") or 0)
     assert outcomes["failure"] == wanted["fail"] == int(suite.get("failures") or 0)
+    # One is of the case that failed: nobody measured its number.
     assert (
-        outcomes["error"] == wanted["undecided"] == int(suite.get("errors") or 0) == 1
+        outcomes["error"] == wanted["undecided"] == int(suite.get("errors") or 0) == 2
     )
     assert outcomes["skipped"] == wanted["skipped"] == int(suite.get("skipped") or 0)
     assert suite.get("name") == "lab.acceptance"
@@ -241,38 +350,41 @@ def test_junit_counts_undecided_as_error_and_skipped_as_skipped(
     (ring,) = [
         case
         for case in cases
-        if case.get("name")
-        == "ImbRing %benchmark=PingPong / intelmpi / bw_4MiB / cn02 - cn03"
+        if case.get("name") == "ImbRing %benchmark=PingPong / intelmpi / bw_4MiB / cn03"
     ]
     assert ring.get("classname") == "ImbRing"
+    (node,) = [
+        each
+        for each in judgement.findings
+        if (each.place, each.metric) == ("cn03", "bw_4MiB")
+    ]
+    said = f"{node.value!r} MB/s, limit 60, higher is better, n=4"
+    assert node.value == pytest.approx(23.5, rel=1e-3)
     assert [(e.tag, e.get("message"), e.text) for e in ring] == [
-        ("failure", "0 of 1 within the limit", None),
-        ("system-out", None, "23.5 MB/s, limit 60.0, higher is better, n=1"),
+        ("failure", node.reason, None),
+        ("system-out", None, said),
     ]
 
 
-def test_a_run_without_findings_is_no_success(
-    write: Write, references: References
-) -> None:
+def test_a_run_without_findings_is_no_success(write: Write) -> None:
     run = sample_run()
     run = replace(run, cases=(), measurements=run.measurements.clear())
-    nothing = replace(
-        judge(run, references), findings=(), nodes=(), verdict="undecided"
-    )
+    nothing = replace(judged(run), findings=(), nodes=(), verdict="undecided")
     page, xml = write(run, nothing)
     assert page.rows == []
     assert "Nothing was judged in this run." in page.text
     assert [e.get("message") for e in xml.iter("error")] == ["nothing was judged"]
 
 
-def test_a_large_machine_fits_into_two_megabytes(
-    write: Write, references: References, tmp_path: Path
-) -> None:
+def test_a_large_machine_fits_into_two_megabytes(write: Write, tmp_path: Path) -> None:
     nodes = [f"node{number:04d}" for number in range(450)]
-    run = sample_run(nodes=nodes, slow="node0199")
-    page, xml = write(run)
-    assert (tmp_path / "out" / "report.html").stat().st_size <= 2_000_000
+    file = tmp_path / "out" / "report.html"
+    page, _ = write(sample_run(nodes=nodes, slow="node0199"))
+    assert file.stat().st_size <= 2_000_000
     assert "node0199 : ImbRing, intelmpi: bw_4MiB is 23.50 MB/s" in page.text
+    # What passes at so many places shares a finding; what is undecided does not.
+    page, xml = write(sample_run(nodes=nodes, repeats=1))
+    assert file.stat().st_size <= 2_000_000
     assert f"Shown are the first 500 of {len(list(xml.iter('testcase')))}" in page.text
     assert len(list(xml.iter("testcase"))) > 900
 
@@ -289,12 +401,12 @@ def test_nodes_that_differ_from_the_others_are_marked(write: Write) -> None:
 
 
 @pytest.fixture
-def curves_of(references: References) -> CurvesOf:
+def curves_of() -> CurvesOf:
     def found(**options: Any) -> dict[tuple[str, str, str], Curve]:
         run = sample_run(**options)
         return {
             (curve.check, curve.metric, curve.detail): curve
-            for curve in curves(run, judge(run, references))
+            for curve in curves(run, judged(run))
         }
 
     return found
@@ -328,7 +440,7 @@ def test_curves_have_a_line_per_environment_parameter_or_pair(
         ("ImbCollective", "latency", "intelmpi"): ["Allgather", "Alltoall", "Bcast"],
     }
     ring = found["ImbRing", "bw", "PingPong, intelmpi"]
-    assert [line.label for line in ring.lines if line.suspect] == [
+    assert [line.label for line in ring.lines if line.convicted] == [
         "cn02 - cn03",
         "cn03 - cn04",
     ]
@@ -340,17 +452,29 @@ def test_curves_have_a_line_per_environment_parameter_or_pair(
     assert table(ring).rows[-1][1][1:] == ("23.50", "23.50", "1566", "at least 60 MB/s")
 
 
+def test_limit_of_a_curve_is_shown_where_nodes_speak_for_every_pair(
+    curves_of: CurvesOf,
+) -> None:
+    found = curves_of(nodes=("cn01", "cn02"), slow="cn01")
+    ring = found["ImbRing", "bw", "PingPong, intelmpi"]
+    assert ring.convicted == ("cn01", "cn02")
+    assert [limit.label for limit in ring.limits] == ["at least 60 MB/s"]
+
+
 def test_curves_show_median_and_range_of_repeats(curves_of: CurvesOf) -> None:
-    (curve,) = [
-        c for key, c in curves_of(repeats=3).items() if key[0] == "HaloExchange"
-    ]
+    given: dict[str, Any] = {"repeats": 3, "scatter": 0.04}
+    (curve,) = [c for key, c in curves_of(**given).items() if key[0] == "HaloExchange"]
     point = curve.lines[0].points[0]
+    taken = sample_run(**given).measurements.filter(
+        case="HaloExchange %protocol=isend_irecv", environment="mpich", size_bytes=16
+    )
+    low, middle, high = taken["value"].sort()
     assert curve.repeats == 3
-    assert point.low == pytest.approx(point.value / 1.04)
-    assert point.high == pytest.approx(point.value * 1.08 / 1.04)
+    assert (point.low, point.value, point.high) == (low, middle, high)
+    assert low < 0.99 * middle and high > 1.01 * middle
 
 
-def test_curves_of_many_places_show_suspects_worst_and_median(
+def test_curves_of_many_places_show_the_convicted_the_worst_and_the_median(
     curves_of: CurvesOf,
 ) -> None:
     nodes = [f"n{number}" for number in range(40)]
@@ -414,9 +538,7 @@ def test_lines_name_the_numbers_among_their_parameters(curves_of: CurvesOf) -> N
     assert ("MatchQueue", "match_time", "posted") not in found
 
 
-def test_curve_over_a_narrow_parameter_is_linear_and_may_hold_zero(
-    references: References,
-) -> None:
+def test_curve_over_a_narrow_parameter_is_linear_and_may_hold_zero() -> None:
     run = sample_run(queues=True)
     rows = run.measurements.filter(
         (pl.col("metric") == "bw")
@@ -429,7 +551,7 @@ def test_curve_over_a_narrow_parameter_is_linear_and_may_hold_zero(
         .otherwise("value")
     )
     run = replace(run, measurements=rows)
-    (curve,) = curves(run, judge(run, references))
+    (curve,) = curves(run, judged(run))
     assert curve.over == "reuse"
     assert [line.label for line in curve.lines] == [
         "1 B, mpich",
@@ -482,6 +604,13 @@ def test_values_are_compared_with_limits(
 
 
 @pytest.mark.parametrize(
+    ("unit", "shown"), [("MB/s", "60 MB/s"), ("%", "60 %"), ("1", "60")]
+)
+def test_a_ratio_has_no_unit(unit: str, shown: str) -> None:
+    assert text.quantity("60", unit) == shown
+
+
+@pytest.mark.parametrize(
     ("seconds", "shown"),
     [
         (None, "\N{EN DASH}"),
@@ -504,24 +633,18 @@ def test_ticks_are_few_and_within_the_numbers() -> None:
     assert value_ticks(3.1, 3.2) == [3.1, 3.2]
 
 
-def test_missing_template_is_a_clear_error(
-    references: References, tmp_path: Path
-) -> None:
+def test_missing_template_is_a_clear_error(tmp_path: Path) -> None:
     run = sample_run()
     with pytest.raises(SeatrialError, match="a template of the report is missing"):
-        write_report(
-            run, judge(run, references), references, tmp_path / "out", tmp_path
-        )
+        write_report(run, judged(run), tmp_path / "out", tmp_path)
     assert not (tmp_path / "out").exists()
 
 
-def test_unwritable_folder_is_a_clear_error(
-    references: References, tmp_path: Path
-) -> None:
+def test_unwritable_folder_is_a_clear_error(tmp_path: Path) -> None:
     run = sample_run()
     (tmp_path / "file").write_text("")
     with pytest.raises(SeatrialError, match="cannot be written"):
-        write_report(run, judge(run, references), references, tmp_path / "file", HOME)
+        write_report(run, judged(run), tmp_path / "file", HOME)
 
 
 def _luminance(colour: str) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 from closed_runs import close_run, rewrite_manifest
-from test_judge import CASE, sample
+from judge_samples import CASE, sample
 
 from seatrial.errors import SeatrialError
 from seatrial.results import (

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_home import SETTINGS, fake_program, write, write_home
+from criteria_samples import criteria
+from fake_home import CRITERIA, SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
 from seatrial import collect, watch
@@ -21,7 +22,6 @@ from seatrial.driver import Order, resume_run, run_campaign
 from seatrial.driver_lock import driver_lock, driver_of
 from seatrial.errors import SeatrialError
 from seatrial.judge import judge
-from seatrial.old_limits import References
 from seatrial.recordings import recordings
 from seatrial.replay import replay_commands
 from seatrial.results import Run, closed_runs, load_run, sha256
@@ -243,7 +243,7 @@ def test_a_case_that_passed_at_the_second_try_says_so(
     ]
     assert len({case.raw for case in run.cases}) == 4, "each try keeps its output"
     assert run.measurements["attempt"].to_list() == [2, 2]
-    judgement = judge(run, References({}))
+    judgement = judge(run, criteria())
     shown = [f.reason for f in judgement.findings if f.kind == "case"]
     assert len(shown) == 2
     for reason in shown:
@@ -322,7 +322,7 @@ def test_a_node_that_was_away_for_a_part_was_absent(
         ("cn01", "present", ""),
         ("cn02", "absent", "in 1 of 4 sessions: down"),
     ]
-    assert judge(run, References({})).verdict == "fail"
+    assert judge(run, criteria()).verdict == "fail"
 
 
 def test_what_the_system_was_like_before_is_kept(
@@ -336,6 +336,16 @@ def test_what_the_system_was_like_before_is_kept(
     assert json.loads((kept / "system.json").read_text()) == before
     later = json.loads((kept / "start-2" / "system.json").read_text())
     assert later["description"] == "with other firmware"
+
+
+def test_what_the_system_had_to_reach_before_is_kept(
+    home: Path, killed: RunFolder, console: Console
+) -> None:
+    write(home / "reference-data" / "lab" / "criteria.yaml", CRITERIA + "# now\n")
+    path = resume_run(home, load_system(home, "lab"), killed, console)
+    kept = path / "system"
+    assert (kept / "criteria.yaml").read_text() == CRITERIA
+    assert (kept / "start-2" / "criteria.yaml").read_text() == CRITERIA + "# now\n"
 
 
 def test_jobs_left_behind_are_cancelled_first(

@@ -301,6 +301,70 @@ def test_suite_settings_name_programs_and_tuning_of_a_stack() -> None:
     }
 
 
+def test_hcas_tell_firmware_board_and_driver(tmp_path: Path) -> None:
+    """What sysfs says, also of an HCA without a board, a driver or its version."""
+    script = ROLES / "suite/files/hcas.sh"
+    folder = tmp_path / "class" / "infiniband"
+
+    def told() -> list[str]:
+        found = subprocess.check_output(["sh", str(script), str(tmp_path)], text=True)
+        return found.splitlines()
+
+    assert told() == []
+    for name, version in (("mlx5_core", "24.10-1.1.4"), ("irdma", None)):
+        module = tmp_path / "module" / name
+        module.mkdir(parents=True)
+        if version:
+            (module / "version").write_text(version + "\n")
+    for hca, module_name in (("mlx5_0", "mlx5_core"), ("irdma0", "irdma")):
+        driver = folder / hca / "device" / "driver"
+        driver.mkdir(parents=True)
+        (driver / "module").symlink_to(tmp_path / "module" / module_name)
+        (folder / hca / "fw_ver").write_text("20.41.1000\n")
+    (folder / "mlx5_0" / "board_id").write_text("MT_0000000223\n")
+    (folder / "rxe0").mkdir()
+    (folder / "rxe0" / "fw_ver").write_text("\n")
+    assert told() == [
+        "irdma0|20.41.1000||irdma",
+        "mlx5_0|20.41.1000|MT_0000000223|mlx5_core 24.10-1.1.4",
+        "rxe0|||",
+    ]
+
+
+def test_facts_of_nodes_have_hcas_where_there_are_some() -> None:
+    jinja = Environment(trim_blocks=True)
+    jinja.filters.update(to_json=json.dumps)
+    facts = {
+        **{"processor_vcpus": 2, "processor_count": 1, "processor_cores": 2},
+        **{"processor_threads_per_core": 1, "memtotal_mb": 1000, "processor": []},
+        **{"distribution": "Rocky", "distribution_version": "9.4", "kernel": "5.14"},
+    }
+    hostvars = {
+        "ib": {
+            "ansible_facts": facts,
+            "suite_hcas": {"stdout_lines": ["mlx5_0|20.41|MT_1|mlx5_core", "rxe0|||"]},
+        },
+        "plain": {"ansible_facts": facts, "suite_hcas": {"stdout_lines": []}},
+        "skipped": {"ansible_facts": facts, "suite_hcas": {"skipped": True}},
+        "down": {},
+    }
+    text = (ROLES / "suite/templates/nodes.yml.j2").read_text()
+    rendered = jinja.from_string(text).render(
+        groups={"compute": list(hostvars)}, hostvars=hostvars
+    )
+    found = {node["name"]: node["facts"] for node in yaml.safe_load(rendered)}
+    assert found["ib"].pop("hcas") == [
+        {
+            **{"name": "mlx5_0", "firmware": "20.41"},
+            **{"board": "MT_1", "driver": "mlx5_core"},
+        },
+        {"name": "rxe0", "firmware": "", "board": "", "driver": ""},
+    ]
+    assert found["ib"] == found["plain"] == found["skipped"]
+    assert found["ib"]["kernel"] == "5.14"
+    assert found["down"] == {}
+
+
 def test_suite_is_packed_without_what_running_leaves(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     for name in (

@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from closed_runs import REFERENCES, close_run, rewrite_manifest
+from closed_runs import CRITERIA, close_run, rewrite_manifest
 from fake_home import fake_program, write
+from judge_samples import CASE, sample
 
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
@@ -42,11 +44,20 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
-    write(home / "reference-data" / "lab" / "ring.yaml", REFERENCES)
+    write(home / "reference-data" / "lab" / "criteria.yaml", CRITERIA)
     (home / "reframe-checks").mkdir()
     monkeypatch.setenv("SEATRIAL_HOME", str(home))
     monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
-    return close_run(home / "results")
+    cases = [
+        replace(CASE, session=f"pairs-{repeat}", repeat=repeat, raw="raw/pairs-1")
+        for repeat in (1, 2, 3)
+    ]
+    rows = [
+        sample(case, 80.0 + case.repeat, pair=pair)
+        for case in cases
+        for pair in ("cn01 cn02", "cn02 cn03", "cn03 cn04")
+    ]
+    return close_run(home / "results", cases=cases, rows=rows)
 
 
 def seatrial(*arguments: object) -> Result:

@@ -3,7 +3,7 @@
 Prints tables of measured values beside their targets; asserts nothing, as times of a
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
-parsers, results, imports, fidelity, schedule, catalogue, lab, provision, accept,
+parsers, results, imports, judge, fidelity, schedule, catalogue, lab, provision, accept,
 campaign, sweep. OSU_BIN names a folder with OSU's point-to-point programs, built with
 Open MPI.
 """
@@ -23,6 +23,7 @@ from typing import Any
 
 import fidelity
 import import_speed
+import judge_speed
 import parser_speed
 import results_speed
 from rich.console import Console
@@ -111,9 +112,9 @@ class Bench:
     def campaign(self) -> None:
         """Overhead and report of the last clean acceptance run."""
         path = clean_run(self.home)
-        run, references, judgement = judged(self.home, path)
+        run, judgement = judged(self.home, path)
         out = self.home / "build" / "bench-report"
-        took = seconds(lambda: write_report(run, judgement, references, out, self.home))
+        took = seconds(lambda: write_report(run, judgement, out, self.home))
         size = (out / "report.html").stat().st_size
         self.overhead(run)
         self.row("report", f"{size / 1e6:.2f} MB in {took:.1f} s", "<= 2 MB, <= 5 s")
@@ -129,6 +130,10 @@ class Bench:
     def imports(self) -> None:
         """How fast ReFrame's own records are imported, and compared."""
         self.tables.append(import_speed.table())
+
+    def judge(self) -> None:
+        """How fast the judge is, and how often it is wrong."""
+        self.tables.append(judge_speed.table())
 
     def fidelity(self) -> None:
         """Our numbers beside those of IMB and OSU."""
@@ -252,14 +257,14 @@ def clean_run(home: Path) -> Path:
     """The last acceptance run of the lab that passed."""
     folder = paths.results_dir(home) / "lab"
     for path in sorted(folder.glob("*-acceptance"), reverse=True):
-        if judged(home, path)[2].verdict == "pass":
+        if judged(home, path)[1].verdict == "pass":
             return path
     return find_run(home, "lab/latest")
 
 
 PARTS = (
-    *("parsers", "results", "imports", "fidelity", "schedule", "catalogue", "lab"),
-    *("provision", "accept", "campaign", "sweep"),
+    *("parsers", "results", "imports", "judge", "fidelity", "schedule"),
+    *("catalogue", "lab", "provision", "accept", "campaign", "sweep"),
 )
 
 

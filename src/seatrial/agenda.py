@@ -41,7 +41,7 @@ class Agenda:
     """What a run does. `created` is in UTC; `replay` a folder of recordings.
 
     `campaign` has what counts of it: its name, description, repeats, retries,
-    max_jobs, minimum_samples and checks.
+    max_jobs and checks.
     """
 
     run: str
@@ -75,7 +75,7 @@ def read_agenda(folder: Path) -> Agenda:
 
 def frozen(campaign: Campaign) -> dict[str, Any]:
     """Give what an agenda keeps of a campaign."""
-    names = ("name", "description", "repeats", "retries", "max_jobs", "minimum_samples")
+    names = ("name", "description", "repeats", "retries", "max_jobs")
     kept = {name: getattr(campaign, name) for name in names}
     return {**kept, "checks": list(campaign.checks)}
 

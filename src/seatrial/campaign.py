@@ -16,7 +16,7 @@ CONTROLS = "controls"
 ORDERS = ("listed", "shuffled")
 
 _KEYS = {
-    *("description", "repeats", "retries", "minimum_samples", "max_jobs"),
+    *("description", "repeats", "retries", "max_jobs"),
     *("order", "seed", "block_size", "blocks", CONTROLS),
 }
 _BLOCK_KEYS = {"name", "checks", "variables"}
@@ -53,7 +53,6 @@ class Campaign:
     description: str
     repeats: int
     blocks: tuple[Block, ...]
-    minimum_samples: int
     retries: int = 0
     max_jobs: int = 1
     order: str = "listed"
@@ -100,7 +99,6 @@ def load_campaign(home: Path, name: str) -> Campaign:
         description=str(data.get("description", "")),
         repeats=_count(file, data, "repeats"),
         blocks=tuple(_block(file, block) for block in blocks),
-        minimum_samples=_count(file, data, "minimum_samples"),
         retries=_count(file, data, "retries", least=0),
         max_jobs=_count(file, data, "max_jobs"),
         order=order,

@@ -35,7 +35,7 @@ from seatrial.ledger import (
     set_aside,
 )
 from seatrial.listing import ListedCase, describe_checks, list_cases
-from seatrial.paths import checks_dir
+from seatrial.paths import checks_dir, criteria_file
 from seatrial.progress import Display, Durations
 from seatrial.recorded_system import SYSTEM_FOLDER, recorded_states
 from seatrial.recordings import recordings
@@ -125,7 +125,7 @@ def _drive(
         if system.uses_slurm and read_starts(folder.path):
             _cancel_orphans(agenda.run, console)
         with disk_errors(folder.path):
-            _begin(folder.path, system)
+            _begin(folder.path, home, system)
             run = _Run(home, system, states, folder, agenda, lock)
             run.sessions(console)
             with postponed():
@@ -273,20 +273,23 @@ def _absent(state: NodeState) -> str:
     return f"node {state.node.name} is absent: {state.reason}; the rest runs without it"
 
 
-def _begin(path: Path, system: System) -> None:
-    """Record a start of the driver, and the files of the system if they are new."""
+def _begin(path: Path, home: Path, system: System) -> None:
+    """Record a start of the driver, and system and criteria if they are new."""
     number = len(read_starts(path)) + 1
     kept = path / SYSTEM_FOLDER
+    criteria = criteria_file(home, system.name)
+    files = (*system.files, *([criteria] if criteria.is_file() else []))
     changed = [
         file
-        for file in system.files
+        for file in files
         if not (kept / file.name).is_file()
         or (kept / file.name).read_bytes() != file.read_bytes()
     ]
     if changed:
-        # What the system was like before stays as it is.
+        # What the system was like before stays as it is, and what it had to reach.
         kept = kept / f"start-{number}" if kept.is_dir() and number > 1 else kept
-        copy_files(system.files, system.folder, kept)
+        for file in files:
+            copy_files([file], file.parent, kept)
     start = {
         "started": utc_text(),
         "host": socket.gethostname(),

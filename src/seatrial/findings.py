@@ -1,22 +1,29 @@
 """What a judgement is made of: findings, the verdict on each node, and on the run."""
 
-from dataclasses import dataclass
+import hashlib
+import json
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 Verdict = Literal["pass", "fail", "undecided"]
-Kind = Literal["limit", "case", "inventory", "node", "replay"]
+Kind = Literal["limit", "sameness", "case", "inventory", "node", "replay"]
 Row = dict[str, Any]
+
+_DIGITS = 9
+"""Significant digits that count for the digest: more differ between machines."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One criterion and what became of it.
+    """One criterion at one place, or at many, and what became of it.
 
     `metric` is the flat name, '' if none; `place` is '', a node, a socket of it
     'cn02 (socket 1)', or a pair 'cn02 - cn03', with the rail where a case used several:
-    'cn02 - cn03 (mlx5_1)';
-    `n` counts samples, `value` is their median, `limit` the bound that counts for the
-    metric's direction, both in `unit`.
+    'cn02 - cn03 (mlx5_1)'. `n` counts allocations (of all places, where several share
+    a finding), `value` is the level that they show; `lower` and `upper` are its
+    one-sided confidence bounds, None where there is none. `limit` is what the value is
+    held to; all in `unit`. For sameness they are ratios to the typical place. `more`
+    is how many further allocations would probably decide, None if not known.
     """
 
     kind: Kind
@@ -35,6 +42,13 @@ class Finding:
     reference_source: str
     verdict: Verdict | Literal["skipped"]
     reason: str
+    criterion: str = ""
+    method: str = ""
+    lower: float | None = None
+    upper: float | None = None
+    more: int | None = None
+    spread: str = ""
+    flags: tuple[str, ...] = ()
 
     @property
     def node(self) -> str:
@@ -55,9 +69,14 @@ class NodeVerdict:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a run; `suspects` are the nodes named as cause.
+    """The verdict on a run, and on those judged `further` with it.
 
-    A `replay` of recorded output is no measurement, and never passes.
+    `convicted` are the nodes that fail: the seller's risk that any of them is sound is
+    that of the whole machine (family-wise). `suspects` are the places worth a look: of
+    a long list of them a known share may be sound (false discovery rate); they decide
+    nothing. `changed` tells which criteria are not those that held when the data were
+    taken; `uncovered` names those of checks that the campaign does not run. A `replay`
+    of recorded output is no measurement, and never passes.
     """
 
     run: str
@@ -66,8 +85,33 @@ class Judgement:
     verdict: Verdict
     findings: tuple[Finding, ...]
     nodes: tuple[NodeVerdict, ...]
-    suspects: tuple[str, ...]
+    convicted: tuple[str, ...]
+    suspects: tuple[str, ...] = ()
     replay: bool = False
+    further: tuple[str, ...] = ()
+    criteria_sha256: str = ""
+    changed: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
+
+    @property
+    def worth_a_look(self) -> tuple[str, ...]:
+        """The suspects, without those that fail or that a failing node speaks for."""
+        failing = {*self.convicted}
+        failing |= {each.place for each in self.findings if each.verdict == "fail"}
+        return tuple(
+            place
+            for place in self.suspects
+            if not failing & {place, place.rpartition(" (")[0]}
+        )
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all that is said here, numbers to nine digits.
+
+        The same run and the same criteria give the same, on any machine.
+        """
+        text = json.dumps(_canonical(asdict(self)), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class CaseKey(NamedTuple):
@@ -99,3 +143,14 @@ def plain_finding(key: CaseKey, kind: Kind) -> Finding:
         verdict="undecided",
         reason="",
     )
+
+
+def _canonical(value: Any) -> Any:
+    """Turn every number into text of as many digits as count."""
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}"
+    if isinstance(value, dict):
+        return {key: _canonical(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(each) for each in value]
+    return value

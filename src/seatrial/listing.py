@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seatrial.check_classes import known_checks
 from seatrial.errors import SeatrialError
-from seatrial.old_limits import known_checks
 from seatrial.paths import references_dir
 
 _CASE = re.compile(r"- (?P<case>.+) /[0-9a-f]{8} @(?P<partition>\S+?)\+(?P<env>\S+)")

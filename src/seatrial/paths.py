@@ -9,6 +9,9 @@ PUBLISHED = "published"
 """The folder of what papers published, beside those of the systems' references, and the
 key at the top of its files."""
 
+CRITERIA_FILE = "criteria.yaml"
+"""What a system must reach: beside what is generated from it, and kept by each run."""
+
 _MARKERS = ("reframe-checks", "reference-data")
 
 
@@ -62,6 +65,11 @@ def campaigns_dir(home: Path) -> Path:
 def references_dir(home: Path, system: str) -> Path:
     """Give the folder of a system's references."""
     return home / "reference-data" / system
+
+
+def criteria_file(home: Path, system: str) -> Path:
+    """Give the file of what a system must reach."""
+    return references_dir(home, system) / CRITERIA_FILE
 
 
 def published_dir(home: Path) -> Path:

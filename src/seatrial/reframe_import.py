@@ -208,7 +208,6 @@ def _manifest(
             for repeat in range(1, max(case.repeat for case in cases) + 1)
         ],
         "starts": [],
-        "minimum_samples": 1,
         "imported": {
             "source": stored.file.name,
             "sha256": session.sha256,

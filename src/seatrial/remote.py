@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible
@@ -52,7 +54,10 @@ def load_remote(home: Path, system: str) -> Remote:
     inventory = home / "inventories" / system
     if not inventory.is_dir():
         raise unknown_system(home, system)
-    found = _login_variables(inventory, home)
+    found = {
+        name: str(value)
+        for name, value in login_variables(inventory, home, _VARIABLES).items()
+    }
     if not found["prefix"]:
         raise SeatrialError(
             f"{inventory}: the login node needs the variable `seatrial_prefix`, the "
@@ -73,17 +78,22 @@ def run_remotely(
     checks: tuple[str, ...],
     run_id: str,
     results: Path,
+    repeats: int | None = None,
+    folder: str = "results",
 ) -> Path:
     """Run a campaign on the login node and copy the closed run to `results`.
 
-    Its output is shown as it comes. Raises SeatrialError, with the exit status of
-    the run there, if it did not close its run, and if the copy is not complete.
+    `repeats` replaces those of the campaign; `folder` is where runs are kept there,
+    below the prefix. Its output is shown as it comes. Raises SeatrialError, with the
+    exit status of the run there, if it did not close its run, and if the copy is not
+    complete.
     """
-    there = f"{remote.prefix}/results"
+    there = f"{remote.prefix}/{folder}"
     arguments = [
         *("run", system, "--campaign", campaign, "--run-id", run_id),
         *("--results", there, "--no-judge"),
         *(part for check in checks for part in ("--checks", check)),
+        *(() if repeats is None else ("--repeats", str(repeats))),
     ]
     seatrial_there(remote, arguments, system, "the run")
     return fetch(remote, f"{there}/{system}", results / system / run_id)
@@ -206,8 +216,13 @@ def _run_there(remote: Remote, command: list[str], *, tty: bool) -> int:
             raise
 
 
-def _login_variables(inventory: Path, home: Path) -> dict[str, str]:
-    """Let Ansible fill in the variables of the first host of the group `login`."""
+def login_variables(
+    inventory: Path, home: Path, templates: Mapping[str, str]
+) -> dict[str, Any]:
+    """Let Ansible fill in templates for the first host of the group `login`.
+
+    SeatrialError if there is no such host, or the inventory cannot be read.
+    """
     beside = Path(sys.executable).parent / "ansible"
     program = str(beside) if beside.exists() else shutil.which("ansible")
     if program is None:
@@ -215,7 +230,7 @@ def _login_variables(inventory: Path, home: Path) -> dict[str, str]:
             f"ansible is not installed; it is needed to read {inventory}; run "
             "`make deps`"
         )
-    message = json.dumps({"msg": _VARIABLES})
+    message = json.dumps({"msg": dict(templates)})
     done = subprocess.run(
         [program, "-i", str(inventory), "login[0]", "-m", "debug", "-a", message],
         cwd=home,
@@ -231,4 +246,4 @@ def _login_variables(inventory: Path, home: Path) -> dict[str, str]:
             f"{inventory}: no login node found; expected a host in the group "
             f"`login`, where jobs are submitted; Ansible says:\n{problem}"
         )
-    return {name: str(value) for name, value in json.loads(answer)["msg"].items()}
+    return dict(json.loads(answer)["msg"])

@@ -49,7 +49,6 @@ def run_manifest(
         "nodes": [_node(state, closed) for state in states],
         "starts": list(starts),
         "sessions": [session.record for session in closed],
-        "minimum_samples": agenda.campaign["minimum_samples"],
     }
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from seatrial.errors import Exit
 from seatrial.judge import Finding, Judgement
 from seatrial.recordings import NO_MEASUREMENT
+from seatrial.units import rounded
 
 EXIT_OF = {"pass": Exit.PASS, "fail": Exit.FAILED, "undecided": Exit.UNDECIDED}
 """Exit status of a verdict."""
@@ -22,6 +23,8 @@ EXIT_OF = {"pass": Exit.PASS, "fail": Exit.FAILED, "undecided": Exit.UNDECIDED}
 _COLOURS = {"pass": "green", "fail": "red", "undecided": "yellow", "skipped": "dim"}
 _ORDER = ("fail", "undecided", "skipped", "pass")
 _MOST_ROWS = 30
+_MOST_SUSPECTS = 12
+_MOST_CHANGES = 10
 _WIDE = 160
 
 
@@ -42,8 +45,19 @@ def print_summary(
         f"campaign {judgement.campaign}: {_counts(judgement)}",
         highlight=False,
     )
-    if judgement.suspects:
-        console.print(f"suspect nodes: [bold]{', '.join(judgement.suspects)}[/]")
+    if judgement.convicted:
+        console.print(f"failing nodes: [bold]{', '.join(judgement.convicted)}[/]")
+    if judgement.worth_a_look:
+        others = _few(judgement.worth_a_look)
+        console.print(f"worth a look, not judged: {others}", highlight=False)
+    for change in judgement.changed[:_MOST_CHANGES]:
+        console.print(Text(f"criteria: {change}", style="yellow"), soft_wrap=True)
+    if judgement.uncovered:
+        console.print(
+            f"criteria of checks that this campaign does not run: "
+            f"{len(judgement.uncovered)}",
+            highlight=False,
+        )
     telling = [
         finding
         for verdict in ("fail", "undecided")
@@ -54,6 +68,7 @@ def print_summary(
         console.print(_line(finding), soft_wrap=True)
     if len(telling) > _MOST_ROWS:
         console.print(f"... and {len(telling) - _MOST_ROWS} more, see `seatrial judge`")
+    console.print(f"digest: {judgement.digest}", highlight=False, soft_wrap=True)
     console.print(f"run: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -68,6 +83,8 @@ def _line(finding: Finding) -> Text:
         value = _quantity(finding.value, finding.unit)
         limit = f" (limit {_limit(finding)})" if finding.limit is not None else ""
         text.append(f": {value}{limit}", style="default")
+    for flag in finding.flags:
+        text.append(f" [{flag}]", style="yellow")
     return text.append(f": {finding.reason}", style="default")
 
 
@@ -105,6 +122,11 @@ def format_findings(judgement: Judgement, form: str) -> str:
     return text.getvalue()
 
 
+def _few(names: tuple[str, ...]) -> str:
+    more = len(names) - _MOST_SUSPECTS
+    return ", ".join(names[:_MOST_SUSPECTS]) + (f" and {more} more" if more > 0 else "")
+
+
 def _counts(judgement: Judgement) -> str:
     counts = Counter(str(finding.verdict) for finding in judgement.findings)
     parts = [f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict]]
@@ -112,11 +134,11 @@ def _counts(judgement: Judgement) -> str:
 
 
 def _quantity(value: float | None, unit: str) -> str:
-    return "" if value is None else f"{value:.4g} {unit}"
+    return "" if value is None else f"{rounded(value)} {unit}"
 
 
 def _limit(finding: Finding) -> str:
     if finding.limit is None:
         return ""
     sign = {"higher": "≥ ", "lower": "≤ "}.get(finding.direction, "")
-    return f"{sign}{finding.limit:.4g} {finding.unit}"
+    return f"{sign}{rounded(finding.limit)} {finding.unit}"

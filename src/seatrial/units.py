@@ -145,6 +145,11 @@ def conversion(source: Unit, target: Unit) -> float:
     return source.factor / target.factor
 
 
+def rounded(value: float) -> str:
+    """Write a number for people, to four digits: 0.01234, 97.21, 12,050."""
+    return f"{float(f'{value:.4g}'):,.10g}"
+
+
 def size_label(size_bytes: int) -> str:
     """Name a message size: 8 -> '8B', 4194304 -> '4MiB', 1000 -> '1000B'."""
     for label, factor in _LABELS:

@@ -1,15 +1,28 @@
-"""What the commands share: load a run, judge it by its system's references."""
+"""What the commands share: load closed runs, judge them by their system's criteria."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from seatrial.criteria import Criteria
 from seatrial.judge import Judgement, judge
-from seatrial.old_limits import References
-from seatrial.paths import references_dir
+from seatrial.paths import criteria_file
 from seatrial.results import Run, load_run
 
 
-def judged(home: Path, path: Path) -> tuple[Run, References, Judgement]:
-    """Load a closed run and the references of its system, and judge it."""
+def judged(
+    home: Path,
+    path: Path,
+    further: Sequence[Path] = (),
+    criteria: Path | None = None,
+) -> tuple[Run, Judgement]:
+    """Load a closed run and the criteria of its system, and judge it.
+
+    `further` runs are judged with it; `criteria` is a file to judge by, in place of the
+    system's.
+    """
     run = load_run(path)
-    references = References.load(references_dir(home, run.manifest["system"]))
-    return run, references, judge(run, references)
+    more = [load_run(each) for each in further]
+    if criteria is not None:
+        return run, judge(run, Criteria.load(criteria, known=()), more)
+    file = criteria_file(home, run.manifest["system"])
+    return run, judge(run, Criteria.load(file), more)

@@ -1,5 +1,7 @@
 """`seatrial judge`: the verdict on a closed run, as a table, JSON or CSV."""
 
+from pathlib import Path
+
 import click
 
 from seatrial.commands._format import format_option
@@ -17,20 +19,42 @@ from seatrial.summary import (
 
 @click.command()
 @click.argument("run")
+@click.option(
+    "--with",
+    "further",
+    multiple=True,
+    metavar="RUN",
+    help="Judge this run of the same campaign together with it; may be repeated.",
+)
+@click.option(
+    "--criteria",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Judge by this file (default: reference-data/SYSTEM/criteria.yaml).",
+)
 @format_option("How to print the findings.")
 @click.pass_context
-def judge(ctx: click.Context, run: str, form: str) -> None:
-    """Judge a closed run by the references of its system.
+def judge(
+    ctx: click.Context,
+    run: str,
+    further: tuple[str, ...],
+    criteria: Path | None,
+    form: str,
+) -> None:
+    """Judge a closed run by the criteria of its system.
 
-    RUN is the path of a run, its id, SYSTEM/latest or latest. Nothing is changed. A
-    replay of recorded output fails or is undecided; it never passes.
+    RUN is the path of a run, its id, SYSTEM/latest or latest. Nothing is changed. The
+    same runs and criteria give the same digest. Each further run is one more look at
+    the data; a criterion says how many it allows. A replay of recorded output fails or
+    is undecided; it never passes.
 
     Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided.
 
     Example: seatrial judge lab/latest --format csv
     """
-    path = find_run(home(), run)
-    _, _, judgement = judged(home(), path)
+    suite = home()
+    path = find_run(suite, run)
+    more = [find_run(suite, each) for each in further]
+    _, judgement = judged(suite, path, more, criteria)
     if form == "table":
         console = stdout_console()
         console.print(findings_table(judgement.findings))

@@ -32,9 +32,9 @@ def report(run: str, out: Path | None) -> None:
     from seatrial.report import write_report
 
     suite = home()
-    loaded, references, judgement = judged(suite, find_run(suite, run))
+    loaded, judgement = judged(suite, find_run(suite, run))
     folder = out or suite / "reports" / "out" / judgement.system / judgement.run
-    paths = write_report(loaded, judgement, references, folder, suite)
+    paths = write_report(loaded, judgement, folder, suite)
     if judgement.replay:
         click.echo(NO_MEASUREMENT)
     click.echo(f"verdict: {judgement.verdict}")

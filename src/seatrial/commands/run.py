@@ -1,6 +1,7 @@
 """`seatrial run`: a campaign on a system, from ReFrame sessions to a verdict."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,9 +10,9 @@ from seatrial import interrupts, paths
 from seatrial.agenda import read_agenda
 from seatrial.campaign import known_campaigns, load_campaign, only_checks
 from seatrial.commands._judging import judged
+from seatrial.criteria import Criteria
 from seatrial.driver import Order, resume_run, run_campaign
 from seatrial.errors import SeatrialError
-from seatrial.old_limits import References
 from seatrial.recorded_system import recorded_system
 from seatrial.recordings import NO_MEASUREMENT
 from seatrial.remote import load_remote, resume_remotely, run_remotely
@@ -38,6 +39,11 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
     help="Only this check of the campaign; may be repeated.",
 )
 @click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    help="How often every block runs (default: as the campaign says).",
+)
+@click.option(
     "--results",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of all runs (default: SEATRIAL_RESULTS, else results/).",
@@ -58,6 +64,7 @@ def run(
     campaign: str | None,
     resume: bool,
     checks: tuple[str, ...],
+    repeats: int | None,
     results: Path | None,
     replay: Path | None,
     run_id: str | None,
@@ -84,10 +91,10 @@ def run(
     if stop_on_eof:
         interrupts.stop_on_eof()
     if resume:
-        if campaign or checks or replay:
+        if campaign or checks or replay or repeats:
             raise SeatrialError(
                 "--resume goes on with what the run was begun with; expected no "
-                "--campaign, --checks or --replay beside it"
+                "--campaign, --checks, --repeats or --replay beside it"
             )
         path = _resumed(home, folder, system, run_id, no_judge)
     else:
@@ -97,7 +104,7 @@ def run(
                 f"expected --campaign NAME, or --resume; known campaigns: {known}"
             )
         path = _new_run(
-            home, folder, system, campaign, checks, replay, run_id, no_judge
+            home, folder, system, campaign, checks, repeats, replay, run_id, no_judge
         )
     if no_judge:
         if replay is not None:
@@ -105,7 +112,7 @@ def run(
         if not named:  # who named the run knows where it is
             click.echo(f"run: {path}")
         return
-    _, _, judgement = judged(home, path)
+    _, judgement = judged(home, path)
     print_summary(judgement, path, stdout_console())
     ctx.exit(EXIT_OF[judgement.verdict])
 
@@ -116,32 +123,33 @@ def _new_run(
     system: str,
     campaign: str,
     checks: tuple[str, ...],
+    repeats: int | None,
     replay: Path | None,
     run_id: str | None,
     no_judge: bool,
 ) -> Path:
     whole = load_campaign(home, campaign)
     chosen = only_checks(whole, checks) if checks else whole
+    partial = chosen != whole
+    chosen = replace(chosen, repeats=repeats or chosen.repeats)
     run_id = run_id or new_run_id(f"{campaign}-replay" if replay else campaign)
     if not _RUN_ID.fullmatch(run_id) or is_unfinished(run_id):
         raise SeatrialError(
             f"--run-id {run_id!r}: expected letters, digits, dot, dash, underscore"
         )
     if replay is not None:
-        _read_references(home, system, no_judge)
+        _read_criteria(home, system, no_judge)
         with recorded_system(home, system, replay) as described:
-            order = Order(
-                home, results, described, chosen, run_id, chosen != whole, replay
-            )
+            order = Order(home, results, described, chosen, run_id, partial, replay)
             return run_campaign(order, stdout_console())
     if is_provisioned(home, system):
         described = load_system(home, system)
-        _read_references(home, system, no_judge)
-        order = Order(home, results, described, chosen, run_id, chosen != whole)
+        _read_criteria(home, system, no_judge)
+        order = Order(home, results, described, chosen, run_id, partial)
         return run_campaign(order, stdout_console())
     remote = load_remote(home, system)
-    _read_references(home, system, no_judge)
-    return run_remotely(remote, system, campaign, checks, run_id, results)
+    _read_criteria(home, system, no_judge)
+    return run_remotely(remote, system, campaign, checks, run_id, results, repeats)
 
 
 def _resumed(
@@ -149,7 +157,7 @@ def _resumed(
 ) -> Path:
     if not is_provisioned(home, system):
         remote = load_remote(home, system)
-        _read_references(home, system, no_judge)
+        _read_criteria(home, system, no_judge)
         return resume_remotely(remote, system, run_id, results)
     folder = RunFolder(results, system, run_id or newest_open(results, system))
     if folder.final.is_dir():
@@ -157,13 +165,13 @@ def _resumed(
     replay = read_agenda(folder.path).replay
     if replay is None:
         described = load_system(home, system)
-        _read_references(home, system, no_judge)
+        _read_criteria(home, system, no_judge)
         return resume_run(home, described, folder, stdout_console())
     with recorded_system(home, system, Path(replay)) as described:
         return resume_run(home, described, folder, stdout_console())
 
 
-def _read_references(home: Path, system: str, no_judge: bool) -> None:
-    """Find a broken reference before the run, not hours later."""
+def _read_criteria(home: Path, system: str, no_judge: bool) -> None:
+    """Find a broken criterion before the run, not hours later."""
     if not no_judge:
-        References.load(paths.references_dir(home, system))
+        Criteria.load(paths.criteria_file(home, system))

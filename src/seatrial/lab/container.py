@@ -22,6 +22,8 @@ from seatrial.lab.state import RUN, LabState
 FORBIDDEN = "CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_BOOT,CAP_SYS_RAWIO"
 CGROUP = "seatrial-lab"
 STOP_SECONDS = 10.0
+_CPU_PERIOD_US = 20_000
+"""Short, so that a program of seconds feels its limit all the time."""
 
 
 def ensure_running(state: LabState, node: str, image: Path) -> bool:
@@ -132,6 +134,30 @@ def remove(state: LabState, node: str) -> bool:
     for suffix in ("pid", "log"):
         Path(RUN, f"{node}.{suffix}").unlink(missing_ok=True)
     return changed
+
+
+def limit_cpu(node: str, cores: float | None) -> None:
+    """Give a node so much processor time, as a number of cores; None lifts the limit.
+
+    Works with cgroups of version 1 and 2; SeatrialError if neither can limit it.
+    """
+    quota = None if cores is None else str(round(_CPU_PERIOD_US * cores))
+    limited = False
+    for group in _cgroups(node):
+        newer, older = group / "cpu.max", group / "cpu.cfs_quota_us"
+        if newer.exists():
+            newer.write_text(f"{quota or 'max'} {_CPU_PERIOD_US}")
+        elif older.exists():
+            (group / "cpu.cfs_period_us").write_text(str(_CPU_PERIOD_US))
+            older.write_text(quota or "-1")
+        else:
+            continue
+        limited = True
+    if not limited:
+        raise SeatrialError(
+            f"node {node}: no cgroup of it has cpu.max or cpu.cfs_quota_us; the kernel "
+            "of this machine cannot limit processor time"
+        )
 
 
 def remove_cgroup_roots() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement
-from seatrial.old_limits import References
 from seatrial.report.junit import junit_xml
 from seatrial.report.page import html
 from seatrial.results import Run
@@ -22,7 +21,7 @@ class ReportPaths:
 
 
 def write_report(
-    run: Run, judgement: Judgement, references: References, out_dir: Path, home: Path
+    run: Run, judgement: Judgement, out_dir: Path, home: Path
 ) -> ReportPaths:
     """Write report.html and junit.xml into `out_dir`, replacing older ones.
 
@@ -30,7 +29,7 @@ def write_report(
     SeatrialError if a template is missing or `out_dir` cannot be written.
     """
     paths = ReportPaths(out_dir / "report.html", out_dir / "junit.xml")
-    page = html(run, judgement, references, home).encode()
+    page = html(run, judgement, home).encode()
     _write(paths.html, page)
     _write(paths.junit, junit_xml(run, judgement))
     return paths

@@ -196,8 +196,8 @@ def _points(curve: Curve, groups: list[str]) -> list[dict[str, Any]]:
 
 
 def _groups(curve: Curve) -> list[str]:
-    """Name the groups that share a style, suspects first."""
-    lines = sorted(curve.lines, key=lambda line: not line.suspect)
+    """Name the groups that share a style, failing ones first."""
+    lines = sorted(curve.lines, key=lambda line: not line.convicted)
     return list(dict.fromkeys(_group(line, curve) for line in lines))
 
 
@@ -251,17 +251,17 @@ def _lines(curve: Curve, groups: list[str], x: alt.X, y: alt.Y) -> list[alt.Char
 
 
 def _grouped(curve: Curve) -> bool:
-    """Tell whether lines share a style: beside a suspect, or because they are many."""
-    return bool(curve.suspects) or len(curve.lines) > len(_LINE_STYLES)
+    """Tell whether lines share a style: beside a failing one, or as they are many."""
+    return bool(curve.convicted) or len(curve.lines) > len(_LINE_STYLES)
 
 
 def _group(line: Line, curve: Curve) -> str:
     """Name the group that gives a line its style: itself, if lines are few."""
     if not _grouped(curve):
         return line.label
-    if line.suspect:
-        few = len(curve.suspects) <= 3
-        return f"at {', '.join(curve.suspects)}" if few else "at a suspect node"
+    if line.convicted:
+        few = len(curve.convicted) <= 3
+        return f"at {', '.join(curve.convicted)}" if few else "at a failing node"
     return "median of all" if line.median else "others"
 
 

@@ -24,7 +24,7 @@ MAX_LINES = 6
 """Lines with a colour of their own; more are spread over several curves."""
 
 MAX_PLACES = 16
-"""Places drawn one by one; of more, the suspects, the worst and the median."""
+"""Places drawn one by one; of more, those at convicted nodes, the worst, the median."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Point:
 class Line:
     """The points of one environment or place.
 
-    `suspect`: the place is at a named node; `median`: it stands for all places.
+    `convicted`: the place is at a failing node; `median`: it stands for all places.
     """
 
     label: str
     points: tuple[Point, ...]
-    suspect: bool = False
+    convicted: bool = False
     median: bool = False
 
 
@@ -75,7 +75,7 @@ class Curve:
     repeats: int
     over: str
     places: bool
-    suspects: tuple[str, ...]
+    convicted: tuple[str, ...]
     lines: tuple[Line, ...]
     limits: tuple[LimitPoint, ...]
     note: str = ""
@@ -160,14 +160,14 @@ def _drawn_over(over: str, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _places(rows: pl.DataFrame, judgement: Judgement, over: str) -> Curve:
     table = _table(rows, *PLACE)
-    named = [pl.col(name).is_in(judgement.suspects) for name in PLACE[:3]]
+    named = [pl.col(name).is_in(judgement.convicted) for name in PLACE[:3]]
     lower_is_better = rows["direction"][0] == "lower"
     places = (
         table.group_by(*PLACE, maintain_order=True)
         .agg(pl.col("value").last())
-        .with_columns(suspect=pl.any_horizontal(named).fill_null(False))
+        .with_columns(convicted=pl.any_horizontal(named).fill_null(False))
         .sort(
-            *("suspect", "value"),
+            *("convicted", "value"),
             descending=[True, lower_is_better],
             maintain_order=True,
         )
@@ -178,14 +178,14 @@ def _places(rows: pl.DataFrame, judgement: Judgement, over: str) -> Curve:
         table.join(chosen.drop("value"), on=PLACE, nulls_equal=True), "place"
     )
     lines = [
-        Line(place, points[place], suspect)
-        for place, suspect in chosen.select("place", "suspect").iter_rows()
+        Line(place, points[place], convicted)
+        for place, convicted in chosen.select("place", "convicted").iter_rows()
     ]
     note = ""
     if places.height > most:
         note = (
-            f"{places.height:,} places: drawn are those of the suspects, the worst at "
-            f"the largest {over or 'size'}, and the median of all."
+            f"{places.height:,} places: drawn are those at nodes named as cause, the "
+            f"worst at the largest {over or 'size'}, and the median of all."
         )
         everywhere = _points(rows)
         lines.append(Line(f"median of {places.height}", everywhere, median=True))
@@ -228,7 +228,7 @@ def _curve(
     note: str = "",
 ) -> Curve:
     first = rows.row(0, named=True)
-    suspect = any(line.suspect for line in lines)
+    convicted = any(line.convicted for line in lines)
     return Curve(
         check=first["check"],
         detail=", ".join(
@@ -243,7 +243,7 @@ def _curve(
         repeats=rows["repeat"].n_unique(),
         over=over,
         places=first["node"] is not None or first["source"] is not None,
-        suspects=judgement.suspects if suspect else (),
+        convicted=judgement.convicted if convicted else (),
         lines=tuple(lines),
         limits=() if over else _limits(rows, judgement),
         note=note,
@@ -261,7 +261,7 @@ def _limits(rows: pl.DataFrame, judgement: Judgement) -> tuple[LimitPoint, ...]:
             f"{text.exact(finding.limit)} {finding.unit}",
         )
         for finding in judgement.findings
-        if finding.kind == "limit"
+        if finding.kind in ("limit", "node")
         and finding.limit
         and finding.size_bytes
         and (finding.case, finding.environment) in cases

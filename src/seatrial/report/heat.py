@@ -85,7 +85,7 @@ def level_names(direction: str) -> list[str]:
 
 
 def _labels(matrix: Matrix) -> list[str]:
-    """Name the nodes on an axis, suspects with a mark."""
+    """Name the nodes on an axis, convicted ones with a mark."""
     return [
         f"✕ {node}" if marked else node
         for node, marked in zip(matrix.nodes, matrix.marked, strict=True)
@@ -127,7 +127,7 @@ def _short(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def _if_suspect(value: str, other: str) -> dict[str, Any]:
+def _if_convicted(value: str, other: str) -> dict[str, Any]:
     return {
         "condition": {"test": "marked[datum.value]", "value": value},
         "value": other,
@@ -138,8 +138,8 @@ def _axes(matrix: Matrix) -> tuple[alt.Y, alt.X]:
     numbers = list(range(len(matrix.nodes)))
     axis: dict[str, Any] = {
         "labelExpr": "labels[datum.value]",
-        "labelColor": _if_suspect("var(--fail)", "var(--ink)"),
-        "labelFontWeight": _if_suspect("bold", "normal"),
+        "labelColor": _if_convicted("var(--fail)", "var(--ink)"),
+        "labelFontWeight": _if_convicted("bold", "normal"),
         "labelFontSize": 10 if len(numbers) > WIDE else 12,
         "labelLimit": 110,
         "labelOverlap": False,

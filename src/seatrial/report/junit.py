@@ -30,7 +30,9 @@ def junit_xml(run: Run, judgement: Judgement) -> bytes:
         ("system", judgement.system),
         ("campaign", judgement.campaign),
         ("verdict", judgement.verdict),
-        ("suspects", " ".join(judgement.suspects)),
+        ("convicted", " ".join(judgement.convicted)),
+        ("suspects", ", ".join(judgement.suspects)),
+        ("digest", judgement.digest),
         ("demonstration", str(bool(run.manifest.get("demonstration"))).lower()),
         ("replay", str(judgement.replay).lower()),
     ):

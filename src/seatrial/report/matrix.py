@@ -94,7 +94,7 @@ class Matrix:
     directed: bool
     nodes: tuple[str, ...]
     of: int
-    suspects: tuple[str, ...]
+    convicted: tuple[str, ...]
     cells: dict[tuple[int, int], Cell]
     median: float
     measured: int
@@ -107,8 +107,8 @@ class Matrix:
 
     @property
     def marked(self) -> tuple[bool, ...]:
-        """Tell of each shown node whether it is a suspect."""
-        return tuple(node in self.suspects for node in self.nodes)
+        """Tell of each shown node whether it is named as cause."""
+        return tuple(node in self.convicted for node in self.nodes)
 
 
 def matrices(run: Run, judgement: Judgement) -> list[Matrix]:
@@ -208,7 +208,7 @@ def _matrix(group: _Group, judgement: Judgement, most: int) -> Matrix:
         directed=ways == 2,
         nodes=tuple(nodes),
         of=len(group.nodes),
-        suspects=judgement.suspects,
+        convicted=judgement.convicted,
         cells=_cells(pairs, nodes, mirrored=ways == 1),
         median=middle,
         measured=pairs.height,
@@ -260,7 +260,7 @@ def _worst_first(
 ) -> tuple[list[str], tuple[str, ...]]:
     """Order the nodes by what is wrong with them; give also those without any pair.
 
-    First come the suspects, then nodes whose best pair is bad (or that have none),
+    First come the convicted, then nodes whose best pair is bad (or that have none),
     then those with the most slow and missing pairs, then those with the worst pair.
     """
     ends = pl.concat(
@@ -278,7 +278,7 @@ def _worst_first(
 
     def goodness(node: str) -> tuple[Any, ...]:
         best, sound, worst = known.get(node, none)
-        return (node not in judgement.suspects, -best, sound, -worst)
+        return (node not in judgement.convicted, -best, sound, -worst)
 
     silent = tuple(node for node in nodes if node not in known)
     return sorted(nodes, key=goodness), silent
@@ -304,18 +304,17 @@ def _cells(
 
 
 def _limit(judgement: Judgement, case: CaseKey, first: dict[str, Any]) -> float | None:
-    """Find the limit that the pairs were held to, on the side that matters."""
+    """Find the limit that the pairs were held to, the strictest of several."""
     flat = flat_name(first["metric"], first["size_bytes"])
     bounds = [
         finding.limit
         for finding in judgement.findings
-        if finding.kind == "limit"
+        if finding.kind in ("limit", "node")
         and finding.limit is not None
         and (finding.check, finding.case) == (case.check, case.case)
         and (finding.environment, finding.metric) == (case.environment, flat)
     ]
-    # A value beyond the far bound of a reference shows that bound instead.
-    return (max if first["direction"] == "lower" else min)(bounds, default=None)
+    return (min if first["direction"] == "lower" else max)(bounds, default=None)
 
 
 def _missed(values: pl.Series, limit: float | None, lower_is_better: bool) -> int:

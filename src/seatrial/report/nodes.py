@@ -109,8 +109,9 @@ def _judged(judgement: Judgement) -> tuple[dict[str, str], dict[tuple[str, str],
     units: dict[str, str] = {}
     verdicts: dict[tuple[str, str], str] = {}
     for finding in judgement.findings:
-        if finding.kind in ("node", "limit") and finding.metric:
-            units[finding.metric] = finding.unit
+        if finding.metric:
+            if finding.kind != "sameness":
+                units[finding.metric] = finding.unit
             key = (finding.node, finding.metric)
             known = verdicts.get(key, finding.verdict)
             verdicts[key] = min(known, finding.verdict, key=VERDICTS.index)

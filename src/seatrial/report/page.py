@@ -13,7 +13,6 @@ from markupsafe import Markup
 from seatrial import __version__
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement
-from seatrial.old_limits import References
 from seatrial.report import text, view
 from seatrial.report.charts import chart, metric_title
 from seatrial.report.curves import curves
@@ -26,7 +25,7 @@ from seatrial.results import Run
 _TEMPLATE = "report.html.j2"
 
 
-def html(run: Run, judgement: Judgement, references: References, home: Path) -> str:
+def html(run: Run, judgement: Judgement, home: Path) -> str:
     """Render the page; SeatrialError if a template below `home` is missing."""
     environment = _environment(home / "reports")
     try:
@@ -48,8 +47,9 @@ def html(run: Run, judgement: Judgement, references: References, home: Path) -> 
         judgement=judgement,
         seconds=text.span(run.manifest.get("started"), run.manifest.get("ended")),
         counts=view.counts(judgement.findings),
-        findings=view.finding_rows(run, judgement, references),
-        suspects=view.suspects(judgement),
+        findings=view.finding_rows(judgement),
+        causes=view.causes(judgement),
+        worth_a_look=judgement.worth_a_look,
         nodes=node_table(run, judgement),
         failed=view.cases_by_result(run.cases, "fail"),
         skipped=view.cases_by_result(run.cases, "skip"),
@@ -62,7 +62,7 @@ def html(run: Run, judgement: Judgement, references: References, home: Path) -> 
         figures=figures,
         methods=view.methods(run),
         sources=view.sources(judgement.findings),
-        max_suspects=view.MAX_SUSPECTS,
+        max_names=view.MAX_NAMES,
         version=__version__,
     )
 
@@ -79,6 +79,7 @@ def _environment(folder: Path) -> jinja2.Environment:
     environment.filters |= {
         "breakable": text.breakable,
         "measured": text.measured,
+        "quantity": text.quantity,
         "size": text.size,
         "duration": text.duration,
         "moment": text.day_and_time,

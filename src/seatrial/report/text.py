@@ -54,6 +54,11 @@ def measured(value: float | None, limit: float | None = None, digits: int = 4) -
     return _group(text)
 
 
+def quantity(number: str, unit: str) -> str:
+    """Put a number and its unit together; ratios and counts of ones have none."""
+    return number if unit == "1" else f"{number} {unit}"
+
+
 def exact(value: float | None) -> str:
     """Write a number that somebody set (a limit): 60, 0.25, without padding."""
     if value is None:

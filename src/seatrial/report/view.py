@@ -8,7 +8,6 @@ import polars as pl
 
 from seatrial.judge import Finding, Judgement
 from seatrial.metrics import METRICS
-from seatrial.old_limits import Limit, References
 from seatrial.records import Case
 from seatrial.report import text
 from seatrial.results import Run
@@ -18,19 +17,21 @@ VERDICTS = ("fail", "undecided", "skipped", "pass")
 
 MAX_FINDINGS = 500
 MAX_CASES = 300
-MAX_SUSPECTS = 12
 """Rows of one table; the rest is counted on the page and is in junit.xml."""
+
+MAX_NAMES = 12
+"""Names in one list at the top of the page; the rest is counted there."""
 
 
 @dataclass(frozen=True)
 class FindingRow:
-    """A finding with the reference behind its limit."""
+    """A finding with its limit and its confidence bounds in words."""
 
     finding: Finding
     detail: str
     limit: str
     ratio: str
-    expected: str
+    interval: str
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,8 @@ def counts(findings: Iterable[Finding]) -> dict[str, int]:
     return {verdict: found[verdict] for verdict in VERDICTS}
 
 
-def finding_rows(
-    run: Run, judgement: Judgement, references: References
-) -> list[FindingRow]:
+def finding_rows(judgement: Judgement) -> list[FindingRow]:
     """Give the findings for the table, failing ones first, causes before effects."""
-    cases = {(case.check, case.case, case.environment): case for case in run.cases}
     findings = sorted(judgement.findings, key=_urgency)
     return [
         FindingRow(
@@ -75,7 +73,7 @@ def finding_rows(
             detail=case_detail(finding.check, finding.case),
             limit=limit_words(finding),
             ratio=text.ratio(finding.value, finding.limit),
-            expected=_expected(finding, cases, references),
+            interval=interval_words(finding),
         )
         for finding in findings[:MAX_FINDINGS]
     ]
@@ -96,46 +94,28 @@ def limit_words(finding: Finding) -> str:
     """Say what a finding was held to: 'at least 60 MB/s'; '' if to nothing."""
     if finding.limit is None:
         return ""
-    upper = finding.direction == "lower"
-    if finding.value is not None and finding.verdict == "fail":
-        upper = finding.value > finding.limit
-    words = "at most" if upper else "at least"
-    return f"{words} {text.exact(finding.limit)} {finding.unit}"
+    words = "at most" if finding.direction == "lower" else "at least"
+    return f"{words} {text.quantity(text.exact(finding.limit), finding.unit)}"
 
 
-def _expected(
-    finding: Finding,
-    cases: dict[tuple[str, str, str], Case],
-    references: References,
-) -> str:
-    """Give the expected value, where the limit is a bound around another number."""
-    case = cases.get((finding.check, finding.case, finding.environment))
-    if finding.limit is None or case is None:
+def interval_words(finding: Finding) -> str:
+    """Give the confidence bounds of a level: '1,000 to 1,200'; '' if there are none."""
+    if finding.lower is None or finding.upper is None:
         return ""
-    limit: Limit | None = references.limit(
-        case.check,
-        case.partition,
-        case.environment,
-        case.parameters,
-        len(case.nodes),
-        finding.metric,
-    )
-    if limit is None or limit.value in (None, finding.limit):
-        return ""
-    return f"expected {text.exact(limit.value)} {finding.unit}"
+    ends = (finding.lower, finding.upper)
+    return " to ".join(text.measured(end, finding.limit) for end in ends)
 
 
-def suspects(judgement: Judgement) -> list[tuple[str, list[str]]]:
-    """Name each suspect with the numbers that it missed."""
-    found: dict[str, list[str]] = {name: [] for name in judgement.suspects}
+def causes(judgement: Judgement) -> list[tuple[str, list[str]]]:
+    """Name each convicted node with the limits that it missed."""
+    found: dict[str, list[str]] = {name: [] for name in judgement.convicted}
     for finding in judgement.findings:
         if finding.verdict == "fail" and finding.node in found:
             said = f"{finding.check}, {finding.environment}: {finding.metric}"
             if finding.value is not None:
                 value = text.measured(finding.value, finding.limit)
-                said += (
-                    f" is {value} {finding.unit}, {limit_words(finding)} is required"
-                )
+                value = text.quantity(value, finding.unit)
+                said += f" is {value}, {limit_words(finding)} is required"
             found[finding.node].append(f"{said} ({finding.reason})")
     reasons = {node.name: node.reason for node in judgement.nodes}
     return [

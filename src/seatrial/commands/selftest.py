@@ -1,0 +1,205 @@
+"""`seatrial selftest`: plant faults in a living system, and see who is blamed."""
+
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from seatrial import paths
+from seatrial.campaign import load_campaign, only_checks
+from seatrial.commands._format import format_option
+from seatrial.commands._judging import judged
+from seatrial.driver import Order, run_campaign
+from seatrial.errors import Exit, SeatrialError
+from seatrial.judge import Judgement
+from seatrial.remote import load_remote, run_remotely
+from seatrial.runfolder import new_run_id
+from seatrial.selftest import Trial, lift_standing
+from seatrial.selftest import selftest as run_selftest
+from seatrial.selftest_faults import Fault, known_faults
+from seatrial.summary import stdout_console
+from seatrial.system import is_provisioned, load_system
+
+
+@click.command()
+@click.argument("system")
+@click.option(
+    "--fault",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Plant only this fault; may be repeated (default: all).",
+)
+@click.option("--node", help="Where the lab's faults are planted (default: its last).")
+@click.option("--campaign", default="selftest", show_default=True)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    help="Repeats of the campaign (default: its own).",
+)
+@click.option("--lift", is_flag=True, help="Only lift what a killed self-test left.")
+@format_option("How to print what was found.")
+@click.pass_context
+def selftest(
+    ctx: click.Context,
+    system: str,
+    names: tuple[str, ...],
+    node: str | None,
+    campaign: str,
+    repeats: int | None,
+    lift: bool,
+    form: str,
+) -> None:
+    """Prove on SYSTEM itself that its faults are found, and nobody else is blamed.
+
+    Runs the campaign once as it is, when nobody may be blamed, then with one fault
+    after the other: slow-link, slow-cpu, dead-daemon and wrong-setting on the lab; on
+    another system those that its inventory describes as `selftest_faults`. A fault is
+    lifted whatever ends the run: Ctrl-C, SIGTERM, an error. After kill -9, --lift does
+    it. The runs are kept in build/selftest/SYSTEM, apart from those that count.
+
+    Exit status: 0 all found and nobody blamed wrongly, 1 not so, 2 usage or
+    environment, 130 interrupted.
+
+    Example: seatrial selftest lab --fault slow-link --node cn02
+    """
+    home = paths.home()
+    folder = home / "build" / "selftest" / system
+    again = f"seatrial selftest {system} --lift"
+    if lift:
+        click.echo(lift_standing(folder, lambda where: _known(home, system, where)))
+        return
+    known = known_faults(home, system, node)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SeatrialError(
+            f"--fault {unknown[0]}: system {system!r} has no such fault; expected one "
+            f"of {', '.join(known)}"
+        )
+    faults = [known[name] for name in dict.fromkeys(names or known)]
+    only_checks(
+        load_campaign(home, campaign),
+        tuple(c for fault in faults for c in fault.checks),
+    )
+
+    def run(fault: Fault | None) -> Judgement:
+        checks = _needed(faults) if fault is None else fault.checks
+        times = repeats if fault is None else fault.repeats or repeats
+        with _stdout_on_stderr():
+            return _run(home, folder.parent, system, campaign, checks, times)
+
+    def tell(trial: Trial) -> None:
+        click.echo(_line(trial), err=True)
+
+    trials = run_selftest(folder, faults, run, tell, again)
+    if form == "table":
+        stdout_console().print(_table(trials))
+    else:
+        click.echo(_text(trials, form), nl=False)
+    if not all(trial.as_it_should for trial in trials):
+        ctx.exit(Exit.FAILED)
+
+
+def _known(home: Path, system: str, node: str) -> Mapping[str, Fault]:
+    """Give the faults of a node; an inventory says itself which node."""
+    try:
+        return known_faults(home, system, node)
+    except SeatrialError:
+        return known_faults(home, system)
+
+
+def _needed(faults: list[Fault]) -> tuple[str, ...]:
+    """Give the checks that the faults need, each once; none: all of the campaign."""
+    if not all(fault.checks for fault in faults):
+        return ()
+    return tuple(dict.fromkeys(check for fault in faults for check in fault.checks))
+
+
+def _run(
+    home: Path,
+    results: Path,
+    system: str,
+    campaign: str,
+    checks: tuple[str, ...],
+    repeats: int | None,
+) -> Judgement:
+    """Run the campaign where the system's jobs are submitted, and judge it."""
+    run_id = new_run_id(campaign)
+    if is_provisioned(home, system):
+        whole = load_campaign(home, campaign)
+        chosen = only_checks(whole, checks) if checks else whole
+        chosen = replace(chosen, repeats=repeats or whole.repeats)
+        described = load_system(home, system)
+        order = Order(home, results, described, chosen, run_id, chosen != whole)
+        path = run_campaign(order, stdout_console())
+    else:
+        remote = load_remote(home, system)
+        path = run_remotely(
+            *(remote, system, campaign, checks, run_id, results, repeats),
+            folder="selftest",
+        )
+    return judged(home, path)[1]
+
+
+@contextmanager
+def _stdout_on_stderr() -> Iterator[None]:
+    """Keep standard output, also that of children, for what was found."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _line(trial: Trial) -> str:
+    verdict = f"{trial.fault}: {trial.verdict}"
+    found = {True: ", found", False: ", NOT found", None: ""}[trial.found]
+    wrongly = f", wrongly blamed: {', '.join(trial.wrongly)}" if trial.wrongly else ""
+    return f"{verdict}{found}{wrongly} ({trial.seconds:.0f} s)"
+
+
+def _table(trials: list[Trial]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("fault", "node", "checks", "expected", "verdict", "found"):
+        table.add_column(heading)
+    table.add_column("blamed wrongly")
+    table.add_column("time", justify="right")
+    for trial in trials:
+        found = {True: "[green]yes[/]", False: "[red]NO[/]", None: "-"}[trial.found]
+        what = f": {trial.what}" if trial.what else ""
+        table.add_row(
+            f"{trial.fault}{what}",
+            trial.node or "-",
+            ", ".join(trial.checks) or "-",
+            trial.expected,
+            trial.verdict,
+            found,
+            f"[red]{', '.join(trial.wrongly)}[/]" if trial.wrongly else "nobody",
+            f"{trial.seconds:.0f} s",
+        )
+    return table
+
+
+def _text(trials: list[Trial], form: str) -> str:
+    rows = [asdict(trial) for trial in trials]
+    if form == "json":
+        return json.dumps(rows, indent=1) + "\n"
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        joined = {key: " ".join(row[key]) for key in ("checks", "wrongly")}
+        writer.writerow(row | joined)
+    return text.getvalue()

@@ -1,0 +1,127 @@
+"""The configuration under which a run took its numbers, as a few readable texts."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+_LAST_NUMBER = re.compile(r"(?P<prefix>.*?)(?P<number>\d+)")
+
+
+def fingerprint(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Tell what a run's numbers depend on: nodes and what is on them.
+
+    The keys are sorted. Where nodes differ, each value has its nodes:
+    `6.1.0-25 (cn[01-03]); 6.1.0-28 (cn04)`. What nobody told is left out.
+    """
+    nodes = manifest["nodes"]
+    software = manifest.get("software", {})
+    spack = software.get("spack") or {}
+    found = {name: _of_nodes(nodes, tell) for name, tell in _FACTS.items()}
+    found |= {
+        "mpi": ", ".join(sorted(map(_stack, software.get("stacks") or []))),
+        "nodes": node_set(node["name"] for node in nodes),
+        "slurm": software.get("slurm") or "",
+        "spack": ", ".join(
+            sorted(
+                f"{each['name']} {each['sha256'][:12]}"
+                for each in spack.get("environments", [])
+            )
+        ),
+    }
+    return {name: found[name] for name in sorted(found) if found[name]}
+
+
+def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """List what of an old fingerprint is different now.
+
+    What the old one does not tell is not compared.
+    """
+    return [
+        f"{name} was {was}, is {new.get(name, 'not known')}"
+        for name, was in old.items()
+        if new.get(name) != was
+    ]
+
+
+def node_set(names: Iterable[str]) -> str:
+    """Write nodes as Slurm does: `cn[01-03,07],login`."""
+    numbers: dict[str, set[tuple[int, str]]] = defaultdict(set)
+    written = set()
+    for name in names:
+        match = _LAST_NUMBER.fullmatch(name)
+        if match is None:
+            written.add(name)
+        else:
+            numbers[match["prefix"]].add((int(match["number"]), match["number"]))
+    for prefix, found in numbers.items():
+        written.add(_folded(prefix, [text for _, text in sorted(found)]))
+    return ",".join(sorted(written))
+
+
+def _folded(prefix: str, numbers: list[str]) -> str:
+    ranges: list[list[str]] = []
+    for text in numbers:
+        # Slurm writes all numbers of a range as wide as its first, or wider.
+        if ranges and text == f"{int(ranges[-1][-1]) + 1:0{len(ranges[-1][0])}}":
+            ranges[-1].append(text)
+        else:
+            ranges.append([text])
+    texts = [each[0] if len(each) == 1 else f"{each[0]}-{each[-1]}" for each in ranges]
+    single = len(numbers) == 1
+    return prefix + (texts[0] if single else f"[{','.join(texts)}]")
+
+
+def _of_nodes(
+    nodes: Iterable[Mapping[str, Any]], tell: Callable[[Mapping[str, Any]], str]
+) -> str:
+    """Say what is the same on all nodes that tell it, or which have what."""
+    values: dict[str, list[str]] = defaultdict(list)
+    for node in nodes:
+        text = tell(node.get("facts", {}))
+        if text:
+            values[text].append(node["name"])
+    if len(values) == 1:
+        return next(iter(values))
+    return "; ".join(
+        f"{text} ({node_set(names)})" for text, names in sorted(values.items())
+    )
+
+
+def _cpu(facts: Mapping[str, Any]) -> str:
+    if "cpu_model" not in facts:
+        return ""
+    cores, sockets = facts.get("cores_per_socket"), facts.get("sockets")
+    return f"{sockets} x {facts['cpu_model']} with {cores} cores"
+
+
+def _memory(facts: Mapping[str, Any]) -> str:
+    # The last MiB differ from start to start of a node.
+    return f"{facts['memory_mib'] / 1024:.0f} GiB" if "memory_mib" in facts else ""
+
+
+def _firmware(facts: Mapping[str, Any]) -> str:
+    return ", ".join(
+        " ".join(filter(None, (hca["name"], hca["firmware"], hca["board"])))
+        for hca in facts.get("hcas", [])
+    )
+
+
+def _driver(facts: Mapping[str, Any]) -> str:
+    return ", ".join(sorted({hca["driver"] for hca in facts.get("hcas", [])} - {""}))
+
+
+def _stack(stack: Mapping[str, Any]) -> str:
+    name = str(stack["name"])
+    parts = [name, stack.get("version"), stack.get("compiler")]
+    return " ".join(filter(None, parts))
+
+
+_FACTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "cpu": _cpu,
+    "driver": _driver,
+    "firmware": _firmware,
+    "kernel": lambda facts: str(facts.get("kernel") or ""),
+    "memory": _memory,
+    "os": lambda facts: str(facts.get("os") or ""),
+}

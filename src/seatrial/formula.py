@@ -1,0 +1,42 @@
+"""Limits that are calculated: arithmetic of numbers, and nothing else."""
+
+import ast
+import math
+import operator
+
+_MOST_CHARACTERS = 200
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+
+
+def evaluate(formula: str) -> float:
+    """Calculate numbers with + - * / ** and brackets; ValueError if there is more."""
+    expected = "expected numbers with + - * / ** and brackets"
+    if len(formula) > _MOST_CHARACTERS:
+        raise ValueError(f"more than {_MOST_CHARACTERS} characters; {expected}")
+    try:
+        value = _value(ast.parse(formula.strip(), mode="eval").body)
+    except (SyntaxError, RecursionError, TypeError) as error:
+        raise ValueError(expected) from error
+    except ArithmeticError as error:
+        raise ValueError(f"no number comes out: {error}") from error
+    if not math.isfinite(value):
+        raise ValueError(f"{value} comes out; expected a number")
+    return value
+
+
+def _value(node: ast.expr) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as number) if type(number) is not bool:
+            return float(number)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            # A root of a negative number is complex: float() raises TypeError.
+            return float(_OPERATORS[type(op)](_value(left), _value(right)))
+    raise TypeError(f"{ast.dump(node)} is no arithmetic")

@@ -1,0 +1,1 @@
+"""Machines whose truth is known, and how often each rule judges them wrongly."""

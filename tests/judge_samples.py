@@ -1,0 +1,146 @@
+"""Constructed runs for tests of the judge: one check, four nodes."""
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from criteria_samples import criteria, criterion
+
+from seatrial.criteria import Criterion
+from seatrial.judge import Finding, Judgement, judge
+from seatrial.metrics import METRICS, flat_name
+from seatrial.records import Case, Measurement, as_dict
+from seatrial.results import SCHEMA, Run
+
+LIMIT = criterion()
+LATENCY = criterion("latency_8B", 100.0)
+NODES = ("cn01", "cn02", "cn03", "cn04")
+CASE = Case(
+    session="pairs-1",
+    repeat=1,
+    check="ImbRing",
+    case="ImbRing",
+    partition="lab:batch",
+    environment="intelmpi",
+    parameters={},
+    result="pass",
+    nodes=NODES,
+    declared=("bw_4MiB",),
+)
+
+
+def sample(
+    case: Case,
+    value: float,
+    *,
+    metric: str = "bw",
+    size: int | None = 4 << 20,
+    pair: str = "",
+    node: str | None = None,
+    socket: int | None = None,
+    statistic: str = "mean",
+) -> Measurement:
+    source, _, destination = pair.partition(" ")
+    return Measurement(
+        run="r",
+        session=case.session,
+        block=case.session.rpartition("-")[0],
+        repeat=case.repeat,
+        system="lab",
+        partition=case.partition,
+        environment=case.environment,
+        check=case.check,
+        case=case.case,
+        parameters=json.dumps(case.parameters),
+        job_id=f"{case.session}-{case.attempt}",
+        nodes=" ".join(case.nodes),
+        node=node,
+        socket=socket,
+        source=source or None,
+        destination=destination or None,
+        hca=None,
+        round=None,
+        metric=metric,
+        size_bytes=size,
+        statistic=statistic,
+        n=1,
+        value=value,
+        unit=METRICS[metric].unit,
+        direction=METRICS[metric].direction,
+        start_time=0.0,
+    )
+
+
+def make_run(
+    cases: Sequence[Case],
+    rows: Sequence[Measurement],
+    absent: str = "",
+    nodes: Sequence[str] = NODES,
+) -> Run:
+    manifest = {
+        "run": "r",
+        "system": "lab",
+        "campaign": "smoke",
+        "nodes": [
+            {
+                "name": name,
+                "facts": {},
+                "state": "absent" if name == absent else "present",
+                "reason": "down" if name == absent else "",
+            }
+            for name in nodes
+        ],
+    }
+    frame = pl.DataFrame([as_dict(row) for row in rows], schema=SCHEMA)
+    return Run(Path("r"), manifest, tuple(cases), frame)
+
+
+def judged(run: Run, *limits: Criterion) -> Judgement:
+    return judge(run, criteria(*limits))
+
+
+def repeats(count: int) -> list[Case]:
+    return [replace(CASE, session=f"pairs-{i}", repeat=i) for i in range(1, count + 1)]
+
+
+def found(judgement: Judgement, kind: str) -> list[Finding]:
+    return [finding for finding in judgement.findings if finding.kind == kind]
+
+
+def values_run(
+    *values: float, metric: str = "bw", size: int | None = 4 << 20, **more: Any
+) -> Run:
+    """Build a run that took these values, one in each repeat, all of one place."""
+    cases = repeats(len(values))
+    flat = flat_name(metric, size)
+    cases = [replace(case, declared=(flat,)) for case in cases]
+    rows = [
+        sample(case, value, metric=metric, size=size, **more)
+        for case, value in zip(cases, values, strict=True)
+    ]
+    return make_run(cases, rows)
+
+
+def places_run(levels: dict[str, float], scatter: Sequence[float], **more: Any) -> Run:
+    """Build a run in which each place ('cn01', 'cn01 cn02') scatters about a level.
+
+    `scatter` is what each allocation does to all; a place adds 0.2 % of its own.
+    """
+    noise = random.Random(1)
+    cases = repeats(len(scatter))
+    rows = [
+        sample(
+            case,
+            level * factor * math.exp(noise.gauss(0.0, 0.002)),
+            pair=place if " " in place else "",
+            node=None if " " in place else place,
+        )
+        for case, factor in zip(cases, scatter, strict=True)
+        for place, level in levels.items()
+    ]
+    return make_run(cases, rows, **more)

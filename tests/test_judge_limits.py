@@ -1,0 +1,332 @@
+"""Limits: pass, fail or undecided, by what the allocations show."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from criteria_samples import RISKS, criteria, criterion
+from judge_samples import (
+    CASE,
+    LIMIT,
+    NODES,
+    found,
+    judged,
+    make_run,
+    places_run,
+    repeats,
+    sample,
+    values_run,
+)
+from scipy import stats
+
+from seatrial.criteria import Criterion, Risks
+from seatrial.criterion import Bears
+from seatrial.errors import SeatrialError
+from seatrial.judge import Judgement, judge
+from seatrial.results import Run
+
+ANY = replace(LIMIT, model="any")
+NORMAL = replace(LIMIT, model="normal")
+COUNTED = criterion("ecc_corrected", 0.0, model="every")
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("criterion", "values", "verdict", "reason"),
+    [
+        (LIMIT, (80, 82, 81), "pass", "at least 79.33 MB/s with 95 % confidence"),
+        (LIMIT, (50, 52, 51), "fail", "3 of 3 values miss the limit"),
+        (LIMIT, (58, 63, 61), "undecided", "between 56.52 and 65.04 MB/s"),
+        (LIMIT, (80, 82), "undecided", "2 allocations; Student's t of logarithms"),
+        (LIMIT, (80,), "undecided", "1 allocation; Student's t of logarithms takes"),
+        (LIMIT, (80, 80, 80), "undecided", "all values are equal"),
+        (LIMIT, (80, NAN, 81, 82), "undecided", "a value is no number"),
+        (LIMIT, (80, INF, 81, 82), "undecided", "a value is no number"),
+        (LIMIT, (80, 0, 81, 82), "undecided", "a value of 0 or less has no logarithm"),
+        (LIMIT, (0, -1, -2, 0), "undecided", "a value of 0 or less has no logarithm"),
+        (NORMAL, (80, 82, 81), "pass", "at least 79.31 MB/s"),
+        (NORMAL, (-1, -2, 0), "fail", "3 of 3 values miss the limit"),
+        (ANY, (80, 82, 81, 90), "undecided", "4 allocations; order statistics"),
+        (ANY, (80, 82, 81, 90, 85), "pass", "at least 80 MB/s with 95 % confidence"),
+        (ANY, (80, 82, 81, 90, 10), "undecided", "between 10 and 90 MB/s"),
+        (ANY, (50, 52, 51, 40, 55), "fail", "5 of 5 values miss the limit"),
+        (ANY, (80, 82, 81, 90, 10, 83, 84, 85), "pass", "at least 80 MB/s"),
+        (COUNTED, (0, 0, 0), "pass", "all 3 values meet the limit"),
+        (COUNTED, (0, 1, 0), "fail", "1 of 3 values miss the limit"),
+        (COUNTED, (0,), "undecided", "1 allocation; it takes at least 2"),
+        (COUNTED, (1,), "fail", "1 of 1 values miss the limit"),
+        (COUNTED, (0, NAN, 0), "undecided", "a value is no number"),
+        (COUNTED, (1, NAN), "fail", "1 of 1 values miss the limit"),
+    ],
+)
+def test_one_value_against_a_limit(
+    criterion: Criterion, values: tuple[float, ...], verdict: str, reason: str
+) -> None:
+    counts = criterion is COUNTED
+    run = values_run(
+        *values,
+        metric="ecc_corrected" if counts else "bw",
+        size=None if counts else 4 << 20,
+    )
+    judgement = judged(run, criterion)
+    (finding,) = found(judgement, "limit")
+    assert finding.verdict == judgement.verdict == verdict
+    assert finding.reason.startswith(reason)
+
+
+def test_lower_is_better_turns_everything_around() -> None:
+    low = criterion("latency_8B", 100.0)
+    good, bad = (
+        judged(values_run(*values, metric="latency", size=8), low)
+        for values in ((80, 82, 81), (120, 125, 122))
+    )
+    (finding,) = found(good, "limit")
+    assert (finding.verdict, finding.limit) == ("pass", 100.0)
+    assert finding.reason.startswith("at most 82.7 us with 95 % confidence")
+    assert finding.lower is not None and finding.upper is not None
+    assert finding.lower < 81 < finding.upper < 100
+    assert bad.verdict == "fail"
+
+
+def test_bounds_are_those_of_students_t() -> None:
+    values = (80.0, 90.0, 85.0, 88.0)
+    (finding,) = found(judged(values_run(*values), LIMIT), "limit")
+    logs = [math.log(value) for value in values]
+    mean, sd = stats.tmean(logs), stats.tstd(logs)
+    half = stats.t.ppf(0.95, 3) * sd / 2
+    assert finding.value == pytest.approx(math.exp(mean))
+    assert finding.lower == pytest.approx(math.exp(mean - half))
+    assert finding.upper == pytest.approx(math.exp(mean + half))
+    assert finding.n == 4
+
+
+def test_declared_risks_widen_and_narrow_the_bounds() -> None:
+    values = (61.0, 66.0, 63.0, 66.0, 62.0)
+    strict = replace(LIMIT, risks=Risks(seller=0.05, buyer=0.001))
+    assert judged(values_run(*values), LIMIT).verdict == "pass"
+    assert judged(values_run(*values), strict).verdict == "undecided"
+
+
+def test_seller_risk_of_a_criterion_counts_beside_that_of_the_machine() -> None:
+    values = (55.0, 58.5, 57.0, 56.0)
+    careful = replace(LIMIT, risks=Risks(seller=1e-4, buyer=0.05))
+    assert judged(values_run(*values), LIMIT).verdict == "fail"
+    assert judged(values_run(*values), careful).verdict == "undecided"
+    strict = Risks(seller=1e-4, buyer=0.05)
+    assert judge(values_run(*values), criteria(LIMIT, risks=strict)).verdict == (
+        "undecided"
+    )
+
+
+def test_undecided_says_how_many_more_would_decide() -> None:
+    (finding,) = found(judged(values_run(58, 66, 63, 64), LIMIT), "limit")
+    assert finding.verdict == "undecided"
+    assert finding.more is not None and 1 <= finding.more <= 20
+    assert finding.reason.endswith(f"about {finding.more} more would decide")
+    (closer,) = found(judged(values_run(59, 61.2, 59.5, 61), LIMIT), "limit")
+    assert closer.reason.endswith("where nobody asked for a decision")
+
+
+@pytest.mark.parametrize(
+    ("bears", "verdict", "reason"),
+    [
+        ("seller", "fail", "the seller bears that"),
+        ("buyer", "undecided", "the buyer bears that"),
+    ],
+)
+def test_somebody_bears_what_is_undecided_at_the_cap(
+    bears: Bears, verdict: str, reason: str
+) -> None:
+    capped = replace(LIMIT, cap=4, bears=bears)
+    judgement = judged(values_run(58, 66, 63, 60), capped)
+    (finding,) = found(judgement, "limit")
+    assert (finding.verdict, judgement.verdict) == (verdict, verdict)
+    assert finding.reason.endswith(reason)
+    assert judged(values_run(58, 66, 63), capped).verdict == "undecided"
+
+
+def test_back_to_back_numbers_of_one_job_are_one_sample() -> None:
+    """Thirty numbers of two jobs are no thirty samples."""
+    rows = [
+        sample(case, value + 0.1 * number)
+        for case, value in zip(repeats(2), (80.0, 70.0), strict=True)
+        for number in range(15)
+    ]
+    (finding,) = found(judged(make_run(repeats(2), rows), LIMIT), "limit")
+    assert (finding.verdict, finding.n) == ("undecided", 2)
+
+
+def test_numbers_of_a_failed_try_count() -> None:
+    cases = repeats(5)
+    again = replace(cases[0], attempt=2)
+    rows = [sample(case, 80.0 + i) for i, case in enumerate([again, *cases[1:]])]
+    rows.append(sample(cases[0], 10.0))
+    tried = [replace(cases[0], result="fail", phase="performance"), again, *cases[1:]]
+    (finding,) = found(judged(make_run(tried, rows), ANY), "limit")
+    assert (finding.n, finding.verdict) == (6, "undecided")
+
+
+def test_a_drift_leaves_a_limit_undecided_unless_all_agree() -> None:
+    """A machine that gets worse has no level to compare with the limit."""
+    falling = values_run(*(100 - 5 * number for number in range(10)))
+    (finding,) = found(judged(falling, replace(LIMIT, limit=58.0)), "limit")
+    assert finding.verdict == "undecided"
+    assert "the values drift" in finding.reason
+    assert judged(falling, replace(LIMIT, limit=50.0)).verdict == "pass"
+    assert judged(falling, replace(LIMIT, limit=110.0)).verdict == "fail"
+    shuffled = values_run(80, 95, 60, 75, 100, 65, 90, 55, 85, 70)
+    assert judged(shuffled, replace(LIMIT, limit=58.0)).verdict == "pass"
+
+
+def test_students_t_is_refused_for_what_is_not_normal() -> None:
+    two_modes = [100.0 + 0.1 * i if i % 7 else 60.0 for i in range(28)]
+    two_modes[3:9], two_modes[15:21] = two_modes[15:21], two_modes[3:9]
+    (finding,) = found(judged(values_run(*two_modes), LIMIT), "limit")
+    assert finding.verdict == "undecided"
+    assert "the values are not lognormal" in finding.reason
+    assert judged(values_run(*two_modes), ANY).verdict == "pass"
+
+
+def test_every_node_must_reach_the_limit() -> None:
+    scatter = (1.0, 1.02, 0.99, 1.01)
+    sound = {f"cn{number:02}": 80.0 for number in range(1, 5)}
+    assert judged(places_run(sound, scatter), LIMIT).verdict == "pass"
+    bad = judged(places_run({**sound, "cn03": 40.0}, scatter), LIMIT)
+    assert (bad.verdict, bad.convicted, bad.suspects) == ("fail", ("cn03",), ("cn03",))
+    (finding,) = [each for each in bad.findings if each.verdict == "fail"]
+    assert "suspected by the first 1 of 4 allocations, convicted" in finding.reason
+    near = judged(places_run({**sound, "cn03": 60.1}, scatter), LIMIT)
+    assert (near.verdict, near.convicted) == ("undecided", ())
+    assert [node.verdict for node in near.nodes].count("undecided") == 1
+
+
+def test_conviction_needs_allocations_that_raised_no_suspicion() -> None:
+    """With three allocations the two that are left cannot convict by Student's t."""
+    levels = {**{f"cn{number:02}": 80.0 for number in range(1, 4)}, "cn04": 40.0}
+    three = judged(places_run(levels, (1.0, 1.02, 0.99)), LIMIT)
+    assert (three.verdict, three.suspects) == ("undecided", ())
+    assert judged(places_run(levels, (1.0, 1.02, 0.99, 1.01)), LIMIT).verdict == "fail"
+    five = judged(places_run(levels, (1.0, 1.02, 0.99, 1.01, 1.0)), ANY)
+    assert five.verdict == "undecided"
+    six = judged(places_run(levels, (1.0, 1.02, 0.99, 1.01, 1.0, 0.98)), ANY)
+    assert (six.verdict, six.convicted) == ("fail", ("cn04",))
+
+
+def test_suspects_are_more_than_the_convicted() -> None:
+    """One list is for a look, the other for the contract."""
+    nodes = tuple(f"cn{number:02}" for number in range(1, 21))
+    levels = dict.fromkeys(nodes, 80.0) | dict.fromkeys(nodes[:3], 40.0)
+    levels |= {"cn04": 59.25}
+    scatter = (1.0, 1.015, 0.985, 1.01, 0.99)
+    judgement = judged(places_run(levels, scatter, nodes=nodes), LIMIT)
+    assert judgement.convicted == nodes[:3]
+    assert judgement.suspects == nodes[:4]
+
+
+def test_sockets_are_places_of_their_own_and_name_their_node() -> None:
+    rows = [
+        sample(case, value + number, node=node, socket=socket)
+        for number, case in enumerate(repeats(4))
+        for node, socket, value in (
+            *(("cn01", 0, 80), ("cn01", 1, 90)),
+            *(("cn02", 0, 80), ("cn02", 1, 20)),
+        )
+    ]
+    judgement = judged(make_run(repeats(4), rows), LIMIT)
+    assert {(f.place, f.verdict) for f in found(judgement, "limit")} == {
+        ("cn01 (socket 0)", "pass"),
+        ("cn01 (socket 1)", "pass"),
+        ("cn02 (socket 0)", "pass"),
+        ("cn02 (socket 1)", "fail"),
+    }
+    assert judgement.convicted == ("cn02",)
+
+
+def test_many_places_share_a_finding_and_keep_their_verdicts() -> None:
+    nodes = [f"cn{number:03}" for number in range(80)]
+    levels = {node: 80.0 + number for number, node in enumerate(nodes)}
+    run = places_run(levels, (1.0, 1.02, 0.99), nodes=nodes)
+    judgement = judged(run, LIMIT)
+    (finding,) = found(judgement, "limit")
+    assert finding.reason.startswith("all 80 nodes pass; the worst is cn000: at least")
+    assert {node.verdict for node in judgement.nodes} == {"pass"}
+    assert finding.n == 240
+
+
+def test_a_place_that_was_measured_less_often_is_not_taken_for_the_others() -> None:
+    cases = repeats(4)
+    rows = [
+        sample(case, 80.0 + number, node=node)
+        for number, case in enumerate(cases)
+        for node in NODES
+        if node != "cn04" or number < 2
+    ]
+    judgement = judged(make_run(cases, rows), LIMIT)
+    open_ = [f for f in judgement.findings if f.verdict == "undecided"]
+    assert [(f.place, f.n) for f in open_] == [("cn04", 2)]
+
+
+def looks(*runs: Run, allowed: int = 2, cap: int = 8) -> Judgement:
+    first, *further = runs
+    sequential = replace(LIMIT, looks=allowed, cap=cap)
+    return judge(first, criteria(sequential), further)
+
+
+def named(run: Run, name: str) -> Run:
+    return replace(run, manifest={**run.manifest, "run": name})
+
+
+def test_further_runs_are_further_looks_that_share_the_risk() -> None:
+    first = named(values_run(63, 66.8, 64, 66), "one")
+    alone = judge(first, criteria(LIMIT))
+    assert alone.verdict == "pass"
+    (early,) = found(looks(first), "limit")
+    (whole,) = found(alone, "limit")
+    assert early.lower is not None and whole.lower is not None
+    assert early.lower < whole.lower
+    both = looks(named(values_run(58, 66, 63, 64), "one"), named(first, "two"))
+    (finding,) = found(both, "limit")
+    assert (finding.n, both.further) == (8, ("two",))
+    assert RISKS.buyer == 0.05
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"run": "two"}, "allows 1 look at the data, this is number 2"),
+        ({"run": "r"}, "a run counts once; found r, r"),
+        ({"run": "two", "system": "other"}, "system 'other'; expected 'lab'"),
+        ({"run": "two", "campaign": "night"}, "campaign 'night'; expected 'smoke'"),
+    ],
+)
+def test_runs_that_cannot_be_judged_together(
+    change: dict[str, str], error: str
+) -> None:
+    run = values_run(80, 82, 81)
+    other = replace(run, manifest={**run.manifest, **change})
+    with pytest.raises(SeatrialError, match=error):
+        judge(run, criteria(LIMIT), [other])
+
+
+def test_the_statistic_of_a_criterion_is_judged() -> None:
+    rows = [
+        sample(case, value + number, statistic=statistic)
+        for number, case in enumerate(repeats(3))
+        for statistic, value in (("min", 10.0), ("mean", 80.0), ("p99", 20.0))
+    ]
+    run = make_run(repeats(3), rows)
+    assert judged(run, LIMIT).verdict == "pass"
+    assert judged(run, replace(LIMIT, statistic="p99")).verdict == "fail"
+    unknown = judged(run, replace(LIMIT, statistic="p50"))
+    (finding,) = found(unknown, "limit")
+    assert finding.verdict == "undecided"
+    assert finding.reason == "no p50 was recorded, only mean, min, p99"
+
+
+def test_other_units_decide_nothing() -> None:
+    run = values_run(80, 82, 81)
+    judgement = judged(run, replace(LIMIT, unit="GB/s"))
+    (finding,) = found(judgement, "limit")
+    assert judgement.verdict == "undecided"
+    assert finding.reason == "the criterion is in GB/s, the numbers are in MB/s"
+    assert CASE.check == finding.check

@@ -1,0 +1,385 @@
+"""What a campaign costs, and what it will find."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from criteria_samples import criteria, criterion
+from fake_home import write, write_home
+from history_runs import NODES, node_run, present, scattered
+from judge_samples import CASE
+
+from seatrial.agenda import plan_sessions
+from seatrial.campaign import Block, Campaign
+from seatrial.catalogue import Entry
+from seatrial.cli import main
+from seatrial.listing import ListedCase
+from seatrial.plan import Recorded, allocations, cost, recorded, sessions_of
+from seatrial.prospects import Prospect, comparable_runs, prospects
+from seatrial.results import Run, closed_runs, load_run
+
+CASES = [ListedCase(f"Echo %x={x}", "lab:batch", "mpich") for x in (1, 2, 3)]
+TEXTS = [str(case) for case in CASES]
+KNOWN = Recorded(
+    times={text: [99.0, 10.0, 20.0, 30.0] for text in TEXTS},
+    nodes={TEXTS[0]: 1, TEXTS[1]: 2, TEXTS[2]: 4},
+    newest={"Echo": CASES},
+    skipped=frozenset(),
+    delivered=4,
+    between_s=2.0,
+    runs=3,
+)
+
+
+def campaign(*blocks: Block, repeats: int = 2, **more: Any) -> Campaign:
+    return Campaign("c", "", repeats, blocks or (Block("b", ("Echo",)),), **more)
+
+
+def entry(check: str, cases: int, typical_s: float) -> Entry:
+    return Entry(check, "?", "", (), (), cases, typical_s, 0, (), (), "f.py")
+
+
+def test_jobs_times_and_node_hours() -> None:
+    sessions = sessions_of(campaign(), KNOWN, None, {}, {})
+    found = cost(sessions, KNOWN, {}, 1, 4)
+    (check,) = found.checks
+    assert (found.jobs, found.sessions, check.jobs) == (6, 2, 6)
+    assert (check.seconds, check.stated) == (20.0, False)  # of the last three
+    assert found.wall_s == 6 * 20 + 2 * 2
+    assert found.between_s == 4
+    assert found.node_hours == pytest.approx(2 * 20 * (1 + 2 + 4) / 3600)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "max_jobs", "wall_s"),
+    [
+        ((1, 2, 4), 1, 60),
+        ((1, 2, 4), 3, 40),  # the last waits for the whole machine
+        ((1, 1, 1), 3, 20),
+        ((1, 1, 1), 2, 40),
+        ((4, 4, 4), 3, 60),
+    ],
+)
+def test_jobs_at_a_time(nodes: Sequence[int], max_jobs: int, wall_s: float) -> None:
+    known = replace(KNOWN, nodes=dict(zip(TEXTS, nodes, strict=True)), between_s=0.0)
+    sessions = sessions_of(campaign(repeats=1), known, None, {}, {})
+    assert cost(sessions, known, {}, max_jobs, 4).wall_s == wall_s
+
+
+def test_controls_and_chosen_parameters_count() -> None:
+    blocks = (Block("b", ("Echo",), parameters={"Echo": {"x": ("1", "3")}}),)
+    planned = campaign(
+        *blocks, repeats=4, controls=Block("controls", ("Echo",)), controls_every=2
+    )
+    counts = allocations(sessions_of(planned, KNOWN, None, {}, {}))
+    assert [counts[text] for text in TEXTS] == [7, 3, 7]
+
+
+def test_what_never_ran_counts_as_stated() -> None:
+    blocks = (
+        Block("a", ("Echo", "Npb"), parameters={"Npb": {"benchmark": ("CG", "FT")}}),
+        Block("b", ("Hpcc",)),
+    )
+    entries = {"Npb": entry("Npb", 8, 50.0), "Hpcc": entry("Hpcc", 3, 100.0)}
+    sessions = sessions_of(campaign(*blocks, repeats=1), KNOWN, None, {}, entries)
+    found = cost(sessions, KNOWN, entries, 1, 4)
+    told = [(each.check, each.jobs, each.seconds, each.stated) for each in found.checks]
+    assert told == [
+        ("Echo", 3, 20.0, False),
+        ("Npb", 2, 50.0, True),
+        ("Hpcc", 3, 100.0, True),
+    ]
+    assert cost(sessions, KNOWN, entries, 1, 0).node_hours is None
+
+
+def test_what_was_skipped_is_no_job() -> None:
+    known = replace(KNOWN, skipped=frozenset(TEXTS))
+    found = cost(sessions_of(campaign(), known, None, {}, {}), known, {}, 1, 4)
+    assert found.jobs == 0
+    assert found.nothing == {"Echo": "its cases were skipped when they came up last"}
+
+
+def test_a_provisioned_system_lists_its_own_cases() -> None:
+    missing = {"Gpu": "no partition has gpu"}
+    planned = campaign(Block("b", ("Echo", "Gpu")))
+    sessions = sessions_of(planned, KNOWN, CASES[:1], missing, {})
+    assert sessions == plan_sessions(planned, CASES[:1], missing)
+    assert cost(sessions, KNOWN, {}, 1, 4).nothing == missing
+
+
+def test_records_of_the_campaign_come_first(tmp_path: Path) -> None:
+    """Not those of a later run of another campaign; replays tell nothing."""
+    other = replace(CASE, case="ImbRing %tuning=x")
+    runs = [
+        ("1", "ring", CASE, 30.0),
+        ("2", "ring", CASE, 50.0),
+        ("3", "x", other, 9.0),
+    ]
+    for day, name, case, elapsed_s in runs:
+        run_id = f"2026010{day}T000000Z-{name}"
+        node_run(tmp_path, run_id, scattered(3, 2), case=case, elapsed_s=elapsed_s)
+    node_run(tmp_path, "20260104T000000Z-ring", scattered(3, 2), replay="r")
+    known = recorded(tmp_path, "lab", "ring")
+    text = "ImbRing @lab:batch+intelmpi"
+    assert [str(case) for case in known.newest["ImbRing"]] == [text]
+    assert known.times[text] == [30.0, 30.0, 50.0, 50.0]
+    assert (known.nodes[text], known.delivered, known.runs) == (3, 3, 3)
+    assert known.between_s == (3600 - 2 * 30) / 2  # the median of three runs
+    assert [str(c) for c in recorded(tmp_path, "lab", "x").newest["ImbRing"]] == [
+        "ImbRing %tuning=x @lab:batch+intelmpi"
+    ]
+
+
+def one_run(folder: Path, values: np.ndarray) -> list[Run]:
+    return [load_run(node_run(folder, "20260101T000000Z-ring", values))]
+
+
+def asked(
+    runs: Sequence[Run],
+    *listed: Any,
+    repeats: int = 8,
+    slowdown: float | None = None,
+    units: Mapping[str, int] | None = None,
+) -> list[Prospect]:
+    found, _ = prospects(
+        criteria(*listed), ["ImbRing"], runs, units or {}, repeats, slowdown
+    )
+    return found
+
+
+def test_what_repeats_find(tmp_path: Path) -> None:
+    """8 repeats: 2 to suspect, 6 to convict; Student's t with 5 degrees of freedom."""
+    runs = one_run(tmp_path, scattered(8, 40, place=0.005, unit=0.01, rest=0.02))
+    (found,) = asked(runs, criterion(limit=90.0, zone=0.05))
+    assert (found.places, found.recorded, found.what) == (8, 40, "nodes")
+    assert found.scatter == pytest.approx(np.hypot(0.01, 0.02), rel=0.15)
+    assert found.finds_even is not None
+    assert found.finds_sure is not None
+    assert found.finds_all is not None
+    assert found.finds_even == pytest.approx(0.017, abs=0.003)
+    assert found.finds_even < found.finds_sure < found.finds_all
+    assert found.passes_if == pytest.approx(0.033, abs=0.005)
+    assert found.margin == pytest.approx(100 / 90 - 1, abs=0.02)
+    assert found.passes_after == 3
+    assert found.needed_sure is None
+
+
+@pytest.mark.parametrize(
+    ("more", "convicts", "passes"),
+    [
+        ({"model": "lognormal"}, 4, 3),
+        ({"model": "normal"}, 4, 3),
+        ({"model": "any"}, 6, 5),
+        ({"model": "any", "looks": 2, "cap": 16}, 7, 6),
+        ({"model": "every"}, 1, 2),
+    ],
+)
+def test_the_fewest_repeats_that_decide(
+    more: dict[str, Any], convicts: int, passes: int, tmp_path: Path
+) -> None:
+    runs = one_run(tmp_path, scattered(8, 10))
+    (found,) = asked(runs, criterion(limit=90.0, **more))
+    assert (found.convicts_from, found.passes_from) == (convicts, passes)
+
+
+def test_too_few_repeats_find_nothing(tmp_path: Path) -> None:
+    runs = one_run(tmp_path, scattered(8, 10))
+    (found,) = asked(runs, criterion(limit=90.0), repeats=2)
+    assert (found.finds_even, found.finds_sure, found.passes_if) == (None, None, None)
+
+
+def test_repeats_that_a_slowdown_needs(tmp_path: Path) -> None:
+    runs = one_run(tmp_path, scattered(8, 40))
+    (found,) = asked(runs, criterion(limit=90.0), slowdown=0.05)
+    assert (found.needed_even, found.needed_sure) == (4, 5)
+    assert found.needed_all is not None
+    assert found.needed_all > 6
+    (hopeless,) = asked(runs, criterion(limit=90.0), slowdown=0.0001)
+    assert hopeless.needed_sure is None
+
+
+def test_cases_have_as_many_allocations_as_they_are_planned(tmp_path: Path) -> None:
+    runs = one_run(tmp_path, scattered(8, 10))
+    units = {"ImbRing @lab:batch+intelmpi": 20}
+    (many,) = asked(runs, criterion(limit=90.0), units=units)
+    (few,) = asked(runs, criterion(limit=90.0))
+    assert (many.units, few.units) == (20, 8)
+    assert (many.finds_sure or inf) < (few.finds_sure or 0)
+
+
+def test_sameness_does_not_mind_what_hits_all_nodes(tmp_path: Path) -> None:
+    runs = one_run(tmp_path, scattered(8, 20, unit=0.5, rest=0.01))
+    limit, alike = asked(
+        runs, criterion(limit=20.0), criterion(limit=None, tolerance=0.1)
+    )
+    assert limit.scatter is not None
+    assert alike.scatter is not None
+    assert limit.scatter > 0.3
+    assert alike.scatter < 0.02
+    assert alike.margin == pytest.approx(0.1, abs=0.03)
+
+
+def test_the_case_that_scatters_most_is_shown(tmp_path: Path) -> None:
+    calm = node_run(tmp_path, "20260101T000000Z-ring", scattered(8, 10))
+    case = replace(CASE, environment="wild")
+    values = scattered(8, 10, rest=0.2)
+    wild = node_run(tmp_path, "20260102T000000Z-ring", values, case=case)
+    (found,) = asked([load_run(calm), load_run(wild)], criterion(limit=90.0))
+    assert found.case.endswith("+wild")
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "reason"),
+    [
+        (scattered(8, 1), {}, "1 allocation recorded; its scatter takes 2"),
+        (np.full((8, 4), 7.0), {}, "recorded values are all equal"),
+        (scattered(8, 5), {"model": "every"}, "each value counts"),
+        (scattered(8, 5), {"metric": "latency_8B"}, "no run recorded it"),
+    ],
+)
+def test_criteria_without_scatter_say_so(
+    values: np.ndarray, more: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    (found,) = asked(one_run(tmp_path, values), criterion(**{"limit": 50.0, **more}))
+    assert found.reason.startswith(reason)
+    assert found.scatter is None
+
+
+def test_without_any_run() -> None:
+    (found,) = asked([], criterion())
+    assert found.reason == "no run recorded it"
+
+
+def test_designs_with_fewer_looks_are_shown_beside(tmp_path: Path) -> None:
+    runs = one_run(tmp_path, scattered(8, 20, rest=0.05))
+    allowed = criterion(limit=90.0, looks=3, cap=20)
+    _, designs = prospects(criteria(allowed), ["ImbRing"], runs, {}, 8)
+    assert [each.units for each in designs] == [(8,), (8, 16), (8, 16, 20)]
+    assert [sum(each.risk) for each in designs] == pytest.approx([0.05] * 3)
+    assert designs[0].mean_worse == 8.0
+    assert designs[2].undecided_worse < designs[0].undecided_worse
+
+
+def test_runs_of_another_configuration_are_left_out(tmp_path: Path) -> None:
+    old, new = present(NODES[:4], "5.10"), present(NODES[:4], "6.1")
+    manifests: list[dict[str, Any]] = [
+        {"nodes": old},
+        {"nodes": new},
+        {"nodes": new},
+        {"replay": "r"},
+    ]
+    for day, more in enumerate(manifests, 1):
+        node_run(tmp_path, f"2026010{day}T000000Z-r", scattered(4, 3), **more)
+    runs, notes = comparable_runs(closed_runs(tmp_path, "lab"))
+    names = [run.manifest["run"] for run in runs]
+    assert names == ["20260102T000000Z-r", "20260103T000000Z-r"]
+    assert notes == [
+        "1 older run of another configuration (kernel, MPI, nodes ...) left out"
+    ]
+
+
+CRITERIA = """
+schema: 1
+risks: {seller: 0.05, buyer: 0.05}
+defaults: {kind: promised, document: d, clause: c, model: lognormal}
+criteria:
+  - {check: ImbRing, limits: {bw_4MiB: 90 MB/s, latency_8B: 100 us}}
+  - {check: ImbRing, name: often, model: any, statistic: mean, cap: 24, looks: 3,
+     limits: {bw_4MiB: 80 MB/s}}
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a home whose system `far` is not provisioned here, with two runs."""
+    home = write_home(tmp_path / "home")
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(home / "results"))
+    write(home / "inventories/far/hosts.yml", "{}")
+    write(home / "reference-data/far/criteria.yaml", CRITERIA)
+    checks = home / "reframe-checks"
+    text = (checks / "checks/fake/fake.py").read_text()
+    ring = "\n\n@rfm.simple_test\nclass ImbRing(Base):\n    pass\n"
+    write(checks / "checks/fake/fake.py", text + ring)
+    blocks = "blocks: [{name: links, checks: [ImbRing]}]\n"
+    write(checks / "campaigns/ring.yaml", f"repeats: 8\n{blocks}")
+    for day in (1, 2):
+        run_id = f"2026010{day}T000000Z-ring"
+        values = scattered(8, 6, seed=day)
+        node_run(
+            home / "results", run_id, values, system="far", ended=ENDED.format(day)
+        )
+    return home
+
+
+ENDED = "2026-01-0{}T00:03:12+00:00"
+
+
+def seatrial(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ("plan", *arguments))
+
+
+def test_the_table(lab: Path) -> None:
+    result = seatrial("far", "--campaign", "ring")
+    assert result.exit_code == 0, result.output
+    text = [line.rstrip() for line in result.stdout.splitlines()]
+    assert text[0] == (
+        "ring on far, 8 repeats: 8 jobs in 8 sessions, 4 min 16 s, 0.53 node-hours"
+    )
+    assert "ImbRing                8  30 s  4 min 00 s        0.53  recorded" in text
+    assert any(line.startswith("ImbRing bw_4MiB, nodes") for line in text)
+    assert "ImbRing latency_8B: no run recorded it; decides from 4 repeats" in text
+    assert "8, 16, 24" in result.stdout
+    assert all(len(line) <= 100 or line.startswith("note: ") for line in text)
+
+
+def test_the_table_of_repeats_needed(lab: Path) -> None:
+    text = seatrial("far", "--campaign", "ring", "--slowdown", "5%").stdout
+    assert "5 % needs 50 %" in text
+    assert "needs: so many repeats" in text
+
+
+def test_json_and_csv(lab: Path) -> None:
+    arguments = ("far", "--campaign", "ring", "--repeats", "6", "--format")
+    found = json.loads(seatrial(*arguments, "json").stdout)
+    assert (found["repeats"], found["cost"]["jobs"]) == (6, 6)
+    assert found["criteria"][0]["recorded"] == 12
+    assert [each["looks"] for each in found["designs"]] == [1, 2, 3]
+    rows = list(csv.DictReader(io.StringIO(seatrial(*arguments, "csv").stdout)))
+    assert [row["criterion"] for row in rows] == [
+        each["criterion"] for each in found["criteria"]
+    ]
+
+
+def test_a_provisioned_system(lab: Path) -> None:
+    """Its cases are listed by ReFrame, and what never ran takes what is stated."""
+    criterion = "criteria: [{check: Echo, limits: {latency_8B: 9 us}}]\n"
+    text = CRITERIA.partition("criteria:")[0] + criterion
+    write(lab / "reference-data/lab/criteria.yaml", text)
+    CliRunner().invoke(main, ("run", "lab", "--campaign", "smoke", "--no-judge"))
+    result = seatrial("lab", "--campaign", "smoke")
+    assert result.exit_code == 0, result.output
+    assert "smoke on lab, 1 repeats: 3 jobs in 1 sessions" in result.stdout
+    assert "Echo latency_8B: 1 allocation recorded" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("nowhere", "--campaign", "ring"), "unknown system 'nowhere'"),
+        (("far", "--campaign", "x"), "unknown campaign 'x'"),
+        (("far", "--campaign", "ring", "--slowdown", "5"), "expected a share between"),
+    ],
+)
+def test_mistakes(lab: Path, arguments: tuple[str, ...], error: str) -> None:
+    result = seatrial(*arguments)
+    assert result.exit_code == 2
+    assert error in result.stderr

@@ -1,0 +1,103 @@
+"""How fast the judge is on a large machine, and how often it is wrong on known ones.
+
+Each run is made and judged in a process of its own, whose memory is measured.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+
+from seatrial.judge import judge
+from seatrial.simulate.arithmetic import facts
+from seatrial.simulate.machine import Machine, draw
+from seatrial.simulate.runs import criteria_for, run_of
+from seatrial.simulate.study import OURS, SCENARIOS, study
+
+MACHINES = {
+    "10,000 nodes x 20 metrics x 5 repeats": (
+        Machine(nodes=10_000, metrics=20, repeats=5, slow_nodes=3, slow_level=0.7),
+        "<= 5 s, <= 1024 MiB",
+    ),
+    "1,000 nodes, 499,500 pairs x 1 repeat": (
+        Machine(kind="pairs", nodes=1000, metrics=2, repeats=1, slow_nodes=1),
+        "<= 10 s",
+    ),
+    "1,000 nodes, 499,500 pairs x 4 repeats": (
+        Machine(kind="pairs", nodes=1000, metrics=2, repeats=4, slow_nodes=1),
+        "<= 10 s",
+    ),
+}
+TOLD = ("healthy", "borderline", "slow-node", "slow-link", "slow-node-link")
+RUNS = 40
+
+
+def table() -> Table:
+    """Measure, and lay out what was found."""
+    rows = Table("judge", "measured", "target")
+    for what, (_, target) in MACHINES.items():
+        command = [sys.executable, str(Path(__file__)), what]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        found = json.loads(done.stdout)
+        rows.add_row(
+            f"{what}, {found['rows'] / 1e6:.1f} million rows",
+            f"{found['judge_s']:.1f} s, {found['memory_mib']:.0f} MiB at most "
+            f"({found['run_mib']:.0f} before), {found['verdict']}",
+            target,
+        )
+    results = study(Machine(), [SCENARIOS[name] for name in TOLD], runs=RUNS)
+    for result in results:
+        ours, fixed = result.tallies[OURS], result.tallies["5 %"]
+        said = [
+            f"{name.replace('_', ' ')} {100 * rate.hits / rate.trials:.0f} %"
+            for name in (
+                "false_fail",
+                "false_pass",
+                "undecided",
+                "found",
+                "blamed_wrong",
+            )
+            if (rate := ours[name]).trials
+        ]
+        fails = fixed["fail"]
+        rows.add_row(
+            f"simulated {result.scenario.name}, {result.machine.shape}, n = {RUNS}",
+            f"{', '.join(said)}; a 5 % tolerance fails "
+            f"{100 * fails.hits / fails.trials:.0f} %",
+            "false fail, false pass <= 5 %",
+        )
+    for fact in facts():
+        rows.add_row(fact.what, f"{fact.measured:.0f}", f"{fact.expected:.0f} derived")
+    return rows
+
+
+def measure(what: str) -> None:
+    """Make and judge a run; print what it took as JSON."""
+    machine, _ = MACHINES[what]
+    run = run_of(draw(machine, np.random.default_rng(1)))
+    criteria = criteria_for(machine, "lognormal")
+    before = _peak_mib()
+    started = time.monotonic()
+    judgement = judge(run, criteria)
+    spent = time.monotonic() - started
+    found = {
+        "rows": len(run.measurements),
+        "judge_s": spent,
+        "memory_mib": _peak_mib(),
+        "run_mib": before,
+        "verdict": judgement.verdict,
+    }
+    print(json.dumps(found))
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    measure(sys.argv[1])
