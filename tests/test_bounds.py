@@ -20,7 +20,7 @@ from random_values import (
 )
 from scipy import stats
 
-from seatrial.bounds import (
+from seatrial.judging.bounds import (
     Floats,
     Method,
     centre,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from seatrial.families import (
+from seatrial.judging.families import (
     Floats,
     cauchy,
     discoveries,

@@ -11,7 +11,7 @@ from sweep_samples import SWEEP, Pair, names, sample_sweep
 
 from seatrial.findings import Finding, Judgement
 from seatrial.judge import judge
-from seatrial.place_findings import MAX_FAULTS, MAX_PASSING
+from seatrial.judging.place_findings import MAX_FAULTS, MAX_PASSING
 
 RAILS = ("mlx5_0", "mlx5_1")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from seatrial import bounds
-from seatrial.bounds import Method
-from seatrial.convict import screening
+from seatrial.judging import bounds
+from seatrial.judging.bounds import Method
+from seatrial.judging.convict import screening
 from seatrial.looks import looks_of, outcome
 from seatrial.power import Passing, Trial, clears
 

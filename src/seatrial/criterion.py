@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from seatrial import bounds
+from seatrial.judging import bounds
 from seatrial.metrics import Direction
 
 Kind = Literal["promised", "theoretical", "measured", "sameness"]

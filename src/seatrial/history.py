@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 
 from seatrial.findings import CaseKey
+from seatrial.judging.sampling import COLUMNS, Sampled, sampled
 from seatrial.listing import ListedCase
 from seatrial.metrics import flat_name
 from seatrial.records import Case, parameters_text
 from seatrial.results import Run
-from seatrial.sampling import COLUMNS, Sampled, sampled
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,6 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.case_findings import case_findings, inventory, retried
-from seatrial.case_numbers import Numbers, numbers_of
-from seatrial.convict import tried
 from seatrial.criteria import Criteria, Criterion, changes, recorded_criteria
 from seatrial.errors import SeatrialError
 from seatrial.findings import (
@@ -30,13 +27,16 @@ from seatrial.findings import (
     plain_finding,
 )
 from seatrial.fingerprint import differences, fingerprint
-from seatrial.node_verdicts import node_verdicts
-from seatrial.place_findings import findings_of
+from seatrial.judging.case_findings import case_findings, inventory, retried
+from seatrial.judging.case_numbers import Numbers, numbers_of
+from seatrial.judging.convict import tried
+from seatrial.judging.node_verdicts import node_verdicts
+from seatrial.judging.place_findings import findings_of
+from seatrial.judging.rulings import Ruling, described, rulings
+from seatrial.judging.sampling import COLUMNS
 from seatrial.places import with_place
 from seatrial.records import Case
 from seatrial.results import Run
-from seatrial.rulings import Ruling, described, rulings
-from seatrial.sampling import COLUMNS
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from seatrial import bounds
-from seatrial.bounds import Method
-from seatrial.families import spent
+from seatrial.judging import bounds
+from seatrial.judging.bounds import Method
+from seatrial.judging.families import spent
 
 _PATHS = 4000
 _SEED = 7
@@ -17,7 +17,7 @@ _SEED = 7
 
 @dataclass(frozen=True)
 class Look:
-    """One look at the data: allocations so far, and the share of the risks it spends."""
+    """One look at the data: allocations so far, the share of the risks it spends."""
 
     units: int
     share: float

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from seatrial import bounds
-from seatrial.bounds import Method
-from seatrial.convict import screening
+from seatrial.judging import bounds
+from seatrial.judging.bounds import Method
+from seatrial.judging.convict import screening
 
 MOST_REPEATS = 1000
 """More are never planned."""

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from seatrial.bounds import Method, smallest_n
-from seatrial.convict import total_for
 from seatrial.criteria import Criteria, Criterion
 from seatrial.criterion import LEAST_COUNTED
 from seatrial.errors import SeatrialError
 from seatrial.findings import plain_finding
 from seatrial.fingerprint import differences, fingerprint
-from seatrial.groups import Group, groups_of
 from seatrial.history import History, histories
+from seatrial.judging.bounds import Method, smallest_n
+from seatrial.judging.convict import total_for
+from seatrial.judging.groups import Group, groups_of
+from seatrial.judging.spread import Spread, components
 from seatrial.looks import looks_of, outcome
 from seatrial.power import Passing, Trial
 from seatrial.results import Run, load_run, read_manifest
-from seatrial.spread import Spread, components
 
 SURE, EVEN = 0.9, 0.5
 """The chances that are planned for."""

@@ -18,16 +18,16 @@ from typing import Literal
 
 import numpy as np
 
-from seatrial import bounds
 from seatrial.criterion import Model
 from seatrial.errors import SeatrialError
 from seatrial.fingerprint import differences, fingerprint
 from seatrial.history import History, histories
+from seatrial.judging import bounds
+from seatrial.judging.sampling import Sampled, Values
+from seatrial.judging.scale import Scale
+from seatrial.judging.spread import Spread, components
 from seatrial.places import several_rails, with_place
 from seatrial.results import Run
-from seatrial.sampling import Sampled, Values
-from seatrial.scale import Scale
-from seatrial.spread import Spread, components
 from seatrial.tolerance import normal_factor, order_rank, smallest_order_n
 
 _LEAST_SHAPE_P = 1e-3

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from seatrial.findings import Finding
-from seatrial.groups import WAY
+from seatrial.judging.groups import WAY
+from seatrial.judging.rulings import FAIL, PASS, UNDECIDED, VERDICTS, Ruling
 from seatrial.places import both_ways, several_rails, with_place
-from seatrial.rulings import FAIL, PASS, UNDECIDED, VERDICTS, Ruling
 
 MAX_PASSING = 64
 """Passing places of one metric with a finding each; more of them share one."""

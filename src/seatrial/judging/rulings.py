@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from seatrial import bounds
-from seatrial.convict import Tried, total_for, touching
 from seatrial.criterion import LEAST_COUNTED, Criterion
 from seatrial.findings import Finding, Verdict
-from seatrial.groups import Group
-from seatrial.sampling import Marks, Sampled, Values
-from seatrial.spread import components
+from seatrial.judging import bounds
+from seatrial.judging.convict import Tried, total_for, touching
+from seatrial.judging.groups import Group
+from seatrial.judging.sampling import Marks, Sampled, Values
+from seatrial.judging.spread import components
 from seatrial.units import rounded
 
 FAIL, UNDECIDED, PASS = 0, 1, 2

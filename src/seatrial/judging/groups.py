@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from seatrial import bounds
 from seatrial.criteria import Criterion
-from seatrial.families import spent
 from seatrial.findings import Finding
+from seatrial.judging import bounds
+from seatrial.judging.families import spent
+from seatrial.judging.sampling import Marks, Sampled, Values
+from seatrial.judging.scale import LEAST_ALIKE, Scale, beside_the_others, scale_of
 from seatrial.places import PLACE, both_ways
-from seatrial.sampling import Marks, Sampled, Values
-from seatrial.scale import LEAST_ALIKE, Scale, beside_the_others, scale_of
 
 Texts = npt.NDArray[np.object_]
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from seatrial import bounds
 from seatrial.criteria import Risks
-from seatrial.families import cauchy, discoveries, holm, rank_p
-from seatrial.groups import Group
-from seatrial.sampling import Marks, Values
+from seatrial.judging import bounds
+from seatrial.judging.families import cauchy, discoveries, holm, rank_p
+from seatrial.judging.groups import Group
+from seatrial.judging.sampling import Marks, Values
 
 _LENIENT = 0.1
 """A place that ranks low by chance is suspected in so many cases of a hundred."""

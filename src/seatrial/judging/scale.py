@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from seatrial.bounds import Method
 from seatrial.criteria import Criterion
-from seatrial.sampling import Values
+from seatrial.judging.bounds import Method
+from seatrial.judging.sampling import Values
 
 LEAST_ALIKE = 3
 """Places that sameness takes: of two, nobody knows which one is the typical."""

@@ -8,11 +8,11 @@ import polars as pl
 
 from seatrial.criteria import Criterion
 from seatrial.findings import CaseKey, Finding, Kind, plain_finding
-from seatrial.groups import Group, groups_of
+from seatrial.judging.groups import Group, groups_of
+from seatrial.judging.rulings import Ruling, counted, described
+from seatrial.judging.sampling import Sampled, sampled
 from seatrial.metrics import flat_name
 from seatrial.records import Case, parameters_text
-from seatrial.rulings import Ruling, counted, described
-from seatrial.sampling import Sampled, sampled
 
 
 @dataclass

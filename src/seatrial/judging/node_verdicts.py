@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from seatrial.findings import Finding, NodeVerdict, Row
+from seatrial.judging.rulings import FAIL, PASS, UNDECIDED, VERDICTS, Ruling
 from seatrial.recordings import NO_MEASUREMENT
-from seatrial.rulings import FAIL, PASS, UNDECIDED, VERDICTS, Ruling
 
 _SILENT = "no number was taken of this node alone"
 
