@@ -271,7 +271,7 @@ def _filled(
     scale, within, units = group.scale, kind.spread.within, plain.units
     share = _first_share(criterion, units)
     risk = min(criteria.risks.seller, criterion.risks.seller) * share
-    width = -scale.limit / 2 if group.alike else scale.width
+    width = -scale.limit / 2 if group.alike else 0.0
     trial = Trial(scale.method, within, risk, width, alone=hypotheses == 1)
     of_all = criteria.risks.seller * share / hypotheses
     many = replace(trial, risk=min(risk, of_all))
