@@ -96,6 +96,10 @@ def make_run(
             for name in nodes
         ],
     }
+    cases = [
+        replace(case, nodes=tuple(name for name in nodes if name != absent))
+        for case in cases
+    ]
     frame = pl.DataFrame([as_dict(row) for row in rows], schema=SCHEMA)
     return Run(Path("r"), manifest, tuple(cases), frame)
 

@@ -325,3 +325,19 @@ def test_measured_reference_expires_with_the_configuration() -> None:
 def test_judgement_can_be_written_as_json() -> None:
     judgement = judged(values_run(*SOUND), LIMIT)
     assert json.loads(json.dumps([vars(f) for f in judgement.findings]))
+
+
+def test_a_node_that_nobody_measured_is_no_pass() -> None:
+    """It was in the allocations, and no number is of it."""
+    rows = [
+        sample(case, value, node=node)
+        for case, value in zip(repeats(3), SOUND, strict=True)
+        for node in NODES[:3]
+    ]
+    judgement = judged(make_run(repeats(3), rows), LIMIT)
+    assert judgement.verdict == "undecided"
+    (finding,) = [f for f in found(judgement, "limit") if f.verdict == "undecided"]
+    assert (finding.place, finding.reason) == (
+        "cn04",
+        "nothing was measured of this node",
+    )

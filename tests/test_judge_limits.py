@@ -232,7 +232,8 @@ def test_sockets_are_places_of_their_own_and_name_their_node() -> None:
             *(("cn02", 0, 80), ("cn02", 1, 20)),
         )
     ]
-    judgement = judged(make_run(repeats(4), rows), LIMIT)
+    run = make_run(repeats(4), rows, nodes=("cn01", "cn02"))
+    judgement = judged(run, LIMIT)
     assert {(f.place, f.verdict) for f in found(judgement, "limit")} == {
         ("cn01 (socket 0)", "pass"),
         ("cn01 (socket 1)", "pass"),

@@ -336,7 +336,7 @@ def test_the_table(lab: Path) -> None:
     )
     assert "ImbRing                8  30 s  4 min 00 s        0.53  recorded" in text
     assert any(line.startswith("ImbRing bw_4MiB, nodes") for line in text)
-    assert "ImbRing latency_8B: no run recorded it; decides from 4 repeats" in text
+    assert "no run recorded it (decides from 4 repeats): ImbRing latency_8B" in text
     assert "8, 16, 24" in result.stdout
     assert all(len(line) <= 100 or line.startswith("note: ") for line in text)
 
@@ -368,7 +368,10 @@ def test_a_provisioned_system(lab: Path) -> None:
     result = seatrial("lab", "--campaign", "smoke")
     assert result.exit_code == 0, result.output
     assert "smoke on lab, 1 repeats: 3 jobs in 1 sessions" in result.stdout
-    assert "Echo latency_8B: 1 allocation recorded" in result.stdout
+    assert (
+        "1 allocation recorded; its scatter takes 2 (decides from 5 repeats): Echo"
+        in result.stdout
+    )
 
 
 @pytest.mark.parametrize(

@@ -213,16 +213,24 @@ def _print(found: _Plan, console: Console) -> None:
         console.print(legend, style="dim", markup=False, highlight=False)
     if len(known) < len(found.criteria):
         console.print()
-    for each in found.criteria:
-        if each.reason:
-            least = max(each.convicts_from, each.passes_from)
-            decides = f"decides from {least} repeats"
-            console.print(Text(f"{each.criterion}: {each.reason}; {decides}"))
+        for text in _without_scatter(found.criteria):
+            console.print(Text(text))
     if found.designs:
         console.print()
         console.print(_designs_table(found.designs))
     for note in found.notes:
         console.print(Text(f"note: {note}", style="yellow"))
+
+
+def _without_scatter(criteria: Sequence[Prospect]) -> list[str]:
+    """Tell once for each reason which criteria it keeps from a plan."""
+    names: dict[str, list[str]] = {}
+    for each in criteria:
+        if each.reason:
+            least = max(each.convicts_from, each.passes_from)
+            why = f"{each.reason} (decides from {least} repeats)"
+            names.setdefault(why, []).append(each.criterion)
+    return [f"{why}: {', '.join(found)}" for why, found in names.items()]
 
 
 def _cost_table(costs: Cost) -> Table:

@@ -62,6 +62,7 @@ def numbers_of(
             len(case.nodes),
         )
     ]
+    nodes = {name for each in finished for name in each.nodes}
     declared = sorted({name for each in finished for name in each.declared})
     seen = set()
     for samples in _own(rows, finished):
@@ -74,7 +75,7 @@ def numbers_of(
         for criterion in wanted:
             found.answered.add(criterion.name)
             why_expired = expired.get(criterion.name, "")
-            _hold(found, criterion, size, samples, arrays, why_expired)
+            _hold(found, criterion, size, samples, arrays, why_expired, nodes)
         if flat in declared and not wanted:
             found.findings.append(_without_criterion(key, flat, size, samples))
     found.findings += [
@@ -96,8 +97,12 @@ def _hold(
     samples: pl.DataFrame,
     arrays: dict[str | None, Sampled],
     expired: str,
+    nodes: set[str],
 ) -> None:
-    """Hold the samples of one metric to one criterion; keep `arrays` for others."""
+    """Hold the samples of one metric to one criterion; keep `arrays` for others.
+
+    `nodes` are those of the allocations: where some are measured, all must be.
+    """
     kind: Kind = "sameness" if criterion.kind == "sameness" else "limit"
     plain = replace(plain_finding(found.key, kind), size_bytes=size)
     plain = described(plain, criterion)
@@ -116,10 +121,23 @@ def _hold(
     if statistic not in arrays:
         arrays[statistic] = sampled(samples, statistic)
     data = arrays[statistic]
+    found.findings += [
+        replace(plain, place=name, reason="nothing was measured of this node")
+        for name in sorted(_not_measured(data, nodes))
+    ]
     if criterion.model == "every":
         found.rulings.append(counted(plain, criterion, data))
     else:
         found.groups += groups_of(plain, criterion, data)
+
+
+def _not_measured(data: Sampled, nodes: set[str]) -> set[str]:
+    """Name the nodes of which there is no number, where there are some of others."""
+    places = data.places.select(
+        pl.col("node", "source", "destination").cast(pl.String)
+    ).unpivot()["value"]
+    measured = set(places.drop_nulls())
+    return nodes - measured if measured else set()
 
 
 def _own(rows: Sequence[pl.DataFrame], cases: Sequence[Case]) -> Iterator[pl.DataFrame]:
