@@ -369,7 +369,7 @@ def test_a_provisioned_system(lab: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "smoke on lab, 1 repeats: 3 jobs in 1 sessions" in result.stdout
     assert (
-        "1 allocation recorded; its scatter takes 2 (decides from 5 repeats): Echo"
+        "1 allocation recorded; its scatter takes 2 (decides from 4 repeats): Echo"
         in result.stdout
     )
 
