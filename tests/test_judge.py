@@ -1,5 +1,7 @@
 """The judge on constructed runs: cases, nodes, criteria, and what a verdict says."""
 
+import csv
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from judge_samples import (
 from seatrial.criteria import Criteria
 from seatrial.judge import judge
 from seatrial.results import load_run
+from seatrial.summary import format_findings
 
 SOUND = (80.0, 82.0, 81.0)
 BELOW = "bw_4MiB: does not meet its reference"
@@ -322,9 +325,16 @@ def test_measured_reference_expires_with_the_configuration() -> None:
     assert "5.14" in finding.reason and "6.1" in finding.reason
 
 
-def test_judgement_can_be_written_as_json() -> None:
-    judgement = judged(values_run(*SOUND), LIMIT)
-    assert json.loads(json.dumps([vars(f) for f in judgement.findings]))
+def test_judgement_is_written_for_programs(tmp_path: Path) -> None:
+    run, file = recorded(tmp_path, FILE)
+    file.write_text(FILE.replace("60 MB/s", "50 MB/s"))
+    judgement = judge(run, Criteria.load(file, known=()))
+    content = json.loads(format_findings(judgement, "json"))
+    assert content["digest"] == judgement.digest
+    assert content["criteria_sha256"] == judgement.criteria_sha256
+    rows = list(csv.DictReader(io.StringIO(format_findings(judgement, "csv"))))
+    flags = [row["flags"] for row in rows if row["criterion"]]
+    assert flags == ["changed after the data were taken: limit 60 MB/s, now 50 MB/s"]
 
 
 def test_a_node_that_nobody_measured_is_no_pass() -> None:

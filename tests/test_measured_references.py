@@ -101,7 +101,8 @@ def test_confidence_is_kept(units: int, spread: tuple[float, float, float]) -> N
 
 
 def in_memory(values: np.ndarray) -> Run:
-    cases = [replace(CASE, session=f"s-{number}") for number in range(values.shape[1])]
+    case = replace(CASE, nodes=NODES)
+    cases = [replace(case, session=f"s-{number}") for number in range(values.shape[1])]
     rows = [
         sample(case, value, node=name)
         for case, column in zip(cases, values.T.tolist(), strict=True)
@@ -179,6 +180,12 @@ def test_a_slow_node_is_set_aside(tmp_path: Path) -> None:
             "one of its cases failed in sanity: lost",
         ),
         (np.full((4, 5), np.inf), {}, LOGS, "a value is no number"),
+        (
+            np.where(np.arange(4)[:, np.newaxis] == 1, np.nan, scattered(4, 5)),
+            {},
+            LOGS,
+            "nothing was measured of cn02",
+        ),
         (np.zeros((4, 5)), {}, LOGS, "a value of 0 or less has no logarithm"),
         (np.full((4, 5), 7.0), {}, LOGS, "all values of a place are equal"),
         (

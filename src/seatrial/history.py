@@ -18,7 +18,7 @@ from seatrial.results import Run
 class History:
     """One metric of one case, on one number of nodes, in one or several runs.
 
-    `metric` is the flat name, `rows` have all its numbers in the order of the runs, of
+    `nodes` are those of its allocations. `metric` is the flat name, `rows` have all its numbers in the order of the runs, of
     every statistic. `faults` tells why cases among them failed. `declared`: the check
     promises the metric, so it is one of those that count.
     """
@@ -26,6 +26,7 @@ class History:
     key: CaseKey
     parameters: dict[str, Any]
     num_nodes: int
+    nodes: frozenset[str]
     metric: str
     unit: str
     direction: str
@@ -93,6 +94,7 @@ def _metrics(
             key=key,
             parameters=cases[-1].parameters,
             num_nodes=num_nodes,
+            nodes=frozenset(node for case in cases for node in case.nodes),
             metric=flat,
             unit=str(unit),
             direction=str(direction),

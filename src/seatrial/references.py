@@ -17,6 +17,7 @@ from math import nan
 from typing import Literal
 
 import numpy as np
+import polars as pl
 
 from seatrial.criterion import Model
 from seatrial.errors import SeatrialError
@@ -160,6 +161,9 @@ def _measured(history: History, claim: Claim) -> Reference | str:
     data = history.sampled()
     if data.spoilt.any():
         return "a value is no number"
+    missing = _not_measured(history, data)
+    if missing:
+        return f"nothing was measured of {', '.join(missing)}"
     sign: Literal[1, -1] = 1 if history.direction == "higher" else -1
     logs = claim.model == "lognormal"
     scale = Scale(logs, sign, nan, 0.0, "order" if claim.model == "any" else "t")
@@ -190,6 +194,13 @@ def _measured(history: History, claim: Claim) -> Reference | str:
     aside = _place_names(data, spread.aside)
     n = int(counts[kept].min())
     return Reference(history, limit, float(typical), n, aside, spread)
+
+
+def _not_measured(history: History, data: Sampled) -> list[str]:
+    """Name the nodes of which there is no number, where there are some of others."""
+    ends = data.places.select(pl.col("node", "source", "destination").cast(pl.String))
+    measured = set(ends.unpivot()["value"].drop_nulls())
+    return sorted(history.nodes - measured) if measured else []
 
 
 def _too_few(n: int, claim: Claim) -> str:

@@ -111,14 +111,18 @@ def findings_table(findings: list[Finding] | tuple[Finding, ...]) -> Table:
 
 
 def format_findings(judgement: Judgement, form: str) -> str:
-    """Write a judgement as `json` (all of it) or `csv` (its findings)."""
+    """Write a judgement as `json` (all of it, with its digest) or `csv` (findings)."""
     if form == "json":
-        return json.dumps(asdict(judgement), indent=1) + "\n"
+        content = {**asdict(judgement), "digest": judgement.digest}
+        return json.dumps(content, indent=1) + "\n"
     text = io.StringIO()
     names = [field.name for field in fields(Finding)]
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(finding) for finding in judgement.findings)
+    writer.writerows(
+        {**asdict(finding), "flags": "; ".join(finding.flags)}
+        for finding in judgement.findings
+    )
     return text.getvalue()
 
 
