@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import polars as pl
 import pytest
 from criteria_samples import criterion
 from samples import NODES, sample_criteria, sample_run
@@ -21,15 +20,12 @@ from sweep_samples import SWEEP, names, sample_sweep
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
 from seatrial.report import text, write_report
-from seatrial.report.charts import chart, describe, size_ticks, value_ticks
-from seatrial.report.curves import MAX_PLACES, Curve, curves
+from seatrial.report.charts import size_ticks, value_ticks
 from seatrial.report.nodes import node_table
-from seatrial.report.table import table
 from seatrial.results import Run
 
 HOME = Path(__file__).resolve().parents[1]
 Write = Callable[..., tuple["Page", ET.Element]]
-CurvesOf = Callable[..., dict[tuple[str, str, str], Curve]]
 HOSTILE = "<script>alert(1)</script>"
 
 
@@ -398,169 +394,6 @@ def test_nodes_that_differ_from_the_others_are_marked(write: Write) -> None:
     page, _ = write(run)
     assert "differs: 6.1.0" in page.text
     assert page.text.count("differs: ") == 1
-
-
-@pytest.fixture
-def curves_of() -> CurvesOf:
-    def found(**options: Any) -> dict[tuple[str, str, str], Curve]:
-        run = sample_run(**options)
-        return {
-            (curve.check, curve.metric, curve.detail): curve
-            for curve in curves(run, judged(run))
-        }
-
-    return found
-
-
-def test_curves_have_a_line_per_environment_parameter_or_pair(
-    curves_of: CurvesOf,
-) -> None:
-    found = curves_of(slow="cn03")
-    assert {
-        key: [line.label for line in curve.lines] for key, curve in found.items()
-    } == {
-        ("HaloExchange", "exchange_time", ""): [
-            "isend_irecv, mpich",
-            "isend_irecv, openmpi",
-            "sendrecv, mpich",
-            "sendrecv, openmpi",
-        ],
-        ("ImbRing", "latency", "PingPong, intelmpi"): [
-            "cn01 - cn02",
-            "cn02 - cn03",
-            "cn03 - cn04",
-            "cn04 - cn01",
-        ],
-        ("ImbRing", "bw", "PingPong, intelmpi"): [
-            "cn01 - cn02",
-            "cn02 - cn03",
-            "cn03 - cn04",
-            "cn04 - cn01",
-        ],
-        ("ImbCollective", "latency", "intelmpi"): ["Allgather", "Alltoall", "Bcast"],
-    }
-    ring = found["ImbRing", "bw", "PingPong, intelmpi"]
-    assert [line.label for line in ring.lines if line.convicted] == [
-        "cn02 - cn03",
-        "cn03 - cn04",
-    ]
-    assert [(limit.x, limit.label) for limit in ring.limits] == [
-        (4194304, "at least 60 MB/s")
-    ]
-    assert table(ring).columns[-1] == "limit"
-    assert table(ring).rows[-1][0] == "4 MiB"
-    assert table(ring).rows[-1][1][1:] == ("23.50", "23.50", "1566", "at least 60 MB/s")
-
-
-def test_limit_of_a_curve_is_shown_where_nodes_speak_for_every_pair(
-    curves_of: CurvesOf,
-) -> None:
-    found = curves_of(nodes=("cn01", "cn02"), slow="cn01")
-    ring = found["ImbRing", "bw", "PingPong, intelmpi"]
-    assert ring.convicted == ("cn01", "cn02")
-    assert [limit.label for limit in ring.limits] == ["at least 60 MB/s"]
-
-
-def test_curves_show_median_and_range_of_repeats(curves_of: CurvesOf) -> None:
-    given: dict[str, Any] = {"repeats": 3, "scatter": 0.04}
-    (curve,) = [c for key, c in curves_of(**given).items() if key[0] == "HaloExchange"]
-    point = curve.lines[0].points[0]
-    taken = sample_run(**given).measurements.filter(
-        case="HaloExchange %protocol=isend_irecv", environment="mpich", size_bytes=16
-    )
-    low, middle, high = taken["value"].sort()
-    assert curve.repeats == 3
-    assert (point.low, point.value, point.high) == (low, middle, high)
-    assert low < 0.99 * middle and high > 1.01 * middle
-
-
-def test_curves_of_many_places_show_the_convicted_the_worst_and_the_median(
-    curves_of: CurvesOf,
-) -> None:
-    nodes = [f"n{number}" for number in range(40)]
-    found = curves_of(nodes=nodes, slow="n20")
-    ring = found["ImbRing", "bw", "PingPong, intelmpi"]
-    labels = [line.label for line in ring.lines]
-    assert len(labels) == MAX_PLACES
-    assert labels[:2] == ["n19 - n20", "n20 - n21"]
-    assert labels[-1] == "median of 40"
-    assert ring.note.startswith("40 places")
-    names = {row["group"] for row in chart(ring)["datasets"]["points"]}
-    assert names == {"at n20", "others", "median of all"}
-
-
-def test_curve_over_a_parameter_that_varies_more_than_the_size(
-    curves_of: CurvesOf,
-) -> None:
-    curve = curves_of(queues=True)["MatchQueue", "latency", "posted"]
-    assert curve.over == "depth"
-    assert [line.label for line in curve.lines] == [
-        "first, mpich",
-        "first, openmpi",
-        "last, mpich",
-        "last, openmpi",
-    ]
-    points = {point.x: point.value for point in curve.lines[2].points}
-    assert list(points) == [0, 1, 4, 16, 64, 256, 1024, 4096, 8192]
-    assert points[8192] == pytest.approx(1.9 + 0.004 * 8192)
-    assert curve.limits == ()
-    spec = json.dumps(chart(curve))
-    assert '"symlog"' in spec and '"title": "depth"' in spec
-    assert "message size" not in spec
-    shown = table(curve)
-    assert (shown.over, shown.rows[-1][0]) == ("depth", "8192")
-
-
-@pytest.mark.parametrize(
-    ("metric", "title"),
-    [
-        ("latency", "message size"),
-        ("mem_latency", "memory size"),
-        ("exchange_time", "bytes of a row, 8 N"),
-        ("of_a_later_version", "size"),
-    ],
-)
-def test_axis_says_what_has_the_size(
-    curves_of: CurvesOf, metric: str, title: str
-) -> None:
-    curve = replace(curves_of()["ImbRing", "bw", "PingPong, intelmpi"], metric=metric)
-    assert f'"title": "{title}"' in json.dumps(chart(curve))
-    assert f"over {title}, " in describe(curve)
-    assert table(curve).over == title
-
-
-def test_lines_name_the_numbers_among_their_parameters(curves_of: CurvesOf) -> None:
-    found = curves_of(queues=True)
-    assert [
-        line.label for line in found["MatchQueue", "bw", "posted, mpich"].lines
-    ] == ["reuse 0", "reuse 25", "reuse 50", "reuse 75", "reuse 100"]
-    assert ("MatchQueue", "bw", "posted, openmpi") in found
-    assert ("MatchQueue", "match_time", "posted") not in found
-
-
-def test_curve_over_a_narrow_parameter_is_linear_and_may_hold_zero() -> None:
-    run = sample_run(queues=True)
-    rows = run.measurements.filter(
-        (pl.col("metric") == "bw")
-        & (pl.col("check") == "MatchQueue")
-        & (pl.col("size_bytes") <= 4)
-    )
-    rows = rows.with_columns(
-        value=pl.when(pl.col("parameters").str.contains('"reuse": 0}'))
-        .then(0.0)
-        .otherwise("value")
-    )
-    run = replace(run, measurements=rows)
-    (curve,) = curves(run, judged(run))
-    assert curve.over == "reuse"
-    assert [line.label for line in curve.lines] == [
-        "1 B, mpich",
-        "1 B, openmpi",
-        "4 B, mpich",
-        "4 B, openmpi",
-    ]
-    spec = json.dumps(chart(curve))
-    assert '"log"' not in spec and '"symlog"' not in spec
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from seatrial.results import Run
 class History:
     """One metric of one case, on one number of nodes, in one or several runs.
 
-    `nodes` are those of its allocations. `metric` is the flat name, `rows` have all its numbers in the order of the runs, of
-    every statistic. `faults` tells why cases among them failed. `declared`: the check
-    promises the metric, so it is one of those that count.
+    `nodes` are those of its allocations, `metric` is the flat name, `rows` have all its
+    numbers in the order of the runs, of every statistic. `faults` tells why cases among
+    them failed. `declared`: the check promises the metric, so it is one that counts.
     """
 
     key: CaseKey
