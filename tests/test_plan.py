@@ -206,6 +206,14 @@ def test_repeats_that_a_slowdown_needs(tmp_path: Path) -> None:
     assert hopeless.needed_sure is None
 
 
+def test_a_bandwidth_cannot_miss_its_limit_by_more_than_all(tmp_path: Path) -> None:
+    runs = one_run(tmp_path, scattered(8, 20, rest=0.6))
+    (found,) = asked(runs, criterion(limit=90.0), repeats=5)
+    assert found.finds_sure is not None
+    assert found.passes_if is not None
+    assert 0.5 < found.finds_sure < 1 < found.passes_if
+
+
 def test_cases_have_as_many_allocations_as_they_are_planned(tmp_path: Path) -> None:
     runs = one_run(tmp_path, scattered(8, 10))
     units = {"ImbRing @lab:batch+intelmpi": 20}

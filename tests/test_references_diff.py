@@ -118,8 +118,9 @@ def test_runs_are_chosen(lab: Path) -> None:
     change(lab, 20)
 
     def names(*arguments: str) -> list[str]:
-        found = json.loads(diff("--format", "json", *arguments).stdout)
-        return [each["run"] for each in found["runs"]]
+        result = diff("--format", "json", *arguments)
+        assert result.stderr == ""
+        return [each["run"] for each in json.loads(result.stdout)["runs"]]
 
     first, second = "20260101T000000Z-nightly", "20260102T000000Z-nightly"
     assert names() == [first, second]

@@ -89,6 +89,12 @@ def test_the_published_example_of_outliers() -> None:
     assert sorted(values[list(set_aside(values))]) == [5.34, 5.42, 6.01]
 
 
+def test_several_outliers_do_not_hide_each_other() -> None:
+    levels = np.random.default_rng(1).standard_normal(20)
+    levels[[2, 7, 11]] = [-30, -60, 120]
+    assert set_aside(levels) == (2, 7, 11)
+
+
 @pytest.mark.parametrize("levels", [[], [1.0, 2.0, 99.0], [5.0] * 8])
 def test_nothing_is_set_aside_of_three_or_of_equal_levels(levels: list[float]) -> None:
     assert set_aside(np.array(levels)) == ()

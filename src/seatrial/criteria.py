@@ -104,4 +104,6 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={each}" for name, each in value.items()) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:.12g}" if isinstance(value, float) else str(value or "none")

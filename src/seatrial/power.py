@@ -32,9 +32,10 @@ _STEPS = 2000
 class Trial:
     """How one place is judged.
 
-    `risk` is what convicting it may cost. A level less than `width` above the limit is
-    suspected by the first allocations; a place that is `alone` on its machine needs no
-    suspicion. (Of places that are to be alike, a slow one is taken to rank low.)
+    `risk` is what convicting it may cost. The first allocations suspect a level that is
+    less than `width` above the limit: 0 but for places that are to be alike, of which a
+    slow one is taken to rank low. A place that is `alone` on its machine needs no
+    suspicion.
     """
 
     method: Method

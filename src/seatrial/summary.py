@@ -138,11 +138,11 @@ def _counts(judgement: Judgement) -> str:
 
 
 def _quantity(value: float | None, unit: str) -> str:
-    return "" if value is None else f"{rounded(value)} {unit}"
+    return "" if value is None else f"{rounded(value)} {unit}".removesuffix(" 1")
 
 
 def _limit(finding: Finding) -> str:
     if finding.limit is None:
         return ""
     sign = {"higher": "≥ ", "lower": "≤ "}.get(finding.direction, "")
-    return f"{sign}{rounded(finding.limit)} {finding.unit}"
+    return sign + _quantity(finding.limit, finding.unit)
