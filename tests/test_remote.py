@@ -107,9 +107,9 @@ def test_run_comes_back_and_is_judged_here(
     home: Path, tmp_path: Path, campaign: str, status: int, verdict: str
 ) -> None:
     arguments = ["run", "lab", "--campaign", campaign, "--run-id", "r1"]
-    process = seatrial(*arguments)
+    process = seatrial(*arguments, "--repeats", "2")
     assert process.returncode == status, process.stderr
-    assert "[1/4] pass Echo" in process.stdout
+    assert "[1/8] pass Echo" in process.stdout, "4 cases, each twice"
     assert f"{verdict}  lab, campaign {campaign}" in process.stdout
     here = tmp_path / "results" / "lab" / "r1"
     there = tmp_path / "remote" / "results" / "lab" / "r1"
