@@ -383,9 +383,14 @@ def test_corruption_exits_1(build: Build) -> None:
 
 
 def test_full_disk_exits_1(build: Build) -> None:
-    done = build.run("pairsweep", 2, *ONCE, "--output", "/dev/full")
-    assert done.returncode == 1
-    assert "output: write: No space left on device" in done.stderr
+    said = ""
+    for _ in range(3):  # under load MPICH's mpiexec now and then loses what it hears
+        done = build.run("pairsweep", 2, *ONCE, "--output", "/dev/full")
+        assert done.returncode == 1
+        said += done.stderr
+        if said:
+            break
+    assert "output: write: No space left on device" in said
 
 
 def test_preflight(build: Build) -> None:

@@ -381,6 +381,19 @@ def test_run_that_is_closed_meanwhile_is_no_error(results: Path) -> None:
     assert read_status(folder, {}) is None
 
 
+def wait_until_it_rests(process: "subprocess.Popen[str]") -> None:
+    """Wait until it has started, and then used no processor for a second."""
+    deadline = time.monotonic() + 60
+    used, rests_since = 0, time.monotonic()
+    while used < 20 or time.monotonic() < rests_since + 1.0:
+        assert time.monotonic() < deadline, "it does not come to rest"
+        time.sleep(0.1)
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2]
+        ticks = sum(map(int, fields.split()[11:13]))
+        if ticks != used:
+            used, rests_since = ticks, time.monotonic()
+
+
 @contextmanager
 def watching() -> Iterator["subprocess.Popen[str]"]:
     process = subprocess.Popen(
@@ -390,7 +403,7 @@ def watching() -> Iterator["subprocess.Popen[str]"]:
         text=True,
     )
     try:
-        time.sleep(2.0)
+        wait_until_it_rests(process)
         assert process.poll() is None
         yield process
     finally:
