@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seatrial.judging import bounds
 from seatrial.judging.bounds import Method
-from seatrial.judging.families import spent
+from seatrial.judging.families import share_of_look
 
 _PATHS = 4000
 _SEED = 7
@@ -40,10 +40,9 @@ def looks_of(repeats: int, looks: int, cap: int) -> tuple[Look, ...]:
     Risk is spent as the judge does; the last look spends what is left.
     """
     units = [min(cap, repeats * number) for number in range(1, looks + 1)]
-    fractions = [number / cap for number in units]
-    fractions[-1] = 1.0
     return tuple(
-        Look(number, spent(1.0, fractions[:at])) for at, number in enumerate(units, 1)
+        Look(number, share_of_look(units[:at], looks, cap))
+        for at, number in enumerate(units, 1)
     )
 
 

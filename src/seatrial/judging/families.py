@@ -84,3 +84,15 @@ def spent(risk: float, looks: Sequence[float]) -> float:
         risk * math.log1p((math.e - 1) * min(max(share, 0.0), 1.0)) for share in looks
     )
     return max(0.0, last - max(earlier, default=0.0))
+
+
+def share_of_look(units: Sequence[int], looks: int, cap: int) -> float:
+    """Give the part of the risks that the newest of some looks may spend.
+
+    `units` were measured by the end of each look so far, of at most `cap`; the last of
+    the `looks` that are allowed spends all that is left.
+    """
+    fractions = [min(1.0, number / cap) for number in units]
+    if len(fractions) == looks:
+        fractions[-1] = 1.0
+    return spent(1.0, fractions)

@@ -12,7 +12,7 @@ import polars as pl
 from seatrial.criteria import Criterion
 from seatrial.findings import Finding
 from seatrial.judging import bounds
-from seatrial.judging.families import spent
+from seatrial.judging.families import share_of_look
 from seatrial.judging.sampling import Marks, Sampled, Values
 from seatrial.judging.scale import LEAST_ALIKE, Scale, beside_the_others, scale_of
 from seatrial.places import PLACE, both_ways
@@ -128,7 +128,8 @@ class Group:
 def groups_of(plain: Finding, criterion: Criterion, found: Sampled) -> Iterator[Group]:
     """Make the groups of one metric: pairs and their nodes, and what is no pair."""
     scale = scale_of(criterion)
-    share = _share(criterion, found.per_run)
+    units = np.cumsum(found.per_run).tolist()
+    share = share_of_look(units, criterion.looks, criterion.cap)
     pairs = (
         found.places["source"].is_not_null() & found.places["destination"].is_not_null()
     ).to_numpy()
@@ -150,16 +151,6 @@ def groups_of(plain: Finding, criterion: Criterion, found: Sampled) -> Iterator[
         nodes = _checked(_nodes_of(group))
         yield nodes
         yield replace(_checked(group), nodes=nodes)
-
-
-def _share(criterion: Criterion, per_run: tuple[int, ...]) -> float:
-    """Give the part of the risks that this look may spend: each run is one."""
-    if criterion.looks == 1:
-        return 1.0
-    fractions = [min(1.0, float(n) / criterion.cap) for n in np.cumsum(per_run)]
-    if len(fractions) == criterion.looks:
-        fractions[-1] = 1.0
-    return spent(1.0, fractions)
 
 
 def _checked(group: Group) -> Group:
