@@ -12,12 +12,11 @@ from lab_runs import only_run, seatrial, stopped, wait_idle
 
 pytestmark = pytest.mark.lab
 
-THRICE = ("run", "lab", "--campaign", "smoke", "--repeats", "3")
-"""The fewest repeats that can pass."""
+SMOKE = ("run", "lab", "--campaign", "smoke", "--repeats")
 
 
 def test_smoke_campaign_passes_and_is_reported(lab: Lab, tmp_path: Path) -> None:
-    done = seatrial("run", "lab", "--campaign", "smoke", results=tmp_path)
+    done = seatrial(*SMOKE, "3", results=tmp_path)  # the fewest that can pass
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PASS  lab, campaign smoke" in done.stdout
     run = only_run(tmp_path)
@@ -42,7 +41,7 @@ def test_a_node_that_is_down_fails_the_inventory(lab: Lab, tmp_path: Path) -> No
     down = "sudo scontrol update nodename=cn04 state=down reason='broken fan'"
     assert lab.ssh("head", down).returncode == 0
     try:
-        done = seatrial(*THRICE, results=tmp_path)
+        done = seatrial(*SMOKE, "1", results=tmp_path)
     finally:
         lab.ssh("head", "sudo scontrol update nodename=cn04 state=resume")
     assert done.returncode == 1, done.stdout + done.stderr
@@ -77,7 +76,7 @@ def test_a_controller_that_is_away_does_not_end_the_run(
     outage = threading.Thread(target=stop_for_a_while)
     outage.start()
     try:
-        done = seatrial(*THRICE, results=tmp_path)
+        done = seatrial(*SMOKE, "1", "--no-judge", results=tmp_path)
     finally:
         outage.join()
     assert gone.is_set()
@@ -93,7 +92,7 @@ def test_a_full_disk_leaves_no_complete_run(lab: Lab, tmp_path: Path) -> None:
         ["mount", "-t", "tmpfs", "-o", "size=96k", "tmpfs", str(small)], check=True
     )
     try:
-        done = seatrial(*THRICE, results=small)
+        done = seatrial(*SMOKE, "1", results=small)
         assert done.returncode == 2, done.stdout + done.stderr
         assert "no space left on the disk" in done.stderr
         closed = [

@@ -27,10 +27,11 @@ def nothing_stands(lab: Lab) -> Iterator[None]:
     wait_idle(lab, 4)
 
 
-def test_faults_are_found_and_nobody_is_blamed_wrongly(lab: Lab) -> None:
-    faults = ("--fault", "slow-link", "--fault", "dead-daemon", "--node", "cn03")
+def test_a_fault_is_found_and_nobody_is_blamed_wrongly(lab: Lab) -> None:
+    """That a slow link is found is tested with the sweep, and by `make accept`."""
+    fault = ("--fault", "dead-daemon", "--node", "cn03", "--repeats", "2")
     done = subprocess.run(
-        ["seatrial", "selftest", "lab", *faults, "--format", "json"],
+        ["seatrial", "selftest", "lab", *fault, "--format", "json"],
         cwd=HOME,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -39,18 +40,13 @@ def test_faults_are_found_and_nobody_is_blamed_wrongly(lab: Lab) -> None:
         timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    control, link, daemon = json.loads(done.stdout)
+    control, daemon = json.loads(done.stdout)
     assert (control["found"], control["wrongly"]) == (None, [])
-    for trial in (link, daemon):
-        assert (trial["node"], trial["found"]) == ("cn03", True)
-        assert (trial["verdict"], trial["wrongly"]) == ("fail", [])
-    assert (link["expected"], daemon["expected"]) == (
-        "cn03 is convicted",
-        "cn03 is absent",
-    )
-    assert state.require().slow == {}
+    assert (daemon["node"], daemon["found"]) == ("cn03", True)
+    assert (daemon["verdict"], daemon["wrongly"]) == ("fail", [])
+    assert daemon["expected"] == "cn03 is absent"
     assert not (FOLDER / "planted.json").exists()
-    assert (FOLDER / link["run"] / "manifest.json").is_file()
+    assert (FOLDER / daemon["run"] / "manifest.json").is_file()
 
 
 def test_a_killed_self_test_lifts_its_fault(lab: Lab) -> None:
