@@ -35,6 +35,12 @@ def only_run(results: Path) -> Run:
     return load_run(path)
 
 
+def last_results(run: Run) -> set[str]:
+    """Give how the last try of every case ended: an MPI may die when it starts."""
+    last = {(case.session, case.case, case.environment): case for case in run.cases}
+    return {case.result for case in last.values()}
+
+
 @contextmanager
 def stopped(lab: Lab, service: str, node: str) -> Iterator[None]:
     assert lab.ssh(node, f"sudo systemctl stop {service}").returncode == 0
