@@ -26,7 +26,7 @@ def seatrial(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
 
 
