@@ -154,6 +154,7 @@ def test_back_to_back_numbers_of_one_job_are_one_sample() -> None:
     ]
     (finding,) = found(judged(make_run(repeats(2), rows), LIMIT), "limit")
     assert (finding.verdict, finding.n) == ("undecided", 2)
+    assert finding.value == pytest.approx(math.sqrt(80.7 * 70.7)), "of their medians"
 
 
 def test_numbers_of_a_failed_try_count() -> None:
@@ -331,3 +332,18 @@ def test_other_units_decide_nothing() -> None:
     assert judgement.verdict == "undecided"
     assert finding.reason == "the criterion is in GB/s, the numbers are in MB/s"
     assert CASE.check == finding.check
+
+
+def test_all_suspects_of_the_machine_are_one_family() -> None:
+    """One bad node of six allocations is convicted; two would be, of some more."""
+    scatter = (1.0, 1.02, 0.99, 1.01, 1.0, 0.98, 1.01, 0.99)
+    nodes = {f"cn{number:02}": 80.0 for number in range(1, 9)}
+    one, two = {**nodes, "cn03": 40.0}, {**nodes, "cn03": 40.0, "cn05": 40.0}
+
+    def convicted(levels: dict[str, float], allocations: int) -> tuple[str, ...]:
+        run = places_run(levels, scatter[:allocations], nodes=list(nodes))
+        return judged(run, ANY).convicted
+
+    assert convicted(one, 6) == ("cn03",)
+    assert convicted(two, 6) == ()
+    assert convicted(two, 8) == ("cn03", "cn05")

@@ -238,3 +238,15 @@ def test_a_bad_pair_beside_a_bad_node_is_convicted_too() -> None:
     judgement = judged(places_run(pairs, LONG, nodes=names), ALIKE)
     failed = {f.place for f in judgement.findings if f.verdict == "fail"}
     assert failed == {"cn03", "cn05 - cn08"}
+
+
+def test_a_node_that_ranks_low_is_suspected_before_it_misses_the_tolerance() -> None:
+    """The first two of eight allocations find it only 7 % off, of 10 % tolerated."""
+    names = [f"cn{number:02}" for number in range(1, 31)]
+    run = places_run(nodes_at(count=30), LONG, nodes=names)
+    first = pl.col("session").is_in(["pairs-1", "pairs-2"])
+    off = pl.when(first).then(0.93).otherwise(0.7)
+    factor = pl.when(pl.col("node") == "cn05").then(off).otherwise(1.0)
+    rows = run.measurements.with_columns(value=pl.col("value") * factor)
+    judgement = judged(replace(run, measurements=rows), replace(ALIKE, model="normal"))
+    assert judgement.convicted == ("cn05",)
