@@ -147,7 +147,7 @@ WHERE = [
 ]
 
 
-class Case(RegressionTestPlugin):  # type: ignore[misc]
+class Case(RegressionTestPlugin):  # type: ignore[misc]  # ReFrame has no types
     """As much of a test as ReFrame asks for when it looks for references."""
 
     __ref_missing_num_nodes__ = SeatrialCheck.__ref_missing_num_nodes__

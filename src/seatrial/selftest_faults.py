@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,8 @@ def _of_the_lab(node: str | None) -> dict[str, Fault]:
             name,
             fault.what,
             where,
-            plant=lambda fault=fault: fault.plant(where),  # type: ignore[misc]
-            lift=lambda fault=fault: fault.lift(where),  # type: ignore[misc]
+            plant=partial(fault.plant, where),
+            lift=partial(fault.lift, where),
             checks=checks.get(name, ("PairSweep",)),
             repeats=repeats.get(name),
             absent=name == "dead-daemon",

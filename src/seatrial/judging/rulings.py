@@ -57,10 +57,9 @@ class Ruling:
     discovered: Marks
     reason: Callable[[int], str]
 
-    def finding(self, place: int, name: str, **more: object) -> Finding:
-        """Make the finding of one place."""
+    def finding(self, place: int, name: str, reason: str = "") -> Finding:
+        """Make the finding of one place; its own reason stands for none given."""
         code = self.verdict[place]
-        known = {"reason": self.reason(place), **more}
         return replace(
             self.plain,
             place=name,
@@ -70,7 +69,7 @@ class Ruling:
             upper=_finite(self.upper[place]),
             more=int(self.more[place]) if self.more[place] >= 0 else None,
             verdict=VERDICTS[code],
-            **known,  # type: ignore[arg-type]
+            reason=reason or self.reason(place),
         )
 
 
