@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from fake_home import write_home
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.findings import CaseKey, Finding, Judgement, Kind, plain_finding
+from seatrial.lab.faults import LabFault
 from seatrial.selftest import (
     CONTROL,
     Trial,
@@ -337,3 +339,21 @@ def test_the_command_knows_its_faults(home: Path) -> None:
 def test_nothing_to_lift(home: Path) -> None:
     result = command(home, "sea", "--lift")
     assert (result.exit_code, result.stdout) == (0, "no fault of a self-test stands\n")
+
+
+def test_the_lab_plants_and_lifts_on_the_node_that_was_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[tuple[str, str]] = []
+    fake = LabFault(
+        "a hole",
+        plant=lambda node: done.append(("planted", node)),
+        lift=lambda node: done.append(("lifted", node)),
+    )
+    lab = SimpleNamespace(nodes={"head": None, "cn01": None, "cn02": None})
+    monkeypatch.setattr("seatrial.lab.faults.LAB_FAULTS", {"hole": fake})
+    monkeypatch.setattr("seatrial.lab.state.require", lambda: lab)
+    found = known_faults(Path(), "lab", "cn01")["hole"]
+    found.plant()
+    found.lift()
+    assert done == [("planted", "cn01"), ("lifted", "cn01")]
