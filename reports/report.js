@@ -5,6 +5,9 @@
 
   function startFilter() {
     const form = document.querySelector(".filter");
+    if (!form) {
+      return;
+    }
     const rows = [...document.querySelectorAll(".findings tbody tr[data-verdict]")];
     const status = form.querySelector(".shown");
     const texts = rows.map((row) => row.textContent.toLowerCase());

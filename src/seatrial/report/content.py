@@ -1,0 +1,93 @@
+"""What a report says, once for all its forms: HTML, PDF, Markdown, CSV.
+
+All texts are plain: each form escapes them in its own way.
+"""
+
+from dataclasses import dataclass
+
+from seatrial.findings import Finding
+from seatrial.report.figure import Figure, Table
+
+
+@dataclass(frozen=True)
+class ActOn:
+    """A node or link to act on: why, and what is beside it in the facts."""
+
+    place: str
+    reasons: tuple[str, ...]
+    common: str = ""
+
+
+@dataclass(frozen=True)
+class Front:
+    """Page one. `counts` are of criteria by verdict: fail, undecided, skipped, pass.
+
+    `needs` says of undecided criteria what would decide them; `act_on` names convicted
+    nodes and failing links, `absent` delivered nodes that were not there; `notices` are
+    what must be said before all else: a replay, a demonstration, a partial run, criteria
+    that changed since. `signer` and `digest` are as they are printed.
+    """
+
+    verdict: str
+    meaning: str
+    title: str
+    notices: tuple[str, ...]
+    counts: dict[str, int]
+    needs: tuple[str, ...]
+    act_on: tuple[ActOn, ...]
+    absent: tuple[ActOn, ...]
+    worth_a_look: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    signer: str
+    digest: str
+    manifest_sha256: str
+
+
+@dataclass(frozen=True)
+class CriterionRow:
+    """One criterion over all cases and places that it was applied to.
+
+    `clause` is document and clause, formula, or run; `limit`, `estimate` (of the worst
+    place) and `interval` are in words with their unit. `allocations` counts those of
+    the worst place, `places` all of them.
+    """
+
+    name: str
+    check: str
+    metric: str
+    where: str
+    kind: str
+    clause: str
+    limit: str
+    estimate: str
+    interval: str
+    allocations: int
+    places: int
+    verdict: str
+    reason: str
+    worst: Finding
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A part of the report: figures with their tables, and tables by themselves.
+
+    `name` is unique (letters, digits, dashes); `empty` is said where it has neither.
+    """
+
+    name: str
+    title: str
+    intro: str
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[tuple[str, Table], ...] = ()
+    notes: tuple[str, ...] = ()
+    empty: str = ""
+
+
+@dataclass(frozen=True)
+class Content:
+    """All of a report."""
+
+    front: Front
+    criteria: tuple[CriterionRow, ...]
+    chapters: tuple[Chapter, ...]
