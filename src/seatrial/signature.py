@@ -62,6 +62,17 @@ def check_signature(file: Path, signers: Path | None = None) -> Signature:
     return Signature(good[1], good[2], signer, signers if signer else None)
 
 
+def known_signers(references: Path, system: str) -> Path | None:
+    """Find allowed_signers of a system, else of all systems; None: there is none.
+
+    `references` is the folder reference-data.
+    """
+    plain = re.fullmatch(r"\w[\w.-]*", system)  # it is the manifest that says it
+    folders = (references / system, references) if plain else (references,)
+    files = [folder / "allowed_signers" for folder in folders]
+    return next((file for file in files if file.is_file()), None)
+
+
 def _signer(
     content: bytes, signature: Path, signers: Path, checked: list[str]
 ) -> str | None:

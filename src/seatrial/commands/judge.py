@@ -6,8 +6,8 @@ import click
 
 from seatrial.commands._format import format_option
 from seatrial.commands._judging import judged
+from seatrial.commands._runs import run_path
 from seatrial.paths import home
-from seatrial.results import find_run
 from seatrial.summary import (
     EXIT_OF,
     findings_table,
@@ -42,18 +42,18 @@ def judge(
 ) -> None:
     """Judge a closed run by the criteria of its system.
 
-    RUN is the path of a run, its id, SYSTEM/latest or latest. Nothing is changed. The
-    same runs and criteria give the same digest. Each further run is one more look at
-    the data; a criterion says how many it allows. A replay of recorded output fails or
-    is undecided; it never passes.
+    RUN is the path of a run or the file of a packed one, its id, SYSTEM/latest or
+    latest. Nothing is changed. The same runs and criteria give the same digest. Each
+    further run is one more look at the data; a criterion says how many it allows. A
+    replay of recorded output fails or is undecided; it never passes.
 
     Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided.
 
     Example: seatrial judge lab/latest --format csv
     """
     suite = home()
-    path = find_run(suite, run)
-    more = [find_run(suite, each) for each in further]
+    path = run_path(run)
+    more = [run_path(each) for each in further]
     _, judgement = judged(suite, path, more, criteria)
     if form == "table":
         console = stdout_console()

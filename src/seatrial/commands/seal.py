@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from seatrial.commands._runs import run_path
+from seatrial.errors import SeatrialError
 from seatrial.seal import key_text
 from seatrial.seal import seal as seal_run
 
@@ -28,6 +29,10 @@ def seal(run: str, key: Path) -> None:
 
     Example: seatrial seal lab/latest --key ~/.ssh/id_ed25519
     """
+    if Path(run).is_file():
+        raise SeatrialError(
+            f"{run}: a packed run; expected the run itself: seal it, then pack it"
+        )
     sealed = seal_run(run_path(run), key)
     click.echo(f"sealed with {key_text(sealed.signature)}: {sealed.path}")
     click.echo(f"manifest SHA-256: {sealed.digest}")

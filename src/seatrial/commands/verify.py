@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from seatrial.commands._format import format_option
-from seatrial.commands._runs import known_signers, run_path
+from seatrial.commands._runs import run_path, signers_of
 from seatrial.errors import Exit
 from seatrial.results import read_manifest
 from seatrial.seal import Verification, key_text, not_sealed
@@ -43,7 +43,7 @@ def verify(
     """
     path = run_path(run)
     if signers is None:
-        signers = known_signers(str(read_manifest(path).get("system")))
+        signers = signers_of(str(read_manifest(path).get("system")))
     found = verify_run(path, signers)
     if form == "table":
         click.echo("\n".join(_lines(found)))

@@ -1,0 +1,30 @@
+"""`seatrial pack`: a closed run as one file."""
+
+from pathlib import Path
+
+import click
+
+from seatrial.bundle import SUFFIX
+from seatrial.bundle import pack as pack_run
+from seatrial.commands._runs import run_path
+from seatrial.results import read_manifest
+
+
+@click.command()
+@click.argument("run")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+def pack(run: str, file: Path | None) -> None:
+    """Write a closed run, with its seal if it has one, to one FILE to be sent.
+
+    RUN is the path of a run, its id, SYSTEM/latest or latest. Wherever a command takes
+    a run it takes such a file, too. The default name is that of the run.
+
+    Exit status: 0 written, 1 the run was changed, 2 usage, or it cannot be written.
+
+    Example: seatrial pack lab/latest offer.seatrial.tar.xz
+    """
+    path = run_path(run)
+    system = read_manifest(path)["system"]
+    file = file or Path(f"{system}-{path.name}{SUFFIX}")
+    pack_run(path, file)
+    click.echo(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
