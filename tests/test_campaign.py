@@ -8,11 +8,14 @@ from fake_home import write, write_home
 from seatrial.campaign import (
     Block,
     Campaign,
+    FrozenWeights,
     known_campaigns,
     load_campaign,
     only_checks,
 )
 from seatrial.errors import Exit, SeatrialError
+from seatrial.paths import weights_file
+from seatrial.weights import Weights
 
 
 @pytest.fixture
@@ -164,3 +167,49 @@ def test_only_checks_that_are_there(home: Path) -> None:
 
 def test_known_campaigns(home: Path) -> None:
     assert known_campaigns(home) == ["high", "slow", "smoke", "two", "wrong"]
+
+
+WEIGHTS = """
+schema: 1
+groups:
+  - {name: latency, weight: 1, numbers: [{check: Echo, metrics: [latency]}]}
+"""
+WEIGHED = "weights: offers\nblocks: [{name: echo, checks: [Echo]}]\n"
+
+
+def test_weights_are_read_with_the_campaign(home: Path) -> None:
+    file = home / "reference-data" / "weights" / "offers.yaml"
+    write(file, WEIGHTS)
+    write(home / "reframe-checks" / "campaigns" / "offers.yaml", WEIGHED)
+    assert load_campaign(home, "offers").weights == FrozenWeights("offers", WEIGHTS)
+    assert load_campaign(home, "two").weights is None
+
+
+@pytest.mark.parametrize(
+    ("named", "text", "said"),
+    [
+        ("offers", None, "offers.yaml"),
+        ("../offers", WEIGHTS, "weights: the name of a file in "),
+        ("offers", WEIGHTS.replace("weight: 1", "weight: 0"), "offers.yaml:4"),
+    ],
+)
+def test_broken_weights_end_a_campaign_before_it_begins(
+    home: Path, named: str, text: str | None, said: str
+) -> None:
+    if text is not None:
+        write(home / "reference-data" / "weights" / "offers.yaml", text)
+    campaign = WEIGHED.replace("offers", named)
+    write(home / "reframe-checks" / "campaigns" / "offers.yaml", campaign)
+    with pytest.raises(SeatrialError) as caught:
+        load_campaign(home, "offers")
+    assert said in str(caught.value)
+
+
+def test_what_is_weighted_in_a_bake_off_is_run() -> None:
+    suite = Path(__file__).parents[1]
+    campaign = load_campaign(suite, "bakeoff")
+    assert campaign.weights is not None
+    weights = Weights.load(weights_file(suite, campaign.weights.name))
+    weighed = {each.check for group in weights.groups for each in group.numbers}
+    assert weighed <= set(campaign.checks)
+    assert weights.sha256 == campaign.weights.sha256

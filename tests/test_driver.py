@@ -22,7 +22,7 @@ from seatrial.driver import Order, run_campaign
 from seatrial.errors import SeatrialError
 from seatrial.listing import ListedCase
 from seatrial.progress import Display, TimeLeft
-from seatrial.results import Run, load_run
+from seatrial.results import Run, load_run, sha256
 from seatrial.session import Outcome
 from seatrial.system import load_system
 from seatrial.watch import LostJobError, Watch
@@ -148,6 +148,37 @@ def test_run_keeps_what_held_when_its_numbers_were_taken(
     recorded = recorded_criteria(path)
     assert recorded is not None
     assert [each.limit for each in recorded.criteria] == [10]
+
+
+WEIGHTS = """
+schema: 1
+groups: [{name: all, weight: 1, numbers: [{check: Echo}]}]
+"""
+
+
+def test_weights_are_kept_from_before_the_first_number(
+    tmp_path: Path, console: Console
+) -> None:
+    """A change of the file while the run goes on changes nothing of what it keeps."""
+    home = write_home(tmp_path / "home")
+    weights = home / "reference-data" / "weights" / "fair.yaml"
+    write(weights, WEIGHTS)
+    campaign = "weights: fair\nblocks: [{name: echo, checks: [Echo]}]\n"
+    write(home / "reframe-checks" / "campaigns" / "fair.yaml", campaign)
+    ordered = order(home, "fair", tmp_path / "results")
+    write(weights, WEIGHTS.replace("weight: 1", "weight: 2"))
+    path = run_campaign(ordered, console)
+    kept = path / "system" / "weights.yaml"
+    assert kept.read_text() == WEIGHTS
+    manifest = load_run(path).manifest
+    assert manifest["weights"] == {"name": "fair", "sha256": sha256(kept)}
+    assert manifest["checksums"]["system/weights.yaml"] == sha256(kept)
+
+
+def test_a_run_that_is_not_compared_keeps_no_weights(two: tuple[Run, str]) -> None:
+    run, _ = two
+    assert run.manifest["weights"] is None
+    assert not (run.path / "system" / "weights.yaml").exists()
 
 
 def test_system_without_criteria_runs(tmp_path: Path, console: Console) -> None:

@@ -41,7 +41,7 @@ class Agenda:
     """What a run does. `created` is in UTC; `replay` a folder of recordings.
 
     `campaign` has what counts of it: its name, description, repeats, retries,
-    max_jobs and checks.
+    max_jobs, checks and weights.
     """
 
     run: str
@@ -77,7 +77,12 @@ def frozen(campaign: Campaign) -> dict[str, Any]:
     """Give what an agenda keeps of a campaign."""
     names = ("name", "description", "repeats", "retries", "max_jobs")
     kept = {name: getattr(campaign, name) for name in names}
-    return {**kept, "checks": list(campaign.checks)}
+    weights = campaign.weights and {
+        "name": campaign.weights.name,
+        "sha256": campaign.weights.sha256,
+        "text": campaign.weights.text,
+    }
+    return {**kept, "checks": list(campaign.checks), "weights": weights}
 
 
 def plan_sessions(

@@ -1,5 +1,6 @@
 """A campaign: which checks run, in which blocks, in what order, how many times."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 import yaml
 
 from seatrial.errors import SeatrialError
-from seatrial.paths import campaigns_dir
+from seatrial.paths import campaigns_dir, weights_file
+from seatrial.weights import Weights
 
 CONTROLS = "controls"
 """The name of the block of the control checks."""
@@ -17,7 +19,7 @@ ORDERS = ("listed", "shuffled")
 
 _KEYS = {
     *("description", "repeats", "retries", "max_jobs"),
-    *("order", "seed", "block_size", "blocks", CONTROLS),
+    *("order", "seed", "block_size", "blocks", "weights", CONTROLS),
 }
 _BLOCK_KEYS = {"name", "checks", "variables"}
 _CONTROL_KEYS = {"checks", "variables", "every"}
@@ -40,6 +42,19 @@ class Block:
 
 
 @dataclass(frozen=True)
+class FrozenWeights:
+    """The weights of a bake-off as they were before its first number was taken."""
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Give the SHA-256 of the file."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
 class Campaign:
     """A named choice of checks; every block runs `repeats` times, by turns.
 
@@ -47,6 +62,7 @@ class Campaign:
     parts. In every repeat the blocks come as listed, or shuffled by `seed`. `controls`
     run first, after every `controls_every` parts, and last. A case that fails is tried
     `retries` times more. At most `max_jobs` of its jobs are in the queue at a time.
+    `weights` are those by which runs of it are compared; each run keeps them.
     """
 
     name: str
@@ -60,6 +76,7 @@ class Campaign:
     block_size: int | None = None
     controls: Block | None = None
     controls_every: int = 1
+    weights: FrozenWeights | None = None
 
     @property
     def checks(self) -> tuple[str, ...]:
@@ -106,6 +123,7 @@ def load_campaign(home: Path, name: str) -> Campaign:
         block_size=_count(file, data, "block_size") if "block_size" in data else None,
         controls=None if controls is None else _controls(file, controls),
         controls_every=1 if controls is None else _count(file, controls, "every"),
+        weights=_weights(file, home, data["weights"]) if "weights" in data else None,
     )
     names = [block.name for block in campaign.blocks]
     _expect(file, len(set(names)) == len(names), "every block has a name of its own")
@@ -115,6 +133,19 @@ def load_campaign(home: Path, name: str) -> Campaign:
         f"no other block is called {CONTROLS}",
     )
     return campaign
+
+
+def _weights(file: Path, home: Path, name: Any) -> FrozenWeights:
+    """Read the weights that a campaign names; a fault in them ends it here."""
+    _expect(
+        file,
+        isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(),
+        f"weights: the name of a file in {weights_file(home, '').parent}, "
+        f"found {name!r}",
+    )
+    named = weights_file(home, name)
+    Weights.load(named)
+    return FrozenWeights(name, named.read_bytes().decode())
 
 
 def only_checks(campaign: Campaign, checks: tuple[str, ...]) -> Campaign:

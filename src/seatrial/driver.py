@@ -35,7 +35,7 @@ from seatrial.ledger import (
     set_aside,
 )
 from seatrial.listing import ListedCase, describe_checks, list_cases
-from seatrial.paths import checks_dir, criteria_file
+from seatrial.paths import WEIGHTS_FILE, checks_dir, criteria_file
 from seatrial.progress import Display, Durations
 from seatrial.recorded_system import SYSTEM_FOLDER, recorded_states
 from seatrial.recordings import recordings
@@ -47,6 +47,7 @@ from seatrial.runfolder import (
     copy_files,
     disk_errors,
     utc_text,
+    write_file,
 )
 from seatrial.session import Outcome, Session, comment_of, run_session
 from seatrial.system import NodeState, System, node_states, usable_nodes
@@ -125,7 +126,7 @@ def _drive(
         if system.uses_slurm and read_starts(folder.path):
             _cancel_orphans(agenda.run, console)
         with disk_errors(folder.path):
-            _begin(folder.path, home, system)
+            _begin(folder.path, home, system, agenda)
             run = _Run(home, system, states, folder, agenda, lock)
             run.sessions(console)
             with postponed():
@@ -273,8 +274,11 @@ def _absent(state: NodeState) -> str:
     return f"node {state.node.name} is absent: {state.reason}; the rest runs without it"
 
 
-def _begin(path: Path, home: Path, system: System) -> None:
-    """Record a start of the driver, and system and criteria if they are new."""
+def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
+    """Record a start of the driver, and system and criteria if they are new.
+
+    Weights are those of the agenda: a change of them during a run counts for nothing.
+    """
     number = len(read_starts(path)) + 1
     kept = path / SYSTEM_FOLDER
     criteria = criteria_file(home, system.name)
@@ -290,6 +294,9 @@ def _begin(path: Path, home: Path, system: System) -> None:
         kept = kept / f"start-{number}" if kept.is_dir() and number > 1 else kept
         for file in files:
             copy_files([file], file.parent, kept)
+    weights = agenda.campaign.get("weights")
+    if weights:
+        write_file(path / SYSTEM_FOLDER / WEIGHTS_FILE, weights["text"].encode())
     start = {
         "started": utc_text(),
         "host": socket.gethostname(),

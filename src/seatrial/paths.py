@@ -12,6 +12,12 @@ key at the top of its files."""
 CRITERIA_FILE = "criteria.yaml"
 """What a system must reach: beside what is generated from it, and kept by each run."""
 
+WEIGHTS = "weights"
+"""The folder of the weights of bake-offs, beside those of the systems' references."""
+
+WEIGHTS_FILE = "weights.yaml"
+"""What a run keeps of them."""
+
 _MARKERS = ("reframe-checks", "reference-data")
 
 
@@ -70,6 +76,11 @@ def references_dir(home: Path, system: str) -> Path:
 def criteria_file(home: Path, system: str) -> Path:
     """Give the file of what a system must reach."""
     return references_dir(home, system) / CRITERIA_FILE
+
+
+def weights_file(home: Path, name: str) -> Path:
+    """Give the file of the weights of a bake-off."""
+    return home / "reference-data" / WEIGHTS / f"{name}.yaml"
 
 
 def published_dir(home: Path) -> Path:

@@ -31,6 +31,7 @@ def run_manifest(
         "description": system.description,
         "campaign": agenda.campaign["name"],
         "checks": agenda.campaign["checks"],
+        "weights": _weights(agenda),
         "partial": agenda.partial,
         "started": agenda.created,
         "ended": utc_text(),
@@ -50,6 +51,12 @@ def run_manifest(
         "starts": list(starts),
         "sessions": [session.record for session in closed],
     }
+
+
+def _weights(agenda: Agenda) -> dict[str, str] | None:
+    """Name the weights that were frozen with the agenda; the run keeps the file, too."""
+    weights = agenda.campaign.get("weights")  # agendas of older versions have none
+    return weights and {key: weights[key] for key in ("name", "sha256")}
 
 
 def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
