@@ -63,6 +63,22 @@ def check_classes(home: Path) -> dict[str, CheckClass]:
     return found
 
 
+def experiments_of(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Give the experiments of papers that each check below a folder repeats."""
+    classes = {node.name: node for node in _classes(Path(__file__).parent)}
+    classes |= {node.name: node for node in _classes(folder)}
+    found = {}
+    for name in sorted(known_checks(folder)):
+        stated: tuple[str, ...] = ()
+        for each in _lineage(name, classes):
+            value = _assigned(classes[each]).get("experiments")
+            if value is not None:
+                stated = tuple(ast.literal_eval(value))
+                break
+        found[name] = stated
+    return found
+
+
 def _classes(folder: Path) -> list[ast.ClassDef]:
     return [
         node

@@ -94,8 +94,11 @@ class PairedNumber:
 class Claim:
     """What a paper states of two of the published sides, beside what follows here.
 
-    `stated` is its number as a ratio, None of a statement in words; `computed` is the
-    ratio of the numbers that the paper gives, None if it gives none.
+    `stated` is its number as a ratio, None of a statement in words, or of a share that
+    the paper does not define; `computed` is the ratio of the numbers that the paper
+    gives, None if it gives none. `agrees` tells whether the two do, to the digits and
+    by the qualifier of the paper, None where that cannot be said. `conflict` says what
+    else in its paper contradicts it, '' if nothing does.
     """
 
     paper: str
@@ -110,6 +113,8 @@ class Claim:
     stated: float | None
     computed: float | None
     words: str
+    agrees: bool | None = None
+    conflict: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,8 +166,9 @@ class Comparison:
     `ahead` names the side of the best score. `weights` names the file, '' if all groups
     count the same without one; `frozen`: every run recorded just these weights before
     its first measurement. `more_repeats` is about how many more repeats of each side
-    would separate the first two, None if unknown or needless. `confidence` is that of
-    all intervals; `margin` is how much better a winner must be, as a share.
+    would separate the first two, None if unknown or needless. `lead` is by how much the
+    first is better than the second, in what is ranked by. `confidence` is that of all
+    intervals, each by itself; `margin` is how much better a winner must be, as a share.
     """
 
     sides: tuple[Side, ...]
@@ -183,4 +189,5 @@ class Comparison:
     resamples: int
     seed: int
     more_repeats: int | None = None
+    lead: Ratio | None = None
     notes: tuple[str, ...] = ()

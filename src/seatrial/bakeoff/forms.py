@@ -1,0 +1,94 @@
+"""A comparison as JSON, as CSV, and as one sentence."""
+
+import json
+from typing import Any
+
+from seatrial.bakeoff.comparison import Comparison, PairedNumber, Ratio
+from seatrial.csv_text import csv_text
+
+_COLUMNS = (
+    *("check", "case", "environment", "partition", "num_nodes", "metric"),
+    *("size_bytes", "size", "unit", "direction", "group", "weight"),
+)
+
+
+_FACTOR_FROM = 2.0
+_ENCODER = json.JSONEncoder(default=vars, allow_nan=False)
+
+
+_OF_SIDE = ("side", "value", "n", "ratio", "lower", "upper", "mark", "note")
+
+
+def as_json(comparison: Comparison) -> str:
+    """Write the whole record; a list has one of its records a line."""
+    parts = []
+    for name, value in vars(comparison).items():
+        if isinstance(value, tuple) and value:
+            rows = ",\n  ".join(_plain(each) for each in value)
+            parts.append(f" {json.dumps(name)}: [\n  {rows}\n ]")
+        else:
+            parts.append(f" {json.dumps(name)}: {_plain(value)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _plain(value: Any) -> str:
+    return _ENCODER.encode(value)
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Write a row for each paired number and side."""
+    names = [side.name for side in comparison.sides]
+    rows = []
+    for number in comparison.numbers:
+        shared = {name: getattr(number, name) for name in _COLUMNS}
+        for at, name in enumerate(names):
+            ratio = number.ratios[at]
+            own = {
+                "side": name,
+                "value": number.values[at],
+                "n": number.n[at],
+                "ratio": ratio and ratio.value,
+                "lower": ratio and ratio.lower,
+                "upper": ratio and ratio.upper,
+                "mark": number.marks[at],
+                "note": number.note,
+            }
+            rows.append(shared | own)
+    return csv_text((*_COLUMNS, *_OF_SIDE), rows)
+
+
+def sentence(comparison: Comparison) -> str:
+    """Say who wins or is ahead, by how much, how sure, and why nobody wins."""
+    first, second = comparison.ranking[:2]
+    lead = comparison.lead or Ratio(first.score.value / second.score.value)
+    per = {"performance": "", "price": " per price", "power": " per power"}
+    said = f"{first.side} is {_how_much(lead, per[comparison.rank_by])} {second.side}"
+    if first.selected is not None:
+        said += f", and first in {100 * first.selected:.1f} % of resamples"
+    if comparison.winner is not None:
+        return f"{comparison.winner} wins: {said}."
+    return f"No winner: {said}; " + "; ".join(comparison.why) + "."
+
+
+def _how_much(ratio: Ratio, per: str) -> str:
+    """Say how much better: in %, or from 2 on as a factor."""
+    if ratio.value >= _FACTOR_FROM:
+        bounds = (
+            "" if ratio.lower is None else f" ({ratio.lower:.2f} to {ratio.upper:.2f})"
+        )
+        return f"{ratio.value:.2f}{bounds} times as good{per} as"
+    bounds = ""
+    if ratio.lower is not None and ratio.upper is not None:
+        lower, upper = 100 * (ratio.lower - 1), 100 * (ratio.upper - 1)
+        bounds = f" ({lower:.1f} to {upper:.1f} %)"
+    return f"{100 * (ratio.value - 1):.1f} %{bounds} better{per} than"
+
+
+def most_telling(comparison: Comparison, most: int) -> list[PairedNumber]:
+    """Choose numbers for people: weighted first, then the largest differences."""
+
+    def order(number: PairedNumber) -> tuple[bool, float]:
+        found = [max(r.value, 1 / r.value) for r in number.ratios if r is not None]
+        return number.weight == 0, -max(found, default=0.0)
+
+    return sorted(comparison.numbers, key=order)[:most]

@@ -1,0 +1,33 @@
+"""Rows as CSV that a spreadsheet opens as data, never as formulas."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+_FORMULA = tuple("=+-@\t\n＝＋－＠")  # noqa: RUF001
+"""First characters of what a spreadsheet computes: of a text, and it may call programs.
+
+The last four are their wide forms, which some take for the same.
+"""
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Write a head and rows; numbers stay numbers, None is empty.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe before it;
+    every line break in a text is a line feed, as a bare CR ends a row for some readers.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({column: _inert(row[column]) for column in columns})
+    return text.getvalue()
+
+
+def _inert(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    words = value.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{words}" if words.startswith(_FORMULA) else words

@@ -1,0 +1,884 @@
+"""Comparing runs: what is paired, what is not and why, who wins, the command."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bakeoff_samples import (
+    LEVELS,
+    SHA256,
+    WEIGHTS,
+    case,
+    close_vendor,
+    entrant,
+    number,
+    run_of,
+    vendor,
+    weights_of,
+)
+from click.testing import CliRunner
+from closed_runs import CRITERIA
+from reframe_runs import HOME
+from test_seal import ssh_key
+
+from seatrial.bakeoff.compare import compare
+from seatrial.bakeoff.comparison import Comparison, Unpaired
+from seatrial.bakeoff.forms import as_csv, as_json, sentence
+from seatrial.bakeoff.sides import Entrant, Named, open_sides, priced
+from seatrial.check_classes import experiments_of
+from seatrial.cli import main
+from seatrial.errors import SeatrialError
+from seatrial.paths import checks_dir, published_dir
+from seatrial.published import load_published
+from seatrial.records import Case, CaseResult, Measurement
+from seatrial.results import Run
+from seatrial.seal import seal
+from seatrial.weights import Weights
+
+Rows = tuple[list[Case], list[Measurement]]
+
+
+def side(name: str, better: float = 1.0, seed: int = 1, **more: Any) -> Entrant:
+    return entrant(name, run_of(*vendor(better, seed=seed), name), **more)
+
+
+def of(name: str, values: dict[str, list[float]], **more: Any) -> Entrant:
+    """Make a side of one check, `Osu`; a list has a number of each repeat."""
+    return entrant(name, run_of(*numbers_of(values, **more), name))
+
+
+def numbers_of(values: dict[str, list[float]], check: str = "Osu", **more: Any) -> Rows:
+    repeats = range(1, 1 + max(map(len, values.values())))
+    cases = [case(check, repeat, **more) for repeat in repeats]
+    rows = [
+        number(one, flat, value)
+        for flat, each in values.items()
+        for one, value in zip(cases, each, strict=False)
+    ]
+    return cases, rows
+
+
+# ---- what is paired
+
+
+def test_whole_comparison_of_one_number() -> None:
+    """By hand: 2 us and 8 us are 4 us; 1 us and 4 us are 2 us, which is twice as good.
+
+    The variances of the logarithms are (ln 4)^2 / 2 each; t of 2 degrees of freedom.
+    """
+    found = compare([of("a", {"latency_8B": [2, 8]}), of("b", {"latency_8B": [1, 4]})])
+    (only,) = found.numbers
+    assert only.values == pytest.approx((4.0, 2.0))
+    assert only.n == (2, 2)
+    ratio = only.ratios[1]
+    assert ratio is not None
+    half = 4.302652729 * np.log(4) / np.sqrt(2)
+    assert ratio.value == pytest.approx(2.0)
+    assert ratio.lower == pytest.approx(2 * np.exp(-half))
+    assert ratio.upper == pytest.approx(2 * np.exp(half))
+    assert (only.check, only.case, only.environment) == ("Osu", "", "openmpi")
+    assert (only.metric, only.size_bytes, only.num_nodes) == ("latency", 8, 2)
+    assert (only.unit, only.direction, only.weight) == ("us", "lower", 1.0)
+    assert (only.group, only.marks, only.note) == ("Osu", ("", ""), "")
+    (group,) = found.groups
+    assert group.ratios == (None, ratio)
+    first, second = found.ranking
+    assert (first.side, first.rank, second.rank) == ("b", 1, 2)
+    assert first.score == ratio
+    assert second.score.value == 1.0
+    assert second.score.lower is None
+    assert found.lead == ratio
+    assert (found.ahead, found.winner, found.frozen) == ("b", None, False)
+    assert found.why[0] == "no weights say what counts how much"
+    assert found.unpaired == ()
+
+
+def test_rates_are_better_when_higher() -> None:
+    found = compare([of("a", {"bw_8B": [2, 8]}), of("b", {"bw_8B": [1, 4]})])
+    assert found.numbers[0].ratios[1]
+    assert found.numbers[0].ratios[1].value == pytest.approx(0.5)
+    assert found.ahead == "a"
+
+
+def test_of_places_the_median_of_each_allocation_counts() -> None:
+    cases = [case("NodeSweep", repeat) for repeat in (1, 2)]
+    rows = [
+        number(one, "mem_bw", value, node=f"cn{place}")
+        for one in cases
+        for place, value in enumerate((100.0, 200.0, 900.0))
+    ]
+    single = [number(one, "mem_bw", 100.0, node="n1") for one in cases]
+    other = [replace(one, nodes=("n1",)) for one in cases]
+    found = compare(
+        [entrant("a", run_of(cases, rows)), entrant("b", run_of(other, single))]
+    )
+    (only,) = found.numbers
+    assert only.values == pytest.approx((200.0, 100.0))
+    assert only.n == (2, 2)
+    assert only.num_nodes is None
+
+
+def test_of_several_statistics_the_one_that_both_have_counts() -> None:
+    cases, rows = numbers_of({"latency_8B": [2, 2]})
+    both = rows + [replace(row, statistic="p50", value=9.0) for row in rows]
+    middle = [replace(row, statistic="p50", value=3.0) for row in rows]
+    first, second = run_of(cases, both), run_of(cases, middle)
+    mean = compare([entrant("a", first), entrant("b", first)])
+    assert mean.numbers[0].values == pytest.approx((2.0, 2.0))
+    p50 = compare([entrant("a", first), entrant("b", second)])
+    assert p50.numbers[0].values == pytest.approx((9.0, 3.0))
+
+
+def test_parameters_of_a_number_are_part_of_its_case() -> None:
+    cases, _ = numbers_of({"latency_8B": [1, 1]}, parameters={"ppn": 2})
+    rows = [
+        number(one, "match_time", depth, parameters=f'{{"depth": {depth}, "ppn": 2}}')
+        for one in cases
+        for depth in (8, 16)
+    ]
+    found = compare(
+        [entrant("a", run_of(cases, rows)), entrant("b", run_of(cases, rows))]
+    )
+    assert [each.case for each in found.numbers] == [
+        "depth=8, ppn=2",
+        "depth=16, ppn=2",
+    ]
+    assert found.unpaired == ()
+
+
+def test_environments_pair_by_name_unless_every_side_has_one() -> None:
+    one = run_of(*numbers_of({"latency_8B": [2, 2]}), "acme")
+    cases, rows = numbers_of({"latency_8B": [1, 1]}, environment="mpich")
+    other = run_of(cases, rows, "zenith")
+    found = compare([entrant("a", one, "openmpi"), entrant("z", other, "mpich")])
+    assert [each.environment for each in found.numbers] == [""]
+    with pytest.raises(SeatrialError) as caught:
+        compare([entrant("a", one), entrant("z", other, "mpich")])
+    assert str(caught.value) == (
+        "no number that all sides have: a has Osu with openmpi on 2 nodes; z has Osu "
+        "with mpich on 2 nodes; expected the same check, parameters, environment, "
+        "number of nodes, metric and size; RUN@ENVIRONMENT compares different "
+        "environments"
+    )
+
+
+def test_partitions_tell_cases_apart_where_a_side_has_several() -> None:
+    def machine(system: str, *partitions: str) -> Entrant:
+        parts = [
+            numbers_of({"latency_8B": [level, level]}, partition=f"{system}:{name}")
+            for level, name in enumerate(partitions, 1)
+        ]
+        cases = [one for part in parts for one in part[0]]
+        return entrant(system, run_of(cases, [r for part in parts for r in part[1]]))
+
+    plain = compare([machine("a", "batch"), machine("b", "cpu")])
+    assert [each.partition for each in plain.numbers] == [""]
+    several = compare([machine("a", "cpu", "gpu"), machine("b", "cpu")])
+    assert [each.partition for each in several.numbers] == ["cpu"]
+    assert several.unpaired == (
+        Unpaired("Osu", "openmpi, gpu, 2 nodes", "", "Osu", ("", "not run")),
+    )
+
+
+# ---- what is not paired, and why
+
+
+def failing(result: CaseResult, **more: Any) -> Callable[[Rows], Rows]:
+    def spoil(rows: Rows) -> Rows:
+        cases = [
+            replace(one, result=result, **more) if one.check == "OsuLatency" else one
+            for one in rows[0]
+        ]
+        return cases, [row for row in rows[1] if row.check != "OsuLatency"]
+
+    return spoil
+
+
+def without_check(rows: Rows) -> Rows:
+    return (
+        [one for one in rows[0] if one.check != "OsuLatency"],
+        [row for row in rows[1] if row.check != "OsuLatency"],
+    )
+
+
+def without_size(rows: Rows) -> Rows:
+    return rows[0], [row for row in rows[1] if row.size_bytes != 8]
+
+
+def with_value(value: float) -> Callable[[Rows], Rows]:
+    def spoil(rows: Rows) -> Rows:
+        return rows[0], [
+            replace(row, value=value)
+            if row.size_bytes == 8 and row.repeat == 2
+            else row
+            for row in rows[1]
+        ]
+
+    return spoil
+
+
+def on_more_nodes(rows: Rows) -> Rows:
+    nodes = ("n1", "n2", "n3")
+    return [
+        replace(one, nodes=nodes) if one.check == "OsuLatency" else one
+        for one in rows[0]
+    ], [
+        replace(row, nodes=" ".join(nodes)) if row.check == "OsuLatency" else row
+        for row in rows[1]
+    ]
+
+
+ALONE = [
+    (without_check, ("", ""), "not run"),
+    (
+        failing("fail", phase="sanity", reason="energy is\n off"),
+        ("", ""),
+        "failed in sanity (6 of 6): energy is off",
+    ),
+    (
+        failing("skip", reason="no InfiniBand"),
+        ("", ""),
+        "skipped (6 of 6): no InfiniBand",
+    ),
+    (without_size, ("openmpi, 2 nodes", "latency_8B"), "it was not reported"),
+    (
+        with_value(0.0),
+        ("openmpi, 2 nodes", "latency_8B"),
+        "a value of 0 has no ratio",
+    ),
+    (
+        with_value(-1.5),
+        ("openmpi, 2 nodes", "latency_8B"),
+        "a value of -1.5 has no ratio",
+    ),
+    (
+        with_value(1e200),
+        ("openmpi, 2 nodes", "latency_8B"),
+        "a value of 1e+200 has no ratio",
+    ),
+    (
+        with_value(float("nan")),
+        ("openmpi, 2 nodes", "latency_8B"),
+        "a value that is no finite number has no ratio",
+    ),
+    (
+        with_value(float("inf")),
+        ("openmpi, 2 nodes", "latency_8B"),
+        "a value that is no finite number has no ratio",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "where", "reason"), ALONE)
+def test_what_one_side_lacks_is_listed_and_nobody_wins(
+    tmp_path: Path, spoil: Callable[[Rows], Rows], where: tuple[str, str], reason: str
+) -> None:
+    lacking = entrant("b", run_of(*spoil(vendor(1.5, seed=2)), "b"))
+    found = compare([side("a"), lacking], weights_of(tmp_path))
+    expected = Unpaired("OsuLatency", *where, "latency", ("", reason))
+    assert found.unpaired == (expected,)
+    assert found.ahead == "b"
+    assert found.winner is None
+    told = " ".join(
+        filter(None, ["OsuLatency", where[1], where[0] and f"({where[0]})"])
+    )
+    assert found.why == (f"b lacks numbers that count: {told} - {reason}",)
+    assert found.ranking[0].excluded == (
+        f"it lacks numbers that count: {told} - {reason}"
+    )
+    assert sum(each.weight for each in found.numbers) == pytest.approx(1.0)
+
+
+def test_part_of_a_campaign_is_noted() -> None:
+    part = entrant("b", run_of(*vendor(seed=2), "b", partial=True))
+    assert compare([side("a"), part]).notes == ("b: a part of the campaign only",)
+
+
+def test_group_of_weight_0_is_shown_and_bars_nobody(tmp_path: Path) -> None:
+    text = WEIGHTS.replace("weight: 1", "weight: 0")
+    digest = weights_of(tmp_path, text).sha256
+    rows = without_check(vendor(1.5, seed=2))
+    b = entrant("b", run_of(*rows, "b"), weights_sha256=digest)
+    found = compare([side("a", weights_sha256=digest), b], weights_of(tmp_path, text))
+    assert [group.weight for group in found.groups] == [0.0, 1.0]
+    assert found.winner == "b"
+    assert [each.group for each in found.unpaired] == ["latency"]
+
+
+def test_other_numbers_of_nodes_are_told_from_both_sides() -> None:
+    other = entrant("b", run_of(*on_more_nodes(vendor(seed=2)), "b"))
+    found = compare([side("a"), other])
+    assert [(each.case, each.reasons) for each in found.unpaired] == [
+        ("openmpi, 2 nodes", ("", "run on 3 nodes, not on 2")),
+        ("openmpi, 3 nodes", ("run on 2 nodes, not on 3", "")),
+    ]
+
+
+def test_case_without_a_number_on_any_side_is_listed() -> None:
+    spoil = failing("fail", phase="run", reason="timeout")
+    sides = [entrant(n, run_of(*spoil(vendor(seed=2)), n)) for n in "ab"]
+    found = compare(sides)
+    reason = "failed in run (6 of 6): timeout"
+    assert found.unpaired == (
+        Unpaired("OsuLatency", "openmpi", "", "", (reason, reason)),
+    )
+    assert found.notes == (
+        "a: of 18 cases 6 failed, 0 were skipped",
+        "b: of 18 cases 6 failed, 0 were skipped",
+    )
+
+
+def test_repeats_that_a_number_lacks_are_noted() -> None:
+    cases, rows = vendor(seed=2)
+    rows = [row for row in rows if row.metric != "loop_time" or row.repeat > 2]
+    found = compare([side("a"), entrant("b", run_of(cases, rows, "b"))])
+    notes = {each.metric: each.note for each in found.numbers}
+    assert notes["loop_time"] == "b: in 4 of 6 repeats"
+    assert notes["bw"] == ""
+
+
+def test_number_that_only_others_have_has_no_ratio() -> None:
+    """Without a number of the baseline there is nothing to be better than."""
+    without = entrant("a", run_of(*without_check(vendor()), "a"))
+    found = compare([without, side("b", seed=2), side("c", seed=3)])
+    (first, *_) = [each for each in found.numbers if each.check == "OsuLatency"]
+    assert first.values[0] is None
+    assert first.ratios == (None, None, None)
+    assert first.weight == 0
+    assert found.unpaired[0].reasons == ("not run", "", "")
+
+
+# ---- who wins
+
+
+def test_better_system_wins(tmp_path: Path) -> None:
+    found = compare([side("a"), side("b", 1.2, 2)], weights_of(tmp_path))
+    assert (found.winner, found.why, found.frozen) == ("b", (), True)
+    assert found.more_repeats is None
+    assert sentence(found).startswith("b wins: b is 20.9 % (19.1 to 22.6 %) better ")
+    assert found.ranking[0].selected == 1.0
+    for each in found.numbers:
+        assert each.marks == ("", "better")
+    assert [group.weight for group in found.groups] == [0.25, 0.75]
+
+
+def test_close_systems_need_more_repeats(tmp_path: Path) -> None:
+    found = compare([side("a"), side("b", 1.025, 2)], weights_of(tmp_path))
+    assert found.winner is None
+    assert found.more_repeats is not None
+    assert 0 < found.more_repeats < 1000
+    assert found.why[0].startswith("b is ahead of a by ")
+
+
+BARRED = [
+    ({"weights_sha256": ""}, "weights bakeoff were not frozen: b did not record them "),
+    ({"weights_sha256": "5ea7"}, "weights bakeoff were not frozen: b did not record "),
+    ({"verdict": "fail"}, "b cannot win: it fails the criteria"),
+]
+
+
+@pytest.mark.parametrize(("more", "reason"), BARRED)
+def test_barred_side_does_not_win(
+    tmp_path: Path, more: dict[str, Any], reason: str
+) -> None:
+    found = compare([side("a"), side("b", 1.5, 2, **more)], weights_of(tmp_path))
+    assert (found.ahead, found.winner) == ("b", None)
+    assert len(found.why) == 1
+    assert found.why[0].startswith(reason)
+
+
+def test_replays_are_compared_and_nobody_wins(tmp_path: Path) -> None:
+    sides = [
+        entrant(name, run_of(*vendor(better, seed=2), name, replay="recorded"))
+        for name, better in (("a", 1.0), ("b", 1.5))
+    ]
+    found = compare(sides, weights_of(tmp_path))
+    assert all(each.replay for each in found.sides)
+    assert found.why[0] == (
+        "b cannot win: it is a replay of recorded output, no measurement"
+    )
+
+
+def test_weights_of_what_nobody_measured_let_nobody_win(tmp_path: Path) -> None:
+    text = WEIGHTS.replace("OsuLatency, metrics: [latency]", "Hpcc")
+    weights = weights_of(tmp_path, text)
+    sides = [
+        side(name, better, 2, weights_sha256=weights.sha256)
+        for name, better in (("a", 1.0), ("b", 1.5))
+    ]
+    found = compare(sides, weights)
+    assert found.why == ("group latency: no side measured Hpcc",)
+    assert [(group.name, group.numbers) for group in found.groups] == [
+        ("latency", 0),
+        ("programs", 1),
+    ]
+    assert found.groups[0].ratios == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("rank_by", "ahead", "factor"), [("price", "a", 1 / 2), ("power", "b", 4.0)]
+)
+def test_price_and_power_are_what_performance_is_divided_by(
+    tmp_path: Path, rank_by: str, ahead: str, factor: float
+) -> None:
+    text = WEIGHTS.replace("margin", f"rank_by: {rank_by}\nmargin")
+    sides = priced(
+        [side("a"), side("b", 1.2, 2)], {"a": 1.0, "b": 2.0}, {"a": 40.0, "b": 10.0}
+    )
+    found = compare(sides, weights_of(tmp_path, text))
+    assert found.ahead == ahead
+    other = "power" if rank_by == "price" else "price"
+    assert found.notes == (
+        f"{other} is shown and changes no rank: it goes by {rank_by}",
+    )
+    b = next(each for each in found.ranking if each.side == "b")
+    assert b.score.value == pytest.approx(b.performance.value * factor)
+    assert b.score.lower is not None
+    assert b.performance.lower is not None
+    assert b.score.lower == pytest.approx(b.performance.lower * factor)
+
+
+def test_same_input_gives_the_same_record(tmp_path: Path) -> None:
+    texts = {
+        as_json(compare([side("a"), side("b", 1.02, 2)], weights_of(tmp_path)))
+        for _ in range(2)
+    }
+    assert len(texts) == 1
+
+
+# ---- published beside a run
+
+
+def test_run_beside_a_published_system() -> None:
+    (paper,) = open_sides(["published:connectx3-qdr"], pytest.fail, published)
+    found = compare(
+        [side("acme"), paper],
+        published=published(),
+        experiments=experiments_of(checks_dir(HOME)),
+    )
+    (only,) = found.numbers
+    assert (only.check, only.metric, only.size_bytes) == ("OsuLatency", "latency", 8)
+    assert only.values[1] == pytest.approx(1.6)
+    assert only.note == (
+        "connectx3-qdr is of another machine, of 2011 (MPI ping-pong; section 4, "
+        "figure 4)"
+    )
+    assert only.ratios[1]
+    assert only.ratios[1].lower is None
+    assert only.n == (6, 0)
+    assert found.ranking[0].selected is None
+    assert ("LammpsRhodo", ("", "the paper has no such number")) in [
+        (each.check, each.reasons) for each in found.unpaired
+    ]
+
+
+def published() -> Any:
+    return load_published(published_dir(HOME))
+
+
+def test_experiments_are_those_that_checks_state() -> None:
+    found = experiments_of(checks_dir(HOME))
+    assert found["OsuLatency"] == ("E18", "E23", "E29", "E30", "E41")
+    assert found["NodeSweep"] == ()
+
+
+# ---- bad input
+
+
+def in_units(system: str) -> Entrant:
+    cases, rows = vendor(levels={"OsuLatency": LEVELS["OsuLatency"]})
+    return entrant(
+        "b", run_of(cases, [replace(row, unit="ms") for row in rows], system)
+    )
+
+
+def weights_in(tmp_path: Path, old: str, new: str) -> Weights:
+    return weights_of(tmp_path, WEIGHTS.replace(old, new))
+
+
+REFUSED: list[tuple[Callable[[Path], Any], str]] = [
+    (
+        lambda _: compare([side("a")]),
+        "one side is no comparison; expected at least two",
+    ),
+    (
+        lambda _: compare(
+            [side("a"), entrant("b", run_of(*vendor(), "b", campaign="smoke"))]
+        ),
+        (
+            "a is a run of campaign 'bakeoff', b of 'smoke'; expected one campaign: "
+            "only what was asked of all alike can be compared"
+        ),
+    ),
+    (
+        lambda _: compare(
+            [side("a"), entrant("b", run_of(*vendor(), "b", replay="there"))]
+        ),
+        "b is a replay of recorded output, a was measured; expected one or the other",
+    ),
+    (
+        lambda _: compare([side("a"), in_units("b")]),
+        (
+            "the unit of latency of OsuLatency is 'us' in a, 'ms' in b; expected the "
+            "same: measure or import one of them again"
+        ),
+    ),
+    (
+        lambda _: compare([side("a"), of("b", {"bw_8B": [1, 1]}, check="Npb")]),
+        (
+            "no number that all sides have: a has LammpsRhodo, OsuBandwidth, "
+            "OsuLatency with openmpi on 2 nodes; b has Npb with openmpi on 2 nodes; "
+            "expected the same check, parameters, environment, number of nodes, metric "
+            "and size; RUN@ENVIRONMENT compares different environments"
+        ),
+    ),
+    (
+        lambda folder: compare(
+            [side("a"), side("b")],
+            weights_of(
+                folder,
+                "schema: 1\ngroups: [{name: a, weight: 1, numbers: [{check: X}]}]",
+            ),
+        ),
+        (
+            "weights bakeoff choose no number that all sides have; a has LammpsRhodo, "
+            "OsuBandwidth, OsuLatency with openmpi on 2 nodes; b has LammpsRhodo, "
+            "OsuBandwidth, OsuLatency with openmpi on 2 nodes"
+        ),
+    ),
+    (
+        lambda folder: compare(
+            [side("a"), side("b")],
+            weights_in(folder, "margin", "rank_by: price\nmargin"),
+        ),
+        (
+            "the weights rank by price, and that of a is unknown; say --price "
+            "a=AMOUNT, or leave that side out"
+        ),
+    ),
+    (
+        lambda folder: compare(
+            open_sides(
+                ["published:mt23108-pcix", "published:mt25208-pcie"],
+                pytest.fail,
+                published,
+            ),
+            weights_of(folder),
+        ),
+        (
+            "weights bakeoff choose numbers of checks; published systems have none: "
+            "compare them without weights"
+        ),
+    ),
+    (
+        lambda _: priced([side("a"), side("b")], {"c": 1.0}, {}),
+        "--price: no side 'c'; expected one of a, b",
+    ),
+    (
+        lambda _: entrant("a", run_of(*vendor(), "acme"), "mpich"),
+        (
+            "run 20260101T000000Z-acme of acme has no environment 'mpich'; expected "
+            "one of openmpi"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("act", "message"), REFUSED)
+def test_what_cannot_be_compared_is_refused(
+    tmp_path: Path, act: Callable[[Path], Any], message: str
+) -> None:
+    with pytest.raises(SeatrialError) as caught:
+        act(tmp_path)
+    assert str(caught.value) == message
+
+
+# ---- sides as they are named
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("lab/latest", Named("lab/latest")),
+        ("acme=lab/latest", Named("lab/latest", "acme")),
+        ("acme=lab/latest@mpich", Named("lab/latest", "acme", "mpich")),
+        ("latest@mpich", Named("latest", "", "mpich")),
+        ("published:liu", Named("published:liu")),
+        ("old=published:liu", Named("published:liu", "old")),
+        ("/runs/a=b/r1", Named("/runs/a=b/r1")),
+        ("/runs/a@b/r1", Named("/runs/a@b/r1")),
+    ],
+)
+def test_side_is_read(text: str, expected: Named) -> None:
+    assert Named.read(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("=latest", "the name is empty"),
+        ("latest@", "the environment is empty"),
+        ("a=", "no run and no system"),
+        ("published:", "no run and no system"),
+    ],
+)
+def test_half_a_side_is_refused(text: str, what: str) -> None:
+    with pytest.raises(SeatrialError) as caught:
+        Named.read(text)
+    assert str(caught.value) == (
+        f"side {text!r}: {what}; expected [NAME=]RUN[@ENVIRONMENT] or "
+        "[NAME=]published:SYSTEM"
+    )
+
+
+def test_path_with_signs_in_it_is_a_path(tmp_path: Path) -> None:
+    folder = tmp_path / "a=b@c"
+    folder.mkdir()
+    assert Named.read(str(folder)) == Named(str(folder))
+
+
+# ---- the command
+
+
+def run_command(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, ["compare", *arguments], catch_exceptions=False)
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Close runs of two vendors, the second 20 % better."""
+    results = tmp_path / "results"
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(results))
+    monkeypatch.setenv("SEATRIAL_HOME", str(HOME))
+    close_vendor(results, "acme")
+    close_vendor(results, "zenith", 1.2, seed=2)
+    return results
+
+
+TABLE = """\
+zenith wins: zenith is 20.9 % (19.1 to 22.6 %) better than acme, and first in 100.0 % of resamples.
+
+   side    score                   first in  what
+1  zenith  1.209 (1.191 to 1.226)  100.0 %   20260101T000000Z-bakeoff of zenith, 4 nodes, 6 repeats
+2  acme    1.000                   0.0 %     20260101T000000Z-bakeoff of acme, 4 nodes, 6 repeats
+
+group     share  numbers  zenith
+"""  # noqa: E501
+
+
+def test_table_begins_with_what_matters(runs: Path) -> None:
+    status, text, errors = run_command("acme/latest", "zenith/latest")
+    assert (status, errors) == (0, "")
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert "\n".join(lines).startswith(TABLE)
+    assert lines[-1] == (
+        "ratios: how many times better than acme, with intervals of 95 %, each by "
+        "itself; + better, - worse by more than chance over all numbers"
+    )
+
+
+def test_json_is_the_whole_record(runs: Path) -> None:
+    status, text, _ = run_command("acme/latest", "zenith/latest", "--format", "json")
+    assert status == 0
+    found = json.loads(text)
+    assert list(found) == list(Comparison.__dataclass_fields__)
+    assert found["winner"] == "zenith"
+    assert found["weights"] == "bakeoff"
+    assert found["weights_sha256"] == SHA256
+    assert found["frozen"] is True
+    assert len(found["numbers"]) == 4
+    assert found["numbers"][0]["ratios"][0] is None
+    assert found["numbers"][0]["ratios"][1]["value"] > 1.1
+
+
+def test_csv_has_a_row_for_each_number_and_side(runs: Path) -> None:
+    status, text, _ = run_command("acme/latest", "zenith/latest", "--format", "csv")
+    assert status == 0
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["side"] for row in rows] == ["acme", "zenith"] * 4
+    assert {row["ratio"] for row in rows if row["side"] == "acme"} == {""}
+    assert float(rows[1]["ratio"]) > 1.1
+    assert list(rows[0]) == [
+        *("check", "case", "environment", "partition", "num_nodes", "metric"),
+        *("size_bytes", "size", "unit", "direction", "group", "weight"),
+        *("side", "value", "n", "ratio", "lower", "upper", "mark", "note"),
+    ]
+
+
+def test_hostile_names_are_text(runs: Path) -> None:
+    status, text, _ = run_command("[red]<script>=acme/latest", "zenith/latest")
+    assert status == 0
+    assert "[red]<script>" in text
+    found = compare([side("=evil()"), side("b", seed=2)])
+    assert "'=evil()" in as_csv(found)
+
+
+def test_one_run_is_compared_by_its_stacks(runs: Path) -> None:
+    cases, rows = vendor()
+    both = cases + [replace(one, environment="mpich") for one in cases]
+    more = rows + [replace(row, environment="mpich", value=row.value) for row in rows]
+    close_vendor(runs, "lab", cases=both, rows=more)
+    arguments = ("lab/latest@openmpi", "lab/latest@mpich", "--format", "json")
+    status, text, _ = run_command(*arguments)
+    assert status == 0
+    found = json.loads(text)
+    assert [each["name"] for each in found["sides"]] == ["lab@openmpi", "lab@mpich"]
+    assert {each["ratios"][1]["value"] for each in found["numbers"]} == {1.0}
+    assert found["winner"] is None
+
+
+def test_criteria_bar_a_run_that_fails(runs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "criteria.yaml"
+    limits = CRITERIA.replace("ImbRing", "LammpsRhodo")
+    file.write_text(limits.replace("bw_4MiB: 60 MB/s", "loop_time: 1 s"))
+    arguments = ("acme/latest", "zenith/latest", "--criteria", str(file))
+    status, text, _ = run_command(*arguments, "--format", "json")
+    found = json.loads(text)
+    assert status == 0
+    assert [each["verdict"] for each in found["sides"]] == ["fail", "fail"]
+    assert all(len(each["digest"]) == 64 for each in found["sides"])
+    assert found["why"] == ["zenith cannot win: it fails the criteria"]
+
+
+def test_weights_on_the_command_line_win_over_recorded_ones(
+    runs: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "other.yaml"
+    file.write_text(WEIGHTS.replace("weight: 3", "weight: 2"))
+    status, text, _ = run_command(
+        "acme/latest", "zenith/latest", "--weights", str(file), "--format", "json"
+    )
+    found = json.loads(text)
+    assert (status, found["winner"], found["frozen"]) == (0, None, False)
+    assert found["weights"] == "other"
+
+
+def test_runs_that_kept_different_weights_are_refused(runs: Path) -> None:
+    text = WEIGHTS.replace("weight: 3", "weight: 2")
+    close_vendor(runs, "other", kept={"system/weights.yaml": text})
+    status, _, errors = run_command("acme/latest", "other/latest")
+    assert status == 2
+    assert f"the runs kept different weights, SHA-256: acme {SHA256}, other " in errors
+
+
+def test_run_without_weights_is_compared_without(runs: Path) -> None:
+    close_vendor(runs, "bare", kept={}, weights=None)
+    status, text, _ = run_command("acme/latest", "bare/latest")
+    assert status == 0
+    assert "note: bare kept no weights, acme did: compared without;" in text
+
+
+USAGE = [
+    (["acme/latest"], "one side is no comparison"),
+    (["acme/latest", "acme/latest"], "two sides are called '20260101T000000Z-bakeoff'"),
+    (["a=acme/latest", "a=zenith/latest"], "two sides are called 'a'"),
+    (["acme/latest", "published:none"], "no published system 'none'; known ones: "),
+    (["acme/latest", "none/latest"], "no closed run 'none/latest'"),
+    (["acme/latest", "zenith/latest@x"], "has no environment 'x'; expected one of op"),
+    (["acme/latest", "zenith/latest", "--price", "acme"], "expected NAME and a number"),
+    (["acme/latest", "zenith/latest", "--price", "acme=0"], "expected NAME and a numb"),
+    (["acme/latest", "zenith/latest", "--power", "acme=nan"], "expected NAME and a nu"),
+    (["acme/latest", "zenith/latest", "--power", "x=3"], "--power: no side 'x'; expec"),
+    (
+        ["acme/latest", "zenith/latest", "--price", "acme=1", "--price", "acme=2"],
+        "--price: acme is given twice; expected one number",
+    ),
+    (
+        ["acme/latest", "zenith/latest", "--confidence", "5%"],
+        "expected 50% to below 10",
+    ),
+    (
+        ["acme/latest", "zenith/latest", "--confidence", "1"],
+        "expected 50% to below 100",
+    ),
+    (["acme/latest", "zenith/latest", "--signers", "none"], "none: no such file; expe"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE)
+def test_usage_is_told(runs: Path, arguments: list[str], message: str) -> None:
+    status, text, errors = run_command(*arguments)
+    assert (status, text) == (2, "")
+    assert message in errors
+
+
+def test_unsealed_run_is_refused_where_a_seal_is_asked_for(
+    runs: Path, tmp_path: Path
+) -> None:
+    signers = tmp_path / "allowed_signers"
+    signers.write_text("")
+    status, _, errors = run_command(
+        "acme/latest", "zenith/latest", "--sealed", "--signers", str(signers)
+    )
+    assert status == 1
+    assert "acme/20260101T000000Z-bakeoff: not sealed; expected manifest.json.sig" in (
+        errors
+    )
+
+
+def test_files_are_written(runs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("acme/latest", "zenith/latest", "--out", str(out))
+    status, text, _ = run_command(*arguments)
+    assert status == 0
+    assert text.splitlines()[-1] == str(out / "compare.html")
+    names = sorted(file.name for file in out.iterdir())
+    assert names == ["compare.csv", "compare.html", "compare.json"]
+    for form in ("csv", "json"):
+        _, printed, _ = run_command("acme/latest", "zenith/latest", "--format", form)
+        assert (out / f"compare.{form}").read_text() == printed
+    assert "zenith" in (out / "compare.html").read_text()
+
+
+@pytest.mark.parametrize(("who", "status"), [("alice", 0), ("mallory", 3)])
+def test_sealed_runs_are_compared(
+    runs: Path, tmp_path: Path, who: str, status: int
+) -> None:
+    alice = ssh_key(tmp_path / "keys", "alice").with_suffix(".pub").read_text()
+    ssh_key(tmp_path / "keys", "mallory")
+    (tmp_path / "signers").write_text(f"acceptance@example.org {alice}")
+    for system in ("acme", "zenith"):
+        seal(next((runs / system).iterdir()), tmp_path / "keys" / who)
+    code, text, errors = run_command(
+        *("acme/latest", "zenith/latest", "--sealed", "--format", "json"),
+        *("--signers", str(tmp_path / "signers")),
+    )
+    assert code == status
+    if status:
+        assert "sealed with a key that" in errors
+    else:
+        signers = {each["signer"] for each in json.loads(text)["sides"]}
+        assert signers == {"acceptance@example.org"}
+
+
+def test_confidence_is_that_of_all_intervals(runs: Path) -> None:
+    widths = []
+    for share in ("80%", "0.99"):
+        _, text, _ = run_command(
+            *("acme/latest", "zenith/latest", "--confidence", share),
+            *("--format", "json"),
+        )
+        found = json.loads(text)
+        lead = found["lead"]
+        widths.append(lead["upper"] / lead["lower"])
+        assert found["confidence"] == float(share.rstrip("%")) / (
+            100 if "%" in share else 1
+        )
+    assert widths[0] < widths[1]
+
+
+def test_one_run_has_the_name_of_its_system(runs: Path) -> None:
+    found = open_sides(
+        ["acme/x", "other=acme/x"],
+        lambda _: next((runs / "acme").iterdir()),
+        published,
+    )
+    assert [each.side.name for each in found] == ["acme", "other"]
+    assert isinstance(found[0].run, Run)
