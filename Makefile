@@ -1,5 +1,6 @@
 # make accept    a lab cluster, provisioned, benchmarked, judged: clean, then with a slow link
 # make test      all tests: unit, C, checks, Ansible, the lab, the report in a browser
+# make demo      recorded runs judged, reported and compared; neither root nor a cluster
 # make dist      the tarball of benchmarks/ that Spack builds, and its checksum
 # make lint format bench deps clean
 # Everything pulls in what it needs; LAB_NODES=8 makes a bigger lab.
@@ -8,18 +9,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstrap \
+HOST_PACKAGES := gcc libc6-dev git openssh-client iproute2 mmdebstrap \
 	netcat-openbsd systemd-container python3-apt
 TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver
 
-.PHONY: deps deps-test accept test lint format bench dist clean
+.PHONY: deps deps-test accept test demo lint format bench dist clean
 
 deps: $(VENV)/installed
+	@tools/system-packages $(HOST_PACKAGES)
 deps-test: deps
 	@tools/system-packages $(TEST_PACKAGES)
 
 $(VENV)/installed: requirements-dev.txt pyproject.toml
-	@tools/system-packages $(HOST_PACKAGES)
+	@python3 -c 'import ensurepip' 2>/dev/null || tools/system-packages python3-venv
 	python3 -m venv $(VENV)
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
@@ -30,6 +32,9 @@ accept: deps
 
 test: deps-test
 	pytest
+
+demo: $(VENV)/installed
+	@seatrial demo
 
 lint: deps
 	ruff check .

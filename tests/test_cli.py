@@ -179,7 +179,31 @@ def test_report_writes_and_exits_0_whatever_the_verdict(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         "verdict: fail",
-        str(out / "report.html"),
-        str(out / "junit.xml"),
+        *(
+            str(out / name)
+            for name in (
+                *("report.html", "report.pdf", "summary.md"),
+                *("findings.csv", "criteria.csv", "junit.xml"),
+            )
+        ),
     ]
     assert (out / "report.html").stat().st_size > 1000
+
+
+def test_report_in_chosen_forms_by_other_criteria(tmp_path: Path) -> None:
+    home = write_home(tmp_path / "home")
+    runner = CliRunner(env={"SEATRIAL_HOME": str(home)})
+    runner.invoke(main, ["run", "lab", "--campaign", "high", "--run-id", "r1"])
+    theirs = home / "reference-data" / "lab" / "criteria.yaml"
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(theirs.read_text().replace("10 us", "10000000 us"))
+    out = tmp_path / "out"
+    options = ["--form", "csv", "--form", "md", "--criteria", str(mine)]
+    result = runner.invoke(main, ["report", "r1", "--out", str(out), *options])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1:] == [
+        str(out / name) for name in ("summary.md", "findings.csv", "criteria.csv")
+    ]
+    rows = list(csv.DictReader((out / "criteria.csv").open()))
+    assert {row["limit"] for row in rows if row["limit"]} == {"10000000.0"}
+    assert rows[0]["unit"] == "us"

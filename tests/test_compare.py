@@ -792,11 +792,11 @@ USAGE = [
     ),
     (
         ["acme/latest", "zenith/latest", "--confidence", "5%"],
-        "expected 50% to below 10",
+        "expected a share between 0.5 and 1",
     ),
     (
         ["acme/latest", "zenith/latest", "--confidence", "1"],
-        "expected 50% to below 100",
+        "expected a share between 0.5 and 1",
     ),
     (["acme/latest", "zenith/latest", "--signers", "none"], "none: no such file; expe"),
 ]

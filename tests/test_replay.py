@@ -221,7 +221,7 @@ def test_every_result_is_marked(measured: Path, nothing: Path) -> None:
     assert report.stdout.splitlines()[:2] == [SAID, "verdict: fail"]
     page = (nothing / "out" / "report.html").read_text()
     assert "<title>REPLAY, FAIL: lab" in page
-    assert '<p class="replay" role="note"><strong>Replay: no measurement' in page
+    assert '<p class="notice replay" role="note"><strong>Replay: no measure' in page
     suite = ET.parse(nothing / "out" / "junit.xml").getroot()[0]
     assert suite.get("name") == "lab.all.replay"
     properties = {

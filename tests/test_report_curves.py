@@ -1,8 +1,10 @@
 """Curves of the report: which lines they have, over what, and with which words."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,11 +12,17 @@ import pytest
 from samples import sample_criteria, sample_run
 
 from seatrial.judge import Judgement, judge
+from seatrial.published import Published
+from seatrial.published_numbers import Number, PublishedSystem
+from seatrial.report.chapters import chapters
 from seatrial.report.charts import chart, describe
 from seatrial.report.curves import MAX_PLACES, Curve, curves
+from seatrial.report.labels import short
+from seatrial.report.overlay import Overlay
 from seatrial.report.table import table
 from seatrial.results import Run
 
+HOME = Path(__file__).resolve().parents[1]
 CurvesOf = Callable[..., dict[tuple[str, str, str], Curve]]
 
 
@@ -71,7 +79,7 @@ def test_curves_have_a_line_per_environment_parameter_or_pair(
     ]
     assert table(ring).columns[-1] == "limit"
     assert table(ring).rows[-1][0] == "4 MiB"
-    assert table(ring).rows[-1][1][1:] == ("23.50", "23.50", "1566", "at least 60 MB/s")
+    assert table(ring).rows[-1][2:] == ("23.50", "23.50", "1566", "at least 60 MB/s")
 
 
 def test_limit_of_a_curve_is_shown_where_nodes_speak_for_every_pair(
@@ -130,7 +138,7 @@ def test_curve_over_a_parameter_that_varies_more_than_the_size(
     assert '"symlog"' in spec and '"title": "depth"' in spec
     assert "message size" not in spec
     shown = table(curve)
-    assert (shown.over, shown.rows[-1][0]) == ("depth", "8192")
+    assert (shown.columns[0], shown.rows[-1][0]) == ("depth", "8192")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +156,7 @@ def test_axis_says_what_has_the_size(
     curve = replace(curves_of()["ImbRing", "bw", "PingPong, intelmpi"], metric=metric)
     assert f'"title": "{title}"' in json.dumps(chart(curve))
     assert f"over {title}, " in describe(curve)
-    assert table(curve).over == title
+    assert table(curve).columns[0] == title
 
 
 def test_lines_name_the_numbers_among_their_parameters(curves_of: CurvesOf) -> None:
@@ -183,3 +191,123 @@ def test_curve_over_a_narrow_parameter_is_linear_and_may_hold_zero() -> None:
     ]
     spec = json.dumps(chart(curve))
     assert '"log"' not in spec and '"symlog"' not in spec
+
+
+def layers_of(spec: dict[str, Any], dataset: str, mark: str) -> list[dict[str, Any]]:
+    return [
+        layer
+        for layer in spec["layer"]
+        if layer["data"] == {"name": dataset} and layer["mark"]["type"] == mark
+    ]
+
+
+def test_side_that_fails_is_shaded_to_the_edge_of_the_axis(curves_of: CurvesOf) -> None:
+    found = curves_of()
+    edges = {}
+    for metric in ("latency", "bw"):
+        spec = chart(found["ImbRing", metric, "PingPong, intelmpi"])
+        (band,) = layers_of(spec, "limits", "rect")
+        (row,) = spec["datasets"]["limits"]
+        low, high = band["encoding"]["y"]["scale"]["domain"]
+        assert row["from"] < row["x"] < row["to"]
+        assert low < row["y"] < high
+        edges[metric] = band["encoding"]["y2"]["datum"] == (
+            high if metric == "latency" else low
+        )
+    assert edges == {"latency": True, "bw": True}
+
+
+def number(**more: Any) -> Number:
+    given: dict[str, Any] = {
+        "name": "n",
+        "paper": "sur2007",
+        "place": "figure 1",
+        "metric": "latency",
+        "what": "MPI",
+        "kind": "absolute",
+        "systems": ("old",),
+        "value": 5.0,
+        "unit": "us",
+    }
+    return Number(**{**given, **more})
+
+
+@pytest.mark.parametrize(
+    ("given", "x"),
+    [
+        ({"size": "small"}, 1),
+        ({"size": "large"}, 4096),
+        ({"size_bytes": 8}, 8),
+        ({"size_bytes": 16}, None),
+        ({"size": "eager"}, None),
+        ({}, None),
+        ({"size": "small", "experiment": "E18"}, 1),
+        ({"size": "small", "experiment": "E01"}, None),
+        ({"size": "small", "kind": "ratio", "unit": "1"}, None),
+        ({"size": "small", "unit": "%"}, None),
+        ({"size": "small", "metric": "bw", "unit": "MB/s"}, None),
+        ({"size": "small", "conflict": "the paper says otherwise"}, None),
+        ({"size": "small", "value": None, "unit": None, "kind": "shape"}, None),
+    ],
+)
+def test_published_number_is_where_a_curve_measures_the_same(
+    given: dict[str, Any], x: float | None
+) -> None:
+    setup: dict[str, Any] = {"paper": "sur2007", "setup": {}}
+    old = PublishedSystem(
+        "old", description="x", numbers={"n": number(**given)}, **setup
+    )
+    known = Overlay(
+        Published({}, {"old": old}, (), ()), {"ImbRing": frozenset({"E18", "E19"})}
+    )
+    points = known.points("ImbRing", "latency", "us", [8.0, 1.0, 4096.0])
+    assert [point.x for point in points] == ([] if x is None else [x])
+
+
+def test_published_systems_of_the_suite_are_off_at_first() -> None:
+    run = sample_run()
+    chapter = chapters(run, judged(run), HOME)[2]
+    (ring,) = [
+        each for each in chapter.figures if each.title.startswith("ImbRing: lat")
+    ]
+    assert ring.spec["params"] == [{"name": "published", "value": []}]
+    rows = ring.spec["datasets"]["published"]
+    assert {"connectx3-qdr", "mt25208-pcie"} <= {row["system"] for row in rows}
+    assert all(row["x"] == 1 for row in rows)
+    assert ring.table.columns[-1] == "published"
+    assert "connectx3-qdr 1.6 us: MPI ping-pong" in ring.table.rows[0][-1]
+    (halo,) = [each for each in chapter.figures if each.title.startswith("HaloExch")]
+    assert halo.spec["datasets"]["published"] == []
+    assert "published" not in halo.table.columns
+
+
+def test_axis_reaches_published_numbers_only_while_they_are_shown() -> None:
+    run = sample_run()
+    chapter = chapters(run, judged(run), HOME)[2]
+    (ring,) = [
+        each for each in chapter.figures if each.title.startswith("ImbRing: lat")
+    ]
+    (dots,) = layers_of(ring.spec, "published", "point")
+    low, _ = dots["encoding"]["y"]["scale"]["domain"]
+    assert re.fullmatch(r"length\(published\) \? 1\.33\d* : [45]\.\d*", low["expr"])
+
+
+def test_suite_without_published_numbers_has_no_overlay(tmp_path: Path) -> None:
+    run = sample_run()
+    chapter = chapters(run, judged(run), tmp_path)[2]
+    assert len(chapter.figures) == 4
+    assert {len(each.spec["datasets"]["published"]) for each in chapter.figures} == {0}
+
+
+def test_hostile_names_are_no_part_of_a_curve_but_data() -> None:
+    hostile = f"<script>alert(1)</script>{'x' * 10_000}"
+    run = sample_run(nodes=("cn01", "cn02", "cn03", hostile), slow=hostile)
+    for curve in curves(run, judged(run)):
+        spec = chart(curve)
+        assert len(json.dumps(spec)) < 100_000
+        del spec["datasets"], spec["description"]
+        if not curve.convicted:
+            assert "script" not in json.dumps(spec)
+        else:
+            domain = {"domain": [f"at {short(hostile)}", "others"]}
+            assert json.dumps(domain)[1:-1] in json.dumps(spec)

@@ -1,23 +1,20 @@
 """The matrices of pairs in the report: what is in a cell, a mark, a table."""
 
 import json
-import re
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 import pytest
 from criteria_samples import criterion
 from samples import sample_criteria, sample_run
 from sweep_samples import SWEEP, names, sample_sweep
-from test_report import HOME, HOSTILE, Page
 
 from seatrial.judge import Judgement, judge
-from seatrial.report import write_report
-from seatrial.report.heat import heat_chart, level_names
+from seatrial.report.chapters import chapters
+from seatrial.report.figure import Figure
+from seatrial.report.heat import heat_chart, level_names, matrix_figure
 from seatrial.report.matrix import (
     LEVELS,
     MAX_NODES,
@@ -29,7 +26,8 @@ from seatrial.report.matrix import (
 )
 from seatrial.results import Run
 
-Write = Callable[[Run], tuple[Page, Path]]
+HOME = Path(__file__).resolve().parents[1]
+HOSTILE = "<script>alert(1)</script>"
 
 
 def judged(run: Run) -> Judgement:
@@ -40,15 +38,6 @@ def found(nodes: list[str] | int, **faults: Any) -> list[Matrix]:
     nodes = names(nodes) if isinstance(nodes, int) else nodes
     run = sample_sweep(nodes, **faults)
     return matrices(run, judged(run))
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def written(run: Run) -> tuple[Page, Path]:
-        path = write_report(run, judged(run), tmp_path, HOME).html
-        return Page(path.read_text()), path
-
-    return written
 
 
 def test_matrix_has_a_cell_per_pair_and_direction() -> None:
@@ -201,59 +190,82 @@ def test_of_many_matrices_each_shows_fewer_nodes() -> None:
     assert MIN_NODES < 45
 
 
-def test_page_says_what_the_colours_mean_and_what_is_missing(write: Write) -> None:
-    nodes = names(9)
-    page, _ = write(
-        sample_sweep(nodes, slow=["cn3"], dead=["cn5"], hung=[("cn1", "cn2")])
-    )
-    words = "us, lower is better; p50, median of 4 repeats; a pair has one value"
-    assert f"latency 8 B, openmpi {words}" in page.text
-    assert (
-        "The median of 27 pairs is 1.9" in page.text
-        and "7 are more than 20 % worse. The limit is at most 2.5 us; 7 miss it. Not "
-        "measured: 9 , among them every pair of cn5."
-        in page.text
-    )
-    assert "The median of 54 values, two of each pair, is 11" in page.text
-    for words in ("up to 1.1 times the median", "at least 90 % of the median"):
-        assert words in page.text
-    assert "✕ named as cause: cn3" in page.text
-    assert "Tested again alone: 7" in page.text
-    assert "No check of this run measured every pair" not in page.text
-
-
-def test_page_says_that_nodes_are_left_out(write: Write) -> None:
-    page, path = write(sample_sweep(names(250), slow=["cn7"]))
-    assert "Of 250 nodes the 64 worst are shown" in page.text
-    assert f"Shown are the first {MAX_RETESTED} of 249" in page.text
-    assert path.stat().st_size < 2_000_000
-    metrics = [cells[3] + cells[4] for verdict, cells in page.rows[:3]]
-    assert metrics[:2] == [
-        "latency_8Blower is bettercn7by its pairs",
-        "bw_1MiBhigher is bettercn7by its pairs",
+def figures(run: Run) -> list[Figure]:
+    return [
+        matrix_figure(matrix, f"matrix-{number}")
+        for number, matrix in enumerate(matrices(run, judged(run)), 1)
     ]
 
 
-def test_page_without_a_sweep_says_so(tmp_path: Path) -> None:
+def test_figure_says_what_was_measured_and_what_is_missing() -> None:
+    run = sample_sweep(names(9), slow=["cn3"], dead=["cn5"], hung=[("cn1", "cn2")])
+    latency, bw = figures(run)
+    assert latency.title == "PairSweep: latency 8 B, openmpi"
+    assert latency.detail == (
+        "us, lower is better; p50, median of 4 repeats; a pair has one value, which "
+        "both halves show"
+    )
+    assert latency.note.startswith("The median of 27 pairs is 1.9")
+    assert latency.note.endswith(
+        "; 7 are more than 20 % worse. The limit is at most 2.5 us; 7 miss it. Not "
+        "measured: 9, among them every pair of cn5."
+    )
+    assert bw.note.startswith("The median of 54 values, two of each pair, is 11")
+    assert bw.detail.endswith("rows send to columns")
+
+
+def test_legend_and_keyboard_have_the_words_of_levels_and_symbols() -> None:
+    latency, bw = figures(sample_sweep(names(4), slow=["cn3"]))
+    given = [
+        {each["name"]: each["value"] for each in figure.spec["params"]}
+        for figure in (latency, bw)
+    ]
+    assert [each["levels"] for each in given] == [
+        level_names("lower"),
+        level_names("higher"),
+    ]
+    assert given[0]["brief"][0] == "≤ 1.1 times"
+    assert given[1]["brief"][-1] == "< 20 %"
+    assert given[0]["meanings"] == ["not measured", "tested again alone"]
+    assert latency.spec["usermeta"] == {"grid": True, "least_width": 44}
+
+
+def test_table_marks_slow_pairs_and_nodes_named_as_cause() -> None:
+    latency, bw = figures(sample_sweep(names(5), slow=["cn3"], hung=[("cn1", "cn2")]))
+    assert latency.table.columns == ("node", "cn1", "cn2", "✕ cn3", "cn4", "cn5")
+    assert bw.table.columns[0] == "from \\ to"
+    first = latency.table.rows[0]
+    assert first[:3] == ("cn1", "", "not measured")
+    assert first[3].endswith(" ▼") and not first[4].endswith("▼")
+
+
+def test_chapter_says_which_pairs_were_tested_again() -> None:
+    run = sample_sweep(names(250), slow=["cn7"])
+    chapter = chapters(run, judged(run), HOME)[1]
+    latency = chapter.figures[0]
+    assert latency.wide
+    assert "Of 250 nodes the 64 worst are shown" in latency.note
+    title, table = chapter.tables[0]
+    assert title == "Tested again alone: PairSweep: latency 8 B, openmpi"
+    assert len(table.rows) == MAX_RETESTED
+    assert f"the worst {MAX_RETESTED} of 249 pairs" in chapter.notes[0]
+    assert sum(len(json.dumps(each.spec)) for each in chapter.figures) < 500_000
+
+
+def test_chapter_without_a_sweep_says_so() -> None:
     run = sample_run()
-    judgement = judge(run, sample_criteria())
-    path = write_report(run, judgement, tmp_path, HOME).html
-    text = Page(path.read_text()).text
-    assert "No check of this run measured every pair of nodes." in text
+    chapter = chapters(run, judge(run, sample_criteria()), HOME)[1]
+    assert chapter.figures == ()
+    assert chapter.empty == "No check of this run measured every pair of nodes."
 
 
-def test_hostile_names_stay_text(write: Write) -> None:
-    hostile = [*names(3), f'{HOSTILE}\'"]+alert(1)+["', "{{ 7 * 7 }}\x00"]
-    rails = ("mlx5_0", "</script><script>alert(2)</script>")
-    page, _ = write(sample_sweep(hostile, slow=hostile[3:4], rails=rails))
-    plain, _ = write(sample_sweep(names(5), slow=["cn4"], rails=("a", "b")))
-    tags, expected = (Counter(tag for tag, _ in p.elements) for p in (page, plain))
-    assert tags == expected
-    assert "49" not in re.findall(r"\{\{.*?\}\}|49", page.text)
-    (spec, *_) = [
-        spec for spec in page.specs() if "nodes" in str(spec.get("description"))
-    ]
-    params = {each["name"]: each["value"] for each in cast(Any, spec["params"])}
-    assert [*params["names"]].count(hostile[3]) == 1
-    del spec["params"]
-    assert "alert(1)" not in json.dumps(spec)
+def test_hostile_names_stay_data() -> None:
+    hostile = [*names(3), f'{HOSTILE}\'"]+alert(1)+["', "{{ 7 * 7 }}\x00", "x" * 10_000]
+    run = sample_sweep(hostile, slow=hostile[3:4], rails=("mlx5_0", HOSTILE))
+    for figure in figures(run):
+        params = {each["name"]: each["value"] for each in figure.spec["params"]}
+        assert [*params["rows"]].count(hostile[3]) == 1
+        assert max(map(len, params["rows"])) < 50
+        rest = {**figure.spec, "params": [], "description": ""}
+        assert "alert(1)" not in json.dumps(rest)
+        assert len(json.dumps(figure.spec)) < 30_000

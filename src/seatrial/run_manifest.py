@@ -54,7 +54,7 @@ def run_manifest(
 
 
 def _weights(agenda: Agenda) -> dict[str, str] | None:
-    """Name the weights that were frozen with the agenda; the run keeps the file, too."""
+    """Name the weights that were frozen with the agenda; the run keeps the file."""
     weights = agenda.campaign.get("weights")  # agendas of older versions have none
     return weights and {key: weights[key] for key in ("name", "sha256")}
 

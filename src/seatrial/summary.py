@@ -1,7 +1,5 @@
 """A judgement on the terminal: verdict and causes for people, tables for programs."""
 
-import csv
-import io
 import json
 import sys
 from collections import Counter
@@ -12,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from seatrial.csv_text import csv_text
 from seatrial.errors import Exit
 from seatrial.judge import Finding, Judgement
 from seatrial.recordings import NO_MEASUREMENT
@@ -115,15 +114,13 @@ def format_findings(judgement: Judgement, form: str) -> str:
     if form == "json":
         content = {**asdict(judgement), "digest": judgement.digest}
         return json.dumps(content, indent=1) + "\n"
-    text = io.StringIO()
-    names = [field.name for field in fields(Finding)]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {**asdict(finding), "flags": "; ".join(finding.flags)}
-        for finding in judgement.findings
+    return csv_text(
+        [field.name for field in fields(Finding)],
+        (
+            {**vars(finding), "flags": "; ".join(finding.flags)}
+            for finding in judgement.findings
+        ),
     )
-    return text.getvalue()
 
 
 def _few(names: tuple[str, ...]) -> str:

@@ -3,26 +3,50 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from seatrial.criteria import Criteria
+import click
+
+from seatrial.criteria import Criteria, recorded_criteria
+from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
 from seatrial.paths import criteria_file
 from seatrial.results import Run, load_run
+
+KEPT = "kept"
+"""In place of a file of criteria: those that the run kept when it started."""
+
+
+criteria_option = click.option(
+    "--criteria",
+    metavar="FILE",
+    help="Judge by this file, or with `kept` by the criteria that the run kept when it "
+    "started (default: reference-data/SYSTEM/criteria.yaml).",
+)
 
 
 def judged(
     home: Path,
     path: Path,
     further: Sequence[Path] = (),
-    criteria: Path | None = None,
+    criteria: str | None = None,
 ) -> tuple[Run, Judgement]:
     """Load a closed run and the criteria of its system, and judge it.
 
     `further` runs are judged with it; `criteria` is a file to judge by, in place of the
-    system's.
+    system's, or `KEPT`.
     """
     run = load_run(path)
     more = [load_run(each) for each in further]
-    if criteria is not None:
-        return run, judge(run, Criteria.load(criteria, known=()), more)
-    file = criteria_file(home, run.manifest["system"])
-    return run, judge(run, Criteria.load(file), more)
+    return run, judge(run, _criteria(home, run, criteria), more)
+
+
+def _criteria(home: Path, run: Run, named: str | None) -> Criteria:
+    if named is None:
+        return Criteria.load(criteria_file(home, run.manifest["system"]))
+    if named != KEPT:
+        return Criteria.load(Path(named), known=())
+    kept = recorded_criteria(run.path)
+    if kept is None:
+        raise SeatrialError(
+            f"{run.path}: the run kept no criteria; expected --criteria FILE"
+        )
+    return kept

@@ -6,9 +6,12 @@ import click
 
 
 class Share(click.ParamType[float]):
-    """A number between 0 and 1, or as a percentage: 0.95, 95%."""
+    """A number above `least` and below 1, or as a percentage: 0.95, 95%."""
 
     name = "share"
+
+    def __init__(self, least: float = 0.0) -> None:
+        self.least = least
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         """Read it."""
@@ -17,6 +20,7 @@ class Share(click.ParamType[float]):
             share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         except ValueError:
             share = 0.0
-        if not 0 < share < 1:
-            self.fail(f"{value!r}: expected a share between 0 and 1: 0.05, or 5%")
+        if not self.least < share < 1:
+            between = f"between {self.least:g} and 1"
+            self.fail(f"{value!r}: expected a share {between}: 0.95, or 95%")
         return share

@@ -16,7 +16,9 @@ from seatrial.bakeoff.sides import Entrant, open_sides, priced
 from seatrial.bakeoff.terminal import print_comparison
 from seatrial.check_classes import experiments_of, known_checks
 from seatrial.commands._format import format_option
+from seatrial.commands._note import note_option
 from seatrial.commands._runs import run_path, signers_of
+from seatrial.commands._share import Share
 from seatrial.criteria import Criteria
 from seatrial.errors import SeatrialError
 from seatrial.paths import WEIGHTS_FILE, checks_dir, home, published_dir
@@ -43,24 +45,6 @@ class Amount(click.ParamType[tuple[str, float]]):
         if not name or not (math.isfinite(amount) and amount > 0):
             self.fail(f"{value!r}: expected NAME and a number above 0: acme=1200000")
         return name, amount
-
-
-class Share(click.ParamType[float]):
-    """A confidence: `95%` or `0.95`."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Read it as a share of 1."""
-        text = str(value).strip()
-        try:
-            percent = text.endswith("%")
-            share = float(text.rstrip("% ")) / (100 if percent else 1)
-        except ValueError:
-            share = math.nan
-        if not 0.5 <= share < 1:
-            self.fail(f"{value!r}: expected 50% to below 100%, for example 95%")
-        return share
 
 
 @click.command()
@@ -102,7 +86,7 @@ class Share(click.ParamType[float]):
 )
 @click.option(
     "--confidence",
-    type=Share(),
+    type=Share(least=0.5),
     default="95%",
     show_default=True,
     help="Of every interval, and of the win.",
@@ -112,6 +96,7 @@ class Share(click.ParamType[float]):
     type=click.Path(file_okay=False, path_type=Path),
     help="Write compare.html, compare.json and compare.csv into this folder.",
 )
+@note_option
 @format_option("How to print it; csv has all paired numbers, json all.")
 def compare(
     sides: tuple[str, ...],
@@ -123,6 +108,7 @@ def compare(
     signers: Path | None,
     confidence: float,
     out: Path | None,
+    notes: tuple[str, ...],
     form: str,
 ) -> None:
     """Compare systems in a bake-off: who is better, by how much, and how sure.
@@ -153,16 +139,16 @@ def compare(
             _require_sealed(each, known)
     if criteria is not None:
         entrants = _judged(entrants, criteria)
-    chosen, notes = _weights(entrants, weights)
+    chosen, told = _weights(entrants, weights)
     comparison = compare_sides(
         entrants,
         chosen,
         confidence=confidence,
-        notes=notes,
+        notes=told,
         **_papers(entrants, published),
     )
     if out is not None:
-        _write(comparison, out)
+        _write(comparison, out, notes)
     if form == "table":
         print_comparison(comparison, stdout_console())
         if out is not None:
@@ -257,11 +243,11 @@ def _papers(entrants: Sequence[Entrant], published: Any) -> dict[str, Any]:
     return {"published": papers, "experiments": own}
 
 
-def _write(comparison: Comparison, folder: Path) -> None:
+def _write(comparison: Comparison, folder: Path, notes: Sequence[str]) -> None:
     from seatrial.bakeoff.page import compare_html
 
     texts = {
-        "compare.html": compare_html(comparison, home()),
+        "compare.html": compare_html(comparison, home(), notes),
         "compare.json": as_json(comparison),
         "compare.csv": as_csv(comparison),
     }

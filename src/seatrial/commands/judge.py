@@ -1,11 +1,9 @@
 """`seatrial judge`: the verdict on a closed run, as a table, JSON or CSV."""
 
-from pathlib import Path
-
 import click
 
 from seatrial.commands._format import format_option
-from seatrial.commands._judging import judged
+from seatrial.commands._judging import criteria_option, judged
 from seatrial.commands._runs import run_path
 from seatrial.paths import home
 from seatrial.summary import (
@@ -26,18 +24,14 @@ from seatrial.summary import (
     metavar="RUN",
     help="Judge this run of the same campaign together with it; may be repeated.",
 )
-@click.option(
-    "--criteria",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Judge by this file (default: reference-data/SYSTEM/criteria.yaml).",
-)
+@criteria_option
 @format_option("How to print the findings.")
 @click.pass_context
 def judge(
     ctx: click.Context,
     run: str,
     further: tuple[str, ...],
-    criteria: Path | None,
+    criteria: str | None,
     form: str,
 ) -> None:
     """Judge a closed run by the criteria of its system.

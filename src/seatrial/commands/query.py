@@ -8,7 +8,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import click
 from rich.table import Table
 
 from seatrial.commands._format import format_option
+from seatrial.commands._moment import Moment
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.paths import home, results_dir
@@ -30,20 +31,6 @@ _IN_TABLE = (
 )
 _MOST_ROWS = 1000
 _AT_ONCE = 10_000
-
-
-class Moment(click.ParamType[datetime]):
-    """A date, or a time as ISO 8601; in UTC unless it says otherwise."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> datetime:
-        """Read it; a date is its first moment."""
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r}: expected for example 2026-11-21 or 2026-11-21T06:30")
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class Size(click.ParamType[int]):

@@ -1,15 +1,25 @@
-"""The report: a judged run as one HTML file for people and JUnit XML for machines."""
+"""The report: a judged run as HTML and PDF, Markdown, CSV, and JUnit XML."""
 
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement
+from seatrial.report.content import Content
+from seatrial.report.contents import contents
+from seatrial.report.criteria_csv import criteria_csv
 from seatrial.report.junit import junit_xml
+from seatrial.report.markdown import summary
 from seatrial.report.page import html
+from seatrial.report.pdf import pdf_bytes
 from seatrial.results import Run
+from seatrial.summary import format_findings
 
-__all__ = ["ReportPaths", "write_report"]
+__all__ = ["FORMS", "ReportPaths", "write_report"]
+
+FORMS = ("html", "pdf", "md", "csv", "junit")
+"""The forms of a report; csv is two files."""
 
 
 @dataclass(frozen=True)
@@ -17,34 +27,87 @@ class ReportPaths:
     """The files of one report."""
 
     html: Path
+    pdf: Path
+    summary: Path
+    findings: Path
+    criteria: Path
     junit: Path
+
+    def of(self, forms: Collection[str]) -> tuple[Path, ...]:
+        """Give the files of some forms, in the order of `FORMS`."""
+        files = {
+            "html": (self.html,),
+            "pdf": (self.pdf,),
+            "md": (self.summary,),
+            "csv": (self.findings, self.criteria),
+            "junit": (self.junit,),
+        }
+        return tuple(path for form in FORMS if form in forms for path in files[form])
 
 
 def write_report(
-    run: Run, judgement: Judgement, out_dir: Path, home: Path
+    run: Run,
+    judgement: Judgement,
+    out_dir: Path,
+    home: Path,
+    forms: Collection[str] = FORMS,
+    notes: Sequence[str] = (),
 ) -> ReportPaths:
-    """Write report.html and junit.xml into `out_dir`, replacing older ones.
+    """Write the report in these forms into `out_dir`, all of them or none.
 
-    The run is only read. `home` holds the templates in reports/. Raises
-    SeatrialError if a template is missing or `out_dir` cannot be written.
+    Older files are replaced. The run is only read. `notes` stand on page one. `home`
+    holds the templates in reports/. Raises SeatrialError if a template is missing, a
+    figure cannot be drawn or `out_dir` cannot be written.
     """
-    paths = ReportPaths(out_dir / "report.html", out_dir / "junit.xml")
-    page = html(run, judgement, home).encode()
-    _write(paths.html, page)
-    _write(paths.junit, junit_xml(run, judgement))
+    paths = ReportPaths(
+        html=out_dir / "report.html",
+        pdf=out_dir / "report.pdf",
+        summary=out_dir / "summary.md",
+        findings=out_dir / "findings.csv",
+        criteria=out_dir / "criteria.csv",
+        junit=out_dir / "junit.xml",
+    )
+    content = contents(run, judgement, home, notes)
+    made = _made(run, judgement, content, home, forms)
+    _write(dict(zip(paths.of(forms), made, strict=True)))
     return paths
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a file so that it is either complete or not there."""
-    part = path.with_name(f"{path.name}.part")
+def _made(
+    run: Run,
+    judgement: Judgement,
+    content: Content,
+    home: Path,
+    forms: Collection[str],
+) -> Iterator[bytes]:
+    """Make the files of some forms, in the order of `FORMS`."""
+    if "html" in forms:
+        yield html(run, judgement, content, home).encode()
+    if "pdf" in forms:
+        yield pdf_bytes(run, judgement, content, home)
+    if "md" in forms:
+        yield summary(content).encode()
+    if "csv" in forms:
+        yield format_findings(judgement, "csv").encode(errors="replace")
+        yield criteria_csv(content).encode(errors="replace")
+    if "junit" in forms:
+        yield junit_xml(run, judgement)
+
+
+def _write(files: dict[Path, bytes]) -> None:
+    """Write files so that none is replaced before all are complete."""
+    parts = {path: path.with_name(f"{path.name}.part") for path in files}
+    path = next(iter(files))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            part.write_bytes(content)
-            part.replace(path)
+            for path, content in files.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                parts[path].write_bytes(content)
+            for path, part in parts.items():
+                part.replace(path)
         finally:
-            part.unlink(missing_ok=True)
+            for part in parts.values():
+                part.unlink(missing_ok=True)
     except OSError as error:
         raise SeatrialError(
             f"{path}: the report cannot be written: {error.strerror}; "

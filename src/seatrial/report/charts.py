@@ -11,11 +11,20 @@ from typing import Any
 import altair as alt
 
 from seatrial.report import text
-from seatrial.report.curves import Curve, LimitPoint, Line
+from seatrial.report.chart_layers import (
+    PARAMETER,
+    limit_layers,
+    limit_rows,
+    published_layers,
+    published_rows,
+)
+from seatrial.report.curves import Curve, Line
+from seatrial.report.labels import short
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 # Colour, symbol, dash and width of the lines of a curve, in their order.
-_LINE_STYLES: list[tuple[str, str, list[int], float]] = [
+_Style = tuple[str, str, list[int], float]
+_LINE_STYLES: list[_Style] = [
     ("var(--line-1)", "circle", [1, 0], 1.75),
     ("var(--line-2)", "square", [6, 3], 1.75),
     ("var(--line-3)", "triangle-up", [2, 2], 1.75),
@@ -23,8 +32,9 @@ _LINE_STYLES: list[tuple[str, str, list[int], float]] = [
     ("var(--line-5)", "cross", [4, 4], 1.75),
     ("var(--line-6)", "triangle-down", [12, 3], 1.75),
 ]
+_IDEAL: _Style = ("var(--muted)", "triangle-right", [2, 4], 1.5)
 # The same for lines in groups, by the first word of the group.
-_STYLES: dict[str, tuple[str, str, list[int], float]] = {
+_STYLES: dict[str, _Style] = {
     "at": ("var(--fail)", "square", [1, 0], 2.5),
     "median": ("var(--line-1)", "diamond", [6, 3], 2.5),
     "others": ("var(--quiet)", "circle", [1, 0], 1),
@@ -33,7 +43,7 @@ _SIZE = (
     "{0} < 1024 ? {0} + ' B' : {0} < 1048576 ? {0} / 1024 + ' KiB' : "
     "{0} / 1048576 + ' MiB'"
 )
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "font": _FONT,
     "background": "transparent",
     "padding": 4,
@@ -54,6 +64,7 @@ CONFIG = {
         "labelColor": "var(--ink)",
         "labelFontSize": 12,
         "labelLimit": 400,
+        "titleColor": "var(--ink)",
         "columns": 3,
         "offset": 8,
     },
@@ -69,10 +80,16 @@ def chart(curve: Curve) -> dict[str, Any]:
     known += [limit.x for limit in curve.limits]
     values = [v for line in curve.lines for p in line.points for v in (p.low, p.high)]
     values += [limit.value for limit in curve.limits]
+    ends = _ends(curve, values)
     x = _x(curve, known)
-    y = _y(curve, min(values), max(values))
+    y = _y(curve, min(values), max(values), ends)
     groups = _groups(curve)
-    layers = [*_lines(curve, groups, x, y), *_limits(curve.limits, known, x, y)]
+    edge = ends[0 if curve.direction == "higher" else 1] if ends else None
+    layers = [
+        *limit_layers(curve, known, edge, x, y),
+        *_lines(curve, groups, x, y),
+        *published_layers(curve, x, y),
+    ]
     picture = alt.layer(*layers).properties(
         height=_HEIGHT,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
@@ -82,9 +99,11 @@ def chart(curve: Curve) -> dict[str, Any]:
     return {
         **picture.to_dict(validate=False),
         "config": CONFIG,
+        "params": [{"name": PARAMETER, "value": []}],
         "datasets": {
             "points": _points(curve, groups),
-            "limits": _limit_rows(curve.limits),
+            "limits": limit_rows(curve.limits),
+            "published": published_rows(curve.published),
         },
     }
 
@@ -95,7 +114,8 @@ def _x(curve: Curve, known: Sequence[float]) -> alt.X:
     above = [value for value in known if value > 0]
     if not curve.over:
         return _log_x(curve.x_title, known, labelExpr=_SIZE.format("datum.value"))
-    if low < 0 or not above or high < _WIDE * min(above):
+    narrow = curve.over != "nodes" and high < _WIDE * min(above, default=high)
+    if low < 0 or not above or narrow:
         scale = alt.Scale(domain=[low, high], padding=10, nice=False, zero=False)
         return alt.X(
             "x:Q", title=curve.x_title, scale=scale, axis=alt.Axis(format="~g")
@@ -122,21 +142,44 @@ def _log_x(title: str, known: Sequence[float], **axis: Any) -> alt.X:
     )
 
 
-def _y(curve: Curve, low: float, high: float) -> alt.Y:
-    """Choose a logarithmic axis, where every value has a logarithm."""
-    title = f"{metric_title(curve.metric)} ({curve.unit})"
+def _ends(curve: Curve, values: Sequence[float]) -> tuple[float, float] | None:
+    """Give the ends of a logarithmic axis, with the published; None: it is linear."""
+    low, high = min(values), max(values)
     if low <= 0:
+        return None
+    published = [point.value for point in curve.published if point.value > 0]
+    room = 3 if curve.limits else 1.2
+    return min([low, *published]) / 1.2, max(
+        [high * room, *(1.2 * v for v in published)]
+    )
+
+
+def _y(
+    curve: Curve, low: float, high: float, ends: tuple[float, float] | None
+) -> alt.Y:
+    """Choose a logarithmic axis, where every value has a logarithm.
+
+    Published numbers may lie far away: the axis reaches them while they are shown.
+    """
+    title = f"{metric_title(curve.metric)} ({curve.unit})"
+    if ends is None:
         axis = alt.Axis(format="~g", labelOverlap=True)
         return alt.Y("y:Q", title=title, scale=alt.Scale(padding=10), axis=axis)
+    own = (low / 1.2, high * (3 if curve.limits else 1.2))
+    domain: Any = own
+    ticks: Any = value_ticks(low, high)
+    if ends != own:
+        wide = value_ticks(ends[0] * 1.2, ends[1] / 1.2)
+        domain = [
+            alt.ExprRef(f"length({PARAMETER}) ? {far!r} : {near!r}")
+            for far, near in zip(ends, own, strict=True)
+        ]
+        ticks = alt.ExprRef(f"length({PARAMETER}) ? {wide} : {ticks}")
     return alt.Y(
         "y:Q",
         title=title,
-        scale=alt.Scale(
-            type="log",
-            domain=[low / 1.2, high * (3 if curve.limits else 1.2)],
-            nice=False,
-        ),
-        axis=alt.Axis(values=value_ticks(low, high), format="~g", labelOverlap=True),
+        scale=alt.Scale(type="log", nice=False, domain=domain),
+        axis=alt.Axis(values=ticks, format="~g", labelOverlap=True),
     )
 
 
@@ -203,10 +246,7 @@ def _groups(curve: Curve) -> list[str]:
 
 def _lines(curve: Curve, groups: list[str], x: alt.X, y: alt.Y) -> list[alt.Chart]:
     """Draw one layer per group, the first on top: a line, its points, its range."""
-    if _grouped(curve):
-        styles = [_STYLES[group.split()[0]] for group in groups]
-    else:
-        styles = _LINE_STYLES[: len(groups)]
+    styles = _styles(curve, groups)
     base = alt.Chart(alt.NamedData("points")).encode(x=x, detail="line:N")
     layers = []
     for order, (colour, _, dash, width) in reversed(list(enumerate(styles))):
@@ -250,9 +290,19 @@ def _lines(curve: Curve, groups: list[str], x: alt.X, y: alt.Y) -> list[alt.Char
     ]
 
 
+def _styles(curve: Curve, groups: Sequence[str]) -> list[_Style]:
+    """Give the style of each group; what is ideal has one of its own."""
+    if _grouped(curve):
+        return [_STYLES[group.split()[0]] for group in groups]
+    ideal = {line.label for line in curve.lines if line.ideal}
+    styles = iter(_LINE_STYLES)
+    return [_IDEAL if group in ideal else next(styles) for group in groups]
+
+
 def _grouped(curve: Curve) -> bool:
     """Tell whether lines share a style: beside a failing one, or as they are many."""
-    return bool(curve.convicted) or len(curve.lines) > len(_LINE_STYLES)
+    measured = [line for line in curve.lines if not line.ideal]
+    return bool(curve.convicted) or len(measured) > len(_LINE_STYLES)
 
 
 def _group(line: Line, curve: Curve) -> str:
@@ -261,36 +311,6 @@ def _group(line: Line, curve: Curve) -> str:
         return line.label
     if line.convicted:
         few = len(curve.convicted) <= 3
-        return f"at {', '.join(curve.convicted)}" if few else "at a failing node"
+        names = ", ".join(short(node) for node in curve.convicted)
+        return f"at {names}" if few else "at a failing node"
     return "median of all" if line.median else "others"
-
-
-def _limit_rows(limits: Sequence[LimitPoint]) -> list[dict[str, Any]]:
-    return [{"x": limit.x, "y": limit.value, "words": limit.label} for limit in limits]
-
-
-def _limits(
-    limits: Sequence[LimitPoint], known: Sequence[float], x: alt.X, y: alt.Y
-) -> list[alt.Chart]:
-    """Draw a dash where the reference sets a limit, with its words beside it."""
-    if not limits:
-        return []
-    base = alt.Chart(alt.NamedData("limits")).encode(x=x, y=y)
-    bar = base.mark_point(
-        shape="stroke", size=700, strokeWidth=3, color="var(--limit)", opacity=1
-    )
-    middle = math.sqrt(min(known) * max(known))
-    words = base.encode(text="words:N")
-    style: dict[str, Any] = {
-        "baseline": "bottom",
-        "dy": -5,
-        "fontWeight": 600,
-        "color": "var(--limit)",
-    }
-    left = words.transform_filter(f"datum.x <= {middle}")
-    right = words.transform_filter(f"datum.x > {middle}")
-    return [
-        bar,
-        left.mark_text(align="left", dx=-14, **style),
-        right.mark_text(align="right", dx=14, **style),
-    ]

@@ -11,11 +11,10 @@ from seatrial.report.figure import Figure, Table
 
 @dataclass(frozen=True)
 class ActOn:
-    """A node or link to act on: why, and what is beside it in the facts."""
+    """A node or link to act on, and why."""
 
     place: str
     reasons: tuple[str, ...]
-    common: str = ""
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,9 @@ class Front:
     """Page one. `counts` are of criteria by verdict: fail, undecided, skipped, pass.
 
     `needs` says of undecided criteria what would decide them; `act_on` names convicted
-    nodes and failing links, `absent` delivered nodes that were not there; `notices` are
-    what must be said before all else: a replay, a demonstration, a partial run, criteria
+    nodes, failing links, and cases that fail as a whole, `absent` delivered nodes that
+    were not there, `in_common` the facts that failing nodes share; `notices` are what
+    must be said before all else: a replay, a demonstration, a partial run, criteria
     that changed since. `signer` and `digest` are as they are printed.
     """
 
@@ -36,6 +36,7 @@ class Front:
     needs: tuple[str, ...]
     act_on: tuple[ActOn, ...]
     absent: tuple[ActOn, ...]
+    in_common: tuple[str, ...]
     worth_a_look: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     signer: str
@@ -47,9 +48,10 @@ class Front:
 class CriterionRow:
     """One criterion over all cases and places that it was applied to.
 
+    What is judged without one has rows, too: delivered nodes, cases that must run.
     `clause` is document and clause, formula, or run; `limit`, `estimate` (of the worst
     place) and `interval` are in words with their unit. `allocations` counts those of
-    the worst place, `places` all of them.
+    the worst place, `places` all of them; `scatter` says how far allocations differ.
     """
 
     name: str
@@ -65,6 +67,7 @@ class CriterionRow:
     places: int
     verdict: str
     reason: str
+    scatter: str
     worst: Finding
 
 

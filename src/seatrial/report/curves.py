@@ -18,6 +18,9 @@ from seatrial.judge import Judgement
 from seatrial.metrics import METRICS, flat_name, judged_statistic
 from seatrial.places import PLACE, several_rails, with_place
 from seatrial.report import text
+from seatrial.report.labels import short
+from seatrial.report.node_counts import on_most_nodes
+from seatrial.report.overlay import PublishedPoint
 from seatrial.results import Run
 
 MAX_LINES = 6
@@ -41,13 +44,15 @@ class Point:
 class Line:
     """The points of one environment or place.
 
-    `convicted`: the place is at a failing node; `median`: it stands for all places.
+    `convicted`: the place is at a failing node; `median`: it stands for all places;
+    `ideal`: it was not measured.
     """
 
     label: str
     points: tuple[Point, ...]
     convicted: bool = False
     median: bool = False
+    ideal: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,7 @@ class Curve:
     lines: tuple[Line, ...]
     limits: tuple[LimitPoint, ...]
     note: str = ""
+    published: tuple[PublishedPoint, ...] = ()
 
     @property
     def x_title(self) -> str:
@@ -89,27 +95,34 @@ class Curve:
         return known.size if known else "size"
 
 
-_COLUMNS = (
+_LABEL = 80  # characters of the name of a line
+
+COLUMNS = (
     *("repeat", "partition", "environment", "check", "case", "parameters", *PLACE),
     *("metric", "size_bytes", "statistic", "value", "unit", "direction"),
 )
-_KIND = ("parameters", "environment", "partition")
+"""Columns of the measurements that curves are made of."""
+
+KIND = ("parameters", "environment", "partition")
+"""Columns that tell one line from another."""
 
 
 def curves(run: Run, judgement: Judgement) -> list[Curve]:
     """Find every curve of a run, in the order of checks and metrics."""
     found: list[Curve] = []
-    for _, rows in _groups(run.columns(*_COLUMNS), "check", "metric"):
+    placed = pl.any_horizontal(pl.col("node", "source").is_not_null())
+    for _, rows in _groups(run.columns(*COLUMNS, "nodes"), "check", "metric"):
         statistic = judged_statistic(rows["statistic"].unique())
         rows = rows.filter(pl.col("statistic") == statistic)
+        whole = on_most_nodes(rows.filter(~placed))
+        rows = pl.concat([rows.filter(placed), whole])
         over = _abscissa(rows)
         if over is None:
             continue
         rows = _drawn_over(over, rows)
-        placed = pl.any_horizontal(pl.col("node", "source").is_not_null())
-        for _, part in _groups(rows.filter(placed), *_KIND):
+        for _, part in _groups(rows.filter(placed), *KIND):
             found.append(_places(part, judgement, over))
-        found += _whole(rows.filter(~placed), judgement, over)
+        found += whole_curves(rows.filter(~placed), judgement, over)
     return found
 
 
@@ -178,7 +191,7 @@ def _places(rows: pl.DataFrame, judgement: Judgement, over: str) -> Curve:
         table.join(chosen.drop("value"), on=PLACE, nulls_equal=True), "place"
     )
     lines = [
-        Line(place, points[place], convicted)
+        Line(short(place, _LABEL), points[place], convicted)
         for place, convicted in chosen.select("place", "convicted").iter_rows()
     ]
     note = ""
@@ -194,14 +207,17 @@ def _places(rows: pl.DataFrame, judgement: Judgement, over: str) -> Curve:
     return _curve(rows, judgement, over, lines, note)
 
 
-def _whole(rows: pl.DataFrame, judgement: Judgement, over: str) -> list[Curve]:
-    """Put all lines on one curve, or on several if they are many."""
+def whole_curves(rows: pl.DataFrame, judgement: Judgement, over: str) -> list[Curve]:
+    """Put all lines over the column `x` on one curve, or on several if they are many.
+
+    `over` names what `x` is, as in `Curve.over`.
+    """
     found = []
     for part in _parts(rows):
         common = _common(part)
         lines = [
             Line(_label(line, common), _points(line))
-            for _, line in _groups(part, *_KIND)
+            for _, line in _groups(part, *KIND)
         ]
         lines.sort(key=lambda line: text.natural_key(line.label))
         for start in range(0, len(lines), MAX_LINES):
@@ -214,7 +230,7 @@ def _parts(rows: pl.DataFrame) -> list[pl.DataFrame]:
     """Split rows until no part has too many lines: by case, then by environment."""
     parts = [rows] if rows.height else []
     for keys in (("case",), ("case", "environment")):
-        if all(part.select(_KIND).n_unique() <= MAX_LINES for part in parts):
+        if all(part.select(KIND).n_unique() <= MAX_LINES for part in parts):
             break
         parts = [part for _, part in _groups(rows, *keys)]
     return parts
@@ -302,7 +318,7 @@ def _identity(parameters: str, environment: str, partition: str) -> dict[str, An
 
 def _common(rows: pl.DataFrame) -> dict[str, Any]:
     """Give the parts of the identity that all rows share."""
-    kinds = [_identity(*kind) for kind in rows.select(_KIND).unique().iter_rows()]
+    kinds = [_identity(*kind) for kind in rows.select(KIND).unique().iter_rows()]
     return {
         key: value
         for key, value in kinds[0].items()
@@ -312,6 +328,6 @@ def _common(rows: pl.DataFrame) -> dict[str, Any]:
 
 def _label(rows: pl.DataFrame, common: dict[str, Any]) -> str:
     """Name a line by the parts of its identity that others do not share."""
-    own = _identity(*rows.select(_KIND).row(0))
+    own = _identity(*rows.select(KIND).row(0))
     parts = [text.said(key, value) for key, value in own.items() if key not in common]
-    return ", ".join(parts or [str(own["environment"])])
+    return short(", ".join(parts or [str(own["environment"])]), _LABEL)

@@ -1,65 +1,74 @@
-"""A matrix of nodes as a Vega-Lite chart: the worse a pair, the stronger its colour.
-
-Names reach the chart as values of a parameter, never as part of an expression.
-"""
+"""A matrix of pairs as a figure: a grid of nodes, and its numbers as a table."""
 
 from typing import Any
 
-import altair as alt
-
 from seatrial.report import text
-from seatrial.report.charts import CONFIG, metric_title
-from seatrial.report.matrix import LEVELS, SLOW, Matrix
-
-WIDE = 12
-"""Nodes above which a chart takes the whole width of the page."""
-
-LEAST_CELL = 11
-"""Width in px that a cell must have; a narrower page scrolls the chart."""
-
-_COLOURS = [f"var(--heat-{level})" for level in range(5)]
-_HEIGHTS = ((6, 40), (12, 30), (24, 20), (40, 15), (1000, 13))
-_MOST_VALUES = 6  # nodes up to which a cell has room for its value
-_MISSING, _AGAIN = "M-.8,-.8L.8,.8M.8,-.8L-.8,.8", "circle"
-_SEEN = alt.condition(
-    f"datum.k > {SLOW}", alt.value("var(--paper)"), alt.value("var(--ink)")
+from seatrial.report.charts import metric_title
+from seatrial.report.figure import Figure, Table
+from seatrial.report.grid import (
+    CROSS,
+    RING,
+    WIDE,
+    Axis,
+    Grid,
+    Mark,
+    Square,
+    grid_chart,
 )
-"""A colour that is seen on that of a cell."""
+from seatrial.report.labels import short
+from seatrial.report.matrix import LEVELS, MAX_RETESTED, SLOW, Matrix
+from seatrial.report.view import few
+
+_NAMES = 8
+
+
+def matrix_figure(matrix: Matrix, name: str) -> Figure:
+    """Draw a matrix; its table marks what is slow, and what was not measured."""
+    return Figure(
+        name=name,
+        title=title_of(matrix),
+        detail=_detail(matrix),
+        spec=heat_chart(matrix),
+        table=matrix_table(matrix),
+        note=_note(matrix),
+        wide=len(matrix.nodes) > WIDE,
+    )
 
 
 def heat_chart(matrix: Matrix) -> dict[str, Any]:
     """Give the Vega-Lite specification of a matrix, without a width."""
-    count = len(matrix.nodes)
-    height = next(height for most, height in _HEIGHTS if count <= most)
-    y, x = _axes(matrix)
-    rich = count <= _MOST_VALUES
-    layers = [_cells(matrix, y, x), _symbols(height, y, x), _cursor(y, x)]
-    if rich:
-        layers.insert(1, _values(matrix, y, x))
-    picture = (
-        alt.layer(*layers)
-        .add_params(
-            alt.param(name="names", value=list(matrix.nodes)),
-            alt.param(name="labels", value=_labels(matrix)),
-            alt.param(name="marked", value=list(matrix.marked)),
-            alt.param(name="cursor_row", value=-1),
-            alt.param(name="cursor_column", value=-1),
-        )
-        .properties(
-            height=height * count,
-            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+    from_, to = ("from", "to") if matrix.directed else ("between", "and")
+    titles = ("from", "to") if matrix.directed else ("", "")
+    nodes, marked = matrix.nodes, matrix.marked
+    return grid_chart(
+        Grid(
+            rows=Axis(nodes, marked, titles[0]),
+            columns=Axis(nodes, marked, titles[1]),
+            squares=tuple(
+                Square(row, column, cell.value, cell.level, cell.crowded)
+                for (row, column), cell in matrix.cells.items()
+            ),
+            marks=(*_missing(matrix), *_again(matrix)),
+            units=(matrix.unit,) * len(nodes),
+            medians=(matrix.median,) * len(nodes),
+            lower=(matrix.direction == "lower",) * len(nodes),
+            levels=tuple(level_names(matrix.direction)),
+            brief=_brief(matrix.direction),
+            beside="beside the median of all pairs",
+            symbols=((CROSS, "not measured"), (RING, "tested again alone")),
             description=describe(matrix),
+            same=True,
+            tips=(from_, to, matrix.metric, "while others measured"),
         )
     )
-    return {
-        **picture.to_dict(validate=False),
-        "config": CONFIG,
-        "datasets": {
-            "cells": _rows(matrix),
-            "marks": [*_missing(matrix), *([] if rich else _again(matrix))],
-            "cursor": [{}],
-        },
-    }
+
+
+def title_of(matrix: Matrix) -> str:
+    """Name a matrix: check, metric with its size, and what it was measured with."""
+    metric = metric_title(matrix.metric)
+    if matrix.size_bytes is not None:
+        metric += f" {text.size(matrix.size_bytes)}"
+    return f"{matrix.check}: {metric}, {matrix.detail}"
 
 
 def describe(matrix: Matrix) -> str:
@@ -84,159 +93,115 @@ def level_names(direction: str) -> list[str]:
     return [*(words.format(ratio) for ratio in ratios), rest.format(ratios[-1])]
 
 
-def _labels(matrix: Matrix) -> list[str]:
-    """Name the nodes on an axis, convicted ones with a mark."""
-    return [
-        f"✕ {node}" if marked else node
+def _brief(direction: str) -> tuple[str, ...]:
+    """Name the levels in a legend."""
+    if direction == "lower":
+        ratios = [f"{ratio:g} times" for ratio in LEVELS[direction]]
+        return (*(f"≤ {ratio}" for ratio in ratios), f"> {ratios[-1]}")
+    ratios = [f"{100 * ratio:g} %" for ratio in LEVELS[direction]]
+    return (*(f"≥ {ratio}" for ratio in ratios), f"< {ratios[-1]}")
+
+
+def matrix_table(matrix: Matrix) -> Table:
+    """Give the numbers: ▼ is more than 20 % worse, ✕ a node named as cause."""
+    names = [
+        f"✕ {short(node)}" if marked else short(node)
         for node, marked in zip(matrix.nodes, matrix.marked, strict=True)
     ]
 
+    def words(row: int, column: int) -> str:
+        cell = matrix.cells.get((row, column))
+        if cell is None:
+            return "" if row == column else "not measured"
+        return f"{text.measured(cell.value)}{' ▼' if cell.level >= SLOW else ''}"
 
-def _rows(matrix: Matrix) -> list[dict[str, Any]]:
-    """Give number of row and column, value, and level of every measured pair."""
-    rows = []
-    for (row, column), cell in matrix.cells.items():
-        found = {"s": row, "d": column, "v": _short(cell.value), "k": cell.level}
-        if cell.crowded is not None:
-            found["c"] = _short(cell.crowded)
-        rows.append(found)
-    return rows
+    numbers = range(len(names))
+    head = "from \\ to" if matrix.directed else "node"
+    return Table(
+        (head, *names),
+        tuple(
+            (name, *(words(row, column) for column in numbers))
+            for row, name in enumerate(names)
+        ),
+    )
 
 
-def _missing(matrix: Matrix) -> list[dict[str, Any]]:
+def retested_table(matrix: Matrix) -> Table:
+    """Give the pairs that were tested again alone, the worst first."""
+    return Table(
+        ("from", "to", "alone", "while others measured", "unit"),
+        tuple(
+            (
+                short(pair.source),
+                short(pair.destination),
+                text.measured(pair.cell.value),
+                text.measured(pair.cell.crowded),
+                matrix.unit,
+            )
+            for pair in matrix.retested[:MAX_RETESTED]
+        ),
+    )
+
+
+def _detail(matrix: Matrix) -> str:
+    repeats = f", median of {matrix.repeats} repeats" if matrix.repeats > 1 else ""
+    halves = (
+        "rows send to columns"
+        if matrix.directed
+        else "a pair has one value, which both halves show"
+    )
+    return (
+        f"{matrix.unit}, {matrix.direction} is better; {matrix.statistic}{repeats}; "
+        f"{halves}"
+    )
+
+
+def _note(matrix: Matrix) -> str:
+    """Say how many pairs are slow, miss the limit, or were not measured."""
+    pairs = "values, two of each pair," if matrix.directed else "pairs"
+    first = (
+        f"The median of {text.exact(matrix.measured)} {pairs} is "
+        f"{text.measured(matrix.median)} {matrix.unit}; {text.exact(matrix.slow)} "
+        f"{'is' if matrix.slow == 1 else 'are'} more than 20 % worse."
+    )
+    said = [first]
+    if matrix.limit is None:
+        said.append("There is no limit.")
+    else:
+        words = "at most" if matrix.direction == "lower" else "at least"
+        said.append(
+            f"The limit is {words} {text.exact(matrix.limit)} {matrix.unit}; "
+            f"{text.exact(matrix.missed)} "
+            f"{'misses' if matrix.missed == 1 else 'miss'} it."
+        )
+    if matrix.missing:
+        silent = ", ".join(few([short(node) for node in matrix.silent], _NAMES))
+        among = f", among them every pair of {silent}" if silent else ""
+        said.append(f"Not measured: {text.exact(matrix.missing)}{among}.")
+    if matrix.of > len(matrix.nodes):
+        said.append(
+            f"Of {text.exact(matrix.of)} nodes the {len(matrix.nodes)} worst are "
+            "shown: those named as cause, then those whose best pair is bad, then "
+            "those with the most slow or missing pairs."
+        )
+    return " ".join(said)
+
+
+def _missing(matrix: Matrix) -> list[Mark]:
     """Give the pairs that were not measured."""
     numbers = range(len(matrix.nodes))
     return [
-        {"s": row, "d": column, "m": 0, "k": 0}
+        Mark(row, column, 0)
         for row in numbers
         for column in numbers
         if row != column and (row, column) not in matrix.cells
     ]
 
 
-def _again(matrix: Matrix) -> list[dict[str, Any]]:
+def _again(matrix: Matrix) -> list[Mark]:
     """Give the pairs that were tested again alone."""
     return [
-        {"s": row, "d": column, "m": 1, "k": cell.level}
+        Mark(row, column, 1, cell.level)
         for (row, column), cell in matrix.cells.items()
         if cell.crowded is not None
     ]
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.5g}")
-
-
-def _if_convicted(value: str, other: str) -> dict[str, Any]:
-    return {
-        "condition": {"test": "marked[datum.value]", "value": value},
-        "value": other,
-    }
-
-
-def _axes(matrix: Matrix) -> tuple[alt.Y, alt.X]:
-    numbers = list(range(len(matrix.nodes)))
-    axis: dict[str, Any] = {
-        "labelExpr": "labels[datum.value]",
-        "labelColor": _if_convicted("var(--fail)", "var(--ink)"),
-        "labelFontWeight": _if_convicted("bold", "normal"),
-        "labelFontSize": 10 if len(numbers) > WIDE else 12,
-        "labelLimit": 110,
-        "labelOverlap": False,
-        "ticks": False,
-        "domain": False,
-        "grid": False,
-    }
-    longest = max(len(label) for label in _labels(matrix))
-    upright = longest * len(numbers) > 28
-    scale = alt.Scale(domain=numbers)
-    titles = ("from", "to") if matrix.directed else (None, None)
-    return (
-        alt.Y("s:O", title=titles[0], scale=scale, sort=None, axis=alt.Axis(**axis)),
-        alt.X(
-            "d:O",
-            title=titles[1],
-            scale=scale,
-            sort=None,
-            axis=alt.Axis(orient="top", labelAngle=-90 if upright else 0, **axis),
-        ),
-    )
-
-
-def _cells(matrix: Matrix, y: alt.Y, x: alt.X) -> alt.Chart:
-    """Draw a square for every measured pair, with what is known of it."""
-    form, words = (
-        ("'.3~g'", " times") if matrix.direction == "lower" else ("'.3~%'", " of")
-    )
-    tooltip = [
-        alt.Tooltip("source:N", title="from" if matrix.directed else "between"),
-        alt.Tooltip("destination:N", title="to" if matrix.directed else "and"),
-        alt.Tooltip("v:Q", title=f"{matrix.metric} ({matrix.unit})", format=".4~g"),
-        alt.Tooltip("ratio:N", title="that is"),
-    ]
-    if matrix.retested:
-        tooltip.append(alt.Tooltip("crowded:N", title="while others measured"))
-    squares: alt.Chart = (
-        alt.Chart(alt.NamedData("cells"))
-        .transform_calculate(
-            source="names[datum.s]",
-            destination="names[datum.d]",
-            ratio=f"format(datum.v / {matrix.median!r}, {form}) + '{words} the median'",
-            crowded="isValid(datum.c) ? format(datum.c, '.4~g') : 'not tested again'",
-        )
-        .mark_rect(aria=False, stroke="var(--paper)", strokeWidth=1)
-        .encode(
-            y=y,
-            x=x,
-            fill=alt.Fill(
-                "k:O",
-                scale=alt.Scale(domain=list(range(len(_COLOURS))), range=_COLOURS),
-                legend=None,
-            ),
-            tooltip=tooltip,
-        )
-    )
-    return squares
-
-
-def _symbols(height: int, y: alt.Y, x: alt.X) -> alt.Chart:
-    """Draw a cross where nothing was measured, a ring where it was twice."""
-    shapes = alt.Scale(domain=[0, 1], range=[_MISSING, _AGAIN])
-    size = min(90, (0.45 * height) ** 2)
-    symbols: alt.Chart = (
-        alt.Chart(alt.NamedData("marks"))
-        .mark_point(aria=False, filled=False, size=size, strokeWidth=1.4, opacity=1)
-        .encode(
-            y=y,
-            x=x,
-            shape=alt.Shape("m:N", scale=shapes, legend=None),
-            stroke=_SEEN,
-        )
-    )
-    return symbols
-
-
-def _values(matrix: Matrix, y: alt.Y, x: alt.X) -> alt.Chart:
-    """Write the value into each cell, with a ring if the pair was tested again."""
-    form = "'.3~s'" if matrix.median >= 1000 else "'.3~g'"
-    words: alt.Chart = (
-        alt.Chart(alt.NamedData("cells"))
-        .transform_calculate(
-            words=f"format(datum.v, {form}) + (isValid(datum.c) ? ' ○' : '')"
-        )
-        .mark_text(aria=False, fontSize=12)
-        .encode(y=y, x=x, text="words:N", color=_SEEN)
-    )
-    return words
-
-
-def _cursor(y: alt.Y, x: alt.X) -> alt.Chart:
-    """Frame the pair that the keyboard is at."""
-    frame: alt.Chart = (
-        alt.Chart(alt.NamedData("cursor"))
-        .transform_calculate(s="cursor_row", d="cursor_column")
-        .transform_filter("cursor_row >= 0")
-        .mark_rect(aria=False, fillOpacity=0, stroke="var(--link)", strokeWidth=3)
-        .encode(y=y, x=x)
-    )
-    return frame

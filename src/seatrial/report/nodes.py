@@ -6,6 +6,8 @@ from typing import Any
 
 from seatrial.judge import Judgement, NodeVerdict
 from seatrial.report import text
+from seatrial.report.figure import Table
+from seatrial.report.labels import short
 from seatrial.report.view import VERDICTS
 from seatrial.results import Run
 
@@ -22,6 +24,8 @@ FACTS = {
     "os": "OS",
     "kernel": "kernel",
 }
+
+_MARKS = {"fail": " ✕", "undecided": " ?"}
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,47 @@ def node_table(run: Run, judgement: Judgement) -> NodeTable:
         tuple((metric, units.get(metric, "")) for metric in metrics),
         tuple(FACTS[key] for key in keys),
         tuple(row(node) for node in nodes[:MAX_NODES]),
+    )
+
+
+def values_table(nodes: NodeTable) -> Table:
+    """Give verdict, values and reason of each node; what fails or is undecided says so.
+
+    The marks are those of the report: a cross, a question mark.
+    """
+    heads = (
+        short(metric if unit in ("", "1") else f"{metric} ({unit})")
+        for metric, unit in nodes.metrics
+    )
+    return Table(
+        ("node", "state", "verdict", *heads, "reason"),
+        tuple(
+            (
+                short(row.node.name),
+                row.node.state,
+                row.node.verdict,
+                *(
+                    f"{value.text}{_MARKS.get(value.verdict, '')}"
+                    for value in row.values
+                ),
+                row.node.reason,
+            )
+            for row in nodes.rows
+        ),
+    )
+
+
+def facts_table(nodes: NodeTable) -> Table:
+    """Give the facts of each node; what differs from most nodes has a mark."""
+    return Table(
+        ("node", *nodes.facts),
+        tuple(
+            (
+                short(row.node.name),
+                *(f"≠ {fact.text}" if fact.odd else fact.text for fact in row.facts),
+            )
+            for row in nodes.rows
+        ),
     )
 
 

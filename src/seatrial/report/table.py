@@ -1,44 +1,44 @@
 """A curve as a table: a row per message size (or other x), a column per line."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from seatrial.report import text
 from seatrial.report.curves import Curve
-
-
-@dataclass(frozen=True)
-class Table:
-    """The numbers of a curve as text; `over` heads the first column."""
-
-    over: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
+from seatrial.report.figure import Table
 
 
 def table(curve: Curve) -> Table:
-    """Turn a curve into a table; the limit is the last column if there is one."""
+    """Turn a curve into a table; limits and published numbers are the last columns."""
     known = {point.x for line in curve.lines for point in line.points}
     known |= {limit.x for limit in curve.limits}
+    columns = [curve.x_title, *(line.label for line in curve.lines)]
     values = [
         {point.x: text.measured(point.value) for point in line.points}
         for line in curve.lines
     ]
-    columns = [line.label for line in curve.lines]
     if curve.limits:
         columns.append("limit")
-        limits: dict[float, str] = {}
-        for limit in curve.limits:
-            before = f"{limits[limit.x]}; " if limit.x in limits else ""
-            limits[limit.x] = before + limit.label
-        values.append(limits)
+        values.append(_joined((limit.x, limit.label) for limit in curve.limits))
+    if curve.published:
+        columns.append("published")
+        values.append(
+            _joined((each.x, f"{each.system} {each.words}") for each in curve.published)
+        )
     return Table(
-        over=curve.x_title,
-        columns=tuple(columns),
-        rows=tuple(
+        tuple(columns),
+        tuple(
             (
                 text.exact(x) if curve.over else text.size(int(x)),
-                tuple(column.get(x, "") for column in values),
+                *(column.get(x, "") for column in values),
             )
             for x in sorted(known)
         ),
     )
+
+
+def _joined(pairs: Iterable[tuple[float, str]]) -> dict[float, str]:
+    """Put what stands at the same x together."""
+    found: dict[float, list[str]] = {}
+    for x, words in pairs:
+        found.setdefault(x, []).append(words)
+    return {x: "; ".join(words) for x, words in found.items()}

@@ -1,37 +1,20 @@
 """What the page shows, drawn from a run and its judgement: orders, groups, sums."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
 
-from seatrial.judge import Finding, Judgement
+from seatrial.judge import Finding
 from seatrial.metrics import METRICS
-from seatrial.records import Case
 from seatrial.report import text
 from seatrial.results import Run
 
 VERDICTS = ("fail", "undecided", "skipped", "pass")
 """Verdicts in the order of a table: what needs a look comes first."""
 
-MAX_FINDINGS = 500
 MAX_CASES = 300
-"""Rows of one table; the rest is counted on the page and is in junit.xml."""
-
-MAX_NAMES = 12
-"""Names in one list at the top of the page; the rest is counted there."""
-
-
-@dataclass(frozen=True)
-class FindingRow:
-    """A finding with its limit and its confidence bounds in words."""
-
-    finding: Finding
-    detail: str
-    limit: str
-    ratio: str
-    interval: str
+"""Rows of a table of cases; the rest is counted there, and is in cases.json."""
 
 
 @dataclass(frozen=True)
@@ -58,31 +41,18 @@ class Source:
     findings: int
 
 
-def counts(findings: Iterable[Finding]) -> dict[str, int]:
-    """Count the findings of each verdict, in the order of `VERDICTS`."""
-    found = Counter[str](finding.verdict for finding in findings)
-    return {verdict: found[verdict] for verdict in VERDICTS}
-
-
-def finding_rows(judgement: Judgement) -> list[FindingRow]:
-    """Give the findings for the table, failing ones first, causes before effects."""
-    findings = sorted(judgement.findings, key=_urgency)
-    return [
-        FindingRow(
-            finding=finding,
-            detail=case_detail(finding.check, finding.case),
-            limit=limit_words(finding),
-            ratio=text.ratio(finding.value, finding.limit),
-            interval=interval_words(finding),
-        )
-        for finding in findings[:MAX_FINDINGS]
-    ]
-
-
-def _urgency(finding: Finding) -> tuple[int, bool]:
+def urgency(finding: Finding) -> tuple[int, bool]:
     """Sort key: what is wrong with a node stands before all the pairs it spoils."""
     wrong = finding.verdict in ("fail", "undecided")
     return VERDICTS.index(finding.verdict), wrong and finding.kind == "limit"
+
+
+def badness(finding: Finding) -> float:
+    """Tell how bad a value is beside its limit: the larger, the worse."""
+    if finding.value is None or not finding.limit:
+        return 0.0
+    ratio = finding.value / finding.limit
+    return ratio if finding.direction == "lower" else -ratio
 
 
 def case_detail(check: str, case: str) -> str:
@@ -104,23 +74,6 @@ def interval_words(finding: Finding) -> str:
         return ""
     ends = (finding.lower, finding.upper)
     return " to ".join(text.measured(end, finding.limit) for end in ends)
-
-
-def causes(judgement: Judgement) -> list[tuple[str, list[str]]]:
-    """Name each convicted node with the limits that it missed."""
-    found: dict[str, list[str]] = {name: [] for name in judgement.convicted}
-    for finding in judgement.findings:
-        if finding.verdict == "fail" and finding.node in found:
-            said = f"{finding.check}, {finding.environment}: {finding.metric}"
-            if finding.value is not None:
-                value = text.measured(finding.value, finding.limit)
-                value = text.quantity(value, finding.unit)
-                said += f" is {value}, {limit_words(finding)} is required"
-            found[finding.node].append(f"{said} ({finding.reason})")
-    reasons = {node.name: node.reason for node in judgement.nodes}
-    return [
-        (name, few(said, 4) or [reasons.get(name, "")]) for name, said in found.items()
-    ]
 
 
 def methods(run: Run) -> list[Method]:
@@ -180,8 +133,3 @@ def few(names: Iterable[str], most: int = 12) -> list[str]:
     names = list(names)
     more = len(names) - most
     return [*names[:most], f"and {more} more"] if more > 0 else names
-
-
-def cases_by_result(cases: Sequence[Case], result: str) -> list[Case]:
-    """Give the cases of one result, at most `MAX_CASES`, in their order."""
-    return [case for case in cases if case.result == result][:MAX_CASES]

@@ -1,0 +1,85 @@
+"""`seatrial demo`: recorded runs judged, reported and compared, without a cluster."""
+
+import shlex
+import time
+from pathlib import Path
+
+import click
+
+from seatrial.bundle import SUFFIX
+from seatrial.errors import SeatrialError
+from seatrial.paths import home
+
+RECORDED = (
+    "Recorded: these numbers were taken on Seatrial's lab, 4 or 5 containers on one "
+    "small machine, and are shipped with it. Nothing was measured now."
+)
+"""What stands on every page and at the top of what is printed."""
+
+SIDES = ("delivered", "again", "slow-links")
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the pages (default: reports/out/demo below SEATRIAL_HOME).",
+)
+def demo(out: Path | None) -> None:
+    """Show what Seatrial makes of runs that are shipped with it.
+
+    They are recorded, of the lab; reports/demo/README.md says what was run. Each
+    command is printed before it runs, so that you can run it again with other options.
+    Neither root nor a cluster is needed, and nothing is measured.
+
+    Exit status: 0 shown, whatever the verdicts; 2 usage or environment.
+
+    Example: seatrial demo --out /tmp/demo
+    """
+    suite = home()
+    folder = suite / "reports" / "demo"
+    out = out or suite / "reports" / "out" / "demo"
+    if not folder.is_dir():
+        raise SeatrialError(
+            f"{folder}: no recorded runs; expected a complete checkout of the suite"
+        )
+    started = time.monotonic()
+    click.echo(RECORDED)
+    for name, what in (
+        ("acceptance", "An acceptance campaign on a sound machine"),
+        ("slow-link", "The same machine, with a slow link on one node"),
+    ):
+        _say(what)
+        file = folder / f"{name}{SUFFIX}"
+        _run("report", file, "--criteria", "kept", "--out", out / name)
+    _say("A bake-off of three: one machine twice, and once with slower links")
+    sides = [f"{side}={folder / f'bakeoff-{side}{SUFFIX}'}" for side in SIDES]
+    signers = ("--sealed", "--signers", folder / "allowed_signers")
+    _run("compare", *sides, *signers, "--out", out / "bakeoff")
+    _say("Two MPI stacks, out of one run")
+    run = folder / f"acceptance{SUFFIX}"
+    stacks = [f"{name}={run}@{name}" for name in ("openmpi", "mpich")]
+    _run("compare", *stacks, "--out", out / "stacks")
+    _say("Eight nights; in the fifth a link was slow, before the seventh came a node")
+    nights = sorted(folder.glob(f"night-*{SUFFIX}"))
+    _run("trend", "lab", *nights, "--out", out / "trend")
+    click.echo(f"\n{time.monotonic() - started:.0f} s. {RECORDED}\nOpen in a browser:")
+    for page in sorted(out.glob("*/*.html")):
+        click.echo(f"  {page}")
+
+
+def _say(what: str) -> None:
+    click.echo(f"\n== {what}")
+
+
+def _run(*arguments: object) -> None:
+    """Print a command of the suite and run it, labelled."""
+    from seatrial.cli import main
+
+    given = [str(argument) for argument in arguments]
+    click.echo(f"$ seatrial {shlex.join(given)}")
+    status = main.main(
+        [*given, "--note", RECORDED], prog_name="seatrial", standalone_mode=False
+    )
+    if status:
+        raise SeatrialError(f"seatrial {given[0]} ended with status {int(status)}")

@@ -1,0 +1,170 @@
+"""`seatrial trend`: the metrics of a system over its runs, as page, table and data."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seatrial.commands._format import format_option
+from seatrial.commands._moment import Moment
+from seatrial.commands._note import note_option
+from seatrial.commands._runs import run_path
+from seatrial.criteria import Criteria
+from seatrial.errors import SeatrialError
+from seatrial.paths import criteria_file, home, results_dir
+from seatrial.query import choose, started
+from seatrial.results import closed_runs, read_manifests
+from seatrial.runfolder import disk_errors, write_file
+from seatrial.series import Choice, Trend
+from seatrial.summary import stdout_console
+from seatrial.trend import trend as trend_of
+from seatrial.trend_text import trend_csv, trend_json, trend_table
+
+_MOST_CHANGES = 20
+
+
+@click.command()
+@click.argument("system")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--campaign", "campaigns", multiple=True, help="Runs of this campaign.")
+@click.option("--check", "checks", multiple=True, metavar="CLASS", help="Only these.")
+@click.option("--metric", "metrics", multiple=True, help="Flat names: bw_4MiB.")
+@click.option("--environment", "environments", multiple=True, help="Only these.")
+@click.option("--since", type=Moment(), help="Runs that started then or later.")
+@click.option("--until", type=Moment(), help="Runs that started before that.")
+@click.option("--last", type=click.IntRange(min=1), help="At most so many, the newest.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the files (default: reports/out/SYSTEM/trend in SEATRIAL_HOME).",
+)
+@note_option
+@format_option("What to print; json and csv have every point.")
+def trend(
+    system: str,
+    runs: tuple[str, ...],
+    campaigns: tuple[str, ...],
+    checks: tuple[str, ...],
+    metrics: tuple[str, ...],
+    environments: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    last: int | None,
+    out: Path | None,
+    notes: tuple[str, ...],
+    form: str,
+) -> None:
+    """Show metrics of SYSTEM over its closed runs: trend.html and trend.csv.
+
+    RUN is the path of a run or the file of a packed one, or its id; default: all runs.
+    Of each run the median, the range of its jobs, and the worst place; with the limits
+    that held then and that hold today, and with what changed between the runs: nodes,
+    configuration, suite, criteria. A run without the number leaves a gap that says why.
+    Without --check and --metric: what has a criterion. Replays are left out.
+
+    It shows, and decides nothing: no run is judged here. With --format json or csv no
+    file is written unless --out says where.
+
+    Exit status: 0, also if numbers are beyond a limit; 2 usage, or a run that is
+    changed or cannot be read.
+
+    Example: seatrial trend lab --campaign nightly --check ImbRing --last 30
+    """
+    from seatrial.report.trend_page import trend_html
+
+    suite = home()
+    there = [run_path(run) for run in runs] or closed_runs(results_dir(suite), system)
+    chosen = _runs(there, system, campaigns, since, until)
+    file = criteria_file(suite, system)
+    today = Criteria.load(file, known=()) if file.is_file() else None
+    choice = Choice(checks, metrics, environments)
+    found = trend_of(system, chosen[-last:] if last else chosen, today, choice)
+    if form == "json":
+        click.echo(trend_json(found), nl=False)
+    elif form == "csv":
+        click.echo(trend_csv(found), nl=False)
+    else:
+        _print(found)
+    if len(found.nights) == 1:
+        click.echo("one run only: a trend needs more", err=True)
+    if form != "table" and out is None:
+        return
+    folder = out or suite / "reports" / "out" / system / "trend"
+    files = {
+        "trend.html": trend_html(found, suite, notes),
+        "trend.csv": trend_csv(found),
+    }
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            write_file(folder / name, content.encode())
+            click.echo(str(folder / name), err=form != "table")
+
+
+def _runs(
+    there: Sequence[Path],
+    system: str,
+    campaigns: Sequence[str],
+    since: datetime | None,
+    until: datetime | None,
+) -> list[Path]:
+    """Choose the runs, oldest first; SeatrialError says what there is instead."""
+    manifests = read_manifests(there)
+    others = {str(each["system"]) for each in manifests.values()} - {system}
+    if others:
+        raise SeatrialError(
+            f"runs of {', '.join(sorted(others))}; expected runs of {system} alone"
+        )
+    if not manifests:
+        results = results_dir(home())
+        known = ", ".join(sorted({run.parent.name for run in closed_runs(results)}))
+        raise SeatrialError(
+            f"no closed run of system {system!r} below {results}; "
+            + (f"expected one of: {known}" if known else "there is none of any system")
+        )
+    measured = choose(manifests)
+    if not measured:
+        raise SeatrialError(
+            f"{system} has replays of recorded output only: no measurements, and no "
+            "trend"
+        )
+    found = choose(measured, campaigns=campaigns, since=since, until=until)
+    if not found:
+        raise SeatrialError(
+            f"none of the {len(measured)} runs of {system} fits --campaign, --since "
+            f"and --until; they are {_described(measured)}"
+        )
+    return sorted(found, key=lambda path: (started(path, found[path]), path.name))
+
+
+def _described(manifests: Mapping[Path, Mapping[str, Any]]) -> str:
+    names = {str(manifest.get("campaign")) for manifest in manifests.values()}
+    moments = [started(path, manifest) for path, manifest in manifests.items()]
+    return (
+        f"of {', '.join(sorted(names))}, started from {min(moments):%Y-%m-%d %H:%M} "
+        f"to {max(moments):%Y-%m-%d %H:%M} UTC"
+    )
+
+
+def _print(trend: Trend) -> None:
+    console = stdout_console()
+    nights = trend.nights
+    console.print(
+        f"{trend.system}: {len(nights)} {'run' if len(nights) == 1 else 'runs'}, "
+        f"{nights[0].started} to {nights[-1].started}, {len(trend.series)} series",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(trend_table(trend))
+    changes = [(night.run, change) for night in nights for change in night.changes] + [
+        ("since then", change) for change in trend.since
+    ]
+    for when, change in changes[-_MOST_CHANGES:]:
+        text = f"{when}: {change.kind}: {change.words}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    if len(changes) > _MOST_CHANGES:
+        more = len(changes) - _MOST_CHANGES
+        click.echo(f"and {more} earlier changes, see trend.html")

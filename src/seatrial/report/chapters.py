@@ -1,0 +1,202 @@
+"""The chapters of the report that have charts, in their order."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from seatrial.judge import Judgement
+from seatrial.paths import checks_dir
+from seatrial.report import text
+from seatrial.report.charts import chart, metric_title
+from seatrial.report.common_facts import RISK, common_facts
+from seatrial.report.content import Chapter
+from seatrial.report.curves import Curve, curves
+from seatrial.report.drift_view import drift_chapter
+from seatrial.report.figure import Figure, Table
+from seatrial.report.growth import growth_figure, growths
+from seatrial.report.heat import matrix_figure, retested_table, title_of
+from seatrial.report.labels import short
+from seatrial.report.matrix import MAX_RETESTED, matrices
+from seatrial.report.node_heat import node_heat
+from seatrial.report.node_map import node_map
+from seatrial.report.nodes import facts_table, node_table, values_table
+from seatrial.report.overlay import overlay
+from seatrial.report.stated import stated
+from seatrial.report.table import table
+from seatrial.results import Run
+
+
+def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
+    """Give nodes, pairs, curves, scaling, drift, and what outliers have in common.
+
+    `home` has the published numbers, and the checks that say what they repeat; without
+    them there is nothing to overlay. SeatrialError if a published file is damaged.
+    """
+    return (
+        _nodes(run, judgement),
+        _pairs(run, judgement),
+        _curves(run, judgement, home),
+        _scaling(run, judgement, home),
+        drift_chapter(run, judgement),
+        _common(run, judgement),
+    )
+
+
+def _nodes(run: Run, judgement: Judgement) -> Chapter:
+    if not judgement.nodes:
+        return Chapter("nodes", "Nodes", "", empty="No node was delivered.")
+    nodes = node_table(run, judgement)
+    heat = node_heat(run, judgement)
+    tables = [("Verdicts and values", values_table(nodes))]
+    if nodes.facts:
+        tables.append(("Facts", facts_table(nodes)))
+    notes = []
+    if len(nodes.rows) < len(judgement.nodes):
+        notes.append(
+            f"The tables have {len(nodes.rows)} of "
+            f"{text.exact(len(judgement.nodes))} nodes, failing ones first; all are in "
+            "manifest.json."
+        )
+    return Chapter(
+        "nodes",
+        "Nodes",
+        "Every delivered node. Of a number measured between pairs, a node's value is "
+        "the better quartile of its pairs, the worst of these over environments, rails "
+        "and directions: a bad node spoils all its pairs, while most pairs of a sound "
+        "one are sound.",
+        figures=(node_map(judgement), *([heat] if heat else [])),
+        tables=tuple(tables),
+        notes=tuple(notes),
+    )
+
+
+def _pairs(run: Run, judgement: Judgement) -> Chapter:
+    found = matrices(run, judgement)
+    tables, notes = [], []
+    for matrix in found:
+        if matrix.retested:
+            tables.append(
+                (f"Tested again alone: {title_of(matrix)}", retested_table(matrix))
+            )
+        if len(matrix.retested) > MAX_RETESTED:
+            notes.append(
+                f"{title_of(matrix)}: the table has the worst {MAX_RETESTED} of "
+                f"{text.exact(len(matrix.retested))} pairs that were tested again; all "
+                "are in measurements.parquet."
+            )
+    return Chapter(
+        "pairs",
+        "Pairs of nodes",
+        "A square per pair of nodes: the worse it is beside the median of all pairs, "
+        "the stronger its colour. A name with \N{MULTIPLICATION X} is a node named as "
+        "cause. Point at a square for its value, walk over the squares with the arrow "
+        "keys, or open the table below a chart, where \N{BLACK DOWN-POINTING TRIANGLE}"
+        " is more than 20 % worse than the median."
+        if found
+        else "",
+        figures=tuple(
+            matrix_figure(matrix, f"matrix-{number}")
+            for number, matrix in enumerate(found, 1)
+        ),
+        tables=tuple(tables),
+        notes=tuple(notes),
+        empty="No check of this run measured every pair of nodes.",
+    )
+
+
+def _curves(run: Run, judgement: Judgement, home: Path) -> Chapter:
+    found = curves(run, judgement)
+    published = overlay(home) if found else None
+    figures = []
+    for number, curve in enumerate(found, 1):
+        sizes = {point.x for line in curve.lines for point in line.points}
+        if published is not None and not curve.over:
+            points = published.points(curve.check, curve.metric, curve.unit, sizes)
+            curve = replace(curve, published=points)
+        figures.append(_curve_figure(curve, f"curve-{number}"))
+    return Chapter(
+        "curves",
+        "Curves over message size",
+        "Axes are logarithmic where the numbers span much. A short bar with words is "
+        "the limit at that size, and the shade is the side that fails. Point at a mark "
+        "for its value, or open the table below a chart."
+        if figures
+        else "",
+        figures=tuple(figures),
+        empty="This run has no number over message size or another parameter.",
+    )
+
+
+def _curve_figure(curve: Curve, name: str) -> Figure:
+    repeats = (
+        f", drawn as median and range of {curve.repeats} repeats"
+        if curve.repeats > 1
+        else ""
+    )
+    detail = f", {curve.detail}" if curve.detail else ""
+    return Figure(
+        name=name,
+        title=f"{curve.check}: {metric_title(curve.metric)}{detail}",
+        detail=f"{curve.unit}, {curve.direction} is better; {curve.statistic}{repeats}",
+        spec=chart(curve),
+        table=table(curve),
+        note=curve.note,
+    )
+
+
+def _scaling(run: Run, judgement: Judgement, home: Path) -> Chapter:
+    told = stated(checks_dir(home), "scaled")["scaled"]
+    found = growths(run, judgement, {check for check, scaled in told.items() if scaled})
+    return Chapter(
+        "scaling",
+        "Scaling",
+        "How a number grows with the number of nodes. The efficiency in the tables is "
+        "that beside the same line's value on its fewest nodes, 100 % being ideal. Of "
+        "many message sizes, the smallest and the largest are drawn."
+        if found
+        else "",
+        figures=tuple(
+            growth_figure(growth, f"scaling-{number}")
+            for number, growth in enumerate(found, 1)
+        ),
+        empty="No check of this run measured several numbers of nodes; campaign "
+        "scaling does.",
+    )
+
+
+def _common(run: Run, judgement: Judgement) -> Chapter:
+    found = common_facts(run, judgement)
+    rows = tuple(
+        (
+            short(each.fact),
+            short(each.value),
+            f"{each.failing} of {each.of_failing}",
+            f"{each.others} of {each.of_others}",
+            f"{each.p:.2g}",
+            each.words,
+        )
+        for each in found
+    )
+    heads = ("fact", "value", "of the failing", "of the others", "p", "in words")
+    method = (
+        "p is that of Fisher's exact test, one-sided. Where the words make a claim, at "
+        f"most {100 * RISK:g} % of the claims are expected to be wrong (Benjamini and "
+        "Hochberg, over all values of all facts tried)."
+    )
+    chapter = Chapter(
+        "common",
+        "What outliers have in common",
+        "Facts that failing nodes share and the others mostly lack; then the same of "
+        "nodes worth a look. It decides nothing: a cause may have been "
+        "found, or something that came with it.",
+        empty="No node fails, and none is worth a look."
+        if not judgement.convicted and not judgement.worth_a_look
+        else "Nothing is known of the nodes that fail, or are worth a look, that they "
+        "share and most others do not.",
+    )
+    if not found:
+        return chapter
+    return replace(
+        chapter,
+        tables=(("Shared facts", Table(heads, rows)),),
+        notes=(method,),
+    )

@@ -1,0 +1,187 @@
+"""What failing nodes have in common: facts that they share and the others lack.
+
+For every value of every fact, Fisher's exact test asks whether nodes that fail have it
+more often than chance would have it; of all values tried, those are picked of which at
+most the share `RISK` is expected to be wrong (Benjamini and Hochberg). Where the nodes
+are too few for that, what they share is said without a claim.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from seatrial.judge import Judgement
+from seatrial.judging.families import discoveries
+from seatrial.report import text
+from seatrial.report.labels import short
+from seatrial.results import Run
+
+RISK = 0.05
+MOST = 20
+"""Facts that are told, the most telling first."""
+
+_MOST_OTHERS = 0.5  # share of the others that may have what is said without a claim
+_OWN = 0.5  # share of nodes with a value of their own, above which a fact names them
+_DEPTH = 6  # levels of nesting in a fact
+
+
+@dataclass(frozen=True)
+class CommonFact:
+    """A fact's value: `failing` of `of_failing` nodes have it, `others` of `of_others`.
+
+    `p` is the chance of at least so many if the fact had nothing to do with it; `shown`
+    tells whether that is little enough, beside all that was tried. `nodes` are those
+    that fail, or are worth a look, and have it.
+    """
+
+    fact: str
+    value: str
+    failing: int
+    of_failing: int
+    others: int
+    of_others: int
+    p: float
+    words: str
+    shown: bool = False
+    nodes: tuple[str, ...] = ()
+
+
+Facts = Mapping[str, Mapping[str, str]]
+
+
+def common_facts(run: Run, judgement: Judgement) -> tuple[CommonFact, ...]:
+    """Find the facts that failing nodes share, then those of nodes worth a look."""
+    facts = node_facts(run)
+    failing = [node for node in judgement.convicted if node in facts]
+    looks = {place.rpartition(" (")[0] or place for place in judgement.worth_a_look}
+    suspects = sorted(looks & {*facts} - {*failing}, key=text.natural_key)
+    sound = [node for node in facts if node not in {*failing, *suspects}]
+    return (
+        *_shared(facts, failing, [*suspects, *sound], "failing node"),
+        *_shared(facts, suspects, sound, "node worth a look"),
+    )[:MOST]
+
+
+def node_facts(run: Run) -> dict[str, dict[str, str]]:
+    """Give the facts of every node that was there, flat: 'hcas.mlx5_0.firmware'."""
+    return {
+        node["name"]: dict(_flat("", node.get("facts") or {}, 0))
+        for node in run.manifest["nodes"]
+        if node.get("state", "present") == "present"
+    }
+
+
+def _flat(name: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
+    """Give the leaves of a fact; a list is known by the names in it, else by places."""
+    if depth > _DEPTH or value is None or value == "":
+        return
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _flat(f"{name}.{key}" if name else str(key), each, depth + 1)
+    elif isinstance(value, list | tuple):
+        for number, each in enumerate(value):
+            own = each.get("name") if isinstance(each, Mapping) else None
+            key = str(number) if own is None else str(own)
+            yield from _flat(f"{name}.{key}", each, depth + 1)
+    else:
+        yield name, str(value)
+
+
+def _shared(
+    facts: Facts, chosen: Sequence[str], rest: Sequence[str], what: str
+) -> list[CommonFact]:
+    """Test every value that the chosen nodes have, and others may have too."""
+    if not chosen or not rest:
+        return []
+    among = _count(facts, chosen)
+    beside = _count(facts, rest)
+    distinct = _distinct(facts)
+    found = []
+    for (fact, value), nodes in among.items():
+        others = len(beside.get((fact, value), ()))
+        values, having = distinct[fact]
+        names_nodes = having > 2 and values > _OWN * having
+        if names_nodes or (len(nodes) == len(chosen) and others == len(rest)):
+            continue
+        found.append((fact, value, nodes, others))
+    if not found:
+        return []
+    hits = np.array([len(nodes) for _, _, nodes, _ in found])
+    total = hits + np.array([others for *_, others in found])
+    p = stats.hypergeom.sf(hits - 1, len(chosen) + len(rest), total, len(chosen))
+    shown = discoveries(np.asarray(p, dtype=float), RISK)
+    told = []
+    for (fact, value, nodes, others), each, sure in zip(
+        found, p.tolist(), shown.tolist(), strict=True
+    ):
+        all_share = len(nodes) == len(chosen)
+        if not sure and (not all_share or others > _MOST_OTHERS * len(rest)):
+            continue
+        said = CommonFact(
+            fact,
+            value,
+            len(nodes),
+            len(chosen),
+            others,
+            len(rest),
+            each,
+            "",
+            shown=sure,
+            nodes=tuple(nodes),
+        )
+        told.append(CommonFact(**{**vars(said), "words": _words(said, what)}))
+    return sorted(told, key=lambda each: (not each.shown, each.p, each.fact))
+
+
+def _count(facts: Facts, nodes: Sequence[str]) -> dict[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for node in nodes:
+        for pair in facts[node].items():
+            found.setdefault(pair, []).append(node)
+    return found
+
+
+def _distinct(facts: Facts) -> dict[str, tuple[int, int]]:
+    """Count of each fact its different values, and the nodes that have it."""
+    values: dict[str, set[str]] = {}
+    having: dict[str, int] = {}
+    for known in facts.values():
+        for fact, value in known.items():
+            values.setdefault(fact, set()).add(value)
+            having[fact] = having.get(fact, 0) + 1
+    return {fact: (len(each), having[fact]) for fact, each in values.items()}
+
+
+def _words(fact: CommonFact, what: str) -> str:
+    """Say it: 'all 3 failing nodes have firmware 20.31 (hcas.mlx5_0); of the ...'."""
+    nodes = what if fact.of_failing == 1 else what.replace("node", "nodes")
+    if fact.of_failing == 1:
+        who, have = f"the {nodes} ({short(fact.nodes[0])})", "has"
+    elif fact.failing == fact.of_failing:
+        who, have = f"all {fact.failing} {nodes}", "have"
+    else:
+        who = f"{fact.failing} of {fact.of_failing} {nodes}"
+        have = "has" if fact.failing == 1 else "have"
+    if fact.of_others == 1:
+        rest = f"the other node does{'' if fact.others else ' not'}"
+    else:
+        do = "does" if fact.others <= 1 else "do"
+        count = text.exact(fact.others) if fact.others else "none"
+        rest = f"of the {text.exact(fact.of_others)} others {count} {do}"
+    sure = (
+        f"p = {fact.p:.1g}"
+        if fact.shown
+        else f"p = {fact.p:.1g}: too few to tell whether that is chance"
+    )
+    said = f"{who} {have} {_name(fact.fact)} {short(fact.value)}"
+    return f"{said}; {rest} ({sure})"
+
+
+def _name(fact: str) -> str:
+    """Put the last part first: 'hcas.mlx5_0.firmware' is 'firmware (hcas.mlx5_0)'."""
+    where, _, last = fact.rpartition(".")
+    last = last.replace("_", " ")
+    return f"{short(last)} ({short(where)})" if where else short(last)

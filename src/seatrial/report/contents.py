@@ -1,0 +1,35 @@
+"""What a report says of a judged run, filled once for all its forms."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from seatrial.findings import Judgement
+from seatrial.report.chapters import chapters
+from seatrial.report.content import Content
+from seatrial.report.criteria_rows import criterion_rows
+from seatrial.report.exclusions import exclusions
+from seatrial.report.front import front
+from seatrial.report.grounds import configuration, methods
+from seatrial.results import Run
+
+
+def contents(
+    run: Run, judgement: Judgement, home: Path, notes: Sequence[str] = ()
+) -> Content:
+    """Say all that a report says, notes before all else.
+
+    `home` has known signers and published numbers.
+    """
+    rows = criterion_rows(run, judgement)
+    one = front(run, judgement, home, rows)
+    return Content(
+        front=replace(one, notices=(*notes, *one.notices)),
+        criteria=rows,
+        chapters=(
+            exclusions(run, judgement),
+            *chapters(run, judgement, home),
+            methods(run, judgement),
+            configuration(run),
+        ),
+    )

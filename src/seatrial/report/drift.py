@@ -1,0 +1,166 @@
+"""Drift: whether numbers moved in the course of the campaign.
+
+A session is one allocation of every case in it; the level of a metric in a session is
+the median, over its cases, of the value beside the case's own median. These levels are
+tested for a trend by Kendall's rank correlation with the time (Mann 1945), exact where
+there are few. Of all metrics that could be tested, those that drift are picked so that
+at most the share `RISK` of them is expected to be wrong (Benjamini and Hochberg).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from seatrial.findings import CaseKey
+from seatrial.judge import Judgement
+from seatrial.judging.families import discoveries
+from seatrial.metrics import flat_name, judged_statistic
+from seatrial.results import Run
+
+RISK = 0.05
+LEAST_SESSIONS = 5
+"""With fewer, even a perfect trend has a p of at least 0.083."""
+
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """The level of a metric in one session: 1 is its median over the campaign.
+
+    `hours` count from the first number of the run; `allocations` stand behind it.
+    """
+
+    session: str
+    hours: float
+    value: float
+    allocations: int
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A metric of a check over the campaign.
+
+    `per_hour` is the slope of its levels (Theil and Sen), as a share: 0.03 is 3 % per
+    hour; `p` that of no trend, None with fewer than `LEAST_SESSIONS` sessions.
+    """
+
+    check: str
+    metric: str
+    unit: str
+    direction: str
+    levels: tuple[Level, ...]
+    per_hour: float
+    p: float | None
+    drifts: bool = False
+
+    @property
+    def hours(self) -> float:
+        """Give the time from the first to the last session."""
+        return self.levels[-1].hours - self.levels[0].hours
+
+    @property
+    def worse(self) -> bool:
+        """Tell whether it moves to the bad side."""
+        return (self.per_hour > 0) == (self.direction == "lower")
+
+
+def drifts(run: Run, judgement: Judgement) -> list[Drift]:
+    """Test every metric that has a criterion; those that drift come first."""
+    found = [
+        each
+        for rows in _judged(run, judgement)
+        if (each := _drift(rows, _started(run))) is not None
+    ]
+    p = np.array([np.nan if each.p is None else each.p for each in found])
+    testable = ~np.isnan(p)
+    picked = np.zeros(len(found), dtype=bool)
+    if testable.any():
+        picked[testable] = discoveries(p[testable], RISK)
+    marked = [
+        Drift(**{**vars(each), "drifts": bool(drifting)})
+        for each, drifting in zip(found, picked, strict=True)
+    ]
+    return sorted(marked, key=lambda each: (not each.drifts, each.p is None, each.p))
+
+
+def trend_p(values: list[float]) -> float:
+    """Give the p of 'there is no trend' for values in the order of time."""
+    if len(set(values)) < 2:
+        return 1.0
+    return float(stats.kendalltau(range(len(values)), values).pvalue)
+
+
+def _started(run: Run) -> float:
+    first = run.measurements["start_time"].min()
+    return first if isinstance(first, float) else 0.0
+
+
+def _judged(run: Run, judgement: Judgement) -> list[pl.DataFrame]:
+    """Give the numbers of each check and metric that has a criterion."""
+    wanted = {
+        (finding.check, finding.metric)
+        for finding in judgement.findings
+        if finding.metric and finding.criterion
+    }
+    rows = run.columns(
+        *CaseKey._fields,
+        *("session", "metric", "size_bytes", "statistic", "parameters", "value"),
+        *("unit", "direction", "start_time"),
+    )
+    found = []
+    for (check, metric, size_bytes), part in rows.group_by(
+        "check", "metric", "size_bytes", maintain_order=True
+    ):
+        size = size_bytes if isinstance(size_bytes, int) else None
+        if (str(check), flat_name(str(metric), size)) in wanted:
+            statistic = judged_statistic(part["statistic"].unique())
+            found.append(part.filter(pl.col("statistic") == statistic))
+    return found
+
+
+def _drift(rows: pl.DataFrame, started: float) -> Drift | None:
+    """Find the levels of one metric and their trend; None without any time."""
+    own = (*CaseKey._fields, "parameters")
+    levels = (
+        rows.drop_nulls("start_time")
+        .group_by(*own, "session", maintain_order=True)
+        .agg(pl.col("value").median(), pl.col("start_time").min())
+        .with_columns(middle=pl.col("value").median().over(own))
+        .filter(pl.col("middle") > 0)
+        .with_columns(level=pl.col("value") / pl.col("middle"))
+        .group_by("session", maintain_order=True)
+        .agg(
+            pl.col("start_time").min(),
+            pl.col("level").median(),
+            allocations=pl.len(),
+        )
+        .sort("start_time", maintain_order=True)
+    )
+    if levels.height < 2:
+        return None
+    hours = ((levels["start_time"] - started) / _HOUR).to_list()
+    values = levels["level"].to_list()
+    enough = levels.height >= LEAST_SESSIONS and hours[-1] > hours[0]
+    slope = stats.theilslopes(values, hours).slope if hours[-1] > hours[0] else 0.0
+    first = rows.row(0, named=True)
+    return Drift(
+        check=first["check"],
+        metric=flat_name(first["metric"], first["size_bytes"]),
+        unit=first["unit"],
+        direction=first["direction"],
+        levels=tuple(
+            Level(*numbers)
+            for numbers in zip(
+                levels["session"].cast(pl.String),
+                hours,
+                values,
+                levels["allocations"],
+                strict=True,
+            )
+        ),
+        per_hour=float(slope),
+        p=trend_p(values) if enough else None,
+    )

@@ -1,0 +1,156 @@
+"""What the verdict does not rest on: retries, skips, absences, what was left out."""
+
+from collections.abc import Iterable, Sequence
+
+from seatrial.findings import Judgement
+from seatrial.records import Case
+from seatrial.report import text
+from seatrial.report.content import Chapter
+from seatrial.report.figure import Table
+from seatrial.report.view import MAX_CASES, case_detail, few
+from seatrial.results import Run
+
+_INTRO = (
+    "Nothing is left out silently: cases that failed or were skipped, cases that "
+    "passed at a later try, nodes that were absent, sessions that were cut off, and "
+    "criteria that nobody held the machine to."
+)
+_NOT_GIVEN = "no reason given"
+
+
+def exclusions(run: Run, judgement: Judgement) -> Chapter:
+    """Give tables of all that was retried, skipped or excluded."""
+    failed = [case for case in run.cases if case.result == "fail"]
+    skipped = [case for case in run.cases if case.result == "skip"]
+    sessions = run.manifest.get("sessions") or []
+    tables = (
+        ("Failed cases", _failed(failed)),
+        ("Skipped cases", _skipped(skipped)),
+        ("Passed at a later try", _retried(run.cases)),
+        (
+            "Absent nodes",
+            _table(
+                ("Node", "State", "Reason"),
+                [
+                    (node.name, node.state, node.reason or _NOT_GIVEN)
+                    for node in judgement.nodes
+                    if node.state != "present"
+                ],
+            ),
+        ),
+        (
+            "Sessions that were cut off and taken again",
+            _table(
+                ("Session", "Kept as evidence in raw/"),
+                [
+                    (session["name"], ", ".join(session["interrupted"]))
+                    for session in sessions
+                    if session.get("interrupted")
+                ],
+            ),
+        ),
+        (
+            "Criteria of checks that this campaign does not run",
+            _table(("Criterion",), [(name,) for name in judgement.uncovered]),
+        ),
+        (
+            "Optional criteria that nobody measured",
+            _table(
+                ("Criterion", "Reason"),
+                [
+                    (finding.criterion, finding.reason)
+                    for finding in judgement.findings
+                    if finding.verdict == "skipped" and finding.criterion
+                ],
+            ),
+        ),
+    )
+    filled = tuple((title, table) for title, table in tables if table.rows)
+    return Chapter(
+        "exclusions",
+        "Retries, skips and exclusions",
+        _INTRO,
+        tables=filled,
+        notes=tuple(_notes(run, failed, skipped)),
+        empty="No case failed or was skipped, and no node was absent.",
+    )
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    return Table(tuple(columns), tuple(tuple(row) for row in rows))
+
+
+def _failed(cases: Sequence[Case]) -> Table:
+    columns = (
+        *("Case", "Environment", "Repeat", "Try", "Phase", "Reason"),
+        *("Job", "Nodes", "Raw output"),
+    )
+    return _table(
+        columns,
+        [
+            (
+                *_named(case),
+                str(case.attempt),
+                case.phase or "",
+                case.reason or _NOT_GIVEN,
+                case.job_id or "none",
+                ", ".join(few(case.nodes, 4)),
+                case.raw or "none",
+            )
+            for case in cases[:MAX_CASES]
+        ],
+    )
+
+
+def _skipped(cases: Sequence[Case]) -> Table:
+    """Say why cases were skipped; repeats of one case share a row."""
+    repeats: dict[tuple[str, str, str], list[int]] = {}
+    for case in cases:
+        key = (_title(case), case.environment, case.reason or _NOT_GIVEN)
+        repeats.setdefault(key, []).append(case.repeat)
+    return _table(
+        ("Case", "Environment", "Reason", "Repeats"),
+        [
+            (*key, ", ".join(map(str, sorted(set(found)))))
+            for key, found in list(repeats.items())[:MAX_CASES]
+        ],
+    )
+
+
+def _retried(cases: Sequence[Case]) -> Table:
+    """Show the cases that passed, but not at the first try."""
+    first = {
+        (case.session, case.case, case.partition, case.environment): case
+        for case in reversed(cases)
+    }
+    found = []
+    for case in cases:
+        if case.attempt > 1 and case.result == "pass":
+            before = first[case.session, case.case, case.partition, case.environment]
+            why = f"{before.phase}: " if before.phase else ""
+            found.append(
+                (*_named(case), str(case.attempt), why + (before.reason or _NOT_GIVEN))
+            )
+    return _table(
+        ("Case", "Environment", "Repeat", "Passed at try", "The first failed"),
+        found[:MAX_CASES],
+    )
+
+
+def _named(case: Case) -> tuple[str, str, str]:
+    return (_title(case), case.environment, str(case.repeat))
+
+
+def _title(case: Case) -> str:
+    return " ".join(filter(None, (case.check, case_detail(case.check, case.case))))
+
+
+def _notes(run: Run, failed: Sequence[Case], skipped: Sequence[Case]) -> Iterable[str]:
+    if run.manifest.get("partial"):
+        yield "Partial run: some checks of the campaign were left out."
+    if len(failed) > MAX_CASES or len(skipped) > MAX_CASES:
+        yield (
+            f"Tables have the first {MAX_CASES} rows; {text.exact(len(failed))} cases "
+            f"failed and {text.exact(len(skipped))} were skipped: all are in "
+            "cases.json of the run."
+        )

@@ -1,0 +1,50 @@
+"""What the macros of the templates take: filters, and the sizes of tables."""
+
+import re
+from typing import Any
+
+from markupsafe import Markup
+
+from seatrial.report import text
+from seatrial.report.figure import Table
+from seatrial.report.labels import short
+
+FILTERED_TABLE, LONG_TABLE = 15, 40
+"""Rows above which a table has a filter, and above which it is closed at first."""
+
+_MAX_NAME, _MAX_TEXT = 80, 400
+_NUMBER = re.compile(r"[-\N{MINUS SIGN}<>\N{EN DASH}]?\d.{0,24}|[\N{EN DASH}-]|")
+
+
+def _cut(words: str, most: int = _MAX_TEXT) -> Markup | str:
+    """Cut a text that would take all the room; the whole is its title."""
+    if len(words) <= most:
+        return words
+    return Markup('<span title="{}">{}</span>').format(
+        text.clean(words), short(words, most)
+    )
+
+
+def _name(words: str) -> Markup | str:
+    """Cut a name, which is shorter than a sentence."""
+    return _cut(words, _MAX_NAME)
+
+
+def _number_columns(table: Table) -> frozenset[int]:
+    """Choose the columns that have numbers, and nothing else."""
+    return frozenset(
+        column
+        for column in range(len(table.columns))
+        if any(row[column] for row in table.rows)
+        and all(_NUMBER.fullmatch(row[column]) for row in table.rows)
+    )
+
+
+FILTERS: dict[str, Any] = {
+    "zip": zip,
+    "cut": _cut,
+    "name": _name,
+    "shortened": lambda words, most=_MAX_NAME: short(words, most),
+    "number_columns": _number_columns,
+}
+SIZES = {"filtered_table": FILTERED_TABLE, "long_table": LONG_TABLE}

@@ -1,0 +1,104 @@
+"""The table of findings: some rows as HTML, the rest packed for the page's filter."""
+
+import base64
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seatrial.findings import Finding
+from seatrial.report import text
+from seatrial.report.view import case_detail, interval_words, limit_words, urgency
+
+MAX_FINDINGS = 500
+"""Rows that are HTML; a filter finds the others, too."""
+
+Cell = tuple[str, ...]
+"""What stands in a cell, and lines of detail below it."""
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """A finding as the cells of a row, in words."""
+
+    verdict: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class FindingTable:
+    """The findings, failing ones first; `packed` are the rows that are no HTML.
+
+    It is base64 of gzip of JSON: a list of [verdict, cells].
+    """
+
+    rows: tuple[FindingRow, ...]
+    total: int
+    checks: tuple[str, ...]
+    packed: str = ""
+
+
+def finding_table(findings: Sequence[Finding]) -> FindingTable:
+    """Lay findings out, those first that need a look, causes before effects."""
+    ordered = sorted(findings, key=urgency)
+    rest = [_row(finding) for finding in ordered[MAX_FINDINGS:]]
+    return FindingTable(
+        rows=tuple(_row(finding) for finding in ordered[:MAX_FINDINGS]),
+        total=len(ordered),
+        checks=tuple(sorted(set(map(_check, findings)))),
+        packed=_packed(rest) if rest else "",
+    )
+
+
+def _row(finding: Finding) -> FindingRow:
+    """Write a row: verdict, check, environment, metric, place, value, limit, reason."""
+    better = f"{finding.direction} is better" if finding.direction else ""
+    of_pairs = "by its pairs" if finding.kind == "node" else ""
+    flags = [f"criterion {flag}" for flag in finding.flags]
+    cells = (
+        _cell(_check(finding), case_detail(finding.check, finding.case)),
+        _cell(finding.environment),
+        _cell(finding.metric, better if finding.metric else ""),
+        _cell(finding.place, of_pairs),
+        _value(finding),
+        _cell(limit_words(finding), _beside(finding)),
+        _cell(finding.reason, *flags),
+    )
+    return FindingRow(finding.verdict, cells)
+
+
+def _check(finding: Finding) -> str:
+    return finding.check or finding.kind
+
+
+def _value(finding: Finding) -> Cell:
+    if finding.value is None:
+        return ("",)
+    return _cell(
+        text.quantity(text.measured(finding.value, finding.limit), finding.unit),
+        "times the typical" if finding.kind == "sameness" else "",
+        interval_words(finding),
+        f"{text.exact(finding.n)} allocations" if finding.n > 1 else "",
+    )
+
+
+def _beside(finding: Finding) -> str:
+    """Say of a limit what kind it is, and how far the value is from it."""
+    if not finding.reference_kind:
+        return ""
+    ratio = text.ratio(finding.value, finding.limit)
+    return "; ".join(filter(None, (finding.reference_kind, ratio)))
+
+
+def _cell(first: str, *details: str) -> Cell:
+    return (first, *filter(None, details))
+
+
+def _packed(rows: Sequence[FindingRow]) -> str:
+    """Pack rows small: they are alike, and there may be ten thousands."""
+    listed = [
+        [row.verdict, [[text.clean(line) for line in cell] for cell in row.cells]]
+        for row in rows
+    ]
+    plain = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(plain.encode(), 6, mtime=0)).decode()

@@ -1,0 +1,105 @@
+"""The summary as Markdown: what a person pastes into a ticket or a merge request."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from seatrial.report import text
+from seatrial.report.content import ActOn, Content, CriterionRow
+
+MOST_CRITERIA = 30
+"""Criteria that do not pass in the table; the rest is counted, and in criteria.csv."""
+
+_LONGEST = 300
+_SPECIAL = re.compile(r"[\\`*{}\[\]<>|~$&]|(?<!\w)_|_(?!\w)|^[-+#=]")
+_NUMBERED = re.compile(r"^(\d+)([.)])(?= |$)")
+_REFERENCE = re.compile(
+    r"""[@#!~%&$](?=[\w"\\]) | :(?=//|[a-z_+-][\w+-]*:) | \bwww(?=\.)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_JOINER = "\N{WORD JOINER}"
+_NAMES = {"fail": "failed", "undecided": "undecided", "skipped": "skipped"}
+_NAMES |= {"pass": "passed"}
+
+
+def summary(content: Content) -> str:
+    """Write the summary; names in it stay text on GitHub and on GitLab."""
+    return "\n".join(_lines(content)) + "\n"
+
+
+def plain(words: str) -> str:
+    """Escape a text: no markup, no link, no mention of a person, ticket or commit.
+
+    A backslash stands before what Markdown knows. Mentions and bare links are found in
+    the finished text, where it is of no help: an invisible character parts those.
+    """
+    line = " ".join(text.clean(words).split())
+    line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    line = _NUMBERED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", line))
+    return _REFERENCE.sub(rf"\g<0>{_JOINER}", line)
+
+
+def _lines(content: Content) -> Iterator[str]:
+    front = content.front
+    yield f"# {plain(front.title)}"
+    for notice in front.notices:
+        yield from ("", f"> {plain(notice)}")
+    yield from ("", f"**{front.verdict.upper()}.** {plain(front.meaning)}")
+    yield ""
+    yield "| Criteria | " + " | ".join(_NAMES[each] for each in front.counts) + " |"
+    yield "|---|" + "---:|" * len(front.counts)
+    yield "| | " + " | ".join(str(each) for each in front.counts.values()) + " |"
+    yield from _listed("Act on", _places(front.act_on))
+    yield from _listed("Delivered but absent", _places(front.absent))
+    yield from _listed("What they have in common", map(plain, front.in_common))
+    yield from _listed("What would decide the undecided", map(plain, front.needs))
+    looks = ", ".join(front.worth_a_look)
+    yield from _listed("Worth a look, decides nothing", [plain(looks)] if looks else [])
+    yield from _criteria([row for row in content.criteria if row.verdict != "pass"])
+    facts = (f"{plain(name)}: {plain(value)}" for name, value in front.facts)
+    yield from _listed("Run", facts)
+    yield from ("", f"Signature: {plain(front.signer)}.")
+    yield f"Digest of the judgement: `{front.digest}`."
+    if front.manifest_sha256:
+        yield f"SHA-256 of the manifest: `{front.manifest_sha256}`."
+    yield ""
+    yield (
+        "The whole report: `report.html`, `report.pdf`; every criterion: "
+        "`criteria.csv`; every finding: `findings.csv`, `junit.xml`; every "
+        "measurement: `seatrial query RUN --format csv`."
+    )
+
+
+def _places(places: Sequence[ActOn]) -> Iterator[str]:
+    for each in places:
+        yield f"**{plain(each.place)}**: {plain('; '.join(each.reasons))}"
+
+
+def _listed(title: str, items: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    """Write a list under its title, or nothing."""
+    for number, item in enumerate(items):
+        if number == 0:
+            yield from ("", f"## {title}", "")
+        yield f"- {item}"
+
+
+def _criteria(rows: Sequence[CriterionRow]) -> Iterator[str]:
+    if not rows:
+        return
+    yield from ("", "## Criteria that do not pass", "")
+    yield "| Verdict | Criterion | Clause | Limit | Estimate | Reason |"
+    yield "|---|---|---|---|---|---|"
+    for row in rows[:MOST_CRITERIA]:
+        estimate = f"{row.estimate} ({row.interval})" if row.interval else row.estimate
+        place = f" at {row.worst.place}" if row.estimate and row.worst.place else ""
+        cells = (
+            row.verdict,
+            f"{row.name}, {row.where}" if row.where else row.name,
+            row.clause,
+            row.limit,
+            estimate + place,
+            row.reason,
+        )
+        yield "| " + " | ".join(map(plain, cells)) + " |"
+    more = len(rows) - MOST_CRITERIA
+    if more > 0:
+        yield from ("", f"and {more} more: `criteria.csv`")

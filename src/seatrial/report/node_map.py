@@ -1,0 +1,194 @@
+"""The node map: a square for every delivered node, with what became of it."""
+
+import math
+from collections import Counter
+from typing import Any
+
+import altair as alt
+
+from seatrial.judge import Judgement
+from seatrial.report import text
+from seatrial.report.charts import CONFIG
+from seatrial.report.figure import Figure, Table
+from seatrial.report.labels import short
+from seatrial.report.view import few
+
+STATES = (
+    ("pass", "", "var(--heat-0)", "var(--ink)"),
+    ("fail", "✕", "var(--fail)", "var(--paper)"),
+    ("undecided", "?", "var(--undecided)", "var(--paper)"),
+    ("absent", "\N{EN DASH}", "var(--ink)", "var(--paper)"),
+    ("worth a look", "○", "var(--heat-1)", "var(--ink)"),
+)
+"""What becomes of a node: name, symbol, colour of its square and of its symbol."""
+
+_SIZES = ((100, 26, 13), (1000, 17, 11), (math.inf, 9, 8))
+# Up to so many nodes: the height of a square and of its symbol in px.
+_LEAST_CELL = 6  # px
+_MOST_REASONS = 300
+_MOST_NAMES = 100
+_REASON = 160  # characters
+
+
+def node_map(judgement: Judgement) -> Figure:
+    """Draw all nodes in natural order, in rows of a handy width."""
+    nodes = sorted(judgement.nodes, key=lambda node: text.natural_key(node.name))
+    looks = {place.rpartition(" (")[0] or place for place in judgement.worth_a_look}
+
+    def state(number: int) -> str:
+        node = nodes[number]
+        if node.state != "present":
+            return "absent"
+        return "worth a look" if passes(number) else node.verdict
+
+    def passes(number: int) -> bool:
+        return nodes[number].verdict == "pass" and nodes[number].name in looks
+
+    states = [state(number) for number in range(len(nodes))]
+    counts = Counter(states)
+    names = [name for name, *_ in STATES]
+    shown = [short(node.name) for node in nodes]
+    named: dict[str, list[str]] = {}
+    for label, each in zip(shown, states, strict=True):
+        named.setdefault(each, []).append(label)
+    reasons = {
+        str(number): short(node.reason, _REASON)
+        for number, node in enumerate(nodes)
+        if node.reason
+    }
+    spec = _spec(
+        shown,
+        [names.index(each) for each in states],
+        dict(list(reasons.items())[:_MOST_REASONS]),
+        f"Map of {len(nodes)} nodes in the order of their names: "
+        + ", ".join(f"{counts[name]} {name}" for name in names if counts[name])
+        + ".",
+    )
+    return Figure(
+        name="node-map",
+        title="All delivered nodes",
+        detail=", ".join(
+            f"{text.exact(counts[name])} {name}" for name in names if counts[name]
+        ),
+        spec=spec,
+        table=Table(
+            ("state", "nodes", "names"),
+            tuple(
+                (name, text.exact(len(found)), ", ".join(few(found, _MOST_NAMES)))
+                for name in names
+                if (found := named.get(name))
+            ),
+        ),
+        wide=True,
+    )
+
+
+def columns_for(count: int) -> int:
+    """Give the squares of a row: 10, 20, 50 ... so that a name is quickly found."""
+    fitting = [
+        width for width in (10, 20, 25, 50, 100, 200) if width * width <= 4 * count
+    ]
+    return min(count, fitting[-1] if fitting else 10)
+
+
+def _spec(
+    names: list[str], states: list[int], reasons: dict[str, str], description: str
+) -> dict[str, Any]:
+    width = columns_for(len(names))
+    rows = math.ceil(len(names) / width)
+    height, symbol = next((h, s) for most, h, s in _SIZES if len(names) <= most)
+    every = math.ceil(rows * height / 600) if height < 13 else 1
+    every = max(every, math.ceil(13 / height))
+    y = alt.Y(
+        "row:O",
+        title=None,
+        sort=None,
+        scale=alt.Scale(domain=list(range(rows))),
+        axis=alt.Axis(
+            labelExpr=f"names[datum.value * {width}]",
+            values=list(range(0, rows, every)),
+            labelColor="var(--ink)",
+            labelLimit=150,
+            labelOverlap=False,
+            ticks=False,
+            domain=False,
+        ),
+    )
+    x = alt.X(
+        "column:O",
+        sort=None,
+        scale=alt.Scale(domain=list(range(width))),
+        axis=None,
+    )
+    numbers = list(range(len(STATES)))
+    words = [name for name, *_ in STATES]
+    present = sorted(set(states))
+    said = [f"{sign} {name}".strip() for name, sign, *_ in STATES]
+    base = alt.Chart(alt.sequence(0, len(names), as_="i")).transform_calculate(
+        row=f"floor(datum.i / {width})",
+        column=f"datum.i % {width}",
+        state="states[datum.i]",
+        name="names[datum.i]",
+        verdict="words[states[datum.i]]",
+        reason="reasons['' + datum.i] || ''",
+    )
+    legend = alt.Legend(
+        title=None,
+        values=present,
+        symbolType="square",
+        labelExpr="said[datum.value]",
+    )
+    squares = base.mark_rect(
+        aria=False, stroke="var(--paper)", strokeWidth=1 if height > 10 else 0.5
+    ).encode(
+        y=y,
+        x=x,
+        fill=alt.Fill(
+            "state:O",
+            scale=alt.Scale(domain=numbers, range=[each[2] for each in STATES]),
+            legend=legend,
+        ),
+        tooltip=[
+            alt.Tooltip("name:N", title="node"),
+            alt.Tooltip("verdict:N", title="verdict"),
+            alt.Tooltip("reason:N", title="reason"),
+        ],
+    )
+    symbols = (
+        base.transform_filter("datum.state > 0")
+        .transform_calculate(sign="signs[datum.state]")
+        .mark_text(aria=False, fontSize=symbol, fontWeight="bold", baseline="middle")
+        .encode(
+            y=y,
+            x=x,
+            text="sign:N",
+            color=alt.Color(
+                "state:O",
+                scale=alt.Scale(domain=numbers, range=[each[3] for each in STATES]),
+                legend=None,
+            ),
+        )
+    )
+    given = {
+        "names": names,
+        "states": states,
+        "reasons": reasons,
+        "words": words,
+        "said": said,
+        "signs": [sign for _, sign, *_ in STATES],
+    }
+    picture = (
+        alt.layer(squares, symbols)
+        .resolve_scale(color="independent", fill="independent")
+        .properties(
+            height=height * rows,
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+            description=description,
+            usermeta={"least_width": width * _LEAST_CELL},
+        )
+    )
+    return {
+        **picture.to_dict(validate=False),
+        "config": CONFIG,
+        "params": [{"name": name, "value": value} for name, value in given.items()],
+    }

@@ -1,0 +1,269 @@
+"""The report as PDF, set by Typst: what is printed, signed, and kept.
+
+Texts go to the template as data, so that no name is ever markup.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import typst
+
+from seatrial import __version__
+from seatrial.errors import SeatrialError
+from seatrial.findings import Finding, Judgement
+from seatrial.report import drawing, text, view
+from seatrial.report.content import ActOn, Chapter, Content, CriterionRow, Front
+from seatrial.report.figure import Figure, Table
+from seatrial.results import Run
+
+MOST_CHARTS = 30
+MOST_CRITERIA = 200
+MOST_FINDINGS = 100
+"""What is printed of each; what is left out is counted, and is in the other files."""
+
+_MOST_ROWS, _MOST_COLUMNS = 40, 9
+_UNDER = {False: (12, 5), True: (16, 9)}
+"""Rows and columns of a table that stands under a figure in a column, or a wide one."""
+
+_LONGEST, _LONGEST_PROSE = 300, 2000
+"""Characters of a text in a cell or list, and of a paragraph; a longer one is cut."""
+
+_PROSE = ("intro", "notes", "note", "alt", "empty")
+_WHOLE = ("svg", "digest", "manifest_sha256", "colours")
+
+_LONG_WORD = re.compile(r"\S{13,}")
+_BREAKS = re.compile(r"(?<=[_/.,:;=-])(?=\w)|(?<=[^\s_/.,:;=-]{12})(?=\w{4})")
+_NUMBER = re.compile(
+    r"[-+\N{MINUS SIGN}]?\d[\d.,\s]*(e[-+\N{MINUS SIGN}]?\d+)?( ?%)?( [^\w\s])*"
+    r"|\N{EN DASH}( [^\w\s])*|unknown|not measured|"
+)
+_DETAILS = ((8, 320), (8, 200), (6, 120), (4, 90), (3, 60))
+"""Items of each list on page one, and characters of each: the first that fits."""
+
+
+def pdf_bytes(run: Run, judgement: Judgement, content: Content, home: Path) -> bytes:
+    """Set the report; the same run and judgement give the same bytes.
+
+    Raises SeatrialError if the template is missing or a figure cannot be drawn.
+    """
+    template = home / "reports" / "report.typ"
+    try:
+        source = template.read_bytes()
+    except OSError as error:
+        raise SeatrialError(
+            f"{template}: cannot be read: {error.strerror}; expected a complete "
+            "checkout or installation of the suite"
+        ) from error
+    data = document(judgement, content, drawing.colours(home))
+    try:
+        made: bytes = typst.compile(
+            source,
+            format="pdf",
+            sys_inputs={"data": json.dumps(data)},
+            ignore_system_fonts=True,
+            timestamp=_date(run),
+        )
+    except typst.TypstError as error:
+        raise SeatrialError(
+            f"{template}: the PDF cannot be set: {error.message}; this is a fault of "
+            "the suite; --form html writes the report without a PDF"
+        ) from error
+    return made
+
+
+def document(
+    judgement: Judgement, content: Content, palette: dict[str, str]
+) -> dict[str, Any]:
+    """Give all that the template prints; every text is fit for a line of print."""
+    data = {
+        "version": __version__,
+        "title": content.front.title,
+        "run": _cut(judgement.run, 60),
+        "system": _cut(judgement.system, 60),
+        "campaign": _cut(judgement.campaign, 60),
+        "verdict": judgement.verdict,
+        "digest": content.front.digest,
+        "colours": {name.removeprefix("--"): hue for name, hue in palette.items()},
+        "fronts": [_front(content.front, *detail) for detail in _DETAILS],
+        "criteria": _criteria(content.criteria),
+        "findings": _findings(judgement),
+        "chapters": list(_chapters(content.chapters, palette)),
+    }
+    fit: dict[str, Any] = _fit(data)
+    return fit
+
+
+def _date(run: Run) -> datetime:
+    """Give the end of the run, in UTC: the date of the document."""
+    for key in ("ended", "started"):
+        when = text.moment(run.manifest.get(key))
+        if when is not None and when.utcoffset() is not None:
+            return when
+    return datetime.fromisoformat("1980-01-01T00:00:00+00:00")
+
+
+def _fit(value: Any, most: int = _LONGEST) -> Any:
+    """Make every text printable: cut, and with places where a long word may break."""
+    if isinstance(value, dict):
+        return {
+            key: each
+            if key in _WHOLE
+            else _fit(each, _LONGEST_PROSE if key in _PROSE else most)
+            for key, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_fit(each, most) for each in value]
+    return _line(value, most) if isinstance(value, str) else value
+
+
+def _line(words: str, most: int) -> str:
+    """Make one line; without the line breaks and tabs that a name may hold."""
+    words = _cut(" ".join(text.clean(words).split()), most)
+    return _LONG_WORD.sub(lambda word: _BREAKS.sub("\u200b", word[0]), words)
+
+
+def _cut(words: str, most: int) -> str:
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
+def _front(front: Front, most: int, longest: int) -> dict[str, Any]:
+    """Give page one with so many items in each list, each of so many characters."""
+    lists = {
+        "Act on": [_act_on(each, longest) for each in front.act_on],
+        "Delivered but absent": [_act_on(each, longest) for each in front.absent],
+        "What they have in common": _plain(front.in_common, longest),
+        "What would decide the undecided": _plain(front.needs, longest),
+        "Worth a look, decides nothing": _plain(_joined(front.worth_a_look), longest),
+    }
+    return {
+        "verdict": front.verdict,
+        "meaning": _cut(front.meaning, 2 * longest),
+        "notices": [_cut(notice, longest) for notice in front.notices[:most]],
+        "counts": front.counts,
+        "lists": [
+            {"title": title, "items": items[:most], "more": max(0, len(items) - most)}
+            for title, items in lists.items()
+            if items
+        ],
+        "facts": [
+            [_cut(name, 40), _cut(value, min(longest, 120))]
+            for name, value in front.facts[: 2 * most]
+        ],
+        "signer": _cut(front.signer, longest),
+        "digest": front.digest,
+        "manifest_sha256": front.manifest_sha256,
+    }
+
+
+def _act_on(each: ActOn, longest: int) -> dict[str, str]:
+    return {
+        "place": _cut(each.place, 80),
+        "words": _cut("; ".join(each.reasons), longest),
+    }
+
+
+def _joined(names: Sequence[str]) -> list[str]:
+    return [", ".join(names)] if names else []
+
+
+def _plain(items: Sequence[str], longest: int) -> list[dict[str, str]]:
+    return [{"place": "", "words": _cut(item, longest)} for item in items]
+
+
+def _criteria(rows: Sequence[CriterionRow]) -> dict[str, Any]:
+    shown = [
+        {key: value for key, value in vars(row).items() if key != "worst"}
+        | {"place": row.worst.place}
+        for row in rows[:MOST_CRITERIA]
+    ]
+    return {"rows": shown, "more": len(rows) - len(shown)}
+
+
+def _findings(judgement: Judgement) -> dict[str, Any]:
+    """Give the findings that fail or are undecided, and how many more there are."""
+    telling = [
+        finding
+        for verdict in ("fail", "undecided")
+        for finding in judgement.findings
+        if finding.verdict == verdict
+    ]
+    rows = [_finding(finding) for finding in telling[:MOST_FINDINGS]]
+    return {"rows": rows, "more": len(telling) - len(rows)}
+
+
+def _finding(finding: Finding) -> dict[str, str]:
+    value = ""
+    if finding.value is not None:
+        value = text.measured(finding.value, finding.limit)
+    what = (view.case_detail(finding.check, finding.case), finding.environment)
+    return {
+        "verdict": finding.verdict,
+        "check": finding.check or finding.kind,
+        "detail": ", ".join(filter(None, what)),
+        "metric": finding.metric,
+        "place": finding.place,
+        "value": text.quantity(value, finding.unit) if value else "",
+        "interval": view.interval_words(finding),
+        "limit": view.limit_words(finding),
+        "reason": finding.reason,
+    }
+
+
+def _chapters(
+    chapters: Sequence[Chapter], palette: dict[str, str]
+) -> Iterator[dict[str, Any]]:
+    left = MOST_CHARTS
+    for chapter in chapters:
+        drawn = chapter.figures[:left]
+        left -= len(drawn)
+        yield {
+            "title": chapter.title,
+            "intro": chapter.intro,
+            "figures": [
+                {"wide": wide, "row": [_figure(figure, palette) for figure in row]}
+                for wide, row in groupby(drawn, key=lambda figure: figure.wide)
+            ],
+            "left_out": len(chapter.figures) - len(drawn),
+            "tables": [
+                {"title": title, **_table(table, _MOST_ROWS, _MOST_COLUMNS)}
+                for title, table in chapter.tables
+            ],
+            "notes": chapter.notes,
+            "empty": "" if chapter.figures or chapter.tables else chapter.empty,
+        }
+
+
+def _figure(figure: Figure, palette: dict[str, str]) -> dict[str, Any]:
+    """Give a figure with its drawing, and its table where that is a small one."""
+    rows, columns = _UNDER[figure.wide]
+    table = figure.table
+    small = len(table.rows) <= rows and len(table.columns) <= columns
+    return {
+        "title": figure.title,
+        "detail": figure.detail,
+        "note": figure.note,
+        "alt": str(figure.spec.get("description") or figure.title),
+        "svg": drawing.svg(figure, palette),
+        "table": _table(table, rows, columns) if small and table.rows else None,
+    }
+
+
+def _table(table: Table, most: int, columns: int) -> dict[str, Any]:
+    """Give the first rows and columns, and which columns are numbers."""
+    rows = [row[:columns] for row in table.rows[:most]]
+    shown = table.columns[:columns]
+    return {
+        "columns": shown,
+        "rows": rows,
+        "numbers": [
+            all(_NUMBER.fullmatch(row[index]) for row in rows)
+            for index in range(len(shown))
+        ],
+        "more_rows": len(table.rows) - len(rows),
+        "more_columns": len(table.columns) - len(shown),
+    }

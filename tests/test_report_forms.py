@@ -1,0 +1,434 @@
+"""The report as PDF, Markdown and CSV: what they say, and that names stay text."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typst
+import vl_convert
+from markdown_it import MarkdownIt
+from report_samples import (
+    HOSTILE,
+    sample_content,
+    sample_figure,
+    sample_finding,
+    sample_front,
+    sample_row,
+    spoiled,
+)
+from samples import sample_criteria, sample_run
+
+from seatrial.csv_text import csv_text
+from seatrial.errors import SeatrialError
+from seatrial.judge import Judgement, judge
+from seatrial.report import FORMS, pdf, text, write_report
+from seatrial.report.content import ActOn, Chapter, Content
+from seatrial.report.criteria_csv import criteria_csv
+from seatrial.report.drawing import colours, svg
+from seatrial.report.figure import Table
+from seatrial.report.markdown import MOST_CRITERIA, plain, summary
+from seatrial.results import Run
+from seatrial.summary import format_findings
+
+HOME = Path(__file__).resolve().parents[1]
+TEMPLATE = (HOME / "reports" / "report.typ").read_bytes()
+INVISIBLE = "\N{WORD JOINER}"
+
+
+@pytest.fixture(scope="module")
+def judged() -> tuple[Run, Judgement]:
+    run = sample_run(slow="cn03")
+    return run, judge(run, sample_criteria())
+
+
+def printed(judged: tuple[Run, Judgement], content: Content) -> dict[str, Any]:
+    return pdf.document(judged[1], content, colours(HOME))
+
+
+def asked(data: dict[str, Any], expression: str) -> Any:
+    """Ask the set document."""
+    inputs = {"data": json.dumps(data)}
+    return json.loads(
+        typst.eval(TEMPLATE, expression, sys_inputs=inputs, ignore_system_fonts=True)
+    )
+
+
+# CSV
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-cmd|' /C calc'!A0", "'-cmd|' /C calc'!A0"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\tx", "'\tx"),
+        ("\rx", "'\nx"),
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("＝1", "'＝1"),  # noqa: RUF001
+        ("cn01", "cn01"),
+        ('a "b", c\nd', 'a "b", c\nd'),
+        ("", ""),
+        (-1.5, "-1.5"),
+        (7, "7"),
+        (None, ""),
+    ],
+)
+def test_csv_holds_no_formula_and_keeps_numbers(value: Any, cell: str) -> None:
+    written = csv_text(["a", "b"], [{"a": value, "b": 1}])
+    rows = list(csv.reader(io.StringIO(written, newline="")))
+    assert rows == [["a", "b"], [cell, "1"]]
+
+
+def test_findings_as_csv_hold_no_formula(judged: tuple[Run, Judgement]) -> None:
+    finding = sample_finding(flags=("=a", "b"))
+    finding = replace(finding, place="=HYPERLINK(1)", value=-2.5)
+    judgement = replace(judged[1], findings=(finding,))
+    (row,) = csv.DictReader(io.StringIO(format_findings(judgement, "csv")))
+    assert row["place"] == "'=HYPERLINK(1)"
+    assert row["flags"] == "'=a; b"
+    assert row["value"] == "-2.5"
+
+
+def test_criteria_as_csv() -> None:
+    nothing = replace(sample_finding(), value=None, lower=None, upper=None, limit=None)
+    rows = (
+        sample_row(name="-PairSweep bw_4MiB"),
+        sample_row("undecided", worst=nothing, reason="a, b"),
+    )
+    assert criteria_csv(sample_content(criteria=rows)) == (
+        "name,verdict,check,metric,where,kind,clause,allocations,places,reason,"
+        "scatter,place,direction,limit,value,lower,upper,unit,more\n"
+        "'-PairSweep bw_4MiB,fail,PairSweep,bw_4MiB,openmpi,promised,"
+        '"offer, 3.2",4,6,4 of 4 values miss the limit,,cn03 - cn04,higher,60.0,23.5,'
+        "23.4,23.6,MB/s,\n"
+        "PairSweep bw_4MiB,undecided,PairSweep,bw_4MiB,openmpi,promised,"
+        '"offer, 3.2",4,6,"a, b",,cn03 - cn04,higher,,,,,MB/s,\n'
+    )
+
+
+# Markdown
+
+SUMMARY = """\
+# FAIL: lab, acceptance, r1
+
+> Functional demonstration. Its numbers mean nothing.
+
+**FAIL.** At least one criterion is not met.
+
+| Criteria | failed | undecided | skipped | passed |
+|---|---:|---:|---:|---:|
+| | 1 | 1 | 0 | 2 |
+
+## Act on
+
+- **cn03**: bw_4MiB is 23.50 MB/s; 2 of its 2 pairs fail
+
+## Delivered but absent
+
+- **cn04**: down: Not responding
+
+## What they have in common
+
+- all 1 failing nodes run firmware 20.31
+
+## What would decide the undecided
+
+- about 4 more allocations: PairSweep latency_8B
+
+## Worth a look, decides nothing
+
+- cn01, cn02
+
+## Criteria that do not pass
+
+| Verdict | Criterion | Clause | Limit | Estimate | Reason |
+|---|---|---|---|---|---|
+| fail | PairSweep bw_4MiB, openmpi | offer, 3.2 | at least 60 MB/s | 23.50 MB/s \
+(23.40 to 23.60) at cn03 - cn04 | 4 of 4 values miss the limit |
+| undecided | PairSweep latency_8B, openmpi | offer, 3.2 | at least 60 MB/s | \
+23.50 MB/s at cn03 - cn04 | 4 of 4 values miss the limit |
+
+## Run
+
+- Run: r1
+- Nodes present: 3 of 4
+
+Signature: sealed by alice: ED25519.
+Digest of the judgement: `DIGEST`.
+SHA-256 of the manifest: `MANIFEST`.
+
+The whole report: `report.html`, `report.pdf`; every criterion: `criteria.csv`; \
+every finding: `findings.csv`, `junit.xml`; every measurement: \
+`seatrial query RUN --format csv`.
+"""
+
+
+def test_summary() -> None:
+    expected = SUMMARY.replace("DIGEST", "d1" * 32).replace("MANIFEST", "5a" * 32)
+    assert summary(sample_content()) == expected
+
+
+def test_summary_says_nothing_of_what_there_is_not() -> None:
+    front = sample_front(
+        verdict="pass",
+        notices=(),
+        act_on=(),
+        absent=(),
+        in_common=(),
+        needs=(),
+        worth_a_look=(),
+        manifest_sha256="",
+    )
+    content = sample_content(front=front, criteria=(sample_row("pass"),))
+    titles = re.findall("^#.*", summary(content), re.MULTILINE)
+    assert titles == ["# FAIL: lab, acceptance, r1", "## Run"]
+    assert "manifest" not in summary(content)
+
+
+def test_summary_counts_the_criteria_that_it_leaves_out() -> None:
+    rows = (sample_row(),) * (MOST_CRITERIA + 5)
+    written = summary(sample_content(criteria=rows))
+    assert written.count("\n| fail |") == MOST_CRITERIA
+    assert "\n\nand 5 more: `criteria.csv`\n" in written
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *HOSTILE,
+        "- item",
+        "1. item",
+        "12) item",
+        "1.5 MB/s",
+        "# head",
+        "+ item",
+        "=====",
+        ":tada: a:1:b",
+    ],
+)
+def test_name_in_markdown_is_text(name: str) -> None:
+    """No markup; nothing that GitHub or GitLab makes a link or a mention of."""
+    paragraph = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    tokens = paragraph.parse(f"- {plain(name)}")
+    kinds = [token.type for token in tokens]
+    assert kinds == [
+        *("bullet_list_open", "list_item_open", "paragraph_open", "inline"),
+        *("paragraph_close", "list_item_close", "bullet_list_close"),
+    ]
+    (inline,) = [token for token in tokens if token.type == "inline"]
+    assert {child.type for child in inline.children or ()} == {"text"}
+    said = "".join(child.content for child in inline.children or ())
+    shown = " ".join(text.clean(name).split())
+    assert said.replace(INVISIBLE, "") == (
+        shown if len(shown) <= 300 else f"{shown[:299]}…"
+    )
+    assert not re.search(r"[@#!~%&$]\w|://|www\.|:[a-z]+:", said)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_table_in_markdown_keeps_its_cells(name: str) -> None:
+    written = summary(spoiled(sample_content(), name))
+    tokens = MarkdownIt("commonmark").enable("table").parse(written)
+    assert sum(token.type == "table_open" for token in tokens) == 2
+    assert sum(token.type == "td_open" for token in tokens) == 5 + 2 * 6
+    assert sum(token.type == "heading_open" for token in tokens) == 8
+    assert not {"html_block", "fence"} & {token.type for token in tokens}
+
+
+# PDF
+
+
+def test_pdf_is_the_same_from_the_same_run(judged: tuple[Run, Judgement]) -> None:
+    made = pdf.pdf_bytes(*judged, sample_content(), HOME)
+    assert made.startswith(b"%PDF-")
+    assert made == pdf.pdf_bytes(*judged, sample_content(), HOME)
+    assert b"D:20261121063452" in made  # the run's end
+    assert b"/Lang(en)" in made and b"/Outlines" in made
+
+
+def test_pdf_is_accessible(judged: tuple[Run, Judgement]) -> None:
+    """Typst refuses what PDF/UA-1 forbids: a picture without words, no title."""
+    data = printed(judged, sample_content())
+    made, warnings = typst.compile_with_warnings(
+        TEMPLATE,
+        format="pdf",
+        sys_inputs={"data": json.dumps(data)},
+        ignore_system_fonts=True,
+        pdf_standards=["ua-1"],
+    )
+    assert made
+    assert warnings == []
+    assert asked(data, "query(image).map(it => it.alt)") == ["Two lines."] * 3
+
+
+def crowded() -> Content:
+    """Give a page one with more than a page holds, if all of it were said."""
+    words = ("a reason that is long, " * 40,) * 30
+    places = tuple(ActOn(f"node {n} " * 30, words) for n in range(40))
+    front = sample_front(
+        meaning="what it means " * 100,
+        notices=words,
+        needs=words,
+        act_on=places,
+        absent=places,
+        in_common=words,
+        worth_a_look=words,
+        facts=(("a fact " * 30, "its value " * 60),) * 40,
+        signer="somebody " * 200,
+    )
+    return sample_content(front=front)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        sample_content(),
+        crowded(),
+        *(spoiled(sample_content(), name) for name in HOSTILE),
+        spoiled(crowded(), HOSTILE[-1]),
+    ],
+    ids=lambda content: content.front.signer[:40],
+)
+def test_page_one_is_one_page_and_names_are_text(
+    judged: tuple[Run, Judgement], content: Content
+) -> None:
+    data = printed(judged, content)
+    pages, markup = asked(
+        data,
+        "(query(heading.where(level: 1)).map(it => it.location().page()), "
+        "(link, raw, strong, emph, math.equation).map(it => query(it).len()))",
+    )
+    assert pages[:2] == [1, 2]
+    assert len(pages) == 1 + 2 + 3  # the verdict, criteria and findings, three chapters
+    assert markup == [0] * 5
+
+
+def test_colours_of_a_chart_are_those_of_the_page() -> None:
+    palette = colours(HOME)
+    drawn = svg(sample_figure("one"), palette)
+    assert "var(" not in drawn
+    for name in ("--line-1", "--fail", "--muted"):
+        assert f'="{palette[name]}"' in drawn
+    assert palette["--paper"] == "#fff"  # the light one
+    assert set(re.findall('font-family="([^"]+)"', drawn)) == {"Libertinus Serif"}
+
+
+def test_pdf_draws_the_specification_of_the_page(
+    judged: tuple[Run, Judgement], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[dict[str, Any]] = []
+
+    def draw(spec: dict[str, Any], **options: Any) -> str:
+        drawn.append(spec)
+        assert options == {"allowed_base_urls": []}
+        return "<svg><g class='role-mark'/></svg>"
+
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", draw)
+    content = sample_content()
+    printed(judged, content)
+    figures = content.chapters[0].figures
+    assert [spec["width"] for spec in drawn] == [400, 400, 820]
+    for spec, figure in zip(drawn, figures, strict=True):
+        of_place = {"width", "config"}
+        assert {**spec, **dict.fromkeys(of_place)} == {
+            **figure.spec,
+            **dict.fromkeys(of_place),
+        }
+        assert spec["config"]["axis"] == figure.spec["config"]["axis"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"config": {"axis": {"labelColor": "var(--no-colour)"}}}, "--no-colour"),
+        ({"mark": "no-mark"}, "conversion failed"),
+        ({"transform": [{"filter": "datum..x"}]}, "conversion failed"),
+        (
+            {"transform": [{"aggregate": [{"op": "values", "field": "", "as": "a"}]}]},
+            "nothing was drawn",
+        ),
+    ],
+)
+def test_figure_that_cannot_be_drawn_is_named(
+    changed: dict[str, Any], said: str
+) -> None:
+    figure = sample_figure("bad-one")
+    figure = replace(figure, spec={**figure.spec, **changed})
+    with pytest.raises(SeatrialError, match="figure bad-one: it cannot be drawn") as e:
+        svg(figure, colours(HOME))
+    assert said in str(e.value)
+
+
+def test_what_the_pdf_leaves_out_is_counted(
+    judged: tuple[Run, Judgement], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf, "MOST_CHARTS", 2)
+    monkeypatch.setattr(pdf, "MOST_CRITERIA", 2)
+    monkeypatch.setattr(pdf, "MOST_FINDINGS", 1)
+    wide = Table(tuple("abcdefghijkl"), (("1",) * 12,) * 3)
+    more = Chapter("more", "More", "", (sample_figure("last"),), (("", wide),))
+    data = printed(judged, sample_content(chapters=(*sample_content().chapters, more)))
+    chapters = data["chapters"]
+    assert [chapter["left_out"] for chapter in chapters] == [1, 0, 0, 1]
+    assert data["criteria"]["more"] == 1
+    telling = sum(f.verdict in ("fail", "undecided") for f in judged[1].findings)
+    assert data["findings"]["more"] == telling - 1
+    (nodes,), (table,) = chapters[1]["tables"], chapters[3]["tables"]
+    assert (len(nodes["rows"]), nodes["more_rows"]) == (40, 10)
+    assert (len(table["rows"][0]), table["more_columns"]) == (9, 3)
+    assert nodes["numbers"] == [False, False]
+    assert table["numbers"] == [True] * 9
+
+
+# All forms
+
+FILES = {
+    "html": ["report.html"],
+    "pdf": ["report.pdf"],
+    "md": ["summary.md"],
+    "csv": ["criteria.csv", "findings.csv"],
+    "junit": ["junit.xml"],
+}
+
+
+@pytest.mark.parametrize("forms", [FORMS, ("md",), ("csv", "junit")])
+def test_report_has_the_forms_asked_for(
+    judged: tuple[Run, Judgement], tmp_path: Path, forms: tuple[str, ...]
+) -> None:
+    paths = write_report(*judged, tmp_path / "out", HOME, forms)
+    written = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert written == sorted(name for form in forms for name in FILES[form])
+    assert sorted(path.name for path in paths.of(forms)) == written
+    if "csv" in forms:
+        assert paths.findings.read_text() == format_findings(judged[1], "csv")
+
+
+def test_no_file_is_replaced_unless_all_are(
+    judged: tuple[Run, Judgement], tmp_path: Path
+) -> None:
+    (tmp_path / "summary.md").write_text("before")
+    (tmp_path / "junit.xml.part").mkdir()  # in the way
+    with pytest.raises(SeatrialError, match=r"junit\.xml: the report cannot be writ"):
+        write_report(*judged, tmp_path, HOME, ("md", "csv", "junit"))
+    assert (tmp_path / "summary.md").read_text() == "before"
+    assert not list(tmp_path.glob("*.csv*"))
+
+
+@pytest.mark.parametrize("missing", ["report.typ", "report.css"])
+def test_missing_template_is_a_clear_error(
+    judged: tuple[Run, Judgement], tmp_path: Path, missing: str
+) -> None:
+    (tmp_path / "reports").mkdir()
+    for name in {"report.typ", "report.css"} - {missing}:
+        (tmp_path / "reports" / name).write_bytes(
+            (HOME / "reports" / name).read_bytes()
+        )
+    with pytest.raises(SeatrialError, match=f"{missing}: cannot be read: No such file"):
+        pdf.pdf_bytes(*judged, sample_content(), tmp_path)
