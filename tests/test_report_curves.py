@@ -14,7 +14,9 @@ from samples import sample_criteria, sample_run
 from seatrial.judge import Judgement, judge
 from seatrial.published import Published
 from seatrial.published_numbers import Number, PublishedSystem
+from seatrial.report import text
 from seatrial.report.chapters import chapters
+from seatrial.report.chart_layers import far_words
 from seatrial.report.charts import chart, describe
 from seatrial.report.curves import MAX_PLACES, Curve, curves
 from seatrial.report.labels import short
@@ -89,6 +91,21 @@ def test_limit_of_a_curve_is_shown_where_nodes_speak_for_every_pair(
     ring = found["ImbRing", "bw", "PingPong, intelmpi"]
     assert ring.convicted == ("cn01", "cn02")
     assert [limit.label for limit in ring.limits] == ["at least 60 MB/s"]
+
+
+def test_limit_that_would_flatten_the_curve_is_named_and_not_drawn(
+    curves_of: CurvesOf,
+) -> None:
+    curve = next(c for c in curves_of().values() if c.limits and not c.over)
+    top = max(point.high for line in curve.lines for point in line.points)
+    near = replace(curve.limits[0], value=20 * top)
+    far = replace(curve.limits[0], value=40 * top, label="at most far 1")
+    curve = replace(curve, limits=(near, far))
+    drawn = chart(curve)["datasets"]["limits"]
+    assert [row["y"] for row in drawn] == [near.value]
+    size = text.size(int(far.x))
+    assert far_words(curve) == f"Too far off to draw: at most far 1 at {size}."
+    assert far_words(replace(curve, limits=(near,))) == ""
 
 
 def test_curves_show_median_and_range_of_repeats(curves_of: CurvesOf) -> None:

@@ -180,7 +180,7 @@ def test_figure_names_what_drifts_and_has_the_median_of_each_session() -> None:
     lines = {row["line"] for row in rows}
     assert lines == {"ImbRing bw_8B", "median of all", "others"}
     middle = [row for row in rows if row["line"] == "median of all"]
-    assert [row["x"] for row in middle] == [0.25 * number for number in range(8)]
+    assert [row["x"] for row in middle] == [15.0 * number for number in range(8)]
     assert all(0.98 < row["y"] < 1.02 for row in middle)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from seatrial.judge import Judgement
 from seatrial.paths import checks_dir
 from seatrial.report import text
+from seatrial.report.chart_layers import far_words
 from seatrial.report.charts import chart, metric_title
 from seatrial.report.common_facts import RISK, common_facts
 from seatrial.report.content import Chapter
@@ -139,7 +140,7 @@ def _curve_figure(curve: Curve, name: str) -> Figure:
         detail=f"{curve.unit}, {curve.direction} is better; {curve.statistic}{repeats}",
         spec=chart(curve),
         table=table(curve),
-        note=curve.note,
+        note=" ".join(filter(None, (curve.note, far_words(curve)))),
     )
 
 

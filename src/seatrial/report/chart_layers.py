@@ -13,7 +13,33 @@ from seatrial.report.overlay import PublishedPoint
 PARAMETER = "published"
 """The parameter of a chart that lists the published systems to show: none at first."""
 
+FAR = 30.0
+"""A limit so many times away from all numbers would flatten them: it is not drawn."""
+
 _BAND = 2**0.3  # how far a band reaches to either side of its size, as a factor
+
+
+def near_limits(curve: Curve) -> tuple[LimitPoint, ...]:
+    """Give the limits that are drawn."""
+    ends = [(p.low, p.high) for line in curve.lines for p in line.points]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    return tuple(
+        limit
+        for limit in curve.limits
+        if low <= 0 or low / FAR <= limit.value <= high * FAR
+    )
+
+
+def far_words(curve: Curve) -> str:
+    """Name the limits that are not drawn."""
+    near = near_limits(curve)
+    far = [
+        f"{limit.label} at "
+        + (text.exact(limit.x) if curve.over else text.size(int(limit.x)))
+        for limit in curve.limits
+        if limit not in near
+    ]
+    return f"Too far off to draw: {'; '.join(far)}." if far else ""
 
 
 def limit_rows(limits: Sequence[LimitPoint]) -> list[dict[str, Any]]:

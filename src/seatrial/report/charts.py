@@ -6,6 +6,7 @@ style without being drawn again. The page sets the width and draws at it.
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -15,6 +16,7 @@ from seatrial.report.chart_layers import (
     PARAMETER,
     limit_layers,
     limit_rows,
+    near_limits,
     published_layers,
     published_rows,
 )
@@ -76,6 +78,7 @@ _MAX_NAMED = 6
 
 def chart(curve: Curve) -> dict[str, Any]:
     """Give the Vega-Lite specification of a curve, without a width."""
+    curve = replace(curve, limits=near_limits(curve))
     known = [point.x for line in curve.lines for point in line.points]
     known += [limit.x for limit in curve.limits]
     values = [v for line in curve.lines for p in line.points for v in (p.low, p.high)]

@@ -274,7 +274,7 @@ def _limits(rows: pl.DataFrame, judgement: Judgement) -> tuple[LimitPoint, ...]:
             finding.size_bytes,
             finding.limit,
             f"{'at most' if finding.direction == 'lower' else 'at least'} "
-            f"{text.exact(finding.limit)} {finding.unit}",
+            + text.quantity(text.exact(finding.limit), finding.unit),
         )
         for finding in judgement.findings
         if finding.kind in ("limit", "node")

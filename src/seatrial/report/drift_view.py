@@ -18,6 +18,7 @@ from seatrial.results import Run
 
 MAX_ROWS = 50
 _MAX_NAMED, _MAX_DRAWN = 6, 200
+_SHORT = 2.0  # hours up to which a campaign is told in minutes
 _TITLE = "Drift over the campaign"
 _INTRO = (
     "Each number beside the median of its case, by session, in the order of time: on a "
@@ -127,6 +128,8 @@ def drift_table(found: Sequence[Drift]) -> Table:
 
 def drift_figure(found: Sequence[Drift]) -> Figure:
     """Draw the levels of all metrics, those that drift by name."""
+    last = max((level.hours for each in found for level in each.levels), default=0)
+    unit, per_hour = ("minutes", 60) if last < _SHORT else ("hours", 1)
     drifting = [each for each in found if each.drifts][:_MAX_NAMED]
     names = [f"{short(each.check)} {each.metric}" for each in drifting]
     rest = [each for each in found if each not in drifting][:_MAX_DRAWN]
@@ -136,13 +139,13 @@ def drift_figure(found: Sequence[Drift]) -> Figure:
             "line": group,
             "name": f"{short(each.check)} {each.metric}",
             "n": number,
-            "x": round(level.hours, 4),
+            "x": round(level.hours * per_hour, 4),
             "y": float(f"{level.value:.5g}"),
         }
         for number, (group, each) in enumerate(series)
         for level in each.levels
     ]
-    middle = _middle(found)
+    middle = [(x * per_hour, y) for x, y in _middle(found)]
     rows += [
         {"line": _ALL, "name": _ALL, "n": -1, "x": round(x, 4), "y": float(f"{y:.5g}")}
         for x, y in middle
@@ -156,7 +159,7 @@ def drift_figure(found: Sequence[Drift]) -> Figure:
         title="Every metric with a criterion, by session",
         detail="value of a session beside the median of its case; 1 is the median over "
         "the campaign",
-        spec=_spec(rows, heads, f"{_TITLE}: {words(found)}"),
+        spec=_spec(rows, heads, unit, f"{_TITLE}: {words(found)}"),
         table=drift_table(sorted(found, key=lambda each: each.p is None)[:MAX_ROWS]),
         note=note,
         wide=True,
@@ -179,14 +182,14 @@ def _middle(found: Sequence[Drift]) -> list[tuple[float, float]]:
 
 
 def _spec(
-    rows: list[dict[str, Any]], heads: list[str], description: str
+    rows: list[dict[str, Any]], heads: list[str], unit: str, description: str
 ) -> dict[str, Any]:
     own = iter(_STYLES)
     fixed = {_ALL: _OF_ALL, _REST: _OF_REST}
     styles = [fixed[head] if head in fixed else next(own) for head in heads]
     x = alt.X(
         "x:Q",
-        title="hours since the first number",
+        title=f"{unit} since the first number",
         scale=alt.Scale(padding=10, nice=False),
         axis=alt.Axis(format="~g", tickCount=8),
     )
@@ -214,7 +217,7 @@ def _spec(
         ),
         tooltip=[
             alt.Tooltip("name:N", title="metric"),
-            alt.Tooltip("x:Q", title="hours", format=".3~g"),
+            alt.Tooltip("x:Q", title=unit, format=".3~g"),
             alt.Tooltip("y:Q", title="beside its median", format=".4~g"),
         ],
     )

@@ -132,9 +132,12 @@ def _act_on(judgement: Judgement) -> list[ActOn]:
 def _reasons(findings: Sequence[Finding], *, of_whole: bool = False) -> tuple[str, ...]:
     """Say of the worst findings of a place what they are held to, and how sure.
 
-    A whole case is named before.
+    A whole case is named before. Limits of a contract are told before sameness.
     """
-    worst = sorted(findings, key=lambda each: (not each.metric, -badness(each)))
+    worst = sorted(
+        findings,
+        key=lambda each: (not each.metric, each.kind == "sameness", -badness(each)),
+    )
     said = [
         _said(each) if of_whole or each.value is None else f"{_of(each)}: {_said(each)}"
         for each in worst

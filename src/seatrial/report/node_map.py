@@ -25,6 +25,9 @@ STATES = (
 _SIZES = ((100, 26, 13), (1000, 17, 11), (math.inf, 9, 8))
 # Up to so many nodes: the height of a square and of its symbol in px.
 _LEAST_CELL = 6  # px
+_NAMED = 10
+"""Squares of a row up to which each has its own name in it."""
+
 _MOST_REASONS = 300
 _MOST_NAMES = 100
 _REASON = 160  # characters
@@ -99,20 +102,21 @@ def _spec(
     height, symbol = next((h, s) for most, h, s in _SIZES if len(names) <= most)
     every = math.ceil(rows * height / 600) if height < 13 else 1
     every = max(every, math.ceil(13 / height))
+    first_of_row = alt.Axis(
+        labelExpr=f"names[datum.value * {width}]",
+        values=list(range(0, rows, every)),
+        labelColor="var(--ink)",
+        labelLimit=150,
+        labelOverlap=False,
+        ticks=False,
+        domain=False,
+    )
     y = alt.Y(
         "row:O",
         title=None,
         sort=None,
         scale=alt.Scale(domain=list(range(rows))),
-        axis=alt.Axis(
-            labelExpr=f"names[datum.value * {width}]",
-            values=list(range(0, rows, every)),
-            labelColor="var(--ink)",
-            labelLimit=150,
-            labelOverlap=False,
-            ticks=False,
-            domain=False,
-        ),
+        axis=None if width <= _NAMED else first_of_row,
     )
     x = alt.X(
         "column:O",
@@ -154,10 +158,19 @@ def _spec(
             alt.Tooltip("reason:N", title="reason"),
         ],
     )
+    sign = "signs[datum.state]"
+    marked = base.transform_filter("datum.state > 0")
+    if width <= _NAMED:
+        marked, sign = base, f"trim({sign} + ' ' + names[datum.i])"
     symbols = (
-        base.transform_filter("datum.state > 0")
-        .transform_calculate(sign="signs[datum.state]")
-        .mark_text(aria=False, fontSize=symbol, fontWeight="bold", baseline="middle")
+        marked.transform_calculate(sign=sign)
+        .mark_text(
+            aria=False,
+            fontSize=symbol,
+            fontWeight="normal" if width <= _NAMED else "bold",
+            baseline="middle",
+            limit=110,
+        )
         .encode(
             y=y,
             x=x,
