@@ -3,8 +3,8 @@
 Prints tables of measured values beside their targets; asserts nothing, as times of a
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
-parsers, results, imports, judge, fidelity, schedule, catalogue, lab, provision, accept,
-campaign, sweep. OSU_BIN names a folder with OSU's point-to-point programs, built with
+parsers, results, imports, judge, report, compare, fidelity, schedule, catalogue, lab,
+provision, accept, campaign, sweep. OSU_BIN names a folder with OSU's point-to-point programs, built with
 Open MPI.
 """
 
@@ -21,10 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import compare_speed
 import fidelity
 import import_speed
 import judge_speed
 import parser_speed
+import report_speed
 import results_speed
 from rich.console import Console
 from rich.table import Table
@@ -134,6 +136,14 @@ class Bench:
     def judge(self) -> None:
         """How fast the judge is, and how often it is wrong."""
         self.tables.append(judge_speed.table())
+
+    def report(self) -> None:
+        """How fast the report of a large machine is written, and how large it is."""
+        self.tables.append(report_speed.table())
+
+    def compare(self) -> None:
+        """How fast two runs of many numbers are compared."""
+        self.tables.append(compare_speed.table())
 
     def fidelity(self) -> None:
         """Our numbers beside those of IMB and OSU."""
@@ -263,8 +273,8 @@ def clean_run(home: Path) -> Path:
 
 
 PARTS = (
-    *("parsers", "results", "imports", "judge", "fidelity", "schedule"),
-    *("catalogue", "lab", "provision", "accept", "campaign", "sweep"),
+    *("parsers", "results", "imports", "judge", "report", "compare", "fidelity"),
+    *("schedule", "catalogue", "lab", "provision", "accept", "campaign", "sweep"),
 )
 
 

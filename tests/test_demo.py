@@ -1,0 +1,89 @@
+"""The demo: recorded runs of the lab, judged, reported and compared as anybody can."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seatrial.commands.demo import RECORDED, SIDES
+
+HOME = Path(__file__).resolve().parents[1]
+PAGES = (
+    *("acceptance/report", "slow-link/report", "bakeoff/compare"),
+    *("stacks/compare", "trend/trend"),
+)
+
+
+def run_demo(out: Path) -> subprocess.CompletedProcess[str]:
+    kept = {name: text for name, text in os.environ.items() if "SEATRIAL" not in name}
+    return subprocess.run(
+        [Path(sys.executable).with_name("seatrial"), "demo", "--out", out],
+        env=kept | {"SEATRIAL_HOME": str(HOME)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("demo")
+    done = run_demo(folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_it_prints_each_command_and_where_the_pages_are(out: tuple[Path, str]) -> None:
+    folder, printed = out
+    assert printed.startswith(RECORDED)
+    commands = re.findall(r"^\$ seatrial (\w+)", printed, re.MULTILINE)
+    assert commands == ["report", "report", "compare", "compare", "trend"]
+    for page in PAGES:
+        assert f"{folder / page}.html" in printed
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_says_that_it_was_recorded(out: tuple[Path, str], page: str) -> None:
+    text = (out[0] / f"{page}.html").read_text()
+    shown = text[text.index("<body>") :]
+    assert shown.index("Recorded: these numbers") < shown.index("<h1>")
+
+
+def test_verdicts_are_what_was_planted(out: tuple[Path, str]) -> None:
+    said = (out[0] / "acceptance" / "summary.md").read_text()
+    assert "PASS" in said
+    said = (out[0] / "slow-link" / "summary.md").read_text()
+    assert "FAIL" in said and "cn03" in said
+    assert not re.search(r"cn0[124]\b", said.partition("Criteria")[0])
+
+
+def test_slower_links_do_not_win_and_are_told_apart(out: tuple[Path, str]) -> None:
+    found = json.loads((out[0] / "bakeoff" / "compare.json").read_text())
+    assert [side["name"] for side in found["sides"]] == list(SIDES)
+    assert all(side["signer"] == "demo@example.org" for side in found["sides"])
+    assert found["frozen"] is True
+    last = found["ranking"][-1]
+    assert last["side"] == "slow-links"
+    assert last["score"]["upper"] < 1
+
+
+def test_nothing_is_in_it_that_only_this_machine_knows(
+    out: tuple[Path, str], tmp_path: Path
+) -> None:
+    """The same pages come out again, elsewhere: pictures of them stay true."""
+    done = run_demo(tmp_path)
+    assert done.returncode == 0, done.stderr
+    for page in PAGES:
+        first, second = (folder / f"{page}.html" for folder in (out[0], tmp_path))
+        assert first.read_bytes() == second.read_bytes()
+        assert str(out[0]) not in first.read_text()
+
+
+def test_recorded_runs_are_small() -> None:
+    files = list((HOME / "reports" / "demo").glob("*"))
+    assert len(files) > 10
+    assert sum(file.stat().st_size for file in files) < 3e6
