@@ -4,8 +4,8 @@ Prints tables of measured values beside their targets; asserts nothing, as times
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
 parsers, results, imports, judge, report, compare, fidelity, schedule, catalogue, lab,
-provision, accept, campaign, sweep. OSU_BIN names a folder with OSU's point-to-point programs, built with
-Open MPI.
+provision, accept, campaign, sweep. OSU_BIN names a folder with OSU's point-to-point
+programs, built with Open MPI.
 """
 
 import json

@@ -62,7 +62,8 @@ def demo(out: Path | None) -> None:
     _run("compare", *stacks, "--out", out / "stacks")
     _say("Eight nights; in the fifth a link was slow, before the seventh came a node")
     nights = sorted(folder.glob(f"night-*{SUFFIX}"))
-    _run("trend", "lab", *nights, "--out", out / "trend")
+    metrics = ("--metric", "bw_1MiB", "--metric", "latency_8B")
+    _run("trend", "lab", *nights, *metrics, "--out", out / "trend")
     click.echo(f"\n{time.monotonic() - started:.0f} s. {RECORDED}\nOpen in a browser:")
     for page in sorted(out.glob("*/*.html")):
         click.echo(f"  {page}")
