@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 from closed_runs import close_run
+from reframe_runs import HOME
 
 from seatrial.bakeoff.pairing import Floats, Key, Paired
 from seatrial.bakeoff.sides import Entrant, of_run
 from seatrial.metrics import METRICS, split_flat_name
+from seatrial.paths import published_dir
+from seatrial.published import Published, load_published
 from seatrial.records import Case, Measurement, as_dict, parameters_text
 from seatrial.results import SCHEMA, Run
 from seatrial.weights import Weights
@@ -180,3 +183,31 @@ def drawn(
         counts=np.stack(present, axis=1),
         repeats=list(repeats),
     )
+
+
+Rows = tuple[list[Case], list[Measurement]]
+
+
+def side(name: str, better: float = 1.0, seed: int = 1, **more: Any) -> Entrant:
+    return entrant(name, run_of(*vendor(better, seed=seed), name), **more)
+
+
+def of(name: str, values: dict[str, list[float]], **more: Any) -> Entrant:
+    """Make a side of one check, `Osu`; a list has a number of each repeat."""
+    return entrant(name, run_of(*numbers_of(values, **more), name))
+
+
+def numbers_of(values: dict[str, list[float]], check: str = "Osu", **more: Any) -> Rows:
+    repeats = range(1, 1 + max(map(len, values.values())))
+    cases = [case(check, repeat, **more) for repeat in repeats]
+    rows = [
+        number(one, flat, value)
+        for flat, each in values.items()
+        for one, value in zip(cases, each, strict=False)
+    ]
+    return cases, rows
+
+
+def published() -> Published:
+    """Read what the papers published."""
+    return load_published(published_dir(HOME))

@@ -1,6 +1,7 @@
 """Closed runs for tests of what reads them: small, and made by RunFolder."""
 
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -86,3 +87,11 @@ def rewrite_manifest(run: Path, /, **changed: Any) -> None:
         if (run / name).is_file()
     }
     (run / "manifest.json").write_text(json.dumps({**manifest, **changed}))
+
+
+def ssh_key(folder: Path, name: str) -> Path:
+    """Make a key pair without a passphrase."""
+    folder.mkdir(exist_ok=True)
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f"]
+    subprocess.run([*command, str(folder / name)], check=True)
+    return folder / name

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from closed_runs import CRITERIA, close_run, rewrite_manifest
+from closed_runs import CRITERIA, close_run, rewrite_manifest, ssh_key
 from fake_home import write
-from test_seal import ssh_key
 
 from seatrial.bundle import pack, unpack
 from seatrial.cli import main

@@ -1,8 +1,5 @@
-"""Comparing runs: what is paired, what is not and why, who wins, the command."""
+"""Comparing runs: what is paired, what is not and why, who wins."""
 
-import csv
-import io
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,58 +8,30 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff_samples import (
-    LEVELS,
-    SHA256,
     WEIGHTS,
+    Rows,
     case,
-    close_vendor,
     entrant,
     number,
+    numbers_of,
+    of,
+    published,
     run_of,
+    side,
     vendor,
     weights_of,
 )
-from click.testing import CliRunner
-from closed_runs import CRITERIA
 from reframe_runs import HOME
-from test_seal import ssh_key
 
 from seatrial.bakeoff.compare import compare
-from seatrial.bakeoff.comparison import Comparison, Unpaired
-from seatrial.bakeoff.forms import as_csv, as_json, sentence
-from seatrial.bakeoff.sides import Entrant, Named, open_sides, priced
+from seatrial.bakeoff.comparison import Unpaired
+from seatrial.bakeoff.forms import as_json
+from seatrial.bakeoff.sides import Entrant, open_sides, priced
+from seatrial.bakeoff.words import sentence
 from seatrial.check_classes import experiments_of
-from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.paths import checks_dir, published_dir
-from seatrial.published import load_published
-from seatrial.records import Case, CaseResult, Measurement
-from seatrial.results import Run
-from seatrial.seal import seal
-from seatrial.weights import Weights
-
-Rows = tuple[list[Case], list[Measurement]]
-
-
-def side(name: str, better: float = 1.0, seed: int = 1, **more: Any) -> Entrant:
-    return entrant(name, run_of(*vendor(better, seed=seed), name), **more)
-
-
-def of(name: str, values: dict[str, list[float]], **more: Any) -> Entrant:
-    """Make a side of one check, `Osu`; a list has a number of each repeat."""
-    return entrant(name, run_of(*numbers_of(values, **more), name))
-
-
-def numbers_of(values: dict[str, list[float]], check: str = "Osu", **more: Any) -> Rows:
-    repeats = range(1, 1 + max(map(len, values.values())))
-    cases = [case(check, repeat, **more) for repeat in repeats]
-    rows = [
-        number(one, flat, value)
-        for flat, each in values.items()
-        for one, value in zip(cases, each, strict=False)
-    ]
-    return cases, rows
-
+from seatrial.paths import checks_dir
+from seatrial.records import CaseResult
 
 # ---- what is paired
 
@@ -361,7 +330,7 @@ def test_better_system_wins(tmp_path: Path) -> None:
     found = compare([side("a"), side("b", 1.2, 2)], weights_of(tmp_path))
     assert (found.winner, found.why, found.frozen) == ("b", (), True)
     assert found.more_repeats is None
-    assert sentence(found).startswith("b wins: b is 20.9 % (19.1 to 22.6 %) better ")
+    assert sentence(found).startswith("b wins: b is 20.9 % better than a (19.1 to 22.6")
     assert found.ranking[0].selected == 1.0
     for each in found.numbers:
         assert each.marks == ("", "better")
@@ -478,407 +447,7 @@ def test_run_beside_a_published_system() -> None:
     ]
 
 
-def published() -> Any:
-    return load_published(published_dir(HOME))
-
-
 def test_experiments_are_those_that_checks_state() -> None:
     found = experiments_of(checks_dir(HOME))
     assert found["OsuLatency"] == ("E18", "E23", "E29", "E30", "E41")
     assert found["NodeSweep"] == ()
-
-
-# ---- bad input
-
-
-def in_units(system: str) -> Entrant:
-    cases, rows = vendor(levels={"OsuLatency": LEVELS["OsuLatency"]})
-    return entrant(
-        "b", run_of(cases, [replace(row, unit="ms") for row in rows], system)
-    )
-
-
-def weights_in(tmp_path: Path, old: str, new: str) -> Weights:
-    return weights_of(tmp_path, WEIGHTS.replace(old, new))
-
-
-REFUSED: list[tuple[Callable[[Path], Any], str]] = [
-    (
-        lambda _: compare([side("a")]),
-        "one side is no comparison; expected at least two",
-    ),
-    (
-        lambda _: compare(
-            [side("a"), entrant("b", run_of(*vendor(), "b", campaign="smoke"))]
-        ),
-        (
-            "a is a run of campaign 'bakeoff', b of 'smoke'; expected one campaign: "
-            "only what was asked of all alike can be compared"
-        ),
-    ),
-    (
-        lambda _: compare(
-            [side("a"), entrant("b", run_of(*vendor(), "b", replay="there"))]
-        ),
-        "b is a replay of recorded output, a was measured; expected one or the other",
-    ),
-    (
-        lambda _: compare([side("a"), in_units("b")]),
-        (
-            "the unit of latency of OsuLatency is 'us' in a, 'ms' in b; expected the "
-            "same: measure or import one of them again"
-        ),
-    ),
-    (
-        lambda _: compare([side("a"), of("b", {"bw_8B": [1, 1]}, check="Npb")]),
-        (
-            "no number that all sides have: a has LammpsRhodo, OsuBandwidth, "
-            "OsuLatency with openmpi on 2 nodes; b has Npb with openmpi on 2 nodes; "
-            "expected the same check, parameters, environment, number of nodes, metric "
-            "and size; RUN@ENVIRONMENT compares different environments"
-        ),
-    ),
-    (
-        lambda folder: compare(
-            [side("a"), side("b")],
-            weights_of(
-                folder,
-                "schema: 1\ngroups: [{name: a, weight: 1, numbers: [{check: X}]}]",
-            ),
-        ),
-        (
-            "weights bakeoff choose no number that all sides have; a has LammpsRhodo, "
-            "OsuBandwidth, OsuLatency with openmpi on 2 nodes; b has LammpsRhodo, "
-            "OsuBandwidth, OsuLatency with openmpi on 2 nodes"
-        ),
-    ),
-    (
-        lambda folder: compare(
-            [side("a"), side("b")],
-            weights_in(folder, "margin", "rank_by: price\nmargin"),
-        ),
-        (
-            "the weights rank by price, and that of a is unknown; say --price "
-            "a=AMOUNT, or leave that side out"
-        ),
-    ),
-    (
-        lambda folder: compare(
-            open_sides(
-                ["published:mt23108-pcix", "published:mt25208-pcie"],
-                pytest.fail,
-                published,
-            ),
-            weights_of(folder),
-        ),
-        (
-            "weights bakeoff choose numbers of checks; published systems have none: "
-            "compare them without weights"
-        ),
-    ),
-    (
-        lambda _: priced([side("a"), side("b")], {"c": 1.0}, {}),
-        "--price: no side 'c'; expected one of a, b",
-    ),
-    (
-        lambda _: entrant("a", run_of(*vendor(), "acme"), "mpich"),
-        (
-            "run 20260101T000000Z-acme of acme has no environment 'mpich'; expected "
-            "one of openmpi"
-        ),
-    ),
-]
-
-
-@pytest.mark.parametrize(("act", "message"), REFUSED)
-def test_what_cannot_be_compared_is_refused(
-    tmp_path: Path, act: Callable[[Path], Any], message: str
-) -> None:
-    with pytest.raises(SeatrialError) as caught:
-        act(tmp_path)
-    assert str(caught.value) == message
-
-
-# ---- sides as they are named
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("lab/latest", Named("lab/latest")),
-        ("acme=lab/latest", Named("lab/latest", "acme")),
-        ("acme=lab/latest@mpich", Named("lab/latest", "acme", "mpich")),
-        ("latest@mpich", Named("latest", "", "mpich")),
-        ("published:liu", Named("published:liu")),
-        ("old=published:liu", Named("published:liu", "old")),
-        ("/runs/a=b/r1", Named("/runs/a=b/r1")),
-        ("/runs/a@b/r1", Named("/runs/a@b/r1")),
-    ],
-)
-def test_side_is_read(text: str, expected: Named) -> None:
-    assert Named.read(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("=latest", "the name is empty"),
-        ("latest@", "the environment is empty"),
-        ("a=", "no run and no system"),
-        ("published:", "no run and no system"),
-    ],
-)
-def test_half_a_side_is_refused(text: str, what: str) -> None:
-    with pytest.raises(SeatrialError) as caught:
-        Named.read(text)
-    assert str(caught.value) == (
-        f"side {text!r}: {what}; expected [NAME=]RUN[@ENVIRONMENT] or "
-        "[NAME=]published:SYSTEM"
-    )
-
-
-def test_path_with_signs_in_it_is_a_path(tmp_path: Path) -> None:
-    folder = tmp_path / "a=b@c"
-    folder.mkdir()
-    assert Named.read(str(folder)) == Named(str(folder))
-
-
-# ---- the command
-
-
-def run_command(*arguments: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(main, ["compare", *arguments], catch_exceptions=False)
-    return done.exit_code, done.stdout, done.stderr
-
-
-@pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Close runs of two vendors, the second 20 % better."""
-    results = tmp_path / "results"
-    monkeypatch.setenv("SEATRIAL_RESULTS", str(results))
-    monkeypatch.setenv("SEATRIAL_HOME", str(HOME))
-    close_vendor(results, "acme")
-    close_vendor(results, "zenith", 1.2, seed=2)
-    return results
-
-
-TABLE = """\
-zenith wins: zenith is 20.9 % (19.1 to 22.6 %) better than acme, and first in 100.0 % of resamples.
-
-   side    score                   first in  what
-1  zenith  1.209 (1.191 to 1.226)  100.0 %   20260101T000000Z-bakeoff of zenith, 4 nodes, 6 repeats
-2  acme    1.000                   0.0 %     20260101T000000Z-bakeoff of acme, 4 nodes, 6 repeats
-
-group     share  numbers  zenith
-"""  # noqa: E501
-
-
-def test_table_begins_with_what_matters(runs: Path) -> None:
-    status, text, errors = run_command("acme/latest", "zenith/latest")
-    assert (status, errors) == (0, "")
-    lines = [line.rstrip() for line in text.splitlines()]
-    assert "\n".join(lines).startswith(TABLE)
-    assert lines[-1] == (
-        "ratios: how many times better than acme, with intervals of 95 %, each by "
-        "itself; + better, - worse by more than chance over all numbers"
-    )
-
-
-def test_json_is_the_whole_record(runs: Path) -> None:
-    status, text, _ = run_command("acme/latest", "zenith/latest", "--format", "json")
-    assert status == 0
-    found = json.loads(text)
-    assert list(found) == list(Comparison.__dataclass_fields__)
-    assert found["winner"] == "zenith"
-    assert found["weights"] == "bakeoff"
-    assert found["weights_sha256"] == SHA256
-    assert found["frozen"] is True
-    assert len(found["numbers"]) == 4
-    assert found["numbers"][0]["ratios"][0] is None
-    assert found["numbers"][0]["ratios"][1]["value"] > 1.1
-
-
-def test_csv_has_a_row_for_each_number_and_side(runs: Path) -> None:
-    status, text, _ = run_command("acme/latest", "zenith/latest", "--format", "csv")
-    assert status == 0
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert [row["side"] for row in rows] == ["acme", "zenith"] * 4
-    assert {row["ratio"] for row in rows if row["side"] == "acme"} == {""}
-    assert float(rows[1]["ratio"]) > 1.1
-    assert list(rows[0]) == [
-        *("check", "case", "environment", "partition", "num_nodes", "metric"),
-        *("size_bytes", "size", "unit", "direction", "group", "weight"),
-        *("side", "value", "n", "ratio", "lower", "upper", "mark", "note"),
-    ]
-
-
-def test_hostile_names_are_text(runs: Path) -> None:
-    status, text, _ = run_command("[red]<script>=acme/latest", "zenith/latest")
-    assert status == 0
-    assert "[red]<script>" in text
-    found = compare([side("=evil()"), side("b", seed=2)])
-    assert "'=evil()" in as_csv(found)
-
-
-def test_one_run_is_compared_by_its_stacks(runs: Path) -> None:
-    cases, rows = vendor()
-    both = cases + [replace(one, environment="mpich") for one in cases]
-    more = rows + [replace(row, environment="mpich", value=row.value) for row in rows]
-    close_vendor(runs, "lab", cases=both, rows=more)
-    arguments = ("lab/latest@openmpi", "lab/latest@mpich", "--format", "json")
-    status, text, _ = run_command(*arguments)
-    assert status == 0
-    found = json.loads(text)
-    assert [each["name"] for each in found["sides"]] == ["lab@openmpi", "lab@mpich"]
-    assert {each["ratios"][1]["value"] for each in found["numbers"]} == {1.0}
-    assert found["winner"] is None
-
-
-def test_criteria_bar_a_run_that_fails(runs: Path, tmp_path: Path) -> None:
-    file = tmp_path / "criteria.yaml"
-    limits = CRITERIA.replace("ImbRing", "LammpsRhodo")
-    file.write_text(limits.replace("bw_4MiB: 60 MB/s", "loop_time: 1 s"))
-    arguments = ("acme/latest", "zenith/latest", "--criteria", str(file))
-    status, text, _ = run_command(*arguments, "--format", "json")
-    found = json.loads(text)
-    assert status == 0
-    assert [each["verdict"] for each in found["sides"]] == ["fail", "fail"]
-    assert all(len(each["digest"]) == 64 for each in found["sides"])
-    assert found["why"] == ["zenith cannot win: it fails the criteria"]
-
-
-def test_weights_on_the_command_line_win_over_recorded_ones(
-    runs: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "other.yaml"
-    file.write_text(WEIGHTS.replace("weight: 3", "weight: 2"))
-    status, text, _ = run_command(
-        "acme/latest", "zenith/latest", "--weights", str(file), "--format", "json"
-    )
-    found = json.loads(text)
-    assert (status, found["winner"], found["frozen"]) == (0, None, False)
-    assert found["weights"] == "other"
-
-
-def test_runs_that_kept_different_weights_are_refused(runs: Path) -> None:
-    text = WEIGHTS.replace("weight: 3", "weight: 2")
-    close_vendor(runs, "other", kept={"system/weights.yaml": text})
-    status, _, errors = run_command("acme/latest", "other/latest")
-    assert status == 2
-    assert f"the runs kept different weights, SHA-256: acme {SHA256}, other " in errors
-
-
-def test_run_without_weights_is_compared_without(runs: Path) -> None:
-    close_vendor(runs, "bare", kept={}, weights=None)
-    status, text, _ = run_command("acme/latest", "bare/latest")
-    assert status == 0
-    assert "note: bare kept no weights, acme did: compared without;" in text
-
-
-USAGE = [
-    (["acme/latest"], "one side is no comparison"),
-    (["acme/latest", "acme/latest"], "two sides are called '20260101T000000Z-bakeoff'"),
-    (["a=acme/latest", "a=zenith/latest"], "two sides are called 'a'"),
-    (["acme/latest", "published:none"], "no published system 'none'; known ones: "),
-    (["acme/latest", "none/latest"], "no closed run 'none/latest'"),
-    (["acme/latest", "zenith/latest@x"], "has no environment 'x'; expected one of op"),
-    (["acme/latest", "zenith/latest", "--price", "acme"], "expected NAME and a number"),
-    (["acme/latest", "zenith/latest", "--price", "acme=0"], "expected NAME and a numb"),
-    (["acme/latest", "zenith/latest", "--power", "acme=nan"], "expected NAME and a nu"),
-    (["acme/latest", "zenith/latest", "--power", "x=3"], "--power: no side 'x'; expec"),
-    (
-        ["acme/latest", "zenith/latest", "--price", "acme=1", "--price", "acme=2"],
-        "--price: acme is given twice; expected one number",
-    ),
-    (
-        ["acme/latest", "zenith/latest", "--confidence", "5%"],
-        "expected a share between 0.5 and 1",
-    ),
-    (
-        ["acme/latest", "zenith/latest", "--confidence", "1"],
-        "expected a share between 0.5 and 1",
-    ),
-    (["acme/latest", "zenith/latest", "--signers", "none"], "none: no such file; expe"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), USAGE)
-def test_usage_is_told(runs: Path, arguments: list[str], message: str) -> None:
-    status, text, errors = run_command(*arguments)
-    assert (status, text) == (2, "")
-    assert message in errors
-
-
-def test_unsealed_run_is_refused_where_a_seal_is_asked_for(
-    runs: Path, tmp_path: Path
-) -> None:
-    signers = tmp_path / "allowed_signers"
-    signers.write_text("")
-    status, _, errors = run_command(
-        "acme/latest", "zenith/latest", "--sealed", "--signers", str(signers)
-    )
-    assert status == 1
-    assert "acme/20260101T000000Z-bakeoff: not sealed; expected manifest.json.sig" in (
-        errors
-    )
-
-
-def test_files_are_written(runs: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    arguments = ("acme/latest", "zenith/latest", "--out", str(out))
-    status, text, _ = run_command(*arguments)
-    assert status == 0
-    assert text.splitlines()[-1] == str(out / "compare.html")
-    names = sorted(file.name for file in out.iterdir())
-    assert names == ["compare.csv", "compare.html", "compare.json"]
-    for form in ("csv", "json"):
-        _, printed, _ = run_command("acme/latest", "zenith/latest", "--format", form)
-        assert (out / f"compare.{form}").read_text() == printed
-    assert "zenith" in (out / "compare.html").read_text()
-
-
-@pytest.mark.parametrize(("who", "status"), [("alice", 0), ("mallory", 3)])
-def test_sealed_runs_are_compared(
-    runs: Path, tmp_path: Path, who: str, status: int
-) -> None:
-    alice = ssh_key(tmp_path / "keys", "alice").with_suffix(".pub").read_text()
-    ssh_key(tmp_path / "keys", "mallory")
-    (tmp_path / "signers").write_text(f"acceptance@example.org {alice}")
-    for system in ("acme", "zenith"):
-        seal(next((runs / system).iterdir()), tmp_path / "keys" / who)
-    code, text, errors = run_command(
-        *("acme/latest", "zenith/latest", "--sealed", "--format", "json"),
-        *("--signers", str(tmp_path / "signers")),
-    )
-    assert code == status
-    if status:
-        assert "sealed with a key that" in errors
-    else:
-        signers = {each["signer"] for each in json.loads(text)["sides"]}
-        assert signers == {"acceptance@example.org"}
-
-
-def test_confidence_is_that_of_all_intervals(runs: Path) -> None:
-    widths = []
-    for share in ("80%", "0.99"):
-        _, text, _ = run_command(
-            *("acme/latest", "zenith/latest", "--confidence", share),
-            *("--format", "json"),
-        )
-        found = json.loads(text)
-        lead = found["lead"]
-        widths.append(lead["upper"] / lead["lower"])
-        assert found["confidence"] == float(share.rstrip("%")) / (
-            100 if "%" in share else 1
-        )
-    assert widths[0] < widths[1]
-
-
-def test_one_run_has_the_name_of_its_system(runs: Path) -> None:
-    found = open_sides(
-        ["acme/x", "other=acme/x"],
-        lambda _: next((runs / "acme").iterdir()),
-        published,
-    )
-    assert [each.side.name for each in found] == ["acme", "other"]
-    assert isinstance(found[0].run, Run)

@@ -8,8 +8,9 @@ from reframe_runs import HOME
 from seatrial.bakeoff.claims import improvement_ratio, rounding
 from seatrial.bakeoff.compare import compare
 from seatrial.bakeoff.comparison import Claim, Comparison
-from seatrial.bakeoff.forms import as_json, sentence
+from seatrial.bakeoff.forms import as_json
 from seatrial.bakeoff.sides import open_sides
+from seatrial.bakeoff.words import sentence
 from seatrial.derived import improvement
 from seatrial.metrics import Direction
 from seatrial.paths import published_dir
@@ -151,11 +152,11 @@ def test_history_has_no_winner(paper: str) -> None:
 
 def test_the_sentence_of_a_paper() -> None:
     assert sentence(compared(*PAPERS["schoenemeyer2011"])) == (
-        "No winner: connectx3-qdr is 6.2 % better than qlogic7300-qdr; these are "
-        "published systems: history, of which nobody wins."
+        "No winner: connectx3-qdr is 6.2 % better than qlogic7300-qdr. Why: these "
+        "are published systems: history, of which nobody wins."
     )
     assert sentence(compared(*PAPERS["sur2007"])).startswith(
-        "No winner: connectx-ddr is 4.38 times as good as infinihost3-ddr; "
+        "No winner: connectx-ddr is better than infinihost3-ddr by a factor of 4.378. "
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from closed_runs import CRITERIA, close_run, rewrite_manifest
+from closed_runs import CRITERIA, close_run, rewrite_manifest, ssh_key
 from fake_home import fake_program, write
 from judge_samples import CASE, sample
 
@@ -21,14 +21,6 @@ from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.results import load_run, sha256
 from seatrial.seal import require_sealed
-
-
-def ssh_key(folder: Path, name: str) -> Path:
-    """Make a key pair without a passphrase."""
-    folder.mkdir(exist_ok=True)
-    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f"]
-    subprocess.run([*command, str(folder / name)], check=True)
-    return folder / name
 
 
 @pytest.fixture(scope="module")

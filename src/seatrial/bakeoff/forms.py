@@ -1,9 +1,9 @@
-"""A comparison as JSON, as CSV, and as one sentence."""
+"""A comparison as JSON and CSV, and its most telling numbers."""
 
 import json
 from typing import Any
 
-from seatrial.bakeoff.comparison import Comparison, PairedNumber, Ratio
+from seatrial.bakeoff.comparison import Comparison, PairedNumber
 from seatrial.csv_text import csv_text
 
 _COLUMNS = (
@@ -11,8 +11,6 @@ _COLUMNS = (
     *("size_bytes", "size", "unit", "direction", "group", "weight"),
 )
 
-
-_FACTOR_FROM = 2.0
 _ENCODER = json.JSONEncoder(default=vars, allow_nan=False)
 
 
@@ -55,33 +53,6 @@ def as_csv(comparison: Comparison) -> str:
             }
             rows.append(shared | own)
     return csv_text((*_COLUMNS, *_OF_SIDE), rows)
-
-
-def sentence(comparison: Comparison) -> str:
-    """Say who wins or is ahead, by how much, how sure, and why nobody wins."""
-    first, second = comparison.ranking[:2]
-    lead = comparison.lead or Ratio(first.score.value / second.score.value)
-    per = {"performance": "", "price": " per price", "power": " per power"}
-    said = f"{first.side} is {_how_much(lead, per[comparison.rank_by])} {second.side}"
-    if first.selected is not None:
-        said += f", and first in {100 * first.selected:.1f} % of resamples"
-    if comparison.winner is not None:
-        return f"{comparison.winner} wins: {said}."
-    return f"No winner: {said}; " + "; ".join(comparison.why) + "."
-
-
-def _how_much(ratio: Ratio, per: str) -> str:
-    """Say how much better: in %, or from 2 on as a factor."""
-    if ratio.value >= _FACTOR_FROM:
-        bounds = (
-            "" if ratio.lower is None else f" ({ratio.lower:.2f} to {ratio.upper:.2f})"
-        )
-        return f"{ratio.value:.2f}{bounds} times as good{per} as"
-    bounds = ""
-    if ratio.lower is not None and ratio.upper is not None:
-        lower, upper = 100 * (ratio.lower - 1), 100 * (ratio.upper - 1)
-        bounds = f" ({lower:.1f} to {upper:.1f} %)"
-    return f"{100 * (ratio.value - 1):.1f} %{bounds} better{per} than"
 
 
 def most_telling(comparison: Comparison, most: int) -> list[PairedNumber]:

@@ -7,7 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from seatrial.bakeoff.comparison import Comparison, PairedNumber, Ratio
-from seatrial.bakeoff.forms import most_telling, sentence
+from seatrial.bakeoff.forms import most_telling
+from seatrial.bakeoff.words import sentence
 from seatrial.metrics import flat_name
 
 MOST_NUMBERS, _MOST_REASONS = 40, 8

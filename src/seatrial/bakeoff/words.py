@@ -1,4 +1,4 @@
-"""Ratios and who is ahead in words, for the page."""
+"""Ratios and who is ahead in words, for page and terminal."""
 
 from seatrial.bakeoff.comparison import Comparison, Ratio, Side
 from seatrial.report.labels import short
@@ -20,13 +20,19 @@ def lead(comparison: Comparison) -> str:
     else:
         parts = [compared(first.score, f"{per} than {short(baseline)}")]
         if second.side != baseline:
-            ahead = Ratio(first.score.value / second.score.value)
+            ahead = comparison.lead or Ratio(first.score.value / second.score.value)
             parts.append(compared(ahead, f" than {short(second.side)}, the next"))
     said = f"{short(first.side)} is {', and '.join(parts)}"
     if first.selected is None:
         return f"{said}."
     share = percent(first.selected)
     return f"{said}; first in {share} of {comparison.resamples:,} resamples."
+
+
+def sentence(comparison: Comparison) -> str:
+    """Say who wins or is ahead, by how much, how surely, and why nobody wins."""
+    said = f"{headline(comparison)}: {lead(comparison)}"
+    return said if comparison.winner else f"{said} Why: {'; '.join(comparison.why)}."
 
 
 def headline(comparison: Comparison) -> str:
