@@ -87,3 +87,18 @@ def test_recorded_runs_are_small() -> None:
     files = list((HOME / "reports" / "demo").glob("*"))
     assert len(files) > 10
     assert sum(file.stat().st_size for file in files) < 3e6
+
+
+def test_readme_shows_what_the_demo_shows_today() -> None:
+    """If this fails: `make format` writes the tables and takes the pictures."""
+    done = subprocess.run(
+        [sys.executable, HOME / "tools" / "readme.py", "--check"],
+        env={**os.environ, "SEATRIAL_HOME": str(HOME)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("example.png", "comparison.png"):
+        assert f"](reports/{name})" in (HOME / "README.md").read_text()
+        assert (HOME / "reports" / name).read_bytes().startswith(b"\x89PNG")

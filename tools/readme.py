@@ -46,7 +46,7 @@ def published_table(home: Path) -> str:
     """Lay out what follows from the numbers of each paper, and whether it agrees."""
     published = load_published(paths.published_dir(home))
     lines = [
-        "| paper | better than the first | of it the paper says |",
+        "| systems | times better than the first, by its numbers | compared in it |",
         "|---|---|---|",
     ]
     for names in COMPARED:
@@ -67,20 +67,18 @@ def _groups(found: Comparison) -> str:
     for at, side in enumerate(found.sides[1:], 1):
         ratios = [(group.name, group.ratios[at]) for group in found.groups]
         each = ", ".join(
-            f"{name} {ratio.value:.2f}" for name, ratio in ratios if ratio is not None
+            f"{name.replace('_', ' ')} {ratio.value:.2f}"
+            for name, ratio in ratios
+            if ratio is not None
         )
         said.append(f"{side.name}: {each}" if len(found.sides) > 2 else each)
     return "; ".join(said)
 
 
 def _claims(claims: tuple[Claim, ...]) -> str:
-    judged = [each for each in claims if each.agrees is not None]
-    agree = sum(each.agrees is True for each in judged)
-    rest = len(claims) - len(judged)
-    said = (
-        f"{agree} of {len(judged)} that follow agree" if judged else "nothing follows"
-    )
-    return said + (f", {rest} cannot be computed" if rest else "")
+    judged = [each.agrees for each in claims if each.agrees is not None]
+    computed = f"of {len(judged)} that can be computed {sum(judged)} agree"
+    return f"{len(claims)} times; {computed if judged else 'none can be computed'}"
 
 
 def page_digest(page: Path) -> str:
@@ -88,23 +86,25 @@ def page_digest(page: Path) -> str:
     return hashlib.sha256(page.read_bytes()).hexdigest()
 
 
-def pictures(home: Path) -> None:
-    """Take the pictures whose pages have changed."""
+def stale_pictures(home: Path, demo: Path) -> dict[str, str]:
+    """Give those whose pages are others by now, with the digests of these."""
     known_file = home / "reports" / SOURCES
     known = json.loads(known_file.read_text()) if known_file.exists() else {}
-    with tempfile.TemporaryDirectory() as folder:
-        demo(home, Path(folder))
-        digests = {
-            name: page_digest(Path(folder, page))
-            for name, (page, *_) in PICTURES.items()
-        }
-        for name, (page, width, height) in PICTURES.items():
-            if digests[name] != known.get(name):
-                _picture(Path(folder, page), home / "reports" / name, width, height)
-    known_file.write_text(json.dumps(digests, indent=1) + "\n")
+    digests = {name: page_digest(demo / page) for name, (page, *_) in PICTURES.items()}
+    return {name: each for name, each in digests.items() if each != known.get(name)}
 
 
-def demo(home: Path, folder: Path) -> None:
+def take_pictures(home: Path, demo: Path, stale: dict[str, str]) -> None:
+    """Take pictures anew, and note of which pages."""
+    for name in stale:
+        page, width, height = PICTURES[name]
+        _picture(demo / page, home / "reports" / name, width, height)
+    file = home / "reports" / SOURCES
+    known = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(known | stale, indent=1, sort_keys=True) + "\n")
+
+
+def show_demo(home: Path, folder: Path) -> None:
     """Write the pages of the demo into a folder."""
     subprocess.run(
         [Path(sys.executable).with_name("seatrial"), "demo", "--out", folder],
@@ -132,10 +132,10 @@ def _picture(page: Path, file: Path, width: int, height: int) -> None:
 
 
 def main() -> None:
-    """Replace both tables and the pictures; nothing else is touched."""
+    """Replace both tables and the pictures; with --check only say what is stale."""
     home = paths.home()
     file = home / "README.md"
-    text = file.read_text(encoding="utf-8")
+    before = text = file.read_text(encoding="utf-8")
     checks = catalogue(paths.checks_dir(home), home)
     for pattern, table in (
         (CATALOGUE, format_catalogue(checks, "markdown")),
@@ -145,8 +145,16 @@ def main() -> None:
         if place is None:
             raise SystemExit(f"{file}: expected a place for {pattern.pattern}")
         text = text[: place.start()] + table + text[place.end() :]
-    file.write_text(text, encoding="utf-8")
-    pictures(home)
+    with tempfile.TemporaryDirectory() as folder:
+        show_demo(home, Path(folder))
+        stale = stale_pictures(home, Path(folder))
+        if sys.argv[1:] == ["--check"]:
+            old = [*([file.name] if text != before else []), *stale]
+            if old:
+                raise SystemExit(f"stale: {', '.join(old)}; run `make format`")
+            return
+        file.write_text(text, encoding="utf-8")
+        take_pictures(home, Path(folder), stale)
 
 
 if __name__ == "__main__":

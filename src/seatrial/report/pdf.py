@@ -42,7 +42,7 @@ _NUMBER = re.compile(
     r"[-+\N{MINUS SIGN}]?\d[\d.,\s]*(e[-+\N{MINUS SIGN}]?\d+)?( ?%)?( [^\w\s])*"
     r"|\N{EN DASH}( [^\w\s])*|unknown|not measured|"
 )
-_DETAILS = ((8, 320), (8, 200), (6, 120), (4, 90), (3, 60))
+_DETAILS = ((8, 800), (8, 320), (8, 200), (6, 120), (4, 90), (3, 60))
 """Items of each list on page one, and characters of each: the first that fits."""
 
 
