@@ -13,8 +13,8 @@ from seatrial.commands.demo import RECORDED
 
 HOME = Path(__file__).resolve().parents[1]
 PAGES = (
-    *("acceptance/report", "slow-link/report", "slow-links/compare"),
-    *("again/compare", "stacks/compare", "trend/trend"),
+    *("acceptance/report", "slow-link/report", "bakeoff/compare"),
+    *("twice/compare", "stacks/compare", "trend/trend"),
 )
 
 
@@ -62,13 +62,17 @@ def test_verdicts_are_what_was_planted(out: tuple[Path, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "winner"), [("slow-links", "delivered"), ("again", None)]
+    ("page", "sides", "winner"),
+    [
+        ("bakeoff", ["delivered", "slow-links"], "delivered"),
+        ("twice", ["busy-1", "busy-2"], None),
+    ],
 )
 def test_a_winner_is_named_only_if_there_is_one(
-    out: tuple[Path, str], other: str, winner: str | None
+    out: tuple[Path, str], page: str, sides: list[str], winner: str | None
 ) -> None:
-    found = json.loads((out[0] / other / "compare.json").read_text())
-    assert [side["name"] for side in found["sides"]] == ["delivered", other]
+    found = json.loads((out[0] / page / "compare.json").read_text())
+    assert [side["name"] for side in found["sides"]] == sides
     assert all(side["signer"] == "demo@example.org" for side in found["sides"])
     assert found["frozen"] is True
     assert found["winner"] == winner

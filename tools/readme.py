@@ -34,7 +34,7 @@ COMPARED = (
 
 PICTURES = {
     "example.png": ("slow-link/report.html", 1280, 900),
-    "comparison.png": ("slow-links/compare.html", 1280, 1000),
+    "comparison.png": ("bakeoff/compare.html", 1280, 1000),
 }
 """The page of the demo, and what of it is shown: width and height in px."""
 

@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from seatrial import paths
@@ -20,8 +22,8 @@ from seatrial.results import closed_runs
 HOME = paths.home()
 FOLDER = HOME / "reports" / "demo"
 RESULTS = paths.results_dir(HOME)
-SIDES = {"delivered": None, "again": None, "slow-links": "1gbit"}
-"""The links of all nodes on each side of the bake-off; None: as fast as they go."""
+SIDES = {"delivered": "", "slow-links": "1gbit", "busy-1": "", "busy-2": ""}
+"""What limits the links of all nodes on each side of the bake-off, if anything."""
 
 
 def seatrial(*arguments: str, may_fail: bool = False) -> None:
@@ -56,6 +58,19 @@ def campaign(name: str, repeats: int) -> Path:
     return newest()
 
 
+@contextmanager
+def busy(processors: int) -> Iterator[None]:
+    """Keep so many processors busy."""
+    command = [sys.executable, "-c", "while True: pass"]
+    spinning = [subprocess.Popen(command) for _ in range(processors)]
+    try:
+        yield
+    finally:
+        for each in spinning:
+            each.kill()
+            each.wait()
+
+
 def accept() -> None:
     """A clean acceptance, and a slow link."""
     lab(4)
@@ -79,7 +94,7 @@ def nights() -> None:
 
 
 def bakeoff() -> None:
-    """The same machine twice, and once with slower links; sealed."""
+    """The machine as it is, with slower links, and twice while it is busy; sealed."""
     lab(4)
     nodes = [f"cn{number:02}" for number in range(1, 5)]
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +107,8 @@ def bakeoff() -> None:
             for node in nodes:
                 limit = ["--rate", rate] if rate else ["--off"]
                 seatrial("lab", "slow-link", node, *limit)
-            run = campaign("bakeoff", 3)
+            with busy(os.cpu_count() or 1 if side.startswith("busy") else 0):
+                run = campaign("bakeoff", 3)
             seatrial("seal", str(run), "--key", str(key))
             keep(run, f"bakeoff-{side}")
         for node in nodes:

@@ -55,19 +55,21 @@ def demo(out: Path | None) -> None:
         file = folder / f"{name}{SUFFIX}"
         _run("report", file, "--criteria", "kept", "--out", out / name)
     signers = ("--sealed", "--signers", folder / "allowed_signers")
-    for other, what in (
+    for bakeoff, sides, what in (
         (
-            "slow-links",
+            "bakeoff",
+            ("delivered", "slow-links"),
             "A bake-off of sealed runs: as delivered, and with slower links",
         ),
-        ("again", "The same machine measured twice: there is no winner"),
+        (
+            "twice",
+            ("busy-1", "busy-2"),
+            "The same machine twice, while other work kept it busy: no winner",
+        ),
     ):
         _say(what)
-        sides = [
-            f"{side}={folder / f'bakeoff-{side}{SUFFIX}'}"
-            for side in ("delivered", other)
-        ]
-        _run("compare", *sides, *signers, "--out", out / other)
+        named = [f"{side}={folder / f'bakeoff-{side}{SUFFIX}'}" for side in sides]
+        _run("compare", *named, *signers, "--out", out / bakeoff)
     _say("Two MPI stacks, out of one run")
     run = folder / f"acceptance{SUFFIX}"
     stacks = [f"{name}={run}@{name}" for name in ("openmpi", "mpich")]
