@@ -50,7 +50,7 @@ def test_it_prints_each_command_and_where_the_pages_are(out: tuple[Path, str]) -
 def test_every_page_says_that_it_was_recorded(out: tuple[Path, str], page: str) -> None:
     text = (out[0] / f"{page}.html").read_text()
     shown = text[text.index("<body>") :]
-    assert shown.index("Recorded: these numbers") < shown.index("<h1>")
+    assert shown.index("Recorded.</strong> These numbers") < shown.index("<h1>")
 
 
 def test_verdicts_are_what_was_planted(out: tuple[Path, str]) -> None:

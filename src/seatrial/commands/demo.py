@@ -13,7 +13,7 @@ from seatrial.errors import SeatrialError
 from seatrial.paths import home
 
 RECORDED = (
-    "Recorded: these numbers were taken on Seatrial's lab, 4 or 5 containers on one "
+    "Recorded. These numbers were taken on Seatrial's lab, 4 or 5 containers on one "
     "small machine, and are shipped with it. Nothing was measured now."
 )
 """What stands on every page and at the top of what is printed."""
