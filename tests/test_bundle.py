@@ -105,7 +105,7 @@ def member(name: str, **more: object) -> tarfile.TarInfo:
 @pytest.mark.parametrize(
     ("members", "said"),
     [
-        ([member("../evil")], "is outside the destination"),
+        ([member("../evil")], "is outside the folder"),
         ([member("run/link", type=tarfile.SYMTYPE, linkname="/etc")], "no plain file"),
         ([member("run/dev", type=tarfile.CHRTYPE)], "no plain file"),
         ([member("run/other")], "0 runs in it; expected one"),

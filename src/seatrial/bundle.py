@@ -8,6 +8,7 @@ import tarfile
 import zlib
 from pathlib import Path
 
+from seatrial.archive import extract_plain
 from seatrial.errors import Exit, SeatrialError
 from seatrial.results import MANIFEST
 from seatrial.runfolder import disk_errors
@@ -53,7 +54,7 @@ def unpack(file: Path, folder: Path) -> Path:
     """
     try:
         with disk_errors(folder), tarfile.open(file) as archive:
-            archive.extractall(folder, filter=_plain_only)
+            extract_plain(archive, folder)
     except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError) as error:
         raise SeatrialError(
             f"{file}: not a packed run, or damaged on the way: {error}; expected a "
@@ -74,10 +75,3 @@ def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
     info.mode = 0o644
     info.mtime = 0
     return info
-
-
-def _plain_only(info: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
-    """Let plain files pass, as far as they stay in the folder."""
-    if not info.isfile() and not info.isdir():
-        raise tarfile.TarError(f"{info.name!r} is no plain file")
-    return tarfile.data_filter(info, folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from seatrial.archive import extract_plain
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible
 from seatrial.results import OPEN_SUFFIX, read_manifest, sha256
@@ -179,7 +180,7 @@ def _copy(remote: Remote, source: str, target: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
-                archive.extractall(target, filter="data")
+                extract_plain(archive, target)
             while process.stdout is not None and process.stdout.read(65536):
                 pass  # tar pads its archive, and must get rid of that too
         except tarfile.TarError as error:
