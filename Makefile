@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-HOST_PACKAGES := gcc libc6-dev git openssh-client iproute2 mmdebstrap \
+HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstrap \
 	netcat-openbsd systemd-container python3-apt
 TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver
 
