@@ -176,7 +176,10 @@ def _require_sealed(entrant: Entrant, known: Any) -> None:
             f"{entrant.side.name}: --sealed needs the known signers; expected "
             f"reference-data/{entrant.side.system}/allowed_signers, or --signers"
         )
-    require_sealed(entrant.run.path, file)
+    try:
+        require_sealed(entrant.run.path, file)
+    except SeatrialError as error:  # a packed run is opened somewhere: say whose it is
+        raise SeatrialError(f"{entrant.side.name}: {error}", error.exit_code) from error
 
 
 def _judged(entrants: Sequence[Entrant], file: Path) -> list[Entrant]:
