@@ -13,7 +13,6 @@ from markupsafe import Markup
 from seatrial import __version__
 from seatrial.errors import SeatrialError
 from seatrial.report import text
-from seatrial.report.charts import metric_title
 from seatrial.report.view import few
 
 
@@ -55,11 +54,7 @@ def _environment(folder: Path) -> jinja2.Environment:
     environment.filters |= {
         "breakable": text.breakable,
         "measured": text.measured,
-        "quantity": text.quantity,
-        "size": text.size,
-        "duration": text.duration,
         "moment": text.day_and_time,
-        "metric_title": metric_title,
         "few": lambda names: ", ".join(few(names, 8)),
         "exact": text.exact,
     }
