@@ -50,6 +50,12 @@ def chromium() -> Iterator[Chrome]:
         driver.quit()
 
 
+def console_of(browser: Chrome) -> list[Any]:
+    """Give what was said on the console since the last call."""
+    # Selenium has no types there.
+    return list(browser.get_log("browser"))  # type: ignore[no-untyped-call]
+
+
 def resize(browser: Chrome, width: int) -> None:
     """Make the window as wide as a desktop's or a phone's."""
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -59,7 +65,7 @@ def resize(browser: Chrome, width: int) -> None:
 def show(browser: Chrome, address: str, width: int) -> None:
     """Open a page and wait until all its charts are drawn."""
     resize(browser, width)
-    browser.get_log("browser")  # type: ignore[no-untyped-call]
+    console_of(browser)  # what was said before is not of this page
     browser.get(address)
     WebDriverWait(browser, 60).until(
         lambda driver: script(driver, "document.documentElement.dataset.charts")

@@ -54,7 +54,7 @@ zenith wins: zenith is 20.9 % better than acme (19.1 to 22.6 %); first in 100 % 
 2  acme    1.000                   0.0 %     20260101T000000Z-bakeoff of acme, 4 nodes, 6 repeats
 
 group     share  numbers  zenith
-"""  # noqa: E501
+"""  # noqa: E501 (the lines are as they are printed)
 
 
 def test_table_begins_with_what_matters(runs: Path) -> None:

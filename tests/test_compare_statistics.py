@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,8 +152,8 @@ def test_marks_hold_their_rate() -> None:
 RULES = Rules("performance", margin=0.0, confidence=0.95, resamples=300, seed=1)
 
 
-def side(name: str, **more: object) -> Side:
-    return Side(name, name, name, "c", "", "", 6, 4, **more)  # type: ignore[arg-type]
+def side(name: str, **more: Any) -> Side:
+    return Side(name, name, name, "c", "", "", 6, 4, **more)
 
 
 def rank(numbers: Paired, rules: Rules = RULES) -> Ranking:

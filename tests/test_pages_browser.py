@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import chromium, script, show
+from browser import chromium, console_of, script, show
 from compare_samples import comparison
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -73,7 +73,7 @@ def test_charts_are_drawn_and_the_page_does_not_scroll_sideways(
     assert script(browser, "performance.getEntriesByType('resource').length") == 0
     assert script(browser, "window.violations") == []
     assert script(browser, "window.bad") is None
-    assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+    assert console_of(browser) == []
 
 
 def test_names_are_text_in_charts_and_tables(

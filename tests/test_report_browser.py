@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from browser import chromium, resize, script, show
+from browser import chromium, console_of, resize, script, show
 from samples import sample_criteria, sample_run
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
@@ -128,7 +128,7 @@ def test_tables_below_charts_open_with_the_keyboard(page: Chrome) -> None:
 def test_nothing_is_requested_and_nothing_is_complained_about(page: Chrome) -> None:
     assert script(page, "performance.getEntriesByType('resource').length") == 0
     assert script(page, "window.violations") == []
-    assert page.get_log("browser") == []  # type: ignore[no-untyped-call]
+    assert console_of(page) == []
 
 
 def test_policy_forbids_what_a_hostile_name_could_try(page: Chrome) -> None:
@@ -229,7 +229,7 @@ def test_matrix_has_squares_crosses_and_rings(browser: Chrome, sweep: str) -> No
         assert HOSTILE[:10] in matrix.text
     assert script(browser, "window.bad") is None
     assert script(browser, "window.violations") == []
-    assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+    assert console_of(browser) == []
 
 
 def test_value_of_a_pair_is_seen_on_hover_and_with_the_keyboard(

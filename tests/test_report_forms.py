@@ -71,7 +71,7 @@ def asked(data: dict[str, Any], expression: str) -> Any:
         ("\tx", "'\tx"),
         ("\rx", "'\nx"),
         ("a\r\nb\rc", "a\nb\nc"),
-        ("＝1", "'＝1"),  # noqa: RUF001
+        ("\uff1d1", "'\uff1d1"),
         ("cn01", "cn01"),
         ('a "b", c\nd', 'a "b", c\nd'),
         ("", ""),

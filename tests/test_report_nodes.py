@@ -12,7 +12,7 @@ from judge_samples import CASE, judged, make_run, repeats, sample
 from samples import sample_criteria, sample_run
 from sweep_samples import SWEEP, names, sample_sweep
 
-from seatrial.findings import Judgement, NodeVerdict
+from seatrial.findings import Judgement, NodeVerdict, Verdict
 from seatrial.judge import judge
 from seatrial.report.chapters import chapters
 from seatrial.report.figure import Figure
@@ -35,8 +35,8 @@ def with_nodes(*nodes: NodeVerdict, suspects: tuple[str, ...] = ()) -> Judgement
     return replace(judged(run), findings=(), nodes=nodes, suspects=suspects)
 
 
-def node(name: str, verdict: str = "pass", state: str = "present") -> NodeVerdict:
-    return NodeVerdict(name, state, verdict, f"why {name}", {})  # type: ignore[arg-type]
+def node(name: str, verdict: Verdict = "pass", state: str = "present") -> NodeVerdict:
+    return NodeVerdict(name, state, verdict, f"why {name}", {})
 
 
 def test_map_has_a_square_per_node_in_natural_order() -> None:

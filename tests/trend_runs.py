@@ -10,7 +10,7 @@ from closed_runs import CRITERIA, close_run
 from history_runs import NODES, present
 from judge_samples import CASE, sample
 
-from seatrial.records import Case, Measurement
+from seatrial.records import Case, CaseResult, Measurement
 
 STRICTER = CRITERIA.replace("60 MB/s", "70 MB/s")
 SLOW = "cn03"
@@ -26,7 +26,7 @@ def night(
     levels: Sequence[float],
     *,
     slow: float = 1.0,
-    result: str = "pass",
+    result: CaseResult = "pass",
     kernel: str = "6.1.0-25",
     criteria: str = CRITERIA,
     system: str = "lab",
@@ -47,7 +47,7 @@ def night(
             session=f"pairs-{repeat}",
             repeat=repeat,
             nodes=names,
-            result=result,  # type: ignore[arg-type]
+            result=result,
             phase="sanity" if result == "fail" else None,
             reason=None if result == "pass" else "no rows for 4 MiB",
         )

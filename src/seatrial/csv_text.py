@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-_FORMULA = tuple("=+-@\t\n＝＋－＠")  # noqa: RUF001
+_FORMULA = tuple("=+-@\t\n\uff1d\uff0b\uff0d\uff20")
 """First characters of what a spreadsheet computes: of a text, and it may call programs.
 
 The last four are their wide forms, which some take for the same.
