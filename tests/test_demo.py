@@ -59,6 +59,9 @@ def test_verdicts_are_what_was_planted(out: tuple[Path, str]) -> None:
     said = (out[0] / "slow-link" / "summary.md").read_text()
     assert "FAIL" in said and "cn03" in said
     assert not re.search(r"cn0[124]\b", said.partition("Criteria")[0])
+    page = (out[0] / "slow-link" / "report.html").read_text()
+    limit, beside = page.index("at least 40 MB/s is required"), "times the typical"
+    assert beside not in page[page.index("<h1>") : limit], "contract before sameness"
 
 
 @pytest.mark.parametrize(
