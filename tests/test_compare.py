@@ -303,13 +303,38 @@ def test_case_without_a_number_on_any_side_is_listed() -> None:
     )
 
 
+def without_repeats(better: float, metric: str) -> Entrant:
+    """Make a side whose metric is missing in the first two of six repeats."""
+    cases, rows = vendor(better, seed=2)
+    rows = [row for row in rows if row.metric != metric or row.repeat > 2]
+    return entrant("b", run_of(cases, rows, "b"))
+
+
 def test_repeats_that_a_number_lacks_are_noted() -> None:
-    cases, rows = vendor(seed=2)
-    rows = [row for row in rows if row.metric != "loop_time" or row.repeat > 2]
-    found = compare([side("a"), entrant("b", run_of(cases, rows, "b"))])
+    found = compare([side("a"), without_repeats(1.0, "loop_time")])
     notes = {each.metric: each.note for each in found.numbers}
     assert notes["loop_time"] == "b: in 4 of 6 repeats"
     assert notes["bw"] == ""
+
+
+def test_who_lacks_repeats_of_what_counts_does_not_win(tmp_path: Path) -> None:
+    """Those that crashed might have been the slow ones."""
+    weights = weights_of(tmp_path)
+    found = compare([side("a"), without_repeats(1.3, "loop_time")], weights)
+    reason = "it has LammpsRhodo loop_time only in 4 of 6 repeats"
+    assert (found.winner, found.ahead) == (None, "b")
+    assert found.why == (f"b cannot win: {reason}",)
+    assert [each.excluded for each in found.ranking] == [reason, ""]
+
+
+@pytest.mark.parametrize(("better", "metric"), [(1.3, "bw"), (0.7, "loop_time")])
+def test_repeats_lacking_elsewhere_bar_nobody(
+    tmp_path: Path, better: float, metric: str
+) -> None:
+    """Neither of what does not count, nor of who is not ahead."""
+    weights = weights_of(tmp_path)
+    found = compare([side("a"), without_repeats(better, metric)], weights)
+    assert found.winner == ("b" if better > 1 else "a")
 
 
 def test_number_that_only_others_have_has_no_ratio() -> None:

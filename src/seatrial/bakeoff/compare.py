@@ -87,15 +87,20 @@ def compare(
     frozen = weights is not None and all(
         side.weights_sha256 == weights.sha256 for side in sides if not side.published
     )
+    sparse = _in_some_repeats(numbers, sides)
+    _note_repeats(numbers, sides, sparse)
+    lost = [
+        [(numbers.keys[row], told) for row, told in known.items() if whole[row] > 0]
+        for known in sparse
+    ]
     ranking = ranked(
         sides,
         scores(numbers, whole),
         rules,
-        bars=[bars(side) for side in sides],
+        bars=[bars(side, rows) for side, rows in zip(sides, lost, strict=True)],
         lacking=[lacking(at, counting) for at in range(len(sides))],
         against=against(sides, weights, frozen, grouping),
     )
-    _note_repeats(numbers, sides)
     told = [*notes, *filter(None, map(faults, entrants)), *left_out(entrants)]
     told += not_ranked_by(sides, rules.rank_by)
     return Comparison(
@@ -122,14 +127,26 @@ def compare(
     )
 
 
-def _note_repeats(numbers: Paired, sides: Sequence[Side]) -> None:
+def _in_some_repeats(numbers: Paired, sides: Sequence[Side]) -> list[dict[int, str]]:
+    """Give for each side the numbers that it lacks in some repeats, with how many."""
+    found: list[dict[int, str]] = []
+    for side, repeats in zip(sides, numbers.repeats, strict=True):
+        counts = (~np.isnan(repeats)).sum(axis=1)
+        rows = np.flatnonzero((counts > 0) & (counts < side.repeats)).tolist()
+        found.append(
+            {row: f"in {counts[row]} of {side.repeats} repeats" for row in rows}
+        )
+    return found
+
+
+def _note_repeats(
+    numbers: Paired, sides: Sequence[Side], sparse: Sequence[Mapping[int, str]]
+) -> None:
     """Say of which numbers a side lacks repeats: its score is of the others only."""
-    for at, side in enumerate(sides):
-        counts = (~np.isnan(numbers.repeats[at])).sum(axis=1)
-        for row in np.flatnonzero((counts > 0) & (counts < side.repeats)).tolist():
-            told = f"{side.name}: in {counts[row]} of {side.repeats} repeats"
+    for side, known in zip(sides, sparse, strict=True):
+        for row, told in known.items():
             before = numbers.notes.get(row)
-            numbers.notes[row] = f"{before}; {told}" if before else told
+            numbers.notes[row] = f"{before + '; ' if before else ''}{side.name}: {told}"
 
 
 def _require_common(numbers: Paired, entrants: Sequence[Entrant]) -> None:

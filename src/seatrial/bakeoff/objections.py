@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from seatrial.bakeoff.comparison import RankBy, Side, Unpaired
+from seatrial.bakeoff.pairing import Key
 from seatrial.bakeoff.shares import Grouping
+from seatrial.metrics import flat_name
 from seatrial.weights import Weights
 
 
@@ -20,8 +22,12 @@ def not_ranked_by(sides: Sequence[Side], rank_by: RankBy) -> list[str]:
     ]
 
 
-def bars(side: Side) -> str:
-    """Say why a side cannot win, whatever it measured, '' if it can."""
+def bars(side: Side, lost: Sequence[tuple[Key, str]]) -> str:
+    """Say why a side cannot win, whatever it measured, '' if it can.
+
+    `lost` are the numbers that count and that it lacks in some repeats: its score is
+    of the others only, and those that crashed might have been the slow ones.
+    """
     reasons = []
     if side.published:
         reasons.append("it is a published system, not a run")
@@ -29,6 +35,12 @@ def bars(side: Side) -> str:
         reasons.append("it is a replay of recorded output, no measurement")
     if side.verdict == "fail":
         reasons.append("it fails the criteria")
+    if lost:
+        (key, repeats), many = lost[0], len(lost) - 1
+        case = key.case and f" ({key.case})"
+        more = f", and {many} more so" if many else ""
+        name = flat_name(key.metric, key.size_bytes)
+        reasons.append(f"it has {key.check} {name}{case} only {repeats}{more}")
     return "; ".join(reasons)
 
 
