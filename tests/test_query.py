@@ -113,6 +113,14 @@ def test_times_of_runs_are_utc(results: Path) -> None:
     assert values("--sql", sql) == [31]
 
 
+@pytest.mark.usefixtures("results")
+def test_csv_begins_no_formula() -> None:
+    """A node may be called so, and a spreadsheet computes what begins so."""
+    result = seatrial("--sql", "SELECT '=1+1' AS \"@name\", -1.5", "--format", "csv")
+    assert result.output.splitlines()[1] == "'=1+1,-1.5"
+    assert result.output.startswith("'@name,")
+
+
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 def test_formats(results: Path, form: str) -> None:
     text = seatrial("--metric", "latency", "--format", form).stdout

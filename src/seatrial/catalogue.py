@@ -1,7 +1,5 @@
 """The catalogue: what every check asks, measures and needs, in its own words."""
 
-import csv
-import io
 import json
 import statistics
 from collections import defaultdict
@@ -11,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from seatrial.csv_text import csv_text
 from seatrial.errors import SeatrialError
 from seatrial.experiments import EXPERIMENTS
 from seatrial.listing import UNDEFINED, ListedCase, describe_checks
@@ -114,15 +113,15 @@ def format_catalogue(entries: Sequence[Entry], form: str) -> str:
         return json.dumps([asdict(entry) for entry in entries], indent=1) + "\n"
     if form == "markdown":
         return _markdown(entries)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(Entry.__dataclass_fields__), lineterminator="\n")
-    writer.writeheader()
-    for entry in entries:
-        row = asdict(entry)
-        lists = {key: " ".join(row[key]) for key in ("needs", "experiments", "tags")}
-        metrics = "; ".join(f"{m.name} {m.unit} {m.direction}" for m in entry.metrics)
-        writer.writerow({**row, **lists, "metrics": metrics})
-    return text.getvalue()
+    return csv_text(list(Entry.__dataclass_fields__), map(_row, entries))
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    """Give an entry with each of its lists as one text."""
+    row = asdict(entry)
+    lists = {key: " ".join(row[key]) for key in ("needs", "experiments", "tags")}
+    metrics = "; ".join(f"{m.name} {m.unit} {m.direction}" for m in entry.metrics)
+    return {**row, **lists, "metrics": metrics}
 
 
 def metric_words(entry: Entry) -> str:

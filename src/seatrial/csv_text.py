@@ -22,11 +22,12 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({column: _inert(row[column]) for column in columns})
+        writer.writerow({column: inert(row[column]) for column in columns})
     return text.getvalue()
 
 
-def _inert(value: Any) -> Any:
+def inert(value: Any) -> Any:
+    """Give a value as a spreadsheet may have it: a text that begins no formula."""
     if not isinstance(value, str):
         return value
     words = value.replace("\r\n", "\n").replace("\r", "\n")

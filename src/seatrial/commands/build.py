@@ -1,7 +1,5 @@
 """`seatrial build`: the software that Spack builds for a system, planned and built."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
@@ -12,6 +10,7 @@ from rich.table import Table
 from seatrial import interrupts, paths
 from seatrial.build import build as install
 from seatrial.commands._format import format_option
+from seatrial.csv_text import csv_text
 from seatrial.progress import duration
 from seatrial.remote import load_remote, seatrial_there
 from seatrial.spack_lock import Lock
@@ -123,12 +122,7 @@ def format_plan(system: str, steps: Sequence[Step], form: str) -> str:
         sums = asdict(total(steps))
         content = {"system": system, "total": sums, "steps": rows}
         return json.dumps(content, indent=1) + "\n"
-    text = io.StringIO()
-    names = [field.name for field in fields(Step)]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text([field.name for field in fields(Step)], rows)
 
 
 def _time(steps: Sequence[Step]) -> str:

@@ -1,7 +1,5 @@
 """`seatrial plan`: what a campaign costs, and what it will find."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -18,6 +16,7 @@ from seatrial.catalogue import Entry, catalogue
 from seatrial.commands._format import format_option
 from seatrial.commands._share import Share
 from seatrial.criteria import Criteria
+from seatrial.csv_text import csv_text
 from seatrial.errors import SeatrialError
 from seatrial.features import needed, why_not
 from seatrial.listing import ListedCase, describe_checks, list_cases
@@ -90,7 +89,8 @@ def plan(
     if form == "json":
         click.echo(json.dumps(asdict(found), indent=1))
     elif form == "csv":
-        click.echo(_csv(found.criteria), nl=False)
+        names = [field.name for field in fields(Prospect)]
+        click.echo(csv_text(names, map(asdict, found.criteria)), nl=False)
     else:
         _print(found, stdout_console())
 
@@ -183,15 +183,6 @@ def _criteria(home: Path, system: str, notes: list[str]) -> Criteria | None:
         return Criteria.load(file)
     notes.append(f"no criteria: {file} is missing")
     return None
-
-
-def _csv(criteria: Sequence[Prospect]) -> str:
-    text = io.StringIO()
-    names = [field.name for field in fields(Prospect)]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(each) for each in criteria)
-    return text.getvalue()
 
 
 def _print(found: _Plan, console: Console) -> None:

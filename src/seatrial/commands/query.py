@@ -18,6 +18,7 @@ from rich.table import Table
 from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
 from seatrial.commands._runs import run_path
+from seatrial.csv_text import inert
 from seatrial.errors import SeatrialError
 from seatrial.paths import home, results_dir
 from seatrial.query import choose, database, execute, fetch, select
@@ -122,8 +123,8 @@ def query(
         stdout_console().print(_table(names, shown, rows))
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(rows)
+        writer.writerow(map(inert, names))
+        writer.writerows(map(inert, row) for row in rows)
     else:
         _print_json(names, rows)
     if not limit and form == "table" and fetch(cursor, 1):

@@ -1,7 +1,5 @@
 """Rates of a study as a table for people, JSON or CSV."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from seatrial.csv_text import csv_text
 from seatrial.simulate.arithmetic import facts
 from seatrial.simulate.rates import CONFIDENCE, RATES, Rate
 from seatrial.simulate.rules import RULES
@@ -90,11 +89,7 @@ def as_text(results: Sequence[Result], form: str) -> str:
     rows = [row for result in results for row in _rows(result)]
     if form == "json":
         return json.dumps(rows, indent=1) + "\n"
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text(list(rows[0]), rows)
 
 
 def _rows(result: Result) -> list[dict[str, Any]]:
