@@ -337,6 +337,21 @@ def test_repeats_lacking_elsewhere_bar_nobody(
     assert found.winner == ("b" if better > 1 else "a")
 
 
+def test_controls_of_a_campaign_have_repeats_of_their_own(tmp_path: Path) -> None:
+    """They run before, between and after the blocks: more often than these."""
+
+    def controlled(name: str, better: float = 1.0) -> Entrant:
+        cases, rows = vendor(better, seed=2)
+        controls = [case("ImbRing", repeat) for repeat in range(1, 11)]
+        rows += [number(each, "bw_4MiB", 9e3 + each.repeat) for each in controls]
+        return entrant(name, run_of(cases + controls, rows, name))
+
+    found = compare([controlled("a"), controlled("b", 1.3)], weights_of(tmp_path))
+    assert found.winner == "b"
+    assert [side.repeats for side in found.sides] == [6, 6]
+    assert {each.note for each in found.numbers} == {""}
+
+
 def test_number_that_only_others_have_has_no_ratio() -> None:
     """Without a number of the baseline there is nothing to be better than."""
     without = entrant("a", run_of(*without_check(vendor()), "a"))

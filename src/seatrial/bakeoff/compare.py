@@ -68,7 +68,8 @@ def compare(
     alone = add_published(numbers, entrants, experiments or {})
     _require_common(numbers, entrants)
     grouping = grouped(numbers.keys, numbers.values, weights)
-    unpaired = [*Unmatched(entrants, numbers, grouping).found(), *alone]
+    unmatched = Unmatched(entrants, numbers, grouping)
+    unpaired = [*unmatched.found(), *alone]
     parts, whole = _weights_of_numbers(numbers, grouping)
     if not whole.any():
         raise SeatrialError(
@@ -87,7 +88,7 @@ def compare(
     frozen = weights is not None and all(
         side.weights_sha256 == weights.sha256 for side in sides if not side.published
     )
-    sparse = _in_some_repeats(numbers, sides)
+    sparse = unmatched.sparse()
     _note_repeats(numbers, sides, sparse)
     lost = [
         [(numbers.keys[row], told) for row, told in known.items() if whole[row] > 0]
@@ -125,18 +126,6 @@ def compare(
         lead=ranking.lead,
         notes=tuple(told),
     )
-
-
-def _in_some_repeats(numbers: Paired, sides: Sequence[Side]) -> list[dict[int, str]]:
-    """Give for each side the numbers that it lacks in some repeats, with how many."""
-    found: list[dict[int, str]] = []
-    for side, repeats in zip(sides, numbers.repeats, strict=True):
-        counts = (~np.isnan(repeats)).sum(axis=1)
-        rows = np.flatnonzero((counts > 0) & (counts < side.repeats)).tolist()
-        found.append(
-            {row: f"in {counts[row]} of {side.repeats} repeats" for row in rows}
-        )
-    return found
 
 
 def _note_repeats(

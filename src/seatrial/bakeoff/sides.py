@@ -1,14 +1,16 @@
 """The sides of a comparison: closed runs, and systems that papers published."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mode
 
 from seatrial.bakeoff.comparison import Side
 from seatrial.errors import SeatrialError
 from seatrial.published import Published
 from seatrial.published_numbers import PublishedSystem
+from seatrial.records import Case
 from seatrial.results import MANIFEST, Run, load_run
 from seatrial.signature import SIGNATURE, check_signature
 
@@ -110,7 +112,7 @@ def of_run(
         campaign=manifest["campaign"],
         started=str(manifest.get("started", "")),
         environment=environment,
-        repeats=len({case.repeat for case in cases}),
+        repeats=_repeats(cases),
         nodes=sum(node["state"] == "present" for node in manifest["nodes"]),
         replay=bool(manifest.get("replay")) or any(case.replay for case in cases),
         demonstration=bool(manifest.get("demonstration")),
@@ -118,6 +120,14 @@ def of_run(
         weights_sha256=str(weights.get("sha256", "")),
     )
     return Entrant(side, run=run)
+
+
+def _repeats(cases: Sequence[Case]) -> int:
+    """Give in how many repeats most cases ran; those that control a campaign differ."""
+    known: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+    for case in cases:
+        known[case.check, case.case, case.environment].add(case.repeat)
+    return mode(map(len, known.values())) if known else 0
 
 
 def _signer(run: Run, signers: Callable[[str], Path | None]) -> str:

@@ -49,6 +49,24 @@ class Unmatched:
             entries[each] = None
         return list(entries)
 
+    def sparse(self) -> list[dict[int, str]]:
+        """Say for each side of which numbers it lacks repeats, and how many it has.
+
+        A case may be in fewer repeats than others: one that controls a campaign is in
+        more of them than its blocks.
+        """
+        found: list[dict[int, str]] = []
+        for side, repeats in enumerate(self.numbers.repeats):
+            counts = (~np.isnan(repeats)).sum(axis=1)
+            told = {}
+            for row in np.flatnonzero(counts).tolist():
+                fitting = self._fitting(side, self.numbers.keys[row])
+                ran = len({case.repeat for case in fitting})
+                if counts[row] < ran:
+                    told[row] = f"in {counts[row]} of {ran} repeats"
+            found.append(told)
+        return found
+
     def _of_number(self, row: int, there: Sequence[bool]) -> Unpaired:
         key = self.numbers.keys[row]
         lacking = [side for side in self.sides if not there[side]]
