@@ -1,7 +1,7 @@
 """What not all sides have, and why: nothing is dropped in silence."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,9 @@ from seatrial.bakeoff.table import case_words
 from seatrial.metrics import flat_name
 from seatrial.records import Case, parameters_text
 
+Told = tuple[str, str, Case]
+"""The words of a case, the environment it ran in, and itself."""
+
 _MOST = 200
 """Letters of a reason that a failed case gives."""
 
@@ -29,6 +32,7 @@ class Unmatched:
         self.entrants, self.numbers, self.grouping = entrants, numbers, grouping
         self.sides = range(len(entrants))
         self.cases = [self._own_cases(each) for each in entrants]
+        self.same = [_by_words(each) for each in self.cases]
         self.of_case: dict[tuple[int, str, str, str, str], list[Case]] = {}
         self.checks: set[tuple[int, str]] = set()
         self.measured: set[tuple[int, object]] = set()
@@ -116,9 +120,10 @@ class Unmatched:
         """Give a side's cases of which a number would be."""
         of = (side, key.check, key.case, key.environment, key.partition)
         if of not in self.of_case:
+            same = self.same[side].get((key.check, key.case))
             self.of_case[of] = [
                 case
-                for text, stack, case in self.cases[side].get(key.check, [])
+                for text, stack, case in same or self.cases[side].get(key.check, [])
                 if key.environment in ("", stack)
                 and key.partition in ("", case.partition.rpartition(":")[2])
                 and _within(text, key.case)
@@ -181,9 +186,9 @@ class Unmatched:
         return found
 
     @staticmethod
-    def _own_cases(entrant: Entrant) -> dict[str, list[tuple[str, str, Case]]]:
+    def _own_cases(entrant: Entrant) -> dict[str, list[Told]]:
         """Give the last tries of a side's cases with their words, by check."""
-        found: dict[str, list[tuple[str, str, Case]]] = defaultdict(list)
+        found: dict[str, list[Told]] = defaultdict(list)
         told: dict[tuple[str, str], str] = {}
         for case in _last_tries(entrant):
             name = (case.check, case.case)
@@ -191,6 +196,15 @@ class Unmatched:
                 told[name] = case_words(parameters_text(case.parameters))
             found[case.check].append((told[name], case.environment, case))
         return found
+
+
+def _by_words(cases: Mapping[str, Sequence[Told]]) -> dict[tuple[str, str], list[Told]]:
+    """Sort the cases of each check by their words."""
+    found: dict[tuple[str, str], list[Told]] = defaultdict(list)
+    for check, own in cases.items():
+        for each in own:
+            found[check, each[0]].append(each)
+    return found
 
 
 def _last_tries(entrant: Entrant) -> list[Case]:
@@ -228,7 +242,7 @@ def faults(entrant: Entrant) -> str:
     return f"{entrant.side.name}: {'; '.join(told)}" if told else ""
 
 
-def _of_cases(cases: Sequence[tuple[str, str, Case]]) -> str:
+def _of_cases(cases: Sequence[Told]) -> str:
     """Say what became of some cases, in the words of the first that tells."""
     for result, word in (("fail", "failed"), ("skip", "skipped")):
         own = [case for _, _, case in cases if case.result == result]
