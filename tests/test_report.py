@@ -20,7 +20,6 @@ from sweep_samples import SWEEP, names, sample_sweep
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
 from seatrial.report import text, write_report
-from seatrial.report.charts import size_ticks, value_ticks
 from seatrial.report.nodes import node_table
 from seatrial.results import Run
 
@@ -395,76 +394,6 @@ def test_nodes_that_differ_from_the_others_are_marked(write: Write) -> None:
     page, _ = write(run)
     assert "≠ 6.1.0" in page.text
     assert page.text.count("≠ ") == 1
-
-
-@pytest.mark.parametrize(
-    ("value", "limit", "shown"),
-    [
-        (7.6123, None, "7.612"),
-        (0.0023456, None, "0.002346"),
-        (1566.4, None, "1566"),
-        (123456.7, None, "123\u202f457"),
-        (0, None, "0"),
-        (-25290.7386, None, "\u221225\u202f291"),
-        (59.9996, 60, "59.9996"),
-        (60.0, 60, "60.00"),
-        (float("nan"), None, "nan"),
-        (None, None, "\N{EN DASH}"),
-        (3.2e-7, None, "3.200e\u221207"),
-        (9999.6, None, "10\u202f000"),
-    ],
-)
-def test_values_have_sensible_digits(
-    value: float | None, limit: float | None, shown: str
-) -> None:
-    assert text.measured(value, limit) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "limit", "shown"),
-    [
-        (23.5, 60, "39.2 % of it"),
-        (59.9996, 60, "99.999 % of it"),
-        (60, 60, "100 % of it"),
-        (1500, 60, "25 times it"),
-        (5, None, ""),
-        (5, 0, ""),
-    ],
-)
-def test_values_are_compared_with_limits(
-    value: float, limit: float | None, shown: str
-) -> None:
-    assert text.ratio(value, limit) == shown
-
-
-@pytest.mark.parametrize(
-    ("unit", "shown"), [("MB/s", "60 MB/s"), ("%", "60 %"), ("1", "60")]
-)
-def test_a_ratio_has_no_unit(unit: str, shown: str) -> None:
-    assert text.quantity("60", unit) == shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (None, "\N{EN DASH}"),
-        (0.85, "0.85 s"),
-        (59.7, "1 min 00 s"),
-        (185, "3 min 05 s"),
-        (7800, "2 h 10 min"),
-    ],
-)
-def test_durations(seconds: float | None, shown: str) -> None:
-    assert text.duration(seconds) == shown
-
-
-def test_ticks_are_few_and_within_the_numbers() -> None:
-    assert size_ticks([1, 4194304]) == [2**power for power in range(0, 22, 3)]
-    assert size_ticks([8]) == [8]
-    assert size_ticks([1000]) == [1000]
-    assert value_ticks(6.1, 190000) == [10, 100, 1000, 10000, 100000]
-    assert value_ticks(12, 80) == [20, 50]
-    assert value_ticks(3.1, 3.2) == [3.1, 3.2]
 
 
 def test_missing_template_is_a_clear_error(tmp_path: Path) -> None:

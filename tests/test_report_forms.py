@@ -23,7 +23,6 @@ from report_samples import (
 )
 from samples import sample_criteria, sample_run
 
-from seatrial.csv_text import csv_text
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
 from seatrial.report import FORMS, pdf, text, write_report
@@ -59,31 +58,6 @@ def asked(data: dict[str, Any], expression: str) -> Any:
 
 
 # CSV
-
-
-@pytest.mark.parametrize(
-    ("value", "cell"),
-    [
-        ("=1+1", "'=1+1"),
-        ("+1", "'+1"),
-        ("-cmd|' /C calc'!A0", "'-cmd|' /C calc'!A0"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\tx", "'\tx"),
-        ("\rx", "'\nx"),
-        ("a\r\nb\rc", "a\nb\nc"),
-        ("\uff1d1", "'\uff1d1"),
-        ("cn01", "cn01"),
-        ('a "b", c\nd', 'a "b", c\nd'),
-        ("", ""),
-        (-1.5, "-1.5"),
-        (7, "7"),
-        (None, ""),
-    ],
-)
-def test_csv_holds_no_formula_and_keeps_numbers(value: Any, cell: str) -> None:
-    written = csv_text(["a", "b"], [{"a": value, "b": 1}])
-    rows = list(csv.reader(io.StringIO(written, newline="")))
-    assert rows == [["a", "b"], [cell, "1"]]
 
 
 def test_findings_as_csv_hold_no_formula(judged: tuple[Run, Judgement]) -> None:
