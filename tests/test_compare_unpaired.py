@@ -183,11 +183,32 @@ def test_repeats_that_a_number_lacks_are_noted() -> None:
     assert notes["bw"] == ""
 
 
-def test_who_lacks_repeats_of_what_counts_does_not_win(tmp_path: Path) -> None:
+def test_numbers_with_parameters_of_their_own_lack_repeats_of_their_case() -> None:
+    cases, rows = vendor(seed=2)
+    rows = [replace(row, parameters='{"pattern": "ring"}') for row in rows]
+    few = [row for row in rows if row.metric != "bw" or row.repeat > 1]
+    found = compare(
+        [entrant("a", run_of(cases, rows)), entrant("b", run_of(cases, few))]
+    )
+    notes = {each.metric: each.note for each in found.numbers}
+    assert notes == {"latency": "", "bw": "b: in 5 of 6 repeats", "loop_time": ""}
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [
+        ("loop_time", "it has LammpsRhodo loop_time only in 4 of 6 repeats"),
+        (
+            "latency",
+            "it has OsuLatency latency_8B only in 4 of 6 repeats, and 1 more so",
+        ),
+    ],
+)
+def test_who_lacks_repeats_of_what_counts_does_not_win(
+    tmp_path: Path, metric: str, reason: str
+) -> None:
     """Those that crashed might have been the slow ones."""
-    weights = weights_of(tmp_path)
-    found = compare([side("a"), without_repeats(1.3, "loop_time")], weights)
-    reason = "it has LammpsRhodo loop_time only in 4 of 6 repeats"
+    found = compare([side("a"), without_repeats(1.3, metric)], weights_of(tmp_path))
     assert (found.winner, found.ahead) == (None, "b")
     assert found.why == (f"b cannot win: {reason}",)
     assert [each.excluded for each in found.ranking] == [reason, ""]
