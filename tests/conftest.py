@@ -21,6 +21,14 @@ settings.register_profile("seatrial", deadline=None)
 settings.load_profile("seatrial")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the C benchmarks: what these measure, others would disturb."""
+    for item in items:
+        if "build" in getattr(item, "fixturenames", ()):
+            item.add_marker("measures")
+
+
 @pytest.fixture(scope="session", params=["openmpi", "mpich"])
 def build(request: pytest.FixtureRequest) -> Build:
     """Build the C benchmarks with an MPI."""
