@@ -7,13 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from criteria_samples import criterion
+from html_page import Page
 from samples import NODES, sample_criteria, sample_run
 from sweep_samples import SWEEP, names, sample_sweep
 
@@ -24,47 +24,8 @@ from seatrial.report.nodes import node_table
 from seatrial.results import Run
 
 HOME = Path(__file__).resolve().parents[1]
-Write = Callable[..., tuple["Page", ET.Element]]
+Write = Callable[..., tuple[Page, ET.Element]]
 HOSTILE = "<script>alert(1)</script>"
-
-
-class Page(HTMLParser):
-    """What the tests look at: elements, texts, rows, scripts."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.rows: list[tuple[str, list[str]]] = []
-        self.scripts: list[tuple[str | None, str]] = []
-        self.parts: list[str] = []
-        self.open: list[str] = []
-        self.feed(html)
-        self.text = " ".join(" ".join(self.parts).split())
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self.open.append(tag)
-        if tag == "tr" and "data-check" in dict(attrs):
-            self.rows.append((dict(attrs)["data-verdict"] or "", []))
-        if tag == "td" and self.rows:
-            self.rows[-1][1].append("")
-        if tag == "script":
-            self.scripts.append((dict(attrs).get("type"), ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.open and self.open.pop() != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        if "script" in self.open:
-            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
-        elif "style" not in self.open:
-            self.parts.append(data)
-            if "td" in self.open and self.rows:
-                self.rows[-1][1][-1] += data
-
-    def specs(self) -> list[dict[str, object]]:
-        return [json.loads(s) for kind, s in self.scripts if kind]
 
 
 def judged(run: Run) -> Judgement:
@@ -408,38 +369,3 @@ def test_unwritable_folder_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SeatrialError, match="cannot be written"):
         write_report(run, judged(run), tmp_path / "file", HOME)
-
-
-def _luminance(colour: str) -> float:
-    digits = (
-        colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
-    )
-    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
-    linear = [
-        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
-def test_colours_have_contrast(mode: int) -> None:
-    """WCAG 2.2, 1.4.3 and 1.4.11: 4.5 for text, 3 for lines of a chart."""
-    style = (HOME / "reports" / "report.css").read_text()
-    block = re.findall(r":root \{(.*?)\}", style, re.S)[mode]
-    colours = dict(re.findall(r"--([\w-]+): (#\w+);", block))
-    pairs = [(name, "paper", 4.5) for name in ("ink", "muted", "link", "limit")]
-    for verdict in ("pass", "fail", "undecided", "skipped"):
-        pairs += [(verdict, "paper", 4.5), (verdict, f"{verdict}-tint", 4.5)]
-    pairs += [(f"line-{number}", "paper", 3) for number in range(1, 7)]
-    pairs += [("quiet", "paper", 3)]
-    # What is written on the squares of a matrix; the cross of a missing one.
-    pairs += [("ink", f"heat-{level}", 4.5) for level in range(3)]
-    pairs += [("paper", f"heat-{level}", 4.5) for level in (3, 4)]
-    for front, back, least in pairs:
-        light, dark = sorted(
-            (_luminance(colours[front]), _luminance(colours[back])), reverse=True
-        )
-        assert (light + 0.05) / (dark + 0.05) >= least, (front, back)
-    # Without colours too, a worse square is a stronger one.
-    heat = [_luminance(colours[f"heat-{level}"]) for level in range(5)]
-    assert heat == sorted(heat, reverse=mode == 0)

@@ -1,4 +1,4 @@
-"""The report as PDF, Markdown and CSV: what they say, and that names stay text."""
+"""The report as PDF and CSV: what they say, and that names stay text."""
 
 import csv
 import io
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import typst
 import vl_convert
-from markdown_it import MarkdownIt
 from report_samples import (
     HOSTILE,
     sample_content,
@@ -25,18 +24,16 @@ from samples import sample_criteria, sample_run
 
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
-from seatrial.report import FORMS, pdf, text, write_report
+from seatrial.report import FORMS, pdf, write_report
 from seatrial.report.content import ActOn, Chapter, Content
 from seatrial.report.criteria_csv import criteria_csv
 from seatrial.report.drawing import colours, svg
 from seatrial.report.figure import Table
-from seatrial.report.markdown import MOST_CRITERIA, plain, summary
 from seatrial.results import Run
 from seatrial.summary import format_findings
 
 HOME = Path(__file__).resolve().parents[1]
 TEMPLATE = (HOME / "reports" / "report.typ").read_bytes()
-INVISIBLE = "\N{WORD JOINER}"
 
 
 @pytest.fixture(scope="module")
@@ -85,135 +82,6 @@ def test_criteria_as_csv() -> None:
         "PairSweep bw_4MiB,undecided,PairSweep,bw_4MiB,openmpi,promised,"
         '"offer, 3.2",4,6,"a, b",,cn03 - cn04,higher,,,,,MB/s,\n'
     )
-
-
-# Markdown
-
-SUMMARY = """\
-# FAIL: lab, acceptance, r1
-
-> Functional demonstration. Its numbers mean nothing.
-
-**FAIL.** At least one criterion is not met.
-
-| Criteria | failed | undecided | skipped | passed |
-|---|---:|---:|---:|---:|
-| | 1 | 1 | 0 | 2 |
-
-## Act on
-
-- **cn03**: bw_4MiB is 23.50 MB/s; 2 of its 2 pairs fail
-
-## Delivered but absent
-
-- **cn04**: down: Not responding
-
-## What they have in common
-
-- all 1 failing nodes run firmware 20.31
-
-## What would decide the undecided
-
-- about 4 more allocations: PairSweep latency_8B
-
-## Worth a look, decides nothing
-
-- cn01, cn02
-
-## Criteria that do not pass
-
-| Verdict | Criterion | Clause | Limit | Estimate | Reason |
-|---|---|---|---|---|---|
-| fail | PairSweep bw_4MiB, openmpi | offer, 3.2 | at least 60 MB/s | 23.50 MB/s \
-(23.40 to 23.60) at cn03 - cn04 | 4 of 4 values miss the limit |
-| undecided | PairSweep latency_8B, openmpi | offer, 3.2 | at least 60 MB/s | \
-23.50 MB/s at cn03 - cn04 | 4 of 4 values miss the limit |
-
-## Run
-
-- Run: r1
-- Nodes present: 3 of 4
-
-Signature: sealed by alice: ED25519.
-Digest of the judgement: `DIGEST`.
-SHA-256 of the manifest: `MANIFEST`.
-
-The whole report: `report.html`, `report.pdf`; every criterion: `criteria.csv`; \
-every finding: `findings.csv`, `junit.xml`; every measurement: \
-`seatrial query RUN --format csv`.
-"""
-
-
-def test_summary() -> None:
-    expected = SUMMARY.replace("DIGEST", "d1" * 32).replace("MANIFEST", "5a" * 32)
-    assert summary(sample_content()) == expected
-
-
-def test_summary_says_nothing_of_what_there_is_not() -> None:
-    front = sample_front(
-        verdict="pass",
-        notices=(),
-        act_on=(),
-        absent=(),
-        in_common=(),
-        needs=(),
-        worth_a_look=(),
-        manifest_sha256="",
-    )
-    content = sample_content(front=front, criteria=(sample_row("pass"),))
-    titles = re.findall("^#.*", summary(content), re.MULTILINE)
-    assert titles == ["# FAIL: lab, acceptance, r1", "## Run"]
-    assert "manifest" not in summary(content)
-
-
-def test_summary_counts_the_criteria_that_it_leaves_out() -> None:
-    rows = (sample_row(),) * (MOST_CRITERIA + 5)
-    written = summary(sample_content(criteria=rows))
-    assert written.count("\n| fail |") == MOST_CRITERIA
-    assert "\n\nand 5 more: `criteria.csv`\n" in written
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *HOSTILE,
-        "- item",
-        "1. item",
-        "12) item",
-        "1.5 MB/s",
-        "# head",
-        "+ item",
-        "=====",
-        ":tada: a:1:b",
-    ],
-)
-def test_name_in_markdown_is_text(name: str) -> None:
-    """No markup; nothing that GitHub or GitLab makes a link or a mention of."""
-    paragraph = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    tokens = paragraph.parse(f"- {plain(name)}")
-    kinds = [token.type for token in tokens]
-    assert kinds == [
-        *("bullet_list_open", "list_item_open", "paragraph_open", "inline"),
-        *("paragraph_close", "list_item_close", "bullet_list_close"),
-    ]
-    (inline,) = [token for token in tokens if token.type == "inline"]
-    assert {child.type for child in inline.children or ()} == {"text"}
-    said = "".join(child.content for child in inline.children or ())
-    shown = " ".join(text.clean(name).split())
-    assert said.replace(INVISIBLE, "") == (
-        shown if len(shown) <= 300 else f"{shown[:299]}…"
-    )
-    assert not re.search(r"[@#!~%&$]\w|://|www\.|:[a-z]+:", said)
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_table_in_markdown_keeps_its_cells(name: str) -> None:
-    written = summary(spoiled(sample_content(), name))
-    tokens = MarkdownIt("commonmark").enable("table").parse(written)
-    assert sum(token.type == "table_open" for token in tokens) == 2
-    assert sum(token.type == "td_open" for token in tokens) == 5 + 2 * 6
-    assert sum(token.type == "heading_open" for token in tokens) == 8
-    assert not {"html_block", "fence"} & {token.type for token in tokens}
 
 
 # PDF
