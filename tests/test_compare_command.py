@@ -202,6 +202,7 @@ def test_unsealed_run_is_refused_where_a_seal_is_asked_for(
         "acme/latest", "zenith/latest", "--sealed", "--signers", str(signers)
     )
     assert status == 1
+    assert errors.startswith("seatrial: acme: ")
     assert "acme/20260101T000000Z-bakeoff: not sealed; expected manifest.json.sig" in (
         errors
     )

@@ -169,11 +169,11 @@ def test_case_without_a_number_on_any_side_is_listed() -> None:
     )
 
 
-def without_repeats(better: float, metric: str) -> Entrant:
+def without_repeats(better: float, metric: str, name: str = "b") -> Entrant:
     """Make a side whose metric is missing in the first two of six repeats."""
     cases, rows = vendor(better, seed=2)
     rows = [row for row in rows if row.metric != metric or row.repeat > 2]
-    return entrant("b", run_of(cases, rows, "b"))
+    return entrant(name, run_of(cases, rows, name))
 
 
 def test_repeats_that_a_number_lacks_are_noted() -> None:
@@ -181,6 +181,12 @@ def test_repeats_that_a_number_lacks_are_noted() -> None:
     notes = {each.metric: each.note for each in found.numbers}
     assert notes["loop_time"] == "b: in 4 of 6 repeats"
     assert notes["bw"] == ""
+
+
+def test_repeats_are_noted_of_each_side_that_lacks_them() -> None:
+    found = compare([without_repeats(1.0, "bw", name) for name in "ab"])
+    notes = {each.metric: each.note for each in found.numbers}
+    assert notes["bw"] == "a: in 4 of 6 repeats; b: in 4 of 6 repeats"
 
 
 def test_numbers_with_parameters_of_their_own_lack_repeats_of_their_case() -> None:
