@@ -51,7 +51,9 @@ class Build:
         """Run a program on np ranks; with one, without a launcher."""
         launcher = [f"mpiexec.{self.mpi}", "-n", str(np)] if np > 1 else []
         if self.mpi == "mpich":  # it spins where ranks outnumber cores
-            environment |= {"LD_PRELOAD": str(self.bin / "libmpich_yield.so")}
+            preloaded = [environment.get("LD_PRELOAD", "")]
+            preloaded.append(str(self.bin / "libmpich_yield.so"))
+            environment |= {"LD_PRELOAD": ":".join(filter(None, preloaded))}
         return run(*launcher, self.bin / program, *options, **environment)
 
 

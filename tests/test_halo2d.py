@@ -45,6 +45,19 @@ def test_stdout_is_data_only(build: Build) -> None:
     assert [json.loads(line)["row"] for line in done.stdout.splitlines()] == [1, 2]
 
 
+@pytest.mark.parametrize("np", [2, 4, 6])
+def test_graph_is_made_from_a_communicator_without_topology(
+    build: Build, np: int
+) -> None:
+    """benchmarks/tests/mpi_shim.c refuses all others, as Open MPI 5.0 should."""
+    preload = {"LD_PRELOAD": f"{build.bin / 'libmpi_shim.so'}"}
+    options = [*SHORT, "--validate", "--protocol", "neighbor_alltoall", "-m", "1:4"]
+    done = build.run("halo2d", np, *options, "--json", **preload)
+    assert done.returncode == 0, done.stderr
+    rows = parse_halo2d(done.stdout)
+    assert [(row.n, row.validation) for row in rows] == [(10, "pass")] * 3
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_corruption_exits_1(build: Build, protocol: str) -> None:
     options = [*SHORT, "--validate", "--json", "--protocol", protocol]

@@ -3,7 +3,9 @@
  * Preloaded by tests, which plant faults with it. SEATRIAL_TEST_SHIM holds
  *   CALL RANK PEER TAG WHAT
  * and lets that call, with these arguments, `hang` for ever or be `slow`. Every
- * rank tells at the very start of MPI what SEATRIAL_TEST_RAIL is.
+ * rank tells at the very start of MPI what SEATRIAL_TEST_RAIL is. A graph of
+ * neighbours made from a communicator that has a topology is refused: with Open
+ * MPI 5.0, it does not work (github.com/open-mpi/ompi/issues/14438).
  */
 #include "launcher.h"
 
@@ -78,4 +80,22 @@ int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type,
     shim("sendrecv", peer, tag);
     return PMPI_Sendrecv(out, out_count, out_type, peer, tag, in, in_count,
                          in_type, source, in_tag, comm, status);
+}
+
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree,
+                                   const int sources[],
+                                   const int source_weights[], int outdegree,
+                                   const int destinations[],
+                                   const int destination_weights[],
+                                   MPI_Info info, int reorder, MPI_Comm *graph)
+{
+    int topology = MPI_UNDEFINED;
+
+    (void)PMPI_Topo_test(comm, &topology);
+    if (topology != MPI_UNDEFINED) {
+        return MPI_ERR_TOPOLOGY;
+    }
+    return PMPI_Dist_graph_create_adjacent(
+        comm, indegree, sources, source_weights, outdegree, destinations,
+        destination_weights, info, reorder, graph);
 }

@@ -154,7 +154,7 @@ static void halo_neighbor_join(const struct halo_phase *phase,
     neighbor->edges = 1;
 }
 
-static void halo_neighbor_create(const struct halo *halo,
+static void halo_neighbor_create(MPI_Comm plain, const struct halo *halo,
                                  const struct halo_phase *phase,
                                  struct halo_neighbor_phase *neighbor)
 {
@@ -179,22 +179,32 @@ static void halo_neighbor_create(const struct halo *halo,
     if (destinations[0] == destinations[1]) {
         halo_neighbor_join(phase, neighbor);
     }
-    CHECK_MPI(MPI_Dist_graph_create_adjacent(
-                  halo->grid->comm, neighbor->edges, origins, MPI_UNWEIGHTED,
-                  neighbor->edges, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL,
-                  0, &neighbor->comm),
+    CHECK_MPI(MPI_Dist_graph_create_adjacent(plain, neighbor->edges, origins,
+                                             MPI_UNWEIGHTED, neighbor->edges,
+                                             destinations, MPI_UNWEIGHTED,
+                                             MPI_INFO_NULL, 0, &neighbor->comm),
               "N %d, ranks %d and %d", halo->n, destinations[0],
               destinations[1]);
 }
 
+/*
+ * The graphs are made from a communicator without a topology, of the same
+ * ranks in the same order: Open MPI 5.0 treats a graph that is made from a
+ * Cartesian one as Cartesian (github.com/open-mpi/ompi/issues/14438).
+ */
 static void halo_set_up_neighbor(struct halo *halo)
 {
+    const struct halo_grid *grid = halo->grid;
     struct halo_neighbor *state =
         check_allocate(sizeof(*state), "graphs of neighbours");
+    MPI_Comm plain;
 
+    CHECK_MPI(MPI_Comm_split(grid->comm, 0, grid->rank, &plain), "N %d",
+              halo->n);
     for (int p = 0; p < HALO_PHASES; p++) {
-        halo_neighbor_create(halo, &halo->phases[p], &state->phases[p]);
+        halo_neighbor_create(plain, halo, &halo->phases[p], &state->phases[p]);
     }
+    CHECK_MPI(MPI_Comm_free(&plain), "N %d", halo->n);
     halo->state = state;
 }
 

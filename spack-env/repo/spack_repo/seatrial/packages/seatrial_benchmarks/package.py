@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="b5f8d66f1acbb2eae8f3d776558f538081182ca18c9546827b6298c533464152")
+    version("0.1.0", sha256="d391b0587427cea3ccd16191335f002dc984b0d6453bd2a82cf7920cfcf874ff")
 
     depends_on("c", type="build")
     depends_on("cmake@3.20:", type="build")
