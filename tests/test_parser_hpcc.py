@@ -247,11 +247,15 @@ BROKEN = {
     "negative": (latency("-1.68375"), f"{LATENCY[:-8]} is -1.68375, {BELOW}"),
     "not run": (latency("-1"), f"{LATENCY[:-8]} is -1: HPCC did not run it"),
     "zero": (latency("0"), f"{LATENCY[:-8]} is 0, {BELOW}"),
-    "missing": (changed(LATENCY + "\n", ""), f"{LATENCY[:-8]} is missing, {BELOW}"),
+    "missing": (changed(LATENCY + "\n", ""), f"{LATENCY[:-8]} is missing"),
     "no number": (latency("fast"), f"{LATENCY[:-8]} is fast, {BELOW}"),
     "garbage in the summary": (
         changed(LATENCY, "slurm: oops"),
-        "'slurm: oops', expecte",
+        f"{LATENCY[:-8]} is missing",
+    ),
+    "number broken in two lines": (
+        changed(LATENCY, LATENCY[:-2] + "\n" + LATENCY[-2:]),
+        f"{LATENCY[-2:]!r}, expected name=value",
     ),
     "a name twice": (
         changed(LATENCY, f"{LATENCY}\n{LATENCY}"),

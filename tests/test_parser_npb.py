@@ -161,10 +161,15 @@ BROKEN = {
         12,
         "expected 'Size = ...'",
     ),
-    "a foreign line": (
-        IS.replace(" Operation type", "[node1:77] a warning\n Operation type"),
-        19,
-        "'[node1:77] a warning', expected 'Operation type = ...'",
+    "a line broken in its number": (
+        IS.replace("28.88\n", "28.88\n12\n"),
+        18,
+        "'12', expected 'Mop/s/process = ...'",
+    ),
+    "a line broken in its name": (
+        IS.replace(" Operation type", " Opera\ntion type"),
+        21,
+        "SUCCESSFUL', expected 'Operation type = ...'",
     ),
     "two lines in one": (
         IS.replace("28.88\n", "28.88"),

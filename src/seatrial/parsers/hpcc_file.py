@@ -3,13 +3,8 @@
 import re
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import (
-    agree,
-    half_digit_of,
-    read_count,
-    read_number,
-    read_positive,
-)
+from seatrial.parsers.numbers import read_count, read_number, read_positive
+from seatrial.parsers.rounding import Range, printed_short
 
 _FAILURES = (
     *("FAILED", "(failed)", "Failed ", "BYPASS", "without checking", "ERROR", "Error "),
@@ -19,6 +14,11 @@ _BANNER = re.compile("\nThis is the DARPA/DOE HPC Challenge Benchmark version ")
 _EDGE = re.compile(r"\n(Begin|End) of (\w+) section\.(?=\n)")
 _END = re.compile("\nEnd of HPC Challenge tests\\.(?=\n)")
 _ENTRY = re.compile(r"(\w+)=(\S+)")
+_REST_OF_NUMBER = re.compile(r"\s*[-+]?(?:\.?[0-9]|[eE][-+][0-9])")
+
+
+class MissingError(ParseError):
+    """A number, or what proves it, is not in the file: others may well be."""
 
 
 class HpccFile:
@@ -27,8 +27,9 @@ class HpccFile:
     def __init__(self, text: str) -> None:
         """Take the text; ParseError unless it is one whole run in which none failed."""
         self._text = f"\n{text}"
+        over = _END.search(self._text)
         for word in _FAILURES:
-            if (at := self._text.find(word)) >= 0:
+            if (at := self._text.find(word, 0, over.end() if over else None)) >= 0:
                 line = self._text[self._text.rfind("\n", 0, at) + 1 :].split("\n", 1)[0]
                 raise ParseError(self._number(at), f"check failed: {line.strip()!r}")
         self._sections = self._find_sections()
@@ -45,12 +46,16 @@ class HpccFile:
     def one(
         self, section: str, pattern: re.Pattern[str], name: str
     ) -> tuple[int, re.Match[str]]:
-        """Find the only line of a section with `name`; ParseError otherwise."""
+        """Find the only line of a section with `name`.
+
+        Raises MissingError if there is none, ParseError if there are more.
+        """
         found = self.all(section, pattern)
-        if len(found) != 1:
-            where = found[1][0] if found else self._number(self._section(section)[1])
-            reason = f"{len(found)} lines of {section} with {name}, expected one"
-            raise ParseError(where, reason)
+        reason = f"{len(found)} lines of {section} with {name}, expected one"
+        if not found:
+            raise MissingError(self._number(self._section(section)[1]), reason)
+        if len(found) > 1:
+            raise ParseError(found[1][0], reason)
         return found[0]
 
     def line(self, name: str) -> int:
@@ -60,13 +65,14 @@ class HpccFile:
         return self._number(self._section("Summary")[0])
 
     def shown(self, name: str) -> str:
-        """Give what the summary says; '' if it does not have that name."""
-        return self._summary.get(name, (0, ""))[1]
+        """Return what the summary says; MissingError if it does not have that name."""
+        if name not in self._summary:
+            raise MissingError(self.line(name), f"{name} is missing")
+        return self._summary[name][1]
 
     def expect(self, name: str, value: int) -> None:
         """Raise ParseError unless the summary has this whole number."""
-        if self.shown(name) != str(value):
-            found = self.shown(name) or "missing"
+        if (found := self.shown(name)) != str(value):
             raise ParseError(self.line(name), f"{name} is {found}, expected {value}")
 
     def count(self, name: str) -> int:
@@ -78,28 +84,29 @@ class HpccFile:
         return read_number(name, self.line(name), self.shown(name), 0, below)
 
     def positive(self, name: str, below: float = 1e30) -> float:
-        """Read a positive number of the summary."""
+        """Read a positive number of the summary; MissingError for a test not run."""
         if self.shown(name) == "-1":
-            raise ParseError(self.line(name), f"{name} is -1: HPCC did not run it")
+            raise MissingError(self.line(name), f"{name} is -1: HPCC did not run it")
         return read_positive(name, self.line(name), self.shown(name), below)
 
-    def confirm(
-        self, name: str, value: float, other: float, line: int, rounding: float
-    ) -> None:
-        """Raise ParseError unless `other`, from `line`, is `value` of the summary.
+    def range(self, name: str) -> Range:
+        """Return the range of a number, all of which the summary prints by %g."""
+        return printed_short(self.number(name))
 
-        `rounding` is how far both may differ in all, but for that of the summary.
-        """
-        if not agree(value, other, rounding + half_digit_of(value, 6)):
-            reason = f"{name} is {self.shown(name)}, but line {line} says {other:.6g}"
-            raise ParseError(self.line(name), reason)
+    def confirm(self, name: str, other: Range, line: int) -> None:
+        """Raise ParseError unless `other`, from `line`, can be that of the summary."""
+        if not self.range(name).meets(other):
+            says = f"line {line} says {other.middle:.6g}"
+            raise ParseError(
+                self.line(name), f"{name} is {self.shown(name)}, but {says}"
+            )
 
     def _number(self, at: int) -> int:
         return self._text.count("\n", 0, at) or 1
 
     def _section(self, name: str) -> tuple[int, int]:
         if name not in self._sections:
-            raise ParseError(self._number(len(self._text)), f"no section {name}")
+            raise MissingError(self._number(len(self._text)), f"no section {name}")
         return self._sections[name]
 
     def _find_sections(self) -> dict[str, tuple[int, int]]:
@@ -131,13 +138,16 @@ class HpccFile:
         return sections
 
     def _read_summary(self) -> dict[str, tuple[int, str]]:
+        """Read all numbers; a foreign line is passed over if it is no rest of one."""
         start, end = self._section("Summary")
         summary: dict[str, tuple[int, str]] = {}
         lines = self._text[start + 1 : end - 1].split("\n")
         for number, line in enumerate(lines, start=self._number(start) + 1):
             match = _ENTRY.fullmatch(line)
-            if match is None:
+            if match is None and _REST_OF_NUMBER.match(line):
                 raise ParseError(number, f"{line!r}, expected name=value")
+            if match is None:
+                continue
             if match[1] in summary:
                 raise ParseError(number, f"{match[1]} a second time")
             summary[match[1]] = (number, match[2])

@@ -10,15 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.lammps_thermo import Thermo, parse_thermo
-from seatrial.parsers.numbers import (
-    agree,
-    half_digit,
-    half_digit_of,
-    read_count,
-    read_number,
-    read_positive,
-)
+from seatrial.parsers.lammps_breakdown import LammpsSection, read_breakdown
+from seatrial.parsers.lammps_thermo import Thermo, is_row, parse_thermo
+from seatrial.parsers.numbers import read_count, read_number, read_positive
+from seatrial.parsers.rounding import exactly, printed, printed_short
 
 _ABSURD = 1e30
 _ABSURD_S = 1e9
@@ -30,24 +25,12 @@ _LOOP = re.compile(
 )
 _PERFORMANCE = re.compile(r"Performance: ([^\s,]+ [^\s,]+(?:, [^\s,]+ [^\s,]+)*)")
 _CPU_USE = re.compile(r"(\S+)% CPU use with (\S+) MPI tasks x (\S+) OpenMP threads")
-_BUILDS = re.compile(r"Neighbor list builds = (\S+)(?=\nDangerous builds )")
-_DANGEROUS = re.compile(r"Dangerous builds (?:= (\S+)|not checked)(?!\n[0-9])")
+_BUILDS = re.compile(r"Neighbor list builds = (\S+)")
+_DANGEROUS = re.compile(r"Dangerous builds (?:= (\S+)|not checked)")
 _WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
 _ATOM_STEPS = re.compile("([kMGTP]?)atom-step/s")
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_BREAKDOWN = re.compile(r"MPI task timing breakdown:(?=\n(Section [^\n]*)\n-+\n)")
-_ALWAYS = ("Pair", "Neigh", "Comm", "Output", "Modify")
-_SOMETIMES = ("Bond", "Kspace", "Sync")
-_REST = "Other"
-
-
-@dataclass(frozen=True)
-class LammpsSection:
-    """Time in s of one part of the run, over all MPI tasks; None: only the mean."""
-
-    avg_s: float
-    min_s: float | None = None
-    max_s: float | None = None
+_BREAKDOWN = re.compile(r"MPI task timing breakdown:")
 
 
 @dataclass(frozen=True)
@@ -134,10 +117,18 @@ def parse_lammps(
         read_count("dangerous builds", number, dangerous[1]) if dangerous[1] else None
     )
     number, wall = output.one(_WALL, "Total wall time")
+    output.refuse_numbers(builds.end(), dangerous.start())
+    output.refuse_numbers(dangerous.end(), wall.start())
     wall_time_s = int(wall[1]) * 3600 + int(wall[2]) * 60 + int(wall[3])
-    if loop_time_s > wall_time_s + 1:
+    # LAMMPS cuts the total to whole seconds.
+    if not printed_short(loop_time_s).may_be_at_most(exactly(wall_time_s + 1)):
         reason = f"{wall_time_s} s in all, but {loop_time_s} s for the run"
         raise ParseError(number, reason)
+    sections: dict[str, LammpsSection] = {}
+    if breakdown:
+        number, title = output.one(_BREAKDOWN, "MPI task timing breakdown:")
+        lines = output.text[title.end() :].split("\n")
+        sections = read_breakdown(lines, number, loop_time_s)
     return LammpsRun(
         version=banner[1],
         processes=processes,
@@ -148,7 +139,7 @@ def parse_lammps(
         wall_time_s=wall_time_s,
         cpu_use_percent=cpu_use,
         thermo=output.thermo(banner.end(), loop.start(), thermo_steps),
-        sections=_sections(output, loop_time_s) if breakdown else {},
+        sections=sections,
         neighbour_builds=neighbour_builds,
         dangerous_builds=dangerous_builds,
         warnings=output.warnings(),
@@ -190,6 +181,16 @@ class _Output:
             raise ParseError(self.line(at), f"{shown!r} is no whole line {key!r}")
         return self.line(at), match
 
+    def refuse_numbers(self, start: int, end: int) -> None:
+        """Raise ParseError if a line between two places may be the rest of a number.
+
+        A foreign line that begins with a number is refused here, too.
+        """
+        for line in self.text[start:end].split("\n")[1:]:
+            if is_row(line):
+                reason = f"{line.strip()!r}, expected no line that begins with a number"
+                raise ParseError(self.line(start), reason)
+
     def refuse_errors(self) -> None:
         """Raise ParseError if the program said that it failed."""
         if "ERROR" in self.text and (match := _ERROR.search(self.text)):
@@ -212,9 +213,7 @@ class _Output:
 def _cpu_use(output: _Output, start: int, processes: int, threads: int) -> float:
     """Read the line below the rates, which are below the loop time, up to `start`."""
     number, match = output.one(_CPU_USE, "% CPU use with ")
-    for between in output.text[start : match.start()].split("\n"):
-        if between.strip() and not between.startswith(("Performance: ", "WARNING")):
-            raise ParseError(number, f"{between.strip()!r} before the CPU use")
+    output.refuse_numbers(start, match.start())
     expected = (str(processes), str(threads))
     if (match[2], match[3].replace("no", "1")) != expected:
         reason = f"{match[2]} MPI tasks x {match[3]} threads, expected {expected}"
@@ -227,72 +226,21 @@ def _verify_performance(
 ) -> None:
     """Raise ParseError unless all rates follow from the loop time.
 
-    LAMMPS prints none in some unit styles, atom-steps only since 2022.
+    LAMMPS prints none in some unit styles, atom-steps only since 2022: %.3f, and the
+    loop time by %g.
     """
     found = output.maybe(_PERFORMANCE, "Performance: ")
     if found is None:
         return
     number, match = found
     shown = {unit: value for value, unit in map(str.split, match[1].split(", "))}
-    rate = steps / loop_time_s
+    rate = exactly(steps) / printed_short(loop_time_s)
     by_loop = {"timesteps/s": rate}
     for unit in shown:
         if prefix := _ATOM_STEPS.fullmatch(unit):
-            by_loop[unit] = atoms * rate / _PREFIXES[prefix[1]]
-    precision = half_digit_of(loop_time_s, 6) / loop_time_s
-    for unit, value in by_loop.items():
-        told = read_number(unit, number, shown.get(unit, ""), 0, _ABSURD)
-        if not agree(told, value, half_digit(shown[unit]) + value * precision):
-            reason = f"{shown[unit]} {unit}, by the loop time it is {value:.6g}"
-            raise ParseError(number, reason)
-
-
-def _sections(output: _Output, loop_time_s: float) -> dict[str, LammpsSection]:
-    """Read the breakdown by MPI task, whose mean times add up to the loop time."""
-    number, match = output.one(_BREAKDOWN, "MPI task timing breakdown:")
-    columns = [name.strip() for name in match[1].split("|")]
-    sections: dict[str, LammpsSection] = {}
-    total, rounding = 0.0, half_digit_of(loop_time_s, 6)
-    lines = output.text[match.end(1) :].split("\n")[2:]
-    for line, shown in enumerate(lines, start=number + 3):
-        if shown.startswith("WARNING"):
-            continue
-        cells = [cell.strip() for cell in shown.split("|")]
-        name = cells[0]
-        is_known = name in (*_ALWAYS, *_SOMETIMES, _REST) and name not in sections
-        if len(cells) != len(columns) or not is_known:
-            raise ParseError(line, f"{shown.strip()!r}, expected a row of {match[1]!r}")
-        row = dict(zip(columns, cells, strict=True))
-        section, percent = _section(line, name, row)
-        sections[name] = section
-        total += section.avg_s
-        rounding += half_digit_of(section.avg_s, 4 if name == _REST else 5)
-        share = 100 * section.avg_s / loop_time_s
-        if not agree(share, percent, 0.005 + 1e-4 * abs(share)):
-            reason = f"{name} has {percent} % of the loop time, not {share:.4g} %"
-            raise ParseError(line, reason)
-        if name == _REST:
-            break
-    if missing := {*_ALWAYS, _REST} - sections.keys():
-        raise ParseError(number, f"no time of {', '.join(sorted(missing))}")
-    if not agree(total, loop_time_s, rounding):
-        reason = f"parts of {total:.6g} s in all, expected {loop_time_s} s"
-        raise ParseError(number, reason)
-    return sections
-
-
-def _section(line: int, name: str, row: dict[str, str]) -> tuple[LammpsSection, float]:
-    """Read a row of the breakdown; of the rest there is only the mean."""
-    percent = read_number(f"%total of {name}", line, row.get("%total", ""), -1, 101)
-    if name == _REST:
-        rest = read_number(name, line, row.get("avg time", ""), -1.0, _ABSURD_S)
-        return LammpsSection(rest), percent
-    least, mean, most = (
-        read_number(f"{key} of {name}", line, row.get(key, ""), 0, _ABSURD_S)
-        for key in ("min time", "avg time", "max time")
-    )
-    slack = half_digit_of(mean, 5)
-    if not least - slack <= mean <= most + slack:
-        reason = f"{name} took {least} to {most} s, but {mean} s in the mean"
-        raise ParseError(line, reason)
-    return LammpsSection(mean, least, most), percent
+            by_loop[unit] = rate * exactly(atoms / _PREFIXES[prefix[1]])
+    for unit, expected in by_loop.items():
+        read_number(unit, number, shown.get(unit, ""), 0, _ABSURD)
+        if not printed(shown[unit]).meets(expected):
+            by_time = f"by the loop time it is {expected.middle:.6g}"
+            raise ParseError(number, f"{shown[unit]} {unit}, {by_time}")

@@ -1,8 +1,9 @@
 """Thermodynamic output of LAMMPS, in the styles one, multi, custom and yaml.
 
 Columns are found by the names above them, which are those of the input: only `Step`
-must be among them. Lines of others between the rows (warnings, statistics of SHAKE)
-are passed over if they do not begin like a row.
+must be among them. Foreign lines between the rows (warnings, statistics of SHAKE) are
+passed over if they cannot be a row or the rest of one: `is_row`. A row that a foreign
+line has destroyed is missed, as the steps are known.
 """
 
 import re
@@ -11,17 +12,22 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import agree, half_digit, read_count, read_number
+from seatrial.parsers.numbers import half_digit, read_count, read_number
 
 _MULTI = re.compile(
     r"\n-+ +Step +(\S+) +-+ CPU = +(\S+) \(sec\) -+((?:\n(?!-+ +Step )[^\n]*)*)"
 )
 _MULTI_LINE = re.compile(r"(?:\S+ +=\s+\S+ *)+")
 _MULTI_VALUE = re.compile(r"(\S+) +=\s+(\S+)")
-_YAML = re.compile(r"\nkeywords: \[([^\]\n]*)\] *\ndata:")
+_YAML = re.compile(r"\nkeywords: \[([^\]\n]*)\] *(?=\n)(?:\n(?!data:)[^\n]*)*\ndata:")
 _YAML_ROW = re.compile(r"\n +- ([^\n]*)")
 _NAME = re.compile(r"[A-Za-z][^\s=,:]*")
-_is_row = re.compile(r"\s*[+-]?(?:\.?[0-9]|nan|inf)").match
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
+is_row = re.compile(
+    rf"\s*(?!{_DATE})(?:[+-]?(?:\.?[0-9]|(?:nan|inf)\b)|[eE][+-][0-9]{{2}})"
+).match
+"""Whether a line begins like a number, or like the rest of one; a date does not."""
+
 _IN_TITLE = ("Step", "CPU")
 _TITLE_WORDS = 9
 _ENERGIES = ("PotEng", "KinEng", "TotEng")
@@ -93,8 +99,7 @@ class _Table:
             for row, (potential, kinetic, total) in enumerate(parts):
                 if potential + kinetic != total:
                     shown = [self.fields[column][row] for column in energies]
-                    rounding = sum(map(half_digit, shown))
-                    if not agree(potential + kinetic, total, rounding):
+                    if not _add_up(potential, kinetic, total, shown):
                         return ()
         return tuple(zip(*values, strict=True))
 
@@ -117,8 +122,8 @@ class _Table:
                 raise ParseError(line, f"row of step {step}, expected {expected}")
             if energies:
                 potential, kinetic, total = (values[column] for column in energies)
-                rounding = sum(half_digit(fields[column]) for column in energies)
-                if not agree(potential + kinetic, total, rounding):
+                shown = [fields[column] for column in energies]
+                if not _add_up(potential, kinetic, total, shown):
                     reason = f"TotEng {total}, expected PotEng {potential} + {kinetic}"
                     raise ParseError(line, reason)
             found.append(values)
@@ -134,13 +139,25 @@ class _Table:
         return tuple(found) if len(found) == len(_ENERGIES) else ()
 
 
+def _add_up(
+    potential: float, kinetic: float, total: float, shown: Sequence[str]
+) -> bool:
+    """Return True if a sum is that of its parts: all three were rounded to print them.
+
+    LAMMPS adds them in double precision, 2^-53 of the sum, and so does this function.
+    """
+    rounding = sum(map(half_digit, shown))
+    arithmetic = 4 * 2.0**-53 * max(abs(potential), abs(kinetic), abs(total))
+    return abs(potential + kinetic - total) <= rounding + arithmetic
+
+
 def _multi(text: str, line: int) -> _Table:
     """Take apart the style multi; `text` begins with the break before a title."""
     first = _MULTI.match(text)
     assert first is not None
     names = [name for name, _ in _MULTI_VALUE.findall(first[3])]
     columns = ("Step", "CPU", *(name for name in names if name not in _IN_TITLE))
-    kept = [line for line in text.split("\n") if " = " in line or _is_row(line)]
+    kept = [line for line in text.split("\n") if " = " in line or is_row(line)]
     words = " ".join(kept).split()
     width = _TITLE_WORDS + 3 * len(names)
     fields = [words[at::width] for at in range(width)]
@@ -164,7 +181,7 @@ def _multi_rows(text: str, line: int, columns: tuple[str, ...]) -> Iterator[_Row
         counted = match.start() + 1
         values = [("Step", match[1]), ("CPU", match[2])]
         for number, below in enumerate(match[3].split("\n")[1:], start=at + 1):
-            if " = " not in below and not _is_row(below):
+            if " = " not in below and not is_row(below):
                 continue
             if not _MULTI_LINE.fullmatch(below):
                 raise ParseError(number, f"{below.strip()!r}, expected NAME = VALUE")
@@ -214,7 +231,7 @@ def _one(text: str, line: int, count: int) -> _Table:
     width = len(columns)
     below = text[end:]
     if below.count("\n") != count + 1:  # lines of others are between
-        below = " ".join(filter(_is_row, below.split("\n")))
+        below = " ".join(filter(is_row, below.split("\n")))
     words = below.split()
     return _Table(
         columns,
@@ -238,7 +255,7 @@ def _find_header(text: str) -> tuple[tuple[str, ...], int]:
 
 def _one_rows(text: str, line: int, width: int) -> Iterator[_Row]:
     for number, below in enumerate(text.split("\n"), start=line):
-        if _is_row(below):
+        if is_row(below):
             fields = below.split()
             if len(fields) != width:
                 _refuse_row(number, below, width)

@@ -17,15 +17,28 @@ from dataclasses import dataclass, field, replace
 
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.npb_problems import Problem, problem_of
-from seatrial.parsers.npb_timers import TIMER_DIGIT_S, NpbTimer, read_timers
+from seatrial.parsers.npb_timers import NpbTimer, read_timers
+from seatrial.parsers.rounding import Range, exactly, printed_fixed
 
 _DIGIT_S = 0.01
 _TITLE = "NAS Parallel Benchmarks"
 _COMPLETED = " Benchmark Completed"
 _END = "npb@nas.nasa.gov"
 _TIMERS = "\n nprocs ="
-_MOST_TIMER_LINES = 20
+_SINGLE_PRECISION = 32 * 2.0**-24
+"""Relative error of the operations: NPB 3.3 counts them in single precision.
 
+A formula rounds up to 8 times, and its terms have up to 2.7 times the size of their sum
+(LU, class S).
+"""
+
+_ACTIVE = ("Active processes", "Active procs", "Compiled procs")
+_NAMES = {
+    *("Class", "Size", "Iterations", "Time in seconds", "Total processes", *_ACTIVE),
+    *("Mop/s total", "Mop/s/process", "Operation type", "Verification", "Version"),
+    "Compile date",
+}
+_NUMBER_ALONE = re.compile(r"\s*[0-9.]+\s*")
 _DECIMAL = re.compile(r"[0-9]*\.[0-9]{2}")
 _VERSION = re.compile(r"3\.[34](?:\.[0-9])?")
 _TITLE_LINE = re.compile(rf" *{_TITLE} \S+ -- ([A-Z]{{2}}) Benchmark *")
@@ -111,35 +124,44 @@ def parse_npb(
         return run
     head = _only(text, _TIMERS, "table of timers") + 1
     number, _ = _line_at(text, head)
-    lines = text[head:].split("\n", _MOST_TIMER_LINES)[:-1]
+    lines = text[head:].split("\n")[:-1]
     found = read_timers(lines, number, benchmark, processes)
-    total, slack_s = found["total"], _DIGIT_S / 2 + TIMER_DIGIT_S
-    if not total.minimum_s - slack_s <= run.time_s <= total.maximum_s + slack_s:
-        raise ParseError(
-            number + 1, f"total {total.maximum_s} s, 'Time in seconds' {run.time_s}"
-        )
+    least, most = (
+        printed_fixed(value, 4)
+        for value in (found["total"].minimum_s, found["total"].maximum_s)
+    )
+    time = _rounded(run.time_s)
+    if not (least.may_be_at_most(time) and time.may_be_at_most(most)):
+        reason = f"total {most.middle:.4f} s, 'Time in seconds' {run.time_s}"
+        raise ParseError(number + 1, reason)
     return replace(run, timers=found)
 
 
 @dataclass
 class _Fields:
-    """The lines `name = value` of a result, read one by one."""
+    """The lines `name = value` of a result, read one by one.
+
+    Foreign lines are passed over: those that have no name of a result, and are no rest
+    of a number.
+    """
 
     number: int
     lines: Iterator[str]
     name: str = ""
 
     def read(self, *names: str) -> str:
-        """Read the next line, which must have one of these names."""
-        self.number += 1
-        line = next(self.lines, "")
-        name, _, value = line.partition("=")
-        self.name = name.strip()
-        if self.name not in names or not value.strip():
-            raise ParseError(
-                self.number, f"{line.strip()!r}, expected '{names[0]} = ...'"
-            )
-        return value.strip()
+        """Read the next line of a result, which must have one of these names."""
+        for line in self.lines:
+            self.number += 1
+            name, _, value = line.partition("=")
+            self.name = name.strip()
+            if self.name in names and value.strip():
+                return value.strip()
+            if self.name in _NAMES or _NUMBER_ALONE.fullmatch(line):
+                break
+        else:
+            self.number, line = self.number + 1, ""
+        raise ParseError(self.number, f"{line.strip()!r}, expected '{names[0]} = ...'")
 
     def expect(self, expected: object, *names: str) -> None:
         """Read the next line, which must say what was asked for."""
@@ -175,12 +197,12 @@ def _read_result(
     fields.expect(problem.iterations, "Iterations")
     time_s = fields.decimal("Time in seconds")
     fields.expect(processes, "Total processes")
-    fields.expect(processes, "Active processes", "Active procs", "Compiled procs")
+    fields.expect(processes, *_ACTIVE)
     mops_total = fields.decimal("Mop/s total")
     _check_rate(fields.number, mops_total, time_s, problem)
     mops_per_process = fields.decimal("Mop/s/process")
-    slack = 0.005 * (1 + processes) + 1e-6 * mops_total
-    if abs(processes * mops_per_process - mops_total) > slack:
+    total = _rounded(mops_per_process) * exactly(processes)
+    if not total.meets(_rounded(mops_total)):
         raise ParseError(
             fields.number,
             f"Mop/s/process is {mops_per_process} on {processes} processes, "
@@ -205,19 +227,22 @@ def _read_result(
     )
 
 
-def _check_rate(number: int, mops: float, time_s: float, problem: Problem) -> None:
-    """Raise ParseError unless rate x time is the problem's number of operations.
+def _rounded(value: float) -> Range:
+    """Return the range of a number that NPB printed by F12.2."""
+    return printed_fixed(value, 2)
 
-    Both are rounded to two decimals; NPB 3.3 counts in single precision.
-    """
+
+def _check_rate(number: int, mops: float, time_s: float, problem: Problem) -> None:
+    """Raise ParseError unless rate x time is the problem's number of operations."""
     if not mops:
         raise ParseError(number, "Mop/s total is 0.00, expected a positive rate")
-    expected_s = problem.operations / 1e6 / mops
-    slack_s = _DIGIT_S / 2 + expected_s * (0.005 / mops + 1e-5)
-    if abs(expected_s - time_s) > slack_s:
+    operations = exactly(problem.operations / 1e6) * Range(
+        1 - _SINGLE_PRECISION, 1 + _SINGLE_PRECISION
+    )
+    if not (_rounded(mops) * _rounded(time_s)).meets(operations):
         raise ParseError(
             number,
-            f"Mop/s total is {mops}, which takes {expected_s:.4g} s "
+            f"Mop/s total is {mops}, which takes {operations.middle / mops:.4g} s "
             f"for this problem, not {time_s} s",
         )
 

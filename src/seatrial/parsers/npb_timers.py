@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-
-TIMER_DIGIT_S = 0.0001
+from seatrial.parsers.rounding import Range, exactly, printed_fixed
 
 _HEAD = re.compile(r" nprocs = +([0-9]+) +minimum +maximum +average *")
 _TIMER = re.compile(
     r" timer +([0-9]+) ?\( *([\w/]+) *\) ?: +"
-    r"([0-9]*\.[0-9]{4}) +([0-9]*\.[0-9]{4}) +([0-9]*\.[0-9]{4}) *"
+    r"(-?[0-9]*\.[0-9]{4}) +(-?[0-9]*\.[0-9]{4}) +(-?[0-9]*\.[0-9]{4}) *"
 )
+_OF_TIMER = re.compile(r"timer|(?<![0-9.])[0-9]*\.[0-9]{4}(?![0-9])")
+"""What a row has, and a piece of one that a foreign line has broken."""
+
 _SOLVER_TIMERS = (
     *("rhs", "xsolve", "ysolve", "zsolve", "bpack", "exch"),
     *("xcomm", "ycomm", "zcomm", "totcomp", "totcomm"),
@@ -60,15 +62,23 @@ class NpbTimer:
     maximum_s: float
     mean_s: float
 
+    @property
+    def ranges(self) -> tuple[Range, Range, Range]:
+        """The ranges of minimum, maximum and mean, all printed by F10.4."""
+        values = (self.minimum_s, self.maximum_s, self.mean_s)
+        least, most, mean = (printed_fixed(value, 4) for value in values)
+        return least, most, mean
+
 
 def read_timers(
     lines: Sequence[str], first: int, benchmark: str, processes: int
 ) -> dict[str, NpbTimer]:
     """Read the table that begins with the first of these whole lines, number `first`.
 
-    Raises ParseError unless it has every timer of the benchmark in NPB's order, with
-    means between minima and maxima, and computation and communication make the total
-    (of IS, whose programmer left gaps between the two: at most the total).
+    Foreign lines between the rows are passed over. Raises ParseError unless it has
+    every timer of the benchmark in NPB's order, with means between minima and maxima,
+    and computation and communication make the total (of IS, whose programmer left gaps
+    between the two: at most the total).
     """
     match = _HEAD.fullmatch(lines[0]) if lines else None
     if match is None or int(match[1]) != processes:
@@ -79,38 +89,52 @@ def read_timers(
     groups = _TOGETHER.get(benchmark, ())
     optional = {name for group in groups for name in group}
     found: dict[str, NpbTimer] = {}
+    numbered = enumerate(lines[1:], start=first + 1)
+    rows = ((number, line) for number, line in numbered if _OF_TIMER.search(line))
+    number, line = next(rows, (first + 1, ""))
     for position, name in enumerate(_NAMES[benchmark], start=1):
-        row = 1 + len(found)
-        line = lines[row] if row < len(lines) else ""
         match = _TIMER.fullmatch(line)
         if match is None or (int(match[1]), match[2]) != (position, name):
             if name in optional:
                 continue
-            raise ParseError(first + row, f"{line.strip()!r}, expected timer {name}")
+            raise ParseError(number, f"{line.strip()!r}, expected timer {name}")
         timer = NpbTimer(*map(float, match.group(3, 4, 5)))
         if not _is_possible(timer, processes):
-            raise ParseError(first + row, f"timer {name}: no ranks can have {timer}")
+            raise ParseError(number, f"timer {name}: no ranks can have {timer}")
         found[name] = timer
+        number, line = next(rows, (number + 1, ""))
     for group in groups:
         if 0 < len(found.keys() & group) < len(group):
             raise ParseError(first, f"some of the timers {', '.join(group)} are lost")
-    compute, communicate = _PARTS.get(benchmark, ("totcomp", "totcomm"))
-    parts_s = found[compute].mean_s + found[communicate].mean_s
-    gap_s = found["total"].mean_s - parts_s
-    if gap_s < -2 * TIMER_DIGIT_S or (benchmark != "IS" and gap_s > 2 * TIMER_DIGIT_S):
-        raise ParseError(
-            first + len(found),
-            f"{compute} and {communicate} take {parts_s:.4f} s, "
-            f"total {found['total'].mean_s} s",
-        )
+    _verify_parts(found, number - 1, benchmark)
     return found
 
 
+def _verify_parts(timers: dict[str, NpbTimer], line: int, benchmark: str) -> None:
+    """Raise ParseError unless computation and communication make the total."""
+    compute, communicate = _PARTS.get(benchmark, ("totcomp", "totcomm"))
+    *_, total = timers["total"].ranges
+    parts = timers[compute].ranges[2] + timers[communicate].ranges[2]
+    has_gaps = benchmark == "IS"
+    if not (parts.may_be_at_most(total) if has_gaps else parts.meets(total)):
+        raise ParseError(
+            line,
+            f"{compute} and {communicate} take {parts.middle:.4f} s, "
+            f"total {timers['total'].mean_s} s",
+        )
+
+
 def _is_possible(timer: NpbTimer, processes: int) -> bool:
-    """Say whether one rank can have the minimum, one the maximum, and all the mean."""
-    least, most = timer.minimum_s, timer.maximum_s
-    others = processes - 1
-    slack_s = TIMER_DIGIT_S * processes
-    from_below, from_above = most + others * least, least + others * most
-    total = processes * timer.mean_s
-    return least <= most and from_below - slack_s <= total <= from_above + slack_s
+    """Return True if one rank can have the minimum, one the maximum, all the mean.
+
+    NPB computes some timers as differences of others, so that rounding can make them
+    -0.0000.
+    """
+    least, most, mean = timer.ranges
+    total, others = mean * exactly(processes), exactly(processes - 1)
+    return (
+        timer.minimum_s <= timer.maximum_s
+        and exactly(0).may_be_at_most(least)
+        and (most + others * least).may_be_at_most(total)
+        and total.may_be_at_most(least + others * most)
+    )
