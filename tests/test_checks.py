@@ -289,6 +289,21 @@ def test_node_lost_in_mid_sweep_fails_and_the_numbers_stay(tmp_path: Path) -> No
         }
 
 
+@pytest.mark.parametrize("lost", ["StarSTREAM_Triad", "MaxPingPongLatency_usec"])
+def test_number_that_hpcc_lacks_is_named_and_the_others_stay(
+    tmp_path: Path, rows: list[dict[str, Any]], lost: str
+) -> None:
+    (row,) = replay(tmp_path, only="Hpcc", LOST_NUMBER=lost)
+    assert (row["result"], row["fail_phase"]) == ("fail", "performance")
+    assert f"{lost}: declared, but it could not be extracted" in row["fail_reason"]
+    record = record_of(row)
+    assert lost in record["declared"]
+    (whole,) = (each for each in rows if each["display_name"] == "Hpcc")
+    samples = record_of(whole)["samples"]
+    assert len(samples) == 22
+    assert record["samples"] == [each for each in samples if each["metric"] != lost]
+
+
 def test_node_without_hpcc_is_named_and_the_numbers_of_the_others_stay(
     tmp_path: Path,
 ) -> None:
