@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.hpcc import parse_hpcc
+from seatrial.parsers.hpcc import parse_hpcc, parse_hpcc_partly
 from seatrial.parsers.hpcc_metrics import METRICS
 
 DATA = Path(__file__).parent / "data" / "hpcc"
@@ -358,3 +358,50 @@ def test_unknown_name_is_an_error_of_the_caller() -> None:
         ValueError, match=r"not among the numbers of HPCC: \['HPL_time'\]"
     ):
         parse_hpcc(NP4, ["HPL_time"], 4, 1000)
+
+
+STREAM = [name for name in ALL if METRICS[name].section == "StarSTREAM"]
+MISSING = {
+    "number": ("StarSTREAM_Triad=9.97.*", ["StarSTREAM_Triad"]),
+    "line of the section": ("Average Triad GB/s .*", ["StarSTREAM_Triad"]),
+    "proof of the section": ("Solution Validates.*", STREAM),
+    "a run of PTRANS": (r"WALL .* 2\.122 .*", ["PTRANS_GBs"]),
+}
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_what_is_missing_costs_only_what_depends_on_it(case: str) -> None:
+    line, expected = MISSING[case]
+    line = line.replace("9.97", summary(NP4)["StarSTREAM_Triad"][:4])
+    text, count = re.subn(rf"(?m)^{line}\n", "", NP4, count=1)
+    assert count == 1
+    numbers, missing = parse_hpcc_partly(text, ALL, 4, 1000)
+    assert list(missing) == expected
+    whole = parse_hpcc(NP4, ALL, 4, 1000)
+    assert numbers == {name: whole[name] for name in names_without(expected)}
+    with pytest.raises(ParseError):
+        parse_hpcc(text, ALL, 4, 1000)
+
+
+def test_any_line_may_be_missing() -> None:
+    """Without a line there are the same numbers but some, or none at all."""
+    whole = parse_hpcc(NP4, ALL, 4, 1000)
+    lines = NP4.splitlines(keepends=True)
+    for at in range(0, len(lines), 2):
+        try:
+            text = "".join(lines[:at] + lines[at + 1 :])
+            numbers, missing = parse_hpcc_partly(text, ALL, 4, 1000)
+        except ParseError:
+            continue
+        assert {*numbers} | {*missing} == {*ALL}
+        assert numbers.items() <= whole.items()
+
+
+def test_hpcc_1_4_says_less_of_its_validation() -> None:
+    text = changed(": avg error less than 1.000000e-13 on all three arrays", "")
+    assert parse_hpcc(text, ALL, 4, 1000) == parse_hpcc(NP4, ALL, 4, 1000)
+
+
+def test_epilogue_with_an_error_is_none_of_the_run() -> None:
+    text = f"{NP4}epilogue: ERROR: /scratch FAILED\n"
+    assert parse_hpcc(text, ALL, 4, 1000) == parse_hpcc(NP4, ALL, 4, 1000)
