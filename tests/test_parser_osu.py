@@ -218,7 +218,7 @@ BROKEN = {
         "row of 16 bytes, expected 8 bytes",
     ),
     "a number where a row is expected": (
-        LATENCY.replace(ROW, "2 more processes have sent help message\n" + ROW),
+        LATENCY.replace(ROW, "8 more processes have sent help message\n" + ROW),
         8,
         "no whole row",
     ),

@@ -181,6 +181,32 @@ def test_message_rate_too_low_to_be_shown() -> None:
     assert rows == (BandwidthRow(8388608, 5, 3.0 * MIB, None),)
 
 
+@pytest.mark.parametrize(
+    ("peak", "average", "is_refused"),
+    [
+        ("0.01", "0.02", False),  # 0.015 less a Hz in a clock of 1 MHz
+        ("0.01", "0.03", True),
+        ("1.99", "2.00", False),
+        ("1.98", "2.00", True),
+        ("0.00", "2.00", False),
+        ("inf", "2.00", False),  # less than a cycle of a clock of 25 MHz a message
+        ("12345.67", "12345.69", False),  # a millionth of it is a digit
+        ("12345.65", "12345.69", True),
+    ],
+)
+def test_peak_is_not_below_the_average(
+    peak: str, average: str, is_refused: bool
+) -> None:
+    rate = float(average) * 1.048576 / 65536
+    row = f" 65536      5000       {peak}      {average}     {rate:.6f}"
+    text = one_row(HEADER, row)
+    if is_refused:
+        with pytest.raises(ParseError, match="is below BW average"):
+            parse_perftest_bw(text, "RDMA_Write BW", (65536,))
+    else:
+        parse_perftest_bw(text, "RDMA_Write BW", (65536,))
+
+
 def changed(value: str) -> str:
     """Change the average of the last row."""
     assert LAST.split()[3] == "3665.25"
@@ -190,7 +216,7 @@ def changed(value: str) -> str:
 RULE = f"\n{'-' * 87}\n"
 BROKEN = {
     "empty": ("", 0, "no title 'RDMA_Write BW Test' in 0 lines"),
-    "no rows": (WRITE[: WRITE.index(" 2  ")] + RULE[1:], 18, "0 of 23 rows, the next"),
+    "no rows": (WRITE[: WRITE.index(" 2  ")] + RULE[1:], 18, "0 of 23 rows of the"),
     "no table": (WRITE[: WRITE.index(" #bytes")], 16, "0 tables, expected one"),
     "cut after the header": (WRITE[: WRITE.index(" 2  ")], 17, "cut off: 0 of 23 rows"),
     "cut in the header": (WRITE[: WRITE.index("MsgRate")], 17, "cut off: 0 of 23 rows"),
@@ -203,7 +229,7 @@ BROKEN = {
     "a row lost": (
         WRITE.replace(f"{LAST}\n", ""),
         40,
-        "22 of 23 rows, the next is 838",
+        "22 of 23 rows of the table, the next is 838",
     ),
     "a middle row lost": (
         re.sub(r" 16 .*\n", "", WRITE),
@@ -377,7 +403,7 @@ def test_server_and_client_in_one_file_are_refused(name: str) -> None:
 def test_rows_of_server_and_client_in_one_line_are_refused() -> None:
     text = read("ud-both-sides.txt")
     row = next(line for line in text.splitlines() if line.startswith(" 1024"))
-    with pytest.raises(ParseError, match="is no row of #bytes, #iterations"):
+    with pytest.raises(ParseError, match="is no whole row of #bytes, #iterations"):
         parse_perftest_bw(one_row(HEADER, row), "RDMA_Write BW", (1024,))
 
 

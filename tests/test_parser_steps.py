@@ -30,7 +30,9 @@ def test_steps_have_their_outputs_lines_and_times() -> None:
     [
         ("# done a 10.250000 10.500000\n", "", 4, "expected the end of a"),
         ("# step b,validated\n", "", 6, "the end of b,validated, expected a step"),
-        ("# step b,validated\n", "noise\n", 5, "'noise' outside of any step"),
+        ("# step b,validated\n", "noise\n", 7, "the end of b,validated, expected a"),
+        ("# step b,validated", "noise# step b,validated", 7, "expected a step"),
+        ("# done a", "noise# done a", 5, "step b,validated, expected the end of a"),
         ("# step a\n", "# step b\n", 2, "step b, expected a"),
         ("1 2\n", "1 2", 4, "step b,validated, expected the end of a"),
         ("10.500000", "10.250000", 4, "a took 0.0 s"),

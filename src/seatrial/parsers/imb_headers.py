@@ -83,7 +83,7 @@ class ImbHeaders:
         elif _COLUMNS.fullmatch(line):
             if self.columns is not None:
                 raise ParseError(number, "columns of a second table")
-            self.columns = ImbColumns(line)
+            self.columns = ImbColumns(number, line)
 
     def _add_title(self, number: int, title: str) -> None:
         if self._has_title:

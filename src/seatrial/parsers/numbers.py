@@ -12,6 +12,8 @@ from seatrial.parsers.errors import ParseError
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COUNT = re.compile(r"[0-9]{1,18}")
 _SLACK = 1e-9  # of the arithmetic itself
+OPERATION = 2.0**-53
+"""The relative error of one operation in double precision."""
 
 
 def read_number(name: str, line: int, text: str, least: float, below: float) -> float:
@@ -68,3 +70,18 @@ def agree(one: float, other: float, rounding: float) -> bool:
     """Say whether two numbers differ by no more than their rounding, in all."""
     slack = _SLACK * max(abs(one), abs(other))
     return abs(one - other) <= rounding + slack
+
+
+def is_same(one: float, other: float, rounding: float, *, operations: int = 16) -> bool:
+    """Return True if two prints can be of one number.
+
+    `rounding` is how far printing moved both, in all. `operations` in double precision
+    lie behind them, in the program and here; each is exact to a part of 2^-53.
+    """
+    arithmetic = operations * OPERATION * max(abs(one), abs(other))
+    return abs(one - other) <= rounding + arithmetic
+
+
+def is_at_most(one: float, other: float, rounding: float) -> bool:
+    """Return True if one number can be no more than another, as `is_same`."""
+    return one <= other or is_same(one, other, rounding)

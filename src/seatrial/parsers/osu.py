@@ -83,11 +83,14 @@ def parse_osu(
         if not is_row:
             headers.add(number, line, has_rows=bool(rows))
         elif headers.has_title:
+            fields = columns.fields(line, headers.width)
+            if fields is None:
+                expected.pass_over(number, line, columns.text)
+                continue
             if not rows:
                 headers.verify(number)
-            size, row = columns.read(number, line, headers.width)
-            expected.expect(number, size or "0")
-            rows.append(row)
+            expected.expect(number, fields[0] or "0")
+            rows.append(columns.row(number, fields))
     last = last_line(lines)
     if not headers.has_title:
         raise ParseError(last, f"no title of {benchmark}")

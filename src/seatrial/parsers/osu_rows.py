@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import agree
+from seatrial.parsers.numbers import is_at_most, is_same
 from seatrial.parsers.tables import DECIMALS, INTEGER
 
 _LONGEST_US = 1e10
@@ -59,16 +59,20 @@ class OsuColumns:
         self._pattern = re.compile(start + " +".join(patterns))
         self._most = _MOST_MB_PER_S if self._is_bandwidth else _LONGEST_US
 
-    def read(self, line: int, text: str, width: int | None) -> tuple[str, OsuRow]:
-        """Give the size of a row, as printed, and the row.
+    def fields(self, text: str, width: int | None) -> tuple[str, ...] | None:
+        """Return the cells of a whole row, the first its size; None for other lines.
 
         Columns have a width, so a row that is not as long as their header has lost a
-        digit. Raises ParseError on such a row, and on numbers that cannot be.
+        digit.
         """
         match = self._pattern.fullmatch(text)
         if match is None or len(text) != (width or len(text)):
-            raise ParseError(line, f"{text!r} is no whole row of {self.text}")
-        size, first, *others = match.groups()
+            return None
+        return match.groups()
+
+    def row(self, line: int, fields: tuple[str, ...]) -> OsuRow:
+        """Make a row of its cells. Raises ParseError on numbers that cannot be."""
+        size, first, *others = fields
         mean = float(first)
         if not 0 < mean < self._most:
             raise ParseError(
@@ -77,9 +81,9 @@ class OsuColumns:
         if not others:
             size_bytes = int(size) if self.has_sizes else None
             if self._is_bandwidth:
-                return size, OsuRow(size_bytes, None, mean)
-            return size, OsuRow(size_bytes, mean)
-        return size, self._longer_row(line, size, mean, others)
+                return OsuRow(size_bytes, None, mean)
+            return OsuRow(size_bytes, mean)
+        return self._longer_row(line, size, mean, others)
 
     def _longer_row(
         self, line: int, size: str, mean: float, fields: list[str]
@@ -109,15 +113,20 @@ class OsuColumns:
         )
 
     def _rate(self, line: int, text: str, size: str, mb_per_s: float) -> float:
+        """Return the message rate, which must be that of the bandwidth beside it.
+
+        OSU computes it as 1e6 * bandwidth / size in double precision, and prints both
+        with two decimals: in MB/s, half a digit of each.
+        """
         rate, size_mb = float(text), int(size) / 1e6
-        rounding = _HALF_DIGIT * (1 + size_mb)
         if not (0 < rate < _MOST_MSG_PER_S):
             raise ParseError(
                 line,
                 f"{text} messages/s, expected a positive number "
                 f"below {_MOST_MSG_PER_S:g}",
             )
-        if not agree(rate * size_mb, mb_per_s, rounding):
+        rounding = _HALF_DIGIT + _HALF_DIGIT * size_mb
+        if not is_same(rate * size_mb, mb_per_s, rounding):
             raise ParseError(
                 line, f"{text} messages/s of {size} bytes are not {mb_per_s:.2f} MB/s"
             )
@@ -132,8 +141,13 @@ class OsuColumns:
 def _verify_spread(
     line: int, least: float, mean: float, greatest: float, iterations: int
 ) -> None:
+    # The mean is a sum over the ranks in double precision, by their number. It may
+    # miss a bound by the last bit, which printing makes one digit of both.
     rounding = 2 * _HALF_DIGIT
-    if not least - rounding <= mean <= greatest + rounding < _LONGEST_US:
+    in_order = is_at_most(least, mean, rounding) and is_at_most(
+        mean, greatest, rounding
+    )
+    if not (in_order and greatest < _LONGEST_US):
         raise ParseError(
             line, f"min {least}, mean {mean} and max {greatest} are out of order"
         )

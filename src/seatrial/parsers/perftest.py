@@ -18,6 +18,7 @@ from seatrial.parsers.perftest_rows import (
     bandwidth_row,
     latency_row,
 )
+from seatrial.parsers.tables import Sizes, is_foreign
 
 ALL_SIZES = tuple(1 << k for k in range(1, 24))
 """What `-a` measures: 2 B to 8 MiB. There is no row of 1 B."""
@@ -31,7 +32,11 @@ _COLUMN = re.compile(
     r"|CPU_Util|tps average)"
     r"(?:%? percentile)?(?:\[([^\]]*)\])?"
 )
-_ROW_OR_RULE = re.compile(r"^[ \t]*(?:(-{20}).*|([0-9].*))\n", re.MULTILINE)
+_ROW_OR_RULE = re.compile(r"^[ \t]*(?:(-{87}).*|([0-9].*))\n", re.MULTILINE)
+"""A line that begins with a number, or the rule of 87 dashes that ends the table.
+
+Shorter rules are of others: Open MPI draws 74 dashes around its help.
+"""
 _SAMPLES = re.compile(r"^#, (\w+)\n((?:[0-9]+, .*\n)*)", re.MULTILINE)
 _SAMPLE = re.compile(r"([0-9]+), ([0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)\n")
 
@@ -178,7 +183,8 @@ def _rows(
     sizes: Sequence[int],
     read: Callable[[int, Mapping[str, str]], R],
 ) -> tuple[R, ...]:
-    """Read the rows below the header, which may have other lines between them."""
+    """Read the rows below the header, by the rule for foreign lines of `tables`."""
+    expected = Sizes(sizes)
     rows: list[R] = []
     position = text.index(_HEADER)
     number = _line_of(text, position)
@@ -188,24 +194,17 @@ def _rows(
         if match[1]:
             break
         fields = match[2].split()
-        if len(fields) != len(columns):
-            raise ParseError(number, f"{match[2]!r} is no row of {', '.join(columns)}")
+        if len(fields) != len(columns) or is_foreign(fields):
+            expected.pass_over(number, match[2], ", ".join(columns))
+            continue
         row = read(number, dict(zip(columns, fields, strict=True)))
-        expected = sizes[len(rows)] if len(rows) < len(sizes) else "no further row"
-        if row.size_bytes != expected:
-            raise ParseError(
-                number, f"row of {row.size_bytes} bytes, expected {expected}"
-            )
+        expected.expect(number, str(row.size_bytes))
         rows.append(row)
     else:
-        left = f"{len(rows)} of {len(sizes)} rows and no closing line"
+        left = f"{expected.progress} and no closing line"
         last = text.count("\n") + (not text.endswith("\n"))
         raise ParseError(last, f"the table is cut off: {left}")
-    if len(rows) < len(sizes):
-        raise ParseError(
-            number,
-            f"{len(rows)} of {len(sizes)} rows, the next is {sizes[len(rows)]} bytes",
-        )
+    expected.expect_end(number, "the table")
     return tuple(rows)
 
 

@@ -2,6 +2,10 @@
 
 `# step NAME`, then what the program printed, then `# done NAME START END` with both
 times in seconds since the epoch. The second line is written only after exit status 0.
+
+What stands outside of the steps (a greeting, Slurm's prologue and epilogue, a warning
+of the job script) is passed over: no number is lost there, as every step must have its
+lines before and after it. Foreign lines inside a step are up to its parser (`tables`).
 """
 
 import math
@@ -38,8 +42,8 @@ class StepOutput:
 def split_steps(text: str, names: Sequence[str]) -> tuple[StepOutput, ...]:
     """Split the output of a job into its steps.
 
-    Raises ParseError if the steps are not exactly `names` in this order, if one has no
-    end, or if there is output between them.
+    Raises ParseError if the steps are not exactly `names` in this order, or if one has
+    no end.
     """
     found: list[StepOutput] = []
     inside = ""
@@ -63,8 +67,6 @@ def split_steps(text: str, names: Sequence[str]) -> tuple[StepOutput, ...]:
             output = "".join(lines[begin : number - 1])
             found.append(StepOutput(inside, begin, output, seconds))
             inside = ""
-        elif line.strip() and not inside:
-            raise ParseError(number, f"{line.strip()[:60]!r} outside of any step")
     if inside or len(found) < len(names):
         missing = inside or names[len(found)]
         raise ParseError(

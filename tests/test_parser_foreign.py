@@ -1,0 +1,191 @@
+"""Lines of others in the output of every program: the same numbers, or a refusal.
+
+The lines are in data/foreign, modelled and not captured. `seatrial.parsers.tables` has
+the rule. Other numbers than those of the clean output are never right.
+"""
+
+from pathlib import Path
+
+import pytest
+from damaged_outputs import DATA, OUTPUTS, Output
+from hypothesis import given
+from hypothesis import strategies as st
+from test_parser_damage import repeated
+
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.startup import verify_started
+from seatrial.parsers.steps import split_steps
+
+BLOCKS = {
+    path.stem: path.read_text() for path in sorted((DATA / "foreign").glob("*.txt"))
+}
+LINES = [line for block in BLOCKS.values() for line in block.splitlines()]
+TABLES = tuple(name for name in OUTPUTS if name.startswith(("osu", "imb")))
+PERFTEST = ("perftest bw", "perftest lat")
+ROWS = (
+    "balance",
+    "bufreuse",
+    "halo2d",
+    "logp",
+    "match_queue",
+    "memlat",
+    "mpair",
+    "rr64",
+)
+SHORT = (
+    *("osu latency 5.6", "osu mbw_mr", "osu alltoall -f -c -z", "osu barrier"),
+    *("osu init", "imb alltoall", "imb uniband", "imb barrier", "perftest bw"),
+)
+HERE = [name for name in OUTPUTS if not name.startswith(("hpcc", "lammps", "npb"))]
+
+
+def passes(output: Output, text: str) -> bool:
+    """Parse: True if the numbers are right, False if there are none."""
+    try:
+        found = output.numbers(text)
+    except ParseError:
+        return False
+    assert found == output.right
+    return True
+
+
+def refusals(output: Output, foreign: str) -> list[str]:
+    """Put lines before each line, and after the last; give where they are refused."""
+    lines = [*output.lines, ""]
+    return [
+        lines[place]
+        for place in range(len(lines))
+        if not passes(output, "".join([*lines[:place], f"{foreign}\n", *lines[place:]]))
+    ]
+
+
+def test_there_are_ten_kinds() -> None:
+    assert len(BLOCKS) == 10
+
+
+@pytest.mark.parametrize("name", [*TABLES, *PERFTEST, *ROWS])
+@pytest.mark.parametrize("block", BLOCKS)
+def test_blocks_are_passed_over_everywhere(name: str, block: str) -> None:
+    """Only a line that begins with the size of the row that comes next is not."""
+    firsts = {line.split()[0] for line in BLOCKS[block].splitlines() if line.strip()}
+    for line in refusals(OUTPUTS[name], BLOCKS[block]):
+        assert line.split()[0] in firsts
+
+
+@pytest.mark.parametrize("name", [*TABLES, *PERFTEST, *ROWS])
+def test_blocks_around_and_missing_line_breaks(name: str) -> None:
+    output = OUTPUTS[name]
+    everything = "".join(BLOCKS.values())
+    assert passes(output, everything + output.text + everything)
+    assert passes(output, output.text + "2026-03-01 10:00:00 cn01 mlx5_core: temp")
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_single_lines_everywhere(name: str) -> None:
+    for line in LINES:
+        refusals(OUTPUTS[name], line)
+
+
+@pytest.mark.parametrize("name", [name for name in HERE if name not in ROWS])
+@repeated(40)
+@given(block=st.sampled_from([*BLOCKS]), place=st.integers(0, 2**20))
+def test_blocks_never_change_numbers(name: str, block: str, place: int) -> None:
+    output = OUTPUTS[name]
+    place %= len(output.lines) + 1
+    lines = [*output.lines[:place], BLOCKS[block], *output.lines[place:]]
+    passes(output, "".join(lines))
+
+
+@pytest.mark.parametrize("name", HERE)
+@repeated(80)
+@given(
+    line=st.sampled_from(LINES),
+    end=st.sampled_from(["", " ", "\n"]),
+    start=st.sampled_from(["", "\n"]),
+    place=st.integers(0, 2**20),
+)
+def test_lines_put_into_lines_never_change_numbers(
+    name: str, line: str, end: str, start: str, place: int
+) -> None:
+    """Several ranks and daemons write into one stream, at any byte."""
+    output = OUTPUTS[name]
+    place %= len(output.text) + 1
+    passes(output, output.text[:place] + start + line + end + output.text[place:])
+
+
+LIKE_ROWS = {
+    "osu latency 5.6": "64                      1.23",
+    "osu mbw_mr": "64                     12.80         200000.00",
+    "osu barrier": "             8.45              8.45              8.45         100",
+    "imb pingpong": "           64         1000         1.28        50.00",
+    "imb barrier": "           50       479.17       479.25       479.20",
+    "perftest bw": " 64         20000            64.00              64.00"
+    "              1.048576",
+    "perftest lat": " 64      20000          1.03           9.40         1.09"
+    "               1.12            0.29             1.63                   5.02",
+}
+
+
+@pytest.mark.parametrize("name", LIKE_ROWS)
+def test_what_looks_like_a_row_is_refused(name: str) -> None:
+    """A second row, with other numbers or the same, may be the right one."""
+    output = OUTPUTS[name]
+    first = next(
+        number
+        for number, line in enumerate(output.lines)
+        if line.strip()[:1].isdigit() and "." in line
+    )
+    end = len(output.lines) - (2 if name.startswith("perftest") else 0)
+    for place in range(first, end):
+        lines = [*output.lines[:place], f"{LIKE_ROWS[name]}\n", *output.lines[place:]]
+        assert not passes(output, "".join(lines))
+        cut = f"{LIKE_ROWS[name][:-1]}\n"
+        assert not passes(output, "".join([*lines[:place], cut, *output.lines[place:]]))
+
+
+ROW_16 = "16                      0.41"
+MANGLED = (
+    "1[cn01:7] UCX WARN retry\n6                       0.41",
+    "16           [cn01:7:0] UCX WARN out of memory",
+    "16                      0.41[cn01:7] WARN x y",
+    "cn01 kernel: temp 16                      0.41",
+    "16                      0.\n41",
+)
+
+
+@pytest.mark.parametrize("mangled", MANGLED)
+def test_rows_with_foreign_text_in_them_are_refused(mangled: str) -> None:
+    output = OUTPUTS["osu latency 5.6"]
+    assert ROW_16 in output.text
+    assert not passes(output, output.text.replace(ROW_16, mangled))
+
+
+STEPS = "# step a\n1\n# done a 1.0 2.0\n# step b\n2\n# done b 2.0 3.5\n"
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_steps_stay_whole(block: str) -> None:
+    lines = STEPS.splitlines(keepends=True)
+    for place in range(len(lines) + 1):
+        text = "".join([*lines[:place], BLOCKS[block], *lines[place:]])
+        found = split_steps(text, ["a", "b"])
+        inside = place % 3 > 0
+        assert [step.seconds for step in found] == [1.0, 1.5]
+        for step, number in zip(found, "12", strict=True):
+            assert f"{number}\n" in step.text
+            assert (step.text == f"{number}\n") or inside
+
+
+def test_steps_of_a_job_with_everything_around() -> None:
+    everything = "".join(BLOCKS.values())
+    text = STEPS.replace("# step", f"{everything}# step") + everything
+    assert [step.text for step in split_steps(text, ["a", "b"])] == ["1\n", "2\n"]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_programs_that_only_start(block: str) -> None:
+    barrier = Path(DATA / "imb" / "barrier-2021.11.txt").read_text()
+    lines = barrier.splitlines(keepends=True)
+    for place in range(len(lines) + 1):
+        text = "".join([*lines[:place], BLOCKS[block], *lines[place:]])
+        verify_started(text, "IMB-MPI1", 4)
