@@ -1,10 +1,9 @@
 """Output of our own `balance --json`."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from seatrial.parsers.rows import Row, check_sizes, parse_rows, require
+from seatrial.parsers.rows import Row, check_sizes, parse_rows, require, require_ratio
 
 
 @dataclass(frozen=True)
@@ -72,10 +71,7 @@ class BalanceRow(Row):
             require(ratio > 0, f"{name}_ratio is not positive")
             return
         require(min(above, below) > 0, f"{name} is not positive")
-        require(
-            math.isclose(ratio, above / below, rel_tol=1e-6),
-            f"{name}_ratio {ratio}, by its values it is {above / below:.6g}",
-        )
+        require_ratio(f"{name}_ratio", ratio, above, below)
 
 
 def parse_balance(text: str) -> list[BalanceRow]:

@@ -1,5 +1,6 @@
 """Output of our own `bufreuse --json`."""
 
+import math
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
@@ -7,7 +8,14 @@ from typing import ClassVar, Literal
 
 from seatrial.derived import buffer_reuse_ratio
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.rows import Row, Times, check_sizes, parse_rows, require
+from seatrial.parsers.rows import (
+    Row,
+    Times,
+    check_sizes,
+    parse_rows,
+    require,
+    tolerance,
+)
 
 FULL_REUSE = 100
 
@@ -94,7 +102,7 @@ def _check_ratios(size: int, rows: list[ReuseRow]) -> None:
         wrong = (
             row.ratio is not expected
             if row.ratio is None or expected is None
-            else abs(row.ratio - expected) > 1e-6 * expected  # of rounded numbers
+            else not math.isclose(row.ratio, expected, rel_tol=tolerance(3))
         )
         if wrong:
             raise ParseError(0, f"size {size}: ratio {row.ratio}, expected {expected}")

@@ -1,12 +1,18 @@
 """Output of our own `logp --json`."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from seatrial.derived import logp_gap, logp_latency
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.rows import Row, Signed, check_sizes, parse_rows, require
+from seatrial.parsers.rows import (
+    Row,
+    Signed,
+    check_sizes,
+    parse_rows,
+    require,
+    tolerance,
+)
 
 NO_GAP = "g is not RTT(m) - RTT(0) + g(0)"
 NO_LATENCY = "l_us is not RTT(0) / 2 - g(0)"
@@ -80,18 +86,22 @@ class LogpRow(Row):
             min(self.rtt_p50_us, self.rtt_mean_us, self.g_flood_us) > 0,
             "rtt or g is not positive",
         )
+        # of each exchange (link.c), and so of the means over all
+        most_us = self.rtt_mean_us + self.clock_us
         require(
-            self.os_mean_us <= self.rtt_mean_us + self.clock_us,
+            self.os_mean_us <= most_us * (1 + tolerance(3, 2 * self.rtt_n)),
             "os_mean_us is above rtt_mean_us",
         )
         require(
-            (self.precise == "yes") == self._is_precise(),
+            self._may_be_precise(self.precise == "yes"),
             f"precise is {self.precise!r}, but the intervals say otherwise",
         )
 
-    def _is_precise(self) -> bool:
-        return all(
-            half <= self.eps_percent / 100 * mean
+    def _may_be_precise(self, precise: bool) -> bool:
+        """Return True if the intervals can say so, within their rounding."""
+        part = tolerance(2, 1) if precise else -tolerance(2, 1)
+        return precise == all(
+            half <= self.eps_percent / 100 * mean * (1 + part)
             for half, mean in (
                 (self.os_half_us, self.os_mean_us),
                 (self.or_half_us, self.or_mean_us),
@@ -120,19 +130,21 @@ def parse_logp(text: str) -> list[LogpRow]:
 
 def _check_derived(rows: list[LogpRow]) -> None:
     empty = rows[0]
-    l_us = logp_latency(empty.rtt_p50_us, empty.g_flood_us)
-    if not _is_near(empty.l_us, l_us, empty):
+    rtt_us, gap_us = empty.rtt_p50_us, empty.g_flood_us
+    l_us = logp_latency(rtt_us, gap_us)
+    if not _is_near(empty.l_us, l_us, rtt_us / 2, gap_us):
         raise ParseError(0, NO_LATENCY)
     for row in rows:
-        p50_us = logp_gap(row.rtt_p50_us, empty.rtt_p50_us, empty.g_flood_us)
-        mean_us = logp_gap(row.rtt_mean_us, empty.rtt_mean_us, empty.g_flood_us)
-        if not (
-            _is_near(row.g_p50_us, p50_us, row)
-            and _is_near(row.g_mean_us, mean_us, row)
+        for found, rtt, rtt_0 in (
+            (row.g_p50_us, row.rtt_p50_us, empty.rtt_p50_us),
+            (row.g_mean_us, row.rtt_mean_us, empty.rtt_mean_us),
         ):
-            raise ParseError(0, f"size {row.size_bytes}: {NO_GAP}")
+            expected = logp_gap(rtt, rtt_0, gap_us)
+            if not _is_near(found, expected, rtt, rtt_0, gap_us):
+                raise ParseError(0, f"size {row.size_bytes}: {NO_GAP}")
 
 
-def _is_near(found: float, expected: float, row: LogpRow) -> bool:
-    """Compare differences of rounded numbers."""
-    return math.isclose(found, expected, abs_tol=1e-9 * (1 + row.rtt_mean_us))
+def _is_near(found: float, expected: float, *terms: float) -> bool:
+    """Compare with a sum of printed terms, each of which was rounded."""
+    slack = tolerance(1) * (abs(found) + sum(map(abs, terms)))
+    return abs(found - expected) <= slack

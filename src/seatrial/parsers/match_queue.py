@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import groupby
-from statistics import linear_regression
+from statistics import fmean, linear_regression
 from typing import ClassVar, Literal
 
 from seatrial.derived import queue_usage_ratio
@@ -14,6 +14,7 @@ from seatrial.parsers.rows import (
     check_sizes,
     parse_rows,
     require,
+    tolerance,
 )
 
 
@@ -69,18 +70,33 @@ def _check_derived(size: int, rows: list[QueueRow]) -> None:
     """Raise ParseError unless ratios and slope follow from the latencies of a size."""
     for row in rows:
         ratio = queue_usage_ratio(row.p50_us, rows[0].p50_us)
-        _check(f"size {size}: ratio", row.ratio, ratio)
+        _check(f"size {size}: ratio", row.ratio, ratio, tolerance(3) * ratio)
     if len(rows) > 1:
-        line = linear_regression(
-            [row.depth for row in rows], [row.p50_us for row in rows]
-        )
+        slope_ns, slack_ns = _slope(rows)
         for row in rows:
-            _check(f"size {size}: slope_ns", row.slope_ns, 1e3 * line.slope)
+            _check(f"size {size}: slope_ns", row.slope_ns, slope_ns, slack_ns)
     elif rows[0].slope_ns is not None:
         raise ParseError(0, f"size {size}: a slope of one depth")
 
 
-def _check(what: str, found: float | None, expected: float) -> None:
-    slack = 1e-6 * (1.0 + abs(expected))  # of rounded numbers
+def _slope(rows: list[QueueRow]) -> tuple[float, float]:
+    """Return the slope of p50_us over the depth in ns, and how far it may be off.
+
+    It is the sum of all latencies, each times a weight. Each was rounded to its 15
+    digits, and is a term of a sum over all rows (mq.c), as their mean is.
+    """
+    depths = [row.depth for row in rows]
+    line = linear_regression(depths, [row.p50_us for row in rows])
+    mean_depth, mean_us = fmean(depths), fmean(row.p50_us for row in rows)
+    variance = sum((depth - mean_depth) ** 2 for depth in depths)
+    part = tolerance(1, 2 * len(rows))
+    slack_us = part * abs(line.slope) + sum(
+        part * (row.p50_us + mean_us) * abs(row.depth - mean_depth) / variance
+        for row in rows
+    )
+    return 1e3 * line.slope, 1e3 * slack_us
+
+
+def _check(what: str, found: float | None, expected: float, slack: float) -> None:
     if found is None or abs(found - expected) > slack:
         raise ParseError(0, f"{what} {found}, expected {expected}")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from seatrial.parsers.rows import Row, check_sizes, parse_rows, require
+from seatrial.parsers.rows import Row, check_sizes, parse_rows, require, tolerance
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class MemlatRow(Row):
         """Raise ValueError if the numbers contradict each other."""
         in_order = self.min_ns <= self.p50_ns <= self.p99_ns <= self.max_ns
         require(in_order, "min_ns, p50_ns, p99_ns, max_ns are out of order")
-        slack = 1e-6 * self.max_ns
+        slack = tolerance(2, self.n) * self.max_ns
         require(
             self.min_ns - slack <= self.mean_ns <= self.max_ns + slack,
             f"mean_ns {self.mean_ns} is not between min_ns and max_ns",

@@ -6,7 +6,14 @@ from itertools import groupby, pairwise
 from typing import ClassVar, Literal
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.rows import Row, Times, check_sizes, parse_rows, require
+from seatrial.parsers.rows import (
+    Row,
+    Times,
+    check_sizes,
+    parse_rows,
+    require,
+    tolerance,
+)
 
 Mode = Literal["latency", "bw", "bibw", "rate"]
 
@@ -49,7 +56,7 @@ class MpairRow(Times, Row):
             self.n % self.pairs == 0 and self.n <= most * self.pairs,
             f"{self.n} samples, expected at most {most} of each pair",
         )
-        slack = 1e-6 * self.max_us  # of sums of rounded numbers
+        slack = tolerance(2, 2 * self.n) * self.max_us  # two means
         require(
             self.mean_us - slack <= self.slowest_us <= self.max_us + slack,
             "slowest_us is not between mean_us and max_us",
@@ -69,7 +76,8 @@ class MpairRow(Times, Row):
             ("mb_per_s", self.mb_per_s, per_us * self.size_bytes),
         ):
             require(
-                value is not None and math.isclose(value, expected, rel_tol=1e-6),
+                value is not None
+                and math.isclose(value, expected, rel_tol=tolerance(2)),
                 f"{name} {value}, by the mean time it is {expected:.6g}",
             )
 

@@ -1,12 +1,17 @@
 """Output of our own benchmarks with `--json`: a row per line, each complete in itself.
 
 Every row carries program, version, commit, MPI library and settings of its run, its
-number and the number of all rows, so that a missing one is noticed. Lines that do
-not begin with a brace (a launcher's message, a job script's echo) are passed over.
-The tables that the programs print without `--json` are for people.
+number and the number of all rows, so that a missing one is noticed. The rule for
+foreign lines is that of `tables`: what does not begin with a brace is passed over, what
+does must be the row that comes next. The tables that the programs print without
+`--json` are for people.
+
+Numbers are printed with `%.15g` (benchmarks/common/output.c), after arithmetic in
+double precision. `tolerance` gives how far such numbers may contradict each other.
 """
 
 import json
+import math
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from types import UnionType
@@ -25,6 +30,7 @@ from typing import (
 )
 
 from seatrial.parsers.errors import ParseError
+from seatrial.parsers.numbers import OPERATION
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class Times:
         """Raise ValueError if the statistics are out of order."""
         in_order = self.min_us <= self.p50_us <= self.p99_us <= self.max_us
         require(in_order, "min_us, p50_us, p99_us, max_us are out of order")
-        slack = 1e-6 * self.max_us  # of sums of rounded numbers
+        slack = tolerance(2, self.n) * self.max_us
         require(
             self.min_us - slack <= self.mean_us <= self.max_us + slack,
             f"mean_us {self.mean_us} is not between min_us and max_us",
@@ -80,6 +86,9 @@ class Times:
 Signed = Annotated[float, "may be negative"]
 """A field of a row: a finite number that may be below 0."""
 
+_DIGIT = 0.5e-14
+"""How far `%.15g` moves a number at most, as a part of it: half a unit of 15 digits."""
+
 R = TypeVar("R", bound=Row)
 T = TypeVar("T")
 
@@ -88,6 +97,25 @@ def require(holds: bool, otherwise: str) -> None:
     """Raise ValueError with a reason if something does not hold."""
     if not holds:
         raise ValueError(otherwise)
+
+
+def tolerance(printed: int, operations: int = 0) -> float:
+    """Return how far two sides of an equation may differ, as a part of them.
+
+    `printed` numbers were rounded to their 15 digits; `operations` in double precision
+    lie behind them (a mean of n samples takes n), beside a few for the equation itself.
+    Valid for products, quotients and means, not for differences.
+    """
+    return printed * _DIGIT + (operations + 16) * OPERATION
+
+
+def require_ratio(name: str, ratio: float | None, above: float, below: float) -> None:
+    """Raise ValueError unless a printed ratio is that of two printed numbers."""
+    expected = above / below
+    require(
+        ratio is not None and math.isclose(ratio, expected, rel_tol=tolerance(3)),
+        f"{name} {ratio}, by its values it is {expected:.6g}",
+    )
 
 
 def parse_rows(text: str, program: str, row_type: type[R]) -> list[R]:

@@ -1,10 +1,16 @@
 """Output of our own `rr64 --json`."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from seatrial.parsers.rows import Row, Times, check_sizes, parse_rows, require
+from seatrial.parsers.rows import (
+    Row,
+    Times,
+    check_sizes,
+    parse_rows,
+    require,
+    require_ratio,
+)
 
 
 @dataclass(frozen=True)
@@ -46,15 +52,13 @@ class RegionsRow(Times, Row):
             n = getattr(self, name)
             require(0 < n <= most, f"{name} {n}, expected at most {most}")
         require(self.one_p50_us > 0, "one_p50_us is not positive")
-        _require_ratio(
-            "latency_ratio", self.latency_ratio, self.p50_us, self.one_p50_us
-        )
+        require_ratio("latency_ratio", self.latency_ratio, self.p50_us, self.one_p50_us)
         if self.size_bytes == 0:
             found = (self.bw_mb_per_s, self.bw_one_mb_per_s, self.bw_ratio)
             require(found == (0, 0, None), "empty messages with a bandwidth")
         else:
             require(self.bw_one_mb_per_s > 0, "bw_one_mb_per_s is not positive")
-            _require_ratio(
+            require_ratio(
                 "bw_ratio", self.bw_ratio, self.bw_mb_per_s, self.bw_one_mb_per_s
             )
 
@@ -67,11 +71,3 @@ def parse_rr64(text: str) -> list[RegionsRow]:
     rows = parse_rows(text, "rr64", RegionsRow)
     check_sizes([row.size_bytes for row in rows])
     return rows
-
-
-def _require_ratio(name: str, ratio: float | None, above: float, below: float) -> None:
-    expected = above / below
-    require(
-        ratio is not None and math.isclose(ratio, expected, rel_tol=1e-6),
-        f"{name} {ratio}, by its values it is {expected:.6g}",
-    )
