@@ -24,7 +24,10 @@ from reframe.core.runtime import runtime
 
 from seatrial.errors import SeatrialError
 from seatrial.metrics import METRICS, judged_statistic, split_flat_name
+from seatrial.mpi_start import FILE as CRASHES_FILE
+from seatrial.mpi_start import SCRIPT, recorded, write_script
 from seatrial.parsers.errors import ParseError
+from seatrial.parsers.mpi_start import GAVE_UP, TRIES, without_crashed_tries
 from seatrial.paths import home, references_dir
 from seatrial.recordings import JOB_FILE, RECORD_FILE, read_job
 from seatrial.records import Sample, as_dict
@@ -78,6 +81,9 @@ class SeatrialCheck(Replayable, FactSheet):
     """File below the reference prefix, read as ReFrame's `$ref`."""
     output_file = variable(str, value="")
     """File in the stage folder with the numbers; '': standard output."""
+    preamble = ""
+    """Regular expression for the lines that the program prints after MPI_Init and
+    before its first timed loop: see parsers/mpi_start.py."""
 
     valid_systems = ["+slurm"]
     exclusive_access = True
@@ -150,6 +156,16 @@ class SeatrialCheck(Replayable, FactSheet):
             self.job.options += ["--no-requeue"]
 
     @run_before("run", always_last=True)
+    def survive_crashes_at_start(self) -> None:
+        """Start the program again if its MPI library crashes at start.
+
+        Where a script or a module of ours starts the programs, it sees to that.
+        """
+        write_script(Path(self.stagedir), self.preamble, self.output_file)
+        if self.job.launcher.registered_name != "local":
+            self.job.launcher.modifier = f"bash {SCRIPT}"
+
+    @run_before("run", always_last=True)
     def record_job(self) -> None:
         """Let the job script write nodes, exit status and the program's own time.
 
@@ -179,7 +195,7 @@ class SeatrialCheck(Replayable, FactSheet):
             *self.postrun_cmds,
             "exit $seatrial_status",
         ]
-        kept = [JOB_FILE, RECORD_FILE, self.output_file]
+        kept = [JOB_FILE, RECORD_FILE, CRASHES_FILE, self.output_file]
         self.keep_files = [*self.keep_files, *filter(None, kept)]
 
     @sanity_function
@@ -286,6 +302,7 @@ class SeatrialCheck(Replayable, FactSheet):
     def _verify_job(self, job: dict[str, str]) -> None:
         """Refuse a program that did not end, failed, or ran on too few nodes."""
         if job.get("status") != "0":
+            self._verify_start()
             state = f"exit status {job['status']}" if "status" in job else "no end"
             raise SanityError(
                 f"{self.executable}: {state} (job {self._job_id}, state "
@@ -296,6 +313,18 @@ class SeatrialCheck(Replayable, FactSheet):
             raise SanityError(
                 f"ran on {len(self.nodes)} nodes ({' '.join(self.nodes)}), "
                 f"expected {self.num_nodes}"
+            )
+
+    def _verify_start(self) -> None:
+        """Refuse a program whose MPI library crashed at every start."""
+        crashes = recorded(Path(self.stagedir))
+        if crashes and crashes[-1]["try"] == TRIES:
+            mpi = self.current_environ.extras.get("mpi", self.current_environ.name)
+            crash = crashes[-1]
+            where = f" on {', '.join(crash['dead'])}" if crash["dead"] else ""
+            raise SanityError(
+                f"{GAVE_UP} ({mpi.replace('@', ' ')}); the last one{where}: "
+                f"{crash['reason']}"
             )
 
     def _cause(self) -> str:
@@ -311,8 +340,9 @@ class SeatrialCheck(Replayable, FactSheet):
         file = Path(self.stagedir, name)
         if not file.is_file():
             raise SanityError(f"{self.executable} wrote no {name}")
+        text = without_crashed_tries(file.read_text(errors="replace"))
         try:
-            samples = self.extract(file.read_text(errors="replace"))
+            samples = self.extract(text)
         except ParseError as error:
             raise SanityError(f"{name}: {error}") from None
         for sample in samples:

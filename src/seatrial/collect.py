@@ -12,6 +12,7 @@ from typing import Any
 from seatrial import slurm
 from seatrial.errors import SeatrialError
 from seatrial.listing import ListedCase
+from seatrial.mpi_start import recorded
 from seatrial.recordings import COMPRESSED, JOB_FILE, RECORD_FILE
 from seatrial.records import (
     OF_REFRAME,
@@ -150,6 +151,7 @@ def _collect_case(
         declared=_declared(told, entry),
         replay=bool(told.get("replay")) if told else session.replay is not None,
         attempt=attempt,
+        start_crashes=recorded(stage) if stage is not None else (),
     )
     collected.cases.append(case)
     if result != "skip":

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 Verdict = Literal["pass", "fail", "undecided"]
-Kind = Literal["limit", "sameness", "case", "inventory", "node", "replay"]
+Kind = Literal["limit", "sameness", "case", "inventory", "node", "replay", "start"]
 Row = dict[str, Any]
 
 _DIGITS = 9
@@ -74,10 +74,11 @@ class Judgement:
 
     `convicted` are the nodes that fail: the seller's risk that any of them is sound is
     that of the whole machine (family-wise). `suspects` are the places worth a look: of
-    a long list of them a known share may be sound (false discovery rate); they decide
-    nothing. `changed` tells which criteria are not those that held when the data were
-    taken; `uncovered` names those of checks that the campaign does not run. A `replay`
-    of recorded output is no measurement, and never passes.
+    a long list of them a known share may be sound (false discovery rate); nodes on
+    which MPI programs crash at start more often than by chance are among them. They
+    decide nothing. `changed` tells which criteria are not those that held when the data
+    were taken; `uncovered` names those of checks that the campaign does not run. A
+    `replay` of recorded output is no measurement, and never passes.
     """
 
     run: str

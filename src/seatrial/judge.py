@@ -34,13 +34,14 @@ from seatrial.judging.node_verdicts import node_verdicts
 from seatrial.judging.place_findings import findings_of
 from seatrial.judging.rulings import Ruling, described, rulings
 from seatrial.judging.sampling import COLUMNS
+from seatrial.judging.start_crashes import start_findings
 from seatrial.places import with_place
 from seatrial.records import Case
 from seatrial.results import Run
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]
 
-_KIND_ORDER = ("replay", "inventory", "case", "limit", "sameness", "node")
+_KIND_ORDER = ("replay", "inventory", "start", "case", "limit", "sameness", "node")
 _UNKNOWN_CRITERIA = "the run does not say which criteria held when its data were taken"
 
 
@@ -72,6 +73,9 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
         findings += retried(key, group, _last(group))
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers)
     findings += unmeasured
+    every_try = [case for group in cases.values() for case in group]
+    starts, conspicuous = start_findings(every_try, criteria.risks.seller)
+    findings += starts
     flagged = [_flagged(finding, changed) for finding in findings]
     flagged.sort(key=_order)
     nodes = node_verdicts(_nodes(runs), found, flagged, replay=replay)
@@ -87,7 +91,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
             for node in nodes
             if node.verdict == "fail" and node.state == "present"
         ),
-        suspects=_suspects(found),
+        suspects=_suspects(found, conspicuous),
         replay=replay,
         further=tuple(each.manifest["run"] for each in further),
         criteria_sha256=criteria.sha256,
@@ -282,9 +286,9 @@ def _why_not(criterion: Criterion, cases: Sequence[Case]) -> str:
     return "no case that it applies to reported this metric"
 
 
-def _suspects(found: Iterable[Ruling]) -> tuple[str, ...]:
+def _suspects(found: Iterable[Ruling], conspicuous: Iterable[str]) -> tuple[str, ...]:
     """Name the places worth a look, each once, in their order."""
-    names: dict[str, None] = {}
+    names = dict.fromkeys(conspicuous)
     for ruling in found:
         if ruling.discovered.any():
             told = ruling.names.filter(pl.Series(ruling.discovered))
@@ -295,7 +299,9 @@ def _suspects(found: Iterable[Ruling]) -> tuple[str, ...]:
 def _overall(findings: Iterable[Finding]) -> Verdict:
     verdicts = {finding.verdict for finding in findings}
     judged = {
-        finding.verdict for finding in findings if finding.kind != "inventory"
+        finding.verdict
+        for finding in findings
+        if finding.kind not in ("inventory", "start")
     } - {"skipped"}
     if "fail" in verdicts:
         return "fail"

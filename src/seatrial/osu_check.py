@@ -127,6 +127,7 @@ class OsuCheck(SteppedCheck):
 
     valid_prog_environs = ["+osu"]
     reference_file = "osu.yaml"
+    preamble = r"\s*#.*"
     time_limit = "15m"
 
     @abstractmethod

@@ -57,6 +57,7 @@ _CASES = {
     "declared": "VARCHAR[]",
     "replay": "BOOLEAN",
     "attempt": "BIGINT",
+    "start_crashes": "JSON",
 }
 
 _PLACES = ("node", "source", "destination")

@@ -50,7 +50,10 @@ class Case:
     failed, or why it was skipped. `declared` are the flat names of the metrics that
     the check promises to report. Times are UTC seconds since the epoch. `replay` tells
     that its output was recorded before: it is no measurement. `attempt` counts the
-    tries of a case in its session; each is a case of its own.
+    tries of a case in its session; each is a case of its own. `start_crashes` are
+    the starts of programs in its job that died in MPI_Init, with the keys `step`,
+    `try`, `reason`, `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all
+    ranks); those with a try left were repeated.
     """
 
     session: str
@@ -72,6 +75,7 @@ class Case:
     declared: tuple[str, ...] = ()
     replay: bool = False
     attempt: int = 1
+    start_crashes: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

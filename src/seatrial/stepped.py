@@ -19,16 +19,19 @@ _RUN_STEP = r"""#!/bin/bash
 # Written by Seatrial: the steps of a job, one after the other, by the launcher that is
 # given as arguments.
 set -uo pipefail
+. "$(dirname "$0")/start.sh"
 launcher=("$@")
 
 # A controller that is away for a moment, or has just come back, refuses to make a
-# step: nothing ran, so try again; what srun said stays on standard error.
+# step: nothing ran, so try again; what srun said stays on standard error. So does what
+# it said of an MPI library that crashed at start.
 run_step() {
-    local name=$1 attempt errors start status
+    local name=$1 attempt errors printed start status
     shift
     errors=$(mktemp -p .)
     echo "# step $name"
     for attempt in {1..30}; do
+        printed=$(size 1)
         start=${EPOCHREALTIME/,/.}
         if "${launcher[@]}" "$@" 2>"$errors"; then
             status=0
@@ -43,6 +46,7 @@ run_step() {
             rm "$errors"
             return
         fi
+        crashed_at_start "$name" "$printed" "$errors" && continue
         grep -qE 'Unable to (create step|confirm allocation)' "$errors" || break
         [ "$attempt" -lt 30 ] && sleep 2
     done

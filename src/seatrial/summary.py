@@ -49,6 +49,9 @@ def print_summary(
     if judgement.worth_a_look:
         others = _few(judgement.worth_a_look)
         console.print(f"worth a look, not judged: {others}", highlight=False)
+    for finding in judgement.findings:
+        if finding.kind == "start":
+            console.print(Text(finding.reason, style="yellow"), soft_wrap=True)
     for change in judgement.changed[:_MOST_CHANGES]:
         console.print(Text(f"criteria: {change}", style="yellow"), soft_wrap=True)
     if judgement.uncovered:

@@ -32,6 +32,7 @@ class ImbCheck(SeatrialCheck):
 
     valid_prog_environs = ["+imb"]
     reference_file = "imb.yaml"
+    preamble = r"\s*#.*"
     executable = "IMB-MPI1"
     tags = {Tag.NETWORK}
 

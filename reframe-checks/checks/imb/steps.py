@@ -21,6 +21,7 @@ class ImbSteps(SteppedCheck):
 
     valid_prog_environs = ["+imb"]
     reference_file = "imb.yaml"
+    preamble = r"\s*#.*"
     tags = {Tag.NETWORK}
     time_limit = "15m"
     needs_nodes = 2

@@ -32,6 +32,11 @@ class LammpsCheck(ScalingCheck):
 
     valid_prog_environs = ["+lammps"]
     reference_file = "lammps.yaml"
+    preamble = (
+        r"LAMMPS \(.*|OMP_NUM_THREADS .*|  using \d+ OpenMP .*|Lattice spacing .*"
+        r"|Reading data file .*|(Created| ) orthogonal box .*"
+        r"|  \d+ by \d+ by \d+ MPI processor grid|  reading \w+ \.\.\."
+    )
     env_vars = {"OMP_NUM_THREADS": 1}
     time_limit = "30m"
     tags = {Tag.APPLICATION}

@@ -50,6 +50,10 @@ class Npb(ScalingCheck):
     descr = "NAS Parallel Benchmarks, verified, on all ranks"
     valid_prog_environs = ["+npb"]
     reference_file = "npb.yaml"
+    preamble = (
+        r" *(NAS Parallel Benchmarks .*|[A-Z][A-Za-z ]*:.*"
+        r"|(No|Reading from) input file .*)"
+    )
     env_vars = {"OMP_NUM_THREADS": 1}
     time_limit = "30m"
     tags = {Tag.COMPUTE, Tag.APPLICATION}

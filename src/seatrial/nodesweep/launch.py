@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
+from seatrial.mpi_start import record
+from seatrial.parsers.mpi_start import TRIES
 from seatrial.sweep.steps import (
     ABORT,
     ABORT_S,
@@ -55,6 +57,8 @@ class NodeStep:
         self.ranks = ranks
         self.mpi = mpi
         self.is_told = is_told
+        self.inputs: set[str] = set()
+        self.crashes = 0
         self.start_time = 0.0
         self.elapsed_s = 0.0
         self.name = ""
@@ -79,6 +83,14 @@ class NodeStep:
             else:
                 self.process.stdin.write(line.encode() + b"\n")
                 self.process.stdin.flush()
+
+    def has_results(self) -> bool:
+        """Return True if the program has written to a file of its own."""
+        return any(
+            file.stat().st_size
+            for file in self.folder.iterdir()
+            if file.name not in self.inputs
+        )
 
     def errors(self) -> str:
         """Give what was written to standard error, by srun too."""
@@ -118,6 +130,7 @@ class Launcher:
         """Start all of them; each may take so many seconds."""
         for step in steps:
             step.folder.mkdir(parents=True, exist_ok=True)
+            step.inputs = {"out", "err", *(each.name for each in step.folder.iterdir())}
             step.patience = Limit(self._patience_s)
             self._start(step, limit_s)
 
@@ -146,10 +159,11 @@ class Launcher:
                     continue
                 running.remove(step)
                 how = step.ended()
-                if self._may_be_made(step, how):
+                if self._may_be_made(step, how) or self._crashed_at_start(step, how):
                     refused.append(step)
                 else:
-                    ended[step.node] = how
+                    gave_up = step.crashes == TRIES
+                    ended[step.node] = how.given_up() if gave_up else how
             if refused:
                 self._try_again(refused, limit_s)
                 running += refused
@@ -217,6 +231,15 @@ class Launcher:
         if not refusals or how.output or how.status == 0:
             return False
         return not (NOT_OURS.search(refusals) or step.patience.overdue())
+
+    def _crashed_at_start(self, step: NodeStep, how: Ended) -> bool:
+        """Record a crash of the MPI library at start; True if a try is left."""
+        crash = how.crash if step.mpi and not step.has_results() else None
+        if crash is None:
+            return False
+        step.crashes += 1
+        name = f"{step.folder.name} {step.node}"
+        return record(Path(), name, step.crashes, crash, step.errors())
 
     def _try_again(self, steps: Sequence[NodeStep], limit_s: float) -> None:
         if controller_answers():

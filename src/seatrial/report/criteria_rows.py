@@ -56,6 +56,8 @@ def _key(finding: Finding) -> tuple[str, ...]:
         return ("criterion", finding.criterion)
     if finding.kind in ("inventory", "replay"):
         return (finding.kind,)
+    if finding.kind == "start":
+        return (finding.kind, finding.environment)
     if finding.kind == "case":
         return ("case", finding.check, finding.case, finding.environment)
     return ("metric", finding.check, finding.metric)
@@ -98,6 +100,8 @@ def _name(finding: Finding) -> str:
         return _DELIVERED
     if finding.kind == "replay":
         return _REPLAY
+    if finding.kind == "start":
+        return f"{finding.environment} starts"
     if finding.criterion:
         return finding.criterion
     if finding.kind == "case":

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from seatrial.findings import Judgement
+from seatrial.parsers.mpi_start import TRIES
 from seatrial.records import Case
 from seatrial.report import text
 from seatrial.report.content import Chapter
@@ -27,6 +28,7 @@ def exclusions(run: Run, judgement: Judgement) -> Chapter:
         ("Failed cases", _failed(failed)),
         ("Skipped cases", _skipped(skipped)),
         ("Passed at a later try", _retried(run.cases)),
+        ("Programs that died in MPI_Init", _died_at_start(run.cases)),
         (
             "Absent nodes",
             _table(
@@ -135,6 +137,23 @@ def _retried(cases: Sequence[Case]) -> Table:
         ("Case", "Environment", "Repeat", "Passed at try", "The first failed"),
         found[:MAX_CASES],
     )
+
+
+def _died_at_start(cases: Sequence[Case]) -> Table:
+    """Show every start of a program whose MPI library crashed."""
+    rows = [
+        (
+            *_named(case),
+            each["step"],
+            f"{each['try']} of {TRIES}",
+            ", ".join(few(each["dead"], 4)) or "unknown",
+            each["reason"],
+        )
+        for case in cases
+        for each in case.start_crashes
+    ]
+    columns = ("Case", "Environment", "Repeat", "Program", "Try", "Died on", "Reason")
+    return _table(columns, rows[:MAX_CASES])
 
 
 def _named(case: Case) -> tuple[str, str, str]:

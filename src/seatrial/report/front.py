@@ -5,6 +5,7 @@ from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.findings import Finding, Judgement
+from seatrial.judging.start_crashes import start_crashes
 from seatrial.report import text
 from seatrial.report.common_facts import common_facts
 from seatrial.report.content import ActOn, CriterionRow, Front
@@ -187,6 +188,7 @@ def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
         ("Cases", text.exact(len(run.cases))),
         ("Numbers", text.exact(run.measurements.height)),
     ]
+    facts += [("Crashes at start", each.words) for each in start_crashes(run.cases)]
     if judgement.further:
         facts.append(("Judged together with", ", ".join(few(judgement.further, 4))))
     return tuple(facts)

@@ -11,10 +11,13 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import IO, Any, Protocol
 
 from seatrial.errors import SeatrialError
+from seatrial.mpi_start import record
+from seatrial.parsers.mpi_start import GAVE_UP, StartCrash, crash_at_start
 
 _POLL_S = 0.1
 _END_S = 10.0
@@ -33,6 +36,8 @@ _OUR_DOING = re.compile(
     r"CANCELLED AT \S+ \*\*\*|_step_signal|Terminated Step|for cpu binding"
 )
 _NOT_NOW = re.compile(r"node not available")
+_PREFLIGHT = r'{"type": ?"preflight".*'
+"""What the tests of nodes print: they time nothing."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,19 @@ class Ended:
         said = [line for line in lines if line and not _OUR_DOING.search(line)]
         telling = [line for line in said if _TELLING.search(line)] or said[-1:]
         return f"{end}; {telling[0]}" if telling else end
+
+    @property
+    def crash(self) -> StartCrash | None:
+        """Return the crash at start of the MPI library, if it ended by one."""
+        if self.status in (0, None):
+            return None
+        return crash_at_start(
+            "\n".join(self.errors), "\n".join(self.output), _PREFLIGHT
+        )
+
+    def given_up(self) -> "Ended":
+        """Return the same with the reason that its MPI library crashed every time."""
+        return replace(self, errors=(f"error: {GAVE_UP}", *self.errors))
 
 
 class Watch(Protocol):
@@ -100,13 +118,21 @@ class Steps:
     ) -> Ended:
         """Run a program on these nodes until it ends, or until `watch` ends it.
 
-        `echo` copies what it says on standard error at once. Raises SeatrialError if
-        srun is missing, or the controller stays away.
+        `echo` copies what it says on standard error at once. If the MPI library
+        crashes at start, the program is started again. Raises SeatrialError if srun is
+        missing, or the controller stays away.
         """
         patience = Limit(self._patience_s)
+        crashes = 0
         while True:
             watch.begin()
             ended = self._run(nodes, program, watch, echo)
+            if crash := ended.crash:
+                crashes += 1
+                step = "preflight" if "--preflight" in program else program[0]
+                if record(Path(), step, crashes, crash, "\n".join(ended.errors)):
+                    continue
+                return ended.given_up()
             not_made = " ".join(filter(NOT_MADE.search, ended.errors))
             if ended.output or not (not_made or ended.status is None):
                 return ended

@@ -7,6 +7,7 @@
 # nodes, one job step after the other. A line "# pair A B" goes before the output of
 # each. Two nodes are one pair.
 set -euo pipefail
+. "$(dirname "$0")/start.sh"
 
 launcher=()
 while [ "$1" != -- ]; do
@@ -16,13 +17,16 @@ done
 shift
 
 # A controller that is away for a moment, or has just come back, refuses to make a
-# step: no measurement began, so try again; what srun said stays on standard error.
+# step: no measurement began, so try again; what srun said stays on standard error. So
+# does what it said of an MPI library that crashed at start.
 run_step() {
-    local attempt errors
+    local attempt errors printed
     errors=$(mktemp -p .)
     for attempt in {1..30}; do
+        printed=$(size 1)
         "$@" 2>"$errors" && break
         cat "$errors" >&2
+        crashed_at_start "${pair[0]}-${pair[1]}" "$printed" "$errors" && continue
         grep -qE 'Unable to (create step|confirm allocation)' "$errors" || exit 1
         [ "$attempt" -lt 30 ] || exit 1
         sleep 2
