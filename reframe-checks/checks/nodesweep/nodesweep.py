@@ -18,11 +18,15 @@ class NodeSweep(SeatrialCheck):
     """Which node is slow by itself, which is hot, and which has faulty memory?
 
     All nodes run the same at the same time, each by itself: memlat on one core of
-    every socket, HPCC on all cores, and where there are several sockets HPCC on each
-    of them. `mem_bw` (STREAM triad), `dgemm` and `hpl` are sums over a node,
+    every socket, HPCC on all cores, fixedwork on all cores, and where there are several
+    sockets HPCC on each of them. `mem_bw` (STREAM triad), `dgemm` and `hpl` are sums over a node,
     `latency` and `bw` are MPI's within it; `socket_mem_bw`, `socket_dgemm` and
     `socket_hpl` are of one socket. `mem_latency` is that of memory, and over the size
-    of the working set that of the caches. Clocks are read before the load and under
+    of the working set that of the caches. `fixed_work` is what all cores get done in
+    `fixedwork_s` seconds, `slowest_core` what the slowest does, `work_kept` the rate at
+    the end over that at the beginning, and `cpu_share` the part of the time that the
+    core with the least had: so a quota, heat or a stolen core shows even where HPCC is
+    over within a moment. `quota_stops` counts the periods that a CPU quota cut short. Clocks are read before the load and under
     it, temperatures under it; error counters count what the load added. What a node
     does not offer has no number, and the output says why.
 
@@ -43,9 +47,11 @@ class NodeSweep(SeatrialCheck):
     memlat_limit = variable(int, value=300)
     hpcc_limit = variable(int, value=3600)
     """Seconds for each run of a program, then it hangs."""
+    fixedwork_s = variable(int, value=20)
+    """Seconds of fixed work; at least 2, since a CPU quota has periods of up to 1 s."""
 
     descr = "memory, compute, clocks and errors of every node by itself"
-    tool = "HPCC and memlat on all nodes at once; their own sensors and counters"
+    tool = "HPCC, memlat and fixedwork on all nodes at once; sensors and counters"
     experiments = ()
     typical_s = 300
     valid_prog_environs = ["+hpcc"]
@@ -56,7 +62,10 @@ class NodeSweep(SeatrialCheck):
     time_limit = "4h"
     tags = {Tag.COMPUTE}
     judged = ["mem_bw", "dgemm", "hpl", "programs_passed"]
-    judged_if_there = ["mem_latency", "throttle_events", "ecc_uncorrected"]
+    judged_if_there = [
+        *("mem_latency", "fixed_work", "slowest_core", "work_kept", "cpu_share"),
+        *("throttle_events", "quota_stops", "ecc_uncorrected"),
+    ]
     """The same of what some nodes do not offer."""
 
     @run_after("setup")
@@ -74,6 +83,9 @@ class NodeSweep(SeatrialCheck):
         memlat = "--memlat 'memlat --huge-pages transparent'"
         if "memlat" not in self.current_environ.features:
             memlat = f"--no-memlat '{self.current_environ.name} was built without it'"
+        fixedwork = f"--fixedwork fixedwork --fixedwork-ms {1000 * self.fixedwork_s}"
+        if "fixedwork" not in self.current_environ.features:
+            fixedwork = f"--no-fixedwork '{self.current_environ.name} has none'"
         options = [
             f"--n {self.n}",
             f"--memory-percent {self.memory_percent}",
@@ -81,6 +93,7 @@ class NodeSweep(SeatrialCheck):
             f"--quiet {self.quiet}",
             memlat,
             f"--memlat-sizes {1 << 14}:{self.memlat_mib << 20}",
+            fixedwork,
             f"--start-limit {self.start_limit}",
             f"--memlat-limit {self.memlat_limit}",
             f"--hpcc-limit {self.hpcc_limit}",

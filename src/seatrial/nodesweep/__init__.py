@@ -3,8 +3,8 @@
     python -m seatrial.nodesweep --output FILE -- srun --mpi=pmix -- hpcc
 
 All nodes run the same programs at the same time, each node in job steps of its own:
-memlat on one core of each socket, HPCC on all cores, and where there are several
-sockets HPCC on the cores of each; meanwhile `sensors` reads clocks, temperatures and
+memlat on one core of each socket, HPCC on all cores, then fixedwork on all cores for
+seconds, and where there are several sockets HPCC on the cores of each; meanwhile `sensors` reads clocks, temperatures and
 error counters. A node that hangs, dies or whose program fails is named, and leaves
 the numbers of the others alone. parsers/nodesweep.py reads the file.
 

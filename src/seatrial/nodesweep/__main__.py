@@ -9,7 +9,7 @@ from pathlib import Path
 
 import seatrial.nodesweep
 from seatrial.errors import SeatrialError
-from seatrial.nodesweep.conductor import Conductor, Settings
+from seatrial.nodesweep.conductor import SHORTEST_MS, Conductor, Settings
 from seatrial.nodesweep.launch import Launcher
 from seatrial.nodesweep.place import cpus_given
 from seatrial.sweep.arguments import divided_parser, parse_divided
@@ -39,6 +39,8 @@ def _settings(options: argparse.Namespace, hpcc: Sequence[str]) -> Settings:
     low, high = options.memlat_sizes
     memlat = [*shlex.split(options.memlat), "--validate", "--json"]
     memlat += ["--sizes", f"{low}:{high}"]
+    fixedwork = [*shlex.split(options.fixedwork), "--validate", "--json"]
+    fixedwork += ["--time", str(options.fixedwork_ms)]
     return Settings(
         hpcc=hpcc,
         n=options.n,
@@ -47,6 +49,9 @@ def _settings(options: argparse.Namespace, hpcc: Sequence[str]) -> Settings:
         memlat=memlat if options.memlat else (),
         no_memlat=None if options.memlat else options.no_memlat,
         memlat_sizes=(low, high),
+        fixedwork=fixedwork if options.fixedwork else (),
+        no_fixedwork=None if options.fixedwork else options.no_fixedwork,
+        fixedwork_ms=options.fixedwork_ms,
         quiet_s=options.quiet,
         start_s=options.start_limit,
         memlat_s=options.memlat_limit,
@@ -88,6 +93,22 @@ def _parse(
         metavar="MIN:MAX",
         help="working sets in bytes (default 16384:1073741824)",
     )
+    parser.add_argument(
+        "--fixedwork", default="", metavar="COMMAND", help="fixedwork with its options"
+    )
+    parser.add_argument(
+        "--no-fixedwork",
+        default="not asked for",
+        metavar="REASON",
+        help="why without",
+    )
+    parser.add_argument(
+        "--fixedwork-ms",
+        type=int,
+        default=20000,
+        metavar="MS",
+        help="how long fixedwork takes (default %(default)s)",
+    )
     for name, seconds, what in (
         ("quiet", 5.0, "during which sensors are read before any load"),
         ("start-limit", 60.0, "for a node to answer, and for Slurm to make a step"),
@@ -104,6 +125,8 @@ def _parse(
     options, srun, hpcc = parse_divided(parser, arguments)
     if not (0 < options.memory_percent <= 100 and options.n >= 0 and options.block > 0):
         parser.error("expected a memory from 0 to 100 %, N of at least 0, a block")
+    if options.fixedwork_ms < SHORTEST_MS:
+        parser.error(f"--fixedwork-ms: expected at least {SHORTEST_MS}")
     if options.folder.exists():
         parser.error(f"{options.folder} is there already")
     return options, srun, hpcc

@@ -16,6 +16,7 @@ from seatrial.hpcc_input import hpcc_input, order_for_memory
 from seatrial.nodesweep.launch import Launcher, NodeStep
 from seatrial.nodesweep.outputs import (
     Row,
+    fixedwork_row,
     hpcc_numbers,
     memlat_rows,
     node_row,
@@ -26,12 +27,19 @@ from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep_rows import Program
 
 
+SHORTEST_MS = 2000
+"""Least time of fixedwork: two of the longest periods of a CPU quota that Linux has."""
+
+_FIXEDWORK_S, _FIXEDWORK_TIMES = 60.0, 4.0
+"""Limit of fixedwork: its start, and so many times what it is to take."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """What is measured, and how long each program may take, in seconds.
 
     `n` 0: the matrix of HPL fills `memory_percent` of a node's memory. `memlat` is its
-    command line, empty with the reason in `no_memlat`.
+    command line, empty with the reason in `no_memlat`; likewise `fixedwork`.
     """
 
     hpcc: Sequence[str]
@@ -41,6 +49,9 @@ class Settings:
     memlat: Sequence[str]
     no_memlat: str | None
     memlat_sizes: tuple[int, int]
+    fixedwork: Sequence[str]
+    no_fixedwork: str | None
+    fixedwork_ms: int
     quiet_s: float
     start_s: float
     memlat_s: float
@@ -103,6 +114,8 @@ class Conductor:
                 "no_memlat": settings.no_memlat,
                 "memlat_min_bytes": settings.memlat_sizes[0],
                 "memlat_max_bytes": settings.memlat_sizes[1],
+                "no_fixedwork": settings.no_fixedwork,
+                "fixedwork_ms": settings.fixedwork_ms,
                 "start_time": time.time(),
             }
         )
@@ -142,6 +155,9 @@ class Conductor:
                 self._memlat(socket)
         self._tell("hpcc")
         self._hpcc(None)
+        if not self._settings.no_fixedwork:
+            self._tell("fixedwork")
+            self._fixedwork()
         for place in self._places.values():
             if reason := place.why_no_sockets:
                 skip = {"type": "skip", "node": place.node, "program": "hpcc"}
@@ -227,6 +243,25 @@ class Conductor:
             raise SeatrialError(
                 f"HPCC ended well on no node; {self._last_event}", Exit.FAILED
             )
+
+    def _fixedwork(self) -> None:
+        """Measure on all cores of every node, which HPCC has warmed up before."""
+        settings = self._settings
+        steps = []
+        for place in self._places.values():
+            cores = ("--threads", str(place.ranks))
+            if not place.unbound:
+                cores = ("--cpus", ",".join(map(str, place.cores)))
+            program = (*settings.fixedwork, *cores)
+            folder = self._folder / place.node / "fixedwork"
+            steps.append(NodeStep(place.node, program, folder))
+
+        def rows(step: NodeStep) -> Iterator[Row]:
+            ranks = self._places[step.node].ranks
+            yield fixedwork_row(step.output(), ranks, settings.fixedwork_ms)
+
+        limit_s = _FIXEDWORK_S + _FIXEDWORK_TIMES * settings.fixedwork_ms / 1e3
+        self._run("fixedwork", steps, limit_s, rows)
 
     def _run(
         self,

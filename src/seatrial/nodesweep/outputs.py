@@ -6,6 +6,7 @@ from typing import Any
 
 from seatrial.hpcc_input import process_grid
 from seatrial.parsers.errors import ParseError
+from seatrial.parsers.fixedwork import parse_fixedwork
 from seatrial.parsers.hpcc import parse_hpcc
 from seatrial.parsers.memlat import parse_memlat
 from seatrial.units import to_mb_per_s
@@ -28,6 +29,8 @@ _MESSAGES = {
     "ring_latency_us": "RandomlyOrderedRingLatency_usec",
     "ring_bw_mb_per_s": "RandomlyOrderedRingBandwidth_GBytes",
 }
+
+_QUARTERS = ("last", "first")
 
 
 def node_row(text: str) -> Row | None:
@@ -95,3 +98,24 @@ def memlat_rows(text: str, sizes: tuple[int, int]) -> Iterator[Row]:
                 *("min_ns", "p50_ns", "p99_ns", "max_ns", "n"),
             )
         }
+
+
+def fixedwork_row(text: str, cores: int, time_ms: int) -> Row:
+    """Sum up the cores of a node; ParseError unless it is the run asked for."""
+    rows = parse_fixedwork(text)
+    if (len(rows), rows[0].time_ms) != (cores, time_ms):
+        found = f"{len(rows)} cores for {rows[0].time_ms} ms"
+        raise ParseError(0, f"{found}, expected {cores} for {time_ms} ms")
+    if any(row.validation != "pass" for row in rows):
+        raise ParseError(0, "the results of the work were not validated")
+    last, first = (sum(getattr(row, f"{q}_per_s") for row in rows) for q in _QUARTERS)
+    return {
+        "cores": len(rows),
+        "seconds": max(row.seconds for row in rows),
+        "gflops": sum(row.gflops for row in rows),
+        "slowest_gflops": min(row.gflops for row in rows),
+        "kept_percent": 100 * last / first,
+        "cpu_share_percent": 100 * min(row.cpu_seconds / row.seconds for row in rows),
+        "longest_us": max(row.max_us for row in rows),
+        "n": sum(row.n for row in rows),
+    }

@@ -8,8 +8,8 @@ root of the file system, as those of `topology` do.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
 
 from seatrial.nodesweep.topology import Topology, parse_list
 
@@ -119,8 +119,29 @@ def read_machine_checks(root: Path) -> int:
     raise AbsentError("no line MCE in /proc/interrupts")
 
 
+def read_quota_stops(root: Path) -> int:
+    """Count the periods in which a CPU quota stopped this process or its node.
+
+    A quota may be set on the process's control group or on any group above it, up to
+    the root that the node sees (of a container: its own). Versions 1 and 2, see
+    Documentation/scheduler/sched-bwc.rst. Raises AbsentError if no group counts.
+    """
+    counts = []
+    for group in _cpu_groups(root):
+        for line in _text(group / "cpu.stat").splitlines():
+            name, _, value = line.partition(" ")
+            if name == "nr_throttled" and value.isdecimal():
+                counts.append(int(value))
+    if not counts:
+        raise AbsentError(
+            "no nr_throttled in cpu.stat of any control group of this process"
+        )
+    return sum(counts)
+
+
 COUNTERS: dict[str, Callable[[Path, Topology], int]] = {
     "throttle_events": read_throttling,
+    "quota_stops": lambda root, _: read_quota_stops(root),
     "ecc_corrected": lambda root, _: read_memory_errors(root, "ce"),
     "ecc_uncorrected": lambda root, _: read_memory_errors(root, "ue"),
     "machine_checks": lambda root, _: read_machine_checks(root),
@@ -141,6 +162,23 @@ def _text(file: Path) -> str:
         return file.read_text().strip()
     except OSError:
         return ""
+
+
+def _cpu_groups(root: Path) -> Iterator[Path]:
+    """List the control groups of this process that share out processor time."""
+    mounts = root / "sys/fs/cgroup"
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "cpu" in controllers.split(","):
+            top = mounts / controllers
+            top = top if top.is_dir() else mounts / "cpu"
+        elif not controllers:
+            top = mounts if (mounts / "cgroup.procs").exists() else mounts / "unified"
+        else:
+            continue
+        group = PurePosixPath(path.lstrip("/"))
+        for inside in (group, *group.parents) if group.name else (group,):
+            yield top / inside
 
 
 def _chips(root: Path) -> set[str]:

@@ -8,13 +8,17 @@ from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep import NodeSweep
 from seatrial.parsers.nodesweep_rows import (
     CountersRow,
+    FixedworkRow,
     HpccRow,
     MemlatRow,
     SensorsRow,
 )
 from seatrial.records import Sample
 
-COUNTERS = ("throttle_events", "ecc_corrected", "ecc_uncorrected", "machine_checks")
+COUNTERS = (
+    *("throttle_events", "quota_stops"),
+    *("ecc_corrected", "ecc_uncorrected", "machine_checks"),
+)
 
 _BEYOND_CACHES = 4
 
@@ -27,6 +31,7 @@ def samples_of(sweep: NodeSweep, nodes: Sequence[str]) -> list[Sample]:
     return [
         *(sample for row in sweep.hpcc for sample in _of_hpcc(row)),
         *(sample for curve in curves.values() for sample in _of_memlat(curve)),
+        *(sample for row in sweep.fixedwork for sample in _of_fixedwork(row)),
         *(sample for row in sweep.sensors for sample in _of_sensors(row)),
         *(sample for row in sweep.counters.values() for sample in _of_counters(row)),
         *(
@@ -111,6 +116,15 @@ def _latency(row: MemlatRow, statistic: str, size_bytes: int | None = None) -> S
         socket=row.socket,
         start_time=row.start_time,
     )
+
+
+def _of_fixedwork(row: FixedworkRow) -> Iterator[Sample]:
+    """Return what all cores of a node get done, and whether they keep their pace."""
+    place: dict[str, Any] = {"n": row.n, "node": row.node, "start_time": row.start_time}
+    yield Sample("fixed_work", row.gflops, **place)
+    yield Sample("slowest_core", row.slowest_gflops, **place)
+    yield Sample("work_kept", row.kept_percent, **place)
+    yield Sample("cpu_share", row.cpu_share_percent, statistic="min", **place)
 
 
 def _of_sensors(row: SensorsRow) -> Iterator[Sample]:

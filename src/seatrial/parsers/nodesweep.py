@@ -11,6 +11,7 @@ from seatrial.parsers.nodesweep_rows import (
     CountersRow,
     EndRow,
     EventRow,
+    FixedworkRow,
     HpccRow,
     MemlatRow,
     NodeRow,
@@ -30,6 +31,7 @@ _TYPES: Mapping[str, type[Any]] = {
     "skip": SkipRow,
     "hpcc": HpccRow,
     "memlat": MemlatRow,
+    "fixedwork": FixedworkRow,
     "event": EventRow,
     "end": EndRow,
 }
@@ -42,6 +44,7 @@ _KEYS: Mapping[str, Callable[[Any], Any]] = {
     "skip": lambda row: (row.node, row.program),
     "hpcc": lambda row: (row.node, row.socket),
     "memlat": lambda row: (row.node, row.socket, row.size_bytes),
+    "fixedwork": lambda row: row.node,
     "event": lambda row: (row.node, row.part),
     "end": lambda row: "",
 }
@@ -62,6 +65,7 @@ class NodeSweep:
     skips: tuple[SkipRow, ...]
     hpcc: tuple[HpccRow, ...]
     memlat: tuple[MemlatRow, ...]
+    fixedwork: tuple[FixedworkRow, ...]
     events: tuple[EventRow, ...]
 
     def expected(self, node: str) -> frozenset[Part]:
@@ -77,6 +81,8 @@ class NodeSweep:
                 parts |= {("hpcc", socket) for socket in sockets}
             if self.run.no_memlat is None:
                 parts |= {("memlat", socket) for socket in sockets}
+            if self.run.no_fixedwork is None:
+                parts.add(("fixedwork", None))
         return frozenset(parts)
 
     def passed(self, nodes: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -118,6 +124,8 @@ class NodeSweep:
             done[hpcc.node].add(("hpcc", hpcc.socket))
         for memlat in self.memlat:
             done[memlat.node].add(("memlat", memlat.socket))
+        for fixedwork in self.fixedwork:
+            done[fixedwork.node].add(("fixedwork", None))
         return done
 
     def _verify_memlat(self) -> None:
@@ -163,6 +171,7 @@ def parse_nodesweep(text: str) -> NodeSweep:
         skips=tuple(found["skip"]),
         hpcc=tuple(found["hpcc"]),
         memlat=tuple(found["memlat"]),
+        fixedwork=tuple(found["fixedwork"]),
         events=events,
     )
     passed = sum(map(len, sweep._done().values()))

@@ -7,7 +7,7 @@ from typing import Literal
 from seatrial.parsers.numbers import half_digit_of, is_at_most
 from seatrial.parsers.rows import require
 
-Program = Literal["sensors", "memlat", "hpcc"]
+Program = Literal["sensors", "memlat", "hpcc", "fixedwork"]
 Part = tuple[Program, int | None]
 """A program, and the socket that it has to itself; None: it has the whole node."""
 
@@ -18,8 +18,9 @@ class RunRow:
 
     `n` is the order of HPL's matrix; 0: it fills `memory_percent` of each node's
     memory. `no_memlat` says why memlat is not run, None if it is; it goes over sizes
-    from `memlat_min_bytes` to `memlat_max_bytes`. `start_time` is UTC seconds since
-    the epoch, here and in all rows.
+    from `memlat_min_bytes` to `memlat_max_bytes`. `no_fixedwork` is the same of
+    fixedwork, which takes `fixedwork_ms`. `start_time` is UTC seconds since the
+    epoch, here and in all rows.
     """
 
     type: Literal["run"]
@@ -32,6 +33,8 @@ class RunRow:
     no_memlat: str | None
     memlat_min_bytes: int
     memlat_max_bytes: int
+    no_fixedwork: str | None
+    fixedwork_ms: int
     start_time: float
 
 
@@ -101,6 +104,8 @@ class CountersRow:
     seconds: float
     throttle_events: int | None
     throttle_events_before: int | None
+    quota_stops: int | None
+    quota_stops_before: int | None
     ecc_corrected: int | None
     ecc_corrected_before: int | None
     ecc_uncorrected: int | None
@@ -214,6 +219,38 @@ class MemlatRow:
         in_order = 0 < self.min_ns <= self.p50_ns <= self.p99_ns <= self.max_ns
         require(in_order, "min_ns, p50_ns, p99_ns, max_ns are out of order")
         require(self.n > 0, "no samples")
+
+
+@dataclass(frozen=True)
+class FixedworkRow:
+    """Fixed work on all cores of a node at the same time, as `fixedwork` measured it.
+
+    `gflops` is the sum over `cores`, `slowest_gflops` that of the slowest core, in
+    `seconds` of the longest run. `kept_percent` is the rate of all cores in the last
+    quarter over that in the first. `cpu_share_percent` is CPU time over elapsed time of
+    the core with the least. `longest_us` is the longest of all `n` quanta.
+    """
+
+    type: Literal["fixedwork"]
+    node: str
+    socket: None
+    cores: int
+    seconds: float
+    gflops: float
+    slowest_gflops: float
+    kept_percent: float
+    cpu_share_percent: float
+    longest_us: float
+    n: int
+    start_time: float
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+        require(self.cores > 0 and self.n >= self.cores, "fewer quanta than cores")
+        require(self.seconds > 0, "seconds is not positive")
+        in_order = 0 < self.slowest_gflops <= self.gflops
+        require(in_order, f"{self.slowest_gflops} of {self.gflops} Gflop/s")
+        require(self.longest_us <= 1e6 * self.seconds * (1 + 1e-9), "a longer quantum")
 
 
 @dataclass(frozen=True)

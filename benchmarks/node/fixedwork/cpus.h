@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SEATRIAL_CPUS_H
+#define SEATRIAL_CPUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CPUS_MAX = 4096 };
+
+/** CPUs by their numbers, in the order of the list. */
+struct cpus {
+    int numbers[CPUS_MAX];
+    size_t count;
+};
+
+/**
+ * Read a list such as 0,2,8-15. False unless it is one: numbers below CPUS_MAX,
+ * none of them twice.
+ */
+bool cpus_parse(const char *text, struct cpus *cpus);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much work does each core get done, and does it keep its pace? */
+#include "cpus.h"
+#include "options.h"
+#include "output.h"
+#include "settings.h"
+#include "stats.h"
+#include "version.h"
+#include "work.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char PURPOSE[] =
+    "Fixed work on all cores at the same time, for longer than any period of a "
+    "CPU quota:\nquanta of the same floating-point operations in registers. A "
+    "core that a quota, heat\nor other programs hold up gets fewer of them "
+    "done. A sample is the time of a quantum.";
+
+enum fixedwork_exit {
+    FIXEDWORK_PASS = 0,
+    FIXEDWORK_FAILED = 1,
+    FIXEDWORK_USAGE = 2
+};
+
+enum { FIXEDWORK_HOST_SIZE = 256, FIXEDWORK_PARTS = 4 };
+
+/* The most quanta that are recorded for a millisecond of the run. */
+enum { FIXEDWORK_QUANTA_PER_MS = 20 };
+
+struct settings {
+    struct settings_common common;
+    long threads;
+    const char *cpus;
+};
+
+static const struct settings DEFAULTS = {
+    .common = {.iterations = 250000, .warmup = 1, .time_ms = 10000},
+    .threads = 1,
+};
+
+static const struct options_row OPTIONS[] = {
+    {"cpus", 0, OPTIONS_TEXT, offsetof(struct settings, cpus), 0, 0, NULL,
+     "LIST", "one thread on each of these CPUs, as 0,2,8-15"},
+    {"threads", 0, OPTIONS_INTEGER, offsetof(struct settings, threads), 1,
+     CPUS_MAX, NULL, "COUNT", "without --cpus: threads, bound to nothing"},
+    {"time", 0, OPTIONS_INTEGER, offsetof(struct settings, common.time_ms), 1,
+     SETTINGS_MAX_TIME_MS, NULL, "MS", "how long quanta are begun"},
+    {"iterations", 'i', OPTIONS_INTEGER,
+     offsetof(struct settings, common.iterations), 1, SETTINGS_MAX_ITERATIONS,
+     NULL, "COUNT", "of a quantum, 24 operations each"},
+    {"warmup", 'x', OPTIONS_INTEGER, offsetof(struct settings, common.warmup),
+     0, SETTINGS_MAX_ITERATIONS, NULL, "COUNT", "untimed quanta"},
+    SETTINGS_LAST_ROWS(struct settings),
+};
+
+/** A thread, the CPU that it is bound to (-1: none), and its work. */
+struct core {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    long warmup;
+    int cpu;
+    int bind_error;
+    int ran_on;
+    struct work work;
+};
+
+__attribute__((format(printf, 1, 2))) static void
+fixedwork_print(const char *text, ...)
+{
+    char host[FIXEDWORK_HOST_SIZE] = "unknown host";
+    va_list arguments;
+
+    (void)gethostname(host, sizeof(host) - 1);
+    (void)fprintf(stderr, "fixedwork: %s: ", host);
+    va_start(arguments, text);
+    (void)vfprintf(stderr, text, arguments);
+    va_end(arguments);
+    (void)fputc('\n', stderr);
+}
+
+static void *core_main(void *argument)
+{
+    struct core *core = argument;
+
+    if (core->cpu >= 0) {
+        cpu_set_t set;
+
+        CPU_ZERO(&set);
+        CPU_SET((size_t)core->cpu, &set);
+        core->bind_error =
+            pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+    }
+    for (long i = 0; i < core->warmup; i++) {
+        core->work.results[0] = work_quantum(core->work.iterations);
+    }
+    (void)pthread_barrier_wait(core->start);
+    if (core->bind_error == 0) {
+        work_run(&core->work);
+        core->ran_on = sched_getcpu();
+    }
+    return NULL;
+}
+
+/* Room for all quanta of a core; false if there is none. */
+static bool core_prepare(struct core *core, const struct settings *settings)
+{
+    struct work *work = &core->work;
+
+    work->iterations = settings->common.iterations;
+    work->limit_ns = (int64_t)settings->common.time_ms * 1000000;
+    work->capacity = (size_t)settings->common.time_ms * FIXEDWORK_QUANTA_PER_MS;
+    work->end_ns = malloc(work->capacity * sizeof(*work->end_ns));
+    work->results = malloc(work->capacity * sizeof(*work->results));
+    core->warmup = settings->common.warmup;
+    return work->end_ns != NULL && work->results != NULL;
+}
+
+/* Run all cores at the same time; false, after an error message, if not. */
+static bool cores_run(struct core *cores, size_t count,
+                      const struct settings *settings)
+{
+    pthread_barrier_t start;
+    size_t started = 0;
+    int error = pthread_barrier_init(&start, NULL, (unsigned)count);
+
+    for (; error == 0 && started < count; started++) {
+        cores[started].start = &start;
+        if (!core_prepare(&cores[started], settings)) {
+            error = ENOMEM;
+            break;
+        }
+        error = pthread_create(&cores[started].thread, NULL, core_main,
+                               &cores[started]);
+        if (error != 0) {
+            break;
+        }
+    }
+    if (error != 0) {
+        /* Threads that wait for the others end with the process. */
+        fixedwork_print("thread %zu of %zu: %s", started + 1, count,
+                        strerror(error));
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)pthread_join(cores[i].thread, NULL);
+    }
+    (void)pthread_barrier_destroy(&start);
+    for (size_t i = 0; i < count; i++) {
+        if (cores[i].bind_error != 0) {
+            fixedwork_print("CPU %d: pthread_setaffinity_np: %s", cores[i].cpu,
+                            strerror(cores[i].bind_error));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Count the quanta whose result is not that of the same work done again. */
+static size_t core_wrong(const struct core *core, double expected)
+{
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < core->work.count; i++) {
+        wrong += core->work.results[i] != expected;
+    }
+    return wrong;
+}
+
+/* What each quantum took, in us; the ends are not needed after this. */
+static struct stats_summary core_times(struct work *work)
+{
+    for (size_t i = work->count; i-- > 1;) {
+        work->end_ns[i] -= work->end_ns[i - 1];
+    }
+    for (size_t i = 0; i < work->count; i++) {
+        work->end_ns[i] /= 1e3;
+    }
+    return stats_summarise(work->end_ns, work->count);
+}
+
+static void core_report(struct output_writer *writer, struct core *core,
+                        const char *host, int row, int rows,
+                        const struct settings *settings, const char *validation)
+{
+    const struct settings_common *common = &settings->common;
+    struct work *work = &core->work;
+    double seconds = work->end_ns[work->count - 1] / 1e9;
+    double first = work_rate(work, 0, FIXEDWORK_PARTS);
+    double last = work_rate(work, FIXEDWORK_PARTS - 1, FIXEDWORK_PARTS);
+    struct stats_summary times = core_times(work);
+    double flops =
+        (double)common->iterations * WORK_LANES * WORK_FLOPS_PER_LANE;
+    const struct output_field fields[] = {
+        output_text("program", NULL, "fixedwork"),
+        output_text("version", NULL, VERSION),
+        output_text("commit", NULL, COMMIT),
+        output_text("mpi", NULL, "none"),
+        output_integer("np", NULL, 1),
+        output_integer("iterations", NULL, common->iterations),
+        output_integer("warmup", NULL, common->warmup),
+        output_integer("row", NULL, row),
+        output_integer("rows", NULL, rows),
+        output_text("host", NULL, host),
+        output_integer("time_ms", NULL, common->time_ms),
+        output_text("bound", NULL, core->cpu >= 0 ? "yes" : "no"),
+        output_integer("cpu", "CPU", core->ran_on),
+        output_real("seconds", NULL, seconds),
+        output_real("cpu_seconds", NULL, work->cpu_ns / 1e9),
+        output_real("gflops", "Gflop/s",
+                    flops * (double)work->count / seconds / 1e9),
+        output_real("first_per_s", "First/s", first),
+        output_real("last_per_s", "Last/s", last),
+        output_real("min_us", "Min(us)", times.min),
+        output_real("p50_us", "p50(us)", times.p50),
+        output_real("p99_us", "p99(us)", times.p99),
+        output_real("max_us", "Max(us)", times.max),
+        output_real("mean_us", "Mean(us)", times.mean),
+        output_integer("n", "Quanta", (long long)work->count),
+        output_text("validation", "Validation", validation),
+    };
+
+    output_row(writer, fields, sizeof(fields) / sizeof(fields[0]));
+}
+
+static enum fixedwork_exit fixedwork_report(struct core *cores, size_t count,
+                                            const struct settings *settings)
+{
+    struct output_writer writer = {.stream = stdout,
+                                   .json = settings->common.json};
+    char host[FIXEDWORK_HOST_SIZE] = "unknown host";
+    double expected = work_quantum(settings->common.iterations);
+    enum fixedwork_exit code = FIXEDWORK_PASS;
+
+    (void)gethostname(host, sizeof(host) - 1);
+    output_comment(&writer, "Seatrial fixedwork %s (%s)", VERSION, COMMIT);
+    output_comment(&writer, "[ host: %s ] [ iterations: %ld ] [ cores: %zu ]",
+                   host, settings->common.iterations, count);
+    for (size_t i = 0; i < count; i++) {
+        const char *validation = "off";
+
+        if (settings->common.validate) {
+            size_t wrong = core_wrong(&cores[i], expected);
+
+            validation = wrong == 0 ? "pass" : "fail";
+            if (wrong > 0) {
+                fixedwork_print("validation failed: %zu of %zu quanta on CPU "
+                                "%d computed another result",
+                                wrong, cores[i].work.count, cores[i].ran_on);
+                code = FIXEDWORK_FAILED;
+            }
+        }
+        core_report(&writer, &cores[i], host, (int)i + 1, (int)count, settings,
+                    validation);
+    }
+    if (!output_finish(&writer)) {
+        fixedwork_print("output: fflush: %s", strerror(errno));
+        return FIXEDWORK_FAILED;
+    }
+    return code;
+}
+
+static enum fixedwork_exit fixedwork_run(const struct settings *settings,
+                                         const struct cpus *cpus)
+{
+    bool bound = settings->cpus != NULL;
+    size_t count = bound ? cpus->count : (size_t)settings->threads;
+    struct core *cores = calloc(count, sizeof(*cores));
+    enum fixedwork_exit code = FIXEDWORK_USAGE;
+
+    if (cores == NULL) {
+        fixedwork_print("calloc: %zu cores: %s", count, strerror(errno));
+        return code;
+    }
+    for (size_t i = 0; i < count; i++) {
+        cores[i].cpu = bound ? cpus->numbers[i] : -1;
+    }
+    if (!cores_run(cores, count, settings)) {
+        return code; /* threads may still wait, and need their memory */
+    }
+    code = fixedwork_report(cores, count, settings);
+    for (size_t i = 0; i < count; i++) {
+        free(cores[i].work.end_ns);
+        free(cores[i].work.results);
+    }
+    free(cores);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings = DEFAULTS;
+    struct cpus cpus = {.count = 0};
+    char error[OPTIONS_ERROR_SIZE] = "";
+
+    switch (options_parse(OPTIONS, &settings, argc, argv, error)) {
+    case OPTIONS_HELP:
+        options_help(stdout, "fixedwork", PURPOSE, OPTIONS, &DEFAULTS);
+        return fflush(stdout) == 0 ? FIXEDWORK_PASS : FIXEDWORK_FAILED;
+    case OPTIONS_VERSION:
+        (void)printf("fixedwork %s (%s)\n", VERSION, COMMIT);
+        return fflush(stdout) == 0 ? FIXEDWORK_PASS : FIXEDWORK_FAILED;
+    case OPTIONS_RUN:
+        if (settings.cpus == NULL || cpus_parse(settings.cpus, &cpus)) {
+            return (int)fixedwork_run(&settings, &cpus);
+        }
+        (void)snprintf(error, OPTIONS_ERROR_SIZE,
+                       "--cpus: '%s' is not a list of CPUs such as 0,2,8-15",
+                       settings.cpus);
+        break;
+    case OPTIONS_ERROR:
+        break;
+    }
+    fixedwork_print("%s (see --help)", error);
+    return FIXEDWORK_USAGE;
+}
