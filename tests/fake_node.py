@@ -14,6 +14,11 @@ ERR:          0
 """
 
 
+def cpu_stat(throttled: int) -> str:
+    """What cpu.stat of a control group says, after so many periods were cut short."""
+    return f"usage_usec 5\nnr_periods 900\nnr_throttled {throttled}\nnr_bursts 0"
+
+
 def write(root: Path, files: Mapping[str, object]) -> None:
     """Write files below a root, each with a newline at its end."""
     for name, content in files.items():
@@ -36,8 +41,8 @@ def fake_node(
     """Make a node with so many cores in each socket; give its root.
 
     CPUs are numbered as Linux does it: a thread of every core of every socket first.
-    `sensors`: with cpufreq, coretemp, throttling, EDAC and machine checks, which all
-    tell of an untroubled node at 45 degrees.
+    `sensors`: with cpufreq, coretemp, throttling, quotas, EDAC and machine checks,
+    which all tell of an untroubled node at 45 degrees.
     """
     count = sockets * cores
     packages = packages or tuple(range(sockets))
@@ -77,6 +82,9 @@ def fake_node(
     }
     if sensors:
         files["proc/interrupts"] = INTERRUPTS
+        files["proc/self/cgroup"] = "0::/system.slice/job_1"
+        files["sys/fs/cgroup/cgroup.procs"] = ""
+        files["sys/fs/cgroup/system.slice/job_1/cpu.stat"] = cpu_stat(0)
         for socket, package in enumerate(packages):
             chip = f"sys/class/hwmon/hwmon{socket + 1}"
             files |= {

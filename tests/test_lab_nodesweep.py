@@ -11,7 +11,7 @@ from seatrial.parsers.nodesweep import parse_nodesweep
 pytestmark = pytest.mark.lab
 
 NODES = ["cn01", "cn02", "cn03", "cn04"]
-SMALL = {"n": 300, "memlat_mib": 8, "quiet": 1, "hpcc_limit": 60}
+SMALL = {"n": 300, "memlat_mib": 8, "quiet": 1, "fixedwork_s": 2, "hpcc_limit": 60}
 """A sweep of seconds, in which a node can still die."""
 
 

@@ -75,6 +75,7 @@ def start(tmp_path: Path) -> Start:
         sockets: int = 1,
         given: str = "",
         memlat: str = "memlat --huge-pages transparent",
+        fixedwork: str = "fixedwork",
         trees: Callable[[Path], object] = lambda folder: None,
         **faults: Mapping[str, Any],
     ) -> Swept:
@@ -88,6 +89,7 @@ def start(tmp_path: Path) -> Start:
                 *(sys.executable, "-m", "seatrial.nodesweep", "--output", "out.jsonl"),
                 *("--n", "1000", "--block", "80", "--quiet", "0.3"),
                 *("--memlat", memlat, "--memlat-sizes", "16384:134217728"),
+                *("--fixedwork", fixedwork, "--fixedwork-ms", "2000"),
                 *(*options, "--", "srun", "--mpi=pmix", "--", "hpcc"),
             ],
             cwd=tmp_path,
@@ -119,7 +121,7 @@ def test_sound_nodes_of_one_socket(start: Start) -> None:
     assert swept.done.returncode == 0, swept.done.stderr
     sweep = swept.sweep
     assert sweep.events == ()
-    assert sweep.passed(FOUR) == dict.fromkeys(FOUR, (3, 3))
+    assert sweep.passed(FOUR) == dict.fromkeys(FOUR, (4, 4))
     assert [(row.node, row.socket, row.ranks) for row in sweep.hpcc] == [
         (node, None, 2) for node in FOUR
     ]
@@ -128,8 +130,8 @@ def test_sound_nodes_of_one_socket(start: Start) -> None:
     }
     assert {skip.reason for skip in sweep.skips} == {"it has one socket"}
     phases = {row.phase for row in sweep.sensors}
-    assert phases == {"quiet", "memlat", "hpcc"}
-    programs = ("sensors 1", "memlat-0 1", "hpcc 2")
+    assert phases == {"quiet", "memlat", "hpcc", "fixedwork"}
+    programs = ("sensors 1", "memlat-0 1", "hpcc 2", "fixedwork 1")
     assert sorted(swept.steps) == sorted(f"{n} {p}" for n in FOUR for p in programs)
     assert swept.kept == set()
 
@@ -142,10 +144,10 @@ def test_every_socket_is_measured_by_itself(start: Start) -> None:
         *((None, 4), (0, 2), (1, 2))
     ]
     phases = {row.phase for row in sweep.sensors}
-    assert phases == {"quiet", "memlat", "hpcc", "hpcc_sockets"}
+    assert phases == {"quiet", "memlat", "hpcc", "fixedwork", "hpcc_sockets"}
     cpus = {(row.socket, row.cpu) for row in sweep.memlat if row.node == "cn02"}
     assert cpus == {(0, 1), (1, 3)}
-    assert sweep.passed(FOUR)["cn03"] == (6, 6)
+    assert sweep.passed(FOUR)["cn03"] == (7, 7)
     assert sweep.skips == ()
 
 
@@ -155,8 +157,8 @@ def test_nodes_with_different_sockets(start: Start) -> None:
     )
     assert swept.done.returncode == 0, swept.done.stderr
     assert {n: total for n, (_, total) in swept.sweep.passed(FOUR).items()} == {
-        **dict.fromkeys(FOUR, 3),
-        "cn02": 6,
+        **dict.fromkeys(FOUR, 4),
+        "cn02": 7,
     }
     assert "cn02" not in {skip.node for skip in swept.sweep.skips}
 
@@ -166,7 +168,9 @@ def test_all_nodes_work_at_the_same_time(start: Start) -> None:
     swept = start(nodes=nodes)
     assert swept.done.returncode == 0, swept.done.stderr
     programs = [line.split()[1] for line in swept.steps]
-    assert programs == [*12 * ["sensors"], *12 * ["memlat-0"], *12 * ["hpcc"]]
+    assert programs == [
+        name for name in ("sensors", "memlat-0", "hpcc", "fixedwork") for _ in nodes
+    ]
 
 
 def test_slow_node_shows_in_its_numbers(start: Start) -> None:
@@ -174,6 +178,44 @@ def test_slow_node_shows_in_its_numbers(start: Start) -> None:
     assert swept.events == []
     slow, others = swept.rate("cn03"), [swept.rate(n) for n in FOUR if n != "cn03"]
     assert others == [pytest.approx(4 * slow, rel=1e-5)] * 3
+
+
+def test_throttled_node_shows_in_its_fixed_work(start: Start) -> None:
+    swept = start(cn03={"fixedwork": "slow"})
+    assert swept.events == []
+    rows = {row.node: row for row in swept.sweep.fixedwork}
+    assert rows["cn01"].gflops == pytest.approx(4 * rows["cn03"].gflops)
+    assert rows["cn01"].slowest_gflops == pytest.approx(4 * rows["cn03"].slowest_gflops)
+    assert rows["cn01"].cpu_share_percent == pytest.approx(
+        4 * rows["cn03"].cpu_share_percent
+    )
+    assert rows["cn01"].kept_percent == pytest.approx(rows["cn03"].kept_percent)
+
+
+def test_fixedwork_runs_on_every_core_of_every_socket(start: Start) -> None:
+    swept = start(sockets=2)
+    assert {(row.node, row.cores) for row in swept.sweep.fixedwork} == {
+        (node, 4) for node in FOUR
+    }
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("fails", "exit status 1; fixedwork: cn01: validation failed: 1 of 9 quanta"),
+        ("cut", "line 1: 1 rows, expected 2"),
+        ("silent", "no output of fixedwork in 0 lines"),
+        ("missing", "exit status 2; slurmstepd: error: execve(): fixedwork: No such"),
+        ("dies", "exit status 137; srun: error: cn02: task 0: Killed"),
+    ],
+)
+def test_fixedwork_that_fails_is_named(start: Start, fault: str, reason: str) -> None:
+    swept = start(cn02={"fixedwork": fault})
+    assert swept.done.returncode == 0, swept.done.stderr
+    ((text, event),) = swept.events
+    assert text.startswith(f"cn02: fixedwork: {reason}"), text
+    assert event == "failed"
+    assert swept.sweep.passed(FOUR)["cn02"] == (3, 4)
 
 
 def test_slow_socket_shows_in_its_numbers(start: Start) -> None:
@@ -209,7 +251,8 @@ def test_node_whose_hpcc_fails_is_named_and_leaves_the_others_alone(
     assert {row.node for row in swept.sweep.hpcc} == {"cn01", "cn02", "cn04"}
     assert {row.node for row in swept.sweep.memlat} == set(FOUR)
     assert set(swept.sweep.counters) == set(FOUR)
-    assert swept.sweep.passed(FOUR)["cn03"] == (2, 3)
+    passed = 2 if event == "left_out" else 3
+    assert swept.sweep.passed(FOUR)["cn03"] == (passed, 4)
     assert swept.kept == {"cn03/hpcc"}
     assert f"{what.replace('_', ' ')}: cn03: hpcc: " in swept.done.stdout
 
@@ -265,7 +308,7 @@ def test_memlat_that_fails_is_named(start: Start, fault: str, reason: str) -> No
     ((text, event),) = swept.events
     assert text.startswith(f"cn04: memlat on socket 1: {reason}"), text
     assert event == "failed"
-    assert swept.sweep.passed(FOUR)["cn04"] == (5, 6)
+    assert swept.sweep.passed(FOUR)["cn04"] == (6, 7)
 
 
 def test_sensors_that_end_too_early_are_named(start: Start) -> None:
@@ -297,10 +340,10 @@ def test_faults_of_several_nodes(start: Start) -> None:
         *("cn02", "cn04", "cn05", "cn05")
     ]
     passed = swept.sweep.passed(nodes)
-    assert {node: count for node, count in passed.items() if count != (3, 3)} == {
+    assert {node: count for node, count in passed.items() if count != (4, 4)} == {
         "cn02": (0, 1),
-        "cn04": (2, 3),
-        "cn05": (1, 3),
+        "cn04": (2, 4),
+        "cn05": (2, 4),
     }
 
 
@@ -347,7 +390,15 @@ def test_without_memlat(start: Start) -> None:
     swept = start("--no-memlat", "it is not installed", memlat="")
     assert swept.done.returncode == 0, swept.done.stderr
     assert swept.sweep.run.no_memlat == "it is not installed"
-    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (2, 2))
+    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (3, 3))
+
+
+def test_without_fixedwork(start: Start) -> None:
+    swept = start("--no-fixedwork", "it is not installed", fixedwork="")
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert swept.sweep.run.no_fixedwork == "it is not installed"
+    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (3, 3))
+    assert swept.sweep.fixedwork == ()
 
 
 def test_hpcc_that_fails_everywhere_is_no_fault_of_a_node(start: Start) -> None:
@@ -370,7 +421,7 @@ def test_job_without_all_cpus_is_not_bound(start: Start) -> None:
     assert swept.done.returncode == 0, swept.done.stderr
     assert {(row.socket, row.ranks) for row in swept.sweep.hpcc} == {(None, 2)}
     assert {row.socket for row in swept.sweep.memlat} == {None}
-    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (3, 3))
+    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (4, 4))
     assert {skip.reason for skip in swept.sweep.skips} == {
         "ranks cannot be bound: Slurm gives 2 CPUs, the job may use 4"
     }

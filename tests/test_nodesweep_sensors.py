@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_node import CPUS, INTERRUPTS, fake_node, write
+from fake_node import CPUS, INTERRUPTS, cpu_stat, fake_node, write
 
 from seatrial.nodesweep.readings import (
     AbsentError,
     read_clocks,
     read_machine_checks,
     read_memory_errors,
+    read_quota_stops,
     read_temperatures,
     read_throttling,
 )
@@ -152,12 +153,63 @@ def test_machine_check_is_seen(tmp_path: Path) -> None:
     assert (counters["machine_checks_before"], counters["machine_checks"]) == (3, 2)
 
 
+V1 = "5:cpuacct:/other\n4:memory:/job_1\n3:cpu:/slurm/job_1\n0::/elsewhere"
+BOTH = "3:cpu,cpuacct:/slurm/job_1\n1:name=systemd:/init.scope"
+GROUPS = "sys/fs/cgroup"
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "expected"),
+    [
+        pytest.param("0::/a/b", {"a/b": 3}, 3, id="v2"),
+        pytest.param("0::/a/b", {"a/b": 0, "a": 5}, 5, id="v2, of a parent"),
+        pytest.param("0::/", {"": 4}, 4, id="v2, of a container"),
+        pytest.param(
+            "0::/a/b", {"c": 9, "a/b/c": 9, "a": 1}, 1, id="v2, not of others"
+        ),
+        pytest.param(V1, {"cpu/slurm/job_1": 2}, 2, id="v1"),
+        pytest.param(V1, {"cpu/slurm": 2, "cpu": 1}, 3, id="v1, of parents"),
+        pytest.param("1:cpu:/", {"cpu": 6}, 6, id="v1, of a container"),
+        pytest.param(BOTH, {"cpu,cpuacct/slurm/job_1": 7}, 7, id="v1, two controllers"),
+        pytest.param(BOTH, {"cpu/slurm/job_1": 7}, 7, id="v1, mounted as cpu"),
+        pytest.param("0::/a", {"unified/a": 8}, 8, id="v2 beside v1"),
+    ],
+)
+def test_quotas_are_found_in_every_layout_of_control_groups(
+    tmp_path: Path, groups: str, files: dict[str, int], expected: int
+) -> None:
+    write(tmp_path, {"proc/self/cgroup": groups})
+    if "cpu" not in groups and "unified/a" not in files:
+        write(tmp_path, {f"{GROUPS}/cgroup.procs": ""})
+    for group, throttled in files.items():
+        write(tmp_path, {f"{GROUPS}/{group}/cpu.stat": cpu_stat(throttled)})
+    assert read_quota_stops(tmp_path) == expected
+
+
+def test_root_group_without_a_quota_counts_nothing(tmp_path: Path) -> None:
+    files = {"proc/self/cgroup": "0::/", f"{GROUPS}/cgroup.procs": ""}
+    write(tmp_path, {**files, f"{GROUPS}/cpu.stat": "usage_usec 5\nuser_usec 2"})
+    with pytest.raises(AbsentError, match="no nr_throttled in cpu"):
+        read_quota_stops(tmp_path)
+
+
+def test_quota_that_stops_a_node_is_counted(tmp_path: Path) -> None:
+    fake_node(tmp_path)
+    file = f"{GROUPS}/system.slice/job_1/cpu.stat"
+    write(tmp_path, {file: cpu_stat(4)})
+    rows = sample(tmp_path, "hpcc", lambda: write(tmp_path, {file: cpu_stat(90)}), "")
+    (counters,) = of_type(rows, "counters")
+    assert (counters["quota_stops_before"], counters["quota_stops"]) == (4, 86)
+
+
 def test_node_without_sensors_says_why_and_never_zero(tmp_path: Path) -> None:
     rows = sample(fake_node(tmp_path, sensors=False), "hpcc", "")
     assert absent(rows) == {
         "temperature": "no sensor of a processor: /sys/class/hwmon has nothing, and "
         "/sys/class/thermal no zone of one",
         "throttle_events": "no thermal_throttle in /sys/devices/system/cpu/cpu*",
+        "quota_stops": "no nr_throttled in cpu.stat of any control group of this "
+        "process",
         "ecc_corrected": "no memory controller in /sys/devices/system/edac/mc: no EDAC "
         "driver is loaded, or memory has no ECC",
         "ecc_uncorrected": "no memory controller in /sys/devices/system/edac/mc: no "

@@ -34,12 +34,14 @@ def sweep_of(sockets: int = 2) -> Rows:
         "no_memlat": None,
         "memlat_min_bytes": 1 << 20,
         "memlat_max_bytes": 1 << 30,
+        "no_fixedwork": None,
+        "fixedwork_ms": 20000,
         "start_time": 1.0,
     }
     rows = [start]
     for node in NODES:
         rows += _rows_of(node, sockets)
-    passed = len(NODES) * (2 + sockets + (sockets if sockets > 1 else 0))
+    passed = len(NODES) * (3 + sockets + (sockets if sockets > 1 else 0))
     return [*rows, {"type": "end", "passed": passed, "events": 0, "elapsed_s": 9.0}]
 
 
@@ -57,14 +59,15 @@ def _rows_of(node: str, sockets: int) -> Rows:
             rows.append(row)
         rows += [_memlat(node, socket, size) for size in range(20, 31)]
     counters: dict[str, Any] = {"type": "counters", "node": node, "seconds": 60.0}
-    for name in ("throttle_events", "ecc_corrected", "ecc_uncorrected"):
+    for name in ("throttle_events", "quota_stops", "ecc_corrected", "ecc_uncorrected"):
         counters |= {name: 0, f"{name}_before": 2}
     counters |= {"machine_checks": None, "machine_checks_before": None}
     absent = {"type": "absent", "node": node, "what": "machine_checks", "reason": "-"}
     places = [None, *range(sockets)] if sockets > 1 else [None]
     hpcc = [_hpcc(node, socket, sockets) for socket in places]
     skip = {"type": "skip", "node": node, "program": "hpcc", "reason": "one socket"}
-    return [*rows, counters, absent, *([skip] if sockets == 1 else []), *hpcc]
+    skips = [skip] if sockets == 1 else []
+    return [*rows, counters, absent, *skips, *hpcc, _fixedwork(node, 2 * sockets)]
 
 
 def _memlat(node: str, socket: int, power: int) -> dict[str, Any]:
@@ -88,6 +91,13 @@ def _hpcc(node: str, socket: int | None, sockets: int) -> dict[str, Any]:
     return row | {"ring_latency_us": 2.0, "ring_bw_mb_per_s": 4000.0}
 
 
+def _fixedwork(node: str, cores: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": "fixedwork", "node": node, "socket": None}
+    row |= {"cores": cores, "seconds": 20.001, "gflops": 5.5 * cores}
+    row |= {"slowest_gflops": 5.0, "kept_percent": 98.0, "cpu_share_percent": 99.5}
+    return row | {"longest_us": 1200.0, "n": 19000 * cores, "start_time": 6.0}
+
+
 def left_out(rows: Rows, **values: Any) -> Rows:
     """Leave out the rows with these values."""
     return [
@@ -109,7 +119,7 @@ def ended(rows: Rows, passed: int, events: int) -> Rows:
 GOOD = sweep_of()
 
 
-@pytest.mark.parametrize(("sockets", "programs"), [(1, 3), (2, 6)])
+@pytest.mark.parametrize(("sockets", "programs"), [(1, 4), (2, 7)])
 def test_whole_sweep(sockets: int, programs: int) -> None:
     sweep = parse_nodesweep(text_of(sweep_of(sockets)))
     sweep.verify_complete(NODES)
@@ -121,9 +131,9 @@ def test_whole_sweep(sockets: int, programs: int) -> None:
 def test_program_that_failed_is_counted_for_its_node() -> None:
     rows = left_out(GOOD, type="hpcc", node="cn02", socket=1)
     rows = [*rows[:-1], *event("cn02", "hpcc", 1), rows[-1]]
-    sweep = parse_nodesweep(text_of(ended(rows, 11, 1)))
+    sweep = parse_nodesweep(text_of(ended(rows, 13, 1)))
     sweep.verify_complete(NODES)
-    assert sweep.passed(NODES) == {"cn01": (6, 6), "cn02": (5, 6)}
+    assert sweep.passed(NODES) == {"cn01": (7, 7), "cn02": (6, 7)}
     assert sweep.events[0].text == "cn02: hpcc on socket 1: no end in time"
 
 
@@ -131,9 +141,9 @@ def test_node_that_never_answered() -> None:
     rows = [row for row in GOOD if row.get("node") != "cn02"]
     gone = event("cn02", "sensors", event="left_out")
     rows = [rows[0], *gone, *rows[1:]]
-    sweep = parse_nodesweep(text_of(ended(rows, 6, 1)))
+    sweep = parse_nodesweep(text_of(ended(rows, 7, 1)))
     sweep.verify_complete(NODES)
-    assert sweep.passed(NODES) == {"cn01": (6, 6), "cn02": (0, 1)}
+    assert sweep.passed(NODES) == {"cn01": (7, 7), "cn02": (0, 1)}
 
 
 def test_node_that_was_left_out_owes_nothing_more() -> None:
@@ -141,13 +151,13 @@ def test_node_that_was_left_out_owes_nothing_more() -> None:
     rows = left_out(rows, type="hpcc", node="cn02", socket=0)
     rows = left_out(rows, type="hpcc", node="cn02", socket=1)
     gone = event("cn02", "hpcc", event="left_out")
-    sweep = parse_nodesweep(text_of(ended([*rows[:-1], *gone, rows[-1]], 9, 1)))
+    sweep = parse_nodesweep(text_of(ended([*rows[:-1], *gone, rows[-1]], 11, 1)))
     sweep.verify_complete(NODES)
-    assert sweep.passed(NODES)["cn02"] == (3, 6)
+    assert sweep.passed(NODES)["cn02"] == (4, 7)
 
 
 def forgotten(rows: Rows, **values: Any) -> Callable[[], Rows]:
-    return lambda: ended(left_out(rows, **values), 11, 0)
+    return lambda: ended(left_out(rows, **values), 13, 0)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +176,7 @@ def forgotten(rows: Rows, **values: Any) -> Callable[[], Rows]:
             "cn01: sensors: neither numbers nor why",
         ),
         (
-            lambda: ended([*GOOD[:-1], *event("cn01", "hpcc"), GOOD[-1]], 12, 1),
+            lambda: ended([*GOOD[:-1], *event("cn01", "hpcc"), GOOD[-1]], 14, 1),
             "cn01: hpcc: not expected to pass",
         ),
         (
@@ -230,13 +240,20 @@ def line_of(**values: Any) -> int:
         ({"type": "counters"}, {"ecc_corrected": 0.5}, "is not of type int or None"),
         ({"type": "memlat"}, {"min_ns": 0}, "out of order"),
         ({"type": "memlat"}, {"n": 0}, "no samples"),
+        ({"type": "fixedwork"}, {"cores": 0}, "fewer quanta than cores"),
+        ({"type": "fixedwork"}, {"n": 3}, "fewer quanta than cores"),
+        ({"type": "fixedwork"}, {"seconds": 0}, "seconds is not positive"),
+        ({"type": "fixedwork"}, {"slowest_gflops": 99.0}, "99.0 of 22.0 Gflop/s"),
+        ({"type": "fixedwork"}, {"slowest_gflops": 0}, "0 of 22.0 Gflop/s"),
+        ({"type": "fixedwork"}, {"longest_us": 2.1e7}, "a longer quantum"),
+        ({"type": "fixedwork"}, {"node": "cn02"}, "fixedwork of 'cn02': a second"),
         ({"type": "hpcc"}, {"hpl_gflops": 0.0}, "hpl_gflops is not positive"),
         ({"type": "hpcc"}, {"hpl_gflops": -1.0}, "hpl_gflops: -1.0 is not"),
         ({"type": "hpcc"}, {"latency_max_us": 1.5}, "are out of order"),
         ({"type": "hpcc"}, {"bw_min_mb_per_s": None}, "4 ranks, ["),
         ({"type": "hpcc"}, {"ranks": 1}, "1 ranks, ["),
         ({"type": "hpcc", "socket": 1}, {"socket": 0}, "hpcc of ('cn01', 0): a second"),
-        ({"type": "end"}, {"passed": 11}, "passed: 11 at the end, found 12"),
+        ({"type": "end"}, {"passed": 11}, "passed: 11 at the end, found 14"),
         ({"type": "end"}, {"events": 1}, "events: 1 at the end, found 0"),
     ],
 )
@@ -248,7 +265,9 @@ def test_contradictions_are_refused(
     assert reason in refusal.value.reason
 
 
-@pytest.mark.parametrize("kind", ["run", "node", "sensors", "hpcc", "memlat", "end"])
+@pytest.mark.parametrize(
+    "kind", ["run", "node", "sensors", "hpcc", "memlat", "fixedwork", "end"]
+)
 def test_missing_and_unknown_keys_are_refused(kind: str) -> None:
     line = line_of(type=kind)
     name = next(name for name in GOOD[line - 1] if name != "type")
@@ -343,7 +362,12 @@ def test_samples_that_only_describe_have_parameters() -> None:
         ("dgemm", '{"ranks": 1}'),
         *(
             (f"{name}", '{"since": "boot"}')
-            for name in ("throttle_events", "ecc_corrected", "ecc_uncorrected")
+            for name in (
+                "throttle_events",
+                "quota_stops",
+                "ecc_corrected",
+                "ecc_uncorrected",
+            )
         ),
     }
 

@@ -11,7 +11,7 @@ from seatrial.errors import SeatrialError
 from seatrial.lab import cluster, container, state
 
 LINK_RATE = "200mbit"
-CPU_SHARE = 0.05
+CPU_SHARE = 0.4
 """Of one core: what a node with a slow processor gets."""
 
 _BUFFERS = ("tcp_rmem", "tcp_wmem")

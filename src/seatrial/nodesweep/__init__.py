@@ -3,10 +3,11 @@
     python -m seatrial.nodesweep --output FILE -- srun --mpi=pmix -- hpcc
 
 All nodes run the same programs at the same time, each node in job steps of its own:
-memlat on one core of each socket, HPCC on all cores, then fixedwork on all cores for
-seconds, and where there are several sockets HPCC on the cores of each; meanwhile `sensors` reads clocks, temperatures and
-error counters. A node that hangs, dies or whose program fails is named, and leaves
-the numbers of the others alone. parsers/nodesweep.py reads the file.
+memlat on one core of each socket, HPCC on all cores, fixedwork on all cores, and where
+there are several sockets HPCC on the cores of each; meanwhile `sensors` reads clocks,
+temperatures, and counters of errors and of CPU quotas. A node that hangs, dies or whose
+program fails is named, and leaves the numbers of the others alone.
+parsers/nodesweep.py reads the file.
 
 The node that runs the batch script is measured too, and starts the steps of all: one
 srun for each node waits there. If it dies, so does the job.

@@ -26,7 +26,6 @@ from seatrial.nodesweep.place import Place, bound, place_of
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep_rows import Program
 
-
 SHORTEST_MS = 2000
 """Least time of fixedwork: two of the longest periods of a CPU quota that Linux has."""
 
