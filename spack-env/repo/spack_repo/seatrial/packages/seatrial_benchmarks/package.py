@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="d391b0587427cea3ccd16191335f002dc984b0d6453bd2a82cf7920cfcf874ff")
+    version("0.1.0", sha256="3a37801780c3d52f2d09d66b4b7aa28c84eb395389f4ff957ba0116a9e49caf5")
 
     depends_on("c", type="build")
     depends_on("cmake@3.20:", type="build")
