@@ -38,7 +38,8 @@ from seatrial.driver_lock import driver_of
 from seatrial.errors import SeatrialError
 from seatrial.ledger import closed_session
 from seatrial.results import Run, closed_runs, load_run
-from seatrial.status import open_runs, read_status
+from seatrial.runfolder import open_runs
+from seatrial.status import read_status
 
 KILLS = 200
 SEED = 20261122

@@ -11,9 +11,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from closed_runs import close_run, rewrite_manifest
+from fake_home import write_home
 from judge_samples import CASE, sample
 
+from seatrial.agenda import Agenda
+from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.results import (
     SCHEMA,
@@ -23,7 +27,7 @@ from seatrial.results import (
     read_manifests,
     sha256,
 )
-from seatrial.runfolder import RunFolder, new_run_id
+from seatrial.runfolder import RunFolder, new_run_id, newest_open, open_runs
 
 MANIFEST = {"schema": 1, "run": "r1", "system": "lab", "nodes": []}
 
@@ -254,6 +258,62 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_find_run(home: Path, text: str, expected: str) -> None:
     assert find_run(home, text) == home / "results" / expected
+
+
+@pytest.fixture
+def misnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of three runs named against their order in time, and a damaged one."""
+    monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+    results = tmp_path / "results"
+    for name, started in (
+        ("z-first", "2026-01-01T09:00:00+02:00"),
+        ("a-last", "2026-01-01T08:30:00+00:00"),
+        ("m-second", "2026-01-01T08:00:00+00:00"),
+    ):
+        close_run(results, name, started=started, ended=started)
+    damaged = close_run(results, "zz-damaged")
+    (damaged / "manifest.json").write_text("{")
+    return tmp_path
+
+
+def test_latest_is_latest_by_start_time(misnamed: Path) -> None:
+    results = misnamed / "results"
+    assert [run.name for run in closed_runs(results)] == [
+        *("zz-damaged", "z-first", "m-second", "a-last")
+    ]
+    assert find_run(misnamed, "lab/latest").name == "a-last"
+    with pytest.raises(
+        SeatrialError, match="newest are: lab/z-first, lab/m-second, lab/a-last"
+    ):
+        find_run(misnamed, "nope")
+
+
+def test_a_clock_that_was_set_back_makes_no_run_the_latest(misnamed: Path) -> None:
+    run = misnamed / "results" / "lab" / "z-first"
+    rewrite_manifest(run, started="2026-06-01T00:00:00+00:00")
+    assert find_run(misnamed, "latest").name == "a-last"
+
+
+def test_commands_take_the_latest_runs_by_start_time(
+    misnamed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(misnamed / "results" / "lab" / "zz-damaged")
+    monkeypatch.setenv("SEATRIAL_HOME", str(write_home(misnamed)))
+    newest = CliRunner().invoke(main, ["status", "lab"])
+    assert "the newest closed one is lab/a-last" in newest.output
+    trend = ["trend", "lab", "--last", "1", "--check", CASE.check, "--format", "csv"]
+    rows = CliRunner().invoke(main, trend).stdout.splitlines()
+    assert {row.split(",")[0] for row in rows[1:]} == {"a-last"}
+
+
+def test_newest_open_run_is_the_newest_by_start_time(tmp_path: Path) -> None:
+    for name, hour in (("z-first", 8), ("a-last", 9)):
+        agenda = Agenda(name, "lab", f"2026-01-01T{hour:02}:00:00+00:00", {}, ())
+        RunFolder(tmp_path, "lab", name).create(agenda.write())
+    damaged = RunFolder(tmp_path, "lab", "zz-damaged")
+    damaged.create(b"{")
+    assert newest_open(tmp_path, "lab") == "a-last"
+    assert open_runs(tmp_path)[0] == damaged.path
 
 
 def test_find_run_by_path(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,8 @@ from seatrial.driver_lock import driver_lock
 from seatrial.ledger import close_session, note_start
 from seatrial.listing import ListedCase
 from seatrial.records import Case
-from seatrial.runfolder import RunFolder
-from seatrial.status import Status, open_runs, read_status
+from seatrial.runfolder import RunFolder, open_runs
+from seatrial.status import Status, read_status
 
 SEATRIAL = str(Path(sys.executable).parent / "seatrial")
 NOW = 1795242615.0  # 2026-11-21T06:30:15Z

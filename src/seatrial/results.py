@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from seatrial.errors import SeatrialError
@@ -199,18 +201,50 @@ def read_cases(path: Path) -> tuple[Case, ...]:
 
 
 def closed_runs(results: Path, system: str | None = None) -> list[Path]:
-    """List the closed runs of one system, or of all; oldest first.
+    """List the closed runs of one system, or of all, by start time, oldest first.
 
-    SeatrialError if the folder of the results, or one in it, cannot be read.
+    Raises SeatrialError if the results folder, or a folder in it, cannot be read.
     """
-    systems = [results / system] if system else _folders(results)
     runs = [
         run
-        for folder in systems
-        for run in _folders(folder)
+        for run in run_folders(results, system)
         if not is_unfinished(run.name) and (run / MANIFEST).is_file()
     ]
-    return sorted(runs, key=lambda run: (run.name, run.parent.name))
+    return by_start(runs, MANIFEST)
+
+
+def run_folders(results: Path, system: str | None = None) -> Iterator[Path]:
+    """List the folders of the runs of one system, or of all, open and closed ones."""
+    for folder in [results / system] if system else _folders(results):
+        yield from _folders(folder)
+
+
+class _Times(msgspec.Struct):
+    """The times that a manifest (`started`, `ended`) or an agenda (`created`) has."""
+
+    started: datetime | None = None
+    ended: datetime | None = None
+    created: datetime | None = None
+
+
+def by_start(runs: Iterable[Path], file: str) -> list[Path]:
+    """Sort runs by the start time in `file` of their folders, oldest first.
+
+    A run that does not tell when it started comes before all others, so that it is
+    never the latest one.
+    """
+    read = msgspec.json.Decoder(_Times).decode
+
+    def start(run: Path) -> float:
+        try:
+            times = read((run / file).read_bytes())
+        except (OSError, ValueError):
+            return -math.inf
+        # A clock that was set back during the run leaves an end before the start.
+        known = (times.created, times.started, times.ended)
+        return min((each.timestamp() for each in known if each), default=-math.inf)
+
+    return sorted(runs, key=lambda run: (start(run), run.name, run.parent.name))
 
 
 def is_unfinished(name: str) -> bool:

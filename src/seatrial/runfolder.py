@@ -22,7 +22,14 @@ import polars as pl
 from seatrial.agenda import AGENDA_FILE
 from seatrial.errors import SeatrialError
 from seatrial.records import Case, Measurement, as_dict
-from seatrial.results import MANIFEST, OPEN_SUFFIX, SCHEMA, sha256
+from seatrial.results import (
+    MANIFEST,
+    OPEN_SUFFIX,
+    SCHEMA,
+    by_start,
+    run_folders,
+    sha256,
+)
 
 LOCK_FILE = "driver.lock"
 STARTS_FILE = "starts.json"
@@ -146,25 +153,28 @@ class RunFolder:
         return self.final
 
 
-def open_runs(results: Path, system: str) -> list[str]:
-    """Give the ids of the open runs of a system, oldest first."""
-    folders = (results / system).glob(f"*{OPEN_SUFFIX}")
-    return sorted(
-        folder.name.removesuffix(OPEN_SUFFIX)
-        for folder in folders
-        if not folder.name.startswith(".")
-    )
+def open_runs(results: Path, system: str | None = None) -> list[Path]:
+    """List the open runs of one system, or of all, by start time, oldest first.
+
+    A folder without an agenda is not a run: a copy in progress, for example.
+    """
+    runs = [
+        run
+        for run in run_folders(results, system)
+        if run.name.endswith(OPEN_SUFFIX) and (run / AGENDA_FILE).is_file()
+    ]
+    return by_start(runs, AGENDA_FILE)
 
 
 def newest_open(results: Path, system: str) -> str:
-    """Give the id of the newest open run of a system; SeatrialError if none is."""
+    """Return the id of the newest open run of a system; SeatrialError if none is."""
     runs = open_runs(results, system)
     if not runs:
         raise SeatrialError(
             f"no open run of system {system!r} below {results}: nothing was cut off; "
             f"begin a run with `seatrial run {system} --campaign NAME`"
         )
-    return runs[-1]
+    return runs[-1].name.removesuffix(OPEN_SUFFIX)
 
 
 def publish(open_path: Path, final: Path) -> None:

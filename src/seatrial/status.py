@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial import slurm
-from seatrial.agenda import AGENDA_FILE, Agenda, Planned, read_agenda
+from seatrial.agenda import Agenda, Planned, read_agenda
 from seatrial.driver_lock import driver_of
 from seatrial.errors import SeatrialError
 from seatrial.ledger import read_starts
@@ -18,7 +18,7 @@ from seatrial.live_session import CaseState, Running, live_cases, running
 from seatrial.progress import Durations, TimeLeft, duration
 from seatrial.recordings import INTERRUPTED
 from seatrial.records import Case
-from seatrial.results import MANIFEST, OPEN_SUFFIX, case_from, read_cases, read_json
+from seatrial.results import MANIFEST, case_from, read_cases, read_json
 from seatrial.runfolder import SESSIONS_FOLDER, WORK_FOLDER
 
 
@@ -67,16 +67,6 @@ class _Session:
     record: dict[str, Any] | None
     states: tuple[CaseState, ...]
     took: tuple[tuple[str, float], ...] = ()
-
-
-def open_runs(results: Path, system: str | None = None) -> list[Path]:
-    """List the open runs of one system, or of all; oldest first.
-
-    A folder without an agenda is none: a run that is being copied, for example.
-    """
-    pattern = f"{system or '*'}/*{OPEN_SUFFIX}/{AGENDA_FILE}"
-    runs = [file.parent for file in results.glob(pattern)]
-    return sorted(runs, key=lambda run: (run.name, run.parent.name))
 
 
 def read_status(folder: Path, known: Durations) -> Status | None:

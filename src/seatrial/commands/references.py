@@ -2,6 +2,7 @@
 
 import getpass
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -27,7 +28,13 @@ from seatrial.references_diff import (
     criteria_at,
     format_changes,
 )
-from seatrial.results import closed_runs, load_run, read_manifest
+from seatrial.results import (
+    MANIFEST,
+    by_start,
+    closed_runs,
+    load_run,
+    read_manifest,
+)
 from seatrial.summary import stdout_console
 
 _MODELS = [model for model in get_args(Model) if model != "every"]
@@ -114,10 +121,8 @@ def measure_command(
 
     Example: seatrial references measure lab/latest --check ImbRing --model lognormal
     """
-    loaded = sorted(
-        (load_run(run_path(each)) for each in runs),
-        key=lambda run: str(run.manifest["started"]),
-    )
+    chosen = by_start((run_path(each) for each in runs), MANIFEST)
+    loaded = [load_run(path) for path in chosen]
     claim = Claim(model, coverage, confidence)
     found, refused = measure(loaded, claim, checks, metrics)
     if not found:
@@ -208,8 +213,14 @@ def _chosen(home: Path, system: str, runs: Sequence[str], number: int) -> list[P
                 raise SeatrialError(f"{path}: expected a run of system {system!r}")
         return [path for path in named if not read_manifest(path).get("replay")]
     found = closed_runs(paths.results_dir(home), system)
-    measured = [path for path in found if not read_manifest(path).get("replay")]
-    return measured[-number:]
+    return [path for path in found if not _is_replay(path)][-number:]
+
+
+def _is_replay(path: Path) -> bool:
+    """Return True for a replay; a run that cannot be read is reported when loaded."""
+    with suppress(SeatrialError):
+        return bool(read_manifest(path).get("replay"))
+    return False
 
 
 def _print(runs: Sequence[RunChange], differing: dict[str, str]) -> None:

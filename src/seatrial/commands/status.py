@@ -15,7 +15,8 @@ from seatrial.driver import known_durations
 from seatrial.errors import SeatrialError
 from seatrial.remote import load_remote, seatrial_there
 from seatrial.results import closed_runs
-from seatrial.status import Status, open_runs, read_status
+from seatrial.runfolder import open_runs
+from seatrial.status import Status, read_status
 from seatrial.status_table import status_table
 from seatrial.summary import stdout_console
 from seatrial.system import is_provisioned, known_systems, unknown_system

@@ -15,7 +15,7 @@ from seatrial.criteria import Criteria
 from seatrial.errors import SeatrialError
 from seatrial.paths import criteria_file, home, results_dir
 from seatrial.query import choose, started
-from seatrial.results import closed_runs, read_manifests
+from seatrial.results import MANIFEST, by_start, closed_runs, read_manifests
 from seatrial.runfolder import disk_errors, write_file
 from seatrial.series import Choice, Trend
 from seatrial.summary import stdout_console
@@ -136,7 +136,7 @@ def _runs(
             f"none of the {len(measured)} runs of {system} fits --campaign, --since "
             f"and --until; they are {_described(measured)}"
         )
-    return sorted(found, key=lambda path: (started(path, found[path]), path.name))
+    return by_start(found, MANIFEST)
 
 
 def _described(manifests: Mapping[Path, Mapping[str, Any]]) -> str:
