@@ -25,7 +25,7 @@ from typing import Any
 
 from rich.console import Console
 
-from seatrial import driver, driver_lock, session, slurm
+from seatrial import beside, driver, driver_lock, session, slurm
 from seatrial.campaign import Block, Campaign
 from seatrial.commands import run
 from seatrial.errors import SeatrialError
@@ -187,6 +187,9 @@ def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> Non
         (slurm, "_run", lambda command: _scancel(scene, command)),
         (slurm, "_LOOK_S", 0.01),
         (Path, "open", _open),
+        (driver, "try_folder", lambda folder: None),
+        (beside, "_PATIENCE_S", 0.05),
+        (beside, "_LOOK_S", 0.01),
         (driver_lock, "_LOOK_S", 0.01),
         (driver_lock, "_GRACE_S", 0.05),
     ]

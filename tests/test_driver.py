@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from fake_home import CRITERIA, SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
-from seatrial import runfolder, slurm
+from seatrial import driver, runfolder, slurm
 from seatrial.campaign import load_campaign
 from seatrial.collect import blame_slurm
 from seatrial.criteria import recorded_criteria
@@ -383,8 +384,13 @@ def test_disk_full_at_the_end_leaves_the_run_open(
 
 @pytest.mark.parametrize("size", ["64k", "256k"])
 def test_disk_full_during_the_run(
-    home: Path, tmp_path: Path, console: Console, size: str
+    home: Path,
+    tmp_path: Path,
+    console: Console,
+    size: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(driver, "try_folder", lambda folder: None)
     results = tmp_path / "results"
     results.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(results)]
@@ -396,6 +402,25 @@ def test_disk_full_during_the_run(
         assert [path.name for path in (results / "lab").iterdir()] == ["r1.open"]
     finally:
         subprocess.run(["umount", str(results)], check=True)
+
+
+def test_output_folder_is_tried_before_the_first_job(
+    home: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the right to write, or with little space; nothing is left behind."""
+    results = tmp_path / "a" / "results"
+    much = shutil.disk_usage(tmp_path)
+    with monkeypatch.context() as patch:
+        little = much._replace(free=1_000_000)
+        patch.setattr(shutil, "disk_usage", lambda folder: little)
+        with pytest.raises(
+            SeatrialError, match="1 MB of disk space are free, expected"
+        ):
+            run_campaign(order(home, "smoke", results), console)
+    assert not results.parent.exists()
+    results.parent.write_text("a file in the way")
+    with pytest.raises(SeatrialError, match="; nothing was started; make it"):
+        run_campaign(order(home, "smoke", results), console)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -1,6 +1,9 @@
 """A run over ssh, with a stand-in for ssh that runs its command on this machine."""
 
+import errno
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -12,10 +15,14 @@ import pytest
 from click.testing import CliRunner
 from fake_home import fake_program, write, write_home
 
+from seatrial import remote
+from seatrial.agenda import Agenda
 from seatrial.cli import main
+from seatrial.driver_lock import driver_lock
 from seatrial.errors import SeatrialError
 from seatrial.remote import Remote, load_remote
 from seatrial.results import load_run
+from seatrial.runfolder import RunFolder
 
 ALIVE = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 SEATRIAL = Path(sys.executable).parent / "seatrial"
@@ -43,9 +50,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.rmtree(home / "etc")
     inventory = INVENTORY.replace("BASE", str(tmp_path))
     write(home / "inventories" / "lab" / "hosts.yml", inventory)
-    remote = write_home(tmp_path / "remote")
-    wrapper = f'SEATRIAL_HOME={remote} exec {SEATRIAL} "$@"'
-    fake_program(remote / "bin", "seatrial", wrapper)
+    prefix = write_home(tmp_path / "remote")
+    wrapper = f'SEATRIAL_HOME={prefix} exec {SEATRIAL} "$@"'
+    fake_program(prefix / "bin", "seatrial", wrapper)
     log = f'printf "%s\\n" "$*" >> {tmp_path / "ssh.log"}'
     last = 'for command in "$@"; do :; done'
     fake_program(tmp_path / "bin", "ssh", f'{log}\n{last}\nexec sh -c "$command"')
@@ -56,10 +63,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_inventory_is_read_as_ansible_sees_it(home: Path, tmp_path: Path) -> None:
-    remote = load_remote(home, "lab")
-    assert remote.host == "10.0.0.1"
-    assert remote.prefix == f"{tmp_path}/remote"
-    assert remote.ssh(["echo", "a b"]) == [
+    login = load_remote(home, "lab")
+    assert login.host == "10.0.0.1"
+    assert login.prefix == f"{tmp_path}/remote"
+    assert login.ssh(["echo", "a b"]) == [
         "ssh",
         "-T",
         *ALIVE,
@@ -193,6 +200,87 @@ def test_interrupt_here_stops_the_run_there(home: Path, tmp_path: Path) -> None:
     assert "r1.open stays open" in errors
     assert "Traceback" not in errors
     assert there.is_dir()
+
+
+@pytest.mark.parametrize("where", ["results", "remote/results"])
+def test_results_that_cannot_be_written_end_it_before_the_first_job(
+    home: Path, tmp_path: Path, where: str
+) -> None:
+    """Here, or on the login node, where the same command tries its own folder."""
+    write(tmp_path / where / "lab", "a file in the way of the folder")
+    process = seatrial("run", "lab", "--campaign", "smoke", "--run-id", "r1")
+    assert process.returncode == 2
+    assert f"cannot write to {tmp_path / where}/lab on " in process.stderr
+    assert "nothing was started" in process.stderr
+    assert "[1/4]" not in process.stdout
+    assert (tmp_path / "ssh.log").exists() == (where == "remote/results")
+
+
+@pytest.mark.parametrize("cause", ["ssh", "full", "interrupt"])
+def test_run_that_cannot_be_copied_is_fetched_by_the_command_named(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cause: str
+) -> None:
+    def fail(*_: object) -> None:
+        if cause == "interrupt":
+            raise KeyboardInterrupt
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    good = (tmp_path / "bin" / "ssh").read_text()
+    with monkeypatch.context() as patch:
+        if cause == "ssh":
+            bad = good.replace("exec", 'case "$command" in tar*) exit 1;; esac\nexec')
+            write(tmp_path / "bin" / "ssh", bad)
+        else:
+            patch.setattr(remote, "publish", fail)
+        begin = ["run", "lab", "--campaign", "smoke", "--run-id", "r1"]
+        done = CliRunner().invoke(main, begin)
+    assert done.exit_code == (130 if cause == "interrupt" else 2)
+    there = tmp_path / "remote" / "results" / "lab" / "r1"
+    assert f"Run r1 is closed and safe on 10.0.0.1, in {there}." in done.stderr
+    assert ("No space left on device" in done.stderr) == (cause == "full")
+    command = re.search(r"fetch it with `seatrial (run lab [^`]+)`", done.stderr)
+    assert command
+    write(tmp_path / "bin" / "ssh", good)
+    again = CliRunner().invoke(main, shlex.split(command[1]))
+    assert again.exit_code == 3, "one repeat decides nothing"
+    here = tmp_path / "results" / "lab" / "r1"
+    assert load_run(here).manifest == load_run(there).manifest
+
+
+def test_second_campaign_is_refused_on_the_login_node(
+    home: Path, tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path / "remote" / "results", "lab", "r0")
+    folder.create(Agenda("r0", "lab", "2026-01-01T00:00:00+00:00", {}, ()).write())
+    begin = ["run", "lab", "--campaign", "smoke", "--no-judge", "--run-id"]
+    with driver_lock(folder.path):
+        refused = seatrial(*begin, "r1")
+        allowed = seatrial(*begin, "r2", "--beside")
+    assert refused.returncode == 2
+    assert "run r0 of system 'lab' is at work since" in refused.stderr
+    assert allowed.returncode == 0, allowed.stderr
+    (session,) = load_run(tmp_path / "results" / "lab" / "r2").manifest["sessions"]
+    assert session["beside"] == ["r0"]
+
+
+def test_newest_open_run_there_is_the_newest_by_start_time(
+    home: Path, tmp_path: Path
+) -> None:
+    for name, hour in (("z-first", 8), ("a-last", 9)):
+        folder = RunFolder(tmp_path / "remote" / "results", "lab", name)
+        created = f"2026-01-01T{hour:02}:00:00+00:00"
+        campaign = {"name": "smoke", "max_jobs": 1}
+        folder.create(Agenda(name, "lab", created, campaign, ()).write())
+    there = f"{tmp_path}/remote/results"
+    assert remote._newest_open(load_remote(home, "lab"), there, "lab") == "a-last"
+
+
+def test_id_from_the_login_node_is_no_path(home: Path, tmp_path: Path) -> None:
+    answer = """echo '[{"run": "../../r1"}]'"""
+    fake_program(tmp_path / "bin", "ssh", answer)
+    done = CliRunner().invoke(main, ["run", "lab", "--resume"])
+    assert done.exit_code == 2
+    assert "the id of its newest open run is '../../r1'; expected" in done.stderr
 
 
 def test_unknown_system_on_the_command_line(home: Path) -> None:

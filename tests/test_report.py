@@ -88,6 +88,14 @@ def test_demonstration_is_said_only_of_a_demonstration_system(write: Write) -> N
     assert words not in write(sample_run(demonstration=False))[0].text
 
 
+def test_other_runs_at_the_same_time_are_said(write: Write) -> None:
+    run = sample_run()
+    run.manifest["sessions"][0]["beside"] = ["r7"]
+    page, _ = write(run)
+    words = "Not alone. While this run was going on, other runs of this system were"
+    assert f"{words} at work: r7. They may have slowed it down." in page.text
+
+
 def test_partial_run_and_uncommitted_changes_are_said(write: Write) -> None:
     run = sample_run()
     whole, _ = write(run)

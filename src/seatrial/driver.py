@@ -9,7 +9,7 @@ import socket
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from rich.console import Console
 import seatrial
 from seatrial import slurm
 from seatrial.agenda import Agenda, Planned, frozen, plan_sessions, read_agenda
+from seatrial.beside import other_runs, starting
 from seatrial.campaign import Campaign
 from seatrial.collect import collect
 from seatrial.driver_lock import driver_lock
@@ -46,6 +47,7 @@ from seatrial.runfolder import (
     RunFolder,
     copy_files,
     disk_errors,
+    try_folder,
     utc_text,
     write_file,
 )
@@ -63,7 +65,8 @@ _MOST_LOSSES = 2
 class Order:
     """What to run where; `partial` if some checks of the campaign are left out.
 
-    `replay` is a folder of recordings, to be taken in place of programs.
+    `replay` is a folder of recordings, to be taken in place of programs. `beside`
+    allows another run of the system at the same time.
     """
 
     home: Path
@@ -73,15 +76,19 @@ class Order:
     run_id: str
     partial: bool = False
     replay: Path | None = None
+    beside: bool = False
 
 
 def run_campaign(order: Order, console: Console) -> Path:
     """Run a campaign on this machine; give the path of the closed run.
 
     Raises SeatrialError if Slurm does not answer, no node is up, a check is unknown
-    or cannot be loaded, the disk is full, or the user interrupts. The folder of the
-    run then stays open: it is never taken for a complete run.
+    or cannot be loaded, another run of the system is at work, the disk is full, or the
+    user interrupts. The folder of the run then stays open: it is never taken for a
+    complete run.
     """
+    folder = RunFolder(order.results, order.system.name, order.run_id)
+    try_folder(folder.final.parent)
     if order.replay is not None:
         recordings(order.replay)  # an error if there are none
     states = _states(order.system, order.replay, console)
@@ -96,12 +103,22 @@ def run_campaign(order: Order, console: Console) -> Path:
         partial=order.partial,
         replay=None if order.replay is None else str(order.replay),
     )
-    folder = RunFolder(order.results, order.system.name, order.run_id)
-    folder.create(agenda.write())
-    return _drive(order.home, order.system, states, folder, console)
+    with ExitStack() as start:
+        if order.replay is None:
+            alone = starting(order.system, folder, console, beside=order.beside)
+            start.enter_context(alone)
+        folder.create(agenda.write())
+        return _drive(order.home, order.system, states, folder, console, start)
 
 
-def resume_run(home: Path, system: System, folder: RunFolder, console: Console) -> Path:
+def resume_run(
+    home: Path,
+    system: System,
+    folder: RunFolder,
+    console: Console,
+    *,
+    beside: bool = False,
+) -> Path:
     """Go on with a run that was cut off; give the path of the closed run.
 
     Jobs that it left behind are cancelled first. Raises SeatrialError as
@@ -109,7 +126,10 @@ def resume_run(home: Path, system: System, folder: RunFolder, console: Console) 
     """
     agenda = read_agenda(folder.path)
     states = _states(system, _replay_of(agenda), console)
-    return _drive(home, system, states, folder, console)
+    with ExitStack() as start:
+        if agenda.replay is None:
+            start.enter_context(starting(system, folder, console, beside=beside))
+        return _drive(home, system, states, folder, console, start)
 
 
 def _drive(
@@ -118,8 +138,10 @@ def _drive(
     states: tuple[NodeState, ...],
     folder: RunFolder,
     console: Console,
+    start: ExitStack,
 ) -> Path:
     with _stoppable(folder.path), driver_lock(folder.path) as lock:
+        start.close()
         agenda = read_agenda(folder.path)
         if folder.written:
             return folder.finish()
@@ -193,6 +215,7 @@ class _Run:
         """Run one session and close it; give the latest end of all so far."""
         path = self.folder.path
         interrupted = set_aside(path, planned.name)
+        beside = self._beside()
         session = Session(
             run_id=self.agenda.run,
             planned=planned,
@@ -223,6 +246,9 @@ class _Run:
             },
             "interrupted": interrupted,
         }
+        beside |= self._beside()
+        if beside:
+            record["beside"] = sorted(beside)
         if outcome.started < earlier - _CLOCK_TOLERANCE_S:
             back = earlier - outcome.started
             record["clock_went_back_s"] = round(back)
@@ -231,6 +257,13 @@ class _Run:
             found = collect(session, outcome, self.system)
             close_session(path, record, found.cases, found.measurements)
         return max(earlier, outcome.ended)
+
+    def _beside(self) -> set[str]:
+        """Return the other runs of the system that are at work now."""
+        if self.agenda.replay is not None:
+            return set()
+        others = other_runs(self.system, self.folder)
+        return {other.run for other in others if other.at_work}
 
     def close(self) -> Path:
         """Put the closed sessions together and close the run for good."""

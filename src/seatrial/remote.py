@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,11 +17,14 @@ from typing import Any
 from seatrial.archive import extract_plain
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible
-from seatrial.results import OPEN_SUFFIX, read_manifest, sha256
-from seatrial.runfolder import disk_errors, publish
+from seatrial.results import read_manifest, sha256
+from seatrial.runfolder import RUN_ID, publish, try_folder
 from seatrial.system import unknown_system
 
 _SSH_FAILED = 255
+_RESULTS = "results"
+"""The folder of runs below the prefix on the login node."""
+
 _NOTICE_LOSS = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 _VARIABLES = {
     "host": "{{ ansible_host | default(inventory_hostname) }}",
@@ -80,58 +84,106 @@ def run_remotely(
     run_id: str,
     results: Path,
     repeats: int | None = None,
-    folder: str = "results",
+    folder: str = _RESULTS,
+    *,
+    beside: bool = False,
 ) -> Path:
     """Run a campaign on the login node and copy the closed run to `results`.
 
     `repeats` replaces those of the campaign; `folder` is where runs are kept there,
-    below the prefix. Its output is shown as it comes. Raises SeatrialError, with the
-    exit status of the run there, if it did not close its run, and if the copy is not
-    complete.
+    below the prefix; `beside` allows another run of the system at the same time. Its
+    output is shown as it comes. Raises SeatrialError, with the exit status of the run
+    there, if `results` cannot take the copy, before anything runs; if the run was not
+    closed; and if the copy is not complete.
     """
-    there = f"{remote.prefix}/{folder}"
+    there, final = f"{remote.prefix}/{folder}", results / system / run_id
+    _require_room(final)
     arguments = [
         *("run", system, "--campaign", campaign, "--run-id", run_id),
         *("--results", there, "--no-judge"),
         *(part for check in checks for part in ("--checks", check)),
         *(() if repeats is None else ("--repeats", str(repeats))),
+        *(("--beside",) if beside else ()),
     ]
     seatrial_there(remote, arguments, system, "the run")
-    return fetch(remote, f"{there}/{system}", results / system / run_id)
+    again = "repeat the self-test"
+    if folder == _RESULTS:
+        again = _fetch_command(system, final)
+    return fetch(remote, f"{there}/{system}", final, again)
 
 
 def resume_remotely(
-    remote: Remote, system: str, run_id: str | None, results: Path
+    remote: Remote,
+    system: str,
+    run_id: str | None,
+    results: Path,
+    *,
+    beside: bool = False,
 ) -> Path:
     """Go on with a run on the login node, and copy it to `results` once it is closed.
 
     Without an id it is the newest that is open there. Raises SeatrialError as
     `run_remotely` does.
     """
-    there = f"{remote.prefix}/results"
-    run_id = run_id or _newest_open(remote, f"{there}/{system}", system)
+    there = f"{remote.prefix}/{_RESULTS}"
+    run_id = run_id or _newest_open(remote, there, system)
     final = results / system / run_id
     if final.is_dir():
         return final
+    _require_room(final)
     arguments = ["run", system, "--resume", "--run-id", run_id]
     arguments += ["--results", there, "--no-judge"]
+    arguments += ["--beside"] if beside else []
     seatrial_there(remote, arguments, system, "the run")
-    return fetch(remote, f"{there}/{system}", final)
+    return fetch(remote, f"{there}/{system}", final, _fetch_command(system, final))
 
 
 def _newest_open(remote: Remote, there: str, system: str) -> str:
+    """Return the id of the open run there that started last, as `status` lists them."""
+    command = [f"{remote.prefix}/bin/seatrial", "status", system, "--format", "json"]
     listed = subprocess.run(
-        remote.ssh(["ls", "-1", there]), capture_output=True, text=True, check=False
+        remote.ssh(["env", f"SEATRIAL_RESULTS={there}", *command]),
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
-    runs = [name for name in listed.stdout.split() if name.endswith(OPEN_SUFFIX)]
+    runs = []
+    with suppress(ValueError, TypeError, KeyError):
+        runs = [str(each["run"]) for each in json.loads(listed.stdout)]
     if not runs:
         problem = f": {listed.stderr.strip()}" if listed.returncode else ""
         raise SeatrialError(
-            f"no open run of system {system!r} in {there} on {remote.host}{problem}; "
-            f"nothing was cut off, or say --run-id ID for one that is closed there and "
-            "not yet here"
+            f"no open run of system {system!r} in {there}/{system} on "
+            f"{remote.host}{problem}; nothing was cut off, or say --run-id ID for one "
+            "that is closed there and not yet here"
         )
-    return max(runs).removesuffix(OPEN_SUFFIX)
+    if not RUN_ID.fullmatch(runs[-1]):
+        raise SeatrialError(
+            f"{remote.host}: the id of its newest open run is {runs[-1]!r}; expected "
+            "letters, digits, dot, dash, underscore"
+        )
+    return runs[-1]
+
+
+def _require_room(final: Path) -> None:
+    """Check that a run can be copied to `final`, before it runs for hours."""
+    if final.exists():
+        raise SeatrialError(
+            f"{final}: this run exists already; nothing was started; choose another "
+            "--run-id"
+        )
+    try_folder(final.parent)
+
+
+def _fetch_command(system: str, final: Path) -> str:
+    """Return the advice how to fetch a closed run once more."""
+    results = shlex.quote(str(final.parent.parent))
+    return (
+        "fetch it with "
+        f"`seatrial run {system} --resume --run-id {final.name} --results {results}` "
+        "(or with another folder of results)"
+    )
 
 
 def seatrial_there(
@@ -161,17 +213,31 @@ def seatrial_there(
         raise SeatrialError(f"{what} on {remote.host} did not finish", code)
 
 
-def fetch(remote: Remote, there: str, final: Path) -> Path:
-    """Copy one closed run from the folder `there`; it counts once it is verified."""
-    if final.exists():
-        raise SeatrialError(f"{final}: this run exists already")
-    with disk_errors(final.parent):
+def fetch(remote: Remote, there: str, final: Path, again: str) -> Path:
+    """Copy one closed run from the folder `there`; it counts once it is verified.
+
+    Raises SeatrialError if that fails. It tells where the run is safe, and `again`,
+    what to do then.
+    """
+    source = f"{there}/{final.name}"
+    try:
         final.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f".{final.name}.", dir=final.parent) as folder:
             copy = Path(folder, final.name)
-            _copy(remote, f"{there}/{final.name}", copy)
+            _copy(remote, source, copy)
             _verify(copy)
             publish(copy, final)
+    except (OSError, SeatrialError, KeyboardInterrupt) as error:
+        reason, code = str(error), Exit.USAGE
+        if isinstance(error, OSError):
+            reason = f"cannot write below {final.parent}: {error.strerror}"
+        elif isinstance(error, KeyboardInterrupt):
+            reason, code = "interrupted while the run was copied", Exit.INTERRUPTED
+        raise SeatrialError(
+            f"{reason}\nRun {final.name} is closed and safe on {remote.host}, in "
+            f"{source}. Remove the cause, then {again}.",
+            code,
+        ) from error
     return final
 
 
@@ -199,7 +265,7 @@ def _verify(path: Path) -> None:
     for name, expected in read_manifest(path)["checksums"].items():
         file = path / name
         if not file.is_file() or sha256(file) != expected:
-            raise SeatrialError(f"{file}: damaged on the way; copy the run again")
+            raise SeatrialError(f"{file}: damaged on the way")
 
 
 def _run_there(remote: Remote, command: list[str], *, tty: bool) -> int:

@@ -8,12 +8,15 @@ import errno
 import io
 import json
 import os
+import re
 import shutil
+import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
@@ -31,10 +34,14 @@ from seatrial.results import (
     sha256,
 )
 
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LOCK_FILE = "driver.lock"
 STARTS_FILE = "starts.json"
 SESSIONS_FOLDER = "sessions"
 WORK_FOLDER = "work"
+
+_LEAST_FREE = 100_000_000
+"""Bytes of disk space that a campaign must find at its start."""
 
 _TRANSIENT = (
     *(LOCK_FILE, STARTS_FILE, SESSIONS_FOLDER, WORK_FOLDER),
@@ -192,14 +199,39 @@ def probe_space(folder: Path) -> None:
     A full disk makes jobs and ReFrame fail in many ways, each hard to tell from a
     fault of the machine under test.
     """
-    probe = folder / ".probe"
+    with TemporaryFile(dir=folder) as file:
+        file.write(bytes(1_000_000))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def try_folder(folder: Path) -> None:
+    """Write to an output folder before hours of work depend on it; leave nothing.
+
+    Raises SeatrialError if it cannot be created or written, or has too little space.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
-        with probe.open("wb") as file:
-            file.write(bytes(1_000_000))
-            file.flush()
-            os.fsync(file.fileno())
+        folder.mkdir(parents=True, exist_ok=True)
+        probe_space(folder)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise SeatrialError(
+            f"cannot write to {folder} on {socket.gethostname()}: {error.strerror}; "
+            "nothing was started; make it writable for you, or choose another folder "
+            "(--results DIR or SEATRIAL_RESULTS for runs)"
+        ) from error
     finally:
-        probe.unlink(missing_ok=True)
+        for path in missing:
+            with suppress(OSError):  # not empty: another run has begun in it
+                path.rmdir()
+    if free < _LEAST_FREE:
+        raise SeatrialError(
+            f"{folder} on {socket.gethostname()}: {free / 1e6:.0f} MB of disk space "
+            f"are free, expected at least {_LEAST_FREE / 1e6:.0f} MB; nothing was "
+            "started; free some space, or choose another folder (--results DIR or "
+            "SEATRIAL_RESULTS for runs)"
+        )
 
 
 def copy_files(files: Sequence[Path], source: Path, target: Path) -> None:

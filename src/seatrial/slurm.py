@@ -123,14 +123,15 @@ def pending_reasons(comment: str) -> dict[str, str] | None:
     return {row[0]: row[2] for row in rows if row[1].startswith(comment)}
 
 
-def jobs(comment: str, user: int) -> list[Job] | None:
-    """List the jobs of a user (uid) in the queue whose comment begins so.
+def jobs(comment: str, user: int | None) -> list[Job] | None:
+    """List the jobs of a user (uid; None: of all) whose comment begins so.
 
     None if slurmctld does not answer; none where there is no Slurm.
     """
     form = "%i|%T|%k|%N|%r|%Z"
     try:
-        done = _run(["squeue", "-h", "-u", str(user), "-o", form])
+        whose = [] if user is None else ["-u", str(user)]
+        done = _run(["squeue", "-h", *whose, "-o", form])
     except FileNotFoundError:
         return []
     except subprocess.TimeoutExpired:

@@ -18,7 +18,7 @@ from seatrial.lab import cluster
 from seatrial.provision import playbook
 from seatrial.remote import load_remote, run_remotely
 from seatrial.report import write_report
-from seatrial.runfolder import new_run_id
+from seatrial.runfolder import new_run_id, try_folder
 from seatrial.summary import print_summary
 
 SYSTEM = "lab"
@@ -56,6 +56,8 @@ def accept(
     home, console = paths.home(), Console()
     for name in (campaign, fault_campaign):
         load_campaign(home, name)
+    try_folder(paths.results_dir(home) / SYSTEM)
+    try_folder(home / "reports" / "out" / SYSTEM)
     for name, what in (
         ("lab", "lab: nodes start (the first time, their image is built)"),
         ("cluster", "cluster: munge, slurmdbd, Slurm"),

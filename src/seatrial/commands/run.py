@@ -1,6 +1,5 @@
 """`seatrial run`: a campaign on a system, from ReFrame sessions to a verdict."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,11 +16,9 @@ from seatrial.recorded_system import recorded_system
 from seatrial.recordings import NO_MEASUREMENT
 from seatrial.remote import load_remote, resume_remotely, run_remotely
 from seatrial.results import is_unfinished
-from seatrial.runfolder import RunFolder, new_run_id, newest_open
+from seatrial.runfolder import RUN_ID, RunFolder, new_run_id, newest_open
 from seatrial.summary import EXIT_OF, print_summary, stdout_console
 from seatrial.system import is_provisioned, load_system
-
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @click.command()
@@ -55,6 +52,11 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
     help="Take recorded output from DIR, a run for example, in place of programs.",
 )
 @click.option("--run-id", help="Name of the run (default: time and campaign).")
+@click.option(
+    "--beside",
+    is_flag=True,
+    help="Run although another run of SYSTEM is at work; the report says so.",
+)
 @click.option("--no-judge", is_flag=True, help="Take the numbers only.")
 @click.option("--stop-on-eof", is_flag=True, hidden=True)
 @click.pass_context
@@ -68,6 +70,7 @@ def run(
     results: Path | None,
     replay: Path | None,
     run_id: str | None,
+    beside: bool,
     no_judge: bool,
     stop_on_eof: bool,
 ) -> None:
@@ -78,7 +81,11 @@ def run(
     right here, without Slurm and MPI; it is no measurement, and never passes.
 
     A run that was cut off, whatever by, stays open. With --resume its closed sessions
-    stay as they are, jobs that it left behind are cancelled, and the rest runs.
+    stay as they are, jobs that it left behind are cancelled, and the rest runs. A run
+    that is closed on the login node, and could not be copied back, is fetched by
+    --resume --run-id ID.
+
+    While another run of SYSTEM is at work, no other begins: see --beside.
 
     Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided,
     130 interrupted (jobs are cancelled, the run stays open).
@@ -96,7 +103,7 @@ def run(
                 "--resume goes on with what the run was begun with; expected no "
                 "--campaign, --checks, --repeats or --replay beside it"
             )
-        path = _resumed(home, folder, system, run_id, no_judge)
+        path = _resumed(home, folder, system, run_id, no_judge, beside=beside)
     else:
         if campaign is None:
             known = ", ".join(known_campaigns(home)) or "none"
@@ -104,7 +111,9 @@ def run(
                 f"expected --campaign NAME, or --resume; known campaigns: {known}"
             )
         path = _new_run(
-            home, folder, system, campaign, checks, repeats, replay, run_id, no_judge
+            *(home, folder, system, campaign, checks, repeats, replay, run_id),
+            no_judge,
+            beside=beside,
         )
     if no_judge:
         if replay is not None:
@@ -127,13 +136,15 @@ def _new_run(
     replay: Path | None,
     run_id: str | None,
     no_judge: bool,
+    *,
+    beside: bool,
 ) -> Path:
     whole = load_campaign(home, campaign)
     chosen = only_checks(whole, checks) if checks else whole
     partial = chosen != whole
     chosen = replace(chosen, repeats=repeats or chosen.repeats)
     run_id = run_id or new_run_id(f"{campaign}-replay" if replay else campaign)
-    if not _RUN_ID.fullmatch(run_id) or is_unfinished(run_id):
+    if not RUN_ID.fullmatch(run_id) or is_unfinished(run_id):
         raise SeatrialError(
             f"--run-id {run_id!r}: expected letters, digits, dot, dash, underscore"
         )
@@ -145,20 +156,30 @@ def _new_run(
     if is_provisioned(home, system):
         described = load_system(home, system)
         _read_criteria(home, system, no_judge)
-        order = Order(home, results, described, chosen, run_id, partial)
+        order = Order(
+            *(home, results, described, chosen, run_id, partial), beside=beside
+        )
         return run_campaign(order, stdout_console())
     remote = load_remote(home, system)
     _read_criteria(home, system, no_judge)
-    return run_remotely(remote, system, campaign, checks, run_id, results, repeats)
+    return run_remotely(
+        *(remote, system, campaign, checks, run_id, results, repeats), beside=beside
+    )
 
 
 def _resumed(
-    home: Path, results: Path, system: str, run_id: str | None, no_judge: bool
+    home: Path,
+    results: Path,
+    system: str,
+    run_id: str | None,
+    no_judge: bool,
+    *,
+    beside: bool = False,
 ) -> Path:
     if not is_provisioned(home, system):
         remote = load_remote(home, system)
         _read_criteria(home, system, no_judge)
-        return resume_remotely(remote, system, run_id, results)
+        return resume_remotely(remote, system, run_id, results, beside=beside)
     folder = RunFolder(results, system, run_id or newest_open(results, system))
     if folder.final.is_dir():
         return folder.tidied()
@@ -166,7 +187,7 @@ def _resumed(
     if replay is None:
         described = load_system(home, system)
         _read_criteria(home, system, no_judge)
-        return resume_run(home, described, folder, stdout_console())
+        return resume_run(home, described, folder, stdout_console(), beside=beside)
     with recorded_system(home, system, Path(replay)) as described:
         return resume_run(home, described, folder, stdout_console())
 

@@ -95,6 +95,13 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
             "Partial run. Some checks of the campaign were left out. What was judged "
             "is no whole acceptance."
         )
+    sessions = run.manifest.get("sessions", ())
+    beside = sorted({each for s in sessions for each in s.get("beside", ())})
+    if beside:
+        notices.append(
+            "Not alone. While this run was going on, other runs of this system were at "
+            f"work: {', '.join(few(beside, MAX_PLACES))}. They may have slowed it down."
+        )
     if judgement.changed:
         changes = "; ".join(few(judgement.changed, MAX_PLACES))
         notices.append(
