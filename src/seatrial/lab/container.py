@@ -16,6 +16,7 @@ from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.lab import fabric
+from seatrial.lab.beneath import write_beneath
 from seatrial.lab.shell import run
 from seatrial.lab.state import RUN, LabState
 
@@ -204,12 +205,14 @@ def _write_node_files(state: LabState, node: str, root: Path) -> None:
         for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb")
     }
     uid = owner_of_root(root)
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        os.chown(path.parent, uid, uid)
-        os.chown(path, uid, uid)
+    try:
+        for name, text in files.items():
+            write_beneath(root, name, text, uid)
+    except OSError as error:
+        raise SeatrialError(
+            f"node {node}: {error.filename or root}: cannot be written: "
+            f"{error.strerror}; remove the node's files: `seatrial lab down`"
+        ) from error
 
 
 def _is_mount(path: Path) -> bool:
