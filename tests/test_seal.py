@@ -389,3 +389,60 @@ def test_sealed_run_on_another_machine(run: Path, keys: Path, tmp_path: Path) ->
     )
     assert judged.returncode == 0, judged.stdout + judged.stderr
     assert "PASS  lab, campaign smoke" in judged.stdout
+
+
+def limited(run: Path, keys: Path, tmp_path: Path, validity: str) -> Path:
+    """Seal the run by alice, whose key is limited in time; give the signers."""
+    sealed(run, keys)
+    key = (keys / "alice.pub").read_text()
+    signers = tmp_path / "limited" / "allowed_signers"
+    write(signers, f"alice@example.org {validity} {key}")
+    return signers
+
+
+@pytest.mark.parametrize(
+    ("validity", "at", "status", "told"),
+    [
+        ('valid-before="20200101"', None, 3, "key has expired: "),
+        ('valid-before="20200101"', "2020-01-02", 3, "key has expired: "),
+        ('valid-before="20200103"', "2020-01-02", 0, "alice@example.org (ED25519"),
+        ('valid-after="20990101"', None, 3, "key is not yet valid: "),
+    ],
+)
+def test_key_that_is_limited_in_time(
+    run: Path,
+    keys: Path,
+    tmp_path: Path,
+    validity: str,
+    at: str | None,
+    status: int,
+    told: str,
+) -> None:
+    signers = limited(run, keys, tmp_path, validity)
+    moment = ["--at", at] if at else []
+    result = seatrial("verify", run, "--signers", signers, *moment)
+    assert result.exit_code == status, result.output
+    assert told in result.stdout
+    assert "WHOLE" in result.stdout
+    if at is None:
+        with pytest.raises(SeatrialError, match=r"does not count: .*: key ") as raised:
+            require_sealed(run, signers)
+        assert raised.value.exit_code == 3
+
+
+def test_revoked_key(run: Path, keys: Path, tmp_path: Path) -> None:
+    """The attack: a stolen key seals a run, and its owner has revoked it."""
+    signers = limited(run, keys, tmp_path, "")
+    assert seatrial("verify", run, "--signers", signers).exit_code == 0
+    revoked = signers.with_name("revoked_keys")
+    revoked.write_text((keys / "mallory.pub").read_text())
+    assert seatrial("verify", run, "--signers", signers).exit_code == 0
+    for listed in ((keys / "alice.pub").read_text(), "no list of keys\n"):
+        revoked.write_text(listed)
+        result = seatrial("verify", run, "--signers", signers)
+        assert result.exit_code == 1
+        assert f"sealed with a key of alice@example.org that {revoked} revokes" in (
+            result.stdout.replace("\n", " ")
+        )
+    with pytest.raises(SeatrialError, match="revokes; the seal proves nothing"):
+        require_sealed(run, signers)

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -50,16 +51,19 @@ class Verification:
         return not self.differences
 
 
-def verify(path: Path, signers: Path | None = None) -> Verification:
+def verify(
+    path: Path, signers: Path | None = None, at: datetime | None = None
+) -> Verification:
     """Compare every file of a closed run with its manifest, and check its seal.
 
-    `signers`: whose signature is known (OpenSSH's allowed_signers). Raises
+    `signers`: whose signature is known (OpenSSH's allowed_signers), by keys that are
+    valid `at` that time (default: now). Raises
     SeatrialError if the run is open, or if a file cannot be read.
     """
     require_closed(path)
     manifest = read_manifest(path)
     checksums = _checksums(path, manifest)
-    state, signature, broken = _seal(path, signers)
+    state, signature, broken = _seal(path, signers, at)
     there = dict(_files(path))
     return Verification(
         path=path,
@@ -87,8 +91,12 @@ def require_sealed(path: Path, signers: Path) -> Verification:
     if found.seal == "none":
         raise not_sealed(path)
     if found.seal == "unknown":
+        problem = found.signature.problem if found.signature else ""
         raise SeatrialError(
-            f"{path}: sealed with a key that {signers} does not name: "
+            f"{path}: sealed with a key that does not count: {problem}; `seatrial "
+            "verify --at TIME` tells whether it did when the run was sealed"
+            if problem
+            else f"{path}: sealed with a key that {signers} does not name: "
             f"{key_text(found.signature)}",
             Exit.UNDECIDED,
         )
@@ -134,12 +142,12 @@ def seal(path: Path, key: Path) -> Verification:
 
 
 def _seal(
-    path: Path, signers: Path | None
+    path: Path, signers: Path | None, at: datetime | None
 ) -> tuple[SealState, Signature | None, list[Difference]]:
     if not os.path.lexists(path / SIGNATURE):
         return "none", None, []
     try:
-        signature = check_signature(path / MANIFEST, signers)
+        signature = check_signature(path / MANIFEST, signers, at)
     except SeatrialError as error:
         if error.exit_code != Exit.FAILED:
             raise

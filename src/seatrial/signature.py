@@ -1,8 +1,10 @@
 """SSH signatures (`ssh-keygen -Y`, OpenSSH 8.2 and later) of a run's manifest."""
 
+import os
 import re
 import subprocess
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from seatrial.errors import Exit, SeatrialError
@@ -11,6 +13,10 @@ SIGNATURE = "manifest.json.sig"
 NAMESPACE = "seatrial-run"
 """What the signature is for: one that was made for mail or git is refused."""
 
+REVOKED = "revoked_keys"
+"""The list of revoked keys beside a file of signers: public keys, or a KRL."""
+
+_NOT_VALID = ("key has expired", "key is not yet valid")
 _GOOD = re.compile(r'Good "\S+" signature (?:for .* )?with (\S+) key (\S+)')
 _TOO_OLD = (
     "unknown option -- Y",
@@ -21,12 +27,16 @@ _TOO_OLD = (
 
 @dataclass(frozen=True)
 class Signature:
-    """A right signature: type and fingerprint of its key, and whose key that is."""
+    """A right signature: type and fingerprint of its key, and whose key that is.
+
+    `problem` tells why a key that the signers name does not count: it has expired.
+    """
 
     key_type: str
     fingerprint: str
     signer: str | None = None
     signers: Path | None = None
+    problem: str = ""
 
 
 def sign(content: bytes, key: Path) -> bytes:
@@ -42,11 +52,15 @@ def sign(content: bytes, key: Path) -> bytes:
     return done.stdout
 
 
-def check_signature(file: Path, signers: Path | None = None) -> Signature:
+def check_signature(
+    file: Path, signers: Path | None = None, at: datetime | None = None
+) -> Signature:
     """Check the signature beside a file, and find whose it is among the signers.
 
-    `signers` is a file as OpenSSH's allowed_signers. Raises SeatrialError with exit
-    status 1 if file and signature do not belong together.
+    `signers` is a file as OpenSSH's allowed_signers; keys count if they are valid `at`
+    that time (default: now). Raises SeatrialError with exit status 1 if file and
+    signature do not belong together, or if the list `REVOKED` beside the signers
+    revokes the key.
     """
     content, signature = file.read_bytes(), file.with_name(file.name + ".sig")
     checked = ["-n", NAMESPACE, "-s", str(signature)]
@@ -58,8 +72,10 @@ def check_signature(file: Path, signers: Path | None = None) -> Signature:
             f"{_words(done)}; one of the two was changed after the run was sealed",
             Exit.FAILED,
         )
-    signer = _signer(content, signature, signers, checked) if signers else None
-    return Signature(good[1], good[2], signer, signers if signer else None)
+    if signers is None:
+        return Signature(good[1], good[2])
+    signer, problem = _signer(content, signature, signers, checked, at)
+    return Signature(good[1], good[2], signer, signers if signer else None, problem)
 
 
 def known_signers(references: Path, system: str) -> Path | None:
@@ -74,30 +90,44 @@ def known_signers(references: Path, system: str) -> Path | None:
 
 
 def _signer(
-    content: bytes, signature: Path, signers: Path, checked: list[str]
-) -> str | None:
-    """Name the signer of a right signature; None if no line of the file is his."""
+    content: bytes,
+    signature: Path,
+    signers: Path,
+    checked: list[str],
+    at: datetime | None,
+) -> tuple[str | None, str]:
+    """Return the signer of a right signature; else None, and the problem of its key."""
     if not signers.is_file():
         raise SeatrialError(
             f"{signers}: no such file; expected lines such as "
             "`acceptance@example.org ssh-ed25519 AAAA...` (ssh-keygen(1), ALLOWED "
             "SIGNERS)"
         )
-    found = _ssh_keygen(
-        ["find-principals", "-s", str(signature), "-f", str(signers)], content
-    )
+    moment = [] if at is None else [f"-Overify-time={at.astimezone():%Y%m%d%H%M%S}"]
+    known = ["-f", str(signers), *moment]
+    found = _ssh_keygen(["find-principals", "-s", str(signature), *known], content)
     for signer in found.stdout.decode(errors="replace").split():
         # find-principals knows nothing of namespaces and of what was signed
-        done = _ssh_keygen(
-            ["verify", "-f", str(signers), "-I", signer, *checked], content
-        )
-        if done.returncode == 0:
-            return signer
+        verify = ["verify", *known, "-I", signer, *checked]
+        if _ssh_keygen(verify, content).returncode:
+            continue
+        revoked = signers.with_name(REVOKED)
+        listed = ["-r", str(revoked)] if os.path.lexists(revoked) else []
+        if listed and _ssh_keygen([*verify, *listed], content).returncode:
+            raise SeatrialError(
+                f"{signature}: sealed with a key of {signer} that {revoked} revokes; "
+                "the seal proves nothing",
+                Exit.FAILED,
+            )
+        return signer, ""
     told = found.stderr.decode(errors="replace")
-    broken = re.search(rf"^{re.escape(str(signers))}:\d+: .*", told, re.MULTILINE)
-    if broken:
-        raise SeatrialError(f"not a file of signers: {broken[0]}")
-    return None
+    lines = re.findall(rf"^({re.escape(str(signers))}:\d+: (.*))", told, re.MULTILINE)
+    for line, problem in lines:
+        if problem.startswith(_NOT_VALID):
+            return None, line
+    if lines:
+        raise SeatrialError(f"not a file of signers: {lines[0][0]}")
+    return None, ""
 
 
 def _ssh_keygen(

@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from seatrial.commands._format import format_option
+from seatrial.commands._moment import Moment
 from seatrial.commands._runs import run_path, signers_of
 from seatrial.errors import Exit
 from seatrial.results import read_manifest
@@ -24,11 +26,23 @@ from seatrial.seal import verify as verify_run
     help="Whose signatures are known: a file as OpenSSH's allowed_signers. Default: "
     "reference-data/SYSTEM/allowed_signers, else reference-data/allowed_signers.",
 )
+@click.option(
+    "--at",
+    type=Moment(),
+    metavar="TIME",
+    help="Count keys that were valid at this time, for example when the run was sealed "
+    "(default: now).",
+)
 @click.option("--sealed", is_flag=True, help="A run without a seal fails, too.")
 @format_option("How to print it; csv has the first file that differs, json all.")
 @click.pass_context
 def verify(
-    ctx: click.Context, run: str, signers: Path | None, sealed: bool, form: str
+    ctx: click.Context,
+    run: str,
+    signers: Path | None,
+    at: datetime | None,
+    sealed: bool,
+    form: str,
 ) -> None:
     """Verify every file of a closed run against its manifest, and its seal.
 
@@ -36,15 +50,19 @@ def verify(
     ssh-keygen, but neither network nor inventory. Without a seal, whoever changes a
     file can change the manifest, too: keep its SHA-256, which is printed, or seal it.
 
+    A line of the signers may limit a key in time (valid-after, valid-before). A file
+    revoked_keys beside theirs lists keys that no longer count at all.
+
     Exit status: 0 whole, 1 changed (or not sealed, with --sealed), 2 usage or not
-    readable, 3 sealed by somebody who is not among the signers.
+    readable, 3 sealed by somebody who is not among the signers, or whose key has
+    expired.
 
     Example: seatrial verify lab/latest --signers reference-data/lab/allowed_signers
     """
     path = run_path(run)
     if signers is None:
         signers = signers_of(str(read_manifest(path).get("system")))
-    found = verify_run(path, signers)
+    found = verify_run(path, signers, at)
     if form == "table":
         click.echo("\n".join(_lines(found)))
     elif form == "json":
@@ -83,6 +101,8 @@ def _seal_words(found: Verification) -> str:
     key = key_text(found.signature)
     if found.signature and found.seal == "known":
         return f"{found.signature.signer} ({key}), by {found.signature.signers}"
+    if found.signature and found.signature.problem:
+        return f"right, but its key does not count: {found.signature.problem}; --at"
     words = {"none": "none", "wrong": "broken"}
     return words.get(found.seal, f"right, but of an unknown signer: {key}; --signers")
 
@@ -101,6 +121,7 @@ def _record(found: Verification) -> dict[str, Any]:
         "signer": signature.signer if signature else None,
         "key_type": signature.key_type if signature else None,
         "fingerprint": signature.fingerprint if signature else None,
+        "key_problem": signature.problem if signature else "",
         "differences": [vars(each) for each in found.differences],
     }
 
