@@ -1,9 +1,11 @@
 """`seatrial status`: open runs read from their folders, with a stand-in for squeue."""
 
+import errno
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,7 +19,7 @@ from fake_home import fake_program, write, write_home
 
 from seatrial.agenda import Agenda, Planned
 from seatrial.cli import main
-from seatrial.driver_lock import driver_lock
+from seatrial.driver_lock import driver_lock, driver_of
 from seatrial.ledger import close_session, note_start
 from seatrial.listing import ListedCase
 from seatrial.records import Case
@@ -315,6 +317,30 @@ def test_silent_slurm_is_told(results: Path, tmp_path: Path) -> None:
     fake_program(tmp_path / "bin", "squeue", "exit 1")
     assert not read(open_run(results)).slurm_answers
     assert "slurmctld does not answer" in seatrial().stdout
+
+
+def test_nobody_else_can_hold_the_lock(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who can read a lock can hold it; without that its last start tells the driver."""
+    folder = open_run(results)
+    before = os.umask(0)
+    try:
+        with driver_lock(folder):
+            assert (folder / "driver.lock").stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+    opened = os.open
+
+    def refused(path: Path, *arguments: int) -> int:
+        if Path(path).name == "driver.lock":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, *arguments)
+
+    monkeypatch.setattr(os, "open", refused)  # root may read everything
+    assert driver_of(folder) == START
+    note_start(folder, {**START, "host": socket.gethostname(), "pid": 2**22 + 1})
+    assert driver_of(folder) is None
 
 
 def test_open_runs_of_all_systems(results: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.errors import SeatrialError
+from seatrial.ledger import read_starts
 from seatrial.runfolder import LOCK_FILE, disk_errors, utc_text, write_error
 
 _PATIENCE_S = 60.0
@@ -35,7 +36,7 @@ def driver_lock(folder: Path) -> Iterator[int]:
     """
     file = folder / LOCK_FILE
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
         raise _gone(folder) from None
     except OSError as error:
@@ -58,10 +59,14 @@ def driver_lock(folder: Path) -> Iterator[int]:
 def driver_of(folder: Path) -> dict[str, Any] | None:
     """Tell which driver is at work on an open run: host, pid and start; None if none.
 
-    What is not known is missing.
+    What is not known is missing. The lock of another user cannot be looked at, or else
+    anybody could hold it: his driver then counts as at work unless its process is gone.
     """
     try:
         descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY)
+    except PermissionError:
+        last = (read_starts(folder) or [{}])[-1]
+        return None if _is_dead(last) else last
     except OSError:
         return None
     try:
