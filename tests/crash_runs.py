@@ -220,7 +220,7 @@ _path_open = Path.open
 def _open(path: Path, mode: str = "r", *arguments: Any, **more: Any) -> Any:
     """Open a file; bytes are written to it in two halves, with a step between them."""
     file = _path_open(path, mode, *arguments, **more)
-    if mode == "wb":
+    if mode == "xb":
         write = file.write
 
         def write_halves(content: bytes) -> int:

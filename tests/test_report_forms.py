@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -256,11 +257,60 @@ def test_no_file_is_replaced_unless_all_are(
     judged: tuple[Run, Judgement], tmp_path: Path
 ) -> None:
     (tmp_path / "summary.md").write_text("before")
-    (tmp_path / "junit.xml.part").mkdir()  # in the way
+    (tmp_path / "junit.xml").mkdir()  # in the way
     with pytest.raises(SeatrialError, match=r"junit\.xml: the report cannot be writ"):
         write_report(*judged, tmp_path, HOME, ("md", "csv", "junit"))
     assert (tmp_path / "summary.md").read_text() == "before"
-    assert not list(tmp_path.glob("*.csv*"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("junit.xml", "summary.md")
+    ]
+
+
+def test_report_follows_no_link_of_another_user(
+    judged: tuple[Run, Judgement], tmp_path: Path
+) -> None:
+    """The attack: names that the report is known to write, as links to our files."""
+    out, target = tmp_path / "out", tmp_path / "private"
+    out.mkdir()
+    target.write_text("precious")
+    for name in ("summary.md", "summary.md.part", ".summary.md.new"):
+        (out / name).symlink_to(target)
+    write_report(*judged, out, HOME, ("md",))
+    assert target.read_text() == "precious"
+    assert not (out / "summary.md").is_symlink()
+
+
+class _KilledError(BaseException):
+    """Stands for SIGKILL."""
+
+
+@pytest.mark.parametrize("step", range(7))
+def test_killed_report_leaves_no_mixture(
+    judged: tuple[Run, Judgement],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: int,
+) -> None:
+    forms = ("md", "csv", "junit")
+    names = [name for form in forms for name in FILES[form]]
+    for name in names:
+        (tmp_path / name).write_text("before")
+    steps = iter(range(100))
+
+    def killed(original: Callable[..., object]) -> Callable[..., object]:
+        def call(path: Path, *arguments: object, **more: object) -> object:
+            if path.name in names and next(steps) == step:
+                raise _KilledError
+            return original(path, *arguments, **more)
+
+        return call
+
+    for method in ("rename", "replace", "unlink"):
+        monkeypatch.setattr(Path, method, killed(getattr(Path, method)))
+    with pytest.raises(_KilledError):
+        write_report(*judged, tmp_path, HOME, forms)
+    left = [tmp_path / name for name in names if (tmp_path / name).exists()]
+    assert len({path.read_text() == "before" for path in left}) <= 1
 
 
 @pytest.mark.parametrize("missing", ["report.typ", "report.css"])

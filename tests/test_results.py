@@ -27,7 +27,13 @@ from seatrial.results import (
     read_manifests,
     sha256,
 )
-from seatrial.runfolder import RunFolder, new_run_id, newest_open, open_runs
+from seatrial.runfolder import (
+    RunFolder,
+    new_run_id,
+    newest_open,
+    open_runs,
+    write_file,
+)
 
 MANIFEST = {"schema": 1, "run": "r1", "system": "lab", "nodes": []}
 
@@ -349,3 +355,13 @@ def test_run_id() -> None:
     run_id = new_run_id("smoke")
     assert len(run_id) == len("20261121T063015Z-smoke")
     assert run_id.endswith("Z-smoke")
+
+
+def test_files_follow_no_link_of_another_user(tmp_path: Path) -> None:
+    """The attack: the name under which a file is written first, as a link to ours."""
+    target = tmp_path / "private"
+    target.write_text("precious")
+    (tmp_path / ".page.html.new").symlink_to(target)
+    write_file(tmp_path / "page.html", b"page")
+    assert target.read_text() == "precious"
+    assert (tmp_path / "page.html").read_bytes() == b"page"

@@ -371,7 +371,10 @@ def test_jobs_left_behind_are_cancelled_first(
         f"for job; do sed -i /^$job/d {queue}; done; echo $@ >> {queue}.log",
     )
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    load_run(resume_run(home, load_system(home, "lab"), killed, console))
+    system = load_system(home, "lab")
+    with pytest.raises(SeatrialError, match=r"run r10 of system 'lab' .* has the jobs"):
+        resume_run(home, system, killed, console)
+    load_run(resume_run(home, system, killed, console, beside=True))
     assert "cancelled jobs left behind: 41" in console.export_text()
     assert (tmp_path / "queue.log").read_text() == "41\n"
 

@@ -2,15 +2,18 @@
 
 import json
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from fake_home import SETTINGS, fake_program, write, write_home
 
-from seatrial import slurm
+from seatrial import paths, slurm
+from seatrial.cli import main
 from seatrial.errors import Exit, SeatrialError
 from seatrial.paths import home as find_home
 from seatrial.records import Node
@@ -248,6 +251,7 @@ def test_only_our_own_jobs_are_cancelled(programs: Path, tmp_path: Path) -> None
 
 def test_home(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SEATRIAL_HOME", raising=False)
+    monkeypatch.setattr(paths, "__file__", str(tmp_path / "elsewhere" / "paths.py"))
     monkeypatch.chdir(home / "etc" / "lab")
     assert find_home() == home
     monkeypatch.chdir(tmp_path)
@@ -256,3 +260,64 @@ def test_home(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("SEATRIAL_HOME", str(tmp_path))
     with pytest.raises(SeatrialError, match="no reframe-checks/ and reference-data/"):
         find_home()
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home that another user put above our working folder; the suite has its own."""
+    monkeypatch.delenv("SEATRIAL_HOME", raising=False)
+    own = write_home(tmp_path / "own")
+    module = own / "lib" / "seatrial" / "paths.py"
+    monkeypatch.setattr(paths, "__file__", str(module))
+    planted = write_home(tmp_path / "shared")
+    (planted / "work").mkdir()
+    monkeypatch.chdir(planted / "work")
+    if os.geteuid() == 0:
+        os.chown(planted, 12345, 12345)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    return planted
+
+
+def test_planted_home_does_not_win(planted: Path) -> None:
+    assert find_home() == planted.parent / "own"
+
+
+def test_home_of_another_user_is_refused(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(planted.parent / "own")
+    with pytest.raises(SeatrialError, match="shared: it belongs to another user"):
+        find_home()
+    monkeypatch.setenv("SEATRIAL_HOME", str(planted))  # named on purpose
+    assert find_home() == planted
+
+
+@pytest.mark.parametrize("part", ["", "reframe-checks", "reference-data"])
+def test_home_that_everybody_can_write_is_refused(planted: Path, part: str) -> None:
+    folder = planted.parent / "own" / part
+    folder.chmod(0o777)
+    with pytest.raises(
+        SeatrialError, match=r"every user can write to it \(mode 0777\)"
+    ):
+        find_home()
+
+
+def test_commands_let_nobody_else_write(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A umask of 000 left closed runs that every user could change."""
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    results = tmp_path / "results"
+    begin = ["run", "lab", "--campaign", "smoke", "--run-id", "r1", "--no-judge"]
+    before = os.umask(0)
+    try:
+        done = CliRunner().invoke(main, [*begin, "--results", str(results)])
+        assert done.exit_code == 0, done.output
+        loose = [path for path in results.rglob("*") if path.stat().st_mode & 0o022]
+        assert loose == []
+        os.umask(0o077)
+        CliRunner().invoke(main, ["status", "lab"])
+        assert os.umask(0) == 0o077, "a stricter one stays"
+    finally:
+        os.umask(before)

@@ -15,6 +15,7 @@ import click
 import seatrial
 from seatrial import commands
 from seatrial.errors import Exit, SeatrialError
+from seatrial.paths import restrict_umask
 
 
 class Commands(click.Group):
@@ -40,6 +41,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; no user's mistake ends in a traceback."""
+        restrict_umask()
         try:
             return super().invoke(ctx)
         except SeatrialError as error:

@@ -36,7 +36,7 @@ from seatrial.ledger import (
     set_aside,
 )
 from seatrial.listing import ListedCase, describe_checks, list_cases
-from seatrial.paths import WEIGHTS_FILE, checks_dir, criteria_file
+from seatrial.paths import WEIGHTS_FILE, checks_dir, criteria_file, restrict_umask
 from seatrial.progress import Display, Durations
 from seatrial.recorded_system import SYSTEM_FOLDER, recorded_states
 from seatrial.recordings import recordings
@@ -140,6 +140,7 @@ def _drive(
     console: Console,
     start: ExitStack,
 ) -> Path:
+    restrict_umask()
     with _stoppable(folder.path), driver_lock(folder.path) as lock:
         start.close()
         agenda = read_agenda(folder.path)

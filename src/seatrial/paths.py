@@ -1,6 +1,7 @@
 """Where things are: the home of the suite, its results, its systems."""
 
 import os
+import stat
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
@@ -18,6 +19,7 @@ WEIGHTS = "weights"
 WEIGHTS_FILE = "weights.yaml"
 """What a run keeps of them."""
 
+_UMASK = 0o022
 _MARKERS = ("reframe-checks", "reference-data")
 
 
@@ -29,9 +31,10 @@ def is_home(folder: Path) -> bool:
 def home() -> Path:
     """Find SEATRIAL_HOME: the folder that holds reframe-checks/ and reference-data/.
 
-    The environment variable wins, then the working directory and its parents, then
-    the parents of this file (a checkout, or a virtual environment below the install
-    prefix). Raises SeatrialError if none of them is one.
+    The environment variable wins, then the parents of this file (a checkout, or a
+    virtual environment below the install prefix), then the working directory and its
+    parents: anybody may have put a folder there. Raises SeatrialError if none of them
+    is one, and if others can change it.
     """
     named = os.environ.get("SEATRIAL_HOME")
     if named:
@@ -41,15 +44,44 @@ def home() -> Path:
                 f"SEATRIAL_HOME={named}: no reframe-checks/ and reference-data/ "
                 "there; set it to a checkout or to the install prefix of the suite"
             )
-        return folder
-    for start in (Path.cwd(), Path(__file__).resolve().parent):
-        for folder in (start, *start.parents):
-            if is_home(folder):
-                return folder
+        return _safe(folder)
+    for folder in Path(__file__).resolve().parents:
+        if is_home(folder):
+            return _safe(folder)
+    start = Path.cwd()
+    for folder in (start, *start.parents):
+        if is_home(folder):
+            return _safe(folder, planted=True)
     raise SeatrialError(
         "no folder with reframe-checks/ and reference-data/ here or above; "
         "go into a checkout of the suite, or set SEATRIAL_HOME"
     )
+
+
+def _safe(folder: Path, *, planted: bool = False) -> Path:
+    """Return a home of the suite; SeatrialError if others can change what it runs.
+
+    It may be `planted`, so that its owner counts, where nobody named it.
+    """
+    for part in (folder, *(folder / name for name in _MARKERS)):
+        status = part.stat()
+        problem = ""
+        if planted and status.st_uid not in (0, os.geteuid()):
+            problem = f"it belongs to another user (uid {status.st_uid})"
+        elif status.st_mode & stat.S_IWOTH:
+            problem = f"every user can write to it (mode {status.st_mode & 0o7777:04o})"
+        if problem:
+            raise SeatrialError(
+                f"{part}: {problem}; checks, limits and known signers are read from "
+                "there; expected a folder that only its owner and root can change; "
+                "`chmod o-w` it, or set SEATRIAL_HOME to another one"
+            )
+    return folder
+
+
+def restrict_umask() -> None:
+    """Let nobody but the owner write to what this process creates."""
+    os.umask(os.umask(_UMASK) | _UMASK)
 
 
 def results_dir(home: Path) -> Path:

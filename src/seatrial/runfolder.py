@@ -263,7 +263,8 @@ def write_measurements(
 def write_file(file: Path, content: bytes) -> None:
     """Write a file to disk; it appears as a whole or not at all."""
     new = file.with_name(f".{file.name}.new")
-    with new.open("wb") as stream:
+    new.unlink(missing_ok=True)
+    with new.open("xb") as stream:  # follows no link that another user has put there
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())

@@ -123,7 +123,7 @@ def compare(
     Exit status: 0 compared, with or without a winner; 2 usage, or not to be compared; 1
     not sealed or changed, 3 sealed by an unknown signer (with --sealed).
 
-    Example: seatrial compare acme/latest zenith/latest --out /tmp/bakeoff
+    Example: seatrial compare acme/latest zenith/latest --out bakeoff
     """
     if signers is not None and not signers.is_file():
         raise SeatrialError(f"{signers}: no such file; expected one of known signers")

@@ -36,7 +36,7 @@ def demo(out: Path | None) -> None:
 
     Exit status: 0 shown, whatever the verdicts; 2 usage or environment.
 
-    Example: seatrial demo --out /tmp/demo
+    Example: seatrial demo --out demo
     """
     suite = home()
     folder = _near(suite / "reports" / "demo")

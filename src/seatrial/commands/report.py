@@ -47,7 +47,7 @@ def report(
     Exit status: 0 when all are written, whatever the verdict; 2 usage or
     environment. For the verdict as exit status, use `seatrial judge`.
 
-    Example: seatrial report lab/latest --out /tmp/report
+    Example: seatrial report lab/latest --out report
     """
     from seatrial.report import write_report
 

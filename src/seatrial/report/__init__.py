@@ -1,8 +1,11 @@
 """The report: a judged run as HTML and PDF, Markdown, CSV, and JUnit XML."""
 
+import errno
+import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement
@@ -95,19 +98,25 @@ def _made(
 
 
 def _write(files: dict[Path, bytes]) -> None:
-    """Write files so that none is replaced before all are complete."""
-    parts = {path: path.with_name(f"{path.name}.part") for path in files}
+    """Write the files of one report; they never stand beside those of an older one.
+
+    They are completed in a new folder, where no other user can have put a link; then
+    the older ones are removed, and only then these get their names.
+    """
     path = next(iter(files))
+    out_dir = path.parent
     try:
-        try:
+        out_dir.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".report-", dir=out_dir) as folder:
             for path, content in files.items():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                parts[path].write_bytes(content)
-            for path, part in parts.items():
-                part.replace(path)
-        finally:
-            for part in parts.values():
-                part.unlink(missing_ok=True)
+                Path(folder, path.name).write_bytes(content)
+            for path in files:
+                if path.is_dir():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            for path in files:
+                path.unlink(missing_ok=True)
+            for path in files:
+                Path(folder, path.name).rename(path)
     except OSError as error:
         raise SeatrialError(
             f"{path}: the report cannot be written: {error.strerror}; "
