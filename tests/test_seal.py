@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -20,7 +21,8 @@ from judge_samples import CASE, sample
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.results import load_run, sha256
-from seatrial.seal import require_sealed
+from seatrial.seal import require_signer
+from seatrial.signature import Signature
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def seatrial(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def require_sealed(run: Path, signers: Path) -> Signature:
+    return require_signer(run, load_run(run).sealed, signers)
 
 
 def sealed(run: Path, keys: Path, who: str = "alice") -> Path:
@@ -150,19 +156,21 @@ def test_all_that_differs_is_in_json_and_the_first_in_csv(run: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "raw/../../x"])
 def test_manifest_that_leads_elsewhere_is_refused(run: Path, name: str) -> None:
-    rewrite_manifest(run, checksums={name: "0"})
+    rewrite_manifest(run, checksums={name: "0" * 64})
     result = seatrial("verify", run)
     assert result.exit_code == 2
     assert f"manifest.json: '{name}' is not in the run" in result.stderr
 
 
 def test_file_that_cannot_be_read(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(file: Path) -> str:
-        if file.name == "cases.json":  # root may read everything
-            raise PermissionError(13, "Permission denied", str(file))
-        return "0"
+    real = os.open
 
-    monkeypatch.setattr("seatrial.seal.sha256", refused)
+    def refused(file: str | Path, *more: int, **options: Any) -> int:
+        if Path(file).name == "cases.json":  # root may read everything
+            raise PermissionError(13, "Permission denied", str(file))
+        return real(file, *more, **options)
+
+    monkeypatch.setattr("os.open", refused)
     result = seatrial("verify", run)
     assert result.exit_code == 2
     assert "cases.json: cannot be read: Permission denied" in result.stderr
@@ -175,7 +183,7 @@ def test_sealed_run_names_its_signer(run: Path, keys: Path) -> None:
     line = result.stdout.splitlines()[2]
     assert line.startswith("seal: acceptance@example.org (ED25519 SHA256:")
     assert line.endswith(f"by {keys / 'signers'}")
-    assert require_sealed(run, keys / "signers").seal == "known"
+    assert require_sealed(run, keys / "signers").signer == "acceptance@example.org"
     assert load_run(run).manifest["run"] == run.name
 
 
@@ -363,14 +371,14 @@ def test_agent_signs(
 def test_sealed_run_on_another_machine(run: Path, keys: Path, tmp_path: Path) -> None:
     """The folder alone, elsewhere, without inventory and, as root, without network."""
     sealed(run, keys)
-    elsewhere = tmp_path / "elsewhere" / "theirs"
+    elsewhere = tmp_path / "elsewhere" / run.name
     shutil.copytree(run, elsewhere)
     shutil.rmtree(run)
     offline = ["unshare", "-n"] if os.geteuid() == 0 else []
     seatrial = [*offline, str(Path(sys.executable).parent / "seatrial")]
     kept = {key: value for key, value in os.environ.items() if "SEATRIAL" not in key}
     verified = subprocess.run(
-        [*seatrial, "verify", "theirs", "--signers", str(keys / "signers")],
+        [*seatrial, "verify", run.name, "--signers", str(keys / "signers")],
         cwd=elsewhere.parent,
         env=kept,
         capture_output=True,
@@ -380,7 +388,7 @@ def test_sealed_run_on_another_machine(run: Path, keys: Path, tmp_path: Path) ->
     assert verified.returncode == 0, verified.stderr
     assert "seal: acceptance@example.org" in verified.stdout
     judged = subprocess.run(
-        [*seatrial, "judge", "theirs"],
+        [*seatrial, "judge", run.name],
         cwd=elsewhere.parent,
         env={**kept, "SEATRIAL_HOME": os.environ["SEATRIAL_HOME"]},
         capture_output=True,

@@ -10,14 +10,18 @@ from seatrial.check_classes import known_checks
 from seatrial.criteria_file import CriteriaFile
 from seatrial.criterion import Criterion, Risks
 from seatrial.errors import SeatrialError
-from seatrial.paths import CRITERIA_FILE, checks_dir
-from seatrial.recorded_system import SYSTEM_FOLDER
+from seatrial.limits import YAML_SIZE
+from seatrial.paths import checks_dir
+from seatrial.plain_files import read_plain
+from seatrial.results import KEPT_CRITERIA, Run
+from seatrial.yaml_file import yaml_bytes
 
 __all__ = [
     "Criteria",
     "Criterion",
     "Risks",
     "changes",
+    "kept_criteria",
     "known_checks",
     "recorded_criteria",
 ]
@@ -52,17 +56,35 @@ class Criteria:
             )
         if known is None:
             known = known_checks(checks_dir(file.resolve().parents[2]))
-        risks, criteria = CriteriaFile(file, known).read()
-        return cls(risks, criteria, hashlib.sha256(file.read_bytes()).hexdigest())
+        return cls.parse(yaml_bytes(file), file, known)
+
+    @classmethod
+    def parse(cls, content: bytes, file: Path, known: Collection[str]) -> "Criteria":
+        """Parse the content of a criteria.yaml; `load` says what else."""
+        risks, criteria = CriteriaFile(file, known, content).read()
+        return cls(risks, criteria, hashlib.sha256(content).hexdigest())
+
+
+def kept_criteria(run: Run) -> Criteria | None:
+    """Parse the criteria that held when a run took its first data; None: it kept none.
+
+    Raises SeatrialError if they are damaged.
+    """
+    content = run.kept.get(KEPT_CRITERIA)
+    if content is None:
+        return None
+    return Criteria.parse(content, run.path / KEPT_CRITERIA, known=())
 
 
 def recorded_criteria(run_folder: Path) -> Criteria | None:
-    """Read the criteria that held when a run took its first data; None: it kept none.
+    """Read the criteria that a run kept, unverified; None: it kept none.
 
     Raises SeatrialError if they cannot be read.
     """
-    file = run_folder / SYSTEM_FOLDER / CRITERIA_FILE
-    return Criteria.load(file, known=()) if file.is_file() else None
+    file = run_folder / KEPT_CRITERIA
+    if not file.is_file():
+        return None
+    return Criteria.parse(read_plain(file, YAML_SIZE), file, known=())
 
 
 def changes(old: Criteria, new: Criteria) -> dict[str, str]:

@@ -30,8 +30,8 @@ class Given(NamedTuple):
 class CriteriaValues(YamlFile):
     """Readers of every key of a criterion; each takes the key's name and its node."""
 
-    def __init__(self, path: Path, known: Collection[str]) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, known: Collection[str], content: bytes) -> None:
+        super().__init__(path, content)
         self.known = known
         texts = ("name", "document", "clause", "who", "method", "run", "statistic")
         self.readers: dict[str, Callable[[str, yaml.Node], Any]] = {

@@ -38,9 +38,9 @@ from seatrial.ledger import (
 from seatrial.listing import ListedCase, describe_checks, list_cases
 from seatrial.paths import WEIGHTS_FILE, checks_dir, criteria_file, restrict_umask
 from seatrial.progress import Display, Durations
-from seatrial.recorded_system import SYSTEM_FOLDER, recorded_states
+from seatrial.recorded_system import recorded_states
 from seatrial.recordings import recordings
-from seatrial.results import closed_runs, read_cases
+from seatrial.results import SYSTEM_FOLDER, closed_runs, read_cases
 from seatrial.run_manifest import run_manifest
 from seatrial.runfolder import (
     WORK_FOLDER,

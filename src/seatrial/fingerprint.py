@@ -78,7 +78,7 @@ def _of_nodes(
     """Say what is the same on all nodes that tell it, or which have what."""
     values: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
-        text = tell(node.get("facts", {}))
+        text = tell(node.get("facts") or {})
         if text:
             values[text].append(node["name"])
     if len(values) == 1:
@@ -111,7 +111,9 @@ def _driver(facts: Mapping[str, Any]) -> str:
     return ", ".join(sorted({hca["driver"] for hca in facts.get("hcas", [])} - {""}))
 
 
-def _stack(stack: Mapping[str, Any]) -> str:
+def _stack(stack: Mapping[str, Any] | str) -> str:
+    if isinstance(stack, str):  # in older manifests
+        return stack
     name = str(stack["name"])
     parts = [name, stack.get("version"), stack.get("compiler")]
     return " ".join(filter(None, parts))

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.criteria import Criteria, Criterion, changes, recorded_criteria
+from seatrial.criteria import Criteria, Criterion, changes, kept_criteria
 from seatrial.errors import SeatrialError
 from seatrial.findings import (
     CaseKey,
@@ -146,7 +146,7 @@ def _is_replay(runs: Sequence[Run]) -> bool:
 
 def _changes(run: Run, criteria: Criteria) -> dict[str, str]:
     """Tell by criterion what changed after the data were taken; '' for all of them."""
-    recorded = recorded_criteria(run.path)
+    recorded = kept_criteria(run)
     if recorded is None:
         return {"": _UNKNOWN_CRITERIA}
     if recorded.sha256 == criteria.sha256:

@@ -19,7 +19,7 @@ from seatrial.published_numbers import (
     Qualifier,
     paper_metrics,
 )
-from seatrial.yaml_file import YamlFile
+from seatrial.yaml_file import YamlFile, yaml_bytes
 
 FORMS = ("papers", "system", "paper")
 """What a file can be of."""
@@ -47,7 +47,7 @@ class PublishedFile(YamlFile):
     """One file: `form` says what it is of, `found` are its numbers with their keys."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path)
+        super().__init__(path, yaml_bytes(path))
         self.found: list[tuple[Number, yaml.Node]] = []
         self.top = self.mapping(self.root, f"{PUBLISHED} and what it is of")
         if PUBLISHED not in self.top:

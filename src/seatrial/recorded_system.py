@@ -12,7 +12,7 @@ import yaml
 
 from seatrial.errors import SeatrialError
 from seatrial.recordings import beside
-from seatrial.results import read_manifest
+from seatrial.results import SYSTEM_FOLDER, read_manifest
 from seatrial.system import (
     SETTINGS_FILE,
     SYSTEM_FILE,
@@ -22,9 +22,6 @@ from seatrial.system import (
     load_system,
     read_system,
 )
-
-SYSTEM_FOLDER = "system"
-"""Where a run keeps the files of its system."""
 
 _PARTITION = (
     *("name", "descr", "launcher", "environs", "features", "extras"),

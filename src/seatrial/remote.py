@@ -17,8 +17,9 @@ from typing import Any
 from seatrial.archive import extract_plain
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible
-from seatrial.results import read_manifest, sha256
-from seatrial.runfolder import RUN_ID, publish, try_folder
+from seatrial.names import checked_name
+from seatrial.run_contents import read_contents
+from seatrial.runfolder import publish, try_folder
 from seatrial.system import unknown_system
 
 _SSH_FAILED = 255
@@ -158,12 +159,7 @@ def _newest_open(remote: Remote, there: str, system: str) -> str:
             f"{remote.host}{problem}; nothing was cut off, or say --run-id ID for one "
             "that is closed there and not yet here"
         )
-    if not RUN_ID.fullmatch(runs[-1]):
-        raise SeatrialError(
-            f"{remote.host}: the id of its newest open run is {runs[-1]!r}; expected "
-            "letters, digits, dot, dash, underscore"
-        )
-    return runs[-1]
+    return checked_name(runs[-1], f"{remote.host}: its newest open run")
 
 
 def _require_room(final: Path) -> None:
@@ -225,7 +221,7 @@ def fetch(remote: Remote, there: str, final: Path, again: str) -> Path:
         with TemporaryDirectory(prefix=f".{final.name}.", dir=final.parent) as folder:
             copy = Path(folder, final.name)
             _copy(remote, source, copy)
-            _verify(copy)
+            _verify(copy, final.parent.name)
             publish(copy, final)
     except (OSError, SeatrialError, KeyboardInterrupt) as error:
         reason, code = str(error), Exit.USAGE
@@ -245,10 +241,13 @@ def _copy(remote: Remote, source: str, target: Path) -> None:
     command = remote.ssh(["tar", "-C", source, "-cf", "-", "."])
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
-            with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
-                extract_plain(archive, target)
-            while process.stdout is not None and process.stdout.read(65536):
+            assert process.stdout is not None
+            extract_plain(process.stdout, target, f"{remote.host}: {source}")
+            while process.stdout.read(65536):
                 pass  # tar pads its archive, and must get rid of that too
+        except SeatrialError:
+            process.kill()
+            raise
         except tarfile.TarError as error:
             process.kill()
             raise SeatrialError(
@@ -261,11 +260,16 @@ def _copy(remote: Remote, source: str, target: Path) -> None:
         )
 
 
-def _verify(path: Path) -> None:
-    for name, expected in read_manifest(path)["checksums"].items():
-        file = path / name
-        if not file.is_file() or sha256(file) != expected:
-            raise SeatrialError(f"{file}: damaged on the way")
+def _verify(path: Path, system: str) -> None:
+    """Verify a copy; only now is it known that it is the run that was asked for."""
+    contents = read_contents(path)
+    for first in contents.differences[:1]:
+        raise SeatrialError(f"{path / first.file}: damaged on the way: {first.problem}")
+    if contents.manifest["system"] != system:
+        raise SeatrialError(
+            f"{path}: a run of system {contents.manifest['system']}; expected one of "
+            f"{system}; the login node sent another run"
+        )
 
 
 def _run_there(remote: Remote, command: list[str], *, tty: bool) -> int:

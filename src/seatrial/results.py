@@ -1,11 +1,10 @@
 """A closed run: read, find and check the immutable folder of one campaign."""
 
 import hashlib
-import json
+import io
 import math
-import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,71 @@ import msgspec
 import polars as pl
 
 from seatrial.errors import SeatrialError
-from seatrial.paths import results_dir
+from seatrial.limits import (
+    CASES_SIZE,
+    TABLE_DENSITY,
+    TABLE_ROWS,
+    TABLE_SIZE,
+    TABLE_SMALL,
+    YAML_SIZE,
+)
+from seatrial.manifest import (
+    MANIFEST,
+    NEWEST_SCHEMA,
+    OPEN_SUFFIX,
+    check_times,
+    decoded,
+    is_unfinished,
+    read_manifest,
+)
+from seatrial.names import is_inside, is_name
+from seatrial.paths import CRITERIA_FILE, WEIGHTS_FILE, results_dir
+from seatrial.plain_files import read_plain
 from seatrial.records import Case
-from seatrial.signature import SIGNATURE, check_signature
+from seatrial.run_contents import read_contents
+from seatrial.signature import Sealed
 from seatrial.units import UNITS
 
-OPEN_SUFFIX = ".open"
-MANIFEST = "manifest.json"
-NEWEST_SCHEMA = 2
-"""Schema of the manifests that are written today; all older ones can be read."""
+__all__ = [
+    "KEPT_CRITERIA",
+    "KEPT_WEIGHTS",
+    "MANIFEST",
+    "NEWEST_SCHEMA",
+    "OPEN_SUFFIX",
+    "SCHEMA",
+    "SYSTEM_FOLDER",
+    "Run",
+    "case_from",
+    "check_times",
+    "closed_runs",
+    "find_run",
+    "is_unfinished",
+    "load_run",
+    "read_cases",
+    "read_json",
+    "read_manifest",
+    "read_manifests",
+    "read_table",
+    "sha256",
+]
 
-_MOST_AHEAD_S = 3600.0
-"""How far clocks may differ before a run counts as one of the future."""
+SYSTEM_FOLDER = "system"
+"""Where a run keeps the files of its system."""
+
+KEPT_CRITERIA = f"{SYSTEM_FOLDER}/{CRITERIA_FILE}"
+KEPT_WEIGHTS = f"{SYSTEM_FOLDER}/{WEIGHTS_FILE}"
+
+_CASES = "cases.json"
+_TABLE = "measurements.parquet"
+_PARSED = {
+    _CASES: CASES_SIZE,
+    _TABLE: TABLE_SIZE,
+    KEPT_CRITERIA: YAML_SIZE,
+    KEPT_WEIGHTS: YAML_SIZE,
+}
+"""The files of a run that are parsed; all others are only compared."""
+
+_NEVER_NULL = ("session", "check", "case", "metric", "statistic", "n", "value", "unit")
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "run": pl.String,
@@ -62,12 +114,19 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A closed run: its manifest, its cases, and every number taken."""
+    """A closed run: its manifest, its cases, and every number taken.
+
+    `digest` is the SHA-256 of the manifest; `sealed` is None if nobody signed it;
+    `kept` has the criteria and weights that the run kept, by their paths in it.
+    """
 
     path: Path
     manifest: dict[str, Any]
     cases: tuple[Case, ...]
     measurements: pl.DataFrame
+    digest: str = ""
+    sealed: Sealed | None = None
+    kept: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def columns(self, *names: str) -> pl.DataFrame:
         """Give some columns of the measurements, their texts as categories.
@@ -88,95 +147,62 @@ def sha256(path: Path) -> str:
 
 
 def load_run(path: Path) -> Run:
-    """Read a closed run and verify every file of its manifest.
+    """Read a closed run and verify all of it, as `seatrial verify` does.
 
-    Raises SeatrialError if the run is still open, if a file is missing or
-    unreadable, if its checksum differs from the manifest's, if a sealed manifest was
-    changed, if its times lie in the future, or if a metric has several units.
+    Raises SeatrialError if the run is still open, if a file is missing, changed, added
+    or no plain file, if a sealed manifest was changed, if its times lie in the future,
+    if a table is damaged or too large, or if a metric has several units.
     """
-    require_closed(path)
-    manifest = read_manifest(path)
-    if (path / SIGNATURE).exists():
-        check_signature(path / MANIFEST)
-    check_times(path, manifest)
-    for name, expected in manifest["checksums"].items():
-        try:
-            found = sha256(path / name)
-        except OSError as error:
-            raise SeatrialError(f"{path / name}: {error.strerror}") from error
-        if found != expected:
-            raise SeatrialError(
-                f"{path / name}: changed after the run was closed: SHA-256 is "
-                f"{found}, the manifest says {expected}"
-            )
-    measurements = read_table(path / "measurements.parquet")
-    _check_units(path, measurements, imported="imported" in manifest)
-    return Run(path, manifest, read_cases(path), measurements)
+    contents = read_contents(path, _PARSED)
+    check_times(path, contents.manifest)
+    if contents.sealed is not None:
+        contents.sealed.check()
+    contents.require_whole()
+    kept = dict(contents.kept)
+    for name in (_CASES, _TABLE):
+        if name not in kept:
+            raise SeatrialError(f"{path / MANIFEST}: lists no {name}; expected one")
+    cases = _parse_cases(kept.pop(_CASES), path / _CASES)
+    measurements = _parse_table(kept.pop(_TABLE), path / _TABLE)
+    _check_units(path, measurements, imported="imported" in contents.manifest)
+    return Run(
+        path,
+        contents.manifest,
+        cases,
+        measurements,
+        digest=contents.digest,
+        sealed=contents.sealed,
+        kept=kept,
+    )
 
 
 def read_table(file: Path) -> pl.DataFrame:
     """Read a table of measurements; SeatrialError if it is not readable."""
+    return _parse_table(read_plain(file, TABLE_SIZE), file)
+
+
+def _parse_table(content: bytes, file: Path) -> pl.DataFrame:
+    """Parse a table; its rows are counted before memory is taken for them."""
     try:
-        written = pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        table = pl.scan_parquet(io.BytesIO(content))
+        rows = table.select(pl.len()).collect().item()
+        TABLE_ROWS.check(rows, file)
+        if rows > TABLE_SMALL:
+            TABLE_DENSITY.check(-(-rows // len(content)), file)
+        names = table.collect_schema().names()
+        known = [name for name in SCHEMA if name in names]
+        written = pl.read_parquet(io.BytesIO(content), columns=known)
+        # A run that was closed before a column existed has nothing in it.
+        whole = pl.concat([pl.DataFrame(schema=SCHEMA), written], how="diagonal")
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise SeatrialError(f"{file}: not readable: {error}") from error
-    # A run that was closed before a column existed has nothing in it.
-    return pl.concat([pl.DataFrame(schema=SCHEMA), written], how="diagonal")
-
-
-def require_closed(path: Path) -> None:
-    """Refuse a run that is still open."""
-    if is_unfinished(path.name):
+    nulls = whole.select(pl.col(_NEVER_NULL).null_count()).row(0)
+    if any(nulls) or not whole["value"].is_finite().all():
         raise SeatrialError(
-            f"{path}: this run is not closed: it is still going on, or it was "
-            "interrupted; it is never judged"
+            f"{file}: a row lacks a value, or its value is not finite; expected "
+            f"{', '.join(_NEVER_NULL)} in every row"
         )
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """Read manifest.json of a closed run; SeatrialError if there is none."""
-    file = path / MANIFEST
-    if not file.is_file():
-        raise SeatrialError(f"{path}: not a run: it has no manifest.json")
-    manifest = read_json(file)
-    schema = manifest.get("schema") if isinstance(manifest, dict) else None
-    if isinstance(schema, int) and schema > NEWEST_SCHEMA:
-        raise SeatrialError(
-            f"{file}: made by a newer Seatrial: schema {schema}, this one knows up to "
-            f"{NEWEST_SCHEMA}; upgrade this Seatrial"
-        )
-    if not isinstance(schema, int) or schema < 1:
-        raise SeatrialError(
-            f"{file}: expected a manifest of schema 1 to {NEWEST_SCHEMA}"
-        )
-    if not isinstance(manifest.get("checksums"), dict):
-        raise SeatrialError(f"{file}: the checksums are missing")
-    return dict(manifest)
-
-
-def check_times(path: Path, manifest: dict[str, Any]) -> None:
-    """Refuse a run that says it started or ended more than an hour from now.
-
-    If the clock was set back in the middle of it, which its sessions tell, only its end
-    counts.
-    """
-    sessions = manifest.get("sessions", ())
-    set_back = any("clock_went_back_s" in session for session in sessions)
-    for key in ("ended",) if set_back else ("started", "ended"):
-        text = manifest.get(key, "1970-01-01")
-        try:
-            moment = datetime.fromisoformat(text).timestamp()
-        except (TypeError, ValueError) as error:
-            raise SeatrialError(
-                f"{path / MANIFEST}: {key}: {text!r} is no time; expected for example "
-                "2026-11-21T06:30:15+00:00"
-            ) from error
-        if moment > time.time() + _MOST_AHEAD_S:
-            raise SeatrialError(
-                f"{path / MANIFEST}: {key} lies in the future: {text}; set the clock "
-                "of this machine; if it is right, that of the machine that ran it was "
-                "wrong, and the run must be repeated"
-            )
+    return whole
 
 
 def _check_units(path: Path, measurements: pl.DataFrame, *, imported: bool) -> None:
@@ -186,7 +212,7 @@ def _check_units(path: Path, measurements: pl.DataFrame, *, imported: bool) -> N
         if len(found) == 1 and (imported or found[0] in UNITS):
             continue
         raise SeatrialError(
-            f"{path / 'measurements.parquet'}: {metric} of {check} is in units "
+            f"{path / _TABLE}: {metric} of {check} is in units "
             f"{', '.join(map(repr, found))}; expected one for all numbers, of "
             "those in units.py; measure or import it again"
         )
@@ -194,10 +220,24 @@ def _check_units(path: Path, measurements: pl.DataFrame, *, imported: bool) -> N
 
 def read_cases(path: Path) -> tuple[Case, ...]:
     """Read cases.json of a run folder; SeatrialError if it is damaged."""
-    try:
-        return tuple(case_from(row) for row in read_json(path / "cases.json"))
-    except (TypeError, AttributeError) as error:
-        raise SeatrialError(f"{path / 'cases.json'}: damaged: {error}") from error
+    return _parse_cases(read_plain(path / _CASES, CASES_SIZE), path / _CASES)
+
+
+def _parse_cases(content: bytes, file: Path) -> tuple[Case, ...]:
+    cases = decoded(content, file, tuple[Case, ...], "a list of cases")
+    for case in cases:
+        checked_case(case, file)
+    return cases
+
+
+def checked_case(case: Case, file: Path) -> Case:
+    """Return a case; SeatrialError if a name or path in it leads elsewhere."""
+    if not is_name(case.session) or not (case.raw is None or is_inside(case.raw)):
+        raise SeatrialError(
+            f"{file}: damaged: session {case.session!r}, raw {case.raw!r}; expected a "
+            "name, and a path in the run"
+        )
+    return case
 
 
 def closed_runs(results: Path, system: str | None = None) -> list[Path]:
@@ -247,11 +287,6 @@ def by_start(runs: Iterable[Path], file: str) -> list[Path]:
     return sorted(runs, key=lambda run: (start(run), run.name, run.parent.name))
 
 
-def is_unfinished(name: str) -> bool:
-    """Tell by its name whether a folder is an open run, or a copy on its way."""
-    return name.endswith(OPEN_SUFFIX) or name.startswith(".")
-
-
 def _folders(folder: Path) -> list[Path]:
     """List the folders in a folder that may not exist."""
     try:
@@ -274,7 +309,6 @@ def read_manifests(runs: Iterable[Path]) -> dict[Path, dict[str, Any]]:
     found: dict[Path, dict[str, Any]] = {}
     seen: dict[tuple[Any, Any], Path] = {}
     for path in dict.fromkeys(run.resolve() for run in runs):
-        require_closed(path)
         manifest = read_manifest(path)
         check_times(path, manifest)
         run = (manifest.get("system"), manifest.get("run"))
@@ -319,21 +353,10 @@ def _newest(results: Path) -> str:
 
 
 def case_from(row: dict[str, Any]) -> Case:
-    """Make a case of a row of cases.json."""
-    known = {field.name for field in fields(Case)}
-    values: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in row.items()
-        if key in known
-    }
-    return Case(**values)
+    """Make a case of a row of JSON; ValueError if it is none."""
+    return msgspec.convert(row, Case)
 
 
 def read_json(file: Path) -> Any:
     """Read a JSON file; SeatrialError if that cannot be done."""
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SeatrialError(f"{file}: {error.strerror}") from error
-    except ValueError as error:
-        raise SeatrialError(f"{file}: not valid JSON: {error}") from error
+    return decoded(read_plain(file, CASES_SIZE), file, object, "JSON")

@@ -1,30 +1,18 @@
 """Is a closed run as it was when it was closed, and who vouches for it?"""
 
-import os
-import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal
 
 from seatrial.errors import Exit, SeatrialError
-from seatrial.results import MANIFEST, read_manifest, require_closed, sha256
-from seatrial.runfolder import LOCK_FILE, disk_errors, write_file
-from seatrial.signature import SIGNATURE, Signature, check_signature, sign
+from seatrial.manifest import MANIFEST
+from seatrial.run_contents import Contents, Difference, read_contents
+from seatrial.runfolder import disk_errors, write_file
+from seatrial.signature import SIGNATURE, Sealed, Signature, sign
 
 SealState = Literal["none", "known", "unknown", "wrong"]
 """Not sealed; sealed by a known signer; by somebody; and the seal is broken."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A file that is not what the manifest says; checksums are SHA-256, '': no file."""
-
-    file: str
-    problem: str
-    expected: str = ""
-    found: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,47 +48,28 @@ def verify(
     valid `at` that time (default: now). Raises
     SeatrialError if the run is open, or if a file cannot be read.
     """
-    require_closed(path)
-    manifest = read_manifest(path)
-    checksums = _checksums(path, manifest)
-    state, signature, broken = _seal(path, signers, at)
-    there = dict(_files(path))
-    return Verification(
-        path=path,
-        run=str(manifest.get("run")),
-        system=str(manifest.get("system")),
-        digest=sha256(path / MANIFEST),
-        files=len(checksums),
-        size_bytes=sum(there[name].st_size for name in checksums if name in there),
-        differences=(*broken, *_differences(path, checksums, there)),
-        seal=state,
-        signature=signature,
-    )
+    return verification(read_contents(path), signers, at)
 
 
-def require_sealed(path: Path, signers: Path) -> Verification:
-    """Verify a run that must be whole and sealed by a known signer.
+def require_signer(path: Path, sealed: Sealed | None, signers: Path) -> Signature:
+    """Require that a known signer sealed a run; `sealed` is what was read of it.
 
-    Raises SeatrialError, with exit status 1 if the run is not, and 3 if its signature
-    is right but not that of a known signer.
+    Raises SeatrialError, with exit status 1 if the run is not sealed or its seal is
+    broken, and 3 if its signature is right but not that of a known signer.
     """
-    found = verify(path, signers)
-    if not found.whole:
-        first = found.differences[0]
-        raise SeatrialError(f"{path / first.file}: {first.problem}", Exit.FAILED)
-    if found.seal == "none":
+    if sealed is None:
         raise not_sealed(path)
-    if found.seal == "unknown":
-        problem = found.signature.problem if found.signature else ""
+    signature = sealed.check(signers)
+    if signature.signer is None:
         raise SeatrialError(
-            f"{path}: sealed with a key that does not count: {problem}; `seatrial "
-            "verify --at TIME` tells whether it did when the run was sealed"
-            if problem
+            f"{path}: sealed with a key that does not count: {signature.problem}; "
+            "`seatrial verify --at TIME` tells whether it did when the run was sealed"
+            if signature.problem
             else f"{path}: sealed with a key that {signers} does not name: "
-            f"{key_text(found.signature)}",
+            f"{key_text(signature)}",
             Exit.UNDECIDED,
         )
-    return found
+    return signature
 
 
 def not_sealed(path: Path) -> SeatrialError:
@@ -121,88 +90,68 @@ def seal(path: Path, key: Path) -> Verification:
     """Sign the manifest of a whole run: everything in it is then vouched for.
 
     Raises SeatrialError if the run is open, changed or sealed already, if the key
-    cannot sign, or if the signature cannot be written.
+    cannot sign, if the signature cannot be written, or if the run changes meanwhile.
     """
-    before = verify(path)
-    if before.seal != "none":
+    contents = read_contents(path)
+    if contents.sealed is not None:
         raise SeatrialError(
             f"{path}: sealed already; `seatrial verify` says by whom; to seal it anew, "
             f"move {SIGNATURE} away first"
         )
-    if before.differences:
-        first = before.differences[0]
-        raise SeatrialError(
-            f"{path / first.file}: {first.problem}; only a whole run is sealed",
-            Exit.FAILED,
-        )
-    signature = sign((path / MANIFEST).read_bytes(), key)
+    require_whole(contents, "sealed")
+    signature = sign(contents.manifest_bytes, key)
     with disk_errors(path):
         write_file(path / SIGNATURE, signature)
-    return verify(path)
+    after = verify(path)
+    if not after.whole or after.digest != contents.digest:
+        with disk_errors(path):
+            (path / SIGNATURE).unlink(missing_ok=True)
+        what = after.differences[0].file if after.differences else MANIFEST
+        raise SeatrialError(
+            f"{path / what}: changed while the run was sealed, and the seal is removed "
+            "again; expected a run that nobody writes to; verify it, then seal it",
+            Exit.FAILED,
+        )
+    return after
+
+
+def require_whole(contents: Contents, what: str) -> None:
+    """Raise SeatrialError with exit status 1 if a run is not whole."""
+    for first in contents.differences[:1]:
+        raise SeatrialError(
+            f"{contents.path / first.file}: {first.problem}; only a whole run is "
+            f"{what}",
+            Exit.FAILED,
+        )
+
+
+def verification(
+    contents: Contents, signers: Path | None, at: datetime | None = None
+) -> Verification:
+    """Describe what was read of a run, as `verify` does."""
+    state, signature, broken = _seal(contents.sealed, signers, at)
+    return Verification(
+        path=contents.path,
+        run=contents.manifest["run"],
+        system=contents.manifest["system"],
+        digest=contents.digest,
+        files=contents.files,
+        size_bytes=contents.size_bytes,
+        differences=(*broken, *contents.differences),
+        seal=state,
+        signature=signature,
+    )
 
 
 def _seal(
-    path: Path, signers: Path | None, at: datetime | None
+    sealed: Sealed | None, signers: Path | None, at: datetime | None
 ) -> tuple[SealState, Signature | None, list[Difference]]:
-    if not os.path.lexists(path / SIGNATURE):
+    if sealed is None:
         return "none", None, []
     try:
-        signature = check_signature(path / MANIFEST, signers, at)
+        signature = sealed.check(signers, at)
     except SeatrialError as error:
         if error.exit_code != Exit.FAILED:
             raise
         return "wrong", None, [Difference(MANIFEST, str(error).partition(": ")[2])]
     return "known" if signature.signer else "unknown", signature, []
-
-
-def _checksums(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
-    checksums = dict(manifest["checksums"])
-    for name in checksums:
-        parts = PurePosixPath(name)
-        if parts.is_absolute() or ".." in parts.parts:
-            raise SeatrialError(
-                f"{path / MANIFEST}: {name!r} is not in the run; expected files in it"
-            )
-    return checksums
-
-
-def _differences(
-    path: Path, checksums: dict[str, str], there: dict[str, os.stat_result]
-) -> Iterator[Difference]:
-    for name, expected in checksums.items():
-        if name not in there:
-            yield Difference(name, "missing", expected)
-        elif not stat.S_ISREG(there[name].st_mode):
-            yield Difference(name, "not a plain file", expected)
-        elif (found := _digest(path / name)) != expected:
-            problem = f"changed: SHA-256 is {found}, the manifest says {expected}"
-            yield Difference(name, problem, expected, found)
-    # A driver that was killed at the very end leaves its lock.
-    known = {*checksums, MANIFEST, SIGNATURE, LOCK_FILE}
-    for name in sorted(there.keys() - known):
-        yield Difference(name, "not in the manifest: it was added later")
-
-
-def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """List everything in a run that is no folder, symbolic links unfollowed."""
-
-    def give_up(error: OSError) -> None:
-        raise _unreadable(error)
-
-    for folder, folders, files in os.walk(path, onerror=give_up):
-        inside = Path(folder)
-        links = [name for name in folders if (inside / name).is_symlink()]
-        for name in (*files, *links):
-            file = inside / name
-            yield str(file.relative_to(path)), file.lstat()
-
-
-def _digest(file: Path) -> str:
-    try:
-        return sha256(file)
-    except OSError as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: OSError) -> SeatrialError:
-    return SeatrialError(f"{error.filename}: cannot be read: {error.strerror}")

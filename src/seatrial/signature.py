@@ -3,11 +3,13 @@
 import os
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from seatrial.errors import Exit, SeatrialError
+from seatrial.names import is_name
 
 SIGNATURE = "manifest.json.sig"
 NAMESPACE = "seatrial-run"
@@ -39,6 +41,30 @@ class Signature:
     problem: str = ""
 
 
+@dataclass(frozen=True)
+class Sealed:
+    """The manifest `file` of a sealed run and its signature: their bytes, read once."""
+
+    file: Path
+    content: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+
+    def check(
+        self, signers: Path | None = None, at: datetime | None = None
+    ) -> Signature:
+        """Check the signature, and find the signer among the signers.
+
+        `signers` is a file as OpenSSH's allowed_signers; keys count if they are valid
+        `at` that time (default: now). Raises SeatrialError with exit status 1 if
+        manifest and signature do not belong together, or if the list `REVOKED` beside
+        the signers revokes the key.
+        """
+        with TemporaryDirectory(prefix="seatrial-seal-") as folder:
+            copy = Path(folder, SIGNATURE)
+            copy.write_bytes(self.signature)
+            return _check(self.content, copy, self.file, signers, at)
+
+
 def sign(content: bytes, key: Path) -> bytes:
     """Sign content with a private key, or with a public one whose other half an agent
     holds; SeatrialError if that fails. May ask for a passphrase on the terminal.
@@ -52,17 +78,13 @@ def sign(content: bytes, key: Path) -> bytes:
     return done.stdout
 
 
-def check_signature(
-    file: Path, signers: Path | None = None, at: datetime | None = None
+def _check(
+    content: bytes,
+    signature: Path,
+    file: Path,
+    signers: Path | None,
+    at: datetime | None,
 ) -> Signature:
-    """Check the signature beside a file, and find whose it is among the signers.
-
-    `signers` is a file as OpenSSH's allowed_signers; keys count if they are valid `at`
-    that time (default: now). Raises SeatrialError with exit status 1 if file and
-    signature do not belong together, or if the list `REVOKED` beside the signers
-    revokes the key.
-    """
-    content, signature = file.read_bytes(), file.with_name(file.name + ".sig")
     checked = ["-n", NAMESPACE, "-s", str(signature)]
     done = _ssh_keygen(["check-novalidate", *checked], content)
     good = _GOOD.search(done.stdout.decode(errors="replace"))
@@ -74,7 +96,7 @@ def check_signature(
         )
     if signers is None:
         return Signature(good[1], good[2])
-    signer, problem = _signer(content, signature, signers, checked, at)
+    signer, problem = _signer(content, signature, file, signers, checked, at)
     return Signature(good[1], good[2], signer, signers if signer else None, problem)
 
 
@@ -83,7 +105,7 @@ def known_signers(references: Path, system: str) -> Path | None:
 
     `references` is the folder reference-data.
     """
-    plain = re.fullmatch(r"\w[\w.-]*", system)  # it is the manifest that says it
+    plain = is_name(system)  # it is the manifest that says it
     folders = (references / system, references) if plain else (references,)
     files = [folder / "allowed_signers" for folder in folders]
     return next((file for file in files if file.is_file()), None)
@@ -92,6 +114,7 @@ def known_signers(references: Path, system: str) -> Path | None:
 def _signer(
     content: bytes,
     signature: Path,
+    file: Path,
     signers: Path,
     checked: list[str],
     at: datetime | None,
@@ -115,7 +138,7 @@ def _signer(
         listed = ["-r", str(revoked)] if os.path.lexists(revoked) else []
         if listed and _ssh_keygen([*verify, *listed], content).returncode:
             raise SeatrialError(
-                f"{signature}: sealed with a key of {signer} that {revoked} revokes; "
+                f"{file}: sealed with a key of {signer} that {revoked} revokes; "
                 "the seal proves nothing",
                 Exit.FAILED,
             )

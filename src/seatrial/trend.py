@@ -14,7 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from seatrial.criteria import Criteria, Criterion, recorded_criteria
+from seatrial.criteria import (
+    Criteria,
+    Criterion,
+    kept_criteria,
+    recorded_criteria,
+)
 from seatrial.errors import SeatrialError
 from seatrial.findings import CaseKey
 from seatrial.history import History, histories
@@ -22,7 +27,7 @@ from seatrial.metrics import judged_statistic
 from seatrial.night_changes import Change, criteria_changes, night_changes
 from seatrial.places import several_rails, with_place
 from seatrial.records import Case
-from seatrial.results import load_run
+from seatrial.results import KEPT_CRITERIA, load_run
 from seatrial.series import Choice, Limit, Night, Point, Series, SeriesKey, Trend
 
 
@@ -62,6 +67,7 @@ def trend(
     last: Criteria | None = None
     for path, recorded in zip(runs, kept, strict=True):
         run = load_run(path)
+        _require_same(path, recorded, kept_criteria(run))
         criteria = recorded or today
         changed = night_changes(before, run.manifest) if before else ()
         if recorded and last:
@@ -100,6 +106,15 @@ def trend(
         ),
         since=criteria_changes(last, today) if last and today else (),
     )
+
+
+def _require_same(path: Path, before: Criteria | None, now: Criteria | None) -> None:
+    """Refuse criteria that changed between the choice of numbers and their reading."""
+    if (before and before.sha256) != (now and now.sha256):
+        raise SeatrialError(
+            f"{path / KEPT_CRITERIA}: changed while it was read; expected a run that "
+            "nobody writes to; try again, on a copy of the run"
+        )
 
 
 def _night(

@@ -21,6 +21,7 @@ from seatrial.criteria_values import CriteriaValues
 from seatrial.criterion import matches
 from seatrial.metrics import split_flat_name
 from seatrial.paths import checks_dir
+from seatrial.yaml_file import yaml_bytes
 
 _SCHEMA = 1
 _TOP = ("schema", "rank_by", "margin", "groups")
@@ -93,9 +94,13 @@ class Weights:
         """
         if known is None:
             known = known_checks(checks_dir(path.resolve().parents[2]))
-        file = _WeightsFile(path, known)
-        rank_by, margin, groups = file.read()
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        return cls.parse(yaml_bytes(path), path, known)
+
+    @classmethod
+    def parse(cls, content: bytes, path: Path, known: Collection[str]) -> "Weights":
+        """Parse the content of a file of weights; `load` says what else."""
+        rank_by, margin, groups = _WeightsFile(path, known, content).read()
+        digest = hashlib.sha256(content).hexdigest()
         return cls(path.stem, digest, rank_by, margin, groups)
 
 

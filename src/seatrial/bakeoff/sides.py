@@ -11,8 +11,7 @@ from seatrial.errors import SeatrialError
 from seatrial.published import Published
 from seatrial.published_numbers import PublishedSystem
 from seatrial.records import Case
-from seatrial.results import MANIFEST, Run, load_run
-from seatrial.signature import SIGNATURE, check_signature
+from seatrial.results import Run, load_run
 
 _PUBLISHED = "published:"
 _FORM = "expected [NAME=]RUN[@ENVIRONMENT] or [NAME=]published:SYSTEM"
@@ -132,9 +131,9 @@ def _repeats(cases: Sequence[Case]) -> int:
 
 def _signer(run: Run, signers: Callable[[str], Path | None]) -> str:
     file = signers(str(run.manifest["system"]))
-    if file is None or not (run.path / SIGNATURE).exists():
+    if file is None or run.sealed is None:
         return ""
-    return check_signature(run.path / MANIFEST, file).signer or ""
+    return run.sealed.check(file).signer or ""
 
 
 def _published(named: Named, published: Published) -> Entrant:

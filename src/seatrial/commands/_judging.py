@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from seatrial.criteria import Criteria, recorded_criteria
+from seatrial.criteria import Criteria, kept_criteria
 from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
 from seatrial.paths import criteria_file
@@ -44,7 +44,7 @@ def _criteria(home: Path, run: Run, named: str | None) -> Criteria:
         return Criteria.load(criteria_file(home, run.manifest["system"]))
     if named != KEPT:
         return Criteria.load(Path(named), known=())
-    kept = recorded_criteria(run.path)
+    kept = kept_criteria(run)
     if kept is None:
         raise SeatrialError(
             f"{run.path}: the run kept no criteria; expected --criteria FILE"

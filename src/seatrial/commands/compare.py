@@ -21,11 +21,11 @@ from seatrial.commands._runs import run_path, signers_of
 from seatrial.commands._share import Share
 from seatrial.criteria import Criteria
 from seatrial.errors import SeatrialError
-from seatrial.paths import WEIGHTS_FILE, checks_dir, home, published_dir
+from seatrial.paths import checks_dir, home, published_dir
 from seatrial.published import Published, load_published
-from seatrial.recorded_system import SYSTEM_FOLDER
+from seatrial.results import KEPT_WEIGHTS
 from seatrial.runfolder import disk_errors
-from seatrial.seal import require_sealed
+from seatrial.seal import require_signer
 from seatrial.summary import stdout_console
 from seatrial.weights import Weights
 
@@ -177,7 +177,7 @@ def _require_sealed(entrant: Entrant, known: Any) -> None:
             f"reference-data/{entrant.side.system}/allowed_signers, or --signers"
         )
     try:
-        require_sealed(entrant.run.path, file)
+        require_signer(entrant.run.path, entrant.run.sealed, file)
     except SeatrialError as error:  # a packed run is opened somewhere: say whose it is
         raise SeatrialError(f"{entrant.side.name}: {error}", error.exit_code) from error
 
@@ -213,9 +213,10 @@ def _weights(
     kept: dict[str, Weights] = {}
     for each in runs:
         assert each.run is not None
-        path = each.run.path / SYSTEM_FOLDER / WEIGHTS_FILE
-        if path.is_file():
-            found = Weights.load(path, known=())
+        content = each.run.kept.get(KEPT_WEIGHTS)
+        if content is not None:
+            file = each.run.path / KEPT_WEIGHTS
+            found = Weights.parse(content, file, known=())
             name = (each.run.manifest.get("weights") or {}).get("name")
             kept[each.side.name] = replace(found, name=name or found.name)
     hashes = {name: weights.sha256 for name, weights in kept.items()}

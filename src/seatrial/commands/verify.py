@@ -13,9 +13,8 @@ from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
 from seatrial.commands._runs import run_path, signers_of
 from seatrial.errors import Exit
-from seatrial.results import read_manifest
-from seatrial.seal import Verification, key_text, not_sealed
-from seatrial.seal import verify as verify_run
+from seatrial.run_contents import read_contents
+from seatrial.seal import Verification, key_text, not_sealed, verification
 
 
 @click.command()
@@ -60,9 +59,10 @@ def verify(
     Example: seatrial verify lab/latest --signers reference-data/lab/allowed_signers
     """
     path = run_path(run)
+    contents = read_contents(path)
     if signers is None:
-        signers = signers_of(str(read_manifest(path).get("system")))
-    found = verify_run(path, signers, at)
+        signers = signers_of(contents.manifest["system"])
+    found = verification(contents, signers, at)
     if form == "table":
         click.echo("\n".join(_lines(found)))
     elif form == "json":

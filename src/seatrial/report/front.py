@@ -11,9 +11,9 @@ from seatrial.report.common_facts import common_facts
 from seatrial.report.content import ActOn, CriterionRow, Front
 from seatrial.report.criteria_rows import counts, needs
 from seatrial.report.view import badness, few, interval_words, limit_words
-from seatrial.results import MANIFEST, Run, sha256
+from seatrial.results import Run
 from seatrial.seal import key_text
-from seatrial.signature import SIGNATURE, check_signature, known_signers
+from seatrial.signature import known_signers
 
 MAX_PLACES = 8
 """Places in one list of page one; the rest is counted there."""
@@ -203,18 +203,14 @@ def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
 
 def seal_words(run: Run, home: Path) -> tuple[str, str]:
     """Say who sealed a run, and give the SHA-256 of its manifest ('' if unknown)."""
-    manifest = run.path / MANIFEST
-    if not manifest.is_file():
-        return "not sealed", ""
-    digest = sha256(manifest)
-    if not (run.path / SIGNATURE).is_file():
-        return "not sealed", digest
+    if run.sealed is None:
+        return "not sealed", run.digest
     try:
         signers = known_signers(home / "reference-data", run.manifest["system"])
-        signature = check_signature(manifest, signers)
+        signature = run.sealed.check(signers)
     except SeatrialError as error:
-        return f"sealed, and the seal cannot be checked: {error}", digest
+        return f"sealed, and the seal cannot be checked: {error}", run.digest
     key = key_text(signature)
     if signature.signer is None:
-        return f"sealed by an unknown signer: {key}", digest
-    return f"sealed by {signature.signer}: {key}", digest
+        return f"sealed by an unknown signer: {key}", run.digest
+    return f"sealed by {signature.signer}: {key}", run.digest
