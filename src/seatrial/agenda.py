@@ -12,9 +12,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from seatrial.campaign import Block, Campaign
 from seatrial.errors import SeatrialError
+from seatrial.limits import CASES_SIZE
 from seatrial.listing import ListedCase
+from seatrial.manifest import decoded
+from seatrial.names import checked_name
+from seatrial.plain_files import read_plain
 
 AGENDA_FILE = "plan.json"
 SCHEMA_VERSION = 2
@@ -61,16 +67,36 @@ class Agenda:
 def read_agenda(folder: Path) -> Agenda:
     """Read the agenda of a run's folder; SeatrialError if it is missing or damaged."""
     file = folder / AGENDA_FILE
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        if content.pop("schema") != SCHEMA_VERSION:
-            raise ValueError(f"expected schema {SCHEMA_VERSION}")
-        sessions = tuple(_planned(each) for each in content.pop("sessions"))
-        return Agenda(sessions=sessions, **content)
-    except OSError as error:
-        raise SeatrialError(f"{file}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SeatrialError(f"{file}: not the agenda of a run: {error!r}") from error
+    content = read_plain(file, CASES_SIZE)
+    schema = decoded(content, file, _Schema, "the agenda of a run").schema
+    if schema != SCHEMA_VERSION:
+        raise SeatrialError(
+            f"{file}: not the agenda of a run: schema {schema}, expected "
+            f"{SCHEMA_VERSION}"
+        )
+    agenda = decoded(content, file, Agenda, "the agenda of a run")
+    decoded(content, file, _Frozen, "the agenda of a run")
+    sessions = (session.name for session in agenda.sessions)
+    for name in (agenda.run, agenda.system, *sessions):
+        checked_name(name, f"{file}: run, system or session")
+    return agenda
+
+
+class _Schema(msgspec.Struct):
+    schema: int
+
+
+class _Campaign(msgspec.Struct):
+    """What every agenda says of its campaign."""
+
+    name: str
+    retries: int
+    max_jobs: int
+    checks: tuple[str, ...]
+
+
+class _Frozen(msgspec.Struct):
+    campaign: _Campaign
 
 
 def frozen(campaign: Campaign) -> dict[str, Any]:
@@ -172,13 +198,3 @@ def _cases(block: Block, check: str, listed: Sequence[ListedCase]) -> list[Liste
             )
         cases = [case for case in cases if case.parameters.get(name) in values]
     return cases
-
-
-def _planned(content: dict[str, Any]) -> Planned:
-    return Planned(
-        **{
-            **content,
-            "checks": tuple(content["checks"]),
-            "cases": tuple(ListedCase(**case) for case in content["cases"]),
-        }
-    )

@@ -14,6 +14,10 @@ from typing import Any
 import polars as pl
 
 from seatrial.errors import SeatrialError
+from seatrial.limits import MANIFEST_SIZE
+from seatrial.manifest import decoded
+from seatrial.names import is_inside
+from seatrial.plain_files import read_plain
 from seatrial.recordings import INTERRUPTED
 from seatrial.records import Case, Measurement, as_dict
 from seatrial.results import case_from, read_json, read_table, sha256
@@ -84,7 +88,9 @@ def closed_session(folder: Path, name: str) -> ClosedSession | None:
     try:
         checksums = content.pop("checksums")
         cases = tuple(case_from(row) for row in content["cases"])
-    except (KeyError, TypeError, AttributeError) as error:
+        if content["name"] != name or not all(map(is_inside, checksums)):
+            raise ValueError("another session, or files that are not in the run")
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise SeatrialError(f"{file}: damaged: {error!r}") from error
     for part, expected in checksums.items():
         place = folder / part
@@ -135,8 +141,10 @@ def note_start(folder: Path, start: dict[str, Any]) -> list[dict[str, Any]]:
 def read_starts(folder: Path) -> list[dict[str, Any]]:
     """Read the starts of the driver of an open run."""
     file = folder / STARTS_FILE
-    starts: list[dict[str, Any]] = read_json(file) if file.is_file() else []
-    return starts
+    if not file.is_file():
+        return []
+    content = read_plain(file, MANIFEST_SIZE)
+    return decoded(content, file, list[dict[str, Any]], "the starts of a driver")
 
 
 def _interrupted(folder: Path, name: str) -> list[str]:

@@ -36,7 +36,9 @@ class _Hca(msgspec.Struct):
     driver: str
 
 
-class _Facts(msgspec.Struct):
+class Facts(msgspec.Struct):
+    """What the suite reads of the facts of a node; all else may be anything."""
+
     cpu_model: str | None = None
     cores_per_socket: int | None = None
     sockets: int | None = None
@@ -48,7 +50,7 @@ class _Facts(msgspec.Struct):
 
 class _Node(msgspec.Struct):
     name: str
-    facts: _Facts | None = None
+    facts: Facts | None = None
     state: Literal["present", "absent"] = "present"
     reason: str | None = None
 
@@ -82,7 +84,9 @@ class _Spack(msgspec.Struct):
     environments: tuple[_Environment, ...]
 
 
-class _Software(msgspec.Struct):
+class Software(msgspec.Struct):
+    """What a manifest says of the software of a run."""
+
     seatrial: str | None = None
     git_commit: str | None = None
     dirty: bool | None = None
@@ -118,7 +122,7 @@ class _Manifest(msgspec.Struct):
     partial: bool = False
     demonstration: bool = False
     replay: str | None = None
-    software: _Software | None = None
+    software: Software | None = None
     starts: tuple[dict[str, Any], ...] = ()
     sessions: tuple[_Session, ...] = ()
     imported: _Imported | None = None

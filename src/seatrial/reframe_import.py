@@ -4,7 +4,6 @@ An import reads twice: first all sessions, to learn units and directions and to 
 mistakes, so that nothing is written if something is wrong; then one after the other.
 """
 
-import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ import seatrial
 from seatrial.driver_lock import driver_lock, driver_of
 from seatrial.errors import SeatrialError
 from seatrial.metrics import Direction
+from seatrial.names import is_name
 from seatrial.reframe_report import ReframeSession, Stored, stored_sessions
 from seatrial.reframe_series import Key, Series, Survey
 from seatrial.reframe_tables import BLOCK, Tables
@@ -24,7 +24,6 @@ from seatrial.results import NEWEST_SCHEMA
 from seatrial.runfolder import RunFolder, utc_text
 
 _MOST_AHEAD_S = 3600.0
-_SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def _survey(stored: Stored, survey: Survey, choice: Choice) -> str | None:
     if not systems:
         return None
     system = choice.system or " and ".join(sorted(systems))
-    if not _SYSTEM.fullmatch(system):
+    if not is_name(system):
         raise SeatrialError(
             f"{stored.source}: system {system!r}: expected one name of letters, "
             "digits, dot, dash, underscore; give it one with --system"

@@ -7,7 +7,6 @@ status, standard error and all files are the recorded ones; sanity, parsers and
 references are today's.
 """
 
-import shlex
 from pathlib import Path
 
 import reframe as rfm
@@ -16,15 +15,17 @@ from reframe.core.exceptions import ReframeError, SkipTestError
 
 from seatrial.adjustable import Adjustable
 from seatrial.errors import SeatrialError
+from seatrial.plain_files import write_exclusively
 from seatrial.recordings import (
-    COMPRESSED,
     ERROR_FILE,
     NO_MEASUREMENT,
     OUTPUT_FILE,
     Recording,
     find_recording,
-    kept_file,
 )
+
+_PRINTED = "seatrial.recorded"
+"""Folder in the stage folder with what the job printed."""
 
 
 class Replayable(rfm.RunOnlyRegressionTest, Adjustable):
@@ -68,31 +69,39 @@ class Replayable(rfm.RunOnlyRegressionTest, Adjustable):
 
     @run_before("run", always_last=True)
     def replay_first(self) -> None:
-        """Let the job end with the recording, before it does anything else."""
-        if self.recording is not None:
-            self.prerun_cmds = [*replay_commands(self.recording), *self.prerun_cmds]
+        """Let the job end with the recording, before it does anything else.
+
+        Nothing of the recorded system is set for the job: no variable, no module.
+        """
+        if self.recording is None:
+            return
+        try:
+            commands = staged(self.recording, Path(self.stagedir))
+        except SeatrialError as error:
+            raise ReframeError(f"replay: {error}") from None
+        self.prerun_cmds = [*commands, *self.prerun_cmds]
+        self.env_vars = {}
+        self.modules: list[str] = []
 
 
-def replay_commands(recording: Recording) -> list[str]:
-    """Give the shell commands that replay a recording and end the job."""
-    folder = recording.folder.resolve()
-    output, errors = (kept_file(folder, name) for name in (OUTPUT_FILE, ERROR_FILE))
-    assert output is not None, "or it would be no recording"
+def staged(recording: Recording, stage: Path) -> list[str]:
+    """Write the files of a recording into a stage folder.
+
+    Returns the shell commands that replay it and end the job; no text of the recording
+    is in them. Raises SeatrialError if a file is not what was recorded or is too large.
+    """
+    for place, content in recording.files():
+        target = stage / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)  # an input that the check wrote a moment ago
+        write_exclusively(target, content)
+    printed = stage / _PRINTED
+    printed.mkdir()
+    for name in (OUTPUT_FILE, ERROR_FILE):
+        write_exclusively(printed / name, recording.printed(name))
     return [
         f"# {NO_MEASUREMENT}. What follows `exit` does not run.",
-        *map(_copied, (folder / file.name for file in recording.files())),
-        _shown(output),
-        *([f"{_shown(errors)} >&2"] if errors is not None else []),
+        f"cat {_PRINTED}/{OUTPUT_FILE}",
+        f"cat {_PRINTED}/{ERROR_FILE} >&2",
         f"exit {recording.status()}",
     ]
-
-
-def _copied(path: Path) -> str:
-    if path.suffix == COMPRESSED:
-        return f"{_shown(path)} > {shlex.quote(path.stem)}"
-    return f"cp -R {shlex.quote(str(path))} ."
-
-
-def _shown(path: Path) -> str:
-    program = "gzip -dc" if path.suffix == COMPRESSED else "cat"
-    return f"{program} {shlex.quote(str(path))}"

@@ -8,7 +8,6 @@ import errno
 import io
 import json
 import os
-import re
 import shutil
 import socket
 import time
@@ -34,7 +33,6 @@ from seatrial.results import (
     sha256,
 )
 
-RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LOCK_FILE = "driver.lock"
 STARTS_FILE = "starts.json"
 SESSIONS_FOLDER = "sessions"

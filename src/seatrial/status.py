@@ -132,7 +132,7 @@ def _session(folder: Path, planned: Planned, alive: bool) -> _Session:
         record = read_json(file)
         try:
             tries = _last_tries(case_from(row) for row in record["cases"])
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise SeatrialError(f"{file}: damaged: {error!r}") from error
         states = tuple(state for state, _ in tries)
         took = tuple((state.case, took) for state, took in tries if took is not None)

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+import msgspec
 
 from seatrial import slurm
 from seatrial.errors import SeatrialError
+from seatrial.limits import MANIFEST_SIZE
+from seatrial.manifest import Facts, Software, decoded
+from seatrial.names import checked_name
 from seatrial.paths import etc_dir
 from seatrial.records import Node
+from seatrial.yaml_file import YamlFile, yaml_bytes
 
 SYSTEM_FILE = "system.json"
 SETTINGS_FILE = "settings.yaml"
@@ -43,9 +47,11 @@ class System:
     @property
     def files(self) -> tuple[Path, ...]:
         """Give the files that describe it, with the lock files of Spack if it built."""
-        environments = self.software.get("spack", {}).get("environments", [])
-        names = [SYSTEM_FILE, SETTINGS_FILE, *(each["lock"] for each in environments)]
-        return tuple(self.folder / name for name in names)
+        spack = self.software.get("spack") or {}
+        locks = [each["lock"] for each in spack.get("environments", ())]
+        return tuple(
+            self.folder / name for name in (SYSTEM_FILE, SETTINGS_FILE, *locks)
+        )
 
 
 @dataclass(frozen=True)
@@ -83,11 +89,11 @@ def load_system(home: Path, name: str) -> System:
 
 def read_system(folder: Path, name: str) -> System:
     """Read a system from the folder of its files; SeatrialError as above."""
-    facts = _read(folder / SYSTEM_FILE)
+    facts = _described(folder)
     settings = folder / SETTINGS_FILE
     _expect(settings, name)
     try:
-        content = _read(settings)
+        content = read_yaml(settings)
         config = content["systems"][0]
         environments = {each["name"]: each for each in content["environments"]}
         by_slurm = [each["scheduler"] in SLURM for each in config["partitions"]]
@@ -97,7 +103,7 @@ def read_system(folder: Path, name: str) -> System:
             description=facts.get("description", ""),
             demonstration=bool(facts.get("demonstration", False)),
             nodes=tuple(
-                Node(node["name"], node.get("facts", {})) for node in facts["nodes"]
+                Node(node["name"], node.get("facts") or {}) for node in facts["nodes"]
             ),
             software=facts.get("software", {}),
             suite=facts.get("suite", {}),
@@ -118,7 +124,7 @@ def read_system(folder: Path, name: str) -> System:
         for file in system.files:
             _expect(file, name)
         return system
-    except (KeyError, IndexError, TypeError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise SeatrialError(
             f"{folder}: system.json or settings.yaml is damaged: {error!r}; run "
             f"`ansible-playbook -i inventories/{name} playbooks/site.yml` again"
@@ -176,10 +182,51 @@ def usable_nodes(system: System, states: tuple[NodeState, ...]) -> int | None:
     return min((count for count in counts if count), default=len(present))
 
 
-def _read(file: Path) -> Any:
+def lock_files(folder: Path) -> list[str]:
+    """Name the lock files of Spack beside the file of a system."""
+    spack = _described(folder)["software"].get("spack") or {}
+    return [each["lock"] for each in spack.get("environments", ())]
+
+
+class _Node(msgspec.Struct):
+    name: str
+    facts: Facts | None = None
+
+
+class _Suite(msgspec.Struct):
+    git_commit: str | None = None
+    dirty: bool | None = None
+
+
+class _Described(msgspec.Struct):
+    """What the suite reads of system.json; all else may be anything."""
+
+    system: str
+    nodes: tuple[_Node, ...]
+    description: str = ""
+    demonstration: bool = False
+    software: Software | None = None
+    suite: _Suite | None = None
+
+
+def _described(folder: Path) -> dict[str, Any]:
+    """Read system.json; SeatrialError if a value has another type, or is no name."""
+    file = folder / SYSTEM_FILE
     try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = file.read_bytes()
     except OSError as error:
         raise SeatrialError(f"{file}: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise SeatrialError(f"{file}: not valid YAML: {error}") from error
+    MANIFEST_SIZE.check(len(content), file)
+    checked = decoded(content, file, _Described, "a system as site.yml describes it")
+    spack = checked.software and checked.software.spack
+    locks = [each.lock for each in spack.environments] if spack else []
+    for name in (checked.system, *(node.name for node in checked.nodes), *locks):
+        checked_name(name, str(file))
+    described: dict[str, Any] = msgspec.json.decode(content)
+    return {"software": {}, **described}
+
+
+def read_yaml(file: Path) -> Any:
+    """Read a YAML file of bounded size; SeatrialError if that cannot be done."""
+    content = YamlFile(file, yaml_bytes(file))
+    return None if content.root is None else content.value(content.root)

@@ -12,11 +12,12 @@ from seatrial.commands._judging import judged
 from seatrial.criteria import Criteria
 from seatrial.driver import Order, resume_run, run_campaign
 from seatrial.errors import SeatrialError
+from seatrial.names import checked_name
 from seatrial.recorded_system import recorded_system
 from seatrial.recordings import NO_MEASUREMENT
 from seatrial.remote import load_remote, resume_remotely, run_remotely
 from seatrial.results import is_unfinished
-from seatrial.runfolder import RUN_ID, RunFolder, new_run_id, newest_open
+from seatrial.runfolder import RunFolder, new_run_id, newest_open
 from seatrial.summary import EXIT_OF, print_summary, stdout_console
 from seatrial.system import is_provisioned, load_system
 
@@ -144,10 +145,8 @@ def _new_run(
     partial = chosen != whole
     chosen = replace(chosen, repeats=repeats or chosen.repeats)
     run_id = run_id or new_run_id(f"{campaign}-replay" if replay else campaign)
-    if not RUN_ID.fullmatch(run_id) or is_unfinished(run_id):
-        raise SeatrialError(
-            f"--run-id {run_id!r}: expected letters, digits, dot, dash, underscore"
-        )
+    if is_unfinished(checked_name(run_id, "--run-id")):
+        raise SeatrialError(f"--run-id {run_id}: expected a name that is not of a copy")
     if replay is not None:
         _read_criteria(home, system, no_judge)
         with recorded_system(home, system, replay) as described:
