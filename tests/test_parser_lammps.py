@@ -328,6 +328,10 @@ def test_broken_output_is_refused(name: str) -> None:
 
 
 BROKEN_ROWS = {
+    "exponent in the next line": (
+        changed("0.97351766   \n", "0.97351766\ne+05   \n", LJ),
+        "'e+05', expected a row of 6 numbers",
+    ),
     "row cut": (changed("      0.97351766   ", "", LJ), "expected a row of 6 numbers"),
     "row glued to the next line": (
         changed("      0.97351766   \n", "      0.97351766   ", LJ),

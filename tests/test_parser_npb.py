@@ -330,6 +330,16 @@ def test_ft_leaves_out_timers_that_are_zero() -> None:
         parse_npb(re.sub(r" timer 17.*\n", "", text), "FT", "S", 4, timers=True)
 
 
+def test_timers_too_large_for_their_fields_are_not_left_out() -> None:
+    text = re.sub(
+        r"(\( *jac.*:).*",
+        r"\g<1>" + 3 * "  **********",
+        read("lu-S-np4-timers-3.3.1.txt"),
+    )
+    with pytest.raises(ParseError, match=r"timer  5\(jacld .* expected timer exch"):
+        parse_npb(text, "LU", "S", 4, timers=True)
+
+
 def test_lu_3_4_leaves_out_two_timers() -> None:
     old = parse_npb(read("lu-S-np4-timers-3.3.1.txt"), "LU", "S", 4, timers=True)
     new = parse_npb(read("lu-S-np4-timers-3.4.1.txt"), "LU", "S", 4, timers=True)

@@ -262,6 +262,31 @@ def test_rounded_prints_of_npb_are_taken(
     assert (run.time_s, run.mops_total) == (float(shown[0]), float(shown[1]))
 
 
+@pytest.mark.parametrize("benchmark", ["BT", "FT", "LU", "SP"])
+@pytest.mark.parametrize("problem_class", "SWABCDEF")
+def test_operations_in_single_precision(benchmark: str, problem_class: str) -> None:
+    problem = problem_of(benchmark, problem_class)
+    numbers = (problem.size[0], math.prod(problem.size), problem.iterations)
+    single = single_precision(benchmark, *numbers)
+    assert abs(single / problem.operations - 1) < 3 * 2.0**-24
+
+
+def test_rate_that_only_single_precision_explains() -> None:
+    """SP of class E: time and rate are cut by nearly half a digit, and count less."""
+    problem = problem_of("SP", "E")
+    mega = problem.operations / 1e6
+    single = single_precision("SP", 1020, 1020**3, problem.iterations) / 1e6
+    for cents in range(2_000_000, 2_100_000):
+        time_s = (cents + math.copysign(0.4999, mega - single)) / 100
+        shown = (f"{time_s:.2f}", f"{single / time_s:.2f}")
+        half = math.copysign(0.005, mega - single)
+        if (math.prod(float(text) + half for text in shown) - mega) * half < 0:
+            text = npb_text("SP", "E", 1, *shown, shown[1])
+            assert parse_npb(text, "SP", "E", 1).time_s == float(shown[0])
+            return
+    pytest.fail("no such time was found")
+
+
 @repeated(200)
 @given(result=npb_results(), sign=st.sampled_from([-1, 1]), of_total=st.booleans())
 def test_rate_of_npb_beyond_rounding_is_refused(

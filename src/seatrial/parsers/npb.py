@@ -25,11 +25,10 @@ _TITLE = "NAS Parallel Benchmarks"
 _COMPLETED = " Benchmark Completed"
 _END = "npb@nas.nasa.gov"
 _TIMERS = "\n nprocs ="
-_SINGLE_PRECISION = 32 * 2.0**-24
-"""Relative error of the operations: NPB 3.3 counts them in single precision.
+_SINGLE_PRECISION = 8 * 2.0**-24
+"""Relative error of the operations, which NPB 3.3 counts in single precision.
 
-A formula rounds up to 8 times, and its terms have up to 2.7 times the size of their sum
-(LU, class S).
+A formula rounds up to 8 times; the sum of all is below 3 for every class.
 """
 
 _ACTIVE = ("Active processes", "Active procs", "Compiled procs")

@@ -15,7 +15,7 @@ _TIMER = re.compile(
     r" timer +([0-9]+) ?\( *([\w/]+) *\) ?: +"
     r"(-?[0-9]*\.[0-9]{4}) +(-?[0-9]*\.[0-9]{4}) +(-?[0-9]*\.[0-9]{4}) *"
 )
-_OF_TIMER = re.compile(r"timer|(?<![0-9.])[0-9]*\.[0-9]{4}(?![0-9])")
+_OF_TIMER = re.compile(r"^ *timer +[0-9]|(?<![0-9.])[0-9]*\.[0-9]{4}(?![0-9])")
 """What a row has, and a piece of one that a foreign line has broken."""
 
 _SOLVER_TIMERS = (
