@@ -6,25 +6,33 @@ import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from closed_runs import close_run
 from criteria_samples import criteria
 from judge_samples import LIMIT, NODES, found, make_run, repeats, sample
 from reframe_runs import CHECKS
 from test_checks_osu import REPLAY, run, settings
 
+from seatrial.agenda import Planned
+from seatrial.collect import Collected, _collect_case
 from seatrial.judge import judge
 from seatrial.judging.start_crashes import conspicuous
+from seatrial.listing import ListedCase
 from seatrial.mpi_start import FILE, SCRIPT, recorded, write_script
 from seatrial.nodesweep.launch import Launcher, NodeStep
 from seatrial.parsers.mpi_start import crash_at_start, mark, without_crashed_tries
 from seatrial.records import Case
 from seatrial.report.exclusions import exclusions
 from seatrial.report.front import _facts
+from seatrial.results import read_cases
+from seatrial.session import Outcome, Session
 from seatrial.stepped import _RUN_STEP
 from seatrial.summary import format_findings, print_summary, stdout_console
 from seatrial.sweep.steps import Limit, Steps
+from seatrial.system import System
 
 DATA = Path(__file__).parent / "data" / "mpi_start"
 SWEEP = Path(__file__).parent / "data" / "sweep"
@@ -434,6 +442,32 @@ def test_program_on_the_first_node_alone_tells_nothing_of_it() -> None:
         replace(case, start_crashes=(crash("cn01", ("cn01",)),)) for case in repeats(9)
     ]
     assert conspicuous(cases, 0.05) == {}
+
+
+def test_crashes_are_kept_with_their_case(tmp_path: Path) -> None:
+    """From the folder of a job to the cases of a closed run."""
+    stage = tmp_path / "stage"
+    stage.mkdir()
+    start(stage, PLAIN, 2)
+    listed = ListedCase("Halo", "lab:batch", "openmpi")
+    planned = Planned("halo-1", "halo", 1, ("Halo",), {}, (listed,))
+    session = Session("r", planned, tmp_path / "r" / "raw" / "halo-1", tmp_path)
+    entry: dict[str, Any] = {
+        "display_name": "Halo",
+        "result": "pass",
+        "stagedir": str(stage),
+    }
+    entry |= {"fail_phase": None, "fail_reason": None, "jobid": None}
+    entry |= {"job_nodelist": [*NODES], "job_submit_time": 0.0, "time_total": 9.0}
+    entry |= {"job_stdout": "out", "job_stderr": "err", "keep_files": [FILE]}
+    found = Collected()
+    system = cast(System, SimpleNamespace(uses_slurm=False, name="lab"))
+    _collect_case(session, Outcome(0.0), system, listed, 1, entry, found)
+    (path,) = (tmp_path / "r" / "raw" / "halo-1").rglob(FILE)
+    assert path.read_text().count("errors") == 2
+    run = close_run(tmp_path, cases=found.cases)
+    assert read_cases(run) == tuple(found.cases)
+    assert [each["try"] for each in read_cases(run)[0].start_crashes] == [1, 2]
 
 
 def test_record_of_a_crash_has_its_text(tmp_path: Path) -> None:
