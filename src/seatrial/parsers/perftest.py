@@ -194,7 +194,8 @@ def _rows(
         if match[1]:
             break
         fields = match[2].split()
-        if len(fields) != len(columns) or is_foreign(fields):
+        is_next = fields[0] == expected.next
+        if len(fields) != len(columns) or (not is_next and is_foreign(fields)):
             expected.pass_over(number, match[2], ", ".join(columns))
             continue
         row = read(number, dict(zip(columns, fields, strict=True)))

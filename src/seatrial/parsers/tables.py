@@ -91,9 +91,13 @@ class Sizes:
         `text` is no whole row of `columns`; see rule 3 of this module.
         """
         words = text.split()
-        is_next = words[0] in self._sizes[self._found : self._found + 1]
-        if is_next or not is_foreign(words):
+        if words[0] == self.next or not is_foreign(words):
             raise ParseError(line, f"{text.strip()!r} is no whole row of {columns}")
+
+    @property
+    def next(self) -> str:
+        """The size of the row that comes next, '' behind the last."""
+        return self._sizes[self._found] if self._found < len(self._sizes) else ""
 
     @property
     def progress(self) -> str:
