@@ -11,7 +11,6 @@ from seatrial.parsers.errors import ParseError
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COUNT = re.compile(r"[0-9]{1,18}")
-_SLACK = 1e-9  # of the arithmetic itself
 OPERATION = 2.0**-53
 """The relative error of one operation in double precision."""
 
@@ -64,12 +63,6 @@ def half_digit_of(value: float, digits: int) -> float:
     if value == 0:
         return 0.0
     return 0.5 * 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
-
-
-def agree(one: float, other: float, rounding: float) -> bool:
-    """Say whether two numbers differ by no more than their rounding, in all."""
-    slack = _SLACK * max(abs(one), abs(other))
-    return abs(one - other) <= rounding + slack
 
 
 def is_same(one: float, other: float, rounding: float, *, operations: int = 16) -> bool:
