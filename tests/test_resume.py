@@ -23,7 +23,7 @@ from seatrial.driver_lock import driver_lock, driver_of
 from seatrial.errors import SeatrialError
 from seatrial.judge import judge
 from seatrial.recordings import recordings
-from seatrial.replay import replay_commands
+from seatrial.replay import staged
 from seatrial.results import Run, closed_runs, load_run, sha256
 from seatrial.runfolder import RunFolder, newest_open
 from seatrial.system import load_system
@@ -468,7 +468,7 @@ def test_big_raw_files_are_compressed_and_replayed(big: Run, tmp_path: Path) -> 
     text = gzip.decompress(packed.read_bytes()).decode()
     assert text.startswith("latency 3.0")
     recording = next(each for each in recordings(big.path) if each.folder == folder)
-    script = "\n".join(replay_commands(recording))
+    script = "\n".join(staged(recording, tmp_path))
     done = subprocess.run(
         ["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
