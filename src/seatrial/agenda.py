@@ -87,12 +87,12 @@ class _Schema(msgspec.Struct):
 
 
 class _Campaign(msgspec.Struct):
-    """What every agenda says of its campaign."""
+    """What the suite reads of the campaign in an agenda."""
 
     name: str
-    retries: int
-    max_jobs: int
-    checks: tuple[str, ...]
+    retries: int = 0
+    max_jobs: int = 1
+    checks: tuple[str, ...] = ()
 
 
 class _Frozen(msgspec.Struct):

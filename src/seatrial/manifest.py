@@ -2,7 +2,7 @@
 
 import re
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -192,6 +192,8 @@ def parse_manifest(path: Path, content: bytes) -> dict[str, Any]:
             raise SeatrialError(
                 f"{file}: {name!r} is not in the run; expected files in it"
             )
+    for key in ("started", "ended"):
+        _seconds(file, key, manifest[key])
     if path.name != checked.run:
         raise SeatrialError(
             f"{path}: holds run {checked.run}; expected a folder of the same name; "
@@ -224,16 +226,20 @@ def check_times(path: Path, manifest: dict[str, Any]) -> None:
     set_back = any("clock_went_back_s" in session for session in sessions)
     for key in ("ended",) if set_back else ("started", "ended"):
         text = manifest[key]
-        try:
-            moment = datetime.fromisoformat(text).timestamp()
-        except (ValueError, OverflowError) as error:
-            raise SeatrialError(
-                f"{path / MANIFEST}: {key}: {text!r} is no time; expected for example "
-                "2026-11-21T06:30:15+00:00"
-            ) from error
-        if moment > time.time() + _MOST_AHEAD_S:
+        if _seconds(path / MANIFEST, key, text) > time.time() + _MOST_AHEAD_S:
             raise SeatrialError(
                 f"{path / MANIFEST}: {key} lies in the future: {text}; set the clock "
                 "of this machine; if it is right, that of the machine that ran it was "
                 "wrong, and the run must be repeated"
             )
+
+
+def _seconds(file: Path, key: str, text: str) -> float:
+    """Return a time in UTC seconds since the epoch; SeatrialError if it is none."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise SeatrialError(
+            f"{file}: {key}: {text!r} is no time; expected for example "
+            "2026-11-21T06:30:15+00:00"
+        ) from error

@@ -4,6 +4,7 @@ Nothing is verified here but that the manifests can be read and that no run is t
 twice: `seatrial verify` compares checksums, and every judgement and export does.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,6 +61,7 @@ _CASES = {
     "start_crashes": "JSON",
 }
 
+_GLOB = re.compile(r"[*?\[\]]")
 _PLACES = ("node", "source", "destination")
 _NOT_SQL = "expected one SELECT, and nothing that writes or opens files"
 
@@ -111,6 +113,12 @@ def database(manifests: Manifests, *, replays: bool = False) -> Any:
             "temp_directory": "",
         }
     )
+    for path in manifests:
+        if _GLOB.search(str(path)):
+            raise SeatrialError(
+                f"{path}: DuckDB takes this path for a pattern; expected a path "
+                "without *, ?, [ and ]; rename the folder"
+            )
     folders = _list(str(path) for path in manifests)
     connection.execute(f"SET allowed_directories = {folders}")
     connection.execute("SET enable_external_access = false")

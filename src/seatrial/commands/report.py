@@ -7,8 +7,13 @@ import click
 from seatrial.commands._judging import criteria_option, judged
 from seatrial.commands._note import note_option
 from seatrial.commands._runs import run_path
+from seatrial.errors import SeatrialError
 from seatrial.paths import home
 from seatrial.recordings import NO_MEASUREMENT
+from seatrial.runfolder import write_file
+
+_DIGEST = "manifest.sha256"
+"""The file of a report that says of which manifest it is."""
 
 _FORMS = ["html", "pdf", "md", "csv", "junit"]
 
@@ -54,9 +59,29 @@ def report(
     suite = home()
     loaded, judgement = judged(suite, run_path(run), criteria=criteria)
     folder = out or suite / "reports" / "out" / judgement.system / judgement.run
+    if out is None:
+        _require_own(folder, loaded.digest)
     paths = write_report(loaded, judgement, folder, suite, forms, notes)
+    write_file(folder / _DIGEST, f"{loaded.digest}\n".encode())
     if judgement.replay:
         click.echo(NO_MEASUREMENT)
     click.echo(f"verdict: {judgement.verdict}")
     for path in paths.of(forms):
         click.echo(str(path))
+
+
+def _require_own(folder: Path, digest: str) -> None:
+    """Refuse a folder with the report of another run that has the same name.
+
+    Anybody can send a pack whose run is called like one of ours.
+    """
+    file = folder / _DIGEST
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    found = file.read_text(errors="replace").strip() if file.is_file() else "unknown"
+    if found != digest:
+        raise SeatrialError(
+            f"{folder}: holds the report of another run of this name: manifest SHA-256 "
+            f"{found}, this run has {digest}; nothing is replaced; write this report "
+            "with --out FOLDER, or remove the old one"
+        )
