@@ -195,5 +195,5 @@ def test_limits_are_raised_by_a_whole_number(
     write(tmp_path / "criteria.yaml", CRITERIA)
     for text in ("0", "-1", "1.5", "much", "", "9" * 5000):
         monkeypatch.setenv("SEATRIAL_LIMITS", text)
-        with pytest.raises(SeatrialError, match="SEATRIAL_LIMITS=.*whole number"):
+        with pytest.raises(SeatrialError, match=r"SEATRIAL_LIMITS=.*whole number"):
             Criteria.load(tmp_path / "criteria.yaml", known=())

@@ -67,8 +67,6 @@ YAML_SIZE = Limit("size of the file", _MIB, "bytes")
 YAML_NODES = Limit("number of values, aliases written out", 100_000, "values")
 YAML_SCALAR = Limit("length of one value", 64 * _KIB, "characters")
 
-NODES = Limit("number of nodes, cores or ranks", 1_000_000, "")
-
 
 def _factor() -> int:
     text = os.environ.get(VARIABLE, "1")
