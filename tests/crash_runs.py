@@ -178,7 +178,7 @@ def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> Non
     states = {name: slurm.SlurmNode("idle", "none") for name in ("cn01", "cn02")}
     replaced: list[tuple[Any, str, Any]] = [
         (run, "load_system", lambda *_: system),
-        (run, "stdout_console", lambda: console),
+        (run, "Terminal", lambda: console),
         (driver, "list_cases", lambda *_: LISTED),
         (session, "session_command", lambda each, *_: _reframe(each, scene, how)),
         (slurm, "node_states", lambda: states),

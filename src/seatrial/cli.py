@@ -4,18 +4,22 @@ A module `commands/NAME.py` defines a click command `NAME`; it is imported when 
 Where NAME is a word of Python, both end in an underscore: `import_`.
 """
 
-import errno
 import importlib
 import keyword
 import pkgutil
+import traceback
 from typing import Any
 
 import click
 
 import seatrial
 from seatrial import commands
+from seatrial.commands._packs import with_pack_names
 from seatrial.errors import Exit, SeatrialError
+from seatrial.output import DEBUG, clean, complain, echo, guard_streams, is_debugging
 from seatrial.paths import restrict_umask
+
+_MOST_LETTERS = 300
 
 
 class Commands(click.Group):
@@ -39,23 +43,46 @@ class Commands(click.Group):
         command: click.Command = getattr(module, attribute)
         return command
 
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command line on streams that survive a closed pipe."""
+        guard_streams()
+        return super().main(*args, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; no user's mistake ends in a traceback."""
+        """Run a command; every error is one text on stderr, and never status 1."""
         restrict_umask()
         try:
             return super().invoke(ctx)
+        except click.ClickException as error:
+            vars(error)["message"] = clean(error.message)
+            raise
+        except (click.exceptions.Exit, click.Abort, SystemExit, GeneratorExit):
+            raise
         except SeatrialError as error:
-            click.echo(f"seatrial: {error}", err=True)
+            _complain(error, str(error))
             ctx.exit(error.exit_code)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES):
-                raise
-            where = f": {error.filename}" if error.filename else ""
-            click.echo(f"seatrial: {error.strerror}{where}", err=True)
-            ctx.exit(Exit.USAGE)
-        except KeyboardInterrupt:
-            click.echo("seatrial: interrupted", err=True)
+        except KeyboardInterrupt as error:
+            _complain(error, "interrupted")
             ctx.exit(Exit.INTERRUPTED)
+        except OSError as error:
+            where = f": {error.filename}" if error.filename else ""
+            _complain(error, f"{error.strerror or error}{where}")
+            ctx.exit(Exit.USAGE)
+        except BaseException as error:  # Polars panics are no Exception
+            first = next(iter(str(error).splitlines()), "")
+            _complain(
+                error,
+                f"unexpected {type(error).__name__}: {first[:_MOST_LETTERS]}. An input "
+                "is damaged, or this is a defect of Seatrial; nothing was decided. "
+                f"Set {DEBUG}=1 to see the traceback",
+            )
+            ctx.exit(Exit.USAGE)
+
+
+def _complain(error: BaseException, text: str) -> None:
+    if is_debugging():
+        echo(*"".join(traceback.format_exception(error)).splitlines(), err=True)
+    complain(with_pack_names(text))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,6 +91,7 @@ def main() -> None:
     """Test an HPC cluster: run a campaign, judge it, report it.
 
     Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided.
+    With SEATRIAL_DEBUG=1 an error shows its traceback.
 
     Example: seatrial run lab --campaign smoke && seatrial report latest
     """

@@ -18,11 +18,14 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     A text that a spreadsheet would take for a formula gets an apostrophe before it;
     every line break in a text is a line feed, as a bare CR ends a row for some readers.
     """
+    return csv_rows([columns, *([row[name] for name in columns] for row in rows)])
+
+
+def csv_rows(rows: Iterable[Sequence[Any]]) -> str:
+    """Write rows without a head, as `csv_text` does."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({column: inert(row[column]) for column in columns})
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows(map(inert, row) for row in rows)
     return text.getvalue()
 
 

@@ -1,18 +1,17 @@
 """A judgement on the terminal: verdict and causes for people, tables for programs."""
 
 import json
-import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
-from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from seatrial.console import Terminal
 from seatrial.csv_text import csv_text
 from seatrial.errors import Exit
-from seatrial.judge import Finding, Judgement
+from seatrial.findings import Finding, Judgement
 from seatrial.recordings import NO_MEASUREMENT
 from seatrial.units import rounded
 
@@ -24,90 +23,176 @@ _ORDER = ("fail", "undecided", "skipped", "pass")
 _MOST_ROWS = 30
 _MOST_SUSPECTS = 12
 _MOST_CHANGES = 10
-_WIDE = 160
+_MOST_NAMES = 4
+_REASON_WIDTH = 40
+_DATA_DIGITS = 12
 
-
-def stdout_console() -> Console:
-    """Make the console for standard output; wide when nobody looks at it."""
-    return Console(width=None if sys.stdout.isatty() else _WIDE)
+Parts = list[str | tuple[str, str]]
 
 
 def print_summary(
-    judgement: Judgement, path: Path, console: Console, *, causes: bool = True
+    judgement: Judgement, path: str, console: Terminal, *, causes: bool = True
 ) -> None:
-    """Print verdict, counts, suspects, the findings that do not pass, and the path."""
+    """Print verdict, counts, nodes, the findings that do not pass, and the path."""
     if judgement.replay:
-        console.print(f"[bold]{NO_MEASUREMENT}[/]", highlight=False)
-    colour = _COLOURS[judgement.verdict]
-    console.print(
-        f"[bold {colour}]{judgement.verdict.upper()}[/]  {judgement.system}, "
-        f"campaign {judgement.campaign}: {_counts(judgement)}",
-        highlight=False,
+        console.print_line((NO_MEASUREMENT, "bold"))
+    console.print_line(
+        (judgement.verdict.upper(), f"bold {_COLOURS[judgement.verdict]}"),
+        f"  {judgement.system}, campaign {judgement.campaign}: {_counts(judgement)}",
     )
     if judgement.convicted:
-        console.print(f"failing nodes: [bold]{', '.join(judgement.convicted)}[/]")
+        console.print_line("failing nodes: ", (", ".join(judgement.convicted), "bold"))
+    places = _undecided_places(judgement.findings)
+    if places:
+        console.print_line("look at: ", (_few(places, _MOST_SUSPECTS), "bold"))
     if judgement.worth_a_look:
-        others = _few(judgement.worth_a_look)
-        console.print(f"worth a look, not judged: {others}", highlight=False)
+        others = _few(judgement.worth_a_look, _MOST_SUSPECTS)
+        console.print_line(f"worth a look, not judged: {others}")
     for finding in judgement.findings:
         if finding.kind == "start":
-            console.print(Text(finding.reason, style="yellow"), soft_wrap=True)
+            console.print_line((finding.reason, "yellow"))
     for change in judgement.changed[:_MOST_CHANGES]:
-        console.print(Text(f"criteria: {change}", style="yellow"), soft_wrap=True)
+        console.print_line((f"criteria: {change}", "yellow"))
     if judgement.uncovered:
-        console.print(
-            f"criteria of checks that this campaign does not run: "
-            f"{len(judgement.uncovered)}",
-            highlight=False,
+        console.print_line(
+            "criteria of checks that this campaign does not run: "
+            f"{len(judgement.uncovered)}"
         )
-    telling = [
-        finding
-        for verdict in ("fail", "undecided")
-        for finding in judgement.findings
-        if finding.verdict == verdict and causes
-    ]
-    for finding in telling[:_MOST_ROWS]:
-        console.print(_line(finding), soft_wrap=True)
-    if len(telling) > _MOST_ROWS:
-        console.print(f"... and {len(telling) - _MOST_ROWS} more, see `seatrial judge`")
-    console.print(f"digest: {judgement.digest}", highlight=False, soft_wrap=True)
-    console.print(f"run: {path}", markup=False, highlight=False, soft_wrap=True)
+    if causes:
+        _print_causes(judgement.findings, console)
+    console.print_whole(f"digest: {judgement.digest}")
+    console.print_whole(f"run: {path}")
 
 
-def _line(finding: Finding) -> Text:
-    """Say in one line what a finding is about, its value, its limit and why."""
-    what = [finding.case or finding.kind, finding.environment, finding.metric]
-    text = Text(f"{finding.verdict:9} ", style=_COLOURS[finding.verdict])
-    text.append(" ".join(filter(None, what)), style="default")
-    if finding.place:
-        text.append(f" at {finding.place}", style="default bold")
-    if finding.value is not None:
-        value = _quantity(finding.value, finding.unit)
-        limit = f" (limit {_limit(finding)})" if finding.limit is not None else ""
-        text.append(f": {value}{limit}", style="default")
-    for flag in finding.flags:
-        text.append(f" [{flag}]", style="yellow")
-    return text.append(f": {finding.reason}", style="default")
+def print_findings(findings: Sequence[Finding], console: Terminal) -> None:
+    """Print findings, equal ones once: a table, or lines if that would cut words."""
+    groups = _folded(findings, across_cases=False)
+    table = _table(groups)
+    needed = console.measure(table).minimum
+    if not console.is_terminal:
+        console.width = max(console.width, needed)
+    if needed <= console.width:
+        console.print(table)
+        return
+    for group in groups:
+        console.print_line(*_line(group))
 
 
-def findings_table(findings: list[Finding] | tuple[Finding, ...]) -> Table:
-    """Lay findings out as a table, one row each."""
+def _print_causes(findings: Sequence[Finding], console: Terminal) -> None:
+    """Print the findings that fail, then those that are undecided, equal ones once."""
+    groups = _folded(
+        [
+            finding
+            for verdict in ("fail", "undecided")
+            for finding in findings
+            if finding.verdict == verdict
+        ],
+        across_cases=True,
+    )
+    for group in groups[:_MOST_ROWS]:
+        console.print_line(*_line(group))
+    if len(groups) > _MOST_ROWS:
+        console.print_line(
+            f"... and {len(groups) - _MOST_ROWS} more, see `seatrial judge`"
+        )
+
+
+def _folded(findings: Iterable[Finding], *, across_cases: bool) -> list[list[Finding]]:
+    """Group findings that differ in place and value only, or also in their case."""
+    groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        key: tuple[object, ...] = (finding.verdict, finding.reason, finding.flags)
+        if not across_cases:
+            key += (_subject(finding), finding.limit)
+        groups[key].append(finding)
+    return list(groups.values())
+
+
+def _undecided_places(findings: Iterable[Finding]) -> list[str]:
+    """Name the places that an undecided finding singles out, each once.
+
+    It does so if its value misses the limit, or if other places of the metric pass.
+    """
+    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        groups[finding.criterion, _subject(finding)].append(finding)
+    return list(
+        dict.fromkeys(
+            finding.place
+            for group in groups.values()
+            for finding in group
+            if finding.verdict == "undecided"
+            and finding.place
+            and (_misses(finding) or any(x.verdict == "pass" for x in group))
+        )
+    )
+
+
+def _misses(finding: Finding) -> bool:
+    """Return True if the value is on the wrong side of its limit."""
+    if finding.value is None or finding.limit is None:
+        return False
+    if finding.direction == "lower":
+        return finding.value > finding.limit
+    return finding.value < finding.limit
+
+
+def _subject(finding: Finding) -> str:
+    parts = (finding.case or finding.kind, finding.environment, finding.metric)
+    return " ".join(filter(None, parts))
+
+
+def _line(group: Sequence[Finding]) -> Parts:
+    """Format equal findings as one line: subject, value, limit and reason."""
+    first = group[0]
+    line: Parts = [(f"{first.verdict:9} ", _COLOURS[first.verdict])]
+    subjects = list(dict.fromkeys(map(_subject, group)))
+    line.append(_few(subjects, _MOST_NAMES))
+    if places := _places(group):
+        line.append((f" at {places}", "bold"))
+    if len(group) > 1:
+        line.append(f" ({len(group)} findings)")
+    if value := _value(group):
+        limit = f" (limit {_limit(first)})" if first.limit is not None else ""
+        line.append(f": {value}{limit}")
+    line += [(f" [{flag}]", "yellow") for flag in first.flags]
+    return [*line, f": {first.reason}"]
+
+
+def _value(group: Sequence[Finding]) -> str:
+    """Format the value of equal findings, the worst if they differ; '' without."""
+    first = group[0]
+    values = {finding.value for finding in group if finding.value is not None}
+    if not values or len({(x.unit, x.limit, x.direction) for x in group}) > 1:
+        return ""
+    worst = max(values) if first.direction == "lower" else min(values)
+    return ("" if len(values) == 1 else "at worst ") + _quantity(worst, first.unit)
+
+
+def _places(group: Sequence[Finding]) -> str:
+    places = list(dict.fromkeys(finding.place for finding in group if finding.place))
+    return _few(places, _MOST_NAMES)
+
+
+def _table(groups: Iterable[Sequence[Finding]]) -> Table:
+    """Lay out findings, equal ones in one row."""
     table = Table(box=None, pad_edge=False)
     for heading in ("verdict", "case", "environment", "metric", "place"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("limit", justify="right", no_wrap=True)
-    table.add_column("reason", overflow="fold")
-    for finding in findings:
+    table.add_column("reason", overflow="fold", min_width=_REASON_WIDTH)
+    for group in groups:
+        first = group[0]
         table.add_row(
-            f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]",
-            finding.case or finding.kind,
-            finding.environment,
-            finding.metric,
-            finding.place,
-            _quantity(finding.value, finding.unit),
-            _limit(finding),
-            finding.reason.replace("[", r"\["),
+            Text(first.verdict, _COLOURS[first.verdict]),
+            first.case or first.kind,
+            first.environment,
+            first.metric,
+            _places(group) if len(group) == 1 else f"{len(group)}: {_places(group)}",
+            _value(group),
+            _limit(first),
+            first.reason,
         )
     return table
 
@@ -120,15 +205,22 @@ def format_findings(judgement: Judgement, form: str) -> str:
     return csv_text(
         [field.name for field in fields(Finding)],
         (
-            {**vars(finding), "flags": "; ".join(finding.flags)}
+            {key: _datum(value) for key, value in vars(finding).items()}
             for finding in judgement.findings
         ),
     )
 
 
-def _few(names: tuple[str, ...]) -> str:
-    more = len(names) - _MOST_SUSPECTS
-    return ", ".join(names[:_MOST_SUSPECTS]) + (f" and {more} more" if more > 0 else "")
+def _datum(value: object) -> object:
+    """Convert a value of a finding for CSV, without the noise of binary fractions."""
+    if isinstance(value, tuple):
+        return "; ".join(value)
+    return float(f"{value:.{_DATA_DIGITS}g}") if isinstance(value, float) else value
+
+
+def _few(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _counts(judgement: Judgement) -> str:

@@ -1,7 +1,5 @@
 """A trend as text: a line per series for people, all points for programs."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -10,6 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from seatrial.csv_text import csv_text
 from seatrial.series import Limit, Series, SeriesKey, Trend
 from seatrial.units import rounded
 
@@ -23,12 +22,8 @@ COLUMNS = (
 
 def trend_csv(trend: Trend) -> str:
     """Write all points; several limits or changes are separated by semicolons."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for series in trend.series:
-        writer.writerows(_rows(trend, series))
-    return text.getvalue()
+    rows = (row for series in trend.series for row in _rows(trend, series))
+    return csv_text(COLUMNS, rows)
 
 
 def _rows(trend: Trend, series: Series) -> Iterator[dict[str, Any]]:
@@ -114,7 +109,7 @@ def metric_words(key: SeriesKey) -> str:
 def limits_words(limits: Iterable[Limit], direction: str) -> str:
     """Write limits with their kinds: `promised ≥ 60`."""
     sign = {"higher": "≥", "lower": "≤"}[direction]
-    return "; ".join(f"{each.kind} {sign} {each.value:.10g}" for each in limits)
+    return "; ".join(f"{each.kind} {sign} {rounded(each.value, 10)}" for each in limits)
 
 
 def beyond_words(series: Series) -> str:

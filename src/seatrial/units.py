@@ -6,10 +6,13 @@ B, KiB and MiB appear in labels for people and in ReFrame's flat metric names on
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 _LABELS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _LABEL = re.compile(r"(\d+)(B|KiB|MiB|GiB)")
+_LEAST_PLAIN, _MOST_PLAIN = 1e-6, 1e15
+"""Numbers between these are written without a power of ten."""
 
 MB_PER_S = {
     "MB/s": 1.0,
@@ -145,9 +148,15 @@ def conversion(source: Unit, target: Unit) -> float:
     return source.factor / target.factor
 
 
-def rounded(value: float) -> str:
-    """Write a number for people, to four digits: 0.01234, 97.21, 12,050."""
-    return f"{float(f'{value:.4g}'):,.10g}"
+def rounded(value: float, digits: int = 4) -> str:
+    """Write a number for people: 0.01234, 97.21, 12,050.
+
+    Only what is below 1e-6 or from 1e15 on has a power of ten.
+    """
+    short = f"{value:.{digits}g}"
+    if value and not _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
+        return short
+    return f"{Decimal(short):,f}"
 
 
 def size_label(size_bytes: int) -> str:

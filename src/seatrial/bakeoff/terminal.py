@@ -2,29 +2,32 @@
 
 from collections.abc import Iterator
 
-from rich.console import Console, RenderableType
-from rich.markup import escape
+from rich.console import RenderableType
 from rich.table import Table
 
 from seatrial.bakeoff.comparison import Comparison, PairedNumber, Ratio
 from seatrial.bakeoff.forms import most_telling
 from seatrial.bakeoff.words import sentence
+from seatrial.console import Terminal
 from seatrial.metrics import flat_name
+from seatrial.units import rounded
 
 MOST_NUMBERS, _MOST_REASONS = 40, 8
 
 
-def print_comparison(comparison: Comparison, console: Console) -> None:
+def print_comparison(comparison: Comparison, console: Terminal) -> None:
     """Print the sentence first, then ranking, groups, numbers, and what is missing."""
-    console.print(escape(sentence(comparison)), highlight=False)
+    console.print_line(sentence(comparison))
     if comparison.more_repeats is not None:
-        console.print(
+        console.print_line(
             f"About {comparison.more_repeats} more repeats of each would probably "
-            "separate the first two.",
-            highlight=False,
+            "separate the first two."
         )
     for part in _parts(comparison):
-        console.print(part, highlight=False)
+        if isinstance(part, str):
+            console.print_line(part)
+        else:
+            console.print(part)
 
 
 def _parts(comparison: Comparison) -> Iterator[RenderableType]:
@@ -43,11 +46,11 @@ def _parts(comparison: Comparison) -> Iterator[RenderableType]:
         yield _claims(comparison)
     if comparison.unpaired:
         yield ""
-        yield from map(escape, _unpaired(comparison))
+        yield from _unpaired(comparison)
     for note in comparison.notes:
-        yield escape(f"note: {note}")
+        yield f"note: {note}"
     confidence = f"{100 * comparison.confidence:g} %"
-    baseline = escape(comparison.sides[0].name)
+    baseline = comparison.sides[0].name
     yield (
         f"ratios: how many times better than {baseline}, with intervals of {confidence}"
         ", each by itself; + better, - worse by more than chance over all numbers"
@@ -57,7 +60,7 @@ def _parts(comparison: Comparison) -> Iterator[RenderableType]:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in columns:
-        table.add_column(escape(name), overflow="fold")
+        table.add_column(name, overflow="fold")
     return table
 
 
@@ -75,9 +78,9 @@ def _ranking(comparison: Comparison) -> Table:
         told = [what, side.environment, "replay" if side.replay else "", side.verdict]
         share = "" if each.selected is None else f"{100 * each.selected:.1f} %"
         table.add_row(
-            *(str(each.rank), escape(each.side), ratio_text(each.score), share),
-            escape(", ".join(filter(None, told))),
-            escape(each.excluded),
+            *(str(each.rank), each.side, ratio_text(each.score), share),
+            ", ".join(filter(None, told)),
+            each.excluded,
         )
     return table
 
@@ -87,7 +90,7 @@ def _groups(comparison: Comparison) -> Table:
     table = _table("group", "share", "numbers", *others)
     for group in comparison.groups:
         table.add_row(
-            *(escape(group.name), f"{100 * group.weight:.0f} %", str(group.numbers)),
+            *(group.name, f"{100 * group.weight:.0f} %", str(group.numbers)),
             *(ratio_text(ratio) for ratio in group.ratios[1:]),
         )
     return table
@@ -97,13 +100,13 @@ def _numbers(comparison: Comparison) -> Table:
     names = [side.name for side in comparison.sides]
     table = _table("number", *names, "unit", *(f"{name} /" for name in names[1:]))
     for number in most_telling(comparison, MOST_NUMBERS):
-        values = ("" if v is None else f"{v:.4g}" for v in number.values)
+        values = ("" if v is None else rounded(v) for v in number.values)
         marks = {"better": " +", "worse": " -", "": ""}
         ratios = (
             ratio_text(ratio) + marks[mark]
             for ratio, mark in zip(number.ratios[1:], number.marks[1:], strict=True)
         )
-        table.add_row(escape(_name(number)), *values, number.unit, *ratios)
+        table.add_row(_name(number), *values, number.unit, *ratios)
     return table
 
 
@@ -121,11 +124,11 @@ def _claims(comparison: Comparison) -> Table:
     for claim in comparison.claims:
         place = f"{claim.paper}, {claim.place}: {claim.side} over {claim.baseline}"
         table.add_row(
-            escape(f"{place}, {claim.what}, {claim.metric} {claim.size}".rstrip()),
-            escape(claim.words)
+            f"{place}, {claim.what}, {claim.metric} {claim.size}".rstrip(),
+            claim.words
             if claim.stated is None
-            else f"{claim.qualifier} {claim.stated:.3g}",
-            "" if claim.computed is None else f"{claim.computed:.3g}",
+            else f"{claim.qualifier} {rounded(claim.stated, 3)}",
+            "" if claim.computed is None else rounded(claim.computed, 3),
             "contradicted" if claim.conflict else agrees[claim.agrees],
         )
     return table

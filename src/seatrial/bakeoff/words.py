@@ -2,6 +2,7 @@
 
 from seatrial.bakeoff.comparison import Comparison, Ratio, Side
 from seatrial.report.labels import short
+from seatrial.units import rounded
 
 _TWICE = 2.0
 _PER = {"performance": "", "price": " per price", "power": " per power"}
@@ -74,7 +75,7 @@ def interval(ratio: Ratio | None) -> str:
 
 
 def _digits(value: float) -> str:
-    return f"{value:.3f}" if 0.01 <= value < 10 else f"{value:.3g}"
+    return f"{value:.3f}" if 0.01 <= value < 10 else rounded(value, 3)
 
 
 def percent(share: float) -> str:

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from seatrial.bundle import unpack
+from seatrial.commands._packs import PACKS, with_pack_names
 from seatrial.errors import SeatrialError
 from seatrial.paths import home
 from seatrial.results import MANIFEST, find_run
@@ -20,11 +21,16 @@ def run_path(text: str) -> Path:
     if (Path(text) / MANIFEST).is_file():
         return Path(text).resolve()
     if Path(text).is_file():
-        opened = TemporaryDirectory(prefix="seatrial-run-")
-        return unpack(
-            Path(text), Path(click.get_current_context().with_resource(opened))
-        )
+        context = click.get_current_context()
+        folder = context.with_resource(TemporaryDirectory(prefix="seatrial-run-"))
+        context.meta.setdefault(PACKS, {})[folder] = text
+        return unpack(Path(text), Path(folder))
     return find_run(home(), text)
+
+
+def shown_path(path: Path) -> str:
+    """Return the path of a run as the user named it: a packed run by its file."""
+    return with_pack_names(str(path))
 
 
 def signers_of(system: str) -> Path | None:

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from seatrial import paths
 from seatrial.campaign import load_campaign
 from seatrial.commands._judging import judged
 from seatrial.commands.lab import require_root_on_debian
+from seatrial.console import Terminal
 from seatrial.errors import Exit, SeatrialError
 from seatrial.judge import Judgement
 from seatrial.lab import cluster
@@ -53,7 +53,7 @@ def accept(
     Example: seatrial accept --node cn02
     """
     require_root_on_debian()
-    home, console = paths.home(), Console()
+    home, console = paths.home(), Terminal()
     for name in (campaign, fault_campaign):
         load_campaign(home, name)
     try_folder(paths.results_dir(home) / SYSTEM)
@@ -81,16 +81,16 @@ def accept(
     }
     console.rule("result")
     for what, holds in expected.items():
-        console.print(f"{'yes' if holds else 'NO '}  {what}", highlight=False)
-    console.print(f"clean run:  {clean.verdict}, {clean_report}", soft_wrap=True)
-    console.print(f"slow link:  {slow.verdict}, {slow_report}", soft_wrap=True)
+        console.print_line(f"{'yes' if holds else 'NO '}  {what}")
+    console.print_whole(f"clean run:  {clean.verdict}, {clean_report}")
+    console.print_whole(f"slow link:  {slow.verdict}, {slow_report}")
     console.print("The lab stays up: `seatrial lab status`, `seatrial lab down`.")
     if not all(expected.values()):
         raise SeatrialError("the lab was not accepted, see above", Exit.FAILED)
 
 
 def _campaign(
-    console: Console, home: Path, campaign: str, label: str, repeats: int | None = None
+    console: Terminal, home: Path, campaign: str, label: str, repeats: int | None = None
 ) -> tuple[Judgement, Path]:
     """Run a campaign on the lab, judge it, write its report."""
     console.rule(f"{campaign}, {label}")
@@ -99,15 +99,15 @@ def _campaign(
     results = paths.results_dir(home)
     path = run_remotely(remote, SYSTEM, campaign, (), run_id, results, repeats)
     run, judgement = judged(home, path)
-    print_summary(judgement, path, console)
+    print_summary(judgement, str(path), console)
     out = home / "reports" / "out" / SYSTEM / run_id
     return judgement, write_report(run, judgement, out, home).html
 
 
 @contextmanager
-def _step(console: Console, what: str) -> Iterator[None]:
+def _step(console: Terminal, what: str) -> Iterator[None]:
     """Show a step while it runs, and how long it took."""
     started = time.monotonic()
     with console.status(what):
         yield
-    console.print(f"{time.monotonic() - started:5.1f} s  {what}", highlight=False)
+    console.print(f"{time.monotonic() - started:5.1f} s  {what}")

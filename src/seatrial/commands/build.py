@@ -10,7 +10,9 @@ from rich.table import Table
 from seatrial import interrupts, paths
 from seatrial.build import build as install
 from seatrial.commands._format import format_option
+from seatrial.console import Terminal
 from seatrial.csv_text import csv_text
+from seatrial.output import complain, write_data
 from seatrial.progress import duration
 from seatrial.remote import load_remote, seatrial_there
 from seatrial.spack_lock import Lock
@@ -23,8 +25,8 @@ from seatrial.spack_site import (
     read_locks,
     timings,
 )
-from seatrial.summary import stdout_console
 from seatrial.system import is_provisioned, load_system
+from seatrial.units import rounded
 
 _COLOURS = {Origin.SOURCE: "yellow", Origin.CACHE: "cyan"}
 
@@ -66,24 +68,22 @@ def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
     locks = read_locks(site)
     steps, warning = _plan(site, locks)
     if warning:
-        click.echo(f"seatrial: {warning}", err=True)
-    console = stdout_console()
+        complain(warning)
+    console = Terminal()
     if form != "table":
-        click.echo(format_plan(system, steps, form), nl=False)
+        write_data(format_plan(system, steps, form))
         return
     if only_plan:
         console.print(_table(steps))
-    console.print(summary(steps), highlight=False)
+    console.print_line(summary(steps))
     if only_plan:
         return
     log = install(site, locks, steps, console)
-    console.print(f"log: {log}", markup=False, highlight=False, soft_wrap=True)
+    console.print_whole(f"log: {log}")
     if total(steps).source + total(steps).cache:
-        console.print(
+        console.print_whole(
             f"next: `ansible-playbook -i inventories/{system} playbooks/site.yml` "
-            "makes modules and ReFrame's environments of it",
-            highlight=False,
-            soft_wrap=True,
+            "makes modules and ReFrame's environments of it"
         )
 
 
@@ -141,7 +141,7 @@ def _table(steps: Sequence[Step]) -> Table:
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("recorded", no_wrap=True)
     for step in steps:
-        took = "unknown" if step.seconds is None else f"{step.seconds:.3g} s"
+        took = "unknown" if step.seconds is None else f"{rounded(step.seconds, 3)} s"
         table.add_row(
             step.environment,
             str(step),

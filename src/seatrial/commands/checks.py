@@ -15,14 +15,16 @@ from seatrial.catalogue import (
     recorded_times,
 )
 from seatrial.commands._format import format_option
+from seatrial.console import Terminal
 from seatrial.listing import list_cases
-from seatrial.summary import stdout_console
+from seatrial.output import write_data
 from seatrial.system import (
     is_provisioned,
     known_systems,
     load_system,
     unknown_system,
 )
+from seatrial.units import rounded
 
 
 @click.command()
@@ -44,9 +46,9 @@ def checks(form: str, system: str | None) -> None:
     if system is not None:
         entries = _of_system(home, system, entries)
     if form == "table":
-        stdout_console().print(_table(entries, system))
+        Terminal().print(_table(entries, system))
     else:
-        click.echo(format_catalogue(entries, form), nl=False)
+        write_data(format_catalogue(entries, form))
 
 
 def _of_system(home: Path, system: str, entries: list[Entry]) -> list[Entry]:
@@ -76,7 +78,7 @@ def _table(entries: list[Entry], system: str | None) -> Table:
             metric_words(entry),
             ", ".join(entry.needs),
             str(entry.cases),
-            f"{entry.typical_s:.3g} s"
+            f"{rounded(entry.typical_s, 3)} s"
             + ("" if entry.recorded or not system else " stated"),
             ", ".join(entry.experiments),
             ", ".join(entry.tags),

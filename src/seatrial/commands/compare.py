@@ -19,14 +19,15 @@ from seatrial.commands._format import format_option
 from seatrial.commands._note import note_option
 from seatrial.commands._runs import run_path, signers_of
 from seatrial.commands._share import Share
+from seatrial.console import Terminal
 from seatrial.criteria import Criteria
 from seatrial.errors import SeatrialError
+from seatrial.output import echo, write_data
 from seatrial.paths import checks_dir, home, published_dir
 from seatrial.published import Published, load_published
 from seatrial.results import KEPT_WEIGHTS
 from seatrial.runfolder import disk_errors
 from seatrial.seal import require_signer
-from seatrial.summary import stdout_console
 from seatrial.weights import Weights
 
 
@@ -150,12 +151,12 @@ def compare(
     if out is not None:
         _write(comparison, out, notes)
     if form == "table":
-        print_comparison(comparison, stdout_console())
+        print_comparison(comparison, Terminal())
         if out is not None:
-            click.echo(str(out / "compare.html"))
+            echo(str(out / "compare.html"))
     else:
         text = as_json(comparison) if form == "json" else as_csv(comparison)
-        click.echo(text, nl=False)
+        write_data(text)
 
 
 def _once(what: str, given: Sequence[tuple[str, float]]) -> dict[str, float]:

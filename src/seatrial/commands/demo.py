@@ -10,6 +10,7 @@ import click
 
 from seatrial.bundle import SUFFIX
 from seatrial.errors import SeatrialError
+from seatrial.output import echo
 from seatrial.paths import home
 
 RECORDED = (
@@ -46,7 +47,7 @@ def demo(out: Path | None) -> None:
             f"{folder}: no recorded runs; expected a complete checkout of the suite"
         )
     started = time.monotonic()
-    click.echo(RECORDED)
+    echo(RECORDED)
     for name, what in (
         ("acceptance", "An acceptance campaign on a sound machine"),
         ("slow-link", "The same machine, with a slow link on one node"),
@@ -78,13 +79,13 @@ def demo(out: Path | None) -> None:
     nights = sorted(folder.glob(f"night-*{SUFFIX}"))
     metrics = ("--metric", "bw_1MiB", "--metric", "latency_8B")
     _run("trend", "lab", *nights, *metrics, "--out", out / "trend")
-    click.echo(f"\n{time.monotonic() - started:.0f} s. {RECORDED}\nOpen in a browser:")
+    echo("", f"{time.monotonic() - started:.0f} s. {RECORDED}", "Open in a browser:")
     for page in sorted(out.glob("*/*.html")):
-        click.echo(f"  {page}")
+        echo(f"  {page}")
 
 
 def _say(what: str) -> None:
-    click.echo(f"\n== {what}")
+    echo("", f"== {what}")
 
 
 def _run(*arguments: object) -> None:
@@ -92,16 +93,16 @@ def _run(*arguments: object) -> None:
     from seatrial.cli import main
 
     given = [str(argument) for argument in arguments]
-    click.echo(f"$ seatrial {shlex.join(given)}")
+    echo(f"$ seatrial {shlex.join(given)}")
     printed = io.StringIO()
     with redirect_stdout(printed):
         status = main.main(
             [*given, "--note", RECORDED], prog_name="seatrial", standalone_mode=False
         )
     lines = printed.getvalue().splitlines()
-    click.echo("\n".join(lines[:_LINES]))
+    echo(*lines[:_LINES])
     if len(lines) > _LINES:
-        click.echo(f"... and {len(lines) - _LINES} more lines")
+        echo(f"... and {len(lines) - _LINES} more lines")
     if status:
         raise SeatrialError(f"seatrial {given[0]} ended with status {int(status)}")
 

@@ -9,6 +9,7 @@ from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.export import Form
 from seatrial.export import export as export_runs
+from seatrial.output import write_bytes, write_data
 from seatrial.runfolder import disk_errors, write_file
 
 
@@ -33,6 +34,10 @@ def export(runs: tuple[str, ...], form: Form, output: Path) -> None:
     RUN is the path of a run, its id, SYSTEM/latest or latest. OpenMetrics text has the
     time of each measurement: `promtool tsdb create-blocks-from openmetrics` takes it.
 
+    All forms are raw: every text is what the run recorded, also one that begins with
+    `=` and that a spreadsheet takes for a formula. `seatrial query --format csv` puts
+    an apostrophe before such texts. On a terminal control characters are replaced.
+
     Exit status: 0, 2 usage, or a run that is changed or cannot be read.
 
     Example: seatrial export lab/latest --format parquet --output lab.parquet
@@ -42,7 +47,10 @@ def export(runs: tuple[str, ...], form: Form, output: Path) -> None:
         raise SeatrialError("parquet is not text: name a file with --output")
     content = export_runs([run_path(run) for run in runs], form)
     if to_stdout:
-        sys.stdout.buffer.write(content)
+        if sys.stdout.isatty():
+            write_data(content.decode())
+        else:
+            write_bytes(content)
         return
     with disk_errors(output.parent):
         write_file(output, content)

@@ -1,7 +1,5 @@
 """`seatrial import`: what plain ReFrame recorded becomes runs."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -13,9 +11,11 @@ from rich.table import Table
 
 from seatrial import paths
 from seatrial.commands._format import format_option
+from seatrial.console import Terminal
+from seatrial.csv_text import csv_text
 from seatrial.metrics import Direction
+from seatrial.output import complain, echo, write_data
 from seatrial.reframe_import import Choice, Imported, import_reports
-from seatrial.summary import stdout_console
 
 _DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 _DIRECTIONS: dict[str, Direction] = {"higher": "higher", "lower": "lower"}
@@ -102,7 +102,7 @@ def import_(
     for done in import_reports(files, folder, choice):
         rows.append(_row(done))
         for note in _notes(done):
-            click.echo(f"seatrial: {rows[-1]['run']}: {note}", err=True)
+            complain(f"{rows[-1]['run']}: {note}")
     _print(rows, form)
 
 
@@ -133,22 +133,13 @@ def _row(done: Imported) -> dict[str, Any]:
 
 def _print(rows: list[dict[str, Any]], form: str) -> None:
     if form == "json":
-        click.echo(json.dumps(rows, indent=1))
+        write_data(json.dumps(rows, indent=1) + "\n")
     elif form == "csv":
-        click.echo(_csv(rows), nl=False)
+        write_data(csv_text(["run", "new", "cases", "measurements"], rows))
     else:
-        stdout_console().print(_table(rows))
+        Terminal().print(_table(rows))
         new = sum(row["new"] for row in rows)
-        click.echo(f"runs imported: {new}, there already: {len(rows) - new}")
-
-
-def _csv(rows: Iterable[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    names = ["run", "new", "cases", "measurements"]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+        echo(f"runs imported: {new}, there already: {len(rows) - new}")
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> Table:

@@ -4,14 +4,15 @@ import click
 
 from seatrial.commands._format import format_option
 from seatrial.commands._judging import criteria_option, judged
-from seatrial.commands._runs import run_path
+from seatrial.commands._runs import run_path, shown_path
+from seatrial.console import Terminal
+from seatrial.output import write_data
 from seatrial.paths import home
 from seatrial.summary import (
     EXIT_OF,
-    findings_table,
     format_findings,
+    print_findings,
     print_summary,
-    stdout_console,
 )
 
 
@@ -50,9 +51,9 @@ def judge(
     more = [run_path(each) for each in further]
     _, judgement = judged(suite, path, more, criteria)
     if form == "table":
-        console = stdout_console()
-        console.print(findings_table(judgement.findings))
-        print_summary(judgement, path, console, causes=False)
+        console = Terminal()
+        print_findings(judgement.findings, console)
+        print_summary(judgement, shown_path(path), console, causes=False)
     else:
-        click.echo(format_findings(judgement, form), nl=False)
+        write_data(format_findings(judgement, form))
     ctx.exit(EXIT_OF[judgement.verdict])

@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from seatrial import paths
+from seatrial.console import Terminal
 from seatrial.errors import SeatrialError
+from seatrial.output import echo
 from seatrial.provision import playbook
 
 
@@ -38,7 +39,7 @@ def up(nodes: int | None) -> None:
         os.environ["LAB_NODES"] = str(nodes)
     home = paths.home()
     changed = playbook(home, "lab", "lab", _log(home, "lab-up"))
-    click.echo("the lab is up" if changed else "the lab was up already")
+    echo("the lab is up" if changed else "the lab was up already")
 
 
 @lab.command()
@@ -51,7 +52,7 @@ def down() -> None:
     home = paths.home()
     log = _log(home, "lab-down")
     changed = playbook(home, "lab", "lab", log, "-e", "lab_state=absent")
-    click.echo("the lab is down" if changed else "there was no lab")
+    echo("the lab is down" if changed else "there was no lab")
 
 
 @lab.command()
@@ -73,7 +74,7 @@ def status() -> None:
             node.slurm,
             node.link,
         )
-    Console().print(table)
+    Terminal().print(table)
 
 
 @lab.command("slow-link")
@@ -89,7 +90,7 @@ def slow_link(node: str, rate: str, off: bool) -> None:
 
     require_root_on_debian()
     cluster.slow_link(node, None if off else rate)
-    click.echo(f"{node}: link at {'full rate' if off else rate + ' both ways'}")
+    echo(f"{node}: link at {'full rate' if off else rate + ' both ways'}")
 
 
 def require_root_on_debian() -> None:

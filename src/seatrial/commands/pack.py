@@ -7,6 +7,7 @@ import click
 from seatrial.bundle import SUFFIX
 from seatrial.bundle import pack as pack_run
 from seatrial.commands._runs import run_path
+from seatrial.output import echo
 from seatrial.results import read_manifest
 
 
@@ -27,4 +28,4 @@ def pack(run: str, file: Path | None) -> None:
     system = read_manifest(path)["system"]
     file = file or Path(f"{system}-{path.name}{SUFFIX}")
     pack_run(path, file)
-    click.echo(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
+    echo(f"{file}: {file.stat().st_size / 1e6:.2f} MB")

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,17 +14,19 @@ from seatrial.campaign import Campaign, load_campaign
 from seatrial.catalogue import Entry, catalogue
 from seatrial.commands._format import format_option
 from seatrial.commands._share import Share
+from seatrial.console import Terminal
 from seatrial.criteria import Criteria
 from seatrial.csv_text import csv_text
 from seatrial.errors import SeatrialError
 from seatrial.features import needed, why_not
 from seatrial.listing import ListedCase, describe_checks, list_cases
+from seatrial.output import write_data
 from seatrial.plan import Cost, Recorded, allocations, cost, recorded, sessions_of
 from seatrial.progress import duration
 from seatrial.prospects import Design, Prospect, comparable_runs, prospects
 from seatrial.results import closed_runs
-from seatrial.summary import stdout_console
 from seatrial.system import is_provisioned, known_systems, load_system, unknown_system
+from seatrial.units import rounded
 
 _LEGEND = """\
 scatter: of one place from allocation to allocation (and how many are recorded).
@@ -87,12 +88,12 @@ def plan(
     home = paths.home()
     found = _planned(home, system, campaign, repeats, slowdown)
     if form == "json":
-        click.echo(json.dumps(asdict(found), indent=1))
+        write_data(json.dumps(asdict(found), indent=1) + "\n")
     elif form == "csv":
         names = [field.name for field in fields(Prospect)]
-        click.echo(csv_text(names, map(asdict, found.criteria)), nl=False)
+        write_data(csv_text(names, map(asdict, found.criteria)))
     else:
-        _print(found, stdout_console())
+        _print(found, Terminal())
 
 
 def _planned(
@@ -185,32 +186,31 @@ def _criteria(home: Path, system: str, notes: list[str]) -> Criteria | None:
     return None
 
 
-def _print(found: _Plan, console: Console) -> None:
+def _print(found: _Plan, console: Terminal) -> None:
     costs = found.cost
-    console.print(
-        f"[bold]{found.campaign} on {found.system}[/], {found.repeats} repeats: "
-        f"{costs.jobs} jobs in {costs.sessions} sessions, {duration(costs.wall_s)}, "
-        f"{_hours(costs.node_hours)} node-hours",
-        highlight=False,
+    console.print_line(
+        (f"{found.campaign} on {found.system}", "bold"),
+        f", {found.repeats} repeats: {costs.jobs} jobs in {costs.sessions} sessions, "
+        f"{duration(costs.wall_s)}, {_hours(costs.node_hours)} node-hours",
     )
     console.print(_cost_table(costs))
     for check, why in costs.nothing.items():
-        console.print(Text(f"no job of {check}: {why}"))
+        console.print_line(f"no job of {check}: {why}")
     known = [each for each in found.criteria if not each.reason]
     if known:
         console.print()
         console.print(_criteria_table(known, found.slowdown))
         legend = _LEGEND if found.slowdown is None else f"{_LEGEND_NEEDED}\n{_LEGEND}"
-        console.print(legend, style="dim", markup=False, highlight=False)
+        console.print(legend, style="dim")
     if len(known) < len(found.criteria):
         console.print()
         for text in _without_scatter(found.criteria):
-            console.print(Text(text))
+            console.print_line(text)
     if found.designs:
         console.print()
         console.print(_designs_table(found.designs))
     for note in found.notes:
-        console.print(Text(f"note: {note}", style="yellow"))
+        console.print_line((f"note: {note}", "yellow"))
 
 
 def _without_scatter(criteria: Sequence[Prospect]) -> list[str]:
@@ -234,7 +234,7 @@ def _cost_table(costs: Cost) -> Table:
         table.add_row(
             each.check,
             str(each.jobs),
-            f"{each.seconds:.3g} s",
+            f"{rounded(each.seconds, 3)} s",
             duration(each.seconds * each.jobs),
             _hours(each.node_hours),
             "stated" if each.stated else "recorded",
@@ -281,13 +281,15 @@ def _passes_if(each: Prospect) -> str:
 
 
 def _hours(value: float | None) -> str:
-    return "?" if value is None else f"{value:.2g}"
+    return "?" if value is None else rounded(value, 2)
 
 
 def _share(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{100 * value:.2g} %" if value < 10 else f"x {value + 1:.3g}"
+    if value < 10:
+        return f"{rounded(100 * value, 2)} %"
+    return f"x {rounded(value + 1, 3)}"
 
 
 def _designs_table(designs: Sequence[Design]) -> Table:
@@ -302,7 +304,7 @@ def _designs_table(designs: Sequence[Design]) -> Table:
         table.add_row(
             Text(each.criterion),
             ", ".join(map(str, each.units)),
-            ", ".join(f"{100 * risk:.2g} %" for risk in each.risk),
+            ", ".join(f"{rounded(100 * risk, 2)} %" for risk in each.risk),
             f"{each.mean_worse:.1f}",
             f"{100 * each.undecided_worse:.0f} %",
             f"{each.mean_better:.1f}",

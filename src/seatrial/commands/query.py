@@ -1,10 +1,9 @@
 """`seatrial query`: measurements of all runs, by filters or SQL."""
 
-import csv
+import itertools
 import json
 import math
 import signal
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,13 +17,14 @@ from rich.table import Table
 from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
 from seatrial.commands._runs import run_path
-from seatrial.csv_text import inert
+from seatrial.console import Terminal
+from seatrial.csv_text import csv_rows
 from seatrial.errors import SeatrialError
+from seatrial.output import echo, reader_is_gone, write_data
 from seatrial.paths import home, results_dir
 from seatrial.query import choose, database, execute, fetch, select
 from seatrial.results import closed_runs, read_manifests
-from seatrial.summary import stdout_console
-from seatrial.units import parse_size
+from seatrial.units import parse_size, rounded
 
 _IN_TABLE = (
     *("run", "case", "environment", "node", "source", "destination", "metric"),
@@ -120,19 +120,17 @@ def query(
     rows = units.seen(_rows(cursor, most))
     if form == "table":
         shown = names if sql else [name for name in _IN_TABLE if name in names]
-        stdout_console().print(_table(names, shown, rows))
+        Terminal().print(_table(names, shown, rows))
     elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(map(inert, names))
-        writer.writerows(map(inert, row) for row in rows)
+        _print_csv(names, rows)
     else:
         _print_json(names, rows)
     if not limit and form == "table" and fetch(cursor, 1):
-        click.echo(f"only the first {most} rows: --limit, or --format csv", err=True)
+        echo(f"only the first {most} rows: --limit, or --format csv", err=True)
     if not units.rows:
-        click.echo(f"no such rows in {len(manifests)} runs", err=True)
+        echo(f"no such rows in {len(manifests)} runs", err=True)
     for text in units.mixed():
-        click.echo(text, err=True)
+        echo(text, err=True)
 
 
 @contextmanager
@@ -158,7 +156,7 @@ def _rows(cursor: Any, most: int | None) -> Iterator[tuple[Any, ...]]:
     left = most
     while left is None or left > 0:
         rows = fetch(cursor, _AT_ONCE if left is None else min(left, _AT_ONCE))
-        if not rows:
+        if not rows or reader_is_gone():
             return
         yield from rows
         left = None if left is None else left - len(rows)
@@ -201,8 +199,15 @@ def _table(
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.6g}"
-    return "" if value is None else str(value).replace("[", r"\[")
+        return rounded(value, 6)
+    return "" if value is None else str(value)
+
+
+def _print_csv(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    part: list[Sequence[Any]] = [names]
+    while part:
+        write_data(csv_rows(part))
+        part = list(itertools.islice(rows, _AT_ONCE))
 
 
 def _print_json(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
@@ -210,9 +215,9 @@ def _print_json(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
     for row in rows:
         values = (_json_value(value) for value in row)
         record = dict(zip(names, values, strict=True))
-        click.echo(f"{separator}\n{json.dumps(record, default=str)}", nl=False)
+        write_data(f"{separator}\n{json.dumps(record, default=str)}")
         separator = ","
-    click.echo("[]" if separator == "[" else "\n]")
+    echo("[]" if separator == "[" else "\n]")
 
 
 def _json_value(value: Any) -> Any:

@@ -15,9 +15,11 @@ from seatrial import paths
 from seatrial.commands._format import format_option
 from seatrial.commands._runs import run_path
 from seatrial.commands._share import Share
+from seatrial.console import Terminal
 from seatrial.criteria import Criteria, changes
 from seatrial.criterion import Model
 from seatrial.errors import Exit, SeatrialError
+from seatrial.output import echo, write_data
 from seatrial.ref_files import compare_reference_files, write_reference_files
 from seatrial.reference_text import criteria_text
 from seatrial.references import Claim, Refusal, measure, require_alike
@@ -35,7 +37,7 @@ from seatrial.results import (
     load_run,
     read_manifest,
 )
-from seatrial.summary import stdout_console
+from seatrial.units import rounded
 
 _MODELS = [model for model in get_args(Model) if model != "every"]
 _MOST_ROWS = 100
@@ -67,15 +69,15 @@ def generate(ctx: click.Context, system: str, check: bool) -> None:
     if not check:
         written = write_reference_files(home, criteria, system)
         for file in written:
-            click.echo(f"{'wrote' if file.exists() else 'removed'} {file}")
+            echo(f"{'wrote' if file.exists() else 'removed'} {file}")
         if not written:
-            click.echo("all are up to date")
+            echo("all are up to date")
         return
     stale = compare_reference_files(home, criteria, system)
     for file in stale:
-        click.echo(f"stale: {file}", err=True)
+        echo(f"stale: {file}", err=True)
     if stale:
-        click.echo(f"run `seatrial references generate {system}`", err=True)
+        echo(f"run `seatrial references generate {system}`", err=True)
         ctx.exit(Exit.FAILED)
 
 
@@ -138,13 +140,13 @@ def measure_command(
         day=datetime.now(UTC).date(),
     )
     if output is None:
-        click.echo(text, nl=False)
+        write_data(text)
         return
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SeatrialError(f"{output}: {error.strerror}") from error
-    click.echo(f"{len(found)} references in {output}, {len(refused)} refused")
+    echo(f"{len(found)} references in {output}, {len(refused)} refused")
 
 
 def _reasons(refused: Sequence[Refusal]) -> str:
@@ -196,10 +198,10 @@ def diff(
         try:
             compared.append(compare(load_run(path), old, new))
         except SeatrialError as error:
-            click.echo(f"left out: {error}", err=True)
+            echo(f"left out: {error}", err=True)
     differing = changes(old, new)
     if form != "table":
-        click.echo(format_changes(compared, differing, form), nl=False)
+        write_data(format_changes(compared, differing, form))
         return
     _print(compared, differing)
 
@@ -224,7 +226,7 @@ def _is_replay(path: Path) -> bool:
 
 
 def _print(runs: Sequence[RunChange], differing: dict[str, str]) -> None:
-    console = stdout_console()
+    console = Terminal()
     for name, what in differing.items():
         console.print(Text(f"{name or 'risks of the machine'}: {what}"))
     if not differing:
@@ -273,4 +275,4 @@ def _findings_table(findings: Sequence[Changed]) -> Table:
 
 
 def _limit(limit: float | None, unit: str) -> str:
-    return "" if limit is None else f"{limit:.4g} {unit}"
+    return "" if limit is None else f"{rounded(limit)} {unit}"

@@ -8,6 +8,7 @@ from seatrial.commands._judging import criteria_option, judged
 from seatrial.commands._note import note_option
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
+from seatrial.output import echo
 from seatrial.paths import home
 from seatrial.recordings import NO_MEASUREMENT
 from seatrial.runfolder import write_file
@@ -64,10 +65,10 @@ def report(
     paths = write_report(loaded, judgement, folder, suite, forms, notes)
     write_file(folder / _DIGEST, f"{loaded.digest}\n".encode())
     if judgement.replay:
-        click.echo(NO_MEASUREMENT)
-    click.echo(f"verdict: {judgement.verdict}")
+        echo(NO_MEASUREMENT)
+    echo(f"verdict: {judgement.verdict}")
     for path in paths.of(forms):
-        click.echo(str(path))
+        echo(str(path))
 
 
 def _require_own(folder: Path, digest: str) -> None:

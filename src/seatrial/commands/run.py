@@ -9,16 +9,18 @@ from seatrial import interrupts, paths
 from seatrial.agenda import read_agenda
 from seatrial.campaign import known_campaigns, load_campaign, only_checks
 from seatrial.commands._judging import judged
+from seatrial.console import Terminal
 from seatrial.criteria import Criteria
 from seatrial.driver import Order, resume_run, run_campaign
 from seatrial.errors import SeatrialError
 from seatrial.names import checked_name
+from seatrial.output import echo
 from seatrial.recorded_system import recorded_system
 from seatrial.recordings import NO_MEASUREMENT
 from seatrial.remote import load_remote, resume_remotely, run_remotely
 from seatrial.results import is_unfinished
 from seatrial.runfolder import RunFolder, new_run_id, newest_open
-from seatrial.summary import EXIT_OF, print_summary, stdout_console
+from seatrial.summary import EXIT_OF, print_summary
 from seatrial.system import is_provisioned, load_system
 
 
@@ -118,12 +120,12 @@ def run(
         )
     if no_judge:
         if replay is not None:
-            click.echo(NO_MEASUREMENT)
+            echo(NO_MEASUREMENT)
         if not named:  # who named the run knows where it is
-            click.echo(f"run: {path}")
+            echo(f"run: {path}")
         return
     _, judgement = judged(home, path)
-    print_summary(judgement, path, stdout_console())
+    print_summary(judgement, str(path), Terminal())
     ctx.exit(EXIT_OF[judgement.verdict])
 
 
@@ -151,14 +153,14 @@ def _new_run(
         _read_criteria(home, system, no_judge)
         with recorded_system(home, system, replay) as described:
             order = Order(home, results, described, chosen, run_id, partial, replay)
-            return run_campaign(order, stdout_console())
+            return run_campaign(order, Terminal())
     if is_provisioned(home, system):
         described = load_system(home, system)
         _read_criteria(home, system, no_judge)
         order = Order(
             *(home, results, described, chosen, run_id, partial), beside=beside
         )
-        return run_campaign(order, stdout_console())
+        return run_campaign(order, Terminal())
     remote = load_remote(home, system)
     _read_criteria(home, system, no_judge)
     return run_remotely(
@@ -186,9 +188,9 @@ def _resumed(
     if replay is None:
         described = load_system(home, system)
         _read_criteria(home, system, no_judge)
-        return resume_run(home, described, folder, stdout_console(), beside=beside)
+        return resume_run(home, described, folder, Terminal(), beside=beside)
     with recorded_system(home, system, Path(replay)) as described:
-        return resume_run(home, described, folder, stdout_console())
+        return resume_run(home, described, folder, Terminal())
 
 
 def _read_criteria(home: Path, system: str, no_judge: bool) -> None:

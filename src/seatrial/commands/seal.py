@@ -6,6 +6,7 @@ import click
 
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
+from seatrial.output import echo
 from seatrial.seal import key_text
 from seatrial.seal import seal as seal_run
 
@@ -34,5 +35,5 @@ def seal(run: str, key: Path) -> None:
             f"{run}: a packed run; expected the run itself: seal it, then pack it"
         )
     sealed = seal_run(run_path(run), key)
-    click.echo(f"sealed with {key_text(sealed.signature)}: {sealed.path}")
-    click.echo(f"manifest SHA-256: {sealed.digest}")
+    echo(f"sealed with {key_text(sealed.signature)}: {sealed.path}")
+    echo(f"manifest SHA-256: {sealed.digest}")

@@ -1,7 +1,5 @@
 """`seatrial selftest`: plant faults in a living system, and see who is blamed."""
 
-import csv
-import io
 import json
 import os
 import sys
@@ -12,21 +10,26 @@ from pathlib import Path
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from seatrial import paths
 from seatrial.campaign import load_campaign, only_checks
 from seatrial.commands._format import format_option
 from seatrial.commands._judging import judged
+from seatrial.console import Terminal
+from seatrial.csv_text import csv_text
 from seatrial.driver import Order, run_campaign
 from seatrial.errors import Exit, SeatrialError
 from seatrial.judge import Judgement
+from seatrial.output import echo, write_data
 from seatrial.remote import load_remote, run_remotely
 from seatrial.runfolder import new_run_id
 from seatrial.selftest import Trial, lift_standing
 from seatrial.selftest import selftest as run_selftest
 from seatrial.selftest_faults import Fault, known_faults
-from seatrial.summary import stdout_console
 from seatrial.system import is_provisioned, load_system
+
+_FOUND = {True: ("yes", "green"), False: ("NO", "red"), None: ("-", "")}
 
 
 @click.command()
@@ -75,7 +78,7 @@ def selftest(
     folder = home / "build" / "selftest" / system
     again = f"seatrial selftest {system} --lift"
     if lift:
-        click.echo(lift_standing(folder, lambda where: _known(home, system, where)))
+        echo(lift_standing(folder, lambda where: _known(home, system, where)))
         return
     known = known_faults(home, system, node)
     unknown = [name for name in names if name not in known]
@@ -97,13 +100,13 @@ def selftest(
             return _run(home, folder.parent, system, campaign, checks, times)
 
     def tell(trial: Trial) -> None:
-        click.echo(_line(trial), err=True)
+        echo(_line(trial), err=True)
 
     trials = run_selftest(folder, faults, run, tell, again)
     if form == "table":
-        stdout_console().print(_table(trials))
+        Terminal().print(_table(trials))
     else:
-        click.echo(_text(trials, form), nl=False)
+        write_data(_text(trials, form))
     if not all(trial.as_it_should for trial in trials):
         ctx.exit(Exit.FAILED)
 
@@ -139,7 +142,7 @@ def _run(
         chosen = replace(chosen, repeats=repeats or whole.repeats)
         described = load_system(home, system)
         order = Order(home, results, described, chosen, run_id, chosen != whole)
-        path = run_campaign(order, stdout_console())
+        path = run_campaign(order, Terminal())
     else:
         remote = load_remote(home, system)
         path = run_remotely(
@@ -177,7 +180,7 @@ def _table(trials: list[Trial]) -> Table:
     table.add_column("blamed wrongly")
     table.add_column("time", justify="right")
     for trial in trials:
-        found = {True: "[green]yes[/]", False: "[red]NO[/]", None: "-"}[trial.found]
+        found, colour = _FOUND[trial.found]
         what = f": {trial.what}" if trial.what else ""
         table.add_row(
             f"{trial.fault}{what}",
@@ -185,8 +188,8 @@ def _table(trials: list[Trial]) -> Table:
             ", ".join(trial.checks) or "-",
             trial.expected,
             trial.verdict,
-            found,
-            f"[red]{', '.join(trial.wrongly)}[/]" if trial.wrongly else "nobody",
+            Text(found, colour),
+            Text(", ".join(trial.wrongly), style="red") if trial.wrongly else "nobody",
             f"{trial.seconds:.0f} s",
         )
     return table
@@ -196,10 +199,7 @@ def _text(trials: list[Trial], form: str) -> str:
     rows = [asdict(trial) for trial in trials]
     if form == "json":
         return json.dumps(rows, indent=1) + "\n"
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        joined = {key: " ".join(row[key]) for key in ("checks", "wrongly")}
-        writer.writerow(row | joined)
-    return text.getvalue()
+    joined = [
+        row | {key: " ".join(row[key]) for key in ("checks", "wrongly")} for row in rows
+    ]
+    return csv_text(list(rows[0]), joined)

@@ -5,15 +5,15 @@ from contextlib import contextmanager
 from typing import cast
 
 import click
-from rich.console import Console
 from rich.progress import Progress
 
 from seatrial.commands._format import format_option
+from seatrial.console import Terminal
+from seatrial.output import write_data
 from seatrial.simulate.machine import SHAPES, Machine
 from seatrial.simulate.runs import Model
 from seatrial.simulate.study import SCENARIOS, STORY, study
 from seatrial.simulate.tables import as_text, facts_table, legend, results_table
-from seatrial.summary import stdout_console
 
 _ALL = "all"
 
@@ -108,11 +108,11 @@ def simulate(
             judged=judged,
         )
     if form != "table":
-        click.echo(as_text(results, form), nl=False)
+        write_data(as_text(results, form))
         return
-    console = stdout_console()
+    console = Terminal()
     console.print(results_table(results))
-    console.print(legend(results), highlight=False)
+    console.print(legend(results))
     if not scenarios:
         console.print(facts_table(seed))
 
@@ -120,7 +120,7 @@ def simulate(
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[], object]]:
     """Show a bar on a terminal; give what is called after each machine."""
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     hidden = not console.is_terminal
     with Progress(console=console, transient=True, disable=hidden) as bar:
         task = bar.add_task("judging", total=total)

@@ -11,14 +11,15 @@ from rich.live import Live
 from rich.text import Text
 
 from seatrial import interrupts, paths
+from seatrial.console import Terminal
 from seatrial.driver import known_durations
 from seatrial.errors import SeatrialError
+from seatrial.output import write_data
 from seatrial.remote import load_remote, seatrial_there
 from seatrial.results import closed_runs
 from seatrial.runfolder import open_runs
 from seatrial.status import Status, read_status
 from seatrial.status_table import status_table
-from seatrial.summary import stdout_console
 from seatrial.system import is_provisioned, known_systems, unknown_system
 
 _REDRAW_S = 2.0
@@ -70,11 +71,11 @@ def status(
         raise SeatrialError(f"no open run {run_id!r}; {chosen.newest()}")
     if form == "json":
         found = [asdict(each) for each in chosen.statuses()]
-        click.echo(json.dumps(found, indent=1))
+        write_data(json.dumps(found, indent=1) + "\n")
     elif watch:
         _watch(chosen)
     else:
-        stdout_console().print(_shown(chosen))
+        Terminal().print(_shown(chosen))
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _is_elsewhere(home: Path, results: Path, system: str) -> bool:
 
 def _watch(chosen: _Chosen) -> None:
     """Draw them again and again, until none is open."""
-    console = stdout_console()
+    console = Terminal()
     live = Live(console=console, auto_refresh=False)
     try:
         with interrupts.interruptible(), live:

@@ -11,14 +11,15 @@ from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
 from seatrial.commands._note import note_option
 from seatrial.commands._runs import run_path
+from seatrial.console import Terminal
 from seatrial.criteria import Criteria
 from seatrial.errors import SeatrialError
+from seatrial.output import echo, write_data
 from seatrial.paths import criteria_file, home, results_dir
 from seatrial.query import choose, started
 from seatrial.results import MANIFEST, by_start, closed_runs, read_manifests
 from seatrial.runfolder import disk_errors, write_file
 from seatrial.series import Choice, Trend
-from seatrial.summary import stdout_console
 from seatrial.trend import trend as trend_of
 from seatrial.trend_text import trend_csv, trend_json, trend_table
 
@@ -82,13 +83,13 @@ def trend(
     choice = Choice(checks, metrics, environments)
     found = trend_of(system, chosen[-last:] if last else chosen, today, choice)
     if form == "json":
-        click.echo(trend_json(found), nl=False)
+        write_data(trend_json(found))
     elif form == "csv":
-        click.echo(trend_csv(found), nl=False)
+        write_data(trend_csv(found))
     else:
         _print(found)
     if len(found.nights) == 1:
-        click.echo("one run only: a trend needs more", err=True)
+        echo("one run only: a trend needs more", err=True)
     if form != "table" and out is None:
         return
     folder = out or suite / "reports" / "out" / system / "trend"
@@ -100,7 +101,7 @@ def trend(
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             write_file(folder / name, content.encode())
-            click.echo(str(folder / name), err=form != "table")
+            echo(str(folder / name), err=form != "table")
 
 
 def _runs(
@@ -149,22 +150,18 @@ def _described(manifests: Mapping[Path, Mapping[str, Any]]) -> str:
 
 
 def _print(trend: Trend) -> None:
-    console = stdout_console()
+    console = Terminal()
     nights = trend.nights
-    console.print(
+    console.print_line(
         f"{trend.system}: {len(nights)} {'run' if len(nights) == 1 else 'runs'}, "
-        f"{nights[0].started} to {nights[-1].started}, {len(trend.series)} series",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"{nights[0].started} to {nights[-1].started}, {len(trend.series)} series"
     )
     console.print(trend_table(trend))
     changes = [(night.run, change) for night in nights for change in night.changes] + [
         ("since then", change) for change in trend.since
     ]
     for when, change in changes[-_MOST_CHANGES:]:
-        text = f"{when}: {change.kind}: {change.words}"
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print_line(f"{when}: {change.kind}: {change.words}")
     if len(changes) > _MOST_CHANGES:
         more = len(changes) - _MOST_CHANGES
-        click.echo(f"and {more} earlier changes, see trend.html")
+        echo(f"and {more} earlier changes, see trend.html")

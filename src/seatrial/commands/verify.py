@@ -1,7 +1,5 @@
 """`seatrial verify`: is a closed run unchanged, and who sealed it?"""
 
-import csv
-import io
 import json
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +9,10 @@ import click
 
 from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
-from seatrial.commands._runs import run_path, signers_of
+from seatrial.commands._runs import run_path, shown_path, signers_of
+from seatrial.csv_text import csv_text
 from seatrial.errors import Exit
+from seatrial.output import echo, write_data
 from seatrial.run_contents import read_contents
 from seatrial.seal import Verification, key_text, not_sealed, verification
 
@@ -64,11 +64,11 @@ def verify(
         signers = signers_of(contents.manifest["system"])
     found = verification(contents, signers, at)
     if form == "table":
-        click.echo("\n".join(_lines(found)))
+        echo(*_lines(found))
     elif form == "json":
-        click.echo(json.dumps(_record(found), indent=1))
+        write_data(json.dumps(_record(found), indent=1) + "\n")
     else:
-        click.echo(_csv(found), nl=False)
+        write_data(_csv(found))
     if found.whole and sealed and found.seal == "none":
         raise not_sealed(path)
     ctx.exit(_status(found))
@@ -93,7 +93,7 @@ def _lines(found: Verification) -> list[str]:
         *lines,
         f"manifest SHA-256: {found.digest}",
         f"seal: {_seal_words(found)}",
-        f"run: {found.path}",
+        f"run: {shown_path(found.path)}",
     ]
 
 
@@ -110,7 +110,7 @@ def _seal_words(found: Verification) -> str:
 def _record(found: Verification) -> dict[str, Any]:
     signature = found.signature
     return {
-        "path": str(found.path),
+        "path": shown_path(found.path),
         "system": found.system,
         "run": found.run,
         "whole": found.whole,
@@ -131,8 +131,4 @@ def _csv(found: Verification) -> str:
     differences = record.pop("differences")
     first = differences[0] if differences else {}
     record |= {key: first.get(key) for key in ("file", "problem", "expected", "found")}
-    text = io.StringIO()
-    writer = csv.DictWriter(text, record, lineterminator="\n")
-    writer.writeheader()
-    writer.writerow(record)
-    return text.getvalue()
+    return csv_text(list(record), [record])

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from seatrial.csv_text import csv_text
 from seatrial.simulate.arithmetic import facts
@@ -117,12 +118,12 @@ def _rows(result: Result) -> list[dict[str, Any]]:
     return rows
 
 
-def _cell(rate: Rate, declared: float | None) -> str:
+def _cell(rate: Rate, declared: float | None) -> Text:
     if rate.value is None or rate.interval is None:
-        return "-"
+        return Text("-")
     low, high = rate.interval
     text = f"{100 * rate.value:.0f} ({100 * low:.0f}-{100 * high:.0f})"
-    return f"[red]{text}[/]" if declared is not None and low > declared else text
+    return Text(text, "red" if declared is not None and low > declared else "")
 
 
 def _percent(rate: Rate) -> str:
