@@ -487,7 +487,47 @@ def test_time_left() -> None:
     assert left.seconds() == 15 + 5 + 10
     left.start("A @p+e")
     left.finish("A @p+e")
-    assert left.seconds() == pytest.approx(5 + (10 + 5) / 2, abs=0.1)
+    assert left.seconds() == pytest.approx(5 + (15 + 5) / 2, abs=0.1)
+
+
+def finish(left: TimeLeft, case: str, took: float) -> None:
+    left.start(case, spent=took)
+    left.finish(case)
+
+
+def test_time_left_does_not_follow_one_long_wait() -> None:
+    cases = [ListedCase(f"C{number}", "p", "e") for number in range(162)]
+    known = {str(case): [9.0, 10.0, 11.0, 800.0] for case in cases}
+    left = TimeLeft(cases, known)
+    assert left.seconds() == pytest.approx(162 * 10.5)
+    finish(left, "C0 @p+e", 780.0)
+    assert left.seconds() == pytest.approx(161 * 10.5)
+    for number in (1, 2, 3):
+        finish(left, f"C{number} @p+e", 21.0)  # this run is twice as slow
+    assert left.seconds() == pytest.approx(158 * 21.0, rel=0.01)
+
+
+def test_time_left_without_earlier_runs_waits_for_three_cases() -> None:
+    left = TimeLeft([ListedCase(f"C{number}", "p", "e") for number in range(10)], {})
+    finish(left, "C0 @p+e", 780.0)
+    finish(left, "C1 @p+e", 5.0)
+    assert left.text() == "time left unknown"
+    finish(left, "C2 @p+e", 6.0)
+    assert left.seconds() == pytest.approx(7 * 6.0, rel=0.01)
+
+
+def test_bar_fits_80_columns() -> None:
+    console = Console(record=True, force_terminal=True, width=80)
+    cases = [ListedCase(f"C{number}", "p", "e") for number in range(162)]
+    known = {str(case): [100.0] for case in cases}
+    with Display(console, cases, known) as display:
+        display.start("ImbCollective %op=Allreduce %sizes=all @lab:batch+openmpi-5.0")
+        assert display._bar is not None
+        display._bar.refresh()
+        (line,) = console.render_lines(display._bar.get_renderable(), pad=False)
+    text = "".join(segment.text for segment in line)
+    assert "0/162 0 failed 4 h 30 min left running ImbC" in text
+    assert len(text) <= 80
 
 
 def test_display_on_a_terminal() -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
 from types import TracebackType
 from typing import Self
 
@@ -15,21 +16,28 @@ from rich.progress import (
     TaskID,
     TextColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
 Durations = Mapping[str, Sequence[float]]
 
+_LEAST_CASES = 3
+"""Cases of this run that must have ended before they say how fast it is."""
+
 
 class TimeLeft:
-    """Estimates the time left from how long each case took before.
+    """Estimates the time left from the typical time of each case.
 
-    `known` maps the text of a case to its durations in seconds, in earlier runs or
-    earlier repeats of this one; a case never seen counts as the mean of the others.
+    `known` maps the text of a case to its durations in seconds in earlier runs; their
+    median counts, times a factor: how much slower than that this run is, the median
+    over its cases. A case without earlier times takes what it took in this run, else
+    what a typical case takes. One case that waited for hours thus changes nothing.
     """
 
     def __init__(self, cases: Iterable[object], known: Durations) -> None:
         self._waiting = [str(case) for case in cases]
-        self._known = {key: list(values) for key, values in known.items()}
+        self._earlier = {key: median(times) for key, times in known.items() if times}
+        self._own: dict[str, list[float]] = {}
         self._running: dict[str, float] = {}
 
     def start(self, case: str, spent: float = 0.0) -> None:
@@ -37,27 +45,42 @@ class TimeLeft:
         self._running[case] = time.monotonic() - spent
 
     def finish(self, case: str) -> float:
-        """Note that a case ended now; give its duration in seconds."""
+        """Note that a case ended now; return its duration in seconds."""
         now = time.monotonic()
         duration = now - self._running.pop(case, now)
         if case in self._waiting:
             self._waiting.remove(case)
-        self._known.setdefault(case, []).append(duration)
+        self.learn(case, duration)
         return duration
 
+    def learn(self, case: str, seconds: float) -> None:
+        """Note how long a case took in this run."""
+        self._own.setdefault(case, []).append(seconds)
+
     def seconds(self) -> float | None:
-        """Estimate the seconds left; None while no case was ever seen."""
-        if not self._known:
+        """Estimate the seconds left; None while too few cases have ended."""
+        typical = self._typical()
+        if not typical or not (self._earlier or len(self._own) >= _LEAST_CASES):
             return None
-        means = {key: sum(v) / len(v) for key, v in self._known.items()}
-        usual = sum(means.values()) / len(means)
-        left = sum(means.get(case, usual) for case in self._waiting)
+        usual = median(typical.values())
+        left = sum(typical.get(case, usual) for case in self._waiting)
         for case, began in self._running.items():
-            left -= min(time.monotonic() - began, means.get(case, usual))
+            left -= min(time.monotonic() - began, typical.get(case, usual))
         return max(left, 0.0)
 
+    def _typical(self) -> dict[str, float]:
+        """Return the seconds that each known case typically takes in this run."""
+        slower = [
+            median(times) / self._earlier[case]
+            for case, times in self._own.items()
+            if self._earlier.get(case)
+        ]
+        factor = median(slower) if len(slower) >= _LEAST_CASES else 1.0
+        own = {case: median(times) for case, times in self._own.items()}
+        return own | {case: factor * took for case, took in self._earlier.items()}
+
     def text(self) -> str:
-        """Say it, for example `2 min 05 s left`."""
+        """Format it, for example `2 min 05 s left`."""
         seconds = self.seconds()
         return "time left unknown" if seconds is None else f"{duration(seconds)} left"
 
@@ -84,13 +107,16 @@ class Display:
         self._task = TaskID(0)
         if console.is_terminal:
             self._bar = Progress(
-                BarColumn(bar_width=24),
+                BarColumn(bar_width=10),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[failed]} failed"),
-                _LeftColumn(self._left),
-                TextColumn("{task.description}", markup=False),
+                TextColumn("{task.fields[failed]} failed", table_column=_one_line()),
+                _LeftColumn(self._left, _one_line()),
+                TextColumn(
+                    "{task.description}", markup=False, table_column=_one_line(ratio=1)
+                ),
                 console=console,
                 transient=True,
+                expand=True,
             )
 
     def __enter__(self) -> Self:
@@ -155,9 +181,14 @@ class Display:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
+def _one_line(ratio: int | None = None) -> Column:
+    """Make a column whose text is shortened where the terminal is narrow."""
+    return Column(no_wrap=True, overflow="ellipsis", ratio=ratio)
+
+
 class _LeftColumn(ProgressColumn):
-    def __init__(self, left: TimeLeft) -> None:
-        super().__init__()
+    def __init__(self, left: TimeLeft, column: Column) -> None:
+        super().__init__(column)
         self._left = left
 
     def render(self, task: Task) -> Text:

@@ -188,15 +188,15 @@ def _left(
     sessions: Sequence[_Session], at_work: Sequence[Running], known: Durations
 ) -> float | None:
     """Estimate the seconds that the sessions which are not closed take yet."""
-    durations = {case: list(values) for case, values in known.items()}
     waiting = []
     for session in sessions:
-        for case, seconds in session.took:
-            durations.setdefault(case, []).append(seconds)
         if session.record is None:
             ended = {state.case for state in session.states if state.result}
             waiting += [c for c in session.planned.cases if str(c) not in ended]
-    left = TimeLeft(waiting, durations)
+    left = TimeLeft(waiting, known)
+    for session in sessions:
+        for case, seconds in session.took:
+            left.learn(case, seconds)
     for each in at_work:
         if each.waits is None and each.since is not None:
             left.start(each.case, spent=time.time() - each.since)

@@ -24,7 +24,7 @@ _MOST_ROWS = 30
 _MOST_SUSPECTS = 12
 _MOST_CHANGES = 10
 _MOST_NAMES = 4
-_REASON_WIDTH = 40
+_REASON_WIDTH, _UNLIMITED = 40, 10_000
 _DATA_DIGITS = 12
 
 Parts = list[str | tuple[str, str]]
@@ -42,6 +42,10 @@ def print_summary(
     )
     if judgement.convicted:
         console.print_line("failing nodes: ", (", ".join(judgement.convicted), "bold"))
+    for node in judgement.nodes:
+        if node.state != "present":
+            name = (node.name, "bold")
+            console.print_line(f"{node.state} node: ", name, f": {node.reason}")
     places = _undecided_places(judgement.findings)
     if places:
         console.print_line("look at: ", (_few(places, _MOST_SUSPECTS), "bold"))
@@ -68,7 +72,8 @@ def print_findings(findings: Sequence[Finding], console: Terminal) -> None:
     """Print findings, equal ones once: a table, or lines if that would cut words."""
     groups = _folded(findings, across_cases=False)
     table = _table(groups)
-    needed = console.measure(table).minimum
+    unlimited = console.options.update(max_width=_UNLIMITED)
+    needed = console.measure(table, options=unlimited).minimum
     if not console.is_terminal:
         console.width = max(console.width, needed)
     if needed <= console.width:
@@ -113,9 +118,10 @@ def _undecided_places(findings: Iterable[Finding]) -> list[str]:
 
     It does so if its value misses the limit, or if other places of the metric pass.
     """
-    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
-        groups[finding.criterion, _subject(finding)].append(finding)
+        key = (finding.kind, finding.criterion, _subject(finding))
+        groups[key].append(finding)
     return list(
         dict.fromkeys(
             finding.place
@@ -174,11 +180,13 @@ def _places(group: Sequence[Finding]) -> str:
     return _few(places, _MOST_NAMES)
 
 
-def _table(groups: Iterable[Sequence[Finding]]) -> Table:
+def _table(groups: Sequence[Sequence[Finding]]) -> Table:
     """Lay out findings, equal ones in one row."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("verdict", "case", "environment", "metric", "place"):
+    for heading in ("verdict", "case", "environment", "metric"):
         table.add_column(heading, no_wrap=True)
+    words = [word for group in groups for x in group for word in x.place.split()]
+    table.add_column("place", min_width=max(map(len, words), default=0))
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("limit", justify="right", no_wrap=True)
     table.add_column("reason", overflow="fold", min_width=_REASON_WIDTH)
