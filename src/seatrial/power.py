@@ -11,8 +11,8 @@ from functools import lru_cache
 from math import inf, sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
 
 from seatrial.judging import bounds
 from seatrial.judging.bounds import Method
@@ -52,7 +52,7 @@ class Trial:
         # The median of three or more scatters more than their mean.
         wider = sqrt(np.pi / 2) if self.method == "order" and first > 2 else 1.0
         noise = wider * self.spread / sqrt(first)
-        suspected = float(special.ndtr((below + self.width) / noise))
+        suspected = float(scipy.special.ndtr((below + self.width) / noise))
         fresh = clears(self.method, units - first, below / self.spread, self.risk)
         return suspected * fresh
 
@@ -98,18 +98,20 @@ def clears(method: Method, units: int, distance: float, risk: float) -> float:
     if units < bounds.smallest_n(method, risk):
         return 0.0
     if method == "t":
-        t = float(special.stdtrit(units - 1, 1 - risk))
-        return float(np.mean(special.ndtr(distance * sqrt(units) - t * _scales(units))))
-    most = int(stats.binom.ppf(risk, units, 0.5))
-    most -= int(special.bdtr(most, units, 0.5) > risk)
-    return float(special.bdtr(most, units, special.ndtr(-distance)))
+        t = float(scipy.special.stdtrit(units - 1, 1 - risk))
+        return float(
+            np.mean(scipy.special.ndtr(distance * sqrt(units) - t * _scales(units)))
+        )
+    most = int(scipy.stats.binom.ppf(risk, units, 0.5))
+    most -= int(scipy.special.bdtr(most, units, 0.5) > risk)
+    return float(scipy.special.bdtr(most, units, scipy.special.ndtr(-distance)))
 
 
 @lru_cache(maxsize=2048)
 def _scales(units: int) -> NDArray[np.float64]:
     """Give s / sigma of so many normal values at even steps of its probability."""
     shares = (np.arange(_STEPS) + 0.5) / _STEPS
-    return np.sqrt(special.chdtri(units - 1, 1 - shares) / (units - 1))
+    return np.sqrt(scipy.special.chdtri(units - 1, 1 - shares) / (units - 1))
 
 
 def _smallest(chance: Callable[[float], float], power: float, spread: float) -> float:
@@ -118,7 +120,7 @@ def _smallest(chance: Callable[[float], float], power: float, spread: float) -> 
         return inf
     if chance(0.0) >= power:
         return 0.0
-    found: float = optimize.brentq(
+    found: float = scipy.optimize.brentq(
         lambda distance: chance(distance * spread) - power, 0.0, _FURTHEST, xtol=1e-4
     )
     return found * spread

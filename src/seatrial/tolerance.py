@@ -8,7 +8,7 @@ and Mathew, Statistical Tolerance Regions, 2009.)
 from functools import lru_cache
 from math import ceil, log, sqrt
 
-from scipy import stats
+import scipy
 
 
 @lru_cache(maxsize=1024)
@@ -17,8 +17,8 @@ def normal_factor(n: int, coverage: float, confidence: float) -> float:
 
     Exact, by the noncentral t distribution.
     """
-    shift = float(stats.norm.ppf(coverage)) * sqrt(n)
-    return float(stats.nct.ppf(confidence, n - 1, shift)) / sqrt(n)
+    shift = float(scipy.stats.norm.ppf(coverage)) * sqrt(n)
+    return float(scipy.stats.nct.ppf(confidence, n - 1, shift)) / sqrt(n)
 
 
 @lru_cache(maxsize=1024)
@@ -27,8 +27,8 @@ def order_rank(n: int, coverage: float, confidence: float) -> int:
 
     It holds for any distribution: the largest r with P(Bin(n, 1 - P) >= r) >= C.
     """
-    rank = int(stats.binom.ppf(1 - confidence, n, 1 - coverage))
-    reached = stats.binom.sf(rank - 1, n, 1 - coverage) >= confidence
+    rank = int(scipy.stats.binom.ppf(1 - confidence, n, 1 - coverage))
+    reached = scipy.stats.binom.sf(rank - 1, n, 1 - coverage) >= confidence
     return rank if reached else rank - 1
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from seatrial.bakeoff.comparison import RankBy, Ratio, Side, Standing
 from seatrial.bakeoff.pairing import Floats
@@ -208,6 +208,8 @@ def more_repeats(
     ]
     variance = sum(part for part, _ in parts)
     freedom = variance**2 / sum(part**2 / (n - 1) for part, n in parts)
-    needed = stats.t.ppf((1 + level) / 2, freedom) + stats.t.ppf(_POWER, freedom)
+    needed = scipy.stats.t.ppf((1 + level) / 2, freedom) + scipy.stats.t.ppf(
+        _POWER, freedom
+    )
     enough = np.flatnonzero(apart > needed * np.sqrt(variance))
     return int(more[enough[0]]) if len(enough) else None

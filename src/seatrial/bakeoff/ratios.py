@@ -30,7 +30,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from seatrial.bakeoff.comparison import Ratio
 from seatrial.bakeoff.pairing import Floats, Paired
@@ -50,11 +50,15 @@ class Difference:
 
     def half_width(self, confidence: float) -> Floats:
         """Give half the width of the two-sided intervals."""
-        return np.asarray(stats.t.ppf((1 + confidence) / 2, self.freedom) * self.error)
+        return np.asarray(
+            scipy.stats.t.ppf((1 + confidence) / 2, self.freedom) * self.error
+        )
 
     def p(self) -> Floats:
         """Give the two-sided p of 'there is no difference'."""
-        return np.asarray(2 * stats.t.sf(np.abs(self.value) / self.error, self.freedom))
+        return np.asarray(
+            2 * scipy.stats.t.sf(np.abs(self.value) / self.error, self.freedom)
+        )
 
 
 def number_differences(numbers: Paired) -> Difference:

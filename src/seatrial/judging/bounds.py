@@ -13,8 +13,8 @@ from itertools import count
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special, stats
 
 Method = Literal["t", "order"]
 Floats = NDArray[np.float64]
@@ -84,10 +84,10 @@ def p_below(values: Floats, limit: float, method: Method) -> Floats:
     """
     if method == "t":
         n, mean, sd = _moments(values)
-        p = special.stdtr(np.maximum(n - 1, 1), (mean - limit) / sd * np.sqrt(n))
+        p = scipy.special.stdtr(np.maximum(n - 1, 1), (mean - limit) / sd * np.sqrt(n))
         return np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), p, 1.0)
     counts = _counts(values)
-    sign_test = special.bdtr(counts, counts[:, np.newaxis], 0.5)
+    sign_test = scipy.special.bdtr(counts, counts[:, np.newaxis], 0.5)
     p = sign_test[_measured(values), np.sum(values >= limit, axis=1)]
     return np.where(_all_equal(values), 1.0, p)
 
@@ -142,9 +142,9 @@ def t_shape_p(values: Floats) -> float:
     values = values[~_all_equal(values)]
     many = values[_measured(values) >= UNITS_FOR_SHAPE]
     if len(many) >= PLACES_FOR_SHAPE:
-        return float(stats.kstest(_one_against_others(many), "uniform").pvalue)
+        return float(scipy.stats.kstest(_one_against_others(many), "uniform").pvalue)
     enough = values[_measured(values) >= UNITS_FOR_SHAPIRO]
-    each = [float(stats.shapiro(row[~np.isnan(row)]).pvalue) for row in enough]
+    each = [float(scipy.stats.shapiro(row[~np.isnan(row)]).pvalue) for row in enough]
     return min([1.0, *(len(each) * p for p in each)])
 
 
@@ -156,7 +156,7 @@ def drift_p(series: Floats) -> float:
     series = series[~np.isnan(series)]
     if len(series) < UNITS_FOR_DRIFT or np.ptp(series) == 0:
         return 1.0
-    return float(stats.kendalltau(np.arange(len(series)), series).pvalue)
+    return float(scipy.stats.kendalltau(np.arange(len(series)), series).pvalue)
 
 
 def _measured(values: Floats) -> Integers:
@@ -197,14 +197,14 @@ def _moments(values: Floats) -> tuple[Integers, Floats, Floats]:
 def _half_widths(n: Integers, risk: float) -> Floats:
     """Give the half width of the t bound of n units in standard deviations."""
     counts = np.arange(2, max(n.max(initial=0), 2) + 1)
-    widths = special.stdtrit(counts - 1, 1 - risk) / np.sqrt(counts)
+    widths = scipy.special.stdtrit(counts - 1, 1 - risk) / np.sqrt(counts)
     return np.concatenate([[np.inf, np.inf], widths])[n]
 
 
 def _most_beyond(n: Integers, risk: float) -> Integers:
     """Give the largest j with P(Bin(n, 1/2) <= j) at most the risk, -1 if none has."""
-    j = np.asarray(stats.binom.ppf(risk, n, 0.5)).astype(np.int64)
-    return j - (special.bdtr(j, n, 0.5) > risk)
+    j = np.asarray(scipy.stats.binom.ppf(risk, n, 0.5)).astype(np.int64)
+    return j - (scipy.special.bdtr(j, n, 0.5) > risk)
 
 
 def _further_for_t(
@@ -244,7 +244,7 @@ def _further_for_signs(n: int, minority: int, risk: float) -> int:
     further = np.arange(1, MOST_FURTHER_UNITS + 1)
     spare = _most_beyond(n + further, risk) - minority
     against = (minority + 1) / (n + 2)
-    decides = np.asarray(stats.binom.cdf(spare, further, against)) >= 0.5
+    decides = np.asarray(scipy.stats.binom.cdf(spare, further, against)) >= 0.5
     return int(further[decides.argmax()]) if decides.any() else MOST_FURTHER_UNITS + 1
 
 
@@ -260,4 +260,4 @@ def _one_against_others(values: Floats) -> Floats:
     _, mean, sd = _moments(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (x - mean) / (np.nan_to_num(sd) * np.sqrt(n / (n - 1)))
-    return np.asarray(special.stdtr(n - 2, np.nan_to_num(t)))
+    return np.asarray(scipy.special.stdtr(n - 2, np.nan_to_num(t)))

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -35,7 +35,7 @@ def discoveries(p: Floats, risk: float) -> Flags:
     Benjamini and Hochberg 1995, for independent or positively dependent p. A NaN counts
     and is not picked.
     """
-    adjusted = stats.false_discovery_control(np.where(np.isnan(p), 1.0, p))
+    adjusted = scipy.stats.false_discovery_control(np.where(np.isnan(p), 1.0, p))
     return (np.asarray(adjusted) <= risk) & ~np.isnan(p)
 
 
@@ -64,11 +64,11 @@ def rank_p(values: Floats) -> Floats:
     method combines the units. 1 for a place that was not measured.
     """
     measured = ~np.isnan(values)
-    ranks = stats.rankdata(values, method="max", axis=0, nan_policy="omit")
+    ranks = scipy.stats.rankdata(values, method="max", axis=0, nan_policy="omit")
     with np.errstate(invalid="ignore", divide="ignore"):
         logs = np.log(ranks / np.sum(measured, axis=0))
     units = np.sum(measured, axis=1)
-    p = stats.chi2.sf(-2 * np.sum(logs, axis=1, where=measured), 2 * units)
+    p = scipy.stats.chi2.sf(-2 * np.sum(logs, axis=1, where=measured), 2 * units)
     return np.where(units > 0, p, 1.0)
 
 

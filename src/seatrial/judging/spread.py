@@ -19,8 +19,8 @@ from functools import lru_cache
 from math import hypot, nan, pi, sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 _SET_ASIDE_RISK = 0.05
 """How often, at most, a place of normal levels is set aside."""
@@ -114,7 +114,7 @@ def set_aside(levels: NDArray[np.float64]) -> tuple[int, ...]:
         total -= ordered[at]
         squares -= ordered[at] ** 2
     n = np.arange(count, count - most, -1)
-    t = stats.t.isf(_SET_ASIDE_RISK / (2 * n), n - 2)
+    t = scipy.stats.t.isf(_SET_ASIDE_RISK / (2 * n), n - 2)
     critical = (n - 1) * t / np.sqrt((n - 2 + t**2) * n)
     beyond = np.flatnonzero(np.array(deviates) > critical)
     return tuple(sorted(removed[: beyond[-1] + 1])) if len(beyond) else ()
@@ -172,5 +172,5 @@ def _median_chi2(count: int, freedom: int) -> float:
     """Give the expected median of so many chi-square variables over their freedom."""
     shares = (np.arange(400) + 0.5) / 400
     middle = {(count + 1) // 2, count // 2 + 1}
-    quantiles = [stats.beta.ppf(shares, at, count + 1 - at) for at in middle]
-    return float(np.mean(stats.chi2.ppf(quantiles, freedom))) / freedom
+    quantiles = [scipy.stats.beta.ppf(shares, at, count + 1 - at) for at in middle]
+    return float(np.mean(scipy.stats.chi2.ppf(quantiles, freedom))) / freedom

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from seatrial.judge import Judgement
 from seatrial.judging.families import discoveries
@@ -111,7 +111,7 @@ def _shared(
         return []
     hits = np.array([len(nodes) for _, _, nodes, _ in found])
     total = hits + np.array([others for *_, others in found])
-    p = stats.hypergeom.sf(hits - 1, len(chosen) + len(rest), total, len(chosen))
+    p = scipy.stats.hypergeom.sf(hits - 1, len(chosen) + len(rest), total, len(chosen))
     shown = discoveries(np.asarray(p, dtype=float), RISK)
     told = []
     for (fact, value, nodes, others), each, sure in zip(

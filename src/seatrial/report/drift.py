@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy import stats
+import scipy
 
 from seatrial.findings import CaseKey
 from seatrial.judge import Judgement
@@ -90,7 +90,7 @@ def trend_p(values: list[float]) -> float:
     """Give the p of 'there is no trend' for values in the order of time."""
     if len(set(values)) < 2:
         return 1.0
-    return float(stats.kendalltau(range(len(values)), values).pvalue)
+    return float(scipy.stats.kendalltau(range(len(values)), values).pvalue)
 
 
 def _started(run: Run) -> float:
@@ -144,7 +144,9 @@ def _drift(rows: pl.DataFrame, started: float) -> Drift | None:
     hours = ((levels["start_time"] - started) / _HOUR).to_list()
     values = levels["level"].to_list()
     enough = levels.height >= LEAST_SESSIONS and hours[-1] > hours[0]
-    slope = stats.theilslopes(values, hours).slope if hours[-1] > hours[0] else 0.0
+    slope = (
+        scipy.stats.theilslopes(values, hours).slope if hours[-1] > hours[0] else 0.0
+    )
     first = rows.row(0, named=True)
     return Drift(
         check=first["check"],

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+import scipy
 
 from seatrial.simulate.machine import Machine, draw
 from seatrial.simulate.rules import fixed_tolerance, sigmas
@@ -40,7 +40,7 @@ def facts(seed: int = 1) -> list[Fact]:
         Fact(
             f"healthy results that a {k}-sigma rule flags, {_NODES} nodes x "
             f"{_METRICS} metrics",
-            results * float(norm.sf(k)),
+            results * float(scipy.stats.norm.sf(k)),
             float(sigmas(k)(drawn).sum()),
             results,
         )

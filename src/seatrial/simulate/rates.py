@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scipy.stats import norm
+import scipy
 
 from seatrial.findings import Verdict
 from seatrial.simulate.machine import Drawn
@@ -35,7 +35,7 @@ class Rate(NamedTuple):
         """
         if not self.trials:
             return None
-        z = float(norm.ppf((1 + CONFIDENCE) / 2))
+        z = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2))
         n, share = self.trials, self.hits / self.trials
         middle = (share + z * z / (2 * n)) / (1 + z * z / n)
         half = (
