@@ -4,13 +4,17 @@ A module `commands/NAME.py` defines a click command `NAME`; it is imported when 
 Where NAME is a word of Python, both end in an underscore: `import_`.
 """
 
+import ast
 import importlib
+import importlib.util
 import keyword
 import pkgutil
 import traceback
+from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 import seatrial
 from seatrial import commands
@@ -34,11 +38,31 @@ class Commands(click.Group):
             if not module.name.startswith("_")
         )
 
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """List all commands without importing them."""
+        names = self.list_commands(ctx)
+        width = formatter.width - 6 - max(map(len, names))
+        rows = [(name, _stub(name).get_short_help_str(width)) for name in names]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
+        """Complete the name of a command, without importing any, or an option."""
+        return [
+            CompletionItem(name, help=_stub(name).get_short_help_str())
+            for name in self.list_commands(ctx)
+            if name.startswith(incomplete)
+        ] + click.Command.shell_complete(self, ctx, incomplete)
+
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import one command; None if there is none of that name."""
         if name not in self.list_commands(ctx):
             return None
-        attribute = name.replace("-", "_") + "_" * keyword.iskeyword(name)
+        attribute = _attribute(name)
         module = importlib.import_module(f"{commands.__name__}.{attribute}")
         command: click.Command = getattr(module, attribute)
         return command
@@ -77,6 +101,25 @@ class Commands(click.Group):
                 f"Set {DEBUG}=1 to see the traceback",
             )
             ctx.exit(Exit.USAGE)
+
+
+def _attribute(name: str) -> str:
+    """Return the name of a command's module and function."""
+    return name.replace("-", "_") + "_" * keyword.iskeyword(name)
+
+
+def _stub(name: str) -> click.Command:
+    """Make a command with the help of the real one, read from its source.
+
+    To import them all takes more than a second.
+    """
+    attribute = _attribute(name)
+    spec = importlib.util.find_spec(f"{commands.__name__}.{attribute}")
+    assert spec is not None and spec.origin is not None
+    for node in ast.parse(Path(spec.origin).read_bytes()).body:
+        if isinstance(node, ast.FunctionDef) and node.name == attribute:
+            return click.Command(name, help=ast.get_docstring(node))
+    raise AssertionError(f"{spec.origin}: no function {attribute}")
 
 
 def _complain(error: BaseException, text: str) -> None:

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from seatrial.criteria import Criteria, kept_criteria
 from seatrial.errors import SeatrialError
-from seatrial.judge import Judgement, judge
 from seatrial.paths import criteria_file
-from seatrial.results import Run, load_run
+
+if TYPE_CHECKING:
+    from seatrial.criteria import Criteria
+    from seatrial.judge import Judgement
+    from seatrial.results import Run
 
 KEPT = "kept"
 """In place of a file of criteria: those that the run kept when it started."""
@@ -28,18 +31,23 @@ def judged(
     path: Path,
     further: Sequence[Path] = (),
     criteria: str | None = None,
-) -> tuple[Run, Judgement]:
+) -> "tuple[Run, Judgement]":
     """Load a closed run and the criteria of its system, and judge it.
 
     `further` runs are judged with it; `criteria` is a file to judge by, in place of the
     system's, or `KEPT`.
     """
+    from seatrial.judge import judge
+    from seatrial.results import load_run
+
     run = load_run(path)
     more = [load_run(each) for each in further]
     return run, judge(run, _criteria(home, run, criteria), more)
 
 
-def _criteria(home: Path, run: Run, named: str | None) -> Criteria:
+def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":
+    from seatrial.criteria import Criteria, kept_criteria
+
     if named is None:
         return Criteria.load(criteria_file(home, run.manifest["system"]))
     if named != KEPT:

@@ -5,12 +5,9 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from seatrial.bundle import unpack
 from seatrial.commands._packs import PACKS, with_pack_names
 from seatrial.errors import SeatrialError
 from seatrial.paths import home
-from seatrial.results import MANIFEST, find_run
-from seatrial.signature import known_signers
 
 
 def run_path(text: str) -> Path:
@@ -18,6 +15,9 @@ def run_path(text: str) -> Path:
 
     The file of a packed run is opened, for as long as the command runs.
     """
+    from seatrial.bundle import unpack
+    from seatrial.results import MANIFEST, find_run
+
     if (Path(text) / MANIFEST).is_file():
         return Path(text).resolve()
     if Path(text).is_file():
@@ -35,6 +35,8 @@ def shown_path(path: Path) -> str:
 
 def signers_of(system: str) -> Path | None:
     """Find the signers of a system, where the files of the suite are; None: nowhere."""
+    from seatrial.signature import known_signers
+
     try:
         return known_signers(home() / "reference-data", system)
     except SeatrialError:  # a run verifies on a machine without the suite's files

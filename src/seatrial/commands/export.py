@@ -2,15 +2,16 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
-from seatrial.export import Form
-from seatrial.export import export as export_runs
 from seatrial.output import write_bytes, write_data
-from seatrial.runfolder import disk_errors, write_file
+
+if TYPE_CHECKING:
+    from seatrial.export import Form
 
 
 @click.command()
@@ -28,7 +29,7 @@ from seatrial.runfolder import disk_errors, write_file
     default="-",
     help="The file to write; default: standard output.",
 )
-def export(runs: tuple[str, ...], form: Form, output: Path) -> None:
+def export(runs: tuple[str, ...], form: "Form", output: Path) -> None:
     """Write all measurements of closed runs, each verified before.
 
     RUN is the path of a run, its id, SYSTEM/latest or latest. OpenMetrics text has the
@@ -42,6 +43,9 @@ def export(runs: tuple[str, ...], form: Form, output: Path) -> None:
 
     Example: seatrial export lab/latest --format parquet --output lab.parquet
     """
+    from seatrial.export import export as export_runs
+    from seatrial.runfolder import disk_errors, write_file
+
     to_stdout = str(output) == "-"
     if to_stdout and form == "parquet" and sys.stdout.isatty():
         raise SeatrialError("parquet is not text: name a file with --output")

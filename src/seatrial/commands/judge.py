@@ -5,15 +5,8 @@ import click
 from seatrial.commands._format import format_option
 from seatrial.commands._judging import criteria_option, judged
 from seatrial.commands._runs import run_path, shown_path
-from seatrial.console import Terminal
 from seatrial.output import write_data
 from seatrial.paths import home
-from seatrial.summary import (
-    EXIT_OF,
-    format_findings,
-    print_findings,
-    print_summary,
-)
 
 
 @click.command()
@@ -46,6 +39,14 @@ def judge(
 
     Example: seatrial judge lab/latest --format csv
     """
+    from seatrial.console import Terminal
+    from seatrial.summary import (
+        EXIT_OF,
+        format_findings,
+        print_findings,
+        print_summary,
+    )
+
     suite = home()
     path = run_path(run)
     more = [run_path(each) for each in further]

@@ -4,11 +4,8 @@ from pathlib import Path
 
 import click
 
-from seatrial.bundle import SUFFIX
-from seatrial.bundle import pack as pack_run
 from seatrial.commands._runs import run_path
 from seatrial.output import echo
-from seatrial.results import read_manifest
 
 
 @click.command()
@@ -24,6 +21,10 @@ def pack(run: str, file: Path | None) -> None:
 
     Example: seatrial pack lab/latest offer.seatrial.tar.xz
     """
+    from seatrial.bundle import SUFFIX
+    from seatrial.bundle import pack as pack_run
+    from seatrial.results import read_manifest
+
     path = run_path(run)
     system = read_manifest(path)["system"]
     file = file or Path(f"{system}-{path.name}{SUFFIX}")

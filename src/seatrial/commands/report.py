@@ -10,8 +10,6 @@ from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 from seatrial.paths import home
-from seatrial.recordings import NO_MEASUREMENT
-from seatrial.runfolder import write_file
 
 _DIGEST = "manifest.sha256"
 """The file of a report that says of which manifest it is."""
@@ -55,7 +53,9 @@ def report(
 
     Example: seatrial report lab/latest --out report
     """
+    from seatrial.recordings import NO_MEASUREMENT
     from seatrial.report import write_report
+    from seatrial.runfolder import write_file
 
     suite = home()
     loaded, judgement = judged(suite, run_path(run), criteria=criteria)

@@ -7,8 +7,6 @@ import click
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
-from seatrial.seal import key_text
-from seatrial.seal import seal as seal_run
 
 
 @click.command()
@@ -30,6 +28,9 @@ def seal(run: str, key: Path) -> None:
 
     Example: seatrial seal lab/latest --key ~/.ssh/id_ed25519
     """
+    from seatrial.seal import key_text
+    from seatrial.seal import seal as seal_run
+
     if Path(run).is_file():
         raise SeatrialError(
             f"{run}: a packed run; expected the run itself: seal it, then pack it"

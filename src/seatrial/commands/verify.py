@@ -3,7 +3,7 @@
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,8 +13,9 @@ from seatrial.commands._runs import run_path, shown_path, signers_of
 from seatrial.csv_text import csv_text
 from seatrial.errors import Exit
 from seatrial.output import echo, write_data
-from seatrial.run_contents import read_contents
-from seatrial.seal import Verification, key_text, not_sealed, verification
+
+if TYPE_CHECKING:
+    from seatrial.seal import Verification
 
 
 @click.command()
@@ -58,6 +59,9 @@ def verify(
 
     Example: seatrial verify lab/latest --signers reference-data/lab/allowed_signers
     """
+    from seatrial.run_contents import read_contents
+    from seatrial.seal import not_sealed, verification
+
     path = run_path(run)
     contents = read_contents(path)
     if signers is None:
@@ -74,13 +78,13 @@ def verify(
     ctx.exit(_status(found))
 
 
-def _status(found: Verification) -> Exit:
+def _status(found: "Verification") -> Exit:
     if not found.whole:
         return Exit.FAILED
     return Exit.UNDECIDED if found.seal == "unknown" else Exit.PASS
 
 
-def _lines(found: Verification) -> list[str]:
+def _lines(found: "Verification") -> list[str]:
     word = "WHOLE" if found.whole else "CHANGED"
     size = f"{found.files} files, {found.size_bytes / 1e6:.1f} MB"
     lines = [f"{word}  {found.system}, run {found.run}: {size}"]
@@ -97,7 +101,9 @@ def _lines(found: Verification) -> list[str]:
     ]
 
 
-def _seal_words(found: Verification) -> str:
+def _seal_words(found: "Verification") -> str:
+    from seatrial.seal import key_text
+
     key = key_text(found.signature)
     if found.signature and found.seal == "known":
         return f"{found.signature.signer} ({key}), by {found.signature.signers}"
@@ -107,7 +113,7 @@ def _seal_words(found: Verification) -> str:
     return words.get(found.seal, f"right, but of an unknown signer: {key}; --signers")
 
 
-def _record(found: Verification) -> dict[str, Any]:
+def _record(found: "Verification") -> dict[str, Any]:
     signature = found.signature
     return {
         "path": shown_path(found.path),
@@ -126,7 +132,7 @@ def _record(found: Verification) -> dict[str, Any]:
     }
 
 
-def _csv(found: Verification) -> str:
+def _csv(found: "Verification") -> str:
     record = _record(found)
     differences = record.pop("differences")
     first = differences[0] if differences else {}
