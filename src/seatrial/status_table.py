@@ -25,6 +25,23 @@ def status_table(status: Status) -> Table:
     return table
 
 
+def status_line(status: Status) -> str:
+    """Format the state of a run as one line; it changes only if the run does."""
+    done = ", ".join(f"{n} {result}" for result, n in status.done.items())
+    parts = [
+        f"{status.sessions_closed} of {status.sessions} sessions closed",
+        f"{sum(status.done.values())} of {status.cases} cases done: {done}",
+        *([] if status.alive else ["driver not at work"]),
+        *(f"running {each.case}" for each in status.running if each.waits is None),
+        *(
+            f"pending {each.case}: {each.waits}"
+            for each in status.running
+            if each.waits is not None
+        ),
+    ]
+    return f"{status.system}/{status.run}: {'; '.join(parts)}"
+
+
 def _rows(status: Status) -> Iterator[tuple[str, str, str]]:
     """Give topic, text and style of what there is to say."""
     of = f"campaign {status.campaign}"

@@ -10,6 +10,8 @@ import click
 from seatrial import paths
 from seatrial.campaign import load_campaign
 from seatrial.commands._judging import judged
+from seatrial.commands._names import CAMPAIGN
+from seatrial.commands._rate import Rate
 from seatrial.commands.lab import require_root_on_debian
 from seatrial.console import Terminal
 from seatrial.errors import Exit, SeatrialError
@@ -25,9 +27,10 @@ SYSTEM = "lab"
 
 
 @click.command()
-@click.option("--campaign", default="acceptance", show_default=True)
+@click.option("--campaign", type=CAMPAIGN, default="acceptance", show_default=True)
 @click.option(
     "--fault-campaign",
+    type=CAMPAIGN,
     default="smoke",
     show_default=True,
     help="What must find the slow link.",
@@ -40,7 +43,13 @@ SYSTEM = "lab"
     help="Of the clean run; 3 are the fewest that can pass on the lab.",
 )
 @click.option("--node", default="cn03", show_default=True, help="Gets the slow link.")
-@click.option("--rate", default="200mbit", show_default=True, help="Of the slow link.")
+@click.option(
+    "--rate",
+    type=Rate(),
+    default="200mbit",
+    show_default=True,
+    help="Of the slow link.",
+)
 def accept(
     campaign: str, fault_campaign: str, repeats: int, node: str, rate: str
 ) -> None:

@@ -10,6 +10,7 @@ from rich.table import Table
 from seatrial import interrupts, paths
 from seatrial.build import build as install
 from seatrial.commands._format import format_option
+from seatrial.commands._names import SYSTEM
 from seatrial.console import Terminal
 from seatrial.csv_text import csv_text
 from seatrial.output import complain, write_data
@@ -32,7 +33,7 @@ _COLOURS = {Origin.SOURCE: "yellow", Origin.CACHE: "cyan"}
 
 
 @click.command()
-@click.argument("system")
+@click.argument("system", type=SYSTEM)
 @click.option("--plan", "only_plan", is_flag=True, help="Say what, and build nothing.")
 @format_option("How to print the plan.")
 @click.option("--stop-on-eof", is_flag=True, hidden=True)

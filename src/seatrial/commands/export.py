@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from seatrial.commands._names import RUN
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import write_bytes, write_data
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "--format",
     "form",

@@ -4,13 +4,14 @@ import click
 
 from seatrial.commands._format import format_option
 from seatrial.commands._judging import criteria_option, judged
+from seatrial.commands._names import RUN
 from seatrial.commands._runs import run_path, shown_path
 from seatrial.output import write_data
 from seatrial.paths import home
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option(
     "--with",
     "further",

@@ -9,6 +9,7 @@ import click
 from rich.table import Table
 
 from seatrial import paths
+from seatrial.commands._rate import Rate
 from seatrial.console import Terminal
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
@@ -79,7 +80,13 @@ def status() -> None:
 
 @lab.command("slow-link")
 @click.argument("node")
-@click.option("--rate", default="200mbit", show_default=True, help="As tc spells it.")
+@click.option(
+    "--rate",
+    type=Rate(),
+    default="200mbit",
+    show_default=True,
+    help="A number and a unit of tc: kbit, mbit, gbit.",
+)
 @click.option("--off", is_flag=True, help="Lift the limit.")
 def slow_link(node: str, rate: str, off: bool) -> None:
     """Limit the link of a NODE in both directions: a fault that a campaign must find.

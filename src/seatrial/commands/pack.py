@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
+from seatrial.commands._names import RUN
 from seatrial.commands._runs import run_path
 from seatrial.output import echo
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 def pack(run: str, file: Path | None) -> None:
     """Write a closed run, with its seal if it has one, to one FILE to be sent.

@@ -13,6 +13,7 @@ from seatrial import paths
 from seatrial.campaign import Campaign, load_campaign
 from seatrial.catalogue import Entry, catalogue
 from seatrial.commands._format import format_option
+from seatrial.commands._names import CAMPAIGN, SYSTEM
 from seatrial.commands._share import Share
 from seatrial.console import Terminal
 from seatrial.criteria import Criteria
@@ -54,8 +55,10 @@ class _Plan:
 
 
 @click.command()
-@click.argument("system")
-@click.option("--campaign", required=True, help="Its name, e.g. acceptance.")
+@click.argument("system", type=SYSTEM)
+@click.option(
+    "--campaign", type=CAMPAIGN, required=True, help="Its name, e.g. acceptance."
+)
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
@@ -118,7 +121,9 @@ def _planned(
     if listed is None:
         notes.append(
             f"{system} is not provisioned here: cases are those that were recorded; a "
-            "check that never ran counts once for each choice of its parameters"
+            "check that never ran counts once for each choice of its parameters. "
+            "Programs that were installed after the newest run are not seen: "
+            "for these run `seatrial plan` on the login node"
         )
     criteria = _criteria(home, system, notes)
     answers: tuple[list[Prospect], list[Design]] = ([], [])

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
+from seatrial.commands._names import CAMPAIGN, RUN, SYSTEM
 from seatrial.commands._runs import run_path
 from seatrial.console import Terminal
 from seatrial.csv_text import csv_rows
@@ -48,9 +49,17 @@ class Size(click.ParamType[int]):
 
 
 @click.command()
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("--system", "systems", multiple=True, help="Runs of this system.")
-@click.option("--campaign", "campaigns", multiple=True, help="Runs of this campaign.")
+@click.argument("runs", type=RUN, nargs=-1, metavar="[RUN]...")
+@click.option(
+    "--system", "systems", type=SYSTEM, multiple=True, help="Runs of this system."
+)
+@click.option(
+    "--campaign",
+    "campaigns",
+    type=CAMPAIGN,
+    multiple=True,
+    help="Runs of this campaign.",
+)
 @click.option("--since", type=Moment(), help="Runs that started then or later.")
 @click.option("--until", type=Moment(), help="Runs that started before that.")
 @click.option("--replays", is_flag=True, help="Replays of recorded output, too.")
@@ -217,7 +226,7 @@ def _print_json(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
         record = dict(zip(names, values, strict=True))
         write_data(f"{separator}\n{json.dumps(record, default=str)}")
         separator = ","
-    echo("[]" if separator == "[" else "\n]")
+    write_data("[]\n" if separator == "[" else "\n]\n")
 
 
 def _json_value(value: Any) -> Any:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from seatrial import paths
 from seatrial.commands._format import format_option
+from seatrial.commands._names import RUN, SYSTEM
 from seatrial.commands._runs import run_path
 from seatrial.commands._share import Share
 from seatrial.console import Terminal
@@ -52,7 +53,7 @@ def references() -> None:
 
 
 @references.command()
-@click.argument("system")
+@click.argument("system", type=SYSTEM)
 @click.option("--check", is_flag=True, help="Change nothing; say which are stale.")
 @click.pass_context
 def generate(ctx: click.Context, system: str, check: bool) -> None:
@@ -82,7 +83,7 @@ def generate(ctx: click.Context, system: str, check: bool) -> None:
 
 
 @references.command("measure")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
 @click.option("--check", "checks", multiple=True, metavar="CLASS", help="Only these.")
 @click.option(
     "--metric",
@@ -160,8 +161,8 @@ def _reasons(refused: Sequence[Refusal]) -> str:
 
 
 @references.command()
-@click.argument("system")
-@click.argument("run_ids", nargs=-1, metavar="[RUN]...")
+@click.argument("system", type=SYSTEM)
+@click.argument("run_ids", type=RUN, nargs=-1, metavar="[RUN]...")
 @click.option(
     "--against",
     default="HEAD",

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from seatrial.commands._judging import criteria_option, judged
+from seatrial.commands._names import RUN
 from seatrial.commands._note import note_option
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
@@ -18,7 +19,7 @@ _FORMS = ["html", "pdf", "md", "csv", "junit"]
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

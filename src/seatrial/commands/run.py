@@ -9,6 +9,7 @@ from seatrial import interrupts, paths
 from seatrial.agenda import read_agenda
 from seatrial.campaign import known_campaigns, load_campaign, only_checks
 from seatrial.commands._judging import judged
+from seatrial.commands._names import CAMPAIGN, SYSTEM
 from seatrial.console import Terminal
 from seatrial.criteria import Criteria
 from seatrial.driver import Order, resume_run, run_campaign
@@ -19,14 +20,14 @@ from seatrial.recorded_system import recorded_system
 from seatrial.recordings import NO_MEASUREMENT
 from seatrial.remote import load_remote, resume_remotely, run_remotely
 from seatrial.results import is_unfinished
-from seatrial.runfolder import RunFolder, new_run_id, newest_open
+from seatrial.runfolder import RunFolder, new_run_id, newest_open, open_runs
 from seatrial.summary import EXIT_OF, print_summary
 from seatrial.system import is_provisioned, load_system
 
 
 @click.command()
-@click.argument("system")
-@click.option("--campaign", help="Its name, e.g. smoke or acceptance.")
+@click.argument("system", type=SYSTEM)
+@click.option("--campaign", type=CAMPAIGN, help="Its name, e.g. smoke or acceptance.")
 @click.option(
     "--resume",
     is_flag=True,
@@ -184,6 +185,12 @@ def _resumed(
     folder = RunFolder(results, system, run_id or newest_open(results, system))
     if folder.final.is_dir():
         return folder.tidied()
+    if not folder.path.is_dir():
+        known = ", ".join(open_runs(results, system)) or "none"
+        raise SeatrialError(
+            f"no open run {run_id!r} of system {system!r} below {results}; open runs: "
+            f"{known}"
+        )
     replay = read_agenda(folder.path).replay
     if replay is None:
         described = load_system(home, system)

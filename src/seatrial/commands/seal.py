@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
+from seatrial.commands._names import RUN
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option(
     "--key",
     type=click.Path(path_type=Path, dir_okay=False),

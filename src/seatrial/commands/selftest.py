@@ -16,6 +16,7 @@ from seatrial import paths
 from seatrial.campaign import load_campaign, only_checks
 from seatrial.commands._format import format_option
 from seatrial.commands._judging import judged
+from seatrial.commands._names import CAMPAIGN, SYSTEM
 from seatrial.console import Terminal
 from seatrial.csv_text import csv_text
 from seatrial.driver import Order, run_campaign
@@ -33,7 +34,7 @@ _FOUND = {True: ("yes", "green"), False: ("NO", "red"), None: ("-", "")}
 
 
 @click.command()
-@click.argument("system")
+@click.argument("system", type=SYSTEM)
 @click.option(
     "--fault",
     "names",
@@ -42,7 +43,7 @@ _FOUND = {True: ("yes", "green"), False: ("NO", "red"), None: ("-", "")}
     help="Plant only this fault; may be repeated (default: all).",
 )
 @click.option("--node", help="Where the lab's faults are planted (default: its last).")
-@click.option("--campaign", default="selftest", show_default=True)
+@click.option("--campaign", type=CAMPAIGN, default="selftest", show_default=True)
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),

@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -11,22 +12,23 @@ from rich.live import Live
 from rich.text import Text
 
 from seatrial import interrupts, paths
+from seatrial.commands._names import SYSTEM
 from seatrial.console import Terminal
 from seatrial.driver import known_durations
 from seatrial.errors import SeatrialError
-from seatrial.output import write_data
+from seatrial.output import complain, echo, write_data
 from seatrial.remote import load_remote, seatrial_there
 from seatrial.results import closed_runs
 from seatrial.runfolder import open_runs
 from seatrial.status import Status, read_status
-from seatrial.status_table import status_table
+from seatrial.status_table import status_line, status_table
 from seatrial.system import is_provisioned, known_systems, unknown_system
 
 _REDRAW_S = 2.0
 
 
 @click.command()
-@click.argument("system", required=False)
+@click.argument("system", type=SYSTEM, required=False)
 @click.option("--run-id", metavar="ID", help="Only this open run.")
 @click.option("--watch", is_flag=True, help="Go on until no run is open; Ctrl-C ends.")
 @click.option(
@@ -48,7 +50,8 @@ def status(
     were cut off, and the time left. Nothing is changed.
 
     It reads the run's folder on the login node; on the machine that holds
-    inventories/SYSTEM it does so over ssh.
+    inventories/SYSTEM it does so over ssh. Into a file or a pipe, --watch prints a line
+    for each change.
 
     Exit status: 0, also if no run is open; 2 usage or environment.
 
@@ -69,13 +72,20 @@ def status(
     chosen = _Chosen(results, system, run_id)
     if run_id is not None and not chosen.folders():
         raise SeatrialError(f"no open run {run_id!r}; {chosen.newest()}")
+    others = _elsewhere(home, results) if system is None else []
     if form == "json":
         found = [asdict(each) for each in chosen.statuses()]
         write_data(json.dumps(found, indent=1) + "\n")
     elif watch:
         _watch(chosen)
     else:
-        Terminal().print(_shown(chosen))
+        if chosen.folders() or not others:
+            Terminal().print(_shown(chosen))
+        for other in others:
+            _ask(home, other)
+        return
+    for other in others:
+        complain(f"not asked: {other}; use `seatrial status {other}`")
 
 
 @dataclass(frozen=True)
@@ -105,6 +115,20 @@ class _Chosen:
         return f"the newest closed one is {runs[-1].parent.name}/{runs[-1].name}"
 
 
+def _elsewhere(home: Path, results: Path) -> list[str]:
+    """Name the systems whose runs are on their login nodes."""
+    return [name for name in known_systems(home) if _is_elsewhere(home, results, name)]
+
+
+def _ask(home: Path, system: str) -> None:
+    """Show the open runs of a system on its login node, or why that fails."""
+    echo(f"{system}, on its login node:")
+    try:
+        seatrial_there(load_remote(home, system), ["status", system], system, "status")
+    except SeatrialError as error:
+        complain(f"{system}: {error}")
+
+
 def _is_elsewhere(home: Path, results: Path, system: str) -> bool:
     """Tell whether runs of a system are on another machine, its login node.
 
@@ -122,6 +146,9 @@ def _is_elsewhere(home: Path, results: Path, system: str) -> bool:
 def _watch(chosen: _Chosen) -> None:
     """Draw them again and again, until none is open."""
     console = Terminal()
+    if not console.is_terminal:
+        _log(chosen, console)
+        return
     live = Live(console=console, auto_refresh=False)
     try:
         with interrupts.interruptible(), live:
@@ -131,6 +158,23 @@ def _watch(chosen: _Chosen) -> None:
             live.update(_shown(chosen), refresh=True)
     except KeyboardInterrupt:
         return  # who has seen enough leaves so
+
+
+def _log(chosen: _Chosen, console: Terminal) -> None:
+    """Print a line for each change of a run, until none is open."""
+    before: list[str] = []
+    try:
+        with interrupts.interruptible():
+            while chosen.folders():
+                lines = [status_line(each) for each in chosen.statuses()]
+                for line in lines:
+                    if line not in before:
+                        console.print_line(f"{datetime.now():%H:%M:%S} {line}")
+                before = lines
+                time.sleep(_REDRAW_S)
+    except KeyboardInterrupt:
+        return
+    console.print(_shown(chosen))
 
 
 def _shown(chosen: _Chosen) -> RenderableType:

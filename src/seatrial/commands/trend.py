@@ -9,6 +9,7 @@ import click
 
 from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
+from seatrial.commands._names import CAMPAIGN, RUN, SYSTEM
 from seatrial.commands._note import note_option
 from seatrial.commands._runs import run_path
 from seatrial.console import Terminal
@@ -27,9 +28,15 @@ _MOST_CHANGES = 20
 
 
 @click.command()
-@click.argument("system")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("--campaign", "campaigns", multiple=True, help="Runs of this campaign.")
+@click.argument("system", type=SYSTEM)
+@click.argument("runs", type=RUN, nargs=-1, metavar="[RUN]...")
+@click.option(
+    "--campaign",
+    "campaigns",
+    type=CAMPAIGN,
+    multiple=True,
+    help="Runs of this campaign.",
+)
 @click.option("--check", "checks", multiple=True, metavar="CLASS", help="Only these.")
 @click.option("--metric", "metrics", multiple=True, help="Flat names: bw_4MiB.")
 @click.option("--environment", "environments", multiple=True, help="Only these.")

@@ -9,6 +9,7 @@ import click
 
 from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
+from seatrial.commands._names import RUN
 from seatrial.commands._runs import run_path, shown_path, signers_of
 from seatrial.csv_text import csv_text
 from seatrial.errors import Exit
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option(
     "--signers",
     type=click.Path(path_type=Path, dir_okay=False),
