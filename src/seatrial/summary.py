@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -24,6 +25,10 @@ _MOST_ROWS = 30
 _MOST_SUSPECTS = 12
 _MOST_CHANGES = 10
 _MOST_NAMES = 4
+_HEADINGS = (
+    *("verdict", "case", "environment", "metric", "place"),
+    *("value", "limit", "reason"),
+)
 _REASON_WIDTH, _UNLIMITED = 40, 10_000
 _DATA_DIGITS = 12
 
@@ -181,28 +186,38 @@ def _places(group: Sequence[Finding]) -> str:
 
 
 def _table(groups: Sequence[Sequence[Finding]]) -> Table:
-    """Lay out findings, equal ones in one row."""
+    """Lay out findings, equal ones in one row; no column is narrower than a word."""
+    rows = [_row(group) for group in groups]
     table = Table(box=None, pad_edge=False)
-    for heading in ("verdict", "case", "environment", "metric"):
-        table.add_column(heading, no_wrap=True)
-    words = [word for group in groups for x in group for word in x.place.split()]
-    table.add_column("place", min_width=max(map(len, words), default=0))
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("limit", justify="right", no_wrap=True)
-    table.add_column("reason", overflow="fold", min_width=_REASON_WIDTH)
-    for group in groups:
-        first = group[0]
-        table.add_row(
-            Text(first.verdict, _COLOURS[first.verdict]),
-            first.case or first.kind,
-            first.environment,
-            first.metric,
-            _places(group) if len(group) == 1 else f"{len(group)}: {_places(group)}",
-            _value(group),
-            _limit(first),
-            first.reason,
+    for heading, *cells in zip(_HEADINGS, *rows, strict=True):
+        whole = heading not in ("place", "reason")
+        words = cells if whole else [word for cell in cells for word in cell.split()]
+        table.add_column(
+            heading,
+            justify="right" if heading in ("value", "limit") else "left",
+            no_wrap=whole,
+            min_width=max(
+                _REASON_WIDTH if heading == "reason" else 0,
+                *(cell_len(word) for word in (heading, *words)),
+            ),
         )
+    for verdict, *cells in rows:
+        table.add_row(Text(verdict, _COLOURS[verdict]), *cells)
     return table
+
+
+def _row(group: Sequence[Finding]) -> tuple[str, ...]:
+    first = group[0]
+    return (
+        first.verdict,
+        first.case or first.kind,
+        first.environment,
+        first.metric,
+        _places(group) if len(group) == 1 else f"{len(group)}: {_places(group)}",
+        _value(group),
+        _limit(first),
+        first.reason,
+    )
 
 
 def format_findings(judgement: Judgement, form: str) -> str:
