@@ -227,3 +227,31 @@ def test_unknown_system_is_refused(home: Path) -> None:
     result = checks("--system", "lba")
     assert result.exit_code == 2
     assert "unknown system 'lba'; known systems: lab" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "default", "meaning"),
+    [
+        ("Npb", "problem_class", "'C'", "Size of the problem, from S"),
+        ("NodeSweep", "quiet", "5", "Seconds of readings before the load."),
+        ("PairSweep", "seed", "1", ""),
+    ],
+)
+def test_variables_of_a_check(
+    name: str, variable: str, default: str, meaning: str
+) -> None:
+    """What a campaign or `-S` can set is told, with its default."""
+    runner = CliRunner(env={"SEATRIAL_HOME": str(HOME)})
+    result = runner.invoke(main, ["checks", name, "--format", "json"])
+    (row,) = (row for row in json.loads(result.stdout) if row["variable"] == variable)
+    assert (row["check"], row["default"]) == (name, default)
+    assert row["meaning"].startswith(meaning)
+    table = runner.invoke(main, ["checks", name]).stdout
+    assert f"{name}.{variable}" in table
+
+
+def test_variables_of_an_unknown_check() -> None:
+    runner = CliRunner(env={"SEATRIAL_HOME": str(HOME)})
+    result = runner.invoke(main, ["checks", "Nbp"])
+    assert result.exit_code == 2
+    assert "unknown check 'Nbp'; known checks: " in result.stderr

@@ -141,6 +141,10 @@ def test_judge_in_every_format() -> None:
             "campaign 'smoke' has no check Nope; its checks: Echo",
         ),
         (("run", "lab"), "expected --campaign NAME, or --resume; known campaigns: "),
+        (
+            ("run", "lab", "--resume", "--run-id", "nosuch"),
+            "no open run 'nosuch' of system 'lab' below ",
+        ),
         (("judge", "nope"), "no closed run 'nope'"),
         (("report", "nope"), "no closed run 'nope'"),
         (("nope",), "No such command 'nope'"),

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from seatrial.cli import main
+from seatrial.commands._rate import Rate
 from seatrial.lab import state
 
 COMMANDS = [
@@ -67,3 +68,17 @@ def test_a_lab_of_another_boot_is_none(
     lab.boot = "another"
     lab.save()
     assert state.load() is None
+
+
+@pytest.mark.parametrize("rate", ["fast", "0mbit", "200", "mbit", "200 mbit", "-1mbit"])
+@pytest.mark.parametrize("command", [["lab", "slow-link", "cn03"], ["accept"]])
+def test_rate_is_checked_before_tc_sees_it(command: list[str], rate: str) -> None:
+    result = CliRunner().invoke(main, [*command, "--rate", rate])
+    assert result.exit_code == 2
+    text = " ".join(result.stderr.split())
+    assert f"{rate!r}: expected a number above 0 and a unit: 200mbit" in text
+
+
+@pytest.mark.parametrize("rate", ["200mbit", "1.5Gbit", "300kbps", "10mibit"])
+def test_rates_of_tc_are_taken(rate: str) -> None:
+    assert Rate().convert(rate, None, None) == rate

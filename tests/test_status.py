@@ -452,7 +452,41 @@ def test_watch_ends_cleanly_at_ctrl_c(results: Path) -> None:
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=20)
     assert (process.returncode, errors) == (0, "")
-    assert "0 of 3 closed" in output
+    assert "0 of 3 sessions closed" in output
+
+
+def test_watch_into_a_file_prints_a_line_for_each_change(results: Path) -> None:
+    folder = open_run(results)
+    with watching() as process:
+        close_first(folder)
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+    done = [line.partition("; driver")[0].partition(" ")[2] for line in lines]
+    assert done == [
+        "lab/r1: 0 of 3 sessions closed; 0 of 10 cases done: 0 pass, 0 fail, 0 skip",
+        "lab/r1: 1 of 3 sessions closed; 5 of 10 cases done: 1 pass, 2 fail, 2 skip",
+    ]
+
+
+def test_all_systems_are_asked(results: Path, tmp_path: Path) -> None:
+    """Without a system: the runs of this machine, and of each login node."""
+    open_run(results, "r2", "lab")
+    inventory = f"{{login: {{hosts: {{head: {{seatrial_prefix: {tmp_path}/there}}}}}}}}"
+    write(tmp_path / "home" / "inventories" / "acme" / "hosts.yml", inventory)
+    fake_program(tmp_path / "bin", "ssh", 'echo "asked $@"')
+    command = [SEATRIAL, "status"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "lab/r2, campaign two" in done.stdout
+    assert "acme, on its login node:\nasked " in done.stdout
+    assert "bin/seatrial status acme" in done.stdout
+    fake_program(tmp_path / "bin", "ssh", "exit 255")
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "seatrial: acme: cannot reach the login node head" in done.stderr
+    done = subprocess.run(
+        [*command, "--format", "json"], capture_output=True, text=True, check=True
+    )
+    assert [each["run"] for each in json.loads(done.stdout)] == ["r2"]
+    assert done.stderr == "seatrial: not asked: acme; use `seatrial status acme`\n"
 
 
 def test_status_of_a_run_on_the_login_node(results: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,55 @@ class CheckClass:
     name: str
     reference_file: str
     parameters: Mapping[str, Sequence[Any] | None]
+
+
+@dataclass(frozen=True)
+class CheckVariable:
+    """A variable that a check declares: its default as source, and what it means."""
+
+    check: str
+    variable: str
+    default: str
+    meaning: str
+
+
+def variables_of(folder: Path, check: str) -> list[CheckVariable]:
+    """List the variables that a check below a folder declares or inherits there.
+
+    Raises SeatrialError if there is no such check.
+    """
+    known = known_checks(folder)
+    if check not in known:
+        raise SeatrialError(
+            f"unknown check {check!r}; known checks: {', '.join(sorted(known))}"
+        )
+    classes = {node.name: node for node in _classes(folder)}
+    found: dict[str, CheckVariable] = {}
+    for name in reversed(_lineage(check, classes)):
+        for place, statement in enumerate(classes[name].body):
+            match statement:
+                case ast.Assign(
+                    targets=[ast.Name(id=variable)],
+                    value=ast.Call(func=ast.Name(id="variable"), keywords=keywords),
+                ):
+                    values = {each.arg: ast.unparse(each.value) for each in keywords}
+                    meaning = _text_at(classes[name].body, place + 1)
+                    default = values.get("value", "")
+                    found[variable] = CheckVariable(check, variable, default, meaning)
+                case ast.Assign(targets=[ast.Name(id=variable)], value=value):
+                    if variable in found:  # a class sets what its base declares
+                        found[variable] = replace(
+                            found[variable], default=ast.unparse(value)
+                        )
+    return list(found.values())
+
+
+def _text_at(body: Sequence[ast.stmt], place: int) -> str:
+    """Return the text that stands as a statement of its own; '' if there is none."""
+    match body[place] if place < len(body) else None:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            return " ".join(text.split())
+    return ""
 
 
 def known_checks(folder: Path) -> frozenset[str]:

@@ -43,6 +43,7 @@ class Npb(ScalingCheck):
 
     benchmark = parameter(["CG", "FT", "IS", "LU", "MG", "EP", "BT", "SP"])
     problem_class = variable(typ.Str["[SWABCDEF]"], value="C")
+    """Size of the problem, from S (seconds) by W, A, B, C, D, E to F (largest)."""
     communication = variable(typ.Bool, value=True)
     """Make the second run, with timers."""
 

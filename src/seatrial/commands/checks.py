@@ -1,5 +1,7 @@
 """`seatrial checks`: the catalogue of all checks."""
 
+import json
+from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -14,8 +16,10 @@ from seatrial.catalogue import (
     on_system,
     recorded_times,
 )
+from seatrial.check_classes import CheckVariable, variables_of
 from seatrial.commands._format import format_option
 from seatrial.console import Terminal
+from seatrial.csv_text import csv_text
 from seatrial.listing import list_cases
 from seatrial.output import write_data
 from seatrial.system import (
@@ -28,10 +32,15 @@ from seatrial.units import rounded
 
 
 @click.command()
+@click.argument("name", required=False)
 @format_option("How to print it; markdown is the table of the README.", "markdown")
 @click.option("--system", help="Say how many cases it has there, and what they took.")
-def checks(form: str, system: str | None) -> None:
+def checks(name: str | None, form: str, system: str | None) -> None:
     """List all checks: question, tool, metrics, needs, time, experiments.
+
+    With NAME, list the variables of that check: their defaults and what they mean. A
+    campaign sets them by `variables: {NAME.variable: value}`, plain ReFrame by
+    `-S NAME.variable=value`.
 
     The time is that of a case, as the check states it, or, of a system, the median of
     what its runs recorded. Experiments are those of the papers that a check repeats.
@@ -42,6 +51,11 @@ def checks(form: str, system: str | None) -> None:
     Example: seatrial checks --system lab
     """
     home = paths.home()
+    if name is not None:
+        if system is not None or form == "markdown":
+            raise click.UsageError("NAME takes no --system and no --format markdown")
+        _print_variables(variables_of(paths.checks_dir(home), name), form)
+        return
     entries = catalogue(paths.checks_dir(home), home)
     if system is not None:
         entries = _of_system(home, system, entries)
@@ -49,6 +63,24 @@ def checks(form: str, system: str | None) -> None:
         Terminal().print(_table(entries, system))
     else:
         write_data(format_catalogue(entries, form))
+
+
+def _print_variables(variables: list[CheckVariable], form: str) -> None:
+    rows = [vars(each) for each in variables]
+    if form == "json":
+        write_data(json.dumps(rows, indent=1) + "\n")
+        return
+    names = [field.name for field in fields(CheckVariable)]
+    if form == "csv":
+        write_data(csv_text(names, rows))
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("variable", "default", "meaning"):
+        table.add_column(heading, overflow="fold")
+    for each in variables:
+        name = f"{each.check}.{each.variable}"
+        table.add_row(name, each.default or "-", each.meaning or "-")
+    Terminal().print(table)
 
 
 def _of_system(home: Path, system: str, entries: list[Entry]) -> list[Entry]:

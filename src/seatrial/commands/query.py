@@ -136,7 +136,7 @@ def query(
         _print_json(names, rows)
     if not limit and form == "table" and fetch(cursor, 1):
         echo(f"only the first {most} rows: --limit, or --format csv", err=True)
-    if not units.rows:
+    if not units.rows and not reader_is_gone():
         echo(f"no such rows in {len(manifests)} runs", err=True)
     for text in units.mixed():
         echo(text, err=True)
