@@ -18,6 +18,7 @@ from test_checks_osu import REPLAY, run, settings
 
 from seatrial.agenda import Planned
 from seatrial.collect import Collected, _collect_case
+from seatrial.console import Terminal
 from seatrial.judge import judge
 from seatrial.judging.start_crashes import conspicuous
 from seatrial.listing import ListedCase
@@ -30,7 +31,7 @@ from seatrial.report.front import _facts
 from seatrial.results import read_cases
 from seatrial.session import Outcome, Session
 from seatrial.stepped import _RUN_STEP
-from seatrial.summary import format_findings, print_summary, stdout_console
+from seatrial.summary import format_findings, print_summary
 from seatrial.sweep.steps import Limit, Steps
 from seatrial.system import System
 
@@ -384,9 +385,9 @@ def test_crashes_are_counted_by_stack_and_blame_no_node() -> None:
     assert (finding.verdict, finding.n) == ("pass", 20)
     assert judgement.worth_a_look == ()
     assert judgement.convicted == ()
-    said = stdout_console()
+    said = Terminal()
     with said.capture() as capture:
-        print_summary(judgement, Path("r"), said)
+        print_summary(judgement, "r", said)
     assert "2 of 20 intelmpi jobs died in MPI_Init" in capture.get()
     assert "died in MPI_Init" in format_findings(judgement, "csv")
     assert "died in MPI_Init" in format_findings(judgement, "json")

@@ -186,7 +186,7 @@ def _resumed(
     if folder.final.is_dir():
         return folder.tidied()
     if not folder.path.is_dir():
-        known = ", ".join(open_runs(results, system)) or "none"
+        known = ", ".join(run.stem for run in open_runs(results, system)) or "none"
         raise SeatrialError(
             f"no open run {run_id!r} of system {system!r} below {results}; open runs: "
             f"{known}"
