@@ -4,6 +4,7 @@ import io
 import lzma
 import tarfile
 import time
+import zlib
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +17,7 @@ from seatrial.bundle import pack, unpack
 from seatrial.criteria import Criteria
 from seatrial.errors import SeatrialError
 from seatrial.results import load_run
+from seatrial.run_contents import read_contents
 
 RAISE = "set SEATRIAL_LIMITS=10 to raise all limits"
 
@@ -76,8 +78,6 @@ def test_memory_of_a_pack(tmp_path: Path) -> None:
     patched = bytearray(small)
     at = patched.index(b"\x21\x01", 12) + 2
     patched[at] = 37  # 1.5 GiB, as the .xz format writes it
-    import zlib
-
     start, size = 12, (patched[12] + 1) * 4
     crc = zlib.crc32(bytes(patched[start : start + size - 4]))
     patched[start + size - 4 : start + size] = crc.to_bytes(4, "little")
@@ -110,12 +110,9 @@ def test_pack_takes_nothing_that_is_not_of_the_run(tmp_path: Path) -> None:
     run = close_run(tmp_path / "results")
     secret = tmp_path / "secret"
     secret.write_text("key")
-    import seatrial.bundle as bundle
-
-    read = bundle.read_contents
 
     def and_then(path: Path) -> object:
-        contents = read(path)
+        contents = read_contents(path)
         (path / "raw" / "link").symlink_to(secret)
         return contents
 

@@ -15,6 +15,7 @@ from test_replay import CAMPAIGNS, CHECK, REFERENCES, settings
 
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
+from seatrial.limits import RAW_SIZE, Limit
 from seatrial.recordings import recordings
 from seatrial.remote import Remote, fetch, resume_remotely
 from seatrial.replay import staged
@@ -195,9 +196,7 @@ def test_file_of_a_recording_that_is_refused(
     files: dict[str, bytes],
     said: str,
 ) -> None:
-    from seatrial import recordings as module
-
-    small = module.RAW_SIZE.__class__(module.RAW_SIZE.what, 4000, "bytes")
+    small = Limit(RAW_SIZE.what, 4000, "bytes")
     monkeypatch.setattr("seatrial.recordings.RAW_SIZE", small)
     (tmp_path / "stage").mkdir()
     (recording,) = recordings(one(tmp_path / "there", **files))

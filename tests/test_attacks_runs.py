@@ -15,6 +15,7 @@ from fake_home import write
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.results import load_run
+from seatrial.signature import sign
 
 GENEROUS = CRITERIA.replace("60 MB/s", "1 MB/s")
 
@@ -208,10 +209,6 @@ def test_doctored_copy_swapped_in_meanwhile_does_not_count(
 def test_seal_does_not_outlive_a_change_while_it_was_made(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import seatrial.seal as seals
-
-    sign = seals.sign
-
     def slow(content: bytes, key: Path) -> bytes:
         write(run / "cases.json", "[]")
         return sign(content, key)

@@ -165,7 +165,7 @@ def test_manifest_that_leads_elsewhere_is_refused(run: Path, name: str) -> None:
 def test_file_that_cannot_be_read(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.open
 
-    def refused(file: str | Path, *more: int, **options: Any) -> int:
+    def refused(file: str | Path, *more: Any, **options: Any) -> int:
         if Path(file).name == "cases.json":  # root may read everything
             raise PermissionError(13, "Permission denied", str(file))
         return real(file, *more, **options)
