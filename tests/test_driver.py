@@ -3,10 +3,12 @@
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -203,6 +205,23 @@ def test_raw_files_are_kept_and_the_stage_is_gone(two: tuple[Run, str]) -> None:
     assert not (run.path / "work").exists()
     assert (run.path / "raw" / "echo-1" / "report.json").is_file()
     assert "raw/echo-2/report.json" in run.manifest["checksums"]
+
+
+def test_debug_logs_of_reframe_are_removed(
+    home: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listing leaves none; of a session's two ReFrame names only the large one."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    path = run_campaign(order(home, "smoke", tmp_path / "results"), console)
+    text = (path / "raw" / "echo-1" / "reframe.txt").read_text()
+    named = re.search(r"Log file\(s\) saved in '(.*)'", text)
+    assert named
+    assert Path(named[1]).parent == temporary
+    assert not Path(named[1]).exists()
+    assert len(list(temporary.iterdir())) <= 1
 
 
 def test_lines_without_a_terminal(two: tuple[Run, str]) -> None:

@@ -410,3 +410,21 @@ def pack(checkout: Path, folder: Path) -> dict[str, Any]:
     text = subprocess.check_output([*command, "checks", "reports"], env=environment)
     result: dict[str, Any] = json.loads(text)
     return result
+
+
+@pytest.mark.parametrize("mask", ["000", "077"])
+def test_installed_files_are_not_for_others_to_change(mask: str) -> None:
+    """Every script that installs on the system, and the wrapper, restrict the umask."""
+    scripts = [
+        *("suite/templates/wrapper.j2", "suite/files/install.sh"),
+        *("benchmarks/files/build.sh", "spack/files/install.sh"),
+        "spack/files/unpack.sh",
+    ]
+    for script in scripts:
+        lines = (ROLES / script).read_text().splitlines()
+        (line,) = (line for line in lines if line.startswith("umask "))
+        command = f"umask {mask}\n{line}\numask"
+        done = subprocess.run(
+            ["sh", "-c", command], capture_output=True, text=True, check=True
+        )
+        assert done.stdout == {"000": "0022\n", "077": "0077\n"}[mask]

@@ -137,7 +137,8 @@ def _reframe(
         done = subprocess.run(
             reframe_command(settings, system, checks) + options,
             cwd=folder,
-            env=reframe_environment(home, system),
+            # Its debug log, which it never removes, goes with the folder.
+            env={**reframe_environment(home, system), "TMPDIR": folder},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -7,8 +7,10 @@ import queue
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -34,6 +36,7 @@ LINE = re.compile(
     r"(?: \[(?P<reason>.*)\])?"
 )
 """A line of ReFrame on one of its cases."""
+_DEBUG_LOG = re.compile(r"^Log file\(s\) saved in '(.*/rfm-\w+\.log)'$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,7 @@ def run_session(
             f"ReFrame ended without a report in session {session.name}; expected "
             f"{session.report}; its last words:\n  {tail}"
         )
+    _remove_debug_log(log)
     return outcome
 
 
@@ -240,6 +244,16 @@ def _show(line: str, outcome: Outcome, display: Display) -> None:
     if match["reason"]:
         outcome.skipped[case] = match["reason"]
     display.finish(case, match["status"])
+
+
+def _remove_debug_log(log: Path) -> None:
+    """Remove the debug log that ReFrame leaves in the folder of temporary files."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    for name in _DEBUG_LOG.findall(text)[-1:]:
+        file = Path(name)
+        if file.parent == Path(tempfile.gettempdir()) and not file.is_symlink():
+            with suppress(OSError):
+                file.unlink()
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
