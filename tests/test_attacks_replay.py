@@ -236,8 +236,10 @@ def test_lock_file_of_a_system_is_beside_it(tmp_path: Path, lock: str) -> None:
 
 @pytest.fixture
 def login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Remote:
-    """A login node that answers `ls` as it likes, and runs nothing."""
-    answer = 'for last in "$@"; do :; done\ncase "$last" in ls*) cat "$ANSWER";; esac'
+    """A login node that answers `status` as it likes, and runs nothing."""
+    answer = (
+        'for last in "$@"; do :; done\ncase "$last" in *status*) cat "$ANSWER";; esac'
+    )
     fake_program(tmp_path / "bin", "ssh", answer)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("ANSWER", str(tmp_path / "answer"))
@@ -248,7 +250,7 @@ def login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Remote:
 def test_login_node_names_no_folder_outside(
     login: Remote, tmp_path: Path, name: str
 ) -> None:
-    (tmp_path / "answer").write_text(f"{name}.open\n")
+    (tmp_path / "answer").write_text(json.dumps([{"run": name}]))
     with pytest.raises(SeatrialError, match="is no name"):
         resume_remotely(login, "lab", None, tmp_path / "results")
     assert not (tmp_path / "results").exists()
@@ -262,10 +264,10 @@ def test_login_node_sends_another_run(
     final = tmp_path / "results" / "other" / "m"
     shutil.copytree(measured, tmp_path / "sent")
     with pytest.raises(SeatrialError, match="a run of system lab; expected one of oth"):
-        fetch(login, "/there", final)
+        fetch(login, "/there", final, "again")
     with pytest.raises(SeatrialError, match="holds run m; expected a folder of"):
-        fetch(login, "/there", final.with_name("n"))
+        fetch(login, "/there", final.with_name("n"), "again")
     (tmp_path / "sent" / "added").touch()
     with pytest.raises(SeatrialError, match="added: damaged on the way: not in the"):
-        fetch(login, "/there", tmp_path / "results" / "lab" / "m")
+        fetch(login, "/there", tmp_path / "results" / "lab" / "m", "again")
     assert not list((tmp_path / "results").glob("*/*"))
