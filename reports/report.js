@@ -14,8 +14,14 @@
     return made;
   }
 
-  // A row of findings that was packed: [verdict, cells], a cell is its lines.
-  function packedRow([verdict, cells]) {
+  // Shorten a text between two words.
+  function shortened(words, most) {
+    const kept = words.slice(0, most - 1);
+    return `${words[most - 1] === " " ? kept : kept.replace(/\s\S*$/, "")}…`;
+  }
+
+  // A row of findings that was packed: [verdict, checks, cells], a cell is its lines.
+  function packedRow([verdict, , cells]) {
     const row = element("tr", "");
     const badge = element("span", `badge ${verdict}`);
     const symbol = element("span", "symbol", SYMBOLS[verdict]);
@@ -26,9 +32,9 @@
     row.firstChild.append(badge);
     cells.forEach(([first, ...details], index) => {
       const cell = element("td", CLASSES[index], first);
-      const most = CLASSES[index] === "reason" ? 400 : 80;
+      const most = CLASSES[index] === "reason" ? 1000 : 200;
       if (first.length > most) {
-        cell.textContent = `${first.slice(0, most)}…`;
+        cell.textContent = shortened(first, most);
         cell.title = first;
       }
       cell.append(...details.map((line) => element("span", "detail", line)));
@@ -52,7 +58,7 @@
     return rows.map((row) => ({
       row,
       verdict: row[0],
-      check: row[1][0][0],
+      checks: row[1],
       text: row.flat(2).join("\n").toLowerCase(),
     }));
   }
@@ -62,7 +68,7 @@
     const shown = [...body.querySelectorAll("tr:not(.empty)")].map((row) => ({
       row,
       verdict: row.dataset.verdict,
-      check: row.dataset.check,
+      checks: (row.dataset.check ?? "").split("\n"),
       metric: row.dataset.metric,
       text: row.textContent.toLowerCase(),
     }));
@@ -81,7 +87,7 @@
       const asked = words.length > 0 || verdict?.value || check?.value || metric?.value;
       const fits = (each) =>
         (!verdict?.value || each.verdict === verdict.value) &&
-        (!check?.value || each.check === check.value) &&
+        (!check?.value || each.checks.includes(check.value)) &&
         (!metric?.value || each.metric === metric.value) &&
         words.every((word) => each.text.includes(word));
       let found = 0;

@@ -4,7 +4,16 @@ from dataclasses import replace
 from typing import Any
 
 from seatrial.findings import CaseKey, Finding, plain_finding
-from seatrial.report.content import ActOn, Chapter, Content, CriterionRow, Front
+from seatrial.report.content import (
+    ActOn,
+    AreaSummary,
+    Chapter,
+    Content,
+    CriterionRow,
+    Front,
+    Headline,
+    SmallMap,
+)
 from seatrial.report.figure import Figure, Table
 
 HOSTILE = (
@@ -67,17 +76,42 @@ def sample_front(**changed: Any) -> Front:
         title="FAIL: lab, acceptance, r1",
         notices=("Functional demonstration. Its numbers mean nothing.",),
         counts={"fail": 1, "undecided": 1, "skipped": 0, "pass": 2},
+        areas=(
+            AreaSummary("links", {"fail": 1, "pass": 2}, (sample_headline(),)),
+            AreaSummary("programs", {"undecided": 1}, ()),
+        ),
+        node_map=SmallMap(
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">'
+            '<path fill="var(--fail)" d="M0 0h8v8h-8z"/></svg>',
+            "4 nodes: 2 pass, 1 fail, 1 absent",
+            (("fail", 1, "cn03"), ("absent", 1, "cn04")),
+        ),
         needs=("about 4 more allocations: PairSweep latency_8B",),
         act_on=(ActOn("cn03", ("bw_4MiB is 23.50 MB/s", "2 of its 2 pairs fail")),),
+        look_at=(ActOn("cn01, cn02", ("undecided; within the limits",)),),
         absent=(ActOn("cn04", ("down: Not responding",)),),
         in_common=("all 1 failing nodes run firmware 20.31",),
         worth_a_look=("cn01", "cn02"),
+        not_tested="28 criteria: no OSU Micro-Benchmarks (24), no perftest (4)",
         facts=(("Run", "r1"), ("Nodes present", "3 of 4")),
         signer="sealed by alice: ED25519",
         digest="d1" * 32,
         manifest_sha256="5a" * 32,
     )
     return replace(front, **changed)
+
+
+def sample_headline(**changed: Any) -> Headline:
+    headline = Headline(
+        verdict="fail",
+        metric="bw_4MiB",
+        where="PairSweep, openmpi",
+        place="cn03 - cn04",
+        value="23.50 MB/s",
+        limit="at least 60 MB/s",
+        margin="\N{MINUS SIGN}60.8 %",
+    )
+    return replace(headline, **changed)
 
 
 def sample_figure(name: str, wide: bool = False, **changed: Any) -> Figure:
@@ -104,13 +138,15 @@ def sample_figure(name: str, wide: bool = False, **changed: Any) -> Figure:
 
 def sample_content(**changed: Any) -> Content:
     nodes = Table(("node", "verdict"), tuple((f"cn{n}", "pass") for n in range(50)))
+    rows = (
+        sample_row(),
+        sample_row("undecided", name="PairSweep latency_8B", interval=""),
+        sample_row("pass", name="ImbRing bw_4MiB"),
+    )
     content = Content(
         front=sample_front(),
-        criteria=(
-            sample_row(),
-            sample_row("undecided", name="PairSweep latency_8B", interval=""),
-            sample_row("pass", name="ImbRing bw_4MiB"),
-        ),
+        criteria=rows,
+        folded=rows,
         chapters=(
             Chapter(
                 "curves",
@@ -135,8 +171,19 @@ def spoiled(value: Any, name: str) -> Any:
         return f"{value} {name}"
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return tuple(spoiled(each, name) for each in value)
-    if isinstance(value, Front | ActOn | CriterionRow | Chapter | Figure | Table):
-        kept = ("verdict", "digest", "manifest_sha256", "name", "counts")
+    if isinstance(
+        value,
+        Front
+        | ActOn
+        | AreaSummary
+        | Headline
+        | SmallMap
+        | CriterionRow
+        | Chapter
+        | Figure
+        | Table,
+    ):
+        kept = ("verdict", "digest", "manifest_sha256", "name", "counts", "svg")
         found = {
             key: each
             if key in kept and not (key == "name" and isinstance(value, CriterionRow))

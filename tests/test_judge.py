@@ -82,7 +82,7 @@ def test_criterion_that_nobody_measured_is_no_pass(
     (finding,) = [f for f in judgement.findings if f.metric == "latency_8B"]
     assert (finding.verdict, judgement.verdict) == (verdict, overall)
     assert finding.reason == (
-        "nobody measured it: no case that it applies to reported this metric"
+        "not measured: no case reported this metric"
     )
 
 
@@ -94,7 +94,7 @@ def test_a_promise_is_not_kept_by_skipping_its_check() -> None:
     judgement = judged(run, LIMIT, npb)
     assert judgement.verdict == "undecided"
     (finding,) = [f for f in found(judgement, "limit") if f.check == "Npb"]
-    assert finding.reason == "nobody measured it: Npb: no NPB"
+    assert finding.reason == "not measured: Npb: no NPB"
     assert judged(run, LIMIT, replace(npb, optional=True)).verdict == "pass"
 
 

@@ -44,7 +44,6 @@ def test_a_criterion_has_one_row_over_all_cases_and_places() -> None:
         ("Delivered nodes are present", "fail", 0),
         ("Hpcc MinPingPongBandwidth_GBytes promised", "fail", 2),
         ("ImbRing bw_4MiB promised", "fail", 3),
-        ("LammpsRhodo runs and verifies", "skipped", 0),
         ("HaloExchange exchange_time_16B promised", "pass", 4),
         ("HaloExchange exchange_time_8KiB promised", "pass", 4),
         ("Hpcc HPL_Tflops promised", "pass", 2),
@@ -52,8 +51,12 @@ def test_a_criterion_has_one_row_over_all_cases_and_places() -> None:
         ("ImbCollective latency_8B promised", "pass", 3),
         ("ImbRing latency_8B promised", "pass", 3),
         ("LammpsRhodo loop_time promised", "pass", 1),
+        ("LammpsRhodo runs and verifies", "skipped", 0),
     ]
-    assert content.front.counts == {"fail": 3, "undecided": 0, "skipped": 1, "pass": 7}
+    counts = content.front.counts
+    assert list(counts.items()) == [
+        *(("fail", 3), ("undecided", 0), ("pass", 7), ("skipped", 1))
+    ]
     ring = content.criteria[2]
     assert (ring.kind, ring.clause) == ("promised", "demonstration limits, lab")
     assert (ring.where, ring.limit) == (
@@ -176,7 +179,7 @@ def test_an_optional_criterion_that_nobody_measured_is_told() -> None:
     found = tables(told(run, judgement), "exclusions")
     ((name, reason),) = found["Optional criteria that nobody measured"]
     assert name == "ImbRing bw_8MiB promised"
-    assert reason.startswith("nobody measured it: ")
+    assert reason == "not measured: no case reported this metric"
 
 
 def test_configuration_has_the_fingerprint_and_all_software() -> None:
@@ -244,16 +247,21 @@ def many(count: int, **changes: Any) -> list[Finding]:
 
 def test_every_finding_is_a_row_or_packed() -> None:
     findings = many(2 * MAX_FINDINGS, n=1, value=1.5, unit="us", reason="<too> few\x08")
-    table = finding_table(findings)
+    findings = [  # reasons with a number of their own are not folded
+        replace(each, reason=f"{each.reason} {number}")
+        for number, each in enumerate(findings)
+    ]
+    table = finding_table(findings, {})
     assert len(table.rows) == MAX_FINDINGS
-    assert table.total == len(findings)
+    assert table.total == table.findings == len(findings)
     assert table.checks == ("Check0", "Check1", "Check2", "inventory")
     rest = json.loads(gzip.decompress(base64.b64decode(table.packed)))
     places = [row.cells[3][0] for row in table.rows]
-    places += [cells[3][0] for _, cells in rest]
+    places += [cells[3][0] for _, _, cells in rest]
     assert Counter(places) == Counter(finding.place for finding in findings)
     # What passes comes last.
-    assert [verdict for verdict, _ in rest][-1] == "pass"
-    assert rest[0][1][4:] == [["1.500 us"], [""], ["<too> few"]]
-    assert finding_table(findings).packed == table.packed
-    assert finding_table(findings[:10]).packed == ""
+    assert [verdict for verdict, *_ in rest][-1] == "pass"
+    assert rest[0][1] == ["Check2"]
+    assert rest[0][2][4:] == [["1.500 us"], [""], ["<too> few 500"]]
+    assert finding_table(findings, {}).packed == table.packed
+    assert finding_table(findings[:10], {}).packed == ""

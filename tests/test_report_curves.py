@@ -81,7 +81,7 @@ def test_curves_have_a_line_per_environment_parameter_or_pair(
     ]
     assert table(ring).columns[-1] == "limit"
     assert table(ring).rows[-1][0] == "4 MiB"
-    assert table(ring).rows[-1][2:] == ("23.50", "23.50", "1566", "at least 60 MB/s")
+    assert table(ring).rows[-1][2:] == ("23.50", "23.50", "1,566", "at least 60 MB/s")
 
 
 def test_limit_of_a_curve_is_shown_where_nodes_speak_for_every_pair(
@@ -155,7 +155,7 @@ def test_curve_over_a_parameter_that_varies_more_than_the_size(
     assert '"symlog"' in spec and '"title": "depth"' in spec
     assert "message size" not in spec
     shown = table(curve)
-    assert (shown.columns[0], shown.rows[-1][0]) == ("depth", "8192")
+    assert (shown.columns[0], shown.rows[-1][0]) == ("depth", "8,192")
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,16 @@ from seatrial.report.charts import size_ticks, value_ticks
     [
         (7.6123, None, "7.612"),
         (0.0023456, None, "0.002346"),
-        (1566.4, None, "1566"),
-        (123456.7, None, "123\u202f457"),
+        (1566.4, None, "1,566"),
+        (123456.7, None, "123,457"),
         (0, None, "0"),
-        (-25290.7386, None, "\u221225\u202f291"),
+        (-25290.7386, None, "\u221225,291"),
         (59.9996, 60, "59.9996"),
         (60.0, 60, "60.00"),
         (float("nan"), None, "nan"),
         (None, None, "\N{EN DASH}"),
         (3.2e-7, None, "3.200e\u221207"),
-        (9999.6, None, "10\u202f000"),
+        (9999.6, None, "10,000"),
     ],
 )
 def test_values_have_sensible_digits(
@@ -65,6 +65,21 @@ def test_a_ratio_has_no_unit(unit: str, shown: str) -> None:
 )
 def test_durations(seconds: float | None, shown: str) -> None:
     assert text.duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "most", "shown"),
+    [
+        ("install the NAS Benchmarks", 26, "install the NAS Benchmarks"),
+        ("install the NAS Benchmarks", 25, "install the NAS…"),
+        ("install the NAS Benchmarks", 16, "install the NAS…"),
+        ("install the NAS Benchmarks", 15, "install the…"),
+        ("one, two", 6, "one…"),
+        ("x" * 30, 10, "x" * 9 + "…"),
+    ],
+)
+def test_a_long_text_is_cut_between_words(words: str, most: int, shown: str) -> None:
+    assert text.shortened(words, most) == shown
 
 
 def test_ticks_are_few_and_within_the_numbers() -> None:

@@ -12,8 +12,12 @@ The last four are their wide forms, which some take for the same.
 """
 
 
+_DIGITS = 9
+"""Significant digits of a number with a fraction, as in the digest of a judgement."""
+
+
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Write a head and rows; numbers stay numbers, None is empty.
+    """Write a head and rows; numbers stay numbers of nine digits, None is empty.
 
     A text that a spreadsheet would take for a formula gets an apostrophe before it;
     every line break in a text is a line feed, as a bare CR ends a row for some readers.
@@ -30,7 +34,12 @@ def csv_rows(rows: Iterable[Sequence[Any]]) -> str:
 
 
 def inert(value: Any) -> Any:
-    """Give a value as a spreadsheet may have it: a text that begins no formula."""
+    """Return a value as a spreadsheet may have it.
+
+    A text begins no formula; a number is as short as nine digits allow: 0.1.
+    """
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}"
     if not isinstance(value, str):
         return value
     words = value.replace("\r\n", "\n").replace("\r", "\n")

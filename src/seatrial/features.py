@@ -40,9 +40,9 @@ def why_not(needs: Sequence[str], offered: Sequence[frozenset[str]]) -> str:
 def _remedy(feature: str) -> str:
     if feature in PROGRAMS:
         return (
-            f"no MPI stack has the feature {feature}: install {PROGRAMS[feature]} and "
-            f"name what was installed in programs.{feature} of mpi_stacks, or have it "
-            "built by Spack (provider spack; spack_only)"
+            f"no MPI stack has {PROGRAMS[feature]} (feature {feature}): install them "
+            f"and name what was installed in programs.{feature} of mpi_stacks, or have "
+            "them built by Spack (provider spack; spack_only)"
         )
     return (
         f"no partition with an MPI stack has the feature {feature}: our own programs "

@@ -10,6 +10,9 @@ Verdict = Literal["pass", "fail", "undecided"]
 Kind = Literal["limit", "sameness", "case", "inventory", "node", "replay", "start"]
 Row = dict[str, Any]
 
+NOT_MEASURED = "not measured"
+"""How the reason of a criterion without any number begins; its cause follows."""
+
 _DIGITS = 9
 """Significant digits that count for the digest: more differ between machines."""
 

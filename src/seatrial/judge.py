@@ -19,6 +19,7 @@ import polars as pl
 from seatrial.criteria import Criteria, Criterion, changes, kept_criteria
 from seatrial.errors import SeatrialError
 from seatrial.findings import (
+    NOT_MEASURED,
     CaseKey,
     Finding,
     Judgement,
@@ -271,7 +272,7 @@ def _unmeasured(
             replace(
                 described(plain_finding(key, "limit"), criterion),
                 verdict="skipped" if criterion.optional else "undecided",
-                reason=f"nobody measured it: {_why_not(criterion, cases)}",
+                reason=f"{NOT_MEASURED}: {_why_not(criterion, cases)}",
             )
         )
     return findings, tuple(uncovered)
@@ -283,7 +284,7 @@ def _why_not(criterion: Criterion, cases: Sequence[Case]) -> str:
         for case in own:
             if case.result == result:
                 return f"{case.case}: {case.reason or result}"
-    return "no case that it applies to reported this metric"
+    return "no case reported this metric"
 
 
 def _suspects(found: Iterable[Ruling], conspicuous: Iterable[str]) -> tuple[str, ...]:

@@ -10,17 +10,23 @@ from typing import Literal
 from seatrial.units import parse_size, size_label
 
 Direction = Literal["higher", "lower"]
+Area = Literal["nodes", "links", "machine", "programs"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a metric is; `direction` says which values are better, `size` of what."""
+    """What a metric is; `direction` says which values are better, `size` of what.
+
+    `area` is the part of a machine that the metric tells about; None: the place where
+    it was taken tells (a node, a pair, all nodes).
+    """
 
     name: str
     unit: str
     direction: Direction
     meaning: str
     size: str = "message size"
+    area: Area | None = None
 
 
 METRICS = {
@@ -40,7 +46,13 @@ METRICS = {
         Metric("crowded_bw", "MB/s", "higher", "bandwidth while other pairs measured"),
         Metric("start_spread", "us", "lower", "from first to last out of a barrier"),
         Metric(
-            "pairs_answered", "%", "higher", "pairs of a node that could be measured"
+            *(
+                "pairs_answered",
+                "%",
+                "higher",
+                "pairs of a node that could be measured",
+            ),
+            area="links",
         ),
         Metric("balance_latency", "1", "lower", "latency between over within nodes"),
         Metric("balance_bw", "1", "lower", "bandwidth within over between nodes"),
@@ -62,9 +74,18 @@ METRICS = {
             *("exchange_time", "us", "lower", "one halo exchange, slowest rank"),
             size="bytes of a row, 8 N",
         ),
-        Metric("loop_time", "s", "lower", "LAMMPS time of the 100 timed steps"),
-        Metric("Mops_total", "Mop/s", "higher", "NPB, 10^6 operations of all ranks"),
-        Metric("communication_share", "%", "lower", "of a rank's time, mean of all"),
+        Metric(
+            *("loop_time", "s", "lower", "LAMMPS time of the 100 timed steps"),
+            area="programs",
+        ),
+        Metric(
+            *("Mops_total", "Mop/s", "higher", "NPB, 10^6 operations of all ranks"),
+            area="programs",
+        ),
+        Metric(
+            *("communication_share", "%", "lower", "of a rank's time, mean of all"),
+            area="programs",
+        ),
         Metric("mem_bw", "GB/s", "higher", "STREAM triad, all cores of a node"),
         Metric("dgemm", "Gflop/s", "higher", "DGEMM, all cores of a node"),
         Metric("hpl", "Gflop/s", "higher", "HPL of one node"),

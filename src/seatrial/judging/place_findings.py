@@ -127,7 +127,7 @@ def _which(ruling: Ruling, places: list[int]) -> str:
 
 
 def _partners(pairs: Ruling, nodes: list[str]) -> Mapping[str, tuple[str, str]]:
-    """Say of nodes how many of their pairs do not pass, and whom to doubt else."""
+    """Describe the pairs of nodes that fail, and name who else may be at fault."""
     ends = pairs.names.select(
         pl.col("source", "destination").cast(pl.String),
         passes=pl.Series(pairs.verdict == PASS),
@@ -140,6 +140,18 @@ def _partners(pairs: Ruling, nodes: list[str]) -> Mapping[str, tuple[str, str]]:
         doubt = ""
         if len(others) == 1:
             doubt = f"; its only partner was {others.pop()}: the fault may be there"
-        bad = int((~own["passes"]).sum())
-        found[node] = (doubt, f"; {bad} of its {own.height} pairs do not pass")
+        found[node] = (doubt, _pairs(int((~own["passes"]).sum()), own.height))
     return found
+
+
+def _pairs(bad: int, count: int) -> str:
+    """Describe how many pairs of a failing node do not pass by themselves."""
+    if bad:
+        return f"; {bad} of its {count} pairs do not pass"
+    passing = (
+        "its only pair passes" if count == 1 else f"each of its {count} pairs passes"
+    )
+    return (
+        f"; {passing} when judged alone, but a node is judged by the better quartile "
+        "of its pairs in each allocation"
+    )

@@ -77,7 +77,7 @@ def described(plain: Finding, criterion: Criterion) -> Finding:
     """Say in a finding which criterion it is about."""
     limit, unit = criterion.limit, criterion.unit
     if criterion.tolerance is not None:
-        rest = 1 - criterion.tolerance
+        rest = round(1 - criterion.tolerance, 12)  # 1 - 0.9 is 0.09999999999999998
         limit, unit = rest if criterion.direction == "higher" else 1 / rest, "1"
     return replace(
         plain,
@@ -323,7 +323,7 @@ def _finite(value: float) -> float | None:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{rounded(float(f'{100 * share:.3g}'))} %"
 
 
 def _allocations(n: int) -> str:

@@ -18,14 +18,51 @@ class ActOn:
 
 
 @dataclass(frozen=True)
-class Front:
-    """Page one. `counts` are of criteria by verdict: fail, undecided, skipped, pass.
+class Headline:
+    """A number of page one: the worst place of a criterion, beside its limit."""
 
-    `needs` says of undecided criteria what would decide them; `act_on` names convicted
-    nodes, failing links, and cases that fail as a whole, `absent` delivered nodes that
-    were not there, `in_common` the facts that failing nodes share; `notices` are what
-    must be said before all else: a replay, a demonstration, a partial run, criteria
-    that changed since. `signer` and `digest` are as they are printed.
+    verdict: str
+    metric: str
+    where: str
+    place: str
+    value: str
+    limit: str
+    margin: str
+
+
+@dataclass(frozen=True)
+class AreaSummary:
+    """A part of the machine: how many criteria by verdict, and its headline numbers."""
+
+    area: str
+    counts: dict[str, int]
+    headlines: tuple[Headline, ...]
+
+
+@dataclass(frozen=True)
+class SmallMap:
+    """All delivered nodes in a small picture, and the names of those that do not pass.
+
+    `svg` has the colours of the page as CSS variables; `groups` are state, number of
+    nodes, and names ('' where all nodes pass or there are none).
+    """
+
+    svg: str
+    words: str
+    groups: tuple[tuple[str, int, str], ...]
+
+
+@dataclass(frozen=True)
+class Front:
+    """Page one. `counts` are of criteria by verdict: fail, undecided, pass, skipped.
+
+    `areas` have the headline numbers; `needs` says of undecided criteria what would
+    decide them; `act_on` names convicted nodes, failing links, and cases that fail as a
+    whole, `look_at` the places with undecided findings, `absent` delivered nodes that
+    were not there, `in_common` the facts that failing nodes share, `not_tested` what
+    was skipped or left out; `notices` are what must be said before all else: a replay,
+    a demonstration, a partial run, criteria that changed since. `signer` and `digest`
+    are as they are printed.
     """
 
     verdict: str
@@ -33,11 +70,15 @@ class Front:
     title: str
     notices: tuple[str, ...]
     counts: dict[str, int]
+    areas: tuple[AreaSummary, ...]
+    node_map: SmallMap | None
     needs: tuple[str, ...]
     act_on: tuple[ActOn, ...]
+    look_at: tuple[ActOn, ...]
     absent: tuple[ActOn, ...]
     in_common: tuple[str, ...]
     worth_a_look: tuple[str, ...]
+    not_tested: str
     facts: tuple[tuple[str, str], ...]
     signer: str
     digest: str
@@ -52,6 +93,8 @@ class CriterionRow:
     `clause` is document and clause, formula, or run; `limit`, `estimate` (of the worst
     place) and `interval` are in words with their unit. `allocations` counts those of
     the worst place, `places` all of them; `scatter` says how far allocations differ.
+    `shared`: many places share a finding, whose value is their median. `area` is the
+    part of the machine, '' for none. `alike` criteria stand in this row, if several.
     """
 
     name: str
@@ -69,6 +112,9 @@ class CriterionRow:
     reason: str
     scatter: str
     worst: Finding
+    shared: bool = False
+    area: str = ""
+    alike: int = 1
 
 
 @dataclass(frozen=True)
@@ -89,8 +135,9 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Content:
-    """All of a report."""
+    """All of a report; `folded` are the criteria with those alike in one row."""
 
     front: Front
     criteria: tuple[CriterionRow, ...]
+    folded: tuple[CriterionRow, ...]
     chapters: tuple[Chapter, ...]

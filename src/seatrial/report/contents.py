@@ -9,6 +9,7 @@ from seatrial.report.chapters import chapters
 from seatrial.report.content import Content
 from seatrial.report.criteria_rows import criterion_rows
 from seatrial.report.exclusions import exclusions
+from seatrial.report.folding import fold_criteria, skip_reasons
 from seatrial.report.front import front
 from seatrial.report.grounds import configuration, methods
 from seatrial.results import Run
@@ -22,10 +23,12 @@ def contents(
     `home` has known signers and published numbers.
     """
     rows = criterion_rows(run, judgement)
+    skipped = skip_reasons(run)
     one = front(run, judgement, home, rows)
     return Content(
         front=replace(one, notices=(*notes, *one.notices)),
         criteria=rows,
+        folded=fold_criteria(rows, skipped),
         chapters=(
             exclusions(run, judgement),
             *chapters(run, judgement, home),

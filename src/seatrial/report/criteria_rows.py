@@ -9,6 +9,7 @@ from seatrial.findings import Finding, Judgement
 from seatrial.metrics import flat_name
 from seatrial.places import PLACE
 from seatrial.report import text
+from seatrial.report.areas import with_areas
 from seatrial.report.content import CriterionRow
 from seatrial.report.view import (
     VERDICTS,
@@ -46,7 +47,8 @@ def criterion_rows(run: Run, judgement: Judgement) -> tuple[CriterionRow, ...]:
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for finding in judgement.findings:
         groups.setdefault(_key(finding), []).append(finding)
-    rows = [_row(findings, measured) for findings in groups.values()]
+    plain = [_row(findings, measured) for findings in groups.values()]
+    rows = with_areas(plain, run, len(judgement.nodes))
     return tuple(sorted(rows, key=lambda row: VERDICTS.index(row.verdict)))
 
 
@@ -92,6 +94,7 @@ def _row(findings: Sequence[Finding], measured: dict[Where, _Measured]) -> Crite
         reason=_reason(worst, findings),
         scatter=worst.spread,
         worst=worst,
+        shared=shared and worst.value is not None,
     )
 
 

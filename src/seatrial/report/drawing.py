@@ -49,6 +49,15 @@ def colours(home: Path) -> dict[str, str]:
     return found
 
 
+def for_paper(drawn: str, palette: dict[str, str]) -> str:
+    """Give a picture the colours of paper and the signs that its fonts have.
+
+    Raises KeyError if a colour is not in the palette.
+    """
+    named = _VARIABLE.sub(lambda found: f'="{palette[found[1]]}"', text.clean(drawn))
+    return named.translate(_LACKING)
+
+
 def svg(figure: Figure, palette: dict[str, str]) -> str:
     """Draw a figure.
 
@@ -59,16 +68,13 @@ def svg(figure: Figure, palette: dict[str, str]) -> str:
         drawn = vl_convert.vegalite_to_svg(_fitted(figure), allowed_base_urls=[])
         if _DRAWN not in drawn:
             raise ValueError("nothing was drawn, which Vega says on standard error")
-        drawn = _VARIABLE.sub(
-            lambda found: f'="{palette[found[1]]}"', text.clean(drawn)
-        )
+        drawn = for_paper(drawn, palette)
     except (ValueError, KeyError) as error:
         why = " ".join(str(error).split())[:_LONGEST]
         raise SeatrialError(
             f"figure {figure.name}: it cannot be drawn for the PDF: {why}; this is a "
             "fault of the suite; --form html writes the report without a PDF"
         ) from error
-    drawn = drawn.translate(_LACKING)
     return drawn.replace(f'font-family="{_FONT}"', f'font-family="{_PAPER_FONT}"')
 
 

@@ -12,22 +12,24 @@ from seatrial.report.labels import short
 FILTERED_TABLE, LONG_TABLE = 15, 40
 """Rows above which a table has a filter, and above which it is closed at first."""
 
-_MAX_NAME, _MAX_TEXT = 80, 400
+_MAX_NAME, _MAX_TEXT = 80, 1000
 _NUMBER = re.compile(r"[-\N{MINUS SIGN}<>\N{EN DASH}]?\d.{0,24}|[\N{EN DASH}-]|")
 
 
 def _cut(words: str, most: int = _MAX_TEXT) -> Markup | str:
-    """Cut a text that would take all the room; the whole is its title."""
-    if len(words) <= most:
-        return words
-    return Markup('<span title="{}">{}</span>').format(
-        text.clean(words), short(words, most)
-    )
+    """Shorten a text that would take all the room; the whole is its title."""
+    return _titled(words, text.shortened(text.clean(words), most), most)
 
 
 def _name(words: str) -> Markup | str:
-    """Cut a name, which is shorter than a sentence."""
-    return _cut(words, _MAX_NAME)
+    """Shorten a name in its middle, as its end often tells it from others."""
+    return _titled(words, short(words, _MAX_NAME), _MAX_NAME)
+
+
+def _titled(words: str, shown: str, most: int) -> Markup | str:
+    if len(words) <= most:
+        return words
+    return Markup('<span title="{}">{}</span>').format(text.clean(words), shown)
 
 
 def _number_columns(table: Table) -> frozenset[int]:
@@ -42,6 +44,7 @@ def _number_columns(table: Table) -> frozenset[int]:
 
 FILTERS: dict[str, Any] = {
     "zip": zip,
+    "drawn": Markup,
     "cut": _cut,
     "name": _name,
     "shortened": lambda words, most=_MAX_NAME: short(words, most),

@@ -3,12 +3,13 @@
 import base64
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.findings import Finding
 from seatrial.report import text
-from seatrial.report.view import case_detail, interval_words, limit_words, urgency
+from seatrial.report.folding import FoldedFinding, fold_findings
+from seatrial.report.view import interval_words, limit_words
 
 MAX_FINDINGS = 500
 """Rows that are HTML; a filter finds the others, too."""
@@ -19,9 +20,10 @@ Cell = tuple[str, ...]
 
 @dataclass(frozen=True)
 class FindingRow:
-    """A finding as the cells of a row, in words."""
+    """A finding, or several alike, as the cells of a row, in words."""
 
     verdict: str
+    checks: tuple[str, ...]
     cells: tuple[Cell, ...]
 
 
@@ -29,42 +31,51 @@ class FindingRow:
 class FindingTable:
     """The findings, failing ones first; `packed` are the rows that are no HTML.
 
-    It is base64 of gzip of JSON: a list of [verdict, cells].
+    It is base64 of gzip of JSON: a list of [verdict, checks, cells]. `total` counts
+    rows, `findings` what is in them.
     """
 
     rows: tuple[FindingRow, ...]
     total: int
+    findings: int
     checks: tuple[str, ...]
     packed: str = ""
 
 
-def finding_table(findings: Sequence[Finding]) -> FindingTable:
-    """Lay findings out, those first that need a look, causes before effects."""
-    ordered = sorted(findings, key=urgency)
-    rest = [_row(finding) for finding in ordered[MAX_FINDINGS:]]
+def finding_table(
+    findings: Sequence[Finding], skipped: Mapping[str, str]
+) -> FindingTable:
+    """Lay findings out, those alike in one row; `skipped` says why checks were."""
+    ordered = fold_findings(findings, skipped)
+    rest = [_row(each) for each in ordered[MAX_FINDINGS:]]
     return FindingTable(
-        rows=tuple(_row(finding) for finding in ordered[:MAX_FINDINGS]),
+        rows=tuple(_row(each) for each in ordered[:MAX_FINDINGS]),
         total=len(ordered),
+        findings=len(findings),
         checks=tuple(sorted(set(map(_check, findings)))),
         packed=_packed(rest) if rest else "",
     )
 
 
-def _row(finding: Finding) -> FindingRow:
+def _row(folded: FoldedFinding) -> FindingRow:
     """Write a row: verdict, check, environment, metric, place, value, limit, reason."""
+    finding, count = folded.first, len(folded.findings)
+    alone = count == 1
     better = f"{finding.direction} is better" if finding.direction else ""
     of_pairs = "by its pairs" if finding.kind == "node" else ""
     flags = [f"criterion {flag}" for flag in finding.flags]
+    counted = "" if alone else f"{text.exact(count)} findings"
     cells = (
-        _cell(_check(finding), case_detail(finding.check, finding.case)),
-        _cell(finding.environment),
-        _cell(finding.metric, better if finding.metric else ""),
-        _cell(finding.place, of_pairs),
-        _value(finding),
-        _cell(limit_words(finding), _beside(finding)),
-        _cell(finding.reason, *flags),
+        _cell(folded.words("check") or finding.kind, folded.details(), counted),
+        _cell(folded.words("environment")),
+        _cell(folded.words("metric"), better if alone and finding.metric else ""),
+        _cell(folded.words("place"), of_pairs),
+        _value(finding) if alone else ("",),
+        _cell(limit_words(finding), _beside(finding)) if alone else ("",),
+        _cell(folded.reason, *flags),
     )
-    return FindingRow(finding.verdict, cells)
+    checks = tuple(dict.fromkeys(map(_check, folded.findings)))
+    return FindingRow(finding.verdict, checks, cells)
 
 
 def _check(finding: Finding) -> str:
@@ -97,7 +108,11 @@ def _cell(first: str, *details: str) -> Cell:
 def _packed(rows: Sequence[FindingRow]) -> str:
     """Pack rows small: they are alike, and there may be ten thousands."""
     listed = [
-        [row.verdict, [[text.clean(line) for line in cell] for cell in row.cells]]
+        [
+            row.verdict,
+            [text.clean(check) for check in row.checks],
+            [[text.clean(line) for line in cell] for cell in row.cells],
+        ]
         for row in rows
     ]
     plain = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))

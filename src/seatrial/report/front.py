@@ -1,4 +1,4 @@
-"""Page one: the verdict, what to act on, what is undecided, and who vouches for it."""
+"""Build page one: verdict, headline numbers, actions, undecided places, signatures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +7,15 @@ from seatrial.errors import SeatrialError
 from seatrial.findings import Finding, Judgement
 from seatrial.judging.start_crashes import start_crashes
 from seatrial.report import text
+from seatrial.report.areas import area_summaries
 from seatrial.report.common_facts import common_facts
 from seatrial.report.content import ActOn, CriterionRow, Front
 from seatrial.report.criteria_rows import counts, needs
-from seatrial.report.view import badness, few, interval_words, limit_words
+from seatrial.report.folding import not_tested, skip_reasons
+from seatrial.report.look_at import look_at
+from seatrial.report.reasons import reasons_of
+from seatrial.report.small_map import small_map
+from seatrial.report.view import few
 from seatrial.results import Run
 from seatrial.seal import key_text
 from seatrial.signature import known_signers
@@ -18,7 +23,7 @@ from seatrial.signature import known_signers
 MAX_PLACES = 8
 """Places in one list of page one; the rest is counted there."""
 
-_MAX_REASONS, _MAX_NEEDS, _MAX_COMMON, _MAX_LOOKS = 2, 5, 3, 12
+_MAX_NEEDS, _MAX_COMMON, _MAX_LOOKS = 5, 3, 12
 _MEANING = {
     "pass": "Every criterion that was judged is met.",
     "fail": "At least one criterion is not met. The system is not acceptable in this "
@@ -35,15 +40,19 @@ def front(
     signer, digest = seal_words(run, home)
     found = counts(rows)
     replay = "REPLAY, " if judgement.replay else ""
+    places = look_at(judgement)
     return Front(
         verdict=judgement.verdict,
-        meaning=_meaning(judgement, found),
+        meaning=_MEANING[judgement.verdict],
         title=f"{replay}{judgement.verdict.upper()}: {judgement.system}, "
         f"{judgement.campaign}, {judgement.run}",
         notices=_notices(run, judgement),
         counts=found,
+        areas=area_summaries(rows),
+        node_map=small_map(judgement),
         needs=_shortened(needs(judgement, rows), _MAX_NEEDS),
         act_on=_places(_act_on(judgement)),
+        look_at=_places(places.undecided),
         absent=_places(
             [
                 ActOn(node.name, (node.reason or "no reason known",))
@@ -54,26 +63,13 @@ def front(
         in_common=_shortened(
             [each.words for each in common_facts(run, judgement)], _MAX_COMMON
         ),
-        worth_a_look=_shortened(judgement.worth_a_look, _MAX_LOOKS),
+        worth_a_look=_shortened(places.others, _MAX_LOOKS),
+        not_tested=not_tested(rows, skip_reasons(run), len(judgement.uncovered)),
         facts=_facts(run, judgement),
         signer=signer,
         digest=judgement.digest,
         manifest_sha256=digest,
     )
-
-
-def _meaning(judgement: Judgement, found: dict[str, int]) -> str:
-    """Say the verdict in words, and what it does not cover."""
-    words = [_MEANING[judgement.verdict]]
-    skipped, left_out = found["skipped"], len(judgement.uncovered)
-    if skipped:
-        words.append(f"What was skipped ({skipped}) is no part of the verdict.")
-    if left_out:
-        words.append(
-            f"{left_out} {'criterion belongs' if left_out == 1 else 'criteria belong'} "
-            "to checks that this campaign does not run."
-        )
-    return " ".join(words)
 
 
 def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
@@ -128,45 +124,13 @@ def _act_on(judgement: Judgement) -> list[ActOn]:
             whole.setdefault(name or finding.kind, []).append(finding)
     reasons = {node.name: node.reason for node in judgement.nodes}
     placed = [
-        ActOn(place, _reasons(findings) or (reasons.get(place, ""),))
+        ActOn(place, reasons_of(findings) or (reasons.get(place, ""),))
         for place, findings in {**found, **links}.items()
     ]
     return placed + [
-        ActOn(name, _reasons(findings, of_whole=True))
+        ActOn(name, reasons_of(findings, of_whole=True))
         for name, findings in whole.items()
     ]
-
-
-def _reasons(findings: Sequence[Finding], *, of_whole: bool = False) -> tuple[str, ...]:
-    """Say of the worst findings of a place what they are held to, and how sure.
-
-    A whole case is named before. Limits of a contract are told before sameness.
-    """
-    worst = sorted(
-        findings,
-        key=lambda each: (not each.metric, each.kind == "sameness", -badness(each)),
-    )
-    said = [
-        _said(each) if of_whole or each.value is None else f"{_of(each)}: {_said(each)}"
-        for each in worst
-    ]
-    return _shortened(said, _MAX_REASONS)
-
-
-def _of(finding: Finding) -> str:
-    return ", ".join(filter(None, (finding.check, finding.environment)))
-
-
-def _said(finding: Finding) -> str:
-    if finding.value is None:
-        return finding.reason
-    value = text.quantity(text.measured(finding.value, finding.limit), finding.unit)
-    if finding.kind == "sameness":
-        value += " times the typical"
-    interval = interval_words(finding)
-    between = f" ({interval})" if interval else ""
-    required = f", {limit_words(finding)} is required" if finding.limit else ""
-    return f"{finding.metric} is {value}{between}{required}: {finding.reason}"
 
 
 def _places(places: Sequence[ActOn]) -> tuple[ActOn, ...]:

@@ -75,9 +75,9 @@ def _test_case(suite: ET.Element, finding: Finding) -> None:
         ET.SubElement(case, _OUTCOME[finding.verdict], _attributes(outcome))
     if finding.value is not None:
         output = ET.SubElement(case, "system-out")
-        limit = "" if finding.limit is None else f", limit {finding.limit!r}"
+        limit = "" if finding.limit is None else f", limit {finding.limit:.9g}"
         output.text = text.clean(
-            f"{finding.value!r} {finding.unit}{limit}, "
+            f"{finding.value:.9g} {finding.unit}{limit}, "
             f"{finding.direction} is better, n={finding.n}"
         )
 

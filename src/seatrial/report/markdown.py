@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from seatrial.report import text
-from seatrial.report.content import ActOn, Content, CriterionRow
+from seatrial.report.content import ActOn, AreaSummary, Content, CriterionRow
 
 MOST_CRITERIA = 30
 """Criteria that do not pass in the table; the rest is counted, and in criteria.csv."""
 
-_LONGEST = 300
+_LONGEST = 1000
 _SPECIAL = re.compile(r"[\\`*{}\[\]<>|~$&]|(?<!\w)_|_(?!\w)|^[-+#=]")
 _NUMBERED = re.compile(r"^(\d+)([.)])(?= |$)")
 _REFERENCE = re.compile(
@@ -17,8 +17,8 @@ _REFERENCE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _JOINER = "\N{WORD JOINER}"
-_NAMES = {"fail": "failed", "undecided": "undecided", "skipped": "skipped"}
-_NAMES |= {"pass": "passed"}
+_NAMES = {"fail": "failed", "undecided": "undecided", "pass": "passed"}
+_NAMES |= {"skipped": "skipped"}
 
 
 def summary(content: Content) -> str:
@@ -32,8 +32,7 @@ def plain(words: str) -> str:
     A backslash stands before what Markdown knows. Mentions and bare links are found in
     the finished text, where it is of no help: an invisible character parts those.
     """
-    line = " ".join(text.clean(words).split())
-    line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    line = text.shortened(" ".join(text.clean(words).split()), _LONGEST)
     line = _NUMBERED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", line))
     return _REFERENCE.sub(rf"\g<0>{_JOINER}", line)
 
@@ -48,13 +47,17 @@ def _lines(content: Content) -> Iterator[str]:
     yield "| Criteria | " + " | ".join(_NAMES[each] for each in front.counts) + " |"
     yield "|---|" + "---:|" * len(front.counts)
     yield "| | " + " | ".join(str(each) for each in front.counts.values()) + " |"
+    if front.not_tested:
+        yield from ("", f"**Not tested:** {plain(front.not_tested)}.")
     yield from _listed("Act on", _places(front.act_on))
     yield from _listed("Delivered but absent", _places(front.absent))
     yield from _listed("What they have in common", map(plain, front.in_common))
-    yield from _listed("What would decide the undecided", map(plain, front.needs))
+    yield from _listed("Look at", _places(front.look_at))
     looks = ", ".join(front.worth_a_look)
     yield from _listed("Worth a look, decides nothing", [plain(looks)] if looks else [])
-    yield from _criteria([row for row in content.criteria if row.verdict != "pass"])
+    yield from _listed("What would decide the undecided", map(plain, front.needs))
+    yield from _headlines(front.areas)
+    yield from _criteria([row for row in content.folded if row.verdict != "pass"])
     facts = (f"{plain(name)}: {plain(value)}" for name, value in front.facts)
     yield from _listed("Run", facts)
     yield from ("", f"Signature: {plain(front.signer)}.")
@@ -82,6 +85,24 @@ def _listed(title: str, items: Iterator[str] | Sequence[str]) -> Iterator[str]:
         yield f"- {item}"
 
 
+def _headlines(areas: Sequence[AreaSummary]) -> Iterator[str]:
+    if not areas:
+        return
+    yield from ("", "## Numbers with the least margin", "")
+    yield "| Area | Criteria | Number | Worst place | Value | Limit | Margin |"
+    yield "|---|---|---|---|---:|---|---:|"
+    for area in areas:
+        counts = [f"{count} {_NAMES[each]}" for each, count in area.counts.items()]
+        head = [area.area, ", ".join(counts)]
+        for one in area.headlines or [None]:
+            cells = [""] * 5
+            if one is not None:
+                number = f"{one.metric} ({one.where})"
+                cells = [number, one.place, one.value, one.limit, one.margin]
+            yield "| " + " | ".join(map(plain, (*head, *cells))) + " |"
+            head = ["", ""]
+
+
 def _criteria(rows: Sequence[CriterionRow]) -> Iterator[str]:
     if not rows:
         return
@@ -93,13 +114,19 @@ def _criteria(rows: Sequence[CriterionRow]) -> Iterator[str]:
         place = f" at {row.worst.place}" if row.estimate and row.worst.place else ""
         cells = (
             row.verdict,
-            f"{row.name}, {row.where}" if row.where else row.name,
+            _name(row),
             row.clause,
             row.limit,
             estimate + place,
             row.reason,
         )
         yield "| " + " | ".join(map(plain, cells)) + " |"
-    more = len(rows) - MOST_CRITERIA
+    more = sum(row.alike for row in rows[MOST_CRITERIA:])
     if more > 0:
         yield from ("", f"and {more} more: `criteria.csv`")
+
+
+def _name(row: CriterionRow) -> str:
+    if row.alike > 1:
+        return f"{text.exact(row.alike)} criteria: {row.name}"
+    return f"{row.name}, {row.where}" if row.where else row.name

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from seatrial.judge import Judgement
+from seatrial.judge import Judgement, NodeVerdict
 from seatrial.report import text
 from seatrial.report.charts import CONFIG
 from seatrial.report.figure import Figure, Table
@@ -35,19 +35,7 @@ _REASON = 160  # characters
 
 def node_map(judgement: Judgement) -> Figure:
     """Draw all nodes in natural order, in rows of a handy width."""
-    nodes = sorted(judgement.nodes, key=lambda node: text.natural_key(node.name))
-    looks = {place.rpartition(" (")[0] or place for place in judgement.worth_a_look}
-
-    def state(number: int) -> str:
-        node = nodes[number]
-        if node.state != "present":
-            return "absent"
-        return "worth a look" if passes(number) else node.verdict
-
-    def passes(number: int) -> bool:
-        return nodes[number].verdict == "pass" and nodes[number].name in looks
-
-    states = [state(number) for number in range(len(nodes))]
+    nodes, states = node_states(judgement)
     counts = Counter(states)
     names = [name for name, *_ in STATES]
     shown = [short(node.name) for node in nodes]
@@ -84,6 +72,20 @@ def node_map(judgement: Judgement) -> Figure:
         ),
         wide=True,
     )
+
+
+def node_states(judgement: Judgement) -> tuple[list[NodeVerdict], list[str]]:
+    """Return the delivered nodes in natural order, and the state of each."""
+    nodes = sorted(judgement.nodes, key=lambda node: text.natural_key(node.name))
+    looks = {place.rpartition(" (")[0] or place for place in judgement.worth_a_look}
+
+    def state(node: NodeVerdict) -> str:
+        if node.state != "present":
+            return "absent"
+        passes = node.verdict == "pass" and node.name in looks
+        return "worth a look" if passes else node.verdict
+
+    return nodes, [state(node) for node in nodes]
 
 
 def columns_for(count: int) -> int:

@@ -6,6 +6,7 @@ from seatrial.judge import Judgement
 from seatrial.report.content import Content
 from seatrial.report.filters import FILTERS, SIZES
 from seatrial.report.finding_table import finding_table
+from seatrial.report.folding import skip_reasons
 from seatrial.report.selfcontained import render
 from seatrial.results import Run
 
@@ -23,7 +24,7 @@ def html(run: Run, judgement: Judgement, content: Content, home: Path) -> str:
         content=content,
         manifest=run.manifest,
         judgement=judgement,
-        findings=finding_table(judgement.findings),
+        findings=finding_table(judgement.findings, skip_reasons(run)),
         classes=_CLASSES,
         max_criteria=MAX_CRITERIA,
         **SIZES,

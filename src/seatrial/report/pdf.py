@@ -15,10 +15,18 @@ import typst
 
 from seatrial import __version__
 from seatrial.errors import SeatrialError
-from seatrial.findings import Finding, Judgement
+from seatrial.findings import Judgement
 from seatrial.report import drawing, text, view
-from seatrial.report.content import ActOn, Chapter, Content, CriterionRow, Front
+from seatrial.report.content import (
+    ActOn,
+    Chapter,
+    Content,
+    CriterionRow,
+    Front,
+    SmallMap,
+)
 from seatrial.report.figure import Figure, Table
+from seatrial.report.folding import FoldedFinding, fold_findings
 from seatrial.results import Run
 
 MOST_CHARTS = 30
@@ -30,8 +38,9 @@ _MOST_ROWS, _MOST_COLUMNS = 40, 9
 _UNDER = {False: (12, 5), True: (16, 9)}
 """Rows and columns of a table that stands under a figure in a column, or a wide one."""
 
-_LONGEST, _LONGEST_PROSE = 300, 2000
-"""Characters of a text in a cell or list, and of a paragraph; a longer one is cut."""
+_LONGEST, _LONGEST_PROSE = 600, 2000
+"""Characters of a text in a cell or list, and of a paragraph; a longer one is
+shortened between two words."""
 
 _PROSE = ("intro", "notes", "note", "alt", "empty")
 _WHOLE = ("svg", "digest", "manifest_sha256", "colours")
@@ -42,8 +51,12 @@ _NUMBER = re.compile(
     r"[-+\N{MINUS SIGN}]?\d[\d.,\s]*(e[-+\N{MINUS SIGN}]?\d+)?( ?%)?( [^\w\s])*"
     r"|\N{EN DASH}( [^\w\s])*|unknown|not measured|"
 )
-_DETAILS = ((8, 800), (8, 320), (8, 200), (6, 120), (4, 90), (3, 60))
-"""Items of each list on page one, and characters of each: the first that fits."""
+_DETAILS = (
+    *((8, 2, 5, 2000), (8, 2, 3, 2000), (8, 1, 3, 2000), (6, 1, 3, 2000)),
+    *((4, 1, 2, 2000), (3, 1, 1, 600), (3, 1, 1, 200), (2, 1, 1, 90), (1, 1, 1, 60)),
+)
+"""What page one has: items of each list, reasons of each, headline numbers of each
+area, and characters of a text. The first that fits is printed."""
 
 
 def pdf_bytes(run: Run, judgement: Judgement, content: Content, home: Path) -> bytes:
@@ -83,14 +96,15 @@ def document(
     data = {
         "version": __version__,
         "title": content.front.title,
-        "run": _cut(judgement.run, 60),
-        "system": _cut(judgement.system, 60),
-        "campaign": _cut(judgement.campaign, 60),
+        "run": text.shortened(judgement.run, 60),
+        "system": text.shortened(judgement.system, 60),
+        "campaign": text.shortened(judgement.campaign, 60),
         "verdict": judgement.verdict,
         "digest": content.front.digest,
         "colours": {name.removeprefix("--"): hue for name, hue in palette.items()},
         "fronts": [_front(content.front, *detail) for detail in _DETAILS],
-        "criteria": _criteria(content.criteria),
+        "map": _map(content.front.node_map, palette),
+        "criteria": _criteria(content),
         "findings": _findings(judgement),
         "chapters": list(_chapters(content.chapters, palette)),
     }
@@ -123,47 +137,80 @@ def _fit(value: Any, most: int = _LONGEST) -> Any:
 
 def _line(words: str, most: int) -> str:
     """Make one line; without the line breaks and tabs that a name may hold."""
-    words = _cut(" ".join(text.clean(words).split()), most)
+    words = text.shortened(" ".join(text.clean(words).split()), most)
     return _LONG_WORD.sub(lambda word: _BREAKS.sub("\u200b", word[0]), words)
 
 
-def _cut(words: str, most: int) -> str:
-    return words if len(words) <= most else f"{words[: most - 1]}…"
+def _front(
+    front: Front, most: int, reasons: int, headlines: int, longest: int
+) -> dict[str, Any]:
+    """Return page one with so many items, reasons, headline numbers and characters."""
 
+    def act_on(items: Sequence[ActOn]) -> list[dict[str, str]]:
+        return [_act_on(each, reasons, longest) for each in items]
 
-def _front(front: Front, most: int, longest: int) -> dict[str, Any]:
-    """Give page one with so many items in each list, each of so many characters."""
     lists = {
-        "Act on": [_act_on(each, longest) for each in front.act_on],
-        "Delivered but absent": [_act_on(each, longest) for each in front.absent],
+        "Act on": act_on(front.act_on),
+        "Delivered but absent": act_on(front.absent),
         "What they have in common": _plain(front.in_common, longest),
-        "What would decide the undecided": _plain(front.needs, longest),
+        "Look at": act_on(front.look_at),
         "Worth a look, decides nothing": _plain(_joined(front.worth_a_look), longest),
+        "What would decide the undecided": _plain(front.needs, longest),
     }
     return {
         "verdict": front.verdict,
-        "meaning": _cut(front.meaning, 2 * longest),
-        "notices": [_cut(notice, longest) for notice in front.notices[:most]],
+        "meaning": text.shortened(front.meaning, 2 * longest),
+        "notices": [text.shortened(each, longest) for each in front.notices[:most]],
         "counts": front.counts,
+        "areas": [
+            {
+                "area": area.area.capitalize(),
+                "counts": area.counts,
+                "headlines": [
+                    {
+                        key: text.shortened(value, min(longest, 100))
+                        for key, value in vars(headline).items()
+                    }
+                    for headline in area.headlines[:headlines]
+                ],
+            }
+            for area in front.areas
+        ],
+        "not_tested": text.shortened(front.not_tested, longest),
         "lists": [
             {"title": title, "items": items[:most], "more": max(0, len(items) - most)}
             for title, items in lists.items()
             if items
         ],
         "facts": [
-            [_cut(name, 40), _cut(value, min(longest, 120))]
+            [text.shortened(name, 40), text.shortened(value, min(longest, 120))]
             for name, value in front.facts[: 2 * most]
         ],
-        "signer": _cut(front.signer, longest),
+        "signer": text.shortened(front.signer, longest),
         "digest": front.digest,
         "manifest_sha256": front.manifest_sha256,
     }
 
 
-def _act_on(each: ActOn, longest: int) -> dict[str, str]:
+def _act_on(each: ActOn, reasons: int, longest: int) -> dict[str, str]:
+    told = ". ".join(each.reasons[:reasons])
     return {
-        "place": _cut(each.place, 80),
-        "words": _cut("; ".join(each.reasons), longest),
+        "place": text.shortened(each.place, 100),
+        "words": text.shortened(told, longest),
+    }
+
+
+def _map(node_map: SmallMap | None, palette: dict[str, str]) -> dict[str, Any] | None:
+    """Return the small map as SVG in the colours of paper, with its words."""
+    if node_map is None:
+        return None
+    return {
+        "svg": drawing.for_paper(node_map.svg, palette),
+        "alt": node_map.words,
+        "groups": [
+            {"state": state.capitalize(), "names": text.shortened(names, 200)}
+            for state, _, names in node_map.groups
+        ],
     }
 
 
@@ -172,45 +219,52 @@ def _joined(names: Sequence[str]) -> list[str]:
 
 
 def _plain(items: Sequence[str], longest: int) -> list[dict[str, str]]:
-    return [{"place": "", "words": _cut(item, longest)} for item in items]
+    return [{"place": "", "words": text.shortened(item, longest)} for item in items]
 
 
-def _criteria(rows: Sequence[CriterionRow]) -> dict[str, Any]:
-    shown = [
-        {key: value for key, value in vars(row).items() if key != "worst"}
-        | {"place": row.worst.place}
-        for row in rows[:MOST_CRITERIA]
-    ]
-    return {"rows": shown, "more": len(rows) - len(shown)}
+def _criteria(content: Content) -> dict[str, Any]:
+    rows = content.folded[:MOST_CRITERIA]
+    shown = sum(row.alike for row in rows)
+    return {
+        "rows": [_criterion(row) for row in rows],
+        "more": sum(row.alike for row in content.folded) - shown,
+    }
+
+
+def _criterion(row: CriterionRow) -> dict[str, Any]:
+    given = {key: value for key, value in vars(row).items() if key != "worst"}
+    return given | {"place": row.worst.place if row.alike == 1 else ""}
 
 
 def _findings(judgement: Judgement) -> dict[str, Any]:
-    """Give the findings that fail or are undecided, and how many more there are."""
+    """Return the findings that fail or are undecided, and how many more there are."""
     telling = [
         finding
-        for verdict in ("fail", "undecided")
         for finding in judgement.findings
-        if finding.verdict == verdict
+        if finding.verdict in ("fail", "undecided")
     ]
-    rows = [_finding(finding) for finding in telling[:MOST_FINDINGS]]
-    return {"rows": rows, "more": len(telling) - len(rows)}
+    rows = fold_findings(telling, {})
+    left = sum(len(row.findings) for row in rows[MOST_FINDINGS:])
+    return {"rows": [_finding(row) for row in rows[:MOST_FINDINGS]], "more": left}
 
 
-def _finding(finding: Finding) -> dict[str, str]:
+def _finding(folded: FoldedFinding) -> dict[str, str]:
+    finding, count = folded.first, len(folded.findings)
     value = ""
-    if finding.value is not None:
+    if finding.value is not None and count == 1:
         value = text.measured(finding.value, finding.limit)
-    what = (view.case_detail(finding.check, finding.case), finding.environment)
+    what = (folded.details(), folded.words("environment"))
     return {
         "verdict": finding.verdict,
-        "check": finding.check or finding.kind,
+        "check": folded.words("check") or finding.kind,
         "detail": ", ".join(filter(None, what)),
-        "metric": finding.metric,
-        "place": finding.place,
+        "metric": folded.words("metric"),
+        "place": folded.words("place"),
+        "count": f"{text.exact(count)} findings" if count > 1 else "",
         "value": text.quantity(value, finding.unit) if value else "",
-        "interval": view.interval_words(finding),
+        "interval": view.interval_words(finding) if count == 1 else "",
         "limit": view.limit_words(finding),
-        "reason": finding.reason,
+        "reason": folded.reason,
     }
 
 

@@ -11,7 +11,6 @@ from markupsafe import Markup
 from seatrial.units import size_label
 
 _ABSENT = "\N{EN DASH}"
-_NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _MINUS = "\N{MINUS SIGN}"
 
 # What XML 1.0 forbids, C1 controls, and what can turn the direction of a line.
@@ -25,6 +24,19 @@ _NATURAL = re.compile(r"(\d+)")
 def clean(text: str) -> str:
     """Remove the characters that have no place in XML or in a line of text."""
     return _UNFIT.sub("", text)
+
+
+def shortened(words: str, most: int) -> str:
+    """Shorten a text to at most `most` characters, between two words.
+
+    A first word that is longer is cut itself.
+    """
+    if len(words) <= most:
+        return words
+    kept = words[: most - 1]
+    if words[most - 1] != " ":
+        kept = kept.rpartition(" ")[0] or kept
+    return f"{kept.rstrip(' ,;:')}…"
 
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
@@ -76,10 +88,10 @@ def _plain(value: float, digits: int) -> str:
 
 
 def _group(text: str) -> str:
-    """Set thousands apart from 10 000 on, and use a true minus sign."""
+    """Put commas between thousands, as the judge does, and use a true minus sign."""
     whole, dot, fraction = text.partition(".")
-    if "e" not in text and len(whole.lstrip("-")) > 4:
-        whole = f"{int(whole):,}".replace(",", _NARROW_SPACE)
+    if "e" not in text and len(whole.lstrip("-")) > 3:
+        whole = f"{int(whole):,}"
     return f"{whole}{dot}{fraction}".replace("-", _MINUS)
 
 
@@ -96,7 +108,7 @@ def ratio(value: float | None, limit: float | None) -> str:
         return ""
     times = value / limit
     if times >= 10:
-        return f"{times:.3g} times it"
+        return f"{exact(float(f'{times:.3g}'))} times it"
     return f"{measured(100 * times, 100, 3)} % of it"
 
 

@@ -10,7 +10,7 @@ from seatrial.metrics import METRICS
 from seatrial.report import text
 from seatrial.results import Run
 
-VERDICTS = ("fail", "undecided", "skipped", "pass")
+VERDICTS = ("fail", "undecided", "pass", "skipped")
 """Verdicts in the order of a table: what needs a look comes first."""
 
 MAX_CASES = 300

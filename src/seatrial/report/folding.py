@@ -1,0 +1,151 @@
+"""Equal rows in one line with a count: criteria, and findings, that share a reason.
+
+Rows of numbers are never folded: their reasons have their numbers. criteria.csv,
+findings.csv and junit.xml keep a row each.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from seatrial.findings import NOT_MEASURED, Finding
+from seatrial.report import text
+from seatrial.report.content import CriterionRow
+from seatrial.report.view import case_detail, few, urgency
+from seatrial.results import Run
+
+MOST_NAMES = 12
+"""Names of criteria, checks or places in a folded line; the rest is counted."""
+
+_FOLDED = ("undecided", "skipped")
+
+
+@dataclass(frozen=True)
+class FoldedFinding:
+    """Findings that differ in check, metric or place only; mostly there is one."""
+
+    findings: tuple[Finding, ...]
+    reason: str
+
+    @property
+    def first(self) -> Finding:
+        """The first of them, which stands for all."""
+        return self.findings[0]
+
+    def words(self, of: str) -> str:
+        """Join the different values of a field of the findings, the first ones."""
+        values = dict.fromkeys(getattr(each, of) for each in self.findings)
+        return ", ".join(few(filter(None, values), MOST_NAMES))
+
+    def details(self) -> str:
+        """Join what the names of cases add to those of the checks."""
+        found = dict.fromkeys(
+            case_detail(each.check, each.case) for each in self.findings
+        )
+        return ", ".join(few(filter(None, found), MOST_NAMES))
+
+
+def skip_reasons(run: Run) -> dict[str, str]:
+    """Return why the cases of each check were skipped: the first reason."""
+    reasons: Mapping[str, str] = {}
+    for case in run.cases:
+        if case.result == "skip" and case.reason:
+            reasons.setdefault(case.check, case.reason)
+    return reasons
+
+
+def fold_criteria(
+    rows: Iterable[CriterionRow], reasons: Mapping[str, str]
+) -> tuple[CriterionRow, ...]:
+    """Put criteria with the same verdict and reason into one row, in their order."""
+    groups: dict[tuple[str, ...], list[CriterionRow]] = {}
+    for row in rows:
+        key = _key(row.worst, reasons) or (row.name, row.check, row.where, row.metric)
+        groups.setdefault(key, []).append(row)
+    return tuple(
+        rows[0] if len(rows) == 1 else _folded(rows, reasons)
+        for rows in groups.values()
+    )
+
+
+def _folded(rows: Sequence[CriterionRow], reasons: Mapping[str, str]) -> CriterionRow:
+    first = rows[0]
+    return replace(
+        first,
+        name=", ".join(few((row.name for row in rows), MOST_NAMES)),
+        where=_same(row.where for row in rows),
+        kind=_same(row.kind for row in rows),
+        clause=_same(row.clause for row in rows),
+        limit="",
+        estimate="",
+        interval="",
+        allocations=0,
+        places=0,
+        scatter="",
+        reason=_reason(first.worst, reasons),
+        alike=len(rows),
+    )
+
+
+def fold_findings(
+    findings: Iterable[Finding], reasons: Mapping[str, str]
+) -> list[FoldedFinding]:
+    """Fold findings, those first that need a look, causes before effects.
+
+    Undecided ones are folded within a metric of a case, skipped ones by their reason.
+    """
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for number, finding in enumerate(sorted(findings, key=urgency)):
+        key: tuple[object, ...] | None = _key(finding, reasons)
+        if key and finding.verdict == "undecided":
+            case = (finding.check, finding.case, finding.environment, finding.metric)
+            key = (*key, finding.kind, *case)
+        groups.setdefault(key or (number,), []).append(finding)
+    return [
+        FoldedFinding(tuple(own), _reason(own[0], reasons)) for own in groups.values()
+    ]
+
+
+def _key(finding: Finding, reasons: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Return what equal findings share; None for one that is not folded."""
+    if finding.verdict not in _FOLDED or finding.flags:
+        return None
+    return (finding.verdict, _reason(finding, reasons))
+
+
+def _reason(finding: Finding, reasons: Mapping[str, str]) -> str:
+    """Return the reason; a criterion of a skipped check has that of its check."""
+    if finding.verdict == "skipped":
+        return reasons.get(finding.check, finding.reason)
+    return finding.reason
+
+
+def _same(values: Iterable[str]) -> str:
+    """Return the value that all share; '' if they differ."""
+    found = set(values)
+    return found.pop() if len(found) == 1 else ""
+
+
+def not_tested(
+    rows: Iterable[CriterionRow], reasons: Mapping[str, str], uncovered: int
+) -> str:
+    """Describe in one line how many criteria were not tested, and why; '' if none.
+
+    Of a reason, the part before its first colon counts: what follows is the remedy.
+    """
+    causes: dict[str, int] = {}
+    for row in rows:
+        if row.verdict == "skipped":
+            reason = _reason(row.worst, reasons).removeprefix(f"{NOT_MEASURED}: ")
+            cause = reason.partition(": ")[0]
+            causes[cause] = causes.get(cause, 0) + 1
+    if uncovered:
+        causes["not in this campaign"] = uncovered
+    total = sum(causes.values())
+    if not total:
+        return ""
+    told = [
+        f"{text.shortened(cause, 120)} ({text.exact(count)})"
+        for cause, count in sorted(causes.items(), key=lambda each: -each[1])
+    ]
+    noun = "criterion" if total == 1 else "criteria"
+    return f"{text.exact(total)} {noun}: {', '.join(few(told, 4))}"

@@ -1,0 +1,74 @@
+"""Places to look at: undecided findings that name a node or link, and suspects."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seatrial.findings import Finding, Judgement
+from seatrial.report import text
+from seatrial.report.content import ActOn
+from seatrial.report.labels import short
+from seatrial.report.reasons import reasons_of
+from seatrial.report.view import badness, few
+
+MOST_NAMES = 8
+"""Places with the same reason whose names are in one line; the rest is counted."""
+
+_MEETS = "undecided; the values are within their limits so far"
+
+
+@dataclass(frozen=True)
+class Places:
+    """What to look at: places with `undecided` findings, and `others` that stand out.
+
+    Places with the same reason share an entry. Those that may be bad come first.
+    """
+
+    undecided: tuple[ActOn, ...]
+    others: tuple[str, ...]
+
+
+def look_at(judgement: Judgement) -> Places:
+    """Choose the places to look at, without those that fail."""
+    failing = {*judgement.convicted}
+    failing |= {each.place for each in judgement.findings if each.verdict == "fail"}
+    places: dict[str, list[Finding]] = {}
+    for finding in judgement.findings:
+        known = not finding.place or failing & {finding.place, finding.node}
+        if finding.verdict == "undecided" and not known:
+            places.setdefault(finding.node, []).append(finding)
+    suspects = {*judgement.worth_a_look}
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for place, findings in sorted(places.items(), key=lambda each: _badness(each[1])):
+        telling = [each for each in findings if _may_be_bad(each)]
+        telling = telling or (findings if place in suspects else [])
+        groups.setdefault(reasons_of(telling) or (_MEETS,), []).append(place)
+    return Places(
+        tuple(ActOn(_names(names), reasons) for reasons, names in groups.items()),
+        tuple(
+            place
+            for place in judgement.worth_a_look
+            if (place.rpartition(" (")[0] or place) not in places
+        ),
+    )
+
+
+def _may_be_bad(finding: Finding) -> bool:
+    """Return True where a number misses its limit, or where there is none."""
+    if finding.value is None or finding.limit is None:
+        return True
+    beyond = finding.value - finding.limit
+    return beyond > 0 if finding.direction == "lower" else beyond < 0
+
+
+def _badness(findings: Sequence[Finding]) -> tuple[bool, float]:
+    """Sort key: what may be bad first, the worst of it before the rest."""
+    bad = [each for each in findings if _may_be_bad(each)]
+    return not bad, -max((badness(each) for each in bad), default=0.0)
+
+
+def _names(names: Sequence[str]) -> str:
+    """Name places, nodes without their pairs; the first ones, in natural order."""
+    known = {*names}
+    alone = [name for name in names if not known & {*name.split(" - ")} - {name}]
+    ordered = sorted(alone, key=text.natural_key)
+    return ", ".join(few(map(short, ordered), MOST_NAMES))
