@@ -11,7 +11,7 @@ from sweep_samples import SWEEP, Pair, names, sample_sweep
 
 from seatrial.findings import Finding, Judgement
 from seatrial.judge import judge
-from seatrial.judging.place_findings import MAX_FAULTS, MAX_PASSING
+from seatrial.judging.place_findings import MAX_FAULTS, MAX_PASSING, _pairs
 
 RAILS = ("mlx5_0", "mlx5_1")
 
@@ -213,3 +213,10 @@ def test_large_sweep_has_few_findings() -> None:
     judgement = judged(200, slow=["cn77"])
     assert judgement.convicted == ("cn77",)
     assert len(judgement.findings) < 1300
+
+
+def test_a_node_that_fails_while_its_pairs_pass_is_no_contradiction() -> None:
+    assert _pairs(2, 6) == "; 2 of its 6 pairs do not pass"
+    words = _pairs(0, 6)
+    assert words.startswith("; each of its 6 pairs passes when judged alone, but ")
+    assert _pairs(0, 1).startswith("; its only pair passes when judged alone, but ")

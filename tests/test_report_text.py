@@ -30,6 +30,21 @@ def test_values_have_sensible_digits(
 
 
 @pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (60.0, "60"),
+        (0.1, "0.1"),
+        (1e-5, "0.00001"),
+        (12345678901.0, "12,345,678,901"),
+        (1e-9, "1e\u221209"),
+        (None, "\N{EN DASH}"),
+    ],
+)
+def test_limits_are_written_as_they_were_set(value: float | None, shown: str) -> None:
+    assert text.exact(value) == shown
+
+
+@pytest.mark.parametrize(
     ("value", "limit", "shown"),
     [
         (23.5, 60, "39.2 % of it"),

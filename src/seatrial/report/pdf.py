@@ -146,7 +146,7 @@ def _front(
 ) -> dict[str, Any]:
     """Return page one with so many items, reasons, headline numbers and characters."""
 
-    def act_on(items: Sequence[ActOn]) -> list[dict[str, str]]:
+    def act_on(items: Sequence[ActOn]) -> list[dict[str, Any]]:
         return [_act_on(each, reasons, longest) for each in items]
 
     lists = {
@@ -192,11 +192,11 @@ def _front(
     }
 
 
-def _act_on(each: ActOn, reasons: int, longest: int) -> dict[str, str]:
-    told = ". ".join(each.reasons[:reasons])
+def _act_on(each: ActOn, reasons: int, longest: int) -> dict[str, Any]:
+    told = each.reasons[:reasons]
     return {
         "place": text.shortened(each.place, 100),
-        "words": text.shortened(told, longest),
+        "reasons": [text.shortened(reason, longest) for reason in told],
     }
 
 
@@ -218,8 +218,8 @@ def _joined(names: Sequence[str]) -> list[str]:
     return [", ".join(names)] if names else []
 
 
-def _plain(items: Sequence[str], longest: int) -> list[dict[str, str]]:
-    return [{"place": "", "words": text.shortened(item, longest)} for item in items]
+def _plain(items: Sequence[str], longest: int) -> list[dict[str, Any]]:
+    return [{"place": "", "reasons": [text.shortened(item, longest)]} for item in items]
 
 
 def _criteria(content: Content) -> dict[str, Any]:

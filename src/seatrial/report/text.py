@@ -4,6 +4,7 @@ import json
 import math
 import re
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from markupsafe import Markup
@@ -72,10 +73,13 @@ def quantity(number: str, unit: str) -> str:
 
 
 def exact(value: float | None) -> str:
-    """Write a number that somebody set (a limit): 60, 0.25, without padding."""
+    """Write a number that somebody set (a limit): 60, 0.00001, without padding."""
     if value is None:
         return _ABSENT
-    return _group(f"{value:.10g}")
+    number = f"{value:.10g}"
+    if "e" in number and 1e-7 <= abs(value) < 1e15:
+        number = f"{Decimal(number):f}"
+    return _group(number)
 
 
 def _plain(value: float, digits: int) -> str:
