@@ -177,7 +177,7 @@ def test_an_optional_criterion_that_nobody_measured_is_told() -> None:
     optional = criterion("bw_8MiB", 5.0, optional=True)
     judgement = judge(run, criteria(*sample_criteria().criteria, optional))
     found = tables(told(run, judgement), "exclusions")
-    ((name, reason),) = found["Optional criteria that nobody measured"]
+    ((name, reason),) = found["Optional criteria that were not measured"]
     assert name == "ImbRing bw_8MiB promised"
     assert reason == "not measured: no case reported this metric"
 

@@ -145,6 +145,17 @@ def test_skipped_criteria_share_a_row_and_come_last() -> None:
     assert summary(content).count(OSU) == 1
 
 
+def test_the_chapter_on_exclusions_gives_a_reason_once() -> None:
+    (chapter,) = [
+        each for each in told(*skipped()).chapters if each.name == "exclusions"
+    ]
+    rows = {title: table.rows for title, table in chapter.tables}
+    assert rows["Skipped cases"] == (("OsuLatency, OsuClock", "openmpi", OSU, "1"),)
+    assert rows["Optional criteria that were not measured"] == (
+        ("OsuClock msg_rate_8B promised, OsuLatency latency_8B promised", OSU),
+    )
+
+
 def test_what_was_not_tested_is_one_line() -> None:
     assert told(*skipped()).front.not_tested == (
         "5 criteria: no MPI stack has the OSU Micro-Benchmarks (4), not in this "

@@ -1,6 +1,6 @@
 """What the verdict does not rest on: retries, skips, absences, what was left out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from seatrial.findings import Judgement
 from seatrial.parsers.mpi_start import TRIES
@@ -8,13 +8,15 @@ from seatrial.records import Case
 from seatrial.report import text
 from seatrial.report.content import Chapter
 from seatrial.report.figure import Table
+from seatrial.report.folding import MOST_NAMES, fold_findings, skip_reasons
 from seatrial.report.view import MAX_CASES, case_detail, few
 from seatrial.results import Run
 
 _INTRO = (
     "Nothing is left out silently: cases that failed or were skipped, cases that "
     "passed at a later try, nodes that were absent, sessions that were cut off, and "
-    "criteria that nobody held the machine to."
+    "criteria that were not judged. Cases and criteria with the same reason share a "
+    "row."
 )
 _NOT_GIVEN = "no reason given"
 
@@ -56,15 +58,8 @@ def exclusions(run: Run, judgement: Judgement) -> Chapter:
             _table(("Criterion",), [(name,) for name in judgement.uncovered]),
         ),
         (
-            "Optional criteria that nobody measured",
-            _table(
-                ("Criterion", "Reason"),
-                [
-                    (finding.criterion, finding.reason)
-                    for finding in judgement.findings
-                    if finding.verdict == "skipped" and finding.criterion
-                ],
-            ),
+            "Optional criteria that were not measured",
+            _unmeasured(judgement, skip_reasons(run)),
         ),
     )
     filled = tuple((title, table) for title, table in tables if table.rows)
@@ -105,18 +100,42 @@ def _failed(cases: Sequence[Case]) -> Table:
 
 
 def _skipped(cases: Sequence[Case]) -> Table:
-    """Say why cases were skipped; repeats of one case share a row."""
-    repeats: dict[tuple[str, str, str], list[int]] = {}
+    """List skipped cases by their reason."""
+    groups: dict[str, list[Case]] = {}
     for case in cases:
-        key = (_title(case), case.environment, case.reason or _NOT_GIVEN)
-        repeats.setdefault(key, []).append(case.repeat)
+        groups.setdefault(case.reason or _NOT_GIVEN, []).append(case)
     return _table(
-        ("Case", "Environment", "Reason", "Repeats"),
+        ("Cases", "Environments", "Reason", "Repeats"),
         [
-            (*key, ", ".join(map(str, sorted(set(found)))))
-            for key, found in list(repeats.items())[:MAX_CASES]
+            (
+                _named_once(_title(case) for case in own),
+                _named_once(case.environment for case in own),
+                reason,
+                ", ".join(map(str, sorted({case.repeat for case in own}))),
+            )
+            for reason, own in list(groups.items())[:MAX_CASES]
         ],
     )
+
+
+def _unmeasured(judgement: Judgement, reasons: Mapping[str, str]) -> Table:
+    """List criteria without any number by their reason."""
+    skipped = [
+        each
+        for each in judgement.findings
+        if each.verdict == "skipped" and each.criterion
+    ]
+    return _table(
+        ("Criteria", "Reason"),
+        [
+            (folded.words("criterion"), folded.reason)
+            for folded in fold_findings(skipped, reasons)
+        ],
+    )
+
+
+def _named_once(names: Iterable[str]) -> str:
+    return ", ".join(few(dict.fromkeys(filter(None, names)), MOST_NAMES))
 
 
 def _retried(cases: Sequence[Case]) -> Table:

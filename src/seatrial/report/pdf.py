@@ -17,16 +17,10 @@ from seatrial import __version__
 from seatrial.errors import SeatrialError
 from seatrial.findings import Judgement
 from seatrial.report import drawing, text, view
-from seatrial.report.content import (
-    ActOn,
-    Chapter,
-    Content,
-    CriterionRow,
-    Front,
-    SmallMap,
-)
+from seatrial.report.content import Chapter, Content, CriterionRow
 from seatrial.report.figure import Figure, Table
 from seatrial.report.folding import FoldedFinding, fold_findings
+from seatrial.report.pdf_front import fronts, small_map
 from seatrial.results import Run
 
 MOST_CHARTS = 30
@@ -51,12 +45,6 @@ _NUMBER = re.compile(
     r"[-+\N{MINUS SIGN}]?\d[\d.,\s]*(e[-+\N{MINUS SIGN}]?\d+)?( ?%)?( [^\w\s])*"
     r"|\N{EN DASH}( [^\w\s])*|unknown|not measured|"
 )
-_DETAILS = (
-    *((8, 2, 5, 2000), (8, 2, 3, 2000), (8, 1, 3, 2000), (6, 1, 3, 2000)),
-    *((4, 1, 2, 2000), (3, 1, 1, 600), (3, 1, 1, 200), (2, 1, 1, 90), (1, 1, 1, 60)),
-)
-"""What page one has: items of each list, reasons of each, headline numbers of each
-area, and characters of a text. The first that fits is printed."""
 
 
 def pdf_bytes(run: Run, judgement: Judgement, content: Content, home: Path) -> bytes:
@@ -102,8 +90,8 @@ def document(
         "verdict": judgement.verdict,
         "digest": content.front.digest,
         "colours": {name.removeprefix("--"): hue for name, hue in palette.items()},
-        "fronts": [_front(content.front, *detail) for detail in _DETAILS],
-        "map": _map(content.front.node_map, palette),
+        "fronts": fronts(content.front),
+        "map": small_map(content.front.node_map, palette),
         "criteria": _criteria(content),
         "findings": _findings(judgement),
         "chapters": list(_chapters(content.chapters, palette)),
@@ -139,87 +127,6 @@ def _line(words: str, most: int) -> str:
     """Make one line; without the line breaks and tabs that a name may hold."""
     words = text.shortened(" ".join(text.clean(words).split()), most)
     return _LONG_WORD.sub(lambda word: _BREAKS.sub("\u200b", word[0]), words)
-
-
-def _front(
-    front: Front, most: int, reasons: int, headlines: int, longest: int
-) -> dict[str, Any]:
-    """Return page one with so many items, reasons, headline numbers and characters."""
-
-    def act_on(items: Sequence[ActOn]) -> list[dict[str, Any]]:
-        return [_act_on(each, reasons, longest) for each in items]
-
-    lists = {
-        "Act on": act_on(front.act_on),
-        "Delivered but absent": act_on(front.absent),
-        "What they have in common": _plain(front.in_common, longest),
-        "Look at": act_on(front.look_at),
-        "Worth a look, decides nothing": _plain(_joined(front.worth_a_look), longest),
-        "What would decide the undecided": _plain(front.needs, longest),
-    }
-    return {
-        "verdict": front.verdict,
-        "meaning": text.shortened(front.meaning, 2 * longest),
-        "notices": [text.shortened(each, longest) for each in front.notices[:most]],
-        "counts": front.counts,
-        "areas": [
-            {
-                "area": area.area.capitalize(),
-                "counts": area.counts,
-                "headlines": [
-                    {
-                        key: text.shortened(value, min(longest, 100))
-                        for key, value in vars(headline).items()
-                    }
-                    for headline in area.headlines[:headlines]
-                ],
-            }
-            for area in front.areas
-        ],
-        "not_tested": text.shortened(front.not_tested, longest),
-        "lists": [
-            {"title": title, "items": items[:most], "more": max(0, len(items) - most)}
-            for title, items in lists.items()
-            if items
-        ],
-        "facts": [
-            [text.shortened(name, 40), text.shortened(value, min(longest, 120))]
-            for name, value in front.facts[: 2 * most]
-        ],
-        "signer": text.shortened(front.signer, longest),
-        "digest": front.digest,
-        "manifest_sha256": front.manifest_sha256,
-    }
-
-
-def _act_on(each: ActOn, reasons: int, longest: int) -> dict[str, Any]:
-    told = each.reasons[:reasons]
-    return {
-        "place": text.shortened(each.place, 100),
-        "reasons": [text.shortened(reason, longest) for reason in told],
-    }
-
-
-def _map(node_map: SmallMap | None, palette: dict[str, str]) -> dict[str, Any] | None:
-    """Return the small map as SVG in the colours of paper, with its words."""
-    if node_map is None:
-        return None
-    return {
-        "svg": drawing.for_paper(node_map.svg, palette),
-        "alt": node_map.words,
-        "groups": [
-            {"state": state.capitalize(), "names": text.shortened(names, 200)}
-            for state, _, names in node_map.groups
-        ],
-    }
-
-
-def _joined(names: Sequence[str]) -> list[str]:
-    return [", ".join(names)] if names else []
-
-
-def _plain(items: Sequence[str], longest: int) -> list[dict[str, Any]]:
-    return [{"place": "", "reasons": [text.shortened(item, longest)]} for item in items]
 
 
 def _criteria(content: Content) -> dict[str, Any]:
