@@ -18,7 +18,7 @@ from seatrial.report.view import VERDICTS, case_detail
 from seatrial.results import Run
 
 MOST_HEADLINES = 5
-"""Headline numbers of an area; each is of another metric."""
+"""Headline numbers of an area."""
 
 AREAS: tuple[Area, ...] = get_args(Area)
 _JUDGED = ("fail", "undecided", "pass")
@@ -112,12 +112,15 @@ def area_summaries(rows: Sequence[CriterionRow]) -> tuple[AreaSummary, ...]:
 
 
 def _headlines(rows: Sequence[CriterionRow]) -> tuple[Headline, ...]:
-    """Choose the numbers with the least margin, each of another metric."""
+    """Choose the numbers with the least margin, different metrics before sizes."""
     numbers = [row for row in rows if row.worst.value is not None and row.limit]
-    chosen: dict[str, CriterionRow] = {}
-    for row in sorted(numbers, key=_urgency):
-        chosen.setdefault(_plain_metric(row.metric), row)
-    return tuple(_headline(row) for row in list(chosen.values())[:MOST_HEADLINES])
+    ordered = sorted(numbers, key=_urgency)
+    first: dict[str, CriterionRow] = {}
+    for row in ordered:
+        first.setdefault(_plain_metric(row.metric), row)
+    chosen = [*first.values()]
+    chosen += [row for row in ordered if row not in chosen]
+    return tuple(_headline(row) for row in chosen[:MOST_HEADLINES])
 
 
 def _urgency(row: CriterionRow) -> tuple[int, bool, bool, float]:

@@ -155,7 +155,10 @@ def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
         ("Run", judgement.run),
         ("Started", text.day_and_time(manifest.get("started"))),
         ("Duration", text.duration(seconds)),
-        (f"Nodes{recorded}", f"{present} of {len(judgement.nodes)}"),
+        (
+            f"Nodes{recorded}",
+            f"{text.exact(present)} of {text.exact(len(judgement.nodes))}",
+        ),
         ("Cases", text.exact(len(run.cases))),
         ("Numbers", text.exact(run.measurements.height)),
     ]

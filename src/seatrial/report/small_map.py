@@ -21,6 +21,9 @@ _NAMED = 24
 _NAMED_COLUMNS, _NAMED_HEIGHT, _NAME = 4, 26, 10  # squares, px, characters
 _TALLEST = 24  # px of a square without a name
 _MOST_NAMES = 10
+_LEAST, _RARE = 5.0, 20
+"""Least side in px of a node that does not pass, where at most one of 20 is so."""
+
 _FONT = 'font-family="Libertinus Serif, system-ui, sans-serif"'
 
 
@@ -72,7 +75,10 @@ def _svg(names: Sequence[str], states: Sequence[str]) -> Iterator[str]:
         own = [number for number in range(count) if states[number] == state]
         if not own:
             continue
-        square = f"h{cell - gap:.4g}v{height - gap:.4g}h-{cell - gap:.4g}z"
+        few_of_many = state != "pass" and len(own) * _RARE < count
+        least = _LEAST if few_of_many else 0.0  # a bad node is seen among thousands
+        width, tall = max(cell - gap, least), max(height - gap, least)
+        square = f"h{width:.4g}v{tall:.4g}h-{width:.4g}z"
         path = "".join(f"M{at[n][0]:.5g} {at[n][1]:.5g}{square}" for n in own)
         yield f'<path fill="{fill}" d="{path}"/>'
         if height < 8 or not (named or sign):
