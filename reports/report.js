@@ -20,7 +20,8 @@
     return `${words[most - 1] === " " ? kept : kept.replace(/\s\S*$/, "")}…`;
   }
 
-  // A row of findings that was packed: [verdict, checks, cells], a cell is its lines.
+  // A row of findings that was packed: [verdict, checks, cells, places], a cell
+  // is its lines.
   function packedRow([verdict, , cells]) {
     const row = element("tr", "");
     const badge = element("span", `badge ${verdict}`);
@@ -70,7 +71,7 @@
       verdict: row.dataset.verdict,
       checks: (row.dataset.check ?? "").split("\n"),
       metric: row.dataset.metric,
-      text: row.textContent.toLowerCase(),
+      text: `${row.textContent} ${row.dataset.places ?? ""}`.toLowerCase(),
     }));
     const status = form.querySelector(".shown");
     const rest = await unpacked(form.dataset.table).catch((error) => {

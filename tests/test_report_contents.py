@@ -257,7 +257,7 @@ def test_every_finding_is_a_row_or_packed() -> None:
     assert table.checks == ("Check0", "Check1", "Check2", "inventory")
     rest = json.loads(gzip.decompress(base64.b64decode(table.packed)))
     places = [row.cells[3][0] for row in table.rows]
-    places += [cells[3][0] for _, _, cells in rest]
+    places += [cells[3][0] for _, _, cells, _ in rest]
     assert Counter(places) == Counter(finding.place for finding in findings)
     # What passes comes last.
     assert [verdict for verdict, *_ in rest][-1] == "pass"

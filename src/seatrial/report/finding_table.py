@@ -20,19 +20,23 @@ Cell = tuple[str, ...]
 
 @dataclass(frozen=True)
 class FindingRow:
-    """A finding, or several alike, as the cells of a row, in words."""
+    """A finding, or several alike, as the cells of a row, in words.
+
+    `places` are all of its places, where the cell has the first ones only.
+    """
 
     verdict: str
     checks: tuple[str, ...]
     cells: tuple[Cell, ...]
+    places: str
 
 
 @dataclass(frozen=True)
 class FindingTable:
     """The findings, failing ones first; `packed` are the rows that are no HTML.
 
-    It is base64 of gzip of JSON: a list of [verdict, checks, cells]. `total` counts
-    rows, `findings` what is in them.
+    It is base64 of gzip of JSON: a list of [verdict, checks, cells, places]. `total`
+    counts rows, `findings` what is in them.
     """
 
     rows: tuple[FindingRow, ...]
@@ -75,7 +79,7 @@ def _row(folded: FoldedFinding) -> FindingRow:
         _cell(folded.reason, *flags),
     )
     checks = tuple(dict.fromkeys(map(_check, folded.findings)))
-    return FindingRow(finding.verdict, checks, cells)
+    return FindingRow(finding.verdict, checks, cells, folded.places())
 
 
 def _check(finding: Finding) -> str:
@@ -112,6 +116,7 @@ def _packed(rows: Sequence[FindingRow]) -> str:
             row.verdict,
             [text.clean(check) for check in row.checks],
             [[text.clean(line) for line in cell] for cell in row.cells],
+            text.clean(row.places),
         ]
         for row in rows
     ]

@@ -36,6 +36,11 @@ class FoldedFinding:
         values = dict.fromkeys(getattr(each, of) for each in self.findings)
         return ", ".join(few(filter(None, values), MOST_NAMES))
 
+    def places(self) -> str:
+        """Join all places where not all are shown; the page's filter searches them."""
+        places = dict.fromkeys(each.place for each in self.findings)
+        return " ".join(places) if len(places) > MOST_NAMES else ""
+
     def details(self) -> str:
         """Join what the names of cases add to those of the checks."""
         found = dict.fromkeys(
@@ -46,7 +51,7 @@ class FoldedFinding:
 
 def skip_reasons(run: Run) -> dict[str, str]:
     """Return why the cases of each check were skipped: the first reason."""
-    reasons: Mapping[str, str] = {}
+    reasons: dict[str, str] = {}
     for case in run.cases:
         if case.result == "skip" and case.reason:
             reasons.setdefault(case.check, case.reason)
