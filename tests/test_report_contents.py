@@ -262,6 +262,6 @@ def test_every_finding_is_a_row_or_packed() -> None:
     # What passes comes last.
     assert [verdict for verdict, *_ in rest][-1] == "pass"
     assert rest[0][1] == ["Check2"]
-    assert rest[0][2][4:] == [["1.500 us"], [""], ["<too> few 500"]]
+    assert rest[0][2][4:] == [["1.500 us"], [""], ["<too> few 501"]]
     assert finding_table(findings, {}).packed == table.packed
     assert finding_table(findings[:10], {}).packed == ""
