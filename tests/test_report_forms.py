@@ -27,6 +27,7 @@ from seatrial.errors import SeatrialError
 from seatrial.judge import Judgement, judge
 from seatrial.report import FORMS, pdf, write_report
 from seatrial.report.content import ActOn, Chapter, Content
+from seatrial.report.contents import contents
 from seatrial.report.criteria_csv import criteria_csv
 from seatrial.report.drawing import colours, svg
 from seatrial.report.figure import Table
@@ -152,6 +153,22 @@ def test_page_one_is_one_page_and_names_are_text(
     assert pages[:2] == [1, 2]
     assert len(pages) == 1 + 2 + 3  # the verdict, criteria and findings, three chapters
     assert markup == [0] * 5
+
+
+def test_page_one_has_numbers_and_names_of_a_typical_run_in_full(
+    judged: tuple[Run, Judgement],
+) -> None:
+    content = contents(*judged, HOME)
+    data = printed(judged, content)
+    (one,) = asked(data, "query(<page-one>).map(it => it.value)")
+    assert one == data["fronts"][0]  # the fullest level of detail
+    (links,) = [each for each in one["areas"] if each["area"] == "Links"]
+    assert links["counts"] == {"fail": 1, "pass": 1}
+    assert links["headlines"][0]["value"] == "23.50 MB/s"
+    assert links["headlines"][0]["limit"] == "at least 60 MB/s"
+    (act_on, *_) = one["lists"]
+    assert (act_on["title"], act_on["items"][0]["place"]) == ("Act on", "cn03")
+    assert data["map"]["groups"] == [{"state": "Fail", "names": "cn03"}]
 
 
 def test_colours_of_a_chart_are_those_of_the_page() -> None:
