@@ -24,6 +24,10 @@ KILLED = "srun: error: cn01: tasks 0-1: Killed"
             ["srun: error: Node failure on cn04", "srun: error: cn01: task 0: Exited"],
             "Node failure on cn04",
         ),
+        (
+            ["srun: error: cn03: task 2: Exited", "srun: error: Node failure on cn04"],
+            "Node failure on cn04",
+        ),
         ([KILLED, KILLED.replace("cn01", "cn02")], "cn01: tasks 0-1: Killed"),
     ],
 )

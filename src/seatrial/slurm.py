@@ -84,13 +84,15 @@ def node_states() -> dict[str, SlurmNode]:
 
 
 def first_death(lines: Iterable[str]) -> str | None:
-    """Give srun's line on the first task or node that died, of its standard error.
+    """Return srun's line on what died first, of its standard error; None if none did.
 
-    Tasks that srun ended because of another come after it, if there is one.
+    A node that failed comes before any task, a task before those that srun ended
+    because of it.
     """
     deaths = [found[1] for found in map(_DEATH.match, lines) if found]
-    causes = (death for death in deaths if not death.endswith(_ENDED_WITH_IT))
-    return next(causes, deaths[0] if deaths else None)
+    nodes = [death for death in deaths if death.startswith("Node failure")]
+    causes = [death for death in deaths if not death.endswith(_ENDED_WITH_IT)]
+    return next(iter((*nodes, *causes, *deaths)), None)
 
 
 def availability(node: SlurmNode | None) -> tuple[bool, str]:
