@@ -29,7 +29,7 @@ from seatrial.findings import (
 )
 from seatrial.fingerprint import differences, fingerprint
 from seatrial.judging.case_findings import case_findings, inventory, retried
-from seatrial.judging.case_numbers import Numbers, numbers_of
+from seatrial.judging.case_numbers import Numbers, numbers_by_size
 from seatrial.judging.convict import tried
 from seatrial.judging.node_verdicts import node_verdicts
 from seatrial.judging.place_findings import findings_of
@@ -62,15 +62,19 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     cases = _cases(runs)
     rows = _rows_by_case(_table(runs))
     expired = _expired(runs, criteria)
-    numbers = [
-        numbers_of(key, _last(group), rows.get(key, []), criteria.criteria, expired)
+    by_case = {
+        key: numbers_by_size(
+            key, _last(group), rows.get(key, []), criteria.criteria, expired
+        )
         for key, group in cases.items()
-    ]
+    }
+    numbers = [each for sizes in by_case.values() for each in sizes]
     found, own = _ruled(numbers, criteria)
     findings = inventory(_nodes(runs), replay)
     for key, group in cases.items():
-        findings += own[key]
-        findings += case_findings(key, _last(group), own[key])
+        of_case = [finding for each in by_case[key] for finding in own[each.key]]
+        findings += of_case
+        findings += case_findings(key, _last(group), of_case)
         findings += retried(key, group, _last(group))
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers)
     findings += unmeasured
@@ -193,7 +197,7 @@ def _cases(runs: Sequence[Run]) -> dict[CaseKey, list[Case]]:
 
 def _table(runs: Sequence[Run]) -> pl.DataFrame:
     """Put the numbers of all runs together; each run has its own name in them."""
-    columns = dict.fromkeys((*CaseKey._fields, *COLUMNS))
+    columns = dict.fromkeys((*CaseKey._fields, "nodes", *COLUMNS))
     return pl.concat(
         run.columns(*columns).with_columns(
             run=pl.lit(run.manifest["run"]).cast(pl.Categorical)

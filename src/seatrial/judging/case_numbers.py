@@ -30,6 +30,65 @@ class Numbers:
     answered: set[str] = field(default_factory=set)
 
 
+def numbers_by_size(
+    key: CaseKey,
+    cases: Sequence[Case],
+    rows: Sequence[pl.DataFrame],
+    criteria: Sequence[Criterion],
+    expired: Mapping[str, str],
+) -> list[Numbers]:
+    """Hold the numbers of a case to the criteria, apart for each size of allocation.
+
+    A run that lost a node goes on with fewer: what a job measured there as a whole is
+    another case, called for example `Halo on 3 nodes`. Numbers of one node or of one
+    pair do not depend on the others, and stay together.
+    """
+    sizes = sorted({size for each in rows for size in _sizes(each)}, reverse=True)
+    if len(sizes) < 2:
+        return [numbers_of(key, cases, rows, criteria, expired)]
+    sized = [_with_size(each) for each in rows]
+    whole = [each for each in cases if len(each.nodes) not in sizes[1:]]
+    if not any(each.result == "pass" for each in whole):
+        whole = list(cases)
+    smaller = pl.col("_size").is_in(sizes[1:])
+    kept = _filtered(sized, ~smaller | _PLACED)
+    found = [numbers_of(key, whole, kept, criteria, expired)]
+    for size in sizes[1:]:
+        kept = _filtered(sized, (pl.col("_size") == size) & ~_PLACED)
+        flat = {flat_name(*each.select("metric", "size_bytes").row(0)) for each in kept}
+        own = [
+            replace(case, declared=tuple(n for n in case.declared if n in flat))
+            for case in cases
+            if len(case.nodes) == size
+        ]
+        name = f"{key.case} on {size} node{'s' * (size > 1)}"
+        of_size = key._replace(case=name)
+        found.append(numbers_of(of_size, own, kept, criteria, expired))
+    return found
+
+
+_PLACED = pl.col("node").is_not_null() | pl.col("source").is_not_null()
+
+
+def _filtered(tables: Sequence[pl.DataFrame], kept: pl.Expr) -> list[pl.DataFrame]:
+    """Filter tables, and drop those without a row."""
+    parts = (rows.filter(kept) for rows in tables)
+    return [part for part in parts if part.height]
+
+
+def _with_size(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the number of nodes of each row's allocation."""
+    return rows.with_columns(
+        pl.col("nodes").cast(pl.String).str.count_matches(r"\S+").alias("_size")
+    )
+
+
+def _sizes(rows: pl.DataFrame) -> set[int]:
+    """List the sizes of the allocations that were measured as a whole."""
+    allocations = rows.filter(~_PLACED).select("nodes").unique()
+    return set(_with_size(allocations)["_size"].drop_nulls())
+
+
 def numbers_of(
     key: CaseKey,
     cases: Sequence[Case],

@@ -1,0 +1,30 @@
+"""Runs that went on with fewer nodes: which numbers are repeats of each other."""
+
+from dataclasses import replace
+
+import pytest
+from judge_samples import LIMIT, judged, make_run, repeats, sample
+
+
+def test_numbers_of_fewer_nodes_are_judged_apart() -> None:
+    """Three nodes are slower as a whole; that is no repeat of four."""
+    cases = repeats(6)
+    cases[4:] = [replace(case, nodes=case.nodes[:3]) for case in cases[4:]]
+    rows = [sample(case, 1000.0 if len(case.nodes) == 4 else 10.0) for case in cases]
+    run = replace(make_run(cases, rows), cases=tuple(cases))
+    told = {f.case: f for f in judged(run, LIMIT).findings if f.metric}
+    assert {case: f.n for case, f in told.items()} == {
+        "ImbRing": 4,
+        "ImbRing on 3 nodes": 2,
+    }
+    assert told["ImbRing"].value == pytest.approx(1000)
+    assert told["ImbRing on 3 nodes"].value == pytest.approx(10)
+
+
+def test_numbers_of_single_nodes_stay_together() -> None:
+    cases = repeats(6)
+    cases[4:] = [replace(case, nodes=case.nodes[:3]) for case in cases[4:]]
+    rows = [sample(case, 1000.0, node=name) for case in cases for name in case.nodes]
+    run = replace(make_run(cases, rows), cases=tuple(cases))
+    findings = judged(run, LIMIT).findings
+    assert {f.case for f in findings if f.metric} == {"ImbRing"}
