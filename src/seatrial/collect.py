@@ -19,34 +19,44 @@ from seatrial.records import (
     Case,
     CaseResult,
     Measurement,
+    NodeEvent,
     Sample,
     metric_of,
     parameters_text,
 )
 from seatrial.runfolder import copy_files
 from seatrial.session import Outcome, Session
+from seatrial.slurm_nodes import node_failures
 from seatrial.system import System
 
 BIG_FILE = 1 << 20
 """Raw files of that many bytes are compressed."""
+
+_FINAL = ("pass", "fail", "skip", "xfail", "xpass")
+"""ReFrame's results of a case that came to its end."""
 
 _UNCLEAN = re.compile(r"[^A-Za-z0-9._=+-]+")
 
 
 @dataclass
 class Collected:
-    """Everything that a session left behind."""
+    """Everything that a session left behind.
+
+    `node_failures` are those on which srun reports in the output of its jobs.
+    """
 
     cases: list[Case] = field(default_factory=list)
     measurements: list[Measurement] = field(default_factory=list)
+    node_failures: list[NodeEvent] = field(default_factory=list)
 
 
 def collect(session: Session, outcome: Outcome, system: System) -> Collected:
     """Read ReFrame's report and the stage folders, copy raw files, drop the stage.
 
-    A case that was listed and does not appear in the report is a failed case. A check
-    without cases is skipped, and ReFrame did not run if there is no other. Raises
-    SeatrialError if the report is not readable, OSError on a full disk.
+    A case that was listed and does not appear in the report is a failed case, unless
+    the session was cut: then it did not run. A check without cases is skipped, and
+    ReFrame did not run if there is no other. Raises SeatrialError if the report is not
+    readable, OSError on a full disk.
     """
     collected = Collected()
     if session.planned.cases:
@@ -75,15 +85,23 @@ def _collect_report(
                 f"{entry['system']}:{entry['partition']}",
                 entry["environ"],
             )
+            if outcome.cut and not _ended(entry, outcome):
+                continue
             seen.add(listed)
-            _collect_case(session, outcome, system, listed, attempt, entry, collected)
+            number = session.tries.get(str(listed), 0) + attempt
+            _collect_case(session, outcome, system, listed, number, entry, collected)
     for listed in session.planned.cases:
-        if listed not in seen:
+        if listed not in seen and not outcome.cut:
             reason = "ReFrame ended before it ran this case"
             collected.cases.append(_case(session, listed, "fail", reason=reason))
     shutil.rmtree(session.work, ignore_errors=True)
     (session.raw / "latest.json").unlink(missing_ok=True)
     compress(session.raw)
+
+
+def _ended(entry: dict[str, Any], outcome: Outcome) -> bool:
+    """Tell whether a case of a cut session ended, or waited for lost nodes."""
+    return entry["result"] in _FINAL or str(entry["jobid"]) in outcome.blocked
 
 
 def compress(folder: Path) -> None:
@@ -117,7 +135,9 @@ def _collect_case(
     raw = None
     kept = _kept(stage, entry) if stage is not None and stage.is_dir() else []
     if stage is not None and kept:
-        raw = session.raw / _UNCLEAN.sub("_", "-".join(stage.parts[-3:]))
+        name = _UNCLEAN.sub("_", "-".join(stage.parts[-3:]))
+        part = f"_part{session.part}" if session.part > 1 else ""
+        raw = session.raw / f"{name}{part}"
         copy_files(kept, stage, raw)
     result = OF_REFRAME.get(entry["result"], "fail")
     phase, reason = entry["fail_phase"], entry["fail_reason"]
@@ -154,8 +174,21 @@ def _collect_case(
         start_crashes=recorded(stage) if stage is not None else (),
     )
     collected.cases.append(case)
+    collected.node_failures += _node_failures(stage, entry, case)
     if result != "skip":
         collected.measurements += _measurements(case, session, system, samples)
+
+
+def _node_failures(
+    stage: Path | None, entry: dict[str, Any], case: Case
+) -> list[NodeEvent]:
+    """Read in the standard error of a failed case which nodes failed."""
+    file = None if stage is None else stage / (entry["job_stderr"] or "rfm_job.err")
+    if file is None or case.result != "fail" or not file.is_file():
+        return []
+    ended = (case.start_time or 0.0) + (case.elapsed_s or 0.0)
+    names = node_failures(file.read_text(errors="replace"))
+    return [NodeEvent(name, "down", "", "", ended) for name in names]
 
 
 def _told(stage: Path | None) -> tuple[dict[str, Any], str | None]:
@@ -250,13 +283,16 @@ def blame_slurm(
     Gives phase and reason of the failure. To ReFrame a job that was cancelled, or
     ran out of time, is one whose output is incomplete.
     """
+    blocked = outcome.blocked.get(str(entry["jobid"]))
+    if outcome.cut and blocked:
+        return "run", f"the job never started: {blocked}"
     end = slurm.job_end(str(entry["jobid"]))
     if end is None or end.state in ("COMPLETED", "FAILED"):
         return phase, reason
     if not end.started:
         limit = entry.get("max_pending_time")
         waited = f" within its pending limit of {limit:g} s" if limit else ""
-        told = outcome.pending.get(str(entry["jobid"]))
+        told = blocked or outcome.pending.get(str(entry["jobid"]))
         why = f"; Slurm's reason: {told}" if told else ""
         return "run", f"the job never started{waited}: {end.state}{why}"
     limit = entry.get("time_limit")

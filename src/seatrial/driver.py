@@ -6,7 +6,6 @@ what is closed stays as it is, the rest runs.
 
 import os
 import socket
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,7 +21,6 @@ from seatrial import slurm
 from seatrial.agenda import Agenda, Planned, frozen, plan_sessions, read_agenda
 from seatrial.beside import other_runs, starting
 from seatrial.campaign import Campaign
-from seatrial.collect import collect
 from seatrial.driver_lock import driver_lock
 from seatrial.errors import Exit, SeatrialError
 from seatrial.features import needed, why_not
@@ -51,8 +49,9 @@ from seatrial.runfolder import (
     utc_text,
     write_file,
 )
-from seatrial.session import Outcome, Session, comment_of, run_session
-from seatrial.system import NodeState, System, node_states, usable_nodes
+from seatrial.session import Session, comment_of
+from seatrial.session_parts import run_parts
+from seatrial.system import NodeState, System, node_states
 from seatrial.watch import LostJobError
 
 _EARLIER_RUNS = 3
@@ -189,19 +188,18 @@ class _Run:
         known = {} if self.agenda.replay else known_durations(results, self.system.name)
         with Display(console, cases, known) as display:
             for planned in left:
-                self._look_again(display)
                 ended = self._tried(planned, display, ended)
 
-    def _look_again(self, display: Display) -> None:
+    def _look_again(self, display: Display) -> tuple[NodeState, ...]:
         """See which nodes are there by now; a controller that is away comes back."""
-        if not self.system.uses_slurm:
-            return
-        with suppress(SeatrialError):
-            before = self.states
-            self.states = node_states(self.system)
-            for state in self.states:
-                if not state.present and state not in before:
-                    display.warn(_absent(state))
+        if self.system.uses_slurm:
+            with suppress(SeatrialError):
+                before = self.states
+                self.states = node_states(self.system)
+                for state in self.states:
+                    if not state.present and state not in before:
+                        display.warn(_absent(state))
+        return self.states
 
     def _tried(self, planned: Planned, display: Display, earlier: float) -> float:
         """Run one session, anew if Slurm loses its jobs."""
@@ -222,17 +220,16 @@ class _Run:
             planned=planned,
             raw=path / "raw" / planned.name,
             work=path / WORK_FOLDER / planned.name,
-            num_nodes=usable_nodes(self.system, self.states),
             retries=self.agenda.campaign["retries"],
             max_jobs=self.agenda.campaign["max_jobs"],
             replay=_replay_of(self.agenda),
             inherited=self.lock,
         )
-        outcome = Outcome(time.time(), time.time())
-        if planned.cases:
-            checks = checks_dir(self.home)
-            outcome = run_session(session, self.system, checks, self.home, display)
-        display.note("collecting results")
+        finished = run_parts(
+            *(session, self.system, checks_dir(self.home), self.home, display),
+            states=lambda: self._look_again(display),
+        )
+        outcome = finished.outcome
         record = {
             "name": planned.name,
             "block": planned.block,
@@ -240,11 +237,8 @@ class _Run:
             "variables": planned.variables,
             "started": utc_text(outcome.started),
             "ended": utc_text(outcome.ended),
-            "absent": {
-                state.node.name: state.reason
-                for state in self.states
-                if not state.present
-            },
+            "absent": finished.absent,
+            "lost": [loss.as_dict() for loss in finished.losses],
             "interrupted": interrupted,
         }
         beside |= self._beside()
@@ -255,7 +249,7 @@ class _Run:
             record["clock_went_back_s"] = round(back)
             display.warn(f"the clock went back by {back:.0f} s since the last session")
         with postponed():
-            found = collect(session, outcome, self.system)
+            found = finished.collected
             close_session(path, record, found.cases, found.measurements)
         return max(earlier, outcome.ended)
 

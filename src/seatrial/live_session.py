@@ -97,5 +97,7 @@ def _stage(stage: Path, match: re.Match[str], attempt: int) -> Path:
     parent = stage.joinpath(*partition.split(":"), environment)
     check = match["case"].split(" ", 1)[0]
     retry = f"_retry{attempt - 1}" if attempt > 1 else ""
-    hashed = parent / f"{check}_{match['hash']}{retry}"
-    return hashed if hashed.is_dir() else parent / f"{check}{retry}"
+    hashed = f"{check}_{match['hash']}"
+    # In a later part of a session, after a node was lost, ReFrame counts anew.
+    names = (f"{hashed}{retry}", f"{check}{retry}", hashed)
+    return next((parent / n for n in names if (parent / n).is_dir()), parent / names[1])

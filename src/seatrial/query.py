@@ -59,6 +59,7 @@ _CASES = {
     "replay": "BOOLEAN",
     "attempt": "BIGINT",
     "start_crashes": "JSON",
+    "node_events": "JSON",
 }
 
 _GLOB = re.compile(r"[*?\[\]]")

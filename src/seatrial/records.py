@@ -43,6 +43,22 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class NodeEvent:
+    """A delivered node that became unavailable, as Slurm tells it.
+
+    `state` is one of `drained`, `down`, `failed` and `not responding`. `reason` and
+    `user` are those that Slurm keeps, '' where it has none; `time` is when the state
+    began, in UTC seconds since the epoch.
+    """
+
+    node: str
+    state: str
+    reason: str
+    user: str
+    time: float
+
+
+@dataclass(frozen=True)
 class Case:
     """A check with its parameters, environment and nodes, as it went in one session.
 
@@ -53,7 +69,9 @@ class Case:
     tries of a case in its session; each is a case of its own. `start_crashes` are
     the starts of programs in its job that died in MPI_Init, with the keys `step`,
     `try`, `reason`, `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all
-    ranks); those with a try left were repeated.
+    ranks); those with a try left were repeated. `node_events` are the
+    delivered nodes that Slurm lost during the case, and those of its own nodes that
+    Slurm found lost soon after it failed.
     """
 
     session: str
@@ -76,6 +94,7 @@ class Case:
     replay: bool = False
     attempt: int = 1
     start_crashes: tuple[dict[str, Any], ...] = ()
+    node_events: tuple[NodeEvent, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,7 +146,10 @@ class Node:
 
 def as_dict(record: Sample | Case | Measurement | Node) -> dict[str, Any]:
     """Turn a record into plain data for JSON or Parquet."""
-    return {**vars(record)}  # asdict() copies what is inside: minutes for a million
+    plain = {**vars(record)}  # asdict() copies what is inside: minutes for a million
+    if isinstance(record, Case):
+        plain["node_events"] = [vars(event) for event in record.node_events]
+    return plain
 
 
 def metric_of(sample: Sample) -> tuple[str, Direction]:

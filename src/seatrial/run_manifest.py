@@ -8,6 +8,7 @@ from typing import Any
 import seatrial
 from seatrial.agenda import Agenda
 from seatrial.ledger import ClosedSession
+from seatrial.node_log import Loss, in_words
 from seatrial.results import NEWEST_SCHEMA
 from seatrial.runfolder import utc_text
 from seatrial.system import NodeState, System
@@ -62,7 +63,8 @@ def _weights(agenda: Agenda) -> dict[str, str] | None:
 def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
     """Tell whether a delivered node was there for the whole run.
 
-    One that was absent in some sessions, and came back, was absent.
+    One that was absent in some sessions, and came back, was absent; one that Slurm gave
+    up during a session, or an administrator drained, is lost.
     """
     name = state.node.name
     absences = [
@@ -71,11 +73,21 @@ def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
         if name in session.record["absent"]
     ]
     reason = absences[-1] if absences else ""
+    share = f"in {len(absences)} of {len(closed)} sessions"
     if 0 < len(absences) < len(closed):
-        reason = f"in {len(absences)} of {len(closed)} sessions: {reason}"
+        reason = f"{share}: {reason}"
+    losses = [
+        Loss.of(row)
+        for session in closed
+        for row in session.record.get("lost", ())  # closed by an older version: none
+        if row["node"] == name
+    ]
+    if losses:
+        after = f"; absent {share}" if absences else ""
+        reason = in_words(losses) + after
     return {
         "name": name,
         "facts": state.node.facts,
-        "state": "absent" if absences else "present",
+        "state": "lost" if losses else "absent" if absences else "present",
         "reason": reason,
     }

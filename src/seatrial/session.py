@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -22,10 +23,12 @@ from seatrial.agenda import Planned
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
 from seatrial.listing import ListedCase, reframe_command, reframe_environment
+from seatrial.node_log import NodeLog
+from seatrial.node_watch import NodesLostError, NodeWatch
 from seatrial.progress import Display
 from seatrial.runfolder import probe_space
 from seatrial.system import System
-from seatrial.watch import Watch
+from seatrial.watch import LostJobError, Watch
 
 _STOP_S = 20.0
 _LIBC = ctypes.CDLL(None)
@@ -45,6 +48,9 @@ class Session:
 
     `replay` is the folder of the recordings that are to stand in for the programs.
     `inherited` is a file descriptor that ReFrame keeps open as long as it lives.
+    Where nodes are lost a session goes on in another `part`, of one partition and
+    environment: `tries` counts by case how often it ended in those before. Unless it
+    `may_cut` the session, a job waits for lost nodes.
     """
 
     run_id: str
@@ -56,6 +62,9 @@ class Session:
     max_jobs: int = 1
     replay: Path | None = None
     inherited: int | None = None
+    part: int = 1
+    tries: Mapping[str, int] = field(default_factory=dict)
+    may_cut: bool = True
 
     @property
     def name(self) -> str:
@@ -70,7 +79,8 @@ class Session:
     @property
     def report(self) -> Path:
         """The file of ReFrame's own report."""
-        return self.raw / "report.json"
+        part = f"-{self.part}" if self.part > 1 else ""
+        return self.raw / f"report{part}.json"
 
 
 def comment_of(run_id: str) -> str:
@@ -82,13 +92,16 @@ def comment_of(run_id: str) -> str:
 class Outcome:
     """What is known only while it runs: why cases are skipped, why jobs wait.
 
-    `skipped` is by text of the case, `pending` by job id.
+    `skipped` is by text of the case, `pending` by job id. `blocked` says by job id
+    which lost nodes a job waits for. If that ended ReFrame, `cut` says so.
     """
 
     started: float
     ended: float = 0.0
     skipped: dict[str, str] = field(default_factory=dict)
     pending: dict[str, str] = field(default_factory=dict)
+    blocked: dict[str, str] = field(default_factory=dict)
+    cut: str = ""
 
 
 def session_command(session: Session, system: System, checks: Path) -> list[str]:
@@ -99,8 +112,13 @@ def session_command(session: Session, system: System, checks: Path) -> list[str]
     if most > 1:
         policy = "async"
         settings = _limited(system.settings, session.work, most)
+    name, chosen = system.name, []
+    if session.part > 1:
+        first = session.planned.cases[0]
+        name, chosen = first.partition, ["-p", f"^{re.escape(first.environment)}$"]
     command = [
-        *reframe_command(settings, system.name, checks),
+        *reframe_command(settings, name, checks),
+        *chosen,
         "-n",
         f"^({'|'.join(dict.fromkeys(map(_pattern, session.planned.cases)))})$",
         "-r",
@@ -140,15 +158,21 @@ def _limited(settings: Path, work: Path, max_jobs: int) -> Path:
 
 
 def run_session(
-    session: Session, system: System, checks: Path, home: Path, display: Display
+    session: Session,
+    system: System,
+    checks: Path,
+    home: Path,
+    display: Display,
+    nodes: NodeLog,
 ) -> Outcome:
-    """Run a session to its end and follow its progress.
+    """Run a session to its end and follow its progress; `nodes` notes lost nodes.
 
-    Raises SeatrialError if ReFrame ends without a report, if the disk is full, or as
+    A job that waits for lost nodes ends it: then the outcome is `cut`. Raises
+    SeatrialError if ReFrame ends without a report, if the disk is full, or as
     `Watch` does, which looks after the session's jobs. On any exception,
     Ctrl-C included, ReFrame is stopped and the session's jobs are cancelled.
     """
-    session.raw.mkdir(parents=True)
+    session.raw.mkdir(parents=True, exist_ok=session.part > 1)
     log = session.raw / "reframe.txt"
     outcome = Outcome(time.time())
     process = None
@@ -167,12 +191,16 @@ def run_session(
                 pass_fds=() if session.inherited is None else (session.inherited,),
                 preexec_fn=_end_with_driver,
             )
-        with log.open("w", buffering=1, encoding="utf-8") as copy:
+        with log.open("a", buffering=1, encoding="utf-8") as copy:
             watch = None
             if system.uses_slurm:
                 watch = Watch(
                     *(session.comment, outcome.started, outcome.pending, display),
                     all_jobs=system.only_slurm,
+                    nodes=NodeWatch(
+                        *(session.comment, nodes, outcome.blocked, display),
+                        may_stop=session.may_cut,
+                    ),
                 )
             _follow(process, copy, outcome, display, watch)
     except BaseException:
@@ -183,6 +211,10 @@ def run_session(
         raise
     outcome.ended = time.time()
     probe_space(session.raw)
+    if outcome.cut:
+        slurm.cancel(session.comment)
+        if not session.report.is_file():
+            raise LostJobError(f"{outcome.cut}; ReFrame did not end in time")
     if not session.report.is_file():
         text = log.read_text(encoding="utf-8")
         tail = "\n  ".join(text.strip().splitlines()[-10:])
@@ -206,7 +238,10 @@ def _follow(
     display: Display,
     watch: Watch | None,
 ) -> None:
-    """Read ReFrame's output to its end; while it is silent, look at Slurm."""
+    """Read ReFrame's output to its end; while it is silent, look at Slurm.
+
+    ReFrame is stopped if a job waits for lost nodes; what it says then is read, too.
+    """
     assert process.stdout is not None
     lines: queue.Queue[str | None] = queue.Queue()
     reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
@@ -216,7 +251,11 @@ def _follow(
             line = lines.get(timeout=1.0)
         except queue.Empty:
             if watch is not None:
-                watch.silent()
+                try:
+                    watch.silent()
+                except NodesLostError as loss:
+                    outcome.cut, watch = str(loss), None
+                    _stop(process)
             continue
         if line is None:
             break

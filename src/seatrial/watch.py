@@ -4,6 +4,7 @@ import time
 
 from seatrial import slurm
 from seatrial.errors import SeatrialError
+from seatrial.node_watch import NodeWatch
 from seatrial.progress import Display
 
 CONTROLLER_LIMIT_S = 1800.0
@@ -28,7 +29,7 @@ class Watch:
 
     `comment` is that of the jobs, `started` the start of their session in UTC seconds;
     `pending` is given the reasons by job id. `all_jobs`: whatever the session runs is a
-    job of Slurm.
+    job of Slurm. `nodes` looks after the nodes at the same moments.
     """
 
     def __init__(
@@ -39,12 +40,14 @@ class Watch:
         display: Display,
         *,
         all_jobs: bool = True,
+        nodes: NodeWatch | None = None,
     ) -> None:
         self._comment = comment
         self._started = started
         self._pending = pending
         self._display = display
         self._all_jobs = all_jobs
+        self._nodes = nodes
         self._next = time.monotonic() + _FIRST_LOOK_S
         self._missing_since: float | None = None
         self._lost_since: float | None = None
@@ -52,8 +55,8 @@ class Watch:
     def silent(self) -> None:
         """Take note of what Slurm says, while ReFrame says nothing.
 
-        Raises SeatrialError after `CONTROLLER_LIMIT_S` without answer, and LostJobError
-        after `LOST_AFTER_S` without any job.
+        Raises SeatrialError after `CONTROLLER_LIMIT_S` without answer, LostJobError
+        after `LOST_AFTER_S` without any job, and NodesLostError as `NodeWatch` does.
         """
         now = time.monotonic()
         if now < self._next:
@@ -69,6 +72,8 @@ class Watch:
         self._pending.update(reasons)
         for job_id, reason in reasons.items():
             self._display.note(f"job {job_id} waits: {reason}")
+        if self._nodes is not None:
+            self._nodes.look(reasons)
         if self._all_jobs:
             self._look_for_lost(now)
 

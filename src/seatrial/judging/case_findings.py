@@ -12,7 +12,7 @@ _QUICK_VERDICT = "does not meet its reference"
 
 
 def inventory(nodes: Sequence[Row], replay: bool) -> list[Finding]:
-    """Judge what was delivered: a node that is absent fails."""
+    """Judge what was delivered: a node that was absent, or lost in the run, fails."""
     key = CaseKey("", "", "", "")
     plain = plain_finding(key, "inventory")
     findings = [
@@ -20,7 +20,7 @@ def inventory(nodes: Sequence[Row], replay: bool) -> list[Finding]:
             plain,
             place=node["name"],
             verdict="fail",
-            reason=f"delivered but absent: {node['reason']}",
+            reason=f"delivered but {node['state']}: {node['reason']}",
         )
         for node in nodes
         if node["state"] != "present"
