@@ -22,7 +22,8 @@ from seatrial.cli import main
 from seatrial.driver_lock import driver_lock, driver_of
 from seatrial.ledger import close_session, note_start
 from seatrial.listing import ListedCase
-from seatrial.records import Case
+from seatrial.node_log import Loss, clock
+from seatrial.records import Case, NodeEvent
 from seatrial.runfolder import RunFolder, open_runs
 from seatrial.status import Status, read_status
 
@@ -200,6 +201,7 @@ def test_whole_status(results: Path, tmp_path: Path) -> None:
         "slurm_answers": True,
         "orphans": [],
         "failed_by_node": {"cn03": 3, "cn02": 1},
+        "lost": {},
         "retries": 1,
         "interrupted": ["raw/all-2.interrupted-1"],
         "clock": [],
@@ -218,6 +220,19 @@ def test_whole_status(results: Path, tmp_path: Path) -> None:
         "cut off         raw/all-2.interrupted-1",
         "time left       26 s",
     ]
+
+
+def test_lost_nodes_are_named(results: Path) -> None:
+    folder = open_run(results)
+    close_first(folder)
+    file = folder / "sessions" / "all-1.json"
+    event = NodeEvent("cn02", "drained", "bad DIMM", "root", NOW)
+    record = {**json.loads(file.read_text()), "lost": [Loss(event, "Slow").as_dict()]}
+    file.write_text(json.dumps(record))
+    status = read(folder)
+    words = f"drained at {clock(NOW)} by root during Slow: bad DIMM"
+    assert status.lost == {"cn02": words}
+    assert f"lost nodes      cn02 {words}" in seatrial("lab").stdout
 
 
 def test_driver_that_is_gone(results: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import suppress
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO

@@ -15,6 +15,7 @@ from seatrial.errors import SeatrialError
 from seatrial.ledger import read_starts
 from seatrial.listing import ListedCase
 from seatrial.live_session import CaseState, Running, live_cases, running
+from seatrial.node_log import Loss, in_words
 from seatrial.progress import Durations, TimeLeft, duration
 from seatrial.recordings import INTERRUPTED
 from seatrial.records import Case
@@ -31,7 +32,7 @@ class Status:
     cases by what became of their last try, `retries` the tries before it. `orphans`
     are jobs of a driver that is gone, `interrupted` folders of tries that were cut
     off. `clock` says where the clock went back. `left_s` is None where nothing is
-    known.
+    known. `lost` tells of nodes that were lost in closed sessions, by name.
     """
 
     run: str
@@ -50,6 +51,7 @@ class Status:
     slurm_answers: bool
     orphans: tuple[str, ...]
     failed_by_node: dict[str, int]
+    lost: dict[str, str]
     retries: int
     interrupted: tuple[str, ...]
     clock: tuple[str, ...]
@@ -118,6 +120,7 @@ def _read_status(folder: Path, known: Durations) -> Status:
         slurm_answers=jobs is not None,
         orphans=() if driver else tuple(job.job_id for job in jobs or []),
         failed_by_node=_failed_by_node(states),
+        lost=_lost(sessions),
         retries=sum(max(state.attempt - 1, 0) for state in states),
         interrupted=_interrupted(folder),
         clock=tuple(_clock(agenda, sessions)),
@@ -177,6 +180,15 @@ def _failed_by_node(states: Sequence[CaseState]) -> dict[str, int]:
     failed = (state for state in states if state.result == "fail")
     counts = Counter(node for state in failed for node in state.nodes)
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+
+def _lost(sessions: Sequence[_Session]) -> dict[str, str]:
+    """Tell of each node that was lost in closed sessions, in words."""
+    losses: dict[str, list[Loss]] = {}
+    for session in sessions:
+        for row in (session.record or {}).get("lost", ()):
+            losses.setdefault(row["node"], []).append(Loss.of(row))
+    return {name: in_words(losses[name]) for name in sorted(losses)}
 
 
 def _interrupted(folder: Path) -> tuple[str, ...]:

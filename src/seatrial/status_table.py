@@ -67,6 +67,8 @@ def _rows(status: Status) -> Iterator[tuple[str, str, str]]:
     by_node = [f"{node}: {count}" for node, count in status.failed_by_node.items()]
     if by_node:
         yield "failed by node", ", ".join(_first(by_node)), "red"
+    lost = [f"{node} {reason}" for node, reason in status.lost.items()]
+    yield from _list("lost nodes", lost, "red")
     if status.retries:
         yield "retries", str(status.retries), "yellow"
     yield from _list("cut off", status.interrupted, "yellow")
