@@ -37,25 +37,48 @@ def test_smoke_campaign_passes_and_is_reported(lab: Lab, tmp_path: Path) -> None
     assert "unctional demonstration" in (tmp_path / "report/report.html").read_text()
 
 
-def test_a_node_that_is_down_fails_the_inventory(lab: Lab, tmp_path: Path) -> None:
-    down = "sudo scontrol update nodename=cn04 state=down reason='broken fan'"
+def test_nodes_that_are_down_or_drained_fail_the_inventory(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """cn04 is down before the run, cn02 is drained in the middle: the rest goes on."""
+    update = "sudo scontrol update nodename="
+    down = f"{update}cn04 state=down reason='broken fan'"
+    drain = f"{update}cn02 state=drain reason='bad DIMM'"
     assert lab.ssh("head", down).returncode == 0
+
+    def drain_in_the_middle() -> None:
+        running = "squeue --noheader --states=running --format=%k"
+        while ":pairs-1" not in lab.ssh("head", running).stdout:
+            time.sleep(0.2)
+        lab.ssh("head", drain)
+
+    drained = threading.Thread(target=drain_in_the_middle)
+    drained.start()
     try:
         done = seatrial(*SMOKE, "1", results=tmp_path)
     finally:
-        lab.ssh("head", "sudo scontrol update nodename=cn04 state=resume")
+        drained.join()
+        lab.ssh("head", f"{update}cn02,cn04 state=resume")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "node cn04 is absent" in done.stdout
+    assert done.stdout.count("nodes; cn02 is drained (bad DIMM, by root, ") == 1
     run = only_run(tmp_path)
     assert all("cn04" not in case.nodes for case in run.cases)
     assert last_results(run) == {"pass"}
+    (event,) = {event for case in run.cases for event in case.node_events}
+    assert (event.node, event.state) == ("cn02", "drained")
+    assert (event.user, event.reason) == ("root", "bad DIMM")
+    waited = [case for case in run.cases if "never started" in str(case.reason)]
+    assert 0 < sum(case.elapsed_s or 0.0 for case in waited) < 60 * len(waited)
     judged = seatrial(*("judge", "lab/latest", "--format", "json"), results=tmp_path)
-    failed = [
-        (finding["kind"], finding["place"])
+    failed = {
+        finding["place"]: finding["reason"]
         for finding in json.loads(judged.stdout)["findings"]
-        if finding["verdict"] == "fail"
-    ]
-    assert failed == [("inventory", "cn04")]
+        if finding["verdict"] == "fail" and finding["kind"] == "inventory"
+    }
+    assert failed.keys() == {"cn02", "cn04"}
+    assert "drained at " in failed["cn02"]
+    assert ": bad DIMM" in failed["cn02"]
     wait_idle(lab, 4)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import HOME, Lab
-from lab_runs import last_results, only_run, stopped, wait_idle
+from lab_runs import last_results, only_run, seatrial, stopped, wait_idle
 
 pytestmark = pytest.mark.lab
 
@@ -152,7 +152,10 @@ def test_a_killed_daemon_of_the_controller_does_not_end_a_run(
 def test_a_node_that_dies_fails_its_case_and_the_run_goes_on(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """Its sessions close, what was measured before is whole, no job is left."""
+    """Its sessions close, what was measured before is whole, no job is left.
+
+    The run fails and names the node, though that is back at once.
+    """
     process = begin(*SMOKE, "--run-id", "node", results=tmp_path)
     try:
         wait_for_job(lab, "node", "halo-1")
@@ -167,7 +170,17 @@ def test_a_node_that_dies_fails_its_case_and_the_run_goes_on(
     run = only_run(tmp_path)
     failed = [case for case in run.cases if case.result == "fail"]
     assert {case.session for case in failed} == {"halo-1"}
-    assert "NODE_FAIL" in str(failed[0].reason) or "cn03" in str(failed[0].reason)
+    assert str(failed[0].reason).startswith("lost a node: cn03 down at ")
+    assert str(failed[0].reason).endswith(" by root: broken fan")
+    page = tmp_path / "page"
+    form = ("--form", "md", "--out", str(page))
+    report = seatrial("report", "lab/latest", *form, results=tmp_path)
+    assert report.returncode == 0, report.stderr
+    said = (page / "summary.md").read_text()
+    assert "FAIL" in said
+    assert "cn03" in said
+    assert "broken fan" in said
+    assert seatrial("judge", "lab/latest", results=tmp_path).returncode == 1
     assert run.measurements.filter(run.measurements["session"] == "pairs-1").height
     assert jobs_of(lab, "node") == []
     wait_idle(lab, 4)
