@@ -81,9 +81,7 @@ def test_criterion_that_nobody_measured_is_no_pass(
     judgement = judged(values_run(*SOUND), LIMIT, lost)
     (finding,) = [f for f in judgement.findings if f.metric == "latency_8B"]
     assert (finding.verdict, judgement.verdict) == (verdict, overall)
-    assert finding.reason == (
-        "not measured: no case reported this metric"
-    )
+    assert finding.reason == "not measured: no case reported this metric"
 
 
 def test_a_promise_is_not_kept_by_skipping_its_check() -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from seatrial import slurm, slurm_nodes, watch
 from seatrial.campaign import load_campaign
+from seatrial.console import Terminal
 from seatrial.driver import Order, run_campaign
 from seatrial.judge import judge
 from seatrial.node_log import NodeLog, attribute, in_words
@@ -343,8 +344,10 @@ def test_a_drained_node_does_not_stall_a_session(
     (finding,) = [f for f in judgement.findings if f.kind == "inventory"]
     assert (finding.place, finding.verdict) == ("cn02", "fail")
     assert finding.reason == f"delivered but lost: {node['reason']}"
-    print_summary(judgement, run.path, console)
-    assert f"lost node: cn02: {node['reason']}" in console.export_text()
+    terminal = Terminal()
+    with terminal.capture() as capture:
+        print_summary(judgement, "r1", terminal)
+    assert f"lost node: cn02: {node['reason']}" in capture.get()
 
 
 def test_a_loss_that_only_the_accounting_saw_fails_the_run(

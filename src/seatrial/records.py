@@ -69,9 +69,9 @@ class Case:
     tries of a case in its session; each is a case of its own. `start_crashes` are
     the starts of programs in its job that died in MPI_Init, with the keys `step`,
     `try`, `reason`, `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all
-    ranks); those with a try left were repeated. `node_events` are the
-    delivered nodes that Slurm lost during the case, and those of its own nodes that
-    Slurm found lost soon after it failed.
+    ranks); those with a try left were repeated. `node_events` are the delivered nodes
+    that Slurm lost during the case, and those of its own nodes that Slurm found lost
+    soon after it failed.
     """
 
     session: str
