@@ -51,7 +51,7 @@ class Facts(msgspec.Struct):
 class _Node(msgspec.Struct):
     name: str
     facts: Facts | None = None
-    state: Literal["present", "absent"] = "present"
+    state: Literal["present", "absent", "lost"] = "present"
     reason: str | None = None
 
 
