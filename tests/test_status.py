@@ -77,7 +77,7 @@ def open_run(results: Path, run: str = "r1", system: str = "lab") -> Path:
         run=run,
         system=system,
         created="2026-11-21T06:29:00+00:00",
-        campaign={"name": "two", "max_jobs": 1},
+        campaign={"name": "two", "retries": 0, "max_jobs": 1},
         sessions=(
             planned("all-1", ECHO, GPU, SLOW, HALO, Missing="no feature x"),
             planned("all-2", ECHO, GPU, SLOW, HALO),
