@@ -308,7 +308,6 @@ def test_wrong_type_in_a_case_is_one_clear_error(
     "change",
     [
         {"value": pl.lit("fast")},
-        {"value": pl.lit(float("inf"))},
         {"metric": pl.lit(None, pl.String)},
         {"unit": pl.lit(None, pl.String)},
         {"n": pl.lit([1])},

@@ -166,7 +166,7 @@ def test_changed_run_is_not_exported(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "out.csv"
     result = seatrial(run, "--output", file)
     assert result.exit_code == 2
-    assert "cases.json: changed after the run was closed" in result.stderr
+    assert "cases.json: changed: SHA-256 is" in result.stderr
     assert not file.exists()
 
 

@@ -319,7 +319,7 @@ def twice(run: Path) -> None:
         (break_manifest, "manifest.json: not valid JSON"),
         (newer, "manifest.json: made by a newer Seatrial: schema 3"),
         (future, "manifest.json: started lies in the future"),
-        (twice, f"are both run {FIRST} of lab"),
+        (twice, f"holds run {FIRST}; expected a folder of the same name"),
     ],
 )
 def test_damaged_run_is_named(

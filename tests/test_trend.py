@@ -450,7 +450,7 @@ def test_changed_run_is_refused(home: Path, tmp_path: Path, monkeypatch: Any) ->
     cases.write_text(cases.read_text() + " ")
     result = seatrial("lab")
     assert result.exit_code == 2
-    assert "changed after the run was closed" in result.stderr
+    assert "changed: SHA-256 is" in result.stderr
 
 
 def test_names_that_do_not_occur_together(tmp_path: Path) -> None:

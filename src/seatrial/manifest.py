@@ -185,8 +185,6 @@ def parse_manifest(path: Path, content: bytes) -> dict[str, Any]:
         checked_name(manifest[key], f"{file}: {key}")
     for session in checked.sessions:
         checked_name(session.name, f"{file}: session")
-    for node in checked.nodes:
-        checked_name(node.name, f"{file}: node")
     for name in checked.checksums:
         if not is_inside(name):
             raise SeatrialError(
