@@ -134,7 +134,7 @@ def test_judge_in_every_format() -> None:
         ),
         (
             ("run", "lab", "--campaign", "smoke", "--run-id", "../x"),
-            "--run-id '../x': expected letters",
+            "--run-id: '../x' is no name; expected letters",
         ),
         (
             ("run", "lab", "--campaign", "smoke", "--checks", "Nope"),

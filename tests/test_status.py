@@ -398,8 +398,8 @@ def test_mistakes(results: Path, arguments: tuple[str, ...], expected: str) -> N
 @pytest.mark.parametrize(
     ("file", "text", "expected"),
     [
-        ("plan.json", "{", "plan.json: not the agenda of a run"),
-        ("plan.json", '{"schema": 3}', "expected schema 2"),
+        ("plan.json", "{", "plan.json: not valid JSON"),
+        ("plan.json", '{"schema": 3}', "schema 3, expected 2"),
         ("sessions/all-1.json", "{", "all-1.json: "),
         ("sessions/all-1.json", "[]", "all-1.json: damaged"),
         ("sessions/all-1.json", '{"cases": [{"x": 1}]}', "all-1.json: damaged"),

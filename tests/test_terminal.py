@@ -83,7 +83,7 @@ def scene(tmp_path: Path) -> dict[str, str]:
                 {
                     "name": f"cn01{FORGED}",
                     "facts": {},
-                    "state": "down",
+                    "state": "absent",
                     "reason": FORGED,
                 }
             ],
@@ -267,6 +267,7 @@ def test_packed_run_is_named_by_its_file(scene: dict[str, str], tmp_path: Path) 
 
 
 ON_NODES = {
+    "mpi_start.py",
     "nodesweep/__main__.py",
     "nodesweep/conductor.py",
     "nodesweep/sensors.py",
