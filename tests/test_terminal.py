@@ -81,7 +81,7 @@ def scene(tmp_path: Path) -> dict[str, str]:
             software={"seatrial": FORGED},
             nodes=[
                 {
-                    "name": f"cn01{FORGED}",
+                    "name": "cn01",
                     "facts": {},
                     "state": "absent",
                     "reason": FORGED,
