@@ -224,7 +224,7 @@ class Stuck:
     [
         (LACK, True),
         ("ReqNodeNotAvail, UnavailableNodes:cn02", True),
-        ("Resources", True),
+        ("Resources", False),
         ("Priority", False),
         ("None", False),
         ("Dependency", False),
@@ -239,7 +239,7 @@ def test_jobs_that_wait_in_vain(
     assert list(stuck.blocked) == ["7"] * expected
 
 
-@pytest.mark.parametrize("reason", [LACK, "Resources", "ReqNodeNotAvail"])
+@pytest.mark.parametrize("reason", [LACK, "ReqNodeNotAvail"])
 def test_jobs_that_are_left_to_wait(
     monkeypatch: pytest.MonkeyPatch, console: Console, reason: str
 ) -> None:
@@ -261,16 +261,6 @@ def test_jobs_that_are_left_to_wait(
     stuck.seen = look(DRAINED)
     stuck.running = [slurm.Job("8", "RUNNING", "c", "cn01", "None", "/x")]
     assert not stuck.given_up(reason), "another job of the session runs"
-
-
-def test_nodes_of_others_serve_where_slurm_only_lacks_resources(
-    monkeypatch: pytest.MonkeyPatch, console: Console
-) -> None:
-    stuck = Stuck(monkeypatch, console)
-    more = frozenset((*NAMES, "of-another-system"))
-    stuck.seen = NodeLook({"batch": more}, more - {"cn02"}, {"cn02": DRAINED})
-    assert not stuck.given_up("Resources")
-    assert stuck.given_up(LACK)
 
 
 def test_the_log_says_once_what_is_waited_for(

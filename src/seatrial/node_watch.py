@@ -11,7 +11,7 @@ from seatrial.node_log import NodeLog, at_present, clock
 from seatrial.progress import Display
 from seatrial.slurm_nodes import NodeLook
 
-_NODES_LACK = re.compile(r"ReqNodeNotAvail|Nodes required for job are DOWN|Resources")
+_NODES_LACK = re.compile(r"ReqNodeNotAvail|Nodes required for job are DOWN")
 """Slurm's reasons of jobs that may wait for lost nodes; none of them proves it."""
 
 _HOLDING = ("RUNNING", "CONFIGURING", "SUSPENDED")
@@ -71,17 +71,12 @@ class NodeWatch:
             raise NodesLostError("; ".join(stuck[job] for job in sorted(again)))
 
     def _cause(self, job: str, reason: str, found: NodeLook) -> str:
-        """Tell which lost nodes a job waits for; '' if it does not.
-
-        Where Slurm only speaks of resources, no other node of the partition may do.
-        """
-        match = _NODES_LACK.match(reason)
-        wanted = slurm_nodes.request(job) if match else None
-        if match is None or wanted is None:
+        """Return the lost nodes that a job waits for; '' if it waits for others."""
+        wanted = slurm_nodes.request(job) if _NODES_LACK.match(reason) else None
+        if wanted is None:
             return ""
-        names = {n for each in wanted.partitions for n in found.members.get(each, ())}
-        if match[0] != "Resources":
-            names &= self._log.names
+        members = {n for each in wanted.partitions for n in found.members.get(each, ())}
+        names = members & self._log.names
         lost = [
             self._log.since(found.lost[name])
             for name in sorted(names)
