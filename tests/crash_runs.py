@@ -202,9 +202,9 @@ def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> Non
 
 def _jobs(scene: Scene, comment: str) -> list[slurm.Job]:
     return [
-        slurm.Job(file.name, "RUNNING", "", "cn01", "None", "")
+        slurm.Job(file.name, "RUNNING", text, "cn01", "None", "")
         for file in sorted(scene.queue.iterdir())
-        if file.read_text().startswith(comment)
+        if (text := file.read_text()).startswith(comment)
     ]
 
 
