@@ -59,10 +59,14 @@ class Site:
         environments = []
         for mpi in mpis:
             kept = f"spack-{mpi}.lock"
-            environments.append({"name": f"apps/{mpi}", "lock": kept})
+            environment = {"name": f"apps/{mpi}", "lock": kept, "sha256": "0" * 64}
+            environments.append(environment)
             write(self.home / "etc" / "lab" / kept, LOCK)
             write(self.lock(mpi), LOCK.replace('"openmpi"', f'"{mpi}"'))
-        spack = {"prefix": str(self.prefix), "environments": environments, **more}
+        spack = {
+            **{"prefix": str(self.prefix), "environments": environments},
+            **{"commit": "1" * 40, "packages_commit": "2" * 40, **more},
+        }
         self.system["software"]["spack"] = spack
         write(self.home / "etc/lab/system.json", json.dumps(self.system))
 

@@ -148,6 +148,7 @@ def test_csv_has_a_row_for_each(home: Path) -> None:
     (row,) = csv.DictReader(io.StringIO(checks("--format", "csv").stdout))
     assert row == {
         **{key: str(value) for key, value in ENTRY.items()},
+        "typical_s": "7",
         "metrics": "latency_8B us lower; latency_1KiB us lower; "
         "msg_rate_8B msg/s higher",
         "needs": "slurm mpi a b",

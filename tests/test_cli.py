@@ -209,5 +209,5 @@ def test_report_in_chosen_forms_by_other_criteria(tmp_path: Path) -> None:
         str(out / name) for name in ("summary.md", "findings.csv", "criteria.csv")
     ]
     rows = list(csv.DictReader((out / "criteria.csv").open()))
-    assert {row["limit"] for row in rows if row["limit"]} == {"10000000.0"}
+    assert {row["limit"] for row in rows if row["limit"]} == {"10000000"}
     assert rows[0]["unit"] == "us"

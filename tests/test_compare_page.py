@@ -132,7 +132,7 @@ def test_page_one_without_a_winner_has_every_reason() -> None:
         ({"signer": ""}, "nobody known"),
         ({"weights_sha256": "ff" * 32}, "ffffffffffff others"),
         ({"weights_sha256": ""}, "none"),
-        ({"price": 1200000.0, "power_kw": 45.5}, "1 200 000 45.5"),
+        ({"price": 1200000.0, "power_kw": 45.5}, "1,200,000 45.5"),
         ({"environment": "openmpi"}, "openmpi only"),
     ],
 )

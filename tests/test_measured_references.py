@@ -235,10 +235,10 @@ def absent() -> list[dict[str, Any]]:
 def test_runs_that_are_no_reference(
     manifests: Sequence[dict[str, Any]], error: str, tmp_path: Path
 ) -> None:
-    paths = [
-        node_run(tmp_path, f"2026010{day + 1}T000000Z-r", scattered(4, 5), **manifest)
-        for day, manifest in enumerate(manifests)
-    ]
+    paths = []
+    for day, manifest in enumerate(manifests):
+        run = manifest.get("run", f"2026010{day + 1}T000000Z-r")
+        paths.append(node_run(tmp_path / str(day), run, scattered(4, 5), **manifest))
     with pytest.raises(SeatrialError, match=error):
         measure([load_run(path) for path in paths], LOGS)
 

@@ -280,7 +280,7 @@ def test_id_from_the_login_node_is_no_path(home: Path, tmp_path: Path) -> None:
     fake_program(tmp_path / "bin", "ssh", answer)
     done = CliRunner().invoke(main, ["run", "lab", "--resume"])
     assert done.exit_code == 2
-    assert "the id of its newest open run is '../../r1'; expected" in done.stderr
+    assert "its newest open run: '../../r1' is no name; expected" in done.stderr
 
 
 def test_unknown_system_on_the_command_line(home: Path) -> None:

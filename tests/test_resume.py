@@ -482,7 +482,7 @@ def test_big_raw_files_are_compressed_and_replayed(big: Run, tmp_path: Path) -> 
     [
         (["--resume", "--campaign", "long"], "--resume goes on with what the run was"),
         (["--resume"], "no open run of system 'lab'"),
-        (["--resume", "--run-id", "r9"], "r9.open/plan.json: cannot be read: No such file"),
+        (["--resume", "--run-id", "r9"], "no open run 'r9' of system 'lab'"),
         ([], "expected --campaign NAME, or --resume; known campaigns: high, long"),
     ],
 )

@@ -56,11 +56,11 @@ class LammpsCheck(ScalingCheck):
         )
 
     @run_before("run")
-    def link_inputs(self):
-        """Link the inputs: they want their data beside themselves."""
+    def copy_inputs(self):
+        """Copy the inputs: they want their data beside themselves."""
         folder = '"${SEATRIAL_LAMMPS_BENCH:?must name the folder of in.rhodo}"'
         self.prerun_cmds = [
-            f"ln -sf {folder}/{name} ."
+            f"cp {folder}/{name} ."
             for name in PROBLEMS[self.problem].needs(scaled=self.scaled)
         ]
 

@@ -76,7 +76,7 @@ def exact(value: float | None) -> str:
     """Write a number that somebody set (a limit): 60, 0.00001, without padding."""
     if value is None:
         return _ABSENT
-    number = f"{value:.10g}"
+    number = f"{value:.14g}"  # no rests of binary fractions
     if "e" in number and 1e-7 <= abs(value) < 1e15:
         number = f"{Decimal(number):f}"
     return _group(number)
