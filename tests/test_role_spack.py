@@ -30,89 +30,6 @@ def run(*command: object, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# ---- Commits
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """A git repository with two commits, the second of which is its head."""
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    author = ("-c", "user.name=n", "-c", "user.email=m@localhost")
-    run("git", "-C", folder, "init", "--quiet")
-    for number in "12":
-        (folder / "file").write_text(number)
-        run("git", "-C", folder, "add", "file")
-        run("git", "-C", folder, *author, "commit", "--quiet", "-m", number)
-    return folder
-
-
-def commit_of(repository: Path, name: str) -> str:
-    return run("git", "-C", repository, "rev-parse", name).stdout.strip()
-
-
-def archive(
-    source: object, commit: str, target: Path
-) -> subprocess.CompletedProcess[str]:
-    settings = "spack_source and spack_commit"
-    return run("bash", FILES / "archive.sh", source, commit, target, settings)
-
-
-@pytest.mark.parametrize("form", ["{}", "file://{}"])
-def test_commit_is_taken_from_a_repository_or_url_and_only_once(
-    form: str, repository: Path, tmp_path: Path
-) -> None:
-    target = tmp_path / "build" / "spack.tar"
-    commit = commit_of(repository, "HEAD")
-    done = archive(form.format(repository), commit, target)
-    assert (done.returncode, done.stdout) == (0, f"{target}: {commit}\n"), done.stderr
-    with tarfile.open(target) as found:
-        assert found.getnames() == ["file"]
-    again = archive("/nowhere", commit, target)
-    assert (again.returncode, again.stdout) == (0, "")
-    older = archive(form.format(repository), commit_of(repository, "HEAD~1"), target)
-    assert older.stdout != ""
-    assert [file.name for file in target.parent.iterdir()] == ["spack.tar"]
-
-
-@pytest.mark.parametrize("suffix", ["tar", "tar.gz"])
-def test_archive_is_taken_by_the_commit_that_it_holds(
-    suffix: str, repository: Path, tmp_path: Path
-) -> None:
-    given, target = tmp_path / f"given.{suffix}", tmp_path / "spack.tar"
-    commit, other = (commit_of(repository, name) for name in ("HEAD", "HEAD~1"))
-    run("git", "-C", repository, "archive", f"--output={given}", commit)
-    refused = archive(given, other, target)
-    assert refused.returncode == 1
-    assert refused.stderr == (
-        f"commit {other}: the archive {given} holds {commit}; make it with "
-        f"`git archive {other}`; or change spack_source and spack_commit\n"
-    )
-    assert not target.exists()
-    assert archive(given, commit, target).returncode == 0
-    with tarfile.open(target) as found:
-        assert found.getnames() == ["file"]
-
-
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        ("{}", "the repository {} has no such commit; fetch it there"),
-        ("file://{}", "cannot be fetched from file://{}; carry over"),
-        ("{}/file", "the archive {}/file holds no commit that git knows; make it"),
-    ],
-)
-def test_commit_that_is_not_there_is_named(
-    source: str, problem: str, repository: Path, tmp_path: Path
-) -> None:
-    wanted = "0123456789" * 4
-    done = archive(source.format(repository), wanted, tmp_path / "b" / "spack.tar")
-    assert done.returncode == 1
-    assert f"commit {wanted}: {problem.format(repository)}" in done.stderr
-    assert "or change spack_source and spack_commit\n" in done.stderr
-    assert list((tmp_path / "b").iterdir()) == []
-
-
 def test_python_packages_are_those_of_the_pins() -> None:
     pins = yaml.safe_load((HOME / "spack-env/pins.yaml").read_text())["pypi"]
     text = (FILES / "python.txt").read_text()
@@ -155,11 +72,10 @@ def unpack(prefix: Path, name: str, content: Path) -> subprocess.CompletedProces
     return done
 
 
-@pytest.mark.parametrize("top", ["", "spack-1.2.2/"])
-def test_archive_replaces_what_was_there(top: str, tmp_path: Path) -> None:
+def test_archive_replaces_what_was_there(tmp_path: Path) -> None:
     prefix = tmp_path / "prefix"
     write(prefix, "spack/old", "spack.new/left-by-an-interrupted-run")
-    write(tmp_path / "content", f"{top}bin/spack", f"{top}LICENSE")
+    write(tmp_path / "content", "bin/spack", "LICENSE")
     unpack(prefix, "spack", tmp_path / "content")
     assert [path.name for path in prefix.iterdir()] == ["spack"]
     found = {path.name for path in (prefix / "spack").iterdir()}

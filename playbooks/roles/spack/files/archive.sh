@@ -1,49 +1,73 @@
 #!/bin/bash
-# Bring one commit of a repository to the control machine, as an archive that holds the
-# commit's name. Usage: archive.sh SOURCE COMMIT ARCHIVE SETTINGS
-# SOURCE is a URL, a git repository here, or an archive made by `git archive`; SETTINGS
-# are what an error tells to change. Prints something only if it wrote ARCHIVE.
+# Bring one commit of a repository to the control machine, as a git bundle, and write the
+# archive that is unpacked on the system. Usage: archive.sh SOURCE COMMIT STEM SETTINGS
+# SOURCE is a URL, a git repository here, or a git bundle; SETTINGS are named in errors.
+# Writes STEM.tar each time; prints something only if it wrote STEM.bundle.
+#
+# The bundle may have been carried over, so nothing in it is trusted. git computes the
+# hash of every object that it takes in, and then follows the commit to all its files:
+# the right commit has the right content. An archive cannot be checked that way: the
+# commit in its header is only a comment.
 set -euo pipefail
-source=$1 commit=$2 archive=$3 settings=$4
-
-# Of an archive, compressed or not. Nothing if it names none: git fails on such a file,
-# and the caller says so in its own words.
-commit_of() {
-    { gzip -cdf "$1" | git get-tar-commit-id; } 2>/dev/null || true
-}
+source=$1 commit=$2 stem=$3 settings=$4
+bundle=$stem.bundle
 
 refuse() {
-    echo "commit $commit: $1; or change $settings" >&2
+    echo "commit $commit: $1" >&2
     exit 1
 }
 
-if [[ -f $archive && $(commit_of "$archive") == "$commit" ]]; then
-    exit
-fi
-mkdir -p "${archive%/*}"
-part=$archive.part
-repository=
-trap 'rm -rf "$part" "$repository"' EXIT
-if [[ -f $source ]]; then
-    found=$(commit_of "$source")
-    [[ $found == "$commit" ]] || refuse "the archive $source holds ${found:-no commit \
-that git knows}; make it with \`git archive $commit\`"
-    gzip -cdf "$source" >"$part"
-else
-    if [[ -d $source ]]; then
-        repository_of_commit=$source
-        git -C "$source" rev-parse --git-dir >/dev/null
-        git -C "$source" cat-file -e "$commit^{commit}" 2>/dev/null ||
-            refuse "the repository $source has no such commit; fetch it there"
-    else
-        repository=$(mktemp -d)
-        repository_of_commit=$repository
-        git init --quiet --bare "$repository"
-        git -C "$repository" fetch --quiet --depth 1 "$source" "$commit" ||
-            refuse "cannot be fetched from $source; carry over what \
-playbooks/mirror.yml makes on a machine with internet"
+# The commits that a bundle names, on one line; fails if the file is no bundle.
+named() {
+    git bundle list-heads "$1" 2>/dev/null | cut -d ' ' -f 1 | sort -u | paste -s -d ' '
+}
+
+# Take the commit and its files, without its history, into the empty repository.
+take() {
+    git -C "$repository" fetch --quiet --no-tags "$@" "$commit"
+}
+
+[[ $commit =~ ^[0-9a-f]{40}$ ]] || refuse "expected 40 lower-case hex digits; \
+change $settings"
+mkdir -p "${stem%/*}"
+repository=$(mktemp -d)
+trap 'rm -rf "$repository" "$stem".*.part' EXIT
+git init --quiet --bare "$repository"
+echo "$commit" >"$repository/shallow" # its parents are not needed
+
+kept="$bundle is missing"
+if [[ -f $bundle ]]; then
+    kept="$bundle is no git bundle"
+    if commits=$(named "$bundle"); then
+        kept="$bundle is of commit ${commits:-(none)}"
     fi
-    git -C "$repository_of_commit" archive --output="$part" --format=tar "$commit"
 fi
-mv "$part" "$archive"
-echo "$archive: $commit"
+if [[ $kept == "$bundle is of commit $commit" ]]; then
+    take "$(realpath "$bundle")" || refuse "$bundle names this commit, but does not \
+hold its files: it was changed or is damaged; remove it, and carry over what \
+playbooks/mirror.yml makes on a machine with internet"
+else
+    if [[ -f $source ]]; then
+        commits=$(named "$source") || refuse "expected a git bundle, found another \
+file: $source; an archive does not prove its content; make a bundle in a clone that has \
+the commit checked out: \`git bundle create spack.bundle HEAD\`; or change $settings"
+        take "$(realpath "$source")" || refuse "the bundle $source, of commit \
+${commits:-(none)}, does not hold this commit with all its files; make it again in a \
+clone that has the commit checked out: \`git bundle create spack.bundle HEAD\`; or \
+change $settings"
+    elif [[ -d $source ]]; then
+        take --depth=1 "$(realpath "$source")" ||
+            refuse "git cannot take it from the repository $source; fetch it there; \
+or change $settings"
+    else
+        take --depth=1 "$source" || refuse "cannot be fetched from $source, and $kept; \
+carry over what playbooks/mirror.yml makes on a machine with internet; or change \
+$settings"
+    fi
+    git -C "$repository" update-ref refs/heads/pinned "$commit"
+    git -C "$repository" bundle create --quiet - refs/heads/pinned >"$bundle.part"
+    mv "$bundle.part" "$bundle"
+    echo "$bundle: $commit"
+fi
+git -C "$repository" archive --format=tar "$commit" >"$stem.tar.part"
+mv "$stem.tar.part" "$stem.tar"
