@@ -16,14 +16,8 @@ else
     rm -rf "$name.new"
     mkdir "$name.new"
     tar -xf "$name.tar" -C "$name.new"
-    entries=("$name.new"/*) # archives of a forge have one folder at the top
-    top=$name.new
-    if [[ ${#entries[@]} == 1 ]]; then
-        top=${entries[0]}
-    fi
     rm -rf "$name"
-    mv "$top" "$name"
-    rm -rf "$name.new"
+    mv "$name.new" "$name"
 fi
 touch "$stamp"
 rm "$name.tar"
