@@ -257,8 +257,8 @@ def test_failed_build_names_package_phase_and_log(site: Site) -> None:
         "  make: *** [Makefile:8: all] Error 2\n"
         "  build log: /tmp/tester/spack-stage/spack-stage-hpcc-1.5.0-"
         f"{NAMES['hpcc']}/spack-build-out.txt\n"
-        f"  What Spack printed is in {log}. What it has installed stays: once the cause "
-        "is mended, `seatrial build lab` goes on from there.\n"
+        f"  What Spack printed is in {log}. What it has installed stays: once the "
+        "cause is mended, `seatrial build lab` goes on from there.\n"
     )
     assert "hpcc" not in (site.prefix / "build-times.jsonl").read_text()
 
