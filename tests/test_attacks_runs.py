@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +148,46 @@ def pipe_for_a_table(run: Path) -> None:
 
 def added_file(run: Path) -> None:
     write(run / "raw" / "new.txt", "")
+
+
+def pipe_for_a_manifest(run: Path) -> None:
+    (run / "manifest.json").unlink()
+    os.mkfifo(run / "manifest.json")
+
+
+def endless_manifest(run: Path) -> None:
+    os.truncate(run / "manifest.json", 1 << 40)
+
+
+_SORT = """
+import resource, sys
+from pathlib import Path
+from seatrial.results import by_start
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+most = pages * resource.getpagesize() + (512 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+print(*(run.name for run in by_start(map(Path, sys.argv[1:]), "manifest.json")))
+"""
+"""Sort runs in a process that cannot fill the memory of the machine."""
+
+
+@pytest.mark.parametrize(
+    "attack", [device_for_a_manifest, pipe_for_a_manifest, endless_manifest]
+)
+def test_manifest_without_an_end_does_not_stop_the_search_for_the_latest(
+    run: Path, attack: Any
+) -> None:
+    """A folder may change between the list of runs and the reading of manifests."""
+    other = close_run(run.parents[1], "z-attacked")
+    attack(other)
+    done = subprocess.run(
+        [sys.executable, "-c", _SORT, run, other],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.split() == [other.name, run.name], done.stderr
 
 
 @pytest.mark.parametrize(

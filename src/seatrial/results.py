@@ -15,6 +15,7 @@ import polars as pl
 from seatrial.errors import SeatrialError
 from seatrial.limits import (
     CASES_SIZE,
+    MANIFEST_SIZE,
     TABLE_DENSITY,
     TABLE_ROWS,
     TABLE_SIZE,
@@ -270,15 +271,15 @@ class _Times(msgspec.Struct):
 def by_start(runs: Iterable[Path], file: str) -> list[Path]:
     """Sort runs by the start time in `file` of their folders, oldest first.
 
-    A run that does not tell when it started comes before all others, so that it is
-    never the latest one.
+    A run whose file is no plain one, or does not have its start time, comes before all
+    others, so that it is never the latest one.
     """
     read = msgspec.json.Decoder(_Times).decode
 
     def start(run: Path) -> float:
         try:
-            times = read((run / file).read_bytes())
-        except (OSError, ValueError):
+            times = read(read_plain(run / file, MANIFEST_SIZE))
+        except (SeatrialError, ValueError):
             return -math.inf
         # A clock that was set back during the run leaves an end before the start.
         known = (times.created, times.started, times.ended)
