@@ -7,10 +7,7 @@ check needs a tolerance of its own. Two ranges that do not meet contradict each 
 
 from dataclasses import dataclass
 
-from seatrial.parsers.numbers import half_digit, half_digit_of
-
-_OPERATION = 2.0**-53
-"""Relative error of one operation in double precision."""
+from seatrial.parsers.numbers import OPERATION, half_digit, half_digit_of
 
 _MOST_OPERATIONS = 2**20
 """Operations behind a print; a mean over the ranks takes one for every rank."""
@@ -49,7 +46,7 @@ class Range:
 
     def may_be_at_most(self, other: "Range") -> bool:
         """Return True if a number of this range can be at most one of the other."""
-        slack = _MOST_OPERATIONS * _OPERATION * max(abs(self.low), abs(other.high))
+        slack = _MOST_OPERATIONS * OPERATION * max(abs(self.low), abs(other.high))
         return self.low <= other.high + slack
 
 
