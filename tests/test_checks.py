@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_home import write
 from reframe_runs import CHECKS, HOME, SETTINGS, reframe
 
 from seatrial.campaign import load_campaign
@@ -56,7 +57,11 @@ def test_check_file_that_does_not_load_is_noticed(tmp_path: Path) -> None:
 
 
 def replay(
-    folder: Path, nodes: list[str] = NODES, only: str = "", **variables: str
+    folder: Path,
+    nodes: list[str] = NODES,
+    only: str = "",
+    recorded: Path | None = None,
+    **variables: str,
 ) -> list[dict[str, Any]]:
     """Run every check on a lab of captured outputs; give the rows of the report."""
     settings = json.loads(SETTINGS.read_text())
@@ -70,6 +75,7 @@ def replay(
         *("--prefix", str(folder), "--report-file", "report.json"),
         *(("-n", only) if only else ()),
         *("-S", "Npb.problem_class=S"),
+        *(("-S", f"replay={recorded}") if recorded else ()),
         folder=folder,
         PATH=f"{DATA / 'replay'}:{os.environ['PATH']}",
         SEATRIAL_HOME=str(HOME),
@@ -323,6 +329,22 @@ def test_node_without_hpcc_is_named_and_the_numbers_of_the_others_stay(
     assert [str(path.relative_to(kept)) for path in kept.glob("*/*/err")] == [
         "cn03/hpcc/err"
     ]
+
+
+def test_recording_from_before_fixedwork_replays(tmp_path: Path) -> None:
+    old = tmp_path / "recorded"
+    told = {"check": "NodeSweep", "parameters": {}, "environment": "openmpi"}
+    write(old / "seatrial.json", json.dumps(told))
+    write(old / "rfm_job.out", "")
+    job = f"nodes={' '.join(NODES)}\nstart=1.0\nend=7.0\nstatus=0\n"
+    write(old / "seatrial.job", job)
+    file = DATA / "nodesweep" / "before-fixedwork.jsonl"
+    write(old / "nodesweep.jsonl", file.read_text())
+    (row,) = replay(tmp_path, only="NodeSweep", recorded=old)
+    assert row["result"] == "pass", row["fail_reason"]
+    found = {each["metric"] for each in record_of(row)["samples"]}
+    assert {"hpl", "mem_latency", "programs_passed"} <= found
+    assert found.isdisjoint({"fixed_work", "quota_stops"})
 
 
 def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:

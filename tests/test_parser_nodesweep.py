@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,6 +118,9 @@ def ended(rows: Rows, passed: int, events: int) -> Rows:
 
 
 GOOD = sweep_of()
+OLD = (
+    Path(__file__).parent / "data" / "nodesweep" / "before-fixedwork.jsonl"
+).read_text()
 
 
 @pytest.mark.parametrize(("sockets", "programs"), [(1, 4), (2, 7)])
@@ -275,6 +279,37 @@ def test_missing_and_unknown_keys_are_refused(kind: str) -> None:
         parse_nodesweep(without_key(text_of(GOOD), line, name))
     with pytest.raises(ParseError, match=f"line {line}: missing or unknown keys"):
         parse_nodesweep(with_values(text_of(GOOD), line, more=1))
+
+
+def test_recording_from_before_fixedwork_is_read() -> None:
+    sweep = parse_nodesweep(OLD)
+    sweep.verify_complete(["cn01", "cn02", "cn03", "cn04"])
+    assert sweep.run.no_fixedwork == "recorded before NodeSweep ran fixedwork"
+    assert {row.quota_stops for row in sweep.counters.values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("run", {"no_fixedwork": None, "fixedwork_ms": 20000}),
+        ("counters", {"quota_stops": None, "quota_stops_before": None}),
+    ],
+)
+def test_newer_keys_are_all_there_or_none(kind: str, keys: dict[str, Any]) -> None:
+    line = line_of(type=kind)
+    for name in keys:
+        with pytest.raises(ParseError, match=f"missing or unknown keys: {name}"):
+            parse_nodesweep(without_key(text_of(GOOD), line, name))
+    old = without_key(OLD, 1, "version")
+    with pytest.raises(ParseError, match=r"missing or unknown keys: .*version"):
+        parse_nodesweep(old)
+
+
+def test_sweep_without_the_keys_of_its_fixedwork_is_refused() -> None:
+    rows = [{**row} for row in GOOD]
+    del rows[0]["no_fixedwork"], rows[0]["fixedwork_ms"]
+    with pytest.raises(ParseError, match="fixedwork: not expected to pass"):
+        parse_nodesweep(text_of(rows)).verify_complete(NODES)
 
 
 def test_numbers_of_a_node_without_a_row_are_refused() -> None:

@@ -19,8 +19,8 @@ class RunRow:
     `n` is the order of HPL's matrix; 0: it fills `memory_percent` of each node's
     memory. `no_memlat` says why memlat is not run, None if it is; it goes over sizes
     from `memlat_min_bytes` to `memlat_max_bytes`. `no_fixedwork` is the same of
-    fixedwork, which takes `fixedwork_ms`. `start_time` is UTC seconds since the
-    epoch, here and in all rows.
+    fixedwork, which takes `fixedwork_ms`; old recordings have neither. `start_time` is
+    UTC seconds since the epoch, here and in all rows.
     """
 
     type: Literal["run"]
@@ -33,9 +33,9 @@ class RunRow:
     no_memlat: str | None
     memlat_min_bytes: int
     memlat_max_bytes: int
-    no_fixedwork: str | None
-    fixedwork_ms: int
     start_time: float
+    no_fixedwork: str | None = "recorded before NodeSweep ran fixedwork"
+    fixedwork_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,21 +97,24 @@ class SensorsRow:
 
 @dataclass(frozen=True)
 class CountersRow:
-    """Events that were added during the whole sweep, and those since boot before it."""
+    """Events that were added during the whole sweep, and those since boot before it.
+
+    Old recordings do not have `quota_stops`.
+    """
 
     type: Literal["counters"]
     node: str
     seconds: float
     throttle_events: int | None
     throttle_events_before: int | None
-    quota_stops: int | None
-    quota_stops_before: int | None
     ecc_corrected: int | None
     ecc_corrected_before: int | None
     ecc_uncorrected: int | None
     ecc_uncorrected_before: int | None
     machine_checks: int | None
     machine_checks_before: int | None
+    quota_stops: int | None = None
+    quota_stops_before: int | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ double precision. `tolerance` gives how far such numbers may contradict each oth
 
 import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from itertools import pairwise
 from types import UnionType
 from typing import (
@@ -166,24 +166,34 @@ class Decoder(Generic[T]):
     """Makes records of one type from decoded JSON objects."""
 
     def __init__(self, record_type: type[T]) -> None:
-        """Take a dataclass of str, int, float, Signed, a Literal, or also None."""
+        """Take a dataclass of str, int, float, Signed, a Literal, or also None.
+
+        Fields with a default are newer than some recordings.
+        """
         self._type = record_type
         hints = get_type_hints(record_type, include_extras=True)
         self._kinds = {
             field.name: _Kind(hints[field.name])
             for field in fields(record_type)  # type: ignore[arg-type]
         }
+        self._newer = {
+            field.name
+            for field in fields(record_type)  # type: ignore[arg-type]
+            if field.default is not MISSING
+        }
 
     def __call__(self, line: int, values: dict[str, Any]) -> T:
         """Make a record from values whose keys and types must be its fields'.
 
-        Numbers are finite, and not negative unless Signed. Raises ParseError.
+        The fields with a default are all there, or none of them. Numbers are finite,
+        and not negative unless Signed. Raises ParseError.
         """
-        if self._kinds.keys() != values.keys():
-            keys = ", ".join(sorted(self._kinds.keys() ^ values.keys()))
-            raise ParseError(line, f"missing or unknown keys: {keys}")
-        for name, kind in self._kinds.items():
-            value = values[name]
+        keys = self._kinds.keys() ^ values.keys()
+        if keys and keys != self._newer:
+            names = ", ".join(sorted(keys))
+            raise ParseError(line, f"missing or unknown keys: {names}")
+        for name, value in values.items():
+            kind = self._kinds[name]
             found = type(value)
             if found in kind.kinds:
                 limit = _LIMITS.get(found)
