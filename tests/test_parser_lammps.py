@@ -161,6 +161,31 @@ def test_lines_of_others_between_the_rows_are_passed_over(style: str) -> None:
     assert parse_lammps(noisy, tasks, ATOMS, steps).thermo == run.thermo
 
 
+@pytest.mark.parametrize(
+    ("file", "steps", "cut"),
+    [
+        ("2021.9-lj-np2", ENDS, ("0", ".97351766 ")),
+        ("2025.7-np4", EVERY_50, ("307995.03", "35")),
+        ("2025.7-np4", EVERY_50, ("299.", "0397 ")),
+    ],
+)
+def test_row_whose_end_a_foreign_line_took_is_refused(
+    file: str, steps: tuple[int, ...], cut: tuple[str, str]
+) -> None:
+    text = read(file)
+    assert "".join(cut) in text
+    taken = text.replace("".join(cut), f"{cut[0]}\ncn01 kernel: Link up{cut[1]}", 1)
+    with pytest.raises(ParseError, match="may lack digits, which the next line took"):
+        parse_lammps(taken, int(file.partition("-np")[2]), ATOMS, steps)
+
+
+def test_error_of_pmix_is_none_of_lammps() -> None:
+    text = read("2021.9-lj-np2")
+    pmix = "[cn01:7] PMIX ERROR: ERROR in file gds_ds12_lock_pthread.c at line 169\n"
+    run = parse_lammps(pmix + text + pmix, 2, ATOMS, ENDS)
+    assert run == parse_lammps(text, 2, ATOMS, ENDS)
+
+
 def changed(old: str, new: str, text: str = RHODO) -> str:
     assert old in text
     return text.replace(old, new, 1)

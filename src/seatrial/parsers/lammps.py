@@ -18,7 +18,7 @@ from seatrial.parsers.rounding import exactly, printed, printed_short
 _ABSURD = 1e30
 _ABSURD_S = 1e9
 _BANNER = re.compile(r"LAMMPS \((\d[^)\n]*)\)")
-_ERROR = re.compile(r"[^\n]*ERROR(?: on proc [0-9]+)?:[^\n]*")
+_ERROR = re.compile(r"[^\n]*(?<!PMIX )ERROR(?: on proc [0-9]+)?:[^\n]*")
 _WARNING = re.compile(r"\nWARNING:? *([^\n]*)")
 _LOOP = re.compile(
     r"Loop time of (\S+) on (\S+) procs for (\S+) steps with (\S+) atoms"

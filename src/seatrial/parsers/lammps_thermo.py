@@ -3,12 +3,14 @@
 Columns are found by the names above them, which are those of the input: only `Step`
 must be among them. Foreign lines between the rows (warnings, statistics of SHAKE) are
 passed over if they cannot be a row or the rest of one: `is_row`. A row that a foreign
-line has destroyed is missed, as the steps are known.
+line has destroyed is missed, as the steps are known. A foreign line may also have taken
+the end of the line above it: this line must show that its last value is whole.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NoReturn
 
 from seatrial.parsers.errors import ParseError
@@ -157,8 +159,8 @@ def _multi(text: str, line: int) -> _Table:
     assert first is not None
     names = [name for name, _ in _MULTI_VALUE.findall(first[3])]
     columns = ("Step", "CPU", *(name for name in names if name not in _IN_TITLE))
-    kept = [line for line in text.split("\n") if " = " in line or is_row(line)]
-    words = " ".join(kept).split()
+    lines = text.split("\n")[1:-1]
+    words = text.split() if all(map(_is_multi, lines)) else []
     width = _TITLE_WORDS + 3 * len(names)
     fields = [words[at::width] for at in range(width)]
     by_name = {"Step": fields[2], "CPU": fields[6]} if words else {}
@@ -180,8 +182,9 @@ def _multi_rows(text: str, line: int, columns: tuple[str, ...]) -> Iterator[_Row
         at += text.count("\n", counted, match.start() + 1)
         counted = match.start() + 1
         values = [("Step", match[1]), ("CPU", match[2])]
-        for number, below in enumerate(match[3].split("\n")[1:], start=at + 1):
-            if " = " not in below and not is_row(below):
+        lines = match[3].removesuffix("\n").split("\n")[1:]
+        for number, below in enumerate(lines, start=at + 1):
+            if not _is_multi(below):
                 continue
             if not _MULTI_LINE.fullmatch(below):
                 raise ParseError(number, f"{below.strip()!r}, expected NAME = VALUE")
@@ -190,7 +193,20 @@ def _multi_rows(text: str, line: int, columns: tuple[str, ...]) -> Iterator[_Row
         if tuple(name for name, _ in values) != columns:
             names = " ".join(name for name, _ in values)
             raise ParseError(at, f"values {names}, expected {' '.join(columns)}")
+        if not _has_equal_decimals([shown for _, shown in values[2:]]):
+            _refuse_cut(at + 1, lines, _is_multi)
         yield at, [shown for _, shown in values]
+
+
+def _is_multi(line: str) -> bool:
+    """Return True if a line may be one of a row in the style multi."""
+    return " = " in line or is_row(line) is not None
+
+
+def _has_equal_decimals(values: Sequence[str]) -> bool:
+    """Return True if all values, at least two, have as many decimals: none is cut."""
+    decimals = {len(value.partition(".")[2]) for value in values}
+    return len(values) > 1 and len(decimals) == 1 and 0 not in decimals
 
 
 def _yaml(text: str, header: re.Match[str], line: int) -> _Table:
@@ -230,9 +246,8 @@ def _one(text: str, line: int, count: int) -> _Table:
     start = line + text.count("\n", 0, end)
     width = len(columns)
     below = text[end:]
-    if below.count("\n") != count + 1:  # lines of others are between
-        below = " ".join(filter(is_row, below.split("\n")))
-    words = below.split()
+    has_others = below.count("\n") != count + 1
+    words = [] if has_others else below.split()
     return _Table(
         columns,
         [words[at::width] for at in range(width)],
@@ -254,7 +269,9 @@ def _find_header(text: str) -> tuple[tuple[str, ...], int]:
 
 
 def _one_rows(text: str, line: int, width: int) -> Iterator[_Row]:
-    for number, below in enumerate(text.split("\n"), start=line):
+    lines = text.removesuffix("\n").split("\n")
+    _refuse_cut(line, lines, is_row)
+    for number, below in enumerate(lines, start=line):
         if is_row(below):
             fields = below.split()
             if len(fields) != width:
@@ -266,6 +283,20 @@ def _are_plain(texts: Iterable[str]) -> bool:
     """Tell digits from others and from 1_000, which Python takes for numbers."""
     text = "".join(texts)
     return text.isascii() and "_" not in text
+
+
+def _refuse_cut(
+    first: int, lines: Sequence[str], is_own: Callable[[str], object]
+) -> None:
+    """Raise ParseError for a line that a foreign line may have cut in its last value.
+
+    `first` is the number of the first line. A blank after the last value shows that
+    the value is whole.
+    """
+    for number, (line, below) in enumerate(pairwise(lines), start=first):
+        if is_own(line) and not is_own(below) and not line.endswith(" "):
+            reason = f"{line.strip()!r} may lack digits, which the next line took"
+            raise ParseError(number, reason)
 
 
 def _refuse_row(line: int, found: str, width: int) -> NoReturn:
