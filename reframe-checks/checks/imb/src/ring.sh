@@ -7,6 +7,7 @@
 # nodes, one job step after the other. A line "# pair A B" goes before the output of
 # each. Two nodes are one pair.
 set -euo pipefail
+# shellcheck source=/dev/null
 . "$(dirname "$0")/start.sh"
 
 launcher=()
