@@ -34,7 +34,7 @@ SUMMARY = """\
 
 - **cn03**: bw_4MiB is 23.50 MB/s; 2 of its 2 pairs fail
 
-## Delivered but absent
+## Delivered, but absent or lost
 
 - **cn04**: down: Not responding
 

@@ -50,7 +50,7 @@ def _lines(content: Content) -> Iterator[str]:
     if front.not_tested:
         yield from ("", f"**Not tested:** {plain(front.not_tested)}.")
     yield from _listed("Act on", _places(front.act_on))
-    yield from _listed("Delivered but absent", _places(front.absent))
+    yield from _listed("Delivered, but absent or lost", _places(front.absent))
     yield from _listed("What they have in common", map(plain, front.in_common))
     yield from _listed("Look at", _places(front.look_at))
     looks = ", ".join(front.worth_a_look)

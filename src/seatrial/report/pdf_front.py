@@ -29,7 +29,7 @@ def _front(
 
     lists = {
         "Act on": act_on(front.act_on),
-        "Delivered but absent": act_on(front.absent),
+        "Delivered, but absent or lost": act_on(front.absent),
         "What they have in common": _plain(front.in_common, longest),
         "Look at": act_on(front.look_at),
         "Worth a look, decides nothing": _plain(_joined(front.worth_a_look), longest),
