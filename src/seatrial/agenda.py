@@ -87,7 +87,7 @@ class _Schema(msgspec.Struct):
 
 
 class _Campaign(msgspec.Struct):
-    """What the suite reads of the campaign in an agenda."""
+    """Fields of an agenda's campaign that the suite reads."""
 
     name: str
     retries: int = 0

@@ -19,7 +19,7 @@ from seatrial.limits import (
 
 
 class Readable(Protocol):
-    """What an archive is read from."""
+    """Input stream of an archive."""
 
     def read(self, size: int, /) -> bytes:
         """Read some bytes; b'' at the end."""

@@ -100,7 +100,7 @@ def _collect_report(
 
 
 def _ended(entry: dict[str, Any], outcome: Outcome) -> bool:
-    """Tell whether a case of a cut session ended, or waited for lost nodes."""
+    """Return True if a case of a cut session ended or waited for lost nodes."""
     return entry["result"] in _FINAL or str(entry["jobid"]) in outcome.blocked
 
 

@@ -42,7 +42,7 @@ class Startup(SteppedCheck):
     valid_prog_environs = ["+mpi"]
     reference_file = "startup.yaml"
     preamble = r'\s*#.*|{"type": ?"preflight".*'
-    """What is timed is a whole start: of a try that crashed there is no number."""
+    """Time whole starts only; a start that crashed has no number."""
     tags = {Tag.NETWORK}
     tool = "srun"
     experiments = ()

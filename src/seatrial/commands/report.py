@@ -13,7 +13,7 @@ from seatrial.output import echo
 from seatrial.paths import home
 
 _DIGEST = "manifest.sha256"
-"""The file of a report that says of which manifest it is."""
+"""File in a report folder with the SHA-256 of the run's manifest."""
 
 _FORMS = ["html", "pdf", "md", "csv", "junit"]
 
