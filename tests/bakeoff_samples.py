@@ -11,14 +11,14 @@ import polars as pl
 from closed_runs import close_run
 from reframe_runs import HOME
 
-from seatrial.bakeoff.pairing import Floats, Key, Paired
-from seatrial.bakeoff.sides import Entrant, of_run
-from seatrial.metrics import METRICS, split_flat_name
+from seatrial.compare.pairing import Floats, Key, Paired
+from seatrial.compare.sides import Entrant, of_run
+from seatrial.criteria.published import Published, load_published
+from seatrial.criteria.weights import Weights
+from seatrial.model.metrics import METRICS, split_flat_name
+from seatrial.model.records import Case, Measurement, as_dict, parameters_text
 from seatrial.paths import published_dir
-from seatrial.published import Published, load_published
-from seatrial.records import Case, Measurement, as_dict, parameters_text
-from seatrial.results import SCHEMA, Run
-from seatrial.weights import Weights
+from seatrial.runs.closed_run import SCHEMA, Run
 
 WEIGHTS = """\
 schema: 1

@@ -9,9 +9,9 @@ from typing import Any
 
 from judge_samples import CASE, sample
 
-from seatrial.records import Case, Measurement
-from seatrial.results import sha256
-from seatrial.runfolder import RunFolder
+from seatrial.model.records import Case, Measurement
+from seatrial.runs.closed_run import sha256
+from seatrial.runs.open_run import RunFolder
 
 CRITERIA = """
 schema: 1

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from seatrial.bakeoff.comparison import (
+from seatrial.compare.records import (
     Claim,
     Comparison,
     GroupScore,

@@ -10,8 +10,8 @@ from benchmark_builds import Build, build_with
 from hypothesis import settings
 
 from seatrial.commands.lab import require_root_on_debian
-from seatrial.lab import cluster
-from seatrial.provision import playbook
+from seatrial.system.lab import cluster
+from seatrial.system.playbooks import playbook
 
 HOME = Path(__file__).resolve().parents[1]
 LAB_HOME = Path("/var/lib/seatrial-lab")

@@ -25,14 +25,16 @@ from typing import Any
 
 from rich.console import Console
 
-from seatrial import beside, driver, driver_lock, session, slurm
-from seatrial.campaign import Block, Campaign
+from seatrial.campaign import concurrent_runs, runner, session
+from seatrial.campaign.campaign_file import Block, Campaign
+from seatrial.campaign.session import Session
+from seatrial.checks.listing import ListedCase
 from seatrial.commands import run
 from seatrial.errors import SeatrialError
-from seatrial.listing import ListedCase
-from seatrial.runfolder import RunFolder
-from seatrial.session import Session
-from seatrial.system import System, load_system
+from seatrial.runs import lock
+from seatrial.runs.open_run import RunFolder
+from seatrial.system import slurm
+from seatrial.system.description import System, load_system
 
 RUN = "r1"
 CAMPAIGN = Campaign(
@@ -161,8 +163,8 @@ def _drive(scene: Scene, how: Start) -> None:
             run._resumed(scene.home, scene.results, "lab", RUN, no_judge=True)
         else:
             campaign = dataclasses.replace(CAMPAIGN, repeats=scene.repeats)
-            order = driver.Order(scene.home, scene.results, system, campaign, RUN)
-            driver.run_campaign(order, console)
+            order = runner.Order(scene.home, scene.results, system, campaign, RUN)
+            runner.run_campaign(order, console)
     except SeatrialError as error:
         scene.errors.write_text(str(error))
         sys.exit(int(error.exit_code))
@@ -179,7 +181,7 @@ def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> Non
     replaced: list[tuple[Any, str, Any]] = [
         (run, "load_system", lambda *_: system),
         (run, "Terminal", lambda: console),
-        (driver, "list_cases", lambda *_: LISTED),
+        (runner, "list_cases", lambda *_: LISTED),
         (session, "session_command", lambda each, *_: _reframe(each, scene, how)),
         (slurm, "node_states", lambda: states),
         (slurm, "jobs", lambda comment, user: _jobs(scene, comment)),
@@ -187,11 +189,11 @@ def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> Non
         (slurm, "_run", lambda command: _scancel(scene, command)),
         (slurm, "_LOOK_S", 0.01),
         (Path, "open", _open),
-        (driver, "try_folder", lambda folder: None),
-        (beside, "_PATIENCE_S", 0.05),
-        (beside, "_LOOK_S", 0.01),
-        (driver_lock, "_LOOK_S", 0.01),
-        (driver_lock, "_GRACE_S", 0.05),
+        (runner, "try_folder", lambda folder: None),
+        (concurrent_runs, "_PATIENCE_S", 0.05),
+        (concurrent_runs, "_LOOK_S", 0.01),
+        (lock, "_LOOK_S", 0.01),
+        (lock, "_GRACE_S", 0.05),
     ]
     if how.clock_back:
         replaced.append((time, "time", _clock(scene, how.clock_back)))

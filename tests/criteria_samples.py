@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from seatrial.criteria import Criteria, Criterion, Risks
-from seatrial.metrics import split_flat_name
+from seatrial.criteria.criteria import Criteria, Criterion, Risks
+from seatrial.model.metrics import split_flat_name
 
 RISKS = Risks(seller=0.05, buyer=0.05, discovery=0.1)
 

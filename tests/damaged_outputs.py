@@ -27,10 +27,10 @@ from seatrial.parsers.logp import parse_logp
 from seatrial.parsers.match_queue import parse_match_queue
 from seatrial.parsers.memlat import parse_memlat
 from seatrial.parsers.mpair import parse_mpair
+from seatrial.parsers.mpi_startup import parse_osu_init
 from seatrial.parsers.nodesweep import parse_nodesweep
 from seatrial.parsers.npb import parse_npb
 from seatrial.parsers.osu import parse_osu
-from seatrial.parsers.osu_startup import parse_osu_init
 from seatrial.parsers.pairsweep import PairSweep, parse_pairsweep
 from seatrial.parsers.perftest import (
     ALL_SIZES,

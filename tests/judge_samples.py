@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 from criteria_samples import criteria, criterion
 
-from seatrial.criteria import Criterion
-from seatrial.judge import Finding, Judgement, judge
-from seatrial.metrics import METRICS, flat_name
-from seatrial.records import Case, Measurement, as_dict
-from seatrial.results import SCHEMA, Run
+from seatrial.criteria.criteria import Criterion
+from seatrial.judge.judge import Finding, Judgement, judge
+from seatrial.model.metrics import METRICS, flat_name
+from seatrial.model.records import Case, Measurement, as_dict
+from seatrial.runs.closed_run import SCHEMA, Run
 
 LIMIT = criterion()
 LATENCY = criterion("latency_8B", 100.0)

@@ -13,8 +13,8 @@ from typing import Any
 
 from conftest import HOME, LAB_HOME, Lab
 
-from seatrial.lab import cluster
-from seatrial.results import Run, load_run
+from seatrial.runs.closed_run import Run, load_run
+from seatrial.system.lab import cluster
 
 
 def seatrial(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:

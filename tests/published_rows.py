@@ -7,8 +7,8 @@ system, metric, value, unit, kind and place in words of their own.
 import csv
 from pathlib import Path
 
-from seatrial.published import Published
-from seatrial.published_numbers import Number
+from seatrial.criteria.published import Published
+from seatrial.criteria.published_numbers import Number
 
 Row = dict[str, str]
 

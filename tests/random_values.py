@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seatrial.judging.bounds import Floats
+from seatrial.judge.bounds import Floats
 
 Shape = tuple[int, int]
 Draw = Callable[[np.random.Generator, Shape], Floats]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from seatrial.findings import CaseKey, Finding, plain_finding
+from seatrial.judge.findings import CaseKey, Finding, plain_finding
 from seatrial.report.content import (
     ActOn,
     AreaSummary,
@@ -14,7 +14,7 @@ from seatrial.report.content import (
     Headline,
     SmallMap,
 )
-from seatrial.report.figure import Figure, Table
+from seatrial.report.render.figure import Figure, Table
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from criteria_samples import criteria, criterion
 
-from seatrial.criteria import Criteria
-from seatrial.metrics import METRICS
-from seatrial.records import Case, parameters_text
-from seatrial.results import SCHEMA, Run
+from seatrial.criteria.criteria import Criteria
+from seatrial.model.metrics import METRICS
+from seatrial.model.records import Case, parameters_text
+from seatrial.runs.closed_run import SCHEMA, Run
 
 NODES = ("cn01", "cn02", "cn03", "cn04")
 STACKS = ("openmpi", "mpich", "intelmpi")

@@ -14,9 +14,9 @@ import polars as pl
 from criteria_samples import criteria, criterion
 from samples import STARTED, sample_manifest
 
-from seatrial.metrics import METRICS
-from seatrial.records import Case
-from seatrial.results import SCHEMA, Run
+from seatrial.model.metrics import METRICS
+from seatrial.model.records import Case
+from seatrial.runs.closed_run import SCHEMA, Run
 
 LATENCY_US = 1.9
 BW_MB_PER_S = 12000.0

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.agenda import Agenda, frozen, plan_sessions, read_agenda
-from seatrial.campaign import Block, Campaign
+from seatrial.campaign.campaign_file import Block, Campaign
+from seatrial.campaign.schedule import Agenda, frozen, plan_sessions, read_agenda
+from seatrial.checks.listing import ListedCase
 from seatrial.errors import SeatrialError
-from seatrial.listing import ListedCase
 
 LISTED = tuple(
     ListedCase(case, "lab:batch", environment)

@@ -13,11 +13,11 @@ from closed_runs import CRITERIA, close_run, rewrite_manifest
 from fake_home import write
 
 from seatrial import limits
-from seatrial.bundle import pack, unpack
-from seatrial.criteria import Criteria
+from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
-from seatrial.results import load_run
-from seatrial.run_contents import read_contents
+from seatrial.runs.closed_run import load_run
+from seatrial.runs.pack import pack, unpack
+from seatrial.runs.run_contents import read_contents
 
 RAISE = "set SEATRIAL_LIMITS=10 to raise all limits"
 
@@ -88,7 +88,7 @@ def test_memory_of_a_pack(tmp_path: Path) -> None:
 
 def test_many_files_in_a_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = limits.Limit(limits.PACK_FILES.what, 5, "files")
-    monkeypatch.setattr("seatrial.archive.PACK_FILES", few)
+    monkeypatch.setattr("seatrial.runs.archive.PACK_FILES", few)
     members = [(tarfile.TarInfo(f"r/{number}"), b"") for number in range(6)]
     file = archive(tmp_path / "bomb", *members)
     with pytest.raises(SeatrialError, match="more than 5 files"):
@@ -117,7 +117,7 @@ def test_pack_takes_nothing_that_is_not_of_the_run(tmp_path: Path) -> None:
         return contents
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("seatrial.bundle.read_contents", and_then)
+        patch.setattr("seatrial.runs.pack.read_contents", and_then)
         pack(run, tmp_path / "run.tar.xz")
     with tarfile.open(tmp_path / "run.tar.xz") as packed:
         assert not [name for name in packed.getnames() if "link" in name]

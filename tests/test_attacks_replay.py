@@ -13,14 +13,14 @@ from closed_runs import rewrite_manifest
 from fake_home import CRITERIA, fake_program, write, write_home
 from test_replay import CAMPAIGNS, CHECK, REFERENCES, settings
 
+from seatrial.campaign.remote import Remote, fetch, resume_remotely
+from seatrial.checks.replay import staged
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.limits import RAW_SIZE, Limit
-from seatrial.recordings import recordings
-from seatrial.remote import Remote, fetch, resume_remotely
-from seatrial.replay import staged
-from seatrial.results import load_run
-from seatrial.system import load_system
+from seatrial.runs.closed_run import load_run
+from seatrial.runs.raw_output import recordings
+from seatrial.system.description import load_system
 
 EVIL = "$(touch $EVIL/it-ran)"
 
@@ -197,7 +197,7 @@ def test_file_of_a_recording_that_is_refused(
     said: str,
 ) -> None:
     small = Limit(RAW_SIZE.what, 4000, "bytes")
-    monkeypatch.setattr("seatrial.recordings.RAW_SIZE", small)
+    monkeypatch.setattr("seatrial.runs.raw_output.RAW_SIZE", small)
     (tmp_path / "stage").mkdir()
     (recording,) = recordings(one(tmp_path / "there", **files))
     with pytest.raises(SeatrialError, match=said):

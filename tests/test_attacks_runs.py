@@ -16,8 +16,8 @@ from fake_home import write
 
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.results import load_run
-from seatrial.signature import sign
+from seatrial.runs.closed_run import load_run
+from seatrial.runs.ssh_signature import sign
 
 GENEROUS = CRITERIA.replace("60 MB/s", "1 MB/s")
 
@@ -242,7 +242,7 @@ def test_doctored_copy_swapped_in_meanwhile_does_not_count(
             doctored.write_parquet(table)
         return content
 
-    monkeypatch.setattr("seatrial.run_contents.read_plain", read_and_swap)
+    monkeypatch.setattr("seatrial.runs.run_contents.read_plain", read_and_swap)
     assert load_run(run).measurements["value"].max() == 90.0
     with pytest.raises(SeatrialError, match="changed: SHA-256"):
         load_run(run)
@@ -255,7 +255,7 @@ def test_seal_does_not_outlive_a_change_while_it_was_made(
         write(run / "cases.json", "[]")
         return sign(content, key)
 
-    monkeypatch.setattr("seatrial.seal.sign", slow)
+    monkeypatch.setattr("seatrial.runs.seal.sign", slow)
     result = seatrial("seal", run, "--key", ssh_key(tmp_path / "keys", "a"))
     assert result.exit_code == 1, result.output
     assert "changed while the run was sealed" in result.stderr

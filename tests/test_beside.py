@@ -12,15 +12,16 @@ from click.testing import CliRunner
 from fake_home import write_home
 from rich.console import Console
 
-from seatrial import beside, slurm
-from seatrial.agenda import Agenda
-from seatrial.beside import other_runs, starting
+from seatrial.campaign import concurrent_runs
+from seatrial.campaign.concurrent_runs import other_runs, starting
+from seatrial.campaign.schedule import Agenda
 from seatrial.cli import main
-from seatrial.driver_lock import driver_lock
 from seatrial.errors import SeatrialError
-from seatrial.results import load_run
-from seatrial.runfolder import RunFolder
-from seatrial.system import System, load_system
+from seatrial.runs.closed_run import load_run
+from seatrial.runs.lock import driver_lock
+from seatrial.runs.open_run import RunFolder
+from seatrial.system import slurm
+from seatrial.system.description import System, load_system
 
 CREATED = "2026-11-21T06:29:00+00:00"
 
@@ -187,7 +188,7 @@ def test_simultaneous_starts(results: Path, system: System) -> None:
 def test_a_start_that_hangs_is_named(
     results: Path, system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beside, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(concurrent_runs, "_PATIENCE_S", 0.0)
     own, other = (RunFolder(results, "lab", name) for name in ("r1", "r2"))
     with (
         starting(system, own, Console(), beside=False),

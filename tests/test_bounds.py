@@ -20,7 +20,7 @@ from random_values import (
 )
 from scipy import stats
 
-from seatrial.judging.bounds import (
+from seatrial.judge.bounds import (
     Floats,
     Method,
     centre,

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from fake_home import SYSTEM, fake_program, write, write_home
 
 from seatrial.cli import main
-from seatrial.spack_site import SpackSite
+from seatrial.system.spack_site import SpackSite
 
 DATA = Path(__file__).parent / "data" / "spack"
 SEATRIAL = str(Path(sys.executable).with_name("seatrial"))

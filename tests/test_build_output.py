@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.spack_lock import read_lock
-from seatrial.spack_output import (
+from seatrial.system.spack_lock import read_lock
+from seatrial.system.spack_output import (
     Event,
     Failure,
     Kind,

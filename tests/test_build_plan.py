@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.build_progress import BuildTimeLeft
 from seatrial.errors import SeatrialError
-from seatrial.spack_lock import Lock, Spec, parse_lock, read_lock
-from seatrial.spack_plan import Origin, Step, Timing, Total, plan, total
+from seatrial.system.build_progress import BuildTimeLeft
+from seatrial.system.spack_lock import Lock, Spec, parse_lock, read_lock
+from seatrial.system.spack_plan import Origin, Step, Timing, Total, plan, total
 
 DATA = Path(__file__).parent / "data" / "spack"
 SPECS = {

@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 from closed_runs import CRITERIA, close_run, rewrite_manifest, ssh_key
 from fake_home import write
 
-from seatrial.bundle import pack, unpack
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
+from seatrial.runs.pack import pack, unpack
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fake_home import write, write_home
 
-from seatrial.campaign import (
+from seatrial.campaign.campaign_file import (
     Block,
     Campaign,
     FrozenWeights,
@@ -13,9 +13,9 @@ from seatrial.campaign import (
     load_campaign,
     only_checks,
 )
+from seatrial.criteria.weights import Weights
 from seatrial.errors import Exit, SeatrialError
 from seatrial.paths import weights_file
-from seatrial.weights import Weights
 
 
 @pytest.fixture

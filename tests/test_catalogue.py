@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 from fake_home import SETTINGS, write, write_home
 from reframe_runs import CHECKS, HOME
 
-from seatrial.catalogue import Entry, catalogue, format_catalogue
-from seatrial.check_classes import known_checks
+from seatrial.checks.catalogue import Entry, catalogue, format_catalogue
+from seatrial.checks.experiments import EXPERIMENTS
+from seatrial.checks.sources import known_checks
 from seatrial.cli import main
-from seatrial.experiments import EXPERIMENTS
 
 CHECK = """\
 import reframe as rfm

@@ -17,11 +17,11 @@ import pytest
 from fake_home import write
 from reframe_runs import CHECKS, HOME, SETTINGS, reframe
 
-from seatrial.campaign import load_campaign
-from seatrial.check import Tag
-from seatrial.check_classes import known_checks
-from seatrial.lammps_problems import PROBLEMS
-from seatrial.metrics import split_flat_name
+from seatrial.campaign.campaign_file import load_campaign
+from seatrial.checks.base import Tag
+from seatrial.checks.lammps_problems import PROBLEMS
+from seatrial.checks.sources import known_checks
+from seatrial.model.metrics import split_flat_name
 from seatrial.parsers.npb_problems import BENCHMARKS
 
 DATA = Path(__file__).parent / "data"

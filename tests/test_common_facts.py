@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from judge_samples import CASE, judged, make_run, sample
 
-from seatrial.findings import Judgement
+from seatrial.judge.findings import Judgement
 from seatrial.report.chapters import chapters
 from seatrial.report.common_facts import RISK, CommonFact, common_facts, node_facts
-from seatrial.results import Run
+from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]
 OLD, NEW = "20.31.1014", "20.35.2000"

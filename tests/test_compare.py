@@ -21,12 +21,12 @@ from bakeoff_samples import (
 )
 from reframe_runs import HOME
 
-from seatrial.bakeoff.compare import compare
-from seatrial.bakeoff.comparison import Unpaired
-from seatrial.bakeoff.forms import as_json
-from seatrial.bakeoff.sides import Entrant, open_sides, priced
-from seatrial.bakeoff.words import sentence
-from seatrial.check_classes import experiments_of
+from seatrial.checks.sources import experiments_of
+from seatrial.compare.compare import compare
+from seatrial.compare.formats import as_json
+from seatrial.compare.records import Unpaired
+from seatrial.compare.sides import Entrant, open_sides, priced
+from seatrial.compare.wording import sentence
 from seatrial.errors import SeatrialError
 from seatrial.paths import checks_dir
 

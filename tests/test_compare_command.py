@@ -19,13 +19,13 @@ from click.testing import CliRunner
 from closed_runs import CRITERIA, ssh_key
 from reframe_runs import HOME
 
-from seatrial.bakeoff.compare import compare
-from seatrial.bakeoff.comparison import Comparison
-from seatrial.bakeoff.forms import as_csv
-from seatrial.bakeoff.sides import open_sides
 from seatrial.cli import main
-from seatrial.results import Run
-from seatrial.seal import seal
+from seatrial.compare.compare import compare
+from seatrial.compare.formats import as_csv
+from seatrial.compare.records import Comparison
+from seatrial.compare.sides import open_sides
+from seatrial.runs.closed_run import Run
+from seatrial.runs.seal import seal
 
 # ---- the command
 

@@ -11,11 +11,11 @@ import altair as alt
 import pytest
 from compare_samples import SHA, claim, comparison, numbers, ratio, side, undecided
 
-from seatrial.bakeoff.comparison import Comparison, Ratio, Standing, Unpaired
-from seatrial.bakeoff.curves import curve_figures
-from seatrial.bakeoff.figures import MAX_CHECKS, checks_figure
-from seatrial.bakeoff.page import MAX_NUMBERS, MAX_UNPAIRED, compare_html
-from seatrial.bakeoff.words import compared, lead, percent
+from seatrial.compare.curves import curve_figures
+from seatrial.compare.figures import MAX_CHECKS, checks_figure
+from seatrial.compare.html_page import MAX_NUMBERS, MAX_UNPAIRED, compare_html
+from seatrial.compare.records import Comparison, Ratio, Standing, Unpaired
+from seatrial.compare.wording import compared, lead, percent
 from seatrial.errors import SeatrialError
 
 HOME = Path(__file__).resolve().parents[1]

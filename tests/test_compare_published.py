@@ -5,16 +5,16 @@ from functools import cache
 import pytest
 from reframe_runs import HOME
 
-from seatrial.bakeoff.claims import improvement_ratio, rounding
-from seatrial.bakeoff.compare import compare
-from seatrial.bakeoff.comparison import Claim, Comparison
-from seatrial.bakeoff.forms import as_json
-from seatrial.bakeoff.sides import open_sides
-from seatrial.bakeoff.words import sentence
-from seatrial.derived import improvement
-from seatrial.metrics import Direction
+from seatrial.compare.compare import compare
+from seatrial.compare.formats import as_json
+from seatrial.compare.paper_claims import improvement_ratio, rounding
+from seatrial.compare.records import Claim, Comparison
+from seatrial.compare.sides import open_sides
+from seatrial.compare.wording import sentence
+from seatrial.criteria.published import Published, load_published
+from seatrial.model.derived import improvement
+from seatrial.model.metrics import Direction
 from seatrial.paths import published_dir
-from seatrial.published import Published, load_published
 
 
 @cache

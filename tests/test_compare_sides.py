@@ -18,10 +18,10 @@ from bakeoff_samples import (
     weights_of,
 )
 
-from seatrial.bakeoff.compare import compare
-from seatrial.bakeoff.sides import Entrant, Named, open_sides, priced
+from seatrial.compare.compare import compare
+from seatrial.compare.sides import Entrant, Named, open_sides, priced
+from seatrial.criteria.weights import Weights
 from seatrial.errors import SeatrialError
-from seatrial.weights import Weights
 
 # ---- bad input
 

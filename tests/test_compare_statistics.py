@@ -9,10 +9,9 @@ import pytest
 from bakeoff_samples import drawn
 from scipy import stats
 
-from seatrial.bakeoff.comparison import Side
-from seatrial.bakeoff.pairing import Floats, Paired
-from seatrial.bakeoff.ranking import Ranking, Rules, more_repeats, ranked
-from seatrial.bakeoff.ratios import (
+from seatrial.compare.pairing import Floats, Paired
+from seatrial.compare.ranking import Ranking, Rules, more_repeats, ranked
+from seatrial.compare.ratios import (
     Score,
     between,
     marked,
@@ -21,6 +20,7 @@ from seatrial.bakeoff.ratios import (
     score_ratio,
     scores,
 )
+from seatrial.compare.records import Side
 
 NUMBERS = 12
 WEIGHTS = np.arange(1.0, NUMBERS + 1) / np.arange(1.0, NUMBERS + 1).sum()

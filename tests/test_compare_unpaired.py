@@ -18,10 +18,10 @@ from bakeoff_samples import (
     weights_of,
 )
 
-from seatrial.bakeoff.compare import compare
-from seatrial.bakeoff.comparison import Unpaired
-from seatrial.bakeoff.sides import Entrant
-from seatrial.records import CaseResult
+from seatrial.compare.compare import compare
+from seatrial.compare.records import Unpaired
+from seatrial.compare.sides import Entrant
+from seatrial.model.records import CaseResult
 
 
 def failing(result: CaseResult, **more: Any) -> Callable[[Rows], Rows]:

@@ -33,13 +33,13 @@ from crash_runs import (
 )
 from fake_home import write_home
 
-from seatrial.agenda import read_agenda
-from seatrial.driver_lock import driver_of
+from seatrial.campaign.schedule import read_agenda
+from seatrial.campaign.status import read_status
 from seatrial.errors import SeatrialError
-from seatrial.ledger import closed_session
-from seatrial.results import Run, closed_runs, load_run
-from seatrial.runfolder import open_runs
-from seatrial.status import read_status
+from seatrial.runs.closed_run import Run, closed_runs, load_run
+from seatrial.runs.closed_sessions import closed_session
+from seatrial.runs.lock import driver_of
+from seatrial.runs.open_run import open_runs
 
 KILLS = 200
 SEED = 20261122

@@ -7,11 +7,17 @@ from pathlib import Path
 import pytest
 from reframe_runs import CHECKS, HOME
 
-from seatrial.check_classes import known_checks
-from seatrial.criteria import Criteria, Criterion, Risks, changes, recorded_criteria
+from seatrial.checks.sources import known_checks
+from seatrial.criteria.criteria import (
+    Criteria,
+    Criterion,
+    Risks,
+    changes,
+    recorded_criteria,
+)
+from seatrial.criteria.formula import evaluate
+from seatrial.criteria.reframe_references import render_reference_files
 from seatrial.errors import SeatrialError
-from seatrial.formula import evaluate
-from seatrial.ref_files import render_reference_files
 
 GOOD = """\
 schema: 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.csv_text import csv_text
+from seatrial.model.csv_text import csv_text
 
 
 @pytest.mark.parametrize(

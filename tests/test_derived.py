@@ -9,12 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from reframe_runs import HOME
 
-from seatrial import derived
-from seatrial.derived import DERIVED, Point
-from seatrial.link_rates import INFINIBAND_LANES, LANES, PCIE_LANES
-from seatrial.metrics import Direction
+from seatrial.criteria.published import load_published
+from seatrial.model import derived
+from seatrial.model.derived import DERIVED, Point
+from seatrial.model.link_rates import INFINIBAND_LANES, LANES, PCIE_LANES
+from seatrial.model.metrics import Direction
 from seatrial.paths import published_dir
-from seatrial.published import load_published
 
 PUBLISHED = load_published(published_dir(HOME))
 GENERAL = {number.name: number for number in PUBLISHED.general}

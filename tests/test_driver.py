@@ -17,18 +17,20 @@ import pytest
 from fake_home import CRITERIA, SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
-from seatrial import driver, runfolder, slurm
-from seatrial.campaign import load_campaign
-from seatrial.collect import blame_slurm
-from seatrial.criteria import recorded_criteria
-from seatrial.driver import Order, run_campaign
+from seatrial.campaign import runner
+from seatrial.campaign.campaign_file import load_campaign
+from seatrial.campaign.collect import blame_slurm
+from seatrial.campaign.job_watch import LostJobError, Watch
+from seatrial.campaign.runner import Order, run_campaign
+from seatrial.campaign.session import Outcome
+from seatrial.checks.listing import ListedCase
+from seatrial.criteria.criteria import recorded_criteria
 from seatrial.errors import SeatrialError
-from seatrial.listing import ListedCase
 from seatrial.progress import Display, TimeLeft
-from seatrial.results import Run, load_run, sha256
-from seatrial.session import Outcome
-from seatrial.system import load_system
-from seatrial.watch import LostJobError, Watch
+from seatrial.runs import open_run
+from seatrial.runs.closed_run import Run, load_run, sha256
+from seatrial.system import slurm
+from seatrial.system.description import load_system
 
 NEVER_STARTED = (
     "the job never started within its pending limit of 600 s: CANCELLED by 0; "
@@ -393,7 +395,7 @@ def test_disk_full_at_the_end_leaves_the_run_open(
     def full(file: Path, cases: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(runfolder, "write_cases", full)
+    monkeypatch.setattr(open_run, "write_cases", full)
     with pytest.raises(SeatrialError, match="no space left on the disk"):
         run_campaign(order(home, "smoke", tmp_path), console)
     assert [path.name for path in (tmp_path / "lab").iterdir()] == ["r1.open"]
@@ -409,7 +411,7 @@ def test_disk_full_during_the_run(
     size: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(driver, "try_folder", lambda folder: None)
+    monkeypatch.setattr(runner, "try_folder", lambda folder: None)
     results = tmp_path / "results"
     results.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(results)]

@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.parser import (
 )
 
 from seatrial.cli import main
-from seatrial.results import load_run
+from seatrial.runs.closed_run import load_run
 
 START = 1767225600.0
 """20260101T000000Z."""

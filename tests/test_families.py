@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from seatrial.judging.families import (
+from seatrial.judge.multiple_testing import (
     Floats,
     cauchy,
     discoveries,

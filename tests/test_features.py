@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.features import needed, why_not
+from seatrial.system.features import needed, why_not
 
 OPENMPI = frozenset({"slurm", "mpi", "osu", "pairsweep"})
 BARE = frozenset({"slurm", "mpi"})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.fingerprint import differences, fingerprint, node_set
+from seatrial.runs.fingerprint import differences, fingerprint, node_set
 
 FACTS: dict[str, Any] = {
     "cpus": 128,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seatrial.hpcc_input import hpcc_input, order_for_memory, process_grid
+from seatrial.checks.hpcc_input import hpcc_input, order_for_memory, process_grid
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ from click.testing import CliRunner, Result
 from fake_home import write_home
 
 from seatrial.cli import main
-from seatrial.driver_lock import driver_lock
 from seatrial.errors import SeatrialError
-from seatrial.reframe_report import stored_sessions
-from seatrial.reframe_series import Survey
-from seatrial.reframe_tables import Tables
-from seatrial.results import closed_runs, load_run
-from seatrial.runfolder import RunFolder
-from seatrial.seal import verify
+from seatrial.runs.closed_run import closed_runs, load_run
+from seatrial.runs.lock import driver_lock
+from seatrial.runs.open_run import RunFolder
+from seatrial.runs.reframe_report import stored_sessions
+from seatrial.runs.reframe_series import Survey
+from seatrial.runs.reframe_tables import Tables
+from seatrial.runs.seal import verify
 
 DATA = Path(__file__).resolve().parent / "data" / "reframe"
 REPORTS = sorted(DATA.glob("*.json"))

@@ -22,10 +22,10 @@ from judge_samples import (
     values_run,
 )
 
-from seatrial.criteria import Criteria
-from seatrial.judge import judge
-from seatrial.results import load_run
-from seatrial.summary import format_findings
+from seatrial.criteria.criteria import Criteria
+from seatrial.judge.judge import judge
+from seatrial.judge.summary import format_findings
+from seatrial.runs.closed_run import load_run
 
 SOUND = (80.0, 82.0, 81.0)
 BELOW = "bw_4MiB: does not meet its reference"

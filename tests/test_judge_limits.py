@@ -19,11 +19,11 @@ from judge_samples import (
 )
 from scipy import stats
 
-from seatrial.criteria import Criterion, Risks
-from seatrial.criterion import Bears
+from seatrial.criteria.criteria import Criterion, Risks
+from seatrial.criteria.criterion import Bears
 from seatrial.errors import SeatrialError
-from seatrial.judge import Judgement, judge
-from seatrial.results import Run
+from seatrial.judge.judge import Judgement, judge
+from seatrial.runs.closed_run import Run
 
 ANY = replace(LIMIT, model="any")
 NORMAL = replace(LIMIT, model="normal")

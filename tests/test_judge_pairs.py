@@ -9,9 +9,9 @@ from criteria_samples import criteria
 from judge_samples import LIMIT, places_run
 from sweep_samples import SWEEP, Pair, names, sample_sweep
 
-from seatrial.findings import Finding, Judgement
-from seatrial.judge import judge
-from seatrial.judging.place_findings import MAX_FAULTS, MAX_PASSING, _pairs
+from seatrial.judge.findings import Finding, Judgement
+from seatrial.judge.judge import judge
+from seatrial.judge.place_findings import MAX_FAULTS, MAX_PASSING, _pairs
 
 RAILS = ("mlx5_0", "mlx5_1")
 

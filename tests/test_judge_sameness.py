@@ -8,10 +8,10 @@ import pytest
 from criteria_samples import criterion
 from judge_samples import LIMIT, found, judged, make_run, places_run, repeats, sample
 
-from seatrial.judge import Judgement
-from seatrial.judging.scale import beside_the_others
-from seatrial.metrics import flat_name
-from seatrial.results import Run
+from seatrial.judge.judge import Judgement
+from seatrial.judge.scale import beside_the_others
+from seatrial.model.metrics import flat_name
+from seatrial.runs.closed_run import Run
 
 ALIKE = criterion(tolerance=0.1)
 ANY = replace(ALIKE, model="any")

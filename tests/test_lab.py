@@ -10,7 +10,7 @@ import pytest
 from conftest import LAB_HOME, Lab
 
 from seatrial.errors import SeatrialError
-from seatrial.lab import cluster, container, fabric, state
+from seatrial.system.lab import cluster, container, fabric, state
 
 pytestmark = pytest.mark.lab
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.lab.beneath import write_beneath
-from seatrial.lab.container import _write_node_files
-from seatrial.lab.state import LabState
+from seatrial.system.lab.beneath import write_beneath
+from seatrial.system.lab.container import _write_node_files
+from seatrial.system.lab.state import LabState
 
 OWNER = os.getuid()
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from seatrial.cli import main
 from seatrial.commands._rate import Rate
-from seatrial.lab import state
+from seatrial.system.lab import state
 
 COMMANDS = [
     ["accept"],

@@ -11,8 +11,8 @@ import pytest
 from conftest import Lab
 from lab_runs import DOWN, KILL_DAEMON, CheckRun, check_run, only_run, seatrial
 
-from seatrial.lab import cluster
 from seatrial.parsers.pairsweep import parse_pairsweep
+from seatrial.system.lab import cluster
 
 pytestmark = pytest.mark.lab
 

@@ -4,7 +4,7 @@ import pytest
 from conftest import Lab
 
 from seatrial.errors import SeatrialError
-from seatrial.lab import cluster
+from seatrial.system.lab import cluster
 
 pytestmark = pytest.mark.lab
 

@@ -12,8 +12,8 @@ import pytest
 from conftest import HOME, Lab
 from lab_runs import wait_idle
 
-from seatrial.lab import container, state
-from seatrial.lab.faults import LAB_FAULTS
+from seatrial.system.lab import container, state
+from seatrial.system.lab.faults import LAB_FAULTS
 
 pytestmark = pytest.mark.lab
 

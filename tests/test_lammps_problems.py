@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.lammps_problems import ATOMS, PROBLEMS, cubic_grid
+from seatrial.checks.lammps_problems import ATOMS, PROBLEMS, cubic_grid
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.lammps import LammpsRun, parse_lammps
 

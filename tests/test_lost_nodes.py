@@ -11,19 +11,20 @@ from fake_slurm import LACK, stand_in
 from judge_samples import CASE
 from rich.console import Console
 
-from seatrial import slurm, slurm_nodes, watch
-from seatrial.campaign import load_campaign
+from seatrial.campaign import job_watch
+from seatrial.campaign.campaign_file import load_campaign
+from seatrial.campaign.node_log import NodeLog, attribute, in_words
+from seatrial.campaign.node_watch import NodesLostError, NodeWatch
+from seatrial.campaign.runner import Order, run_campaign
 from seatrial.console import Terminal
-from seatrial.driver import Order, run_campaign
-from seatrial.judge import judge
-from seatrial.node_log import NodeLog, attribute, in_words
-from seatrial.node_watch import NodesLostError, NodeWatch
+from seatrial.judge.judge import judge
+from seatrial.judge.summary import print_summary
+from seatrial.model.records import NodeEvent, as_dict
 from seatrial.progress import Display
-from seatrial.records import NodeEvent, as_dict
-from seatrial.results import case_from, load_run
-from seatrial.slurm_nodes import JobRequest, NodeLook
-from seatrial.summary import print_summary
-from seatrial.system import load_system
+from seatrial.runs.closed_run import case_from, load_run
+from seatrial.system import slurm, slurm_nodes
+from seatrial.system.description import load_system
+from seatrial.system.slurm_nodes import JobRequest, NodeLook
 
 NOON = 1_800_014_400.0  # 2027-01-15 12:00 UTC
 DRAINED = NodeEvent("cn02", "drained", "bad DIMM", "root", NOON + 30)
@@ -293,7 +294,7 @@ def test_a_drained_node_does_not_stall_a_session(
     at = stand_in(tmp_path, home, monkeypatch)
     drain = f'echo "drained|root|$(date +%FT%T)|bad DIMM" > {at}/cn02.lost\n'
     (at / "after.1").write_text(drain)
-    monkeypatch.setattr(watch, "_NEXT_LOOK_S", 1.0)
+    monkeypatch.setattr(job_watch, "_NEXT_LOOK_S", 1.0)
     order = Order(
         *(home, tmp_path / "results", load_system(home, "lab")),
         *(load_campaign(home, "smoke"), "r1"),

@@ -13,14 +13,18 @@ from fake_home import write, write_home
 from history_runs import NODES, node_run, present, scattered
 from judge_samples import CASE, make_run, sample
 
+from seatrial.calibration.baselines import Claim, Reference, measure
+from seatrial.calibration.tolerance_bounds import (
+    normal_factor,
+    order_rank,
+    smallest_order_n,
+)
 from seatrial.cli import main
-from seatrial.criteria import Criteria
+from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
-from seatrial.fingerprint import fingerprint
-from seatrial.judge import judge
-from seatrial.references import Claim, Reference, measure
-from seatrial.results import Run, load_run
-from seatrial.tolerance import normal_factor, order_rank, smallest_order_n
+from seatrial.judge.judge import judge
+from seatrial.runs.closed_run import Run, load_run
+from seatrial.runs.fingerprint import fingerprint
 
 RUN = "20260101T000000Z-calibrate"
 LOGS = Claim("lognormal")

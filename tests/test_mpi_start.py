@@ -16,24 +16,24 @@ from judge_samples import LIMIT, NODES, found, make_run, repeats, sample
 from reframe_runs import CHECKS
 from test_checks_osu import REPLAY, run, settings
 
-from seatrial.agenda import Planned
-from seatrial.collect import Collected, _collect_case
+from seatrial.campaign.collect import Collected, _collect_case
+from seatrial.campaign.schedule import Planned
+from seatrial.campaign.session import Outcome, Session
+from seatrial.checks.job_steps import _RUN_STEP
+from seatrial.checks.listing import ListedCase
+from seatrial.checks.mpi_start import FILE, SCRIPT, recorded, write_script
+from seatrial.checks.nodesweep.launch import Launcher, NodeStep
+from seatrial.checks.pairsweep.steps import Limit, Steps
 from seatrial.console import Terminal
-from seatrial.judge import judge
-from seatrial.judging.start_crashes import conspicuous
-from seatrial.listing import ListedCase
-from seatrial.mpi_start import FILE, SCRIPT, recorded, write_script
-from seatrial.nodesweep.launch import Launcher, NodeStep
+from seatrial.judge.judge import judge
+from seatrial.judge.start_crashes import conspicuous
+from seatrial.judge.summary import format_findings, print_summary
+from seatrial.model.records import Case
 from seatrial.parsers.mpi_start import crash_at_start, mark, without_crashed_tries
-from seatrial.records import Case
 from seatrial.report.exclusions import exclusions
-from seatrial.report.front import _facts
-from seatrial.results import read_cases
-from seatrial.session import Outcome, Session
-from seatrial.stepped import _RUN_STEP
-from seatrial.summary import format_findings, print_summary
-from seatrial.sweep.steps import Limit, Steps
-from seatrial.system import System
+from seatrial.report.front_page import _facts
+from seatrial.runs.closed_run import read_cases
+from seatrial.system.description import System
 
 DATA = Path(__file__).parent / "data" / "mpi_start"
 SWEEP = Path(__file__).parent / "data" / "sweep"

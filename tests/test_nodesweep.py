@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from fake_node import CPUS, fake_node, write
 
+from seatrial.checks.nodesweep.place import Place, bound, cpus_given, place_of
+from seatrial.checks.pairsweep.steps import Ended
 from seatrial.errors import SeatrialError
-from seatrial.nodesweep.place import Place, bound, cpus_given, place_of
 from seatrial.parsers.nodesweep import NodeSweep, parse_nodesweep
-from seatrial.sweep.steps import Ended
 
 DATA = Path(__file__).parent / "data"
 FOUR = ["cn01", "cn02", "cn03", "cn04"]
@@ -86,7 +86,13 @@ def start(tmp_path: Path) -> Start:
         trees(tmp_path / "trees")
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "seatrial.nodesweep", "--output", "out.jsonl"),
+                *(
+                    sys.executable,
+                    "-m",
+                    "seatrial.checks.nodesweep",
+                    "--output",
+                    "out.jsonl",
+                ),
                 *("--n", "1000", "--block", "80", "--quiet", "0.3"),
                 *("--memlat", memlat, "--memlat-sizes", "16384:134217728"),
                 *("--fixedwork", fixedwork, "--fixedwork-ms", "2000"),
@@ -320,7 +326,8 @@ def test_sensors_that_end_too_early_are_named(start: Start) -> None:
     swept = start(trees=vanish)
     ((text, event),) = swept.events
     assert (
-        "cn02: sensors: exit status 1; seatrial.nodesweep.sensors: the node's" in text
+        "cn02: sensors: exit status 1; seatrial.checks.nodesweep.sensors: the node's"
+        in text
     )
     assert event == "left_out"
 
@@ -552,7 +559,7 @@ def test_room_for_the_matrix() -> None:
 def test_usage(tmp_path: Path, arguments: list[str], said: str) -> None:
     (tmp_path / "old").touch()
     done = subprocess.run(
-        [sys.executable, "-m", "seatrial.nodesweep", *arguments],
+        [sys.executable, "-m", "seatrial.checks.nodesweep", *arguments],
         cwd=tmp_path,
         env=os.environ
         | {

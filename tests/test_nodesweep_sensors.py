@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fake_node import CPUS, INTERRUPTS, cpu_stat, fake_node, write
 
-from seatrial.nodesweep.readings import (
+from seatrial.checks.nodesweep.readings import (
     AbsentError,
     read_clocks,
     read_machine_checks,
@@ -20,8 +20,8 @@ from seatrial.nodesweep.readings import (
     read_temperatures,
     read_throttling,
 )
-from seatrial.nodesweep.sensors import Sampler
-from seatrial.nodesweep.topology import parse_list, read_topology
+from seatrial.checks.nodesweep.sensors import Sampler
+from seatrial.checks.nodesweep.topology import parse_list, read_topology
 
 Rows = list[dict[str, Any]]
 
@@ -343,7 +343,13 @@ def program() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     started = []
 
     def start(*options: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-I", "-m", "seatrial.nodesweep.sensors", *options]
+        command = [
+            sys.executable,
+            "-I",
+            "-m",
+            "seatrial.checks.nodesweep.sensors",
+            *options,
+        ]
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -12,11 +12,11 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 from trend_runs import STRICTER, nights
 
-from seatrial.bakeoff.page import compare_html
-from seatrial.criteria import Criteria
-from seatrial.report.trend_page import trend_html
-from seatrial.series import Choice
-from seatrial.trend import trend
+from seatrial.compare.html_page import compare_html
+from seatrial.criteria.criteria import Criteria
+from seatrial.report.trend.page import trend_html
+from seatrial.report.trend.series import Choice
+from seatrial.report.trend.trend import trend
 
 pytestmark = pytest.mark.browser
 

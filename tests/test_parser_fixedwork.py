@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from row_damage import with_values
 
-from seatrial.nodesweep.outputs import fixedwork_row
+from seatrial.checks.nodesweep.outputs import fixedwork_row
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fixedwork import parse_fixedwork
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from row_damage import with_values, without_key, without_line
 
-from seatrial.nodesweep.samples import samples_of, verify_sizes
+from seatrial.checks.nodesweep.samples import samples_of, verify_sizes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep import parse_nodesweep
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.osu_startup import OsuInit, parse_osu_init, verify_osu_hello
+from seatrial.parsers.mpi_startup import OsuInit, parse_osu_init, verify_osu_hello
 
 DATA = Path(__file__).parent / "data" / "osu"
 

@@ -23,7 +23,7 @@ from seatrial.parsers.hpcc_metrics import GROUPS, METRICS
 from seatrial.parsers.lammps import parse_lammps
 from seatrial.parsers.npb import parse_npb
 from seatrial.parsers.npb_problems import BENCHMARKS, problem_of
-from seatrial.parsers.numbers import half_digit
+from seatrial.parsers.printed import half_digit
 
 DATA = Path(__file__).parent / "data"
 ATOMS, STEPS = 32000, (0, 20)

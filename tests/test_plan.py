@@ -17,14 +17,14 @@ from fake_home import write, write_home
 from history_runs import NODES, node_run, present, scattered
 from judge_samples import CASE
 
-from seatrial.agenda import plan_sessions
-from seatrial.campaign import Block, Campaign
-from seatrial.catalogue import Entry
+from seatrial.calibration.detection_limits import Prospect, comparable_runs, prospects
+from seatrial.campaign.campaign_file import Block, Campaign
+from seatrial.campaign.cost import Recorded, allocations, cost, recorded, sessions_of
+from seatrial.campaign.schedule import plan_sessions
+from seatrial.checks.catalogue import Entry
+from seatrial.checks.listing import ListedCase
 from seatrial.cli import main
-from seatrial.listing import ListedCase
-from seatrial.plan import Recorded, allocations, cost, recorded, sessions_of
-from seatrial.prospects import Prospect, comparable_runs, prospects
-from seatrial.results import Run, closed_runs, load_run
+from seatrial.runs.closed_run import Run, closed_runs, load_run
 
 CASES = [ListedCase(f"Echo %x={x}", "lab:batch", "mpich") for x in (1, 2, 3)]
 TEXTS = [str(case) for case in CASES]

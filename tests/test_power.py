@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from seatrial.judging import bounds
-from seatrial.judging.bounds import Method
-from seatrial.judging.convict import screening
-from seatrial.looks import looks_of, outcome
-from seatrial.power import Passing, Trial, clears
+from seatrial.calibration.group_sequential import looks_of, outcome
+from seatrial.calibration.statistical_power import Passing, Trial, clears
+from seatrial.judge import bounds
+from seatrial.judge.bounds import Method
+from seatrial.judge.screening import screening
 
 METHODS: tuple[Method, ...] = ("t", "order")
 

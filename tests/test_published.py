@@ -19,16 +19,16 @@ from published_rows import (
 )
 from reframe_runs import HOME
 
-from seatrial.criteria import Criteria
-from seatrial.derived import factor, improvement
+from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.published import load_published
+from seatrial.criteria.published_file import SETUP
+from seatrial.criteria.published_numbers import PAPER_METRICS, Number
 from seatrial.errors import SeatrialError
-from seatrial.metrics import METRICS
+from seatrial.model.derived import factor, improvement
+from seatrial.model.metrics import METRICS
+from seatrial.model.units import parse_size
 from seatrial.paths import criteria_file, published_dir
-from seatrial.published import load_published
-from seatrial.published_file import SETUP
-from seatrial.published_numbers import PAPER_METRICS, Number
-from seatrial.system import known_systems
-from seatrial.units import parse_size
+from seatrial.system.description import known_systems
 
 FOLDER = published_dir(HOME)
 PUBLISHED = load_published(FOLDER)

@@ -19,7 +19,7 @@ from closed_runs import close_run, rewrite_manifest
 from judge_samples import CASE, sample
 
 from seatrial.cli import main
-from seatrial.runfolder import RunFolder
+from seatrial.runs.open_run import RunFolder
 
 FIRST, SECOND = "20260101T000000Z-smoke", "20260201T000000Z-nightly"
 ALONE = replace(

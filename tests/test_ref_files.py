@@ -13,15 +13,15 @@ from fake_home import write
 from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
 from reframe_runs import FAKE, HOME, Fake, run_rows
 
-from seatrial.check import SeatrialCheck
-from seatrial.check_classes import check_classes
-from seatrial.criteria import Criteria
-from seatrial.errors import SeatrialError
-from seatrial.ref_files import (
+from seatrial.checks.base import SeatrialCheck
+from seatrial.checks.sources import check_classes
+from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.reframe_references import (
     compare_reference_files,
     render_reference_files,
     write_reference_files,
 )
+from seatrial.errors import SeatrialError
 
 CHECK = """
 import reframe as rfm

@@ -15,14 +15,14 @@ import pytest
 from click.testing import CliRunner
 from fake_home import fake_program, write, write_home
 
-from seatrial import remote
-from seatrial.agenda import Agenda
+from seatrial.campaign import remote
+from seatrial.campaign.remote import Remote, load_remote
+from seatrial.campaign.schedule import Agenda
 from seatrial.cli import main
-from seatrial.driver_lock import driver_lock
 from seatrial.errors import SeatrialError
-from seatrial.remote import Remote, load_remote
-from seatrial.results import load_run
-from seatrial.runfolder import RunFolder
+from seatrial.runs.closed_run import load_run
+from seatrial.runs.lock import driver_lock
+from seatrial.runs.open_run import RunFolder
 
 ALIVE = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 SEATRIAL = Path(sys.executable).parent / "seatrial"

@@ -17,9 +17,9 @@ from samples import sample_criteria, sample_run
 
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.judge import judge
-from seatrial.recordings import Recording, find_recording, recordings
-from seatrial.results import Run, find_run, load_run
+from seatrial.judge.judge import judge
+from seatrial.runs.closed_run import Run, find_run, load_run
+from seatrial.runs.raw_output import Recording, find_recording, recordings
 
 SAID = "replay of recorded output: no measurement"
 CHECK = """\

@@ -18,10 +18,11 @@ from samples import NODES, sample_criteria, sample_run
 from sweep_samples import SWEEP, names, sample_sweep
 
 from seatrial.errors import SeatrialError
-from seatrial.judge import Judgement, judge
-from seatrial.report import text, write_report
-from seatrial.report.nodes import node_table
-from seatrial.results import Run
+from seatrial.judge.judge import Judgement, judge
+from seatrial.report import write_report
+from seatrial.report.node_table import node_table
+from seatrial.report.render import text
+from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]
 Write = Callable[..., tuple[Page, ET.Element]]

@@ -15,7 +15,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 from sweep_samples import SWEEP, names, sample_sweep
 
-from seatrial.judge import Judgement, judge
+from seatrial.judge.judge import Judgement, judge
 from seatrial.report import write_report
 
 pytestmark = pytest.mark.browser

@@ -15,14 +15,14 @@ from criteria_samples import criteria, criterion
 from samples import sample_criteria, sample_run
 from sweep_samples import SWEEP, names, sample_sweep
 
-from seatrial.findings import Finding, Judgement
-from seatrial.judge import judge
+from seatrial.judge.findings import Finding, Judgement
+from seatrial.judge.judge import judge
 from seatrial.report.content import ActOn, Content
 from seatrial.report.contents import contents
 from seatrial.report.finding_table import MAX_FINDINGS, finding_table
-from seatrial.report.front import MAX_PLACES, seal_words
-from seatrial.results import Run, load_run, sha256
-from seatrial.seal import seal
+from seatrial.report.front_page import MAX_PLACES, seal_words
+from seatrial.runs.closed_run import Run, load_run, sha256
+from seatrial.runs.seal import seal
 
 HOME = Path(__file__).resolve().parents[1]
 

@@ -11,18 +11,18 @@ import polars as pl
 import pytest
 from samples import sample_criteria, sample_run
 
-from seatrial.judge import Judgement, judge
-from seatrial.published import Published
-from seatrial.published_numbers import Number, PublishedSystem
-from seatrial.report import text
+from seatrial.criteria.published import Published
+from seatrial.criteria.published_numbers import Number, PublishedSystem
+from seatrial.judge.judge import Judgement, judge
 from seatrial.report.chapters import chapters
-from seatrial.report.chart_layers import far_words
-from seatrial.report.charts import chart, describe
+from seatrial.report.curve_chart import chart, describe
+from seatrial.report.curve_layers import far_words
 from seatrial.report.curves import MAX_PLACES, Curve, curves
-from seatrial.report.labels import short
-from seatrial.report.overlay import Overlay
+from seatrial.report.published_overlay import Overlay
+from seatrial.report.render import text
+from seatrial.report.render.labels import short
 from seatrial.report.table import table
-from seatrial.results import Run
+from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]
 CurvesOf = Callable[..., dict[tuple[str, str, str], Curve]]

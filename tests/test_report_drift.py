@@ -9,16 +9,16 @@ from criteria_samples import criteria, criterion
 from judge_samples import CASE, make_run, sample
 from samples import STARTED, sample_criteria, sample_run
 
-from seatrial.judge import Judgement, judge
+from seatrial.judge.judge import Judgement, judge
 from seatrial.report.drift import LEAST_SESSIONS, RISK, drifts, trend_p
-from seatrial.report.drift_view import (
+from seatrial.report.drift_chapter import (
     MAX_ROWS,
     drift_chapter,
     drift_figure,
     trend_words,
     words,
 )
-from seatrial.results import Run
+from seatrial.runs.closed_run import Run
 
 SIZES = [2**power for power in range(20)]
 Levels = Callable[[int, int], float]

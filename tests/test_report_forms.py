@@ -24,15 +24,15 @@ from report_samples import (
 from samples import sample_criteria, sample_run
 
 from seatrial.errors import SeatrialError
-from seatrial.judge import Judgement, judge
+from seatrial.judge.judge import Judgement, judge
+from seatrial.judge.summary import format_findings
 from seatrial.report import FORMS, pdf, write_report
 from seatrial.report.content import ActOn, Chapter, Content
 from seatrial.report.contents import contents
 from seatrial.report.criteria_csv import criteria_csv
-from seatrial.report.drawing import colours, svg
-from seatrial.report.figure import Table
-from seatrial.results import Run
-from seatrial.summary import format_findings
+from seatrial.report.render.figure import Table
+from seatrial.report.render.svg import colours, svg
+from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]
 TEMPLATE = (HOME / "reports" / "report.typ").read_bytes()

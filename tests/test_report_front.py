@@ -9,16 +9,16 @@ from criteria_samples import criteria, criterion
 from samples import sample_criteria, sample_run
 from sweep_samples import SWEEP, names, sample_sweep
 
-from seatrial.findings import Finding, Judgement, Verdict
-from seatrial.judge import judge
+from seatrial.judge.findings import Finding, Judgement, Verdict
+from seatrial.judge.judge import judge
+from seatrial.judge.summary import format_findings
 from seatrial.report.areas import margin_words
 from seatrial.report.content import ActOn, Content, Front
 from seatrial.report.contents import contents
 from seatrial.report.finding_table import finding_table
 from seatrial.report.folding import fold_findings
 from seatrial.report.markdown import summary
-from seatrial.results import Run
-from seatrial.summary import format_findings
+from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]
 OSU = "no MPI stack has the OSU Micro-Benchmarks: install them, or have them built"

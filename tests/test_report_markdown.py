@@ -12,8 +12,8 @@ from report_samples import (
     spoiled,
 )
 
-from seatrial.report import text
 from seatrial.report.markdown import MOST_CRITERIA, plain, summary
+from seatrial.report.render import text
 
 INVISIBLE = "\N{WORD JOINER}"
 

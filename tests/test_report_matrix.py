@@ -11,11 +11,10 @@ from criteria_samples import criterion
 from samples import sample_criteria, sample_run
 from sweep_samples import SWEEP, names, sample_sweep
 
-from seatrial.judge import Judgement, judge
+from seatrial.judge.judge import Judgement, judge
 from seatrial.report.chapters import chapters
-from seatrial.report.figure import Figure
-from seatrial.report.heat import heat_chart, level_names, matrix_figure
-from seatrial.report.matrix import (
+from seatrial.report.pair_heatmap import heat_chart, level_names, matrix_figure
+from seatrial.report.pair_matrix import (
     LEVELS,
     MAX_NODES,
     MAX_RETESTED,
@@ -24,7 +23,8 @@ from seatrial.report.matrix import (
     Matrix,
     matrices,
 )
-from seatrial.results import Run
+from seatrial.report.render.figure import Figure
+from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]
 HOSTILE = "<script>alert(1)</script>"

@@ -12,14 +12,14 @@ from judge_samples import CASE, judged, make_run, repeats, sample
 from samples import sample_criteria, sample_run
 from sweep_samples import SWEEP, names, sample_sweep
 
-from seatrial.findings import Judgement, NodeVerdict, Verdict
-from seatrial.judge import judge
+from seatrial.judge.findings import Judgement, NodeVerdict, Verdict
+from seatrial.judge.judge import judge
 from seatrial.report.chapters import chapters
-from seatrial.report.figure import Figure
-from seatrial.report.matrix import MAX_NODES
-from seatrial.report.node_heat import NAMES, node_heat, node_metrics
+from seatrial.report.node_heatmap import NAMES, node_heat, node_metrics
 from seatrial.report.node_map import STATES, columns_for, node_map
-from seatrial.results import Run
+from seatrial.report.pair_matrix import MAX_NODES
+from seatrial.report.render.figure import Figure
+from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]
 STATE_NAMES = [name for name, *_ in STATES]

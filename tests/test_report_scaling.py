@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from judge_samples import CASE, judged, make_run, sample
 
-from seatrial.records import Case, Measurement, parameters_text
+from seatrial.model.records import Case, Measurement, parameters_text
 from seatrial.report.chapters import chapters
-from seatrial.report.charts import chart
+from seatrial.report.curve_chart import chart
 from seatrial.report.curves import curves
-from seatrial.report.growth import (
+from seatrial.report.scaling import (
     IDEAL,
     Growth,
     Ideal,
@@ -20,7 +20,7 @@ from seatrial.report.growth import (
     growths,
     ideal_of,
 )
-from seatrial.results import Run
+from seatrial.runs.closed_run import Run
 
 Values = Mapping[int, Mapping[str | None, float]]
 LOOP: Values = {

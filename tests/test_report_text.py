@@ -2,8 +2,8 @@
 
 import pytest
 
-from seatrial.report import text
-from seatrial.report.charts import size_ticks, value_ticks
+from seatrial.report.curve_chart import size_ticks, value_ticks
+from seatrial.report.render import text
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""ReFrame's own view of Slurm's states, once seatrial.check is imported."""
+"""ReFrame's own view of Slurm's states, once seatrial.checks.base is imported."""
 
 import pytest
 from reframe.core.schedulers import slurm
 
-import seatrial.check  # noqa: F401  (mends ReFrame)
+import seatrial.checks.base  # noqa: F401  (mends ReFrame)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from closed_runs import close_run, rewrite_manifest
 from fake_home import write_home
 from judge_samples import CASE, sample
 
-from seatrial.agenda import Agenda
+from seatrial.campaign.schedule import Agenda
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.results import (
+from seatrial.runs.closed_run import (
     SCHEMA,
     closed_runs,
     find_run,
@@ -27,7 +27,7 @@ from seatrial.results import (
     read_manifests,
     sha256,
 )
-from seatrial.runfolder import (
+from seatrial.runs.open_run import (
     RunFolder,
     new_run_id,
     newest_open,

@@ -16,17 +16,17 @@ from criteria_samples import criteria
 from fake_home import CRITERIA, SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
-from seatrial import collect, watch
-from seatrial.campaign import load_campaign
-from seatrial.driver import Order, resume_run, run_campaign
-from seatrial.driver_lock import driver_lock, driver_of
+from seatrial.campaign import collect, job_watch
+from seatrial.campaign.campaign_file import load_campaign
+from seatrial.campaign.runner import Order, resume_run, run_campaign
+from seatrial.checks.replay import staged
 from seatrial.errors import SeatrialError
-from seatrial.judge import judge
-from seatrial.recordings import recordings
-from seatrial.replay import staged
-from seatrial.results import Run, closed_runs, load_run, sha256
-from seatrial.runfolder import RunFolder, newest_open
-from seatrial.system import load_system
+from seatrial.judge.judge import judge
+from seatrial.runs.closed_run import Run, closed_runs, load_run, sha256
+from seatrial.runs.lock import driver_lock, driver_of
+from seatrial.runs.open_run import RunFolder, newest_open
+from seatrial.runs.raw_output import recordings
+from seatrial.system.description import load_system
 
 LONG = """
 repeats: 2
@@ -438,8 +438,8 @@ def test_a_session_whose_jobs_slurm_lost_starts_anew(
     fake_program(programs, "squeue", "true")
     fake_program(programs, "scancel", "true")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    monkeypatch.setattr(watch, "LOST_AFTER_S", 3.0)
-    monkeypatch.setattr(watch, "_NEXT_LOOK_S", 1.0)
+    monkeypatch.setattr(job_watch, "LOST_AFTER_S", 3.0)
+    monkeypatch.setattr(job_watch, "_NEXT_LOOK_S", 1.0)
     run = load_run(run_campaign(order(home, "smoke", tmp_path / "results"), console))
     assert {case.result for case in run.cases} == {"pass"}
     assert run.manifest["sessions"][0]["interrupted"] == ["echo-1.interrupted-1"]

@@ -20,9 +20,9 @@ from judge_samples import CASE, sample
 
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.results import load_run, sha256
-from seatrial.seal import require_signer
-from seatrial.signature import Signature
+from seatrial.runs.closed_run import load_run, sha256
+from seatrial.runs.seal import require_signer
+from seatrial.runs.ssh_signature import Signature
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,7 @@ import pytest
 from click.testing import CliRunner
 from fake_home import write_home
 
-from seatrial.cli import main
-from seatrial.errors import SeatrialError
-from seatrial.findings import CaseKey, Finding, Judgement, Kind, plain_finding
-from seatrial.lab.faults import LabFault
-from seatrial.selftest import (
+from seatrial.calibration.selftest import (
     CONTROL,
     Trial,
     lift_standing,
@@ -27,7 +23,11 @@ from seatrial.selftest import (
     standing,
     trial,
 )
-from seatrial.selftest_faults import Fault, known_faults
+from seatrial.calibration.selftest_faults import Fault, known_faults
+from seatrial.cli import main
+from seatrial.errors import SeatrialError
+from seatrial.judge.findings import CaseKey, Finding, Judgement, Kind, plain_finding
+from seatrial.system.lab.faults import LabFault
 
 AGAIN = "seatrial selftest sea --lift"
 
@@ -351,8 +351,8 @@ def test_the_lab_plants_and_lifts_on_the_node_that_was_chosen(
         lift=lambda node: done.append(("lifted", node)),
     )
     lab = SimpleNamespace(nodes={"head": None, "cn01": None, "cn02": None})
-    monkeypatch.setattr("seatrial.lab.faults.LAB_FAULTS", {"hole": fake})
-    monkeypatch.setattr("seatrial.lab.state.require", lambda: lab)
+    monkeypatch.setattr("seatrial.system.lab.faults.LAB_FAULTS", {"hole": fake})
+    monkeypatch.setattr("seatrial.system.lab.state.require", lambda: lab)
     found = known_faults(Path(), "lab", "cn01")["hole"]
     found.plant()
     found.lift()

@@ -12,16 +12,16 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import binomtest
 
+from seatrial.calibration.simulate.arithmetic import facts
+from seatrial.calibration.simulate.machine import SHAPES, Machine, Shape, draw
+from seatrial.calibration.simulate.rates import Rate, Tally
+from seatrial.calibration.simulate.rules import RULES, fixed_tolerance, flagged_nodes
+from seatrial.calibration.simulate.runs import RISKS, Model, criteria_for, run_of
+from seatrial.calibration.simulate.study import OURS, SCENARIOS, study
 from seatrial.cli import main
-from seatrial.findings import Judgement
-from seatrial.judge import judge
-from seatrial.results import SCHEMA
-from seatrial.simulate.arithmetic import facts
-from seatrial.simulate.machine import SHAPES, Machine, Shape, draw
-from seatrial.simulate.rates import Rate, Tally
-from seatrial.simulate.rules import RULES, fixed_tolerance, flagged_nodes
-from seatrial.simulate.runs import RISKS, Model, criteria_for, run_of
-from seatrial.simulate.study import OURS, SCENARIOS, study
+from seatrial.judge.findings import Judgement
+from seatrial.judge.judge import judge
+from seatrial.runs.closed_run import SCHEMA
 
 SMALL = Machine(nodes=5, metrics=1, repeats=10)
 """A machine that is judged in 20 ms."""

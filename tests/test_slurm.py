@@ -2,7 +2,7 @@
 
 import pytest
 
-from seatrial.slurm import first_death
+from seatrial.system.slurm import first_death
 
 KILLED = "srun: error: cn01: tasks 0-1: Killed"
 

@@ -16,12 +16,12 @@ from samples import sample_run
 from test_role_scripts import ROLES, load
 from test_role_spack import run, write
 
-from seatrial.campaign import load_campaign
-from seatrial.driver import Order, run_campaign
+from seatrial.campaign.campaign_file import load_campaign
+from seatrial.campaign.runner import Order, run_campaign
 from seatrial.errors import SeatrialError
-from seatrial.report.grounds import configuration
-from seatrial.results import load_run
-from seatrial.system import load_system
+from seatrial.report.methods_chapter import configuration
+from seatrial.runs.closed_run import load_run
+from seatrial.system.description import load_system
 
 OPENMPI = "/usr/lib/libmpi.so.40.30.4"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seatrial.judging.spread import Spread, components, set_aside
+from seatrial.judge.variance_components import Spread, components, set_aside
 
 ROSNER = [
     *(-0.25, 0.68, 0.94, 1.15, 1.20, 1.26, 1.26, 1.34, 1.38, 1.43, 1.49, 1.49),

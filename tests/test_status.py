@@ -17,15 +17,15 @@ import pytest
 from click.testing import CliRunner, Result
 from fake_home import fake_program, write, write_home
 
-from seatrial.agenda import Agenda, Planned
+from seatrial.campaign.node_log import Loss, clock
+from seatrial.campaign.schedule import Agenda, Planned
+from seatrial.campaign.status import Status, read_status
+from seatrial.checks.listing import ListedCase
 from seatrial.cli import main
-from seatrial.driver_lock import driver_lock, driver_of
-from seatrial.ledger import close_session, note_start
-from seatrial.listing import ListedCase
-from seatrial.node_log import Loss, clock
-from seatrial.records import Case, NodeEvent
-from seatrial.runfolder import RunFolder, open_runs
-from seatrial.status import Status, read_status
+from seatrial.model.records import Case, NodeEvent
+from seatrial.runs.closed_sessions import close_session, note_start
+from seatrial.runs.lock import driver_lock, driver_of
+from seatrial.runs.open_run import RunFolder, open_runs
 
 SEATRIAL = str(Path(sys.executable).parent / "seatrial")
 NOW = 1795242615.0  # 2026-11-21T06:30:15Z

@@ -8,9 +8,15 @@ from typing import Any
 import pytest
 
 from seatrial.console import Terminal
-from seatrial.findings import CaseKey, Finding, Judgement, NodeVerdict, plain_finding
-from seatrial.summary import format_findings, print_findings, print_summary
-from seatrial.units import rounded
+from seatrial.judge.findings import (
+    CaseKey,
+    Finding,
+    Judgement,
+    NodeVerdict,
+    plain_finding,
+)
+from seatrial.judge.summary import format_findings, print_findings, print_summary
+from seatrial.model.units import rounded
 
 KEY = CaseKey("ImbRing", "ImbRing %direction=both", "lab:batch", "openmpi")
 TOO_FEW = "1 allocation; it takes at least 3 to decide by this criterion"

@@ -65,7 +65,13 @@ def start(tmp_path: Path) -> Start:
         (tmp_path / "no-controller").write_text("away\n" * away)
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "seatrial.sweep", "--output", "out.jsonl"),
+                *(
+                    sys.executable,
+                    "-m",
+                    "seatrial.checks.pairsweep",
+                    "--output",
+                    "out.jsonl",
+                ),
                 *(*options, "--", "srun", "--mpi=none", "--", "pairsweep", "--json"),
             ],
             cwd=tmp_path,
@@ -155,14 +161,20 @@ def test_two_nodes_that_do_not_reach_each_other_are_both_left_out(
     start: Start,
 ) -> None:
     swept = start(nodes=["cn01", "cn02"], cn02="alone")
-    assert failed(swept) == "seatrial.sweep: no node can run the program, see above"
+    assert (
+        failed(swept)
+        == "seatrial.checks.pairsweep: no node can run the program, see above"
+    )
     assert {stage for stage, _ in swept.left_out.values()} == {"hello"}
     assert len(swept.left_out) == 2
 
 
 def test_a_program_that_runs_nowhere_is_no_fault_of_a_node(start: Start) -> None:
     swept = start(**dict.fromkeys(FOUR, "no-exec"))
-    assert failed(swept) == "seatrial.sweep: no node can run the program, see above"
+    assert (
+        failed(swept)
+        == "seatrial.checks.pairsweep: no node can run the program, see above"
+    )
     assert "execve(): pairsweep: No such file" in swept.done.stdout
 
 
@@ -255,14 +267,18 @@ def test_attempts_without_progress_come_to_an_end(start: Start) -> None:
 def test_a_program_that_refuses_its_options_is_not_asked_again(start: Start) -> None:
     swept = start(refuse="pairsweep: --window: expected a number", status=2)
     assert failed(swept) == (
-        "seatrial.sweep: refused: exit status 2; pairsweep: --window: expected a number"
+        "seatrial.checks.pairsweep: refused: exit status 2; "
+        "pairsweep: --window: expected a number"
     )
     assert len(swept.steps) == 2
 
 
 def test_when_all_nodes_die_no_node_is_to_blame(start: Start) -> None:
     swept = start(later=FOUR)
-    assert failed(swept) == "seatrial.sweep: no node can run the program, see above"
+    assert (
+        failed(swept)
+        == "seatrial.checks.pairsweep: no node can run the program, see above"
+    )
 
 
 def test_a_node_that_dies_unnoticed_is_named_afterwards(start: Start) -> None:
@@ -299,7 +315,7 @@ def test_hosts_with_other_names_than_nodes_are_refused(start: Start) -> None:
 def test_usage(tmp_path: Path, arguments: list[str], said: str) -> None:
     (tmp_path / "old").touch()
     done = subprocess.run(
-        [sys.executable, "-m", "seatrial.sweep", *arguments],
+        [sys.executable, "-m", "seatrial.checks.pairsweep", *arguments],
         cwd=tmp_path,
         env=os.environ
         | {

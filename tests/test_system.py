@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 from fake_home import SETTINGS, fake_program, write, write_home
 
-from seatrial import paths, slurm
+from seatrial import paths
 from seatrial.cli import main
 from seatrial.errors import Exit, SeatrialError
+from seatrial.model.records import Node
 from seatrial.paths import home as find_home
-from seatrial.records import Node
-from seatrial.slurm import SlurmNode, availability
-from seatrial.system import (
+from seatrial.system import slurm
+from seatrial.system.description import (
     NodeState,
     System,
     known_systems,
@@ -26,6 +26,7 @@ from seatrial.system import (
     node_states,
     usable_nodes,
 )
+from seatrial.system.slurm import SlurmNode, availability
 
 
 @pytest.fixture

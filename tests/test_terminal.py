@@ -17,9 +17,9 @@ from fake_home import write
 from judge_samples import CASE, sample
 from test_status import open_run
 
-from seatrial.bundle import pack
 from seatrial.cli import main
 from seatrial.output import clean, one_line
+from seatrial.runs.pack import pack
 
 SEATRIAL = str(Path(sys.executable).parent / "seatrial")
 SOURCES = Path(__file__).resolve().parents[1] / "src" / "seatrial"

@@ -19,15 +19,15 @@ from history_runs import present
 from judge_samples import CASE, sample
 from trend_runs import STRICTER, night, nights, run_id
 
-from seatrial.bundle import pack
 from seatrial.cli import main
-from seatrial.criteria import Criteria
+from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
-from seatrial.night_changes import night_changes
-from seatrial.report.trend_page import MAX_CHARTS, drawn_series, trend_html
-from seatrial.results import closed_runs, read_manifest
-from seatrial.series import Choice, Series, Trend
-from seatrial.trend import trend
+from seatrial.report.trend.changes import night_changes
+from seatrial.report.trend.page import MAX_CHARTS, drawn_series, trend_html
+from seatrial.report.trend.series import Choice, Series, Trend
+from seatrial.report.trend.trend import trend
+from seatrial.runs.closed_run import closed_runs, read_manifest
+from seatrial.runs.pack import pack
 
 HOME = Path(__file__).resolve().parents[1]
 TODAY = STRICTER.replace("70 MB/s", "75 MB/s")

@@ -7,7 +7,7 @@ import pytest
 from reframe.core import fields
 from reframe.core.warnings import ReframeDeprecationWarning, suppress_deprecations
 
-from seatrial.unheard_warnings import if_heard, spare_unheard_warnings
+from seatrial.checks.unheard_warnings import if_heard, spare_unheard_warnings
 
 
 class Check:
@@ -22,7 +22,7 @@ class Check:
 
 @pytest.fixture
 def spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ReFrame with what seatrial.check does to it; undone after the test."""
+    """ReFrame with what seatrial.checks.base does to it; undone after the test."""
     kept = fields.user_deprecation_warning
     monkeypatch.setattr(fields, "user_deprecation_warning", kept)
     spare_unheard_warnings()

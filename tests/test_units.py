@@ -2,8 +2,8 @@
 
 import pytest
 
-from seatrial.metrics import METRICS
-from seatrial.units import UNITS, conversion, find_unit
+from seatrial.model.metrics import METRICS
+from seatrial.model.units import UNITS, conversion, find_unit
 
 
 @pytest.mark.parametrize(

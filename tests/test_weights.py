@@ -9,10 +9,10 @@ import pytest
 from bakeoff_samples import SHA256, WEIGHTS, weights_of
 from reframe_runs import HOME
 
-from seatrial.bakeoff.pairing import Key
-from seatrial.bakeoff.shares import grouped, shares
+from seatrial.compare.pairing import Key
+from seatrial.compare.weight_shares import grouped, shares
+from seatrial.criteria.weights import Choice, Group, Weights
 from seatrial.errors import SeatrialError
-from seatrial.weights import Choice, Group, Weights
 
 
 def test_file_is_read_as_it_is_written(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from closed_runs import CRITERIA, close_run
 from history_runs import NODES, present
 from judge_samples import CASE, sample
 
-from seatrial.records import Case, CaseResult, Measurement
+from seatrial.model.records import Case, CaseResult, Measurement
 
 STRICTER = CRITERIA.replace("60 MB/s", "70 MB/s")
 SLOW = "cn03"

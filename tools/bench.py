@@ -32,14 +32,14 @@ from rich.console import Console
 from rich.table import Table
 
 from seatrial import paths
+from seatrial.campaign.remote import load_remote, run_remotely
+from seatrial.checks.listing import reframe_command, reframe_environment
 from seatrial.commands._judging import judged
 from seatrial.commands.lab import require_root_on_debian
-from seatrial.listing import reframe_command, reframe_environment
-from seatrial.provision import playbook
-from seatrial.remote import load_remote, run_remotely
 from seatrial.report import write_report
-from seatrial.results import Run, find_run
-from seatrial.runfolder import new_run_id
+from seatrial.runs.closed_run import Run, find_run
+from seatrial.runs.open_run import new_run_id
+from seatrial.system.playbooks import playbook
 
 CACHE = Path("/var/cache/seatrial")
 

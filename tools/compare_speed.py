@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from rich.table import Table
 
-from seatrial.records import Case, as_dict
-from seatrial.results import SCHEMA
+from seatrial.model.records import Case, as_dict
+from seatrial.runs.closed_run import SCHEMA
 
 REPEATS, CASES, SIZES = 5, 500, 20
 MEASUREMENTS = 2 * REPEATS * CASES * SIZES

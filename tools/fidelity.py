@@ -21,9 +21,9 @@ from pathlib import Path
 
 from rich.table import Table
 
+from seatrial.model.units import size_label
 from seatrial.parsers.imb import parse_imb
 from seatrial.parsers.mpair import MpairRow, parse_mpair
-from seatrial.units import size_label
 
 ROOT = Path(__file__).resolve().parent.parent
 TURNS = 15

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from seatrial.judge import judge
-from seatrial.simulate.arithmetic import facts
-from seatrial.simulate.machine import Machine, draw
-from seatrial.simulate.runs import criteria_for, run_of
-from seatrial.simulate.study import OURS, SCENARIOS, study
+from seatrial.calibration.simulate.arithmetic import facts
+from seatrial.calibration.simulate.machine import Machine, draw
+from seatrial.calibration.simulate.runs import criteria_for, run_of
+from seatrial.calibration.simulate.study import OURS, SCENARIOS, study
+from seatrial.judge.judge import judge
 
 MACHINES = {
     "10,000 nodes x 20 metrics x 5 repeats": (

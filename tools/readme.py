@@ -15,11 +15,11 @@ import tempfile
 from pathlib import Path
 
 from seatrial import paths
-from seatrial.bakeoff.compare import compare
-from seatrial.bakeoff.comparison import Claim, Comparison
-from seatrial.bakeoff.sides import open_sides
-from seatrial.catalogue import catalogue, format_catalogue
-from seatrial.published import load_published
+from seatrial.checks.catalogue import catalogue, format_catalogue
+from seatrial.compare.compare import compare
+from seatrial.compare.records import Claim, Comparison
+from seatrial.compare.sides import open_sides
+from seatrial.criteria.published import load_published
 
 CATALOGUE = re.compile(r"(?<=^## What is checked\n\n)(\|.*\n)+", re.MULTILINE)
 PAPERS = re.compile(r"(?<=^<!-- published -->\n)(.*\n)*?(?=<!-- /published -->)", re.M)

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from seatrial import paths
-from seatrial.bundle import SUFFIX, pack
-from seatrial.provision import playbook
-from seatrial.results import closed_runs
+from seatrial.runs.closed_run import closed_runs
+from seatrial.runs.pack import SUFFIX, pack
+from seatrial.system.playbooks import playbook
 
 HOME = paths.home()
 FOLDER = HOME / "reports" / "demo"

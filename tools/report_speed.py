@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from rich.table import Table
 
-from seatrial.judge import judge
+from seatrial.calibration.simulate.machine import Machine, draw
+from seatrial.calibration.simulate.runs import criteria_for, run_of
+from seatrial.judge.judge import judge
 from seatrial.report import write_report
-from seatrial.simulate.machine import Machine, draw
-from seatrial.simulate.runs import criteria_for, run_of
 
 HOME = Path(__file__).resolve().parents[1]
 _SOUND = Machine(nodes=10_000, metrics=20, repeats=5, slow_nodes=3, slow_level=0.7)

@@ -19,11 +19,11 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
-from seatrial.query import database, execute, fetch
-from seatrial.records import Case
-from seatrial.results import SCHEMA, closed_runs, read_manifests
-from seatrial.runfolder import RunFolder
-from seatrial.seal import verify
+from seatrial.model.records import Case
+from seatrial.runs.closed_run import SCHEMA, closed_runs, read_manifests
+from seatrial.runs.open_run import RunFolder
+from seatrial.runs.query import database, execute, fetch
+from seatrial.runs.seal import verify
 
 RUNS, ROWS, TURNS = 100, 100_000, 3
 SYSTEM = "bench"

@@ -3,10 +3,10 @@
 
 import reframe as rfm
 
-from seatrial.check import Tag
-from seatrial.pairs_benchmark import PairsBenchmark
+from seatrial.checks.base import Tag
+from seatrial.checks.pairs_benchmark import PairsBenchmark
+from seatrial.model.records import Sample
 from seatrial.parsers.balance import parse_balance
-from seatrial.records import Sample
 
 COMPARED = ("latency", "bw", "bibw", "multi_bw")
 

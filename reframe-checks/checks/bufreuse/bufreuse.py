@@ -5,11 +5,11 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
-from seatrial.check import Tag
-from seatrial.own_benchmark import OwnBenchmark
+from seatrial.checks.base import Tag
+from seatrial.checks.own_benchmark import OwnBenchmark
+from seatrial.model.records import Sample
 from seatrial.parsers.bufreuse import median_ratio, parse_bufreuse
 from seatrial.parsers.errors import ParseError
-from seatrial.records import Sample
 
 
 @rfm.simple_test

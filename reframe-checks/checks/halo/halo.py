@@ -4,11 +4,11 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before, variable
 
-from seatrial.check import Tag
-from seatrial.own_benchmark import OwnBenchmark
+from seatrial.checks.base import Tag
+from seatrial.checks.own_benchmark import OwnBenchmark
+from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.halo2d import parse_halo2d
-from seatrial.records import Sample
 
 
 @rfm.simple_test

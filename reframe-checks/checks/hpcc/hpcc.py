@@ -7,10 +7,10 @@ import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
 
-from seatrial.check import SeatrialCheck, Tag
-from seatrial.hpcc_input import hpcc_input, order_for_memory, process_grid
+from seatrial.checks.base import SeatrialCheck, Tag
+from seatrial.checks.hpcc_input import hpcc_input, order_for_memory, process_grid
+from seatrial.model.records import Sample
 from seatrial.parsers.hpcc import parse_hpcc_partly
-from seatrial.records import Sample
 
 NUMBERS = [
     "HPL_Tflops",

@@ -5,7 +5,8 @@ import reframe as rfm
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
-from seatrial.check import SeatrialCheck, Tag, cores_of
+from seatrial.checks.base import SeatrialCheck, Tag, cores_of
+from seatrial.model.records import Sample
 from seatrial.parsers.imb import (
     ImbRow,
     parse_imb,
@@ -13,7 +14,6 @@ from seatrial.parsers.imb import (
     parse_imb_pairs,
     parse_imb_rate,
 )
-from seatrial.records import Sample
 
 
 class ImbCheck(SeatrialCheck):

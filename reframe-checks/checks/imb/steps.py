@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
-from seatrial.check import Tag, cores_of
+from seatrial.checks.base import Tag, cores_of
+from seatrial.checks.job_steps import Step, SteppedCheck, doubled
+from seatrial.model.records import Sample
 from seatrial.parsers.imb import parse_imb_groups, parse_imb_one_sided
-from seatrial.records import Sample
-from seatrial.stepped import Step, SteppedCheck, doubled
 
 
 class ImbSteps(SteppedCheck):

@@ -4,13 +4,13 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 
-from seatrial.check import Tag
-from seatrial.lammps_problems import ATOMS, PROBLEMS
+from seatrial.checks.base import Tag
+from seatrial.checks.job_steps import Step
+from seatrial.checks.lammps_problems import ATOMS, PROBLEMS
+from seatrial.checks.scaling import ScalingCheck
+from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.lammps import parse_lammps
-from seatrial.records import Sample
-from seatrial.scaling import ScalingCheck
-from seatrial.stepped import Step
 
 
 class LammpsCheck(ScalingCheck):
@@ -18,7 +18,7 @@ class LammpsCheck(ScalingCheck):
 
     `loop_time` is LAMMPS' own "Loop time". Energies at the first and the last step,
     rebuilds of the neighbour list and dangerous ones are those of the logs that LAMMPS
-    ships (seatrial.lammps_problems says which). `communication_share` is LAMMPS'
+    ships (seatrial.checks.lammps_problems says which). `communication_share` is LAMMPS'
     section Comm, the mean of the ranks, of the loop time: messages to neighbours and
     waiting for them. The FFTs of rhodo's Kspace communicate too, and are not in it.
 

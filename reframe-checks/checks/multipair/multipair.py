@@ -4,11 +4,11 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before
 
-from seatrial.check import Tag
-from seatrial.pairs_benchmark import PairsBenchmark
+from seatrial.checks.base import Tag
+from seatrial.checks.pairs_benchmark import PairsBenchmark
+from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.mpair import parse_mpair
-from seatrial.records import Sample
 
 MODES = ("latency", "bw", "bibw", "rate")
 

@@ -5,9 +5,9 @@ import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError
 
-from seatrial.check import SeatrialCheck, Tag
-from seatrial.conducted import conduct
-from seatrial.nodesweep.samples import samples_of, verify_sizes
+from seatrial.checks.base import SeatrialCheck, Tag
+from seatrial.checks.conducted import conduct
+from seatrial.checks.nodesweep.samples import samples_of, verify_sizes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep import NodeSweep as Sweep
 from seatrial.parsers.nodesweep import parse_nodesweep
@@ -82,7 +82,7 @@ class NodeSweep(SeatrialCheck):
 
     @run_before("run")
     def start_sweep(self):
-        """Let seatrial.nodesweep start the programs on every node."""
+        """Let seatrial.checks.nodesweep start the programs on every node."""
         memlat = "--memlat 'memlat --huge-pages transparent'"
         if "memlat" not in self.current_environ.features:
             memlat = f"--no-memlat '{self.current_environ.name} was built without it'"
@@ -104,7 +104,7 @@ class NodeSweep(SeatrialCheck):
             f"--memlat-limit {self.memlat_limit}",
             f"--hpcc-limit {self.hpcc_limit}",
         ]
-        conduct(self, "seatrial.nodesweep", options)
+        conduct(self, "seatrial.checks.nodesweep", options)
         self.prerun_cmds = ["rm -rf nodes"]
         self.keep_files = ["nodes"]
 

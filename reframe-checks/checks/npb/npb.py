@@ -7,13 +7,13 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
-from seatrial.check import Tag
-from seatrial.npb_ranks import rule_of, runs_on
+from seatrial.checks.base import Tag
+from seatrial.checks.job_steps import Step
+from seatrial.checks.npb_ranks import rule_of, runs_on
+from seatrial.checks.scaling import ScalingCheck
+from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.npb import parse_npb
-from seatrial.records import Sample
-from seatrial.scaling import ScalingCheck
-from seatrial.stepped import Step
 
 TIMED = "with-timers"
 

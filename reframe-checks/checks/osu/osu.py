@@ -7,10 +7,10 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, variable
 
-from seatrial.check import Tag, cores_of
-from seatrial.osu_check import FLOATS, OsuCheck, OsuRun
+from seatrial.checks.base import Tag, cores_of
+from seatrial.checks.job_steps import doubled
+from seatrial.checks.osu import FLOATS, OsuCheck, OsuRun
 from seatrial.parsers.errors import ParseError
-from seatrial.stepped import doubled
 
 MIB = 1 << 20
 KIB = 1 << 10

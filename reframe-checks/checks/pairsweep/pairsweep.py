@@ -4,13 +4,13 @@
 import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
 
-from seatrial.check import Tag
-from seatrial.conducted import conduct
-from seatrial.own_benchmark import OwnBenchmark
+from seatrial.checks.base import Tag
+from seatrial.checks.conducted import conduct
+from seatrial.checks.own_benchmark import OwnBenchmark
+from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.pairsweep import parse_pairsweep
 from seatrial.parsers.pairsweep_rows import PairRow, RunRow
-from seatrial.records import Sample
 
 
 @rfm.simple_test
@@ -25,10 +25,10 @@ class PairSweep(OwnBenchmark):
     counts; the first becomes `crowded_latency` and `crowded_bw`. `start_spread` is
     how far apart both nodes began.
 
-    seatrial.sweep conducts the sweep around nodes and pairs that fail. They show in
-    `pairs_answered`, the share of a node's pairs that could be measured: nothing of a
-    node that was left out, and without it for the others. The time limit is that of a
-    thousand nodes.
+    seatrial.checks.pairsweep conducts the sweep around nodes and pairs that fail. They
+    show in `pairs_answered`, the share of a node's pairs that could be measured: none
+    of a node that was left out, and without it for the others. The time limit is that
+    of a thousand nodes.
     """
 
     warmup = 20
@@ -70,7 +70,7 @@ class PairSweep(OwnBenchmark):
 
     @run_before("run")
     def start_sweep(self):
-        """Let seatrial.sweep start the program, as often as it takes."""
+        """Let seatrial.checks.pairsweep start the program, as often as it takes."""
         self.executable_opts += [
             f"--window {self.window}",
             f"--windows {self.windows}",
@@ -89,7 +89,7 @@ class PairSweep(OwnBenchmark):
             f"--step-limit {self.step_limit}",
             f"--stall-limit {5 * self.pair_limit}",
         ]
-        conduct(self, "seatrial.sweep", options)
+        conduct(self, "seatrial.checks.pairsweep", options)
 
     def extract(self, text):
         """Give the numbers of every pair, and how many pairs of each node have some."""

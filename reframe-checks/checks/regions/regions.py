@@ -4,11 +4,11 @@
 import reframe as rfm
 from reframe.core.builtins import run_before, variable
 
-from seatrial.check import Tag
-from seatrial.own_benchmark import OwnBenchmark
+from seatrial.checks.base import Tag
+from seatrial.checks.own_benchmark import OwnBenchmark
+from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rr64 import parse_rr64
-from seatrial.records import Sample
 
 
 @rfm.simple_test

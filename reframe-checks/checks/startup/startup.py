@@ -6,11 +6,11 @@ from statistics import median
 import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
-from seatrial.check import Tag
-from seatrial.parsers.osu_startup import parse_osu_init
+from seatrial.checks.base import Tag
+from seatrial.checks.job_steps import Step, SteppedCheck, doubled
+from seatrial.model.records import Sample
+from seatrial.parsers.mpi_startup import parse_osu_init
 from seatrial.parsers.startup import verify_started
-from seatrial.records import Sample
-from seatrial.stepped import Step, SteppedCheck, doubled
 
 PROGRAMS = {
     "osu_init": "osu_init",

@@ -10,9 +10,9 @@ from seatrial.errors import SeatrialError
 from seatrial.paths import criteria_file
 
 if TYPE_CHECKING:
-    from seatrial.criteria import Criteria
-    from seatrial.judge import Judgement
-    from seatrial.results import Run
+    from seatrial.criteria.criteria import Criteria
+    from seatrial.judge.judge import Judgement
+    from seatrial.runs.closed_run import Run
 
 KEPT = "kept"
 """In place of a file of criteria: those that the run kept when it started."""
@@ -37,8 +37,8 @@ def judged(
     `further` runs are judged with it; `criteria` is a file to judge by, in place of the
     system's, or `KEPT`.
     """
-    from seatrial.judge import judge
-    from seatrial.results import load_run
+    from seatrial.judge.judge import judge
+    from seatrial.runs.closed_run import load_run
 
     run = load_run(path)
     more = [load_run(each) for each in further]
@@ -46,7 +46,7 @@ def judged(
 
 
 def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":
-    from seatrial.criteria import Criteria, kept_criteria
+    from seatrial.criteria.criteria import Criteria, kept_criteria
 
     if named is None:
         return Criteria.load(criteria_file(home, run.manifest["system"]))

@@ -33,14 +33,14 @@ class Name(click.ParamType[str]):
 
 
 def _systems() -> Iterable[str]:
-    from seatrial.system import known_systems
+    from seatrial.system.description import known_systems
 
     recorded = (path for path in results_dir(home()).glob("*") if path.is_dir())
     return [*known_systems(home()), *(path.name for path in recorded)]
 
 
 def _runs() -> Iterable[str]:
-    from seatrial.results import closed_runs
+    from seatrial.runs.closed_run import closed_runs
 
     runs = closed_runs(results_dir(home()))
     latest = [f"{run.parent.name}/latest" for run in runs]
@@ -48,7 +48,7 @@ def _runs() -> Iterable[str]:
 
 
 def _campaigns() -> Iterable[str]:
-    from seatrial.campaign import known_campaigns
+    from seatrial.campaign.campaign_file import known_campaigns
 
     return known_campaigns(home())
 

@@ -15,8 +15,8 @@ def run_path(text: str) -> Path:
 
     The file of a packed run is opened, for as long as the command runs.
     """
-    from seatrial.bundle import unpack
-    from seatrial.results import MANIFEST, find_run
+    from seatrial.runs.closed_run import MANIFEST, find_run
+    from seatrial.runs.pack import unpack
 
     if (Path(text) / MANIFEST).is_file():
         return Path(text).resolve()
@@ -35,7 +35,7 @@ def shown_path(path: Path) -> str:
 
 def signers_of(system: str) -> Path | None:
     """Find the signers of a system, where the files of the suite are; None: nowhere."""
-    from seatrial.signature import known_signers
+    from seatrial.runs.ssh_signature import known_signers
 
     try:
         return known_signers(home() / "reference-data", system)

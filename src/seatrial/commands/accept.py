@@ -8,20 +8,20 @@ from pathlib import Path
 import click
 
 from seatrial import paths
-from seatrial.campaign import load_campaign
+from seatrial.campaign.campaign_file import load_campaign
+from seatrial.campaign.remote import load_remote, run_remotely
 from seatrial.commands._judging import judged
 from seatrial.commands._names import CAMPAIGN
 from seatrial.commands._rate import Rate
 from seatrial.commands.lab import require_root_on_debian
 from seatrial.console import Terminal
 from seatrial.errors import Exit, SeatrialError
-from seatrial.judge import Judgement
-from seatrial.lab import cluster
-from seatrial.provision import playbook
-from seatrial.remote import load_remote, run_remotely
+from seatrial.judge.judge import Judgement
+from seatrial.judge.summary import print_summary
 from seatrial.report import write_report
-from seatrial.runfolder import new_run_id, try_folder
-from seatrial.summary import print_summary
+from seatrial.runs.open_run import new_run_id, try_folder
+from seatrial.system.lab import cluster
+from seatrial.system.playbooks import playbook
 
 SYSTEM = "lab"
 

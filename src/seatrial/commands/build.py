@@ -8,17 +8,19 @@ import click
 from rich.table import Table
 
 from seatrial import interrupts, paths
-from seatrial.build import build as install
-from seatrial.commands._format import format_option
+from seatrial.campaign.remote import load_remote, seatrial_there
 from seatrial.commands._names import SYSTEM
+from seatrial.commands._options import format_option
 from seatrial.console import Terminal
-from seatrial.csv_text import csv_text
+from seatrial.model.csv_text import csv_text
+from seatrial.model.units import rounded
 from seatrial.output import complain, write_data
 from seatrial.progress import duration
-from seatrial.remote import load_remote, seatrial_there
-from seatrial.spack_lock import Lock
-from seatrial.spack_plan import Origin, Step, plan, total
-from seatrial.spack_site import (
+from seatrial.system.description import is_provisioned, load_system
+from seatrial.system.spack_build import build as install
+from seatrial.system.spack_lock import Lock
+from seatrial.system.spack_plan import Origin, Step, plan, total
+from seatrial.system.spack_site import (
     SpackSite,
     in_build_caches,
     installed,
@@ -26,8 +28,6 @@ from seatrial.spack_site import (
     read_locks,
     timings,
 )
-from seatrial.system import is_provisioned, load_system
-from seatrial.units import rounded
 
 _COLOURS = {Origin.SOURCE: "yellow", Origin.CACHE: "cyan"}
 

@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 
 from seatrial import paths
-from seatrial.catalogue import (
+from seatrial.checks.catalogue import (
     Entry,
     catalogue,
     format_catalogue,
@@ -16,19 +16,19 @@ from seatrial.catalogue import (
     on_system,
     recorded_times,
 )
-from seatrial.check_classes import CheckVariable, variables_of
-from seatrial.commands._format import format_option
+from seatrial.checks.listing import list_cases
+from seatrial.checks.sources import CheckVariable, variables_of
+from seatrial.commands._options import format_option
 from seatrial.console import Terminal
-from seatrial.csv_text import csv_text
-from seatrial.listing import list_cases
+from seatrial.model.csv_text import csv_text
+from seatrial.model.units import rounded
 from seatrial.output import write_data
-from seatrial.system import (
+from seatrial.system.description import (
     is_provisioned,
     known_systems,
     load_system,
     unknown_system,
 )
-from seatrial.units import rounded
 
 
 @click.command()

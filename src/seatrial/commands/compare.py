@@ -9,26 +9,26 @@ from typing import Any
 
 import click
 
-from seatrial.bakeoff.compare import compare as compare_sides
-from seatrial.bakeoff.comparison import Comparison
-from seatrial.bakeoff.forms import as_csv, as_json
-from seatrial.bakeoff.sides import Entrant, open_sides, priced
-from seatrial.bakeoff.terminal import print_comparison
-from seatrial.check_classes import experiments_of, known_checks
-from seatrial.commands._format import format_option
+from seatrial.checks.sources import experiments_of, known_checks
 from seatrial.commands._note import note_option
+from seatrial.commands._options import format_option
 from seatrial.commands._runs import run_path, signers_of
 from seatrial.commands._share import Share
+from seatrial.compare.compare import compare as compare_sides
+from seatrial.compare.formats import as_csv, as_json
+from seatrial.compare.records import Comparison
+from seatrial.compare.sides import Entrant, open_sides, priced
+from seatrial.compare.terminal import print_comparison
 from seatrial.console import Terminal
-from seatrial.criteria import Criteria
+from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.published import Published, load_published
+from seatrial.criteria.weights import Weights
 from seatrial.errors import SeatrialError
 from seatrial.output import echo, write_data
 from seatrial.paths import checks_dir, home, published_dir
-from seatrial.published import Published, load_published
-from seatrial.results import KEPT_WEIGHTS
-from seatrial.runfolder import disk_errors
-from seatrial.seal import require_signer
-from seatrial.weights import Weights
+from seatrial.runs.closed_run import KEPT_WEIGHTS
+from seatrial.runs.open_run import disk_errors
+from seatrial.runs.seal import require_signer
 
 
 class Amount(click.ParamType[tuple[str, float]]):
@@ -185,7 +185,7 @@ def _require_sealed(entrant: Entrant, known: Any) -> None:
 
 def _judged(entrants: Sequence[Entrant], file: Path) -> list[Entrant]:
     """Judge every run by the same criteria."""
-    from seatrial.judge import judge
+    from seatrial.judge.judge import judge
 
     criteria = Criteria.load(file, known=())
     found = []
@@ -249,7 +249,7 @@ def _papers(entrants: Sequence[Entrant], published: Any) -> dict[str, Any]:
 
 
 def _write(comparison: Comparison, folder: Path, notes: Sequence[str]) -> None:
-    from seatrial.bakeoff.page import compare_html
+    from seatrial.compare.html_page import compare_html
 
     texts = {
         "compare.html": compare_html(comparison, home(), notes),

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from seatrial.bundle import SUFFIX
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 from seatrial.paths import home
+from seatrial.runs.pack import SUFFIX
 
 RECORDED = (
     "Recorded. These numbers were taken on Seatrial's lab, 4 or 5 containers on one "

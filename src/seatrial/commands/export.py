@@ -12,7 +12,7 @@ from seatrial.errors import SeatrialError
 from seatrial.output import write_bytes, write_data
 
 if TYPE_CHECKING:
-    from seatrial.export import Form
+    from seatrial.runs.export import Form
 
 
 @click.command()
@@ -44,8 +44,8 @@ def export(runs: tuple[str, ...], form: "Form", output: Path) -> None:
 
     Example: seatrial export lab/latest --format parquet --output lab.parquet
     """
-    from seatrial.export import export as export_runs
-    from seatrial.runfolder import disk_errors, write_file
+    from seatrial.runs.export import export as export_runs
+    from seatrial.runs.open_run import disk_errors, write_file
 
     to_stdout = str(output) == "-"
     if to_stdout and form == "parquet" and sys.stdout.isatty():

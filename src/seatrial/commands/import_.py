@@ -10,12 +10,12 @@ import click
 from rich.table import Table
 
 from seatrial import paths
-from seatrial.commands._format import format_option
+from seatrial.commands._options import format_option
 from seatrial.console import Terminal
-from seatrial.csv_text import csv_text
-from seatrial.metrics import Direction
+from seatrial.model.csv_text import csv_text
+from seatrial.model.metrics import Direction
 from seatrial.output import complain, echo, write_data
-from seatrial.reframe_import import Choice, Imported, import_reports
+from seatrial.runs.reframe_import import Choice, Imported, import_reports
 
 _DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 _DIRECTIONS: dict[str, Direction] = {"higher": "higher", "lower": "lower"}

@@ -2,9 +2,9 @@
 
 import click
 
-from seatrial.commands._format import format_option
 from seatrial.commands._judging import criteria_option, judged
 from seatrial.commands._names import RUN
+from seatrial.commands._options import format_option
 from seatrial.commands._runs import run_path, shown_path
 from seatrial.output import write_data
 from seatrial.paths import home
@@ -41,7 +41,7 @@ def judge(
     Example: seatrial judge lab/latest --format csv
     """
     from seatrial.console import Terminal
-    from seatrial.summary import (
+    from seatrial.judge.summary import (
         EXIT_OF,
         format_findings,
         print_findings,

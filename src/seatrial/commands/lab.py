@@ -13,7 +13,7 @@ from seatrial.commands._rate import Rate
 from seatrial.console import Terminal
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
-from seatrial.provision import playbook
+from seatrial.system.playbooks import playbook
 
 
 @click.group()
@@ -62,7 +62,7 @@ def status() -> None:
 
     Example: seatrial lab status
     """
-    from seatrial.lab import cluster
+    from seatrial.system.lab import cluster
 
     require_root_on_debian()
     table = Table("node", "address", "container", "ssh", "slurm", "link")
@@ -93,7 +93,7 @@ def slow_link(node: str, rate: str, off: bool) -> None:
 
     Example: seatrial lab slow-link cn03 --rate 200mbit
     """
-    from seatrial.lab import cluster
+    from seatrial.system.lab import cluster
 
     require_root_on_debian()
     cluster.slow_link(node, None if off else rate)

@@ -22,9 +22,9 @@ def pack(run: str, file: Path | None) -> None:
 
     Example: seatrial pack lab/latest offer.seatrial.tar.xz
     """
-    from seatrial.bundle import SUFFIX
-    from seatrial.bundle import pack as pack_run
-    from seatrial.results import read_manifest
+    from seatrial.runs.closed_run import read_manifest
+    from seatrial.runs.pack import SUFFIX
+    from seatrial.runs.pack import pack as pack_run
 
     path = run_path(run)
     system = read_manifest(path)["system"]

@@ -10,24 +10,41 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial import paths
-from seatrial.campaign import Campaign, load_campaign
-from seatrial.catalogue import Entry, catalogue
-from seatrial.commands._format import format_option
+from seatrial.calibration.detection_limits import (
+    Design,
+    Prospect,
+    comparable_runs,
+    prospects,
+)
+from seatrial.campaign.campaign_file import Campaign, load_campaign
+from seatrial.campaign.cost import (
+    Cost,
+    Recorded,
+    allocations,
+    cost,
+    recorded,
+    sessions_of,
+)
+from seatrial.checks.catalogue import Entry, catalogue
+from seatrial.checks.listing import ListedCase, describe_checks, list_cases
 from seatrial.commands._names import CAMPAIGN, SYSTEM
+from seatrial.commands._options import format_option
 from seatrial.commands._share import Share
 from seatrial.console import Terminal
-from seatrial.criteria import Criteria
-from seatrial.csv_text import csv_text
+from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
-from seatrial.features import needed, why_not
-from seatrial.listing import ListedCase, describe_checks, list_cases
+from seatrial.model.csv_text import csv_text
+from seatrial.model.units import rounded
 from seatrial.output import write_data
-from seatrial.plan import Cost, Recorded, allocations, cost, recorded, sessions_of
 from seatrial.progress import duration
-from seatrial.prospects import Design, Prospect, comparable_runs, prospects
-from seatrial.results import closed_runs
-from seatrial.system import is_provisioned, known_systems, load_system, unknown_system
-from seatrial.units import rounded
+from seatrial.runs.closed_run import closed_runs
+from seatrial.system.description import (
+    is_provisioned,
+    known_systems,
+    load_system,
+    unknown_system,
+)
+from seatrial.system.features import needed, why_not
 
 _LEGEND = """\
 scatter: of one place from allocation to allocation (and how many are recorded).

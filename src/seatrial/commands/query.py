@@ -14,18 +14,18 @@ from typing import Any
 import click
 from rich.table import Table
 
-from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
 from seatrial.commands._names import CAMPAIGN, RUN, SYSTEM
+from seatrial.commands._options import format_option
 from seatrial.commands._runs import run_path
 from seatrial.console import Terminal
-from seatrial.csv_text import csv_rows
 from seatrial.errors import SeatrialError
+from seatrial.model.csv_text import csv_rows
+from seatrial.model.units import parse_size, rounded
 from seatrial.output import echo, reader_is_gone, write_data
 from seatrial.paths import home, results_dir
-from seatrial.query import choose, database, execute, fetch, select
-from seatrial.results import closed_runs, read_manifests
-from seatrial.units import parse_size, rounded
+from seatrial.runs.closed_run import closed_runs, read_manifests
+from seatrial.runs.query import choose, database, execute, fetch, select
 
 _IN_TABLE = (
     *("run", "case", "environment", "node", "source", "destination", "metric"),

@@ -12,33 +12,36 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial import paths
-from seatrial.commands._format import format_option
-from seatrial.commands._names import RUN, SYSTEM
-from seatrial.commands._runs import run_path
-from seatrial.commands._share import Share
-from seatrial.console import Terminal
-from seatrial.criteria import Criteria, changes
-from seatrial.criterion import Model
-from seatrial.errors import Exit, SeatrialError
-from seatrial.output import echo, write_data
-from seatrial.ref_files import compare_reference_files, write_reference_files
-from seatrial.reference_text import criteria_text
-from seatrial.references import Claim, Refusal, measure, require_alike
-from seatrial.references_diff import (
+from seatrial.calibration.baseline_yaml import criteria_text
+from seatrial.calibration.baselines import Claim, Refusal, measure, require_alike
+from seatrial.calibration.criteria_impact import (
     Changed,
     RunChange,
     compare,
     criteria_at,
     format_changes,
 )
-from seatrial.results import (
+from seatrial.commands._names import RUN, SYSTEM
+from seatrial.commands._options import format_option
+from seatrial.commands._runs import run_path
+from seatrial.commands._share import Share
+from seatrial.console import Terminal
+from seatrial.criteria.criteria import Criteria, changes
+from seatrial.criteria.criterion import Model
+from seatrial.criteria.reframe_references import (
+    compare_reference_files,
+    write_reference_files,
+)
+from seatrial.errors import Exit, SeatrialError
+from seatrial.model.units import rounded
+from seatrial.output import echo, write_data
+from seatrial.runs.closed_run import (
     MANIFEST,
     by_start,
     closed_runs,
     load_run,
     read_manifest,
 )
-from seatrial.units import rounded
 
 _MODELS = [model for model in get_args(Model) if model != "every"]
 _MOST_ROWS = 100

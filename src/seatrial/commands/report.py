@@ -54,9 +54,9 @@ def report(
 
     Example: seatrial report lab/latest --out report
     """
-    from seatrial.recordings import NO_MEASUREMENT
     from seatrial.report import write_report
-    from seatrial.runfolder import write_file
+    from seatrial.runs.open_run import write_file
+    from seatrial.runs.raw_output import NO_MEASUREMENT
 
     suite = home()
     loaded, judgement = judged(suite, run_path(run), criteria=criteria)

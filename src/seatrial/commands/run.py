@@ -6,23 +6,23 @@ from pathlib import Path
 import click
 
 from seatrial import interrupts, paths
-from seatrial.agenda import read_agenda
-from seatrial.campaign import known_campaigns, load_campaign, only_checks
+from seatrial.campaign.campaign_file import known_campaigns, load_campaign, only_checks
+from seatrial.campaign.remote import load_remote, resume_remotely, run_remotely
+from seatrial.campaign.runner import Order, resume_run, run_campaign
+from seatrial.campaign.schedule import read_agenda
 from seatrial.commands._judging import judged
 from seatrial.commands._names import CAMPAIGN, SYSTEM
 from seatrial.console import Terminal
-from seatrial.criteria import Criteria
-from seatrial.driver import Order, resume_run, run_campaign
+from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
+from seatrial.judge.summary import EXIT_OF, print_summary
 from seatrial.names import checked_name
 from seatrial.output import echo
-from seatrial.recorded_system import recorded_system
-from seatrial.recordings import NO_MEASUREMENT
-from seatrial.remote import load_remote, resume_remotely, run_remotely
-from seatrial.results import is_unfinished
-from seatrial.runfolder import RunFolder, new_run_id, newest_open, open_runs
-from seatrial.summary import EXIT_OF, print_summary
-from seatrial.system import is_provisioned, load_system
+from seatrial.runs.closed_run import is_unfinished
+from seatrial.runs.open_run import RunFolder, new_run_id, newest_open, open_runs
+from seatrial.runs.raw_output import NO_MEASUREMENT
+from seatrial.runs.recorded_system import recorded_system
+from seatrial.system.description import is_provisioned, load_system
 
 
 @click.command()

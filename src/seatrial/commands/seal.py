@@ -29,8 +29,8 @@ def seal(run: str, key: Path) -> None:
 
     Example: seatrial seal lab/latest --key ~/.ssh/id_ed25519
     """
-    from seatrial.seal import key_text
-    from seatrial.seal import seal as seal_run
+    from seatrial.runs.seal import key_text
+    from seatrial.runs.seal import seal as seal_run
 
     if Path(run).is_file():
         raise SeatrialError(

@@ -13,22 +13,22 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial import paths
-from seatrial.campaign import load_campaign, only_checks
-from seatrial.commands._format import format_option
+from seatrial.calibration.selftest import Trial, lift_standing
+from seatrial.calibration.selftest import selftest as run_selftest
+from seatrial.calibration.selftest_faults import Fault, known_faults
+from seatrial.campaign.campaign_file import load_campaign, only_checks
+from seatrial.campaign.remote import load_remote, run_remotely
+from seatrial.campaign.runner import Order, run_campaign
 from seatrial.commands._judging import judged
 from seatrial.commands._names import CAMPAIGN, SYSTEM
+from seatrial.commands._options import format_option
 from seatrial.console import Terminal
-from seatrial.csv_text import csv_text
-from seatrial.driver import Order, run_campaign
 from seatrial.errors import Exit, SeatrialError
-from seatrial.judge import Judgement
+from seatrial.judge.judge import Judgement
+from seatrial.model.csv_text import csv_text
 from seatrial.output import echo, write_data
-from seatrial.remote import load_remote, run_remotely
-from seatrial.runfolder import new_run_id
-from seatrial.selftest import Trial, lift_standing
-from seatrial.selftest import selftest as run_selftest
-from seatrial.selftest_faults import Fault, known_faults
-from seatrial.system import is_provisioned, load_system
+from seatrial.runs.open_run import new_run_id
+from seatrial.system.description import is_provisioned, load_system
 
 _FOUND = {True: ("yes", "green"), False: ("NO", "red"), None: ("-", "")}
 

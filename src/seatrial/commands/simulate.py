@@ -7,13 +7,18 @@ from typing import cast
 import click
 from rich.progress import Progress
 
-from seatrial.commands._format import format_option
+from seatrial.calibration.simulate.machine import SHAPES, Machine
+from seatrial.calibration.simulate.runs import Model
+from seatrial.calibration.simulate.study import SCENARIOS, STORY, study
+from seatrial.calibration.simulate.tables import (
+    as_text,
+    facts_table,
+    legend,
+    results_table,
+)
+from seatrial.commands._options import format_option
 from seatrial.console import Terminal
 from seatrial.output import write_data
-from seatrial.simulate.machine import SHAPES, Machine
-from seatrial.simulate.runs import Model
-from seatrial.simulate.study import SCENARIOS, STORY, study
-from seatrial.simulate.tables import as_text, facts_table, legend, results_table
 
 _ALL = "all"
 

@@ -12,17 +12,17 @@ from rich.live import Live
 from rich.text import Text
 
 from seatrial import interrupts, paths
+from seatrial.campaign.remote import load_remote, seatrial_there
+from seatrial.campaign.runner import known_durations
+from seatrial.campaign.status import Status, read_status
+from seatrial.campaign.status_table import status_line, status_table
 from seatrial.commands._names import SYSTEM
 from seatrial.console import Terminal
-from seatrial.driver import known_durations
 from seatrial.errors import SeatrialError
 from seatrial.output import complain, echo, write_data
-from seatrial.remote import load_remote, seatrial_there
-from seatrial.results import closed_runs
-from seatrial.runfolder import open_runs
-from seatrial.status import Status, read_status
-from seatrial.status_table import status_line, status_table
-from seatrial.system import is_provisioned, known_systems, unknown_system
+from seatrial.runs.closed_run import closed_runs
+from seatrial.runs.open_run import open_runs
+from seatrial.system.description import is_provisioned, known_systems, unknown_system
 
 _REDRAW_S = 2.0
 

@@ -7,22 +7,22 @@ from typing import Any
 
 import click
 
-from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
 from seatrial.commands._names import CAMPAIGN, RUN, SYSTEM
 from seatrial.commands._note import note_option
+from seatrial.commands._options import format_option
 from seatrial.commands._runs import run_path
 from seatrial.console import Terminal
-from seatrial.criteria import Criteria
+from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
 from seatrial.output import echo, write_data
 from seatrial.paths import criteria_file, home, results_dir
-from seatrial.query import choose, started
-from seatrial.results import MANIFEST, by_start, closed_runs, read_manifests
-from seatrial.runfolder import disk_errors, write_file
-from seatrial.series import Choice, Trend
-from seatrial.trend import trend as trend_of
-from seatrial.trend_text import trend_csv, trend_json, trend_table
+from seatrial.report.trend.series import Choice, Trend
+from seatrial.report.trend.text import trend_csv, trend_json, trend_table
+from seatrial.report.trend.trend import trend as trend_of
+from seatrial.runs.closed_run import MANIFEST, by_start, closed_runs, read_manifests
+from seatrial.runs.open_run import disk_errors, write_file
+from seatrial.runs.query import choose, started
 
 _MOST_CHANGES = 20
 
@@ -80,7 +80,7 @@ def trend(
 
     Example: seatrial trend lab --campaign nightly --check ImbRing --last 30
     """
-    from seatrial.report.trend_page import trend_html
+    from seatrial.report.trend.page import trend_html
 
     suite = home()
     there = [run_path(run) for run in runs] or closed_runs(results_dir(suite), system)

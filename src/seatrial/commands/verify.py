@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seatrial.commands._format import format_option
 from seatrial.commands._moment import Moment
 from seatrial.commands._names import RUN
+from seatrial.commands._options import format_option
 from seatrial.commands._runs import run_path, shown_path, signers_of
-from seatrial.csv_text import csv_text
 from seatrial.errors import Exit
+from seatrial.model.csv_text import csv_text
 from seatrial.output import echo, write_data
 
 if TYPE_CHECKING:
-    from seatrial.seal import Verification
+    from seatrial.runs.seal import Verification
 
 
 @click.command()
@@ -60,8 +60,8 @@ def verify(
 
     Example: seatrial verify lab/latest --signers reference-data/lab/allowed_signers
     """
-    from seatrial.run_contents import read_contents
-    from seatrial.seal import not_sealed, verification
+    from seatrial.runs.run_contents import read_contents
+    from seatrial.runs.seal import not_sealed, verification
 
     path = run_path(run)
     contents = read_contents(path)
@@ -103,7 +103,7 @@ def _lines(found: "Verification") -> list[str]:
 
 
 def _seal_words(found: "Verification") -> str:
-    from seatrial.seal import key_text
+    from seatrial.runs.seal import key_text
 
     key = key_text(found.signature)
     if found.signature and found.seal == "known":

@@ -6,7 +6,7 @@ from itertools import groupby
 from statistics import median
 from typing import ClassVar, Literal
 
-from seatrial.derived import buffer_reuse_ratio
+from seatrial.model.derived import buffer_reuse_ratio
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import (
     Row,

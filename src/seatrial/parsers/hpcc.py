@@ -21,7 +21,7 @@ from seatrial.parsers.errors import ParseError
 from seatrial.parsers.hpcc_file import HpccFile, MissingError
 from seatrial.parsers.hpcc_hpl import ABSURD, THRESHOLD, verify_hpl
 from seatrial.parsers.hpcc_metrics import GROUPS, METRICS, HpccMetric
-from seatrial.parsers.numbers import read_count, read_number, read_positive
+from seatrial.parsers.printed import read_count, read_number, read_positive
 from seatrial.parsers.rounding import exactly, printed
 
 _ERRORS_ALLOWED = 0.01  # of all updates of RandomAccess, by its rules

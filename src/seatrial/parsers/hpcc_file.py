@@ -3,7 +3,7 @@
 import re
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import read_count, read_number, read_positive
+from seatrial.parsers.printed import read_count, read_number, read_positive
 from seatrial.parsers.rounding import Range, printed_short
 
 _FAILURES = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.hpcc_file import HpccFile
-from seatrial.parsers.numbers import read_number, read_positive
+from seatrial.parsers.printed import read_number, read_positive
 from seatrial.parsers.rounding import Range, exactly, printed
 
 THRESHOLD = 16.0

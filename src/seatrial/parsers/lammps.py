@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.lammps_breakdown import LammpsSection, read_breakdown
 from seatrial.parsers.lammps_thermo import Thermo, is_row, parse_thermo
-from seatrial.parsers.numbers import read_count, read_number, read_positive
+from seatrial.parsers.printed import read_count, read_number, read_positive
 from seatrial.parsers.rounding import exactly, printed, printed_short
 
 _ABSURD = 1e30

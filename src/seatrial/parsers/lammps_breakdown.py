@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import read_number
+from seatrial.parsers.printed import read_number
 from seatrial.parsers.rounding import Range, exactly, printed, printed_short
 
 _ABSURD_S = 1e9

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import half_digit, read_count, read_number
+from seatrial.parsers.printed import half_digit, read_count, read_number
 
 _MULTI = re.compile(
     r"\n-+ +Step +(\S+) +-+ CPU = +(\S+) \(sec\) -+((?:\n(?!-+ +Step )[^\n]*)*)"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from seatrial.derived import logp_gap, logp_latency
+from seatrial.model.derived import logp_gap, logp_latency
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import (
     Row,

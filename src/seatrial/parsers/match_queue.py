@@ -5,7 +5,7 @@ from itertools import groupby
 from statistics import fmean, linear_regression
 from typing import ClassVar, Literal
 
-from seatrial.derived import queue_usage_ratio
+from seatrial.model.derived import queue_usage_ratio
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import (
     Row,

@@ -1,4 +1,4 @@
-"""The file of `seatrial.nodesweep`: JSON Lines of all nodes, each by itself."""
+"""The file of `seatrial.checks.nodesweep`: JSON Lines of all nodes, each by itself."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

@@ -1,10 +1,10 @@
-"""The rows of a sweep over single nodes, as `seatrial.nodesweep` writes them."""
+"""The rows of a sweep over single nodes, as `seatrial.checks.nodesweep` writes them."""
 
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from seatrial.parsers.numbers import half_digit_of, is_at_most
+from seatrial.parsers.printed import half_digit_of, is_at_most
 from seatrial.parsers.rows import require
 
 Program = Literal["sensors", "memlat", "hpcc", "fixedwork"]

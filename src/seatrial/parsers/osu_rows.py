@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import is_at_most, is_same
+from seatrial.parsers.printed import is_at_most, is_same
 from seatrial.parsers.tables import DECIMALS, INTEGER
 
 _LONGEST_US = 1e10

@@ -1,8 +1,8 @@
-"""Output of `pairsweep` and of `seatrial.sweep`: JSON Lines of one sweep of all pairs.
+"""Output of `pairsweep` and `seatrial.checks.pairsweep`: one sweep, as JSON Lines.
 
 A sweep that was interrupted goes on in the same file: every start of the program
 writes a row `run`, and a row `end` when it came to its end. Between them
-`seatrial.sweep` writes which nodes it left out and which pairs hung.
+`seatrial.checks.pairsweep` writes which nodes it left out and which pairs hung.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The rows of a sweep of all pairs, as `pairsweep` and `seatrial.sweep` write them."""
+"""Rows of a sweep of all pairs (`pairsweep`, `seatrial.checks.pairsweep`)."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import read_positive
 from seatrial.parsers.perftest_rows import (
     MOST_US,
     BandwidthRow,
@@ -18,6 +17,7 @@ from seatrial.parsers.perftest_rows import (
     bandwidth_row,
     latency_row,
 )
+from seatrial.parsers.printed import read_positive
 from seatrial.parsers.tables import Sizes, is_foreign
 
 ALL_SIZES = tuple(1 << k for k in range(1, 24))

@@ -18,8 +18,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from seatrial.model.units import to_mb_per_s
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import (
+from seatrial.parsers.printed import (
     half_digit,
     is_at_most,
     is_same,
@@ -27,7 +28,6 @@ from seatrial.parsers.numbers import (
     read_number,
     read_positive,
 )
-from seatrial.units import to_mb_per_s
 
 MOST_US = 1e9
 _HALF_DIGIT = 0.005  # all times have two decimals

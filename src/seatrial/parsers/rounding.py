@@ -7,7 +7,7 @@ check needs a tolerance of its own. Two ranges that do not meet contradict each 
 
 from dataclasses import dataclass
 
-from seatrial.parsers.numbers import OPERATION, half_digit, half_digit_of
+from seatrial.parsers.printed import OPERATION, half_digit, half_digit_of
 
 _MOST_OPERATIONS = 2**20
 """Operations behind a print; a mean over the ranks takes one for every rank."""

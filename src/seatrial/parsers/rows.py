@@ -30,7 +30,7 @@ from typing import (
 )
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.numbers import OPERATION
+from seatrial.parsers.printed import OPERATION
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seatrial.errors import SeatrialError
-from seatrial.judge import Judgement
+from seatrial.judge.judge import Judgement
+from seatrial.judge.summary import format_findings
 from seatrial.report.content import Content
 from seatrial.report.contents import contents
 from seatrial.report.criteria_csv import criteria_csv
+from seatrial.report.html_page import html
 from seatrial.report.junit import junit_xml
 from seatrial.report.markdown import summary
-from seatrial.report.page import html
 from seatrial.report.pdf import pdf_bytes
-from seatrial.results import Run
-from seatrial.summary import format_findings
+from seatrial.runs.closed_run import Run
 
 __all__ = ["FORMS", "ReportPaths", "write_report"]
 

@@ -11,11 +11,11 @@ from typing import get_args
 
 import polars as pl
 
-from seatrial.metrics import METRICS, Area, flat_name, split_flat_name
-from seatrial.report import text
+from seatrial.model.metrics import METRICS, Area, flat_name, split_flat_name
 from seatrial.report.content import AreaSummary, CriterionRow, Headline
-from seatrial.report.view import VERDICTS, case_detail
-from seatrial.results import Run
+from seatrial.report.render import text
+from seatrial.report.wording import VERDICTS, case_detail
+from seatrial.runs.closed_run import Run
 
 MOST_HEADLINES = 5
 """Headline numbers of an area."""

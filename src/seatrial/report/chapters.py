@@ -3,27 +3,27 @@
 from dataclasses import replace
 from pathlib import Path
 
-from seatrial.judge import Judgement
+from seatrial.checks.stated import stated
+from seatrial.judge.judge import Judgement
 from seatrial.paths import checks_dir
-from seatrial.report import text
-from seatrial.report.chart_layers import far_words
-from seatrial.report.charts import chart, metric_title
 from seatrial.report.common_facts import RISK, common_facts
 from seatrial.report.content import Chapter
+from seatrial.report.curve_chart import chart, metric_title
+from seatrial.report.curve_layers import far_words
 from seatrial.report.curves import Curve, curves
-from seatrial.report.drift_view import drift_chapter
-from seatrial.report.figure import Figure, Table
-from seatrial.report.growth import growth_figure, growths
-from seatrial.report.heat import matrix_figure, retested_table, title_of
-from seatrial.report.labels import short
-from seatrial.report.matrix import MAX_RETESTED, matrices
-from seatrial.report.node_heat import node_heat
+from seatrial.report.drift_chapter import drift_chapter
+from seatrial.report.node_heatmap import node_heat
 from seatrial.report.node_map import node_map
-from seatrial.report.nodes import facts_table, node_table, values_table
-from seatrial.report.overlay import overlay
-from seatrial.report.stated import stated
+from seatrial.report.node_table import facts_table, node_table, values_table
+from seatrial.report.pair_heatmap import matrix_figure, retested_table, title_of
+from seatrial.report.pair_matrix import MAX_RETESTED, matrices
+from seatrial.report.published_overlay import overlay
+from seatrial.report.render import text
+from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.labels import short
+from seatrial.report.scaling import growth_figure, growths
 from seatrial.report.table import table
-from seatrial.results import Run
+from seatrial.runs.closed_run import Run
 
 
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from seatrial.judge import Judgement
-from seatrial.judging.families import discoveries
-from seatrial.report import text
-from seatrial.report.labels import short
-from seatrial.results import Run
+from seatrial.judge.judge import Judgement
+from seatrial.judge.multiple_testing import discoveries
+from seatrial.report.render import text
+from seatrial.report.render.labels import short
+from seatrial.runs.closed_run import Run
 
 RISK = 0.05
 MOST = 20

@@ -5,8 +5,8 @@ All texts are plain: each form escapes them in its own way.
 
 from dataclasses import dataclass
 
-from seatrial.findings import Finding
-from seatrial.report.figure import Figure, Table
+from seatrial.judge.findings import Finding
+from seatrial.report.render.figure import Figure, Table
 
 
 @dataclass(frozen=True)

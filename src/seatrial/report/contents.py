@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from seatrial.findings import Judgement
+from seatrial.judge.findings import Judgement
 from seatrial.report.chapters import chapters
 from seatrial.report.content import Content
 from seatrial.report.criteria_rows import criterion_rows
 from seatrial.report.exclusions import exclusions
 from seatrial.report.folding import fold_criteria, skip_reasons
-from seatrial.report.front import front
-from seatrial.report.grounds import configuration, methods
-from seatrial.results import Run
+from seatrial.report.front_page import front
+from seatrial.report.methods_chapter import configuration, methods
+from seatrial.runs.closed_run import Run
 
 
 def contents(

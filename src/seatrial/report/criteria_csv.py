@@ -1,6 +1,6 @@
 """The criteria as CSV: one row each, with the numbers of the worst place."""
 
-from seatrial.csv_text import csv_text
+from seatrial.model.csv_text import csv_text
 from seatrial.report.content import Content
 
 _OF_ROW = (

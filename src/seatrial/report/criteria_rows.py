@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from seatrial.findings import Finding, Judgement
-from seatrial.metrics import flat_name
-from seatrial.places import PLACE
-from seatrial.report import text
+from seatrial.judge.findings import Finding, Judgement
+from seatrial.model.metrics import flat_name
+from seatrial.model.places import PLACE
 from seatrial.report.areas import with_areas
 from seatrial.report.content import CriterionRow
-from seatrial.report.view import (
+from seatrial.report.render import text
+from seatrial.report.wording import (
     VERDICTS,
     badness,
     case_detail,
@@ -20,7 +20,7 @@ from seatrial.report.view import (
     limit_words,
     urgency,
 )
-from seatrial.results import Run
+from seatrial.runs.closed_run import Run
 
 _DELIVERED, _REPLAY = "Delivered nodes are present", "The numbers were measured"
 _MAX_WHERE = 4

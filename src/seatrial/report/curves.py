@@ -14,14 +14,14 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.judge import Judgement
-from seatrial.metrics import METRICS, flat_name, judged_statistic
-from seatrial.places import PLACE, several_rails, with_place
-from seatrial.report import text
-from seatrial.report.labels import short
+from seatrial.judge.judge import Judgement
+from seatrial.model.metrics import METRICS, flat_name, judged_statistic
+from seatrial.model.places import PLACE, several_rails, with_place
 from seatrial.report.node_counts import on_most_nodes
-from seatrial.report.overlay import PublishedPoint
-from seatrial.results import Run
+from seatrial.report.published_overlay import PublishedPoint
+from seatrial.report.render import text
+from seatrial.report.render.labels import short
+from seatrial.runs.closed_run import Run
 
 MAX_LINES = 6
 """Lines with a colour of their own; more are spread over several curves."""

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 import scipy
 
-from seatrial.findings import CaseKey
-from seatrial.judge import Judgement
-from seatrial.judging.families import discoveries
-from seatrial.metrics import flat_name, judged_statistic
-from seatrial.results import Run
+from seatrial.judge.findings import CaseKey
+from seatrial.judge.judge import Judgement
+from seatrial.judge.multiple_testing import discoveries
+from seatrial.model.metrics import flat_name, judged_statistic
+from seatrial.runs.closed_run import Run
 
 RISK = 0.05
 LEAST_SESSIONS = 5

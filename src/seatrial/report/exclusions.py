@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from seatrial.findings import Judgement
+from seatrial.judge.findings import Judgement
+from seatrial.model.records import Case
 from seatrial.parsers.mpi_start import TRIES
-from seatrial.records import Case
-from seatrial.report import text
 from seatrial.report.content import Chapter
-from seatrial.report.figure import Table
 from seatrial.report.folding import MOST_NAMES, fold_findings, skip_reasons
-from seatrial.report.view import MAX_CASES, case_detail, few
-from seatrial.results import Run
+from seatrial.report.render import text
+from seatrial.report.render.figure import Table
+from seatrial.report.wording import MAX_CASES, case_detail, few
+from seatrial.runs.closed_run import Run
 
 _INTRO = (
     "Nothing is left out silently: cases that failed or were skipped, cases that "

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seatrial.findings import Finding
-from seatrial.report import text
+from seatrial.judge.findings import Finding
 from seatrial.report.folding import FoldedFinding, fold_findings
-from seatrial.report.view import interval_words, limit_words
+from seatrial.report.render import text
+from seatrial.report.wording import interval_words, limit_words
 
 MAX_FINDINGS = 500
 """Rows that are HTML; a filter finds the others, too."""

@@ -7,11 +7,11 @@ findings.csv and junit.xml keep a row each.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from seatrial.findings import NOT_MEASURED, Finding
-from seatrial.report import text
+from seatrial.judge.findings import NOT_MEASURED, Finding
 from seatrial.report.content import CriterionRow
-from seatrial.report.view import case_detail, few, urgency
-from seatrial.results import Run
+from seatrial.report.render import text
+from seatrial.report.wording import case_detail, few, urgency
+from seatrial.runs.closed_run import Run
 
 MOST_NAMES = 12
 """Names of criteria, checks or places in a folded line; the rest is counted."""

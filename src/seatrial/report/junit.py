@@ -3,9 +3,9 @@
 from collections import Counter
 from xml.etree import ElementTree as ET
 
-from seatrial.judge import Finding, Judgement
-from seatrial.report import text
-from seatrial.results import Run
+from seatrial.judge.judge import Finding, Judgement
+from seatrial.report.render import text
+from seatrial.runs.closed_run import Run
 
 # An undecided finding is an error: no reader of JUnit takes an error for a pass.
 _OUTCOME = {"fail": "failure", "undecided": "error", "skipped": "skipped"}

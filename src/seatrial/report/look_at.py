@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatrial.findings import Finding, Judgement
-from seatrial.report import text
+from seatrial.judge.findings import Finding, Judgement
 from seatrial.report.content import ActOn
-from seatrial.report.labels import short
 from seatrial.report.reasons import reasons_of
-from seatrial.report.view import badness, few
+from seatrial.report.render import text
+from seatrial.report.render.labels import short
+from seatrial.report.wording import badness, few
 
 MOST_NAMES = 8
 """Places with the same reason whose names are in one line; the rest is counted."""

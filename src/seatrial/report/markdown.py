@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from seatrial.report import text
 from seatrial.report.content import ActOn, AreaSummary, Content, CriterionRow
+from seatrial.report.render import text
 
 MOST_CRITERIA = 30
 """Criteria that do not pass in the table; the rest is counted, and in criteria.csv."""

@@ -8,10 +8,10 @@ import json
 
 import polars as pl
 
-from seatrial.report import text
+from seatrial.report.render import text
 
 NUM_NODES, PLACEMENT = "num_nodes", "placement"
-"""Parameters of samples, as `seatrial.scaling.Spot` names them."""
+"""Parameters of samples, as `seatrial.checks.scaling.Spot` names them."""
 
 
 def with_node_counts(rows: pl.DataFrame) -> pl.DataFrame:

@@ -6,12 +6,12 @@ from typing import Any
 
 import altair as alt
 
-from seatrial.judge import Judgement, NodeVerdict
-from seatrial.report import text
-from seatrial.report.charts import CONFIG
-from seatrial.report.figure import Figure, Table
-from seatrial.report.labels import short
-from seatrial.report.view import few
+from seatrial.judge.judge import Judgement, NodeVerdict
+from seatrial.report.curve_chart import CONFIG
+from seatrial.report.render import text
+from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.labels import short
+from seatrial.report.wording import few
 
 STATES = (
     ("pass", "", "var(--heat-0)", "var(--ink)"),

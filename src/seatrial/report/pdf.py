@@ -15,13 +15,14 @@ import typst
 
 from seatrial import __version__
 from seatrial.errors import SeatrialError
-from seatrial.findings import Judgement
-from seatrial.report import drawing, text, view
+from seatrial.judge.findings import Judgement
+from seatrial.report import wording
 from seatrial.report.content import Chapter, Content, CriterionRow
-from seatrial.report.figure import Figure, Table
 from seatrial.report.folding import FoldedFinding, fold_findings
 from seatrial.report.pdf_front import fronts, small_map
-from seatrial.results import Run
+from seatrial.report.render import svg, text
+from seatrial.report.render.figure import Figure, Table
+from seatrial.runs.closed_run import Run
 
 MOST_CHARTS = 30
 MOST_CRITERIA = 200
@@ -60,7 +61,7 @@ def pdf_bytes(run: Run, judgement: Judgement, content: Content, home: Path) -> b
             f"{template}: cannot be read: {error.strerror}; expected a complete "
             "checkout or installation of the suite"
         ) from error
-    data = document(judgement, content, drawing.colours(home))
+    data = document(judgement, content, svg.colours(home))
     try:
         made: bytes = typst.compile(
             source,
@@ -169,8 +170,8 @@ def _finding(folded: FoldedFinding) -> dict[str, str]:
         "place": folded.words("place"),
         "count": f"{text.exact(count)} findings" if count > 1 else "",
         "value": text.quantity(value, finding.unit) if value else "",
-        "interval": view.interval_words(finding) if count == 1 else "",
-        "limit": view.limit_words(finding),
+        "interval": wording.interval_words(finding) if count == 1 else "",
+        "limit": wording.limit_words(finding),
         "reason": folded.reason,
     }
 
@@ -209,7 +210,7 @@ def _figure(figure: Figure, palette: dict[str, str]) -> dict[str, Any]:
         "detail": figure.detail,
         "note": figure.note,
         "alt": str(figure.spec.get("description") or figure.title),
-        "svg": drawing.svg(figure, palette),
+        "svg": svg.svg(figure, palette),
         "table": _table(table, rows, columns) if small and table.rows else None,
     }
 

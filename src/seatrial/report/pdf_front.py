@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from seatrial.report import drawing, text
 from seatrial.report.content import ActOn, Front, SmallMap
+from seatrial.report.render import svg, text
 
 _DETAILS = (
     *((8, 2, 5, 2000), (8, 2, 3, 2000), (8, 1, 3, 2000), (6, 1, 3, 2000)),
@@ -85,7 +85,7 @@ def small_map(
     if node_map is None:
         return None
     return {
-        "svg": drawing.for_paper(node_map.svg, palette),
+        "svg": svg.for_paper(node_map.svg, palette),
         "alt": node_map.words,
         "groups": [
             {"state": state.capitalize(), "names": text.shortened(names, 200)}

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from seatrial.findings import Finding
-from seatrial.report import text
-from seatrial.report.view import badness, few, interval_words, limit_words
+from seatrial.judge.findings import Finding
+from seatrial.report.render import text
+from seatrial.report.wording import badness, few, interval_words, limit_words
 
 MOST_REASONS = 2
 

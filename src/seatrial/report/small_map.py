@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import escape
 
-from seatrial.findings import Judgement
-from seatrial.report import text
+from seatrial.judge.findings import Judgement
 from seatrial.report.content import SmallMap
-from seatrial.report.labels import short
 from seatrial.report.node_map import STATES, columns_for, node_states
-from seatrial.report.view import few
+from seatrial.report.render import text
+from seatrial.report.render.labels import short
+from seatrial.report.wording import few
 
 WIDTH = 300
 """Width of the picture in px."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from seatrial.report import text
 from seatrial.report.curves import Curve
-from seatrial.report.figure import Table
+from seatrial.report.render import text
+from seatrial.report.render.figure import Table
 
 
 def table(curve: Curve) -> Table:

@@ -17,7 +17,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from seatrial.errors import SeatrialError
-from seatrial.lab import cluster, container, state
+from seatrial.system.lab import cluster, container, state
 
 
 def main() -> None:

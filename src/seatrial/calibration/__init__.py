@@ -1,0 +1,1 @@
+"""Baselines, detection limits, simulated machines and planted faults."""

@@ -1,0 +1,196 @@
+"""The self-test on a living system: plant a fault, run a campaign, see who is blamed.
+
+Whatever ends a self-test, its fault is lifted. What stands is written down before it
+is planted, so that even after `kill -9` the next one knows, and refuses to begin.
+"""
+
+import fcntl
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from seatrial.calibration.selftest_faults import Fault
+from seatrial.errors import SeatrialError
+from seatrial.interrupts import interruptible, postponed
+from seatrial.judge.findings import Finding, Judgement
+from seatrial.runs.open_run import utc_text
+
+CONTROL = "none (control)"
+
+Runner = Callable[[Fault | None], Judgement]
+"""Runs the campaign as a fault needs it, and judges it; without a fault, all of it."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A fault, and what the judge said of the machine that had it.
+
+    `found` is None for the control, which has none. `wrongly` are the places that are
+    blamed and have no fault. `seconds` is from planting to verdict.
+    """
+
+    fault: str
+    what: str
+    node: str
+    checks: tuple[str, ...]
+    expected: str
+    run: str
+    verdict: str
+    found: bool | None
+    wrongly: tuple[str, ...]
+    seconds: float
+
+    @property
+    def as_it_should(self) -> bool:
+        """Whether the fault was found, and nobody was blamed wrongly."""
+        return self.found is not False and not self.wrongly
+
+
+def selftest(
+    folder: Path,
+    faults: Iterable[Fault],
+    run: Runner,
+    tell: Callable[[Trial], None],
+    again: str,
+) -> list[Trial]:
+    """Run without a fault, then with each; `tell` is called after each.
+
+    `folder` keeps what stands; `again` is the command that lifts it by hand. Raises
+    SeatrialError if a fault of an earlier self-test still stands, if another self-test
+    runs, or if a fault cannot be planted or lifted.
+    """
+    trials = []
+    with _alone(folder), interruptible():
+        refuse_standing(folder, again)
+        for fault in (None, *faults):
+            started = time.monotonic()
+            if fault is None:
+                judgement = run(None)
+            else:
+                with planted(folder, fault, again):
+                    judgement = run(fault)
+            trials.append(trial(fault, judgement, time.monotonic() - started))
+            tell(trials[-1])
+    return trials
+
+
+@contextmanager
+def planted(folder: Path, fault: Fault, again: str) -> Iterator[None]:
+    """Have a fault for a while; it is written down first, and lifted in any case."""
+    record = _record(folder)
+    record.write_text(
+        json.dumps({"fault": fault.name, "node": fault.node, "since": utc_text()})
+    )
+    try:
+        fault.plant()
+        yield
+    finally:
+        with postponed():
+            try:
+                fault.lift()
+            except (SeatrialError, OSError) as error:
+                raise SeatrialError(
+                    f"{fault.name} on {fault.node} ({fault.what}) is NOT lifted: "
+                    f"{error}\nLift it by hand: {again}"
+                ) from error
+            record.unlink()
+
+
+def refuse_standing(folder: Path, again: str) -> None:
+    """SeatrialError if a fault of an earlier self-test still stands."""
+    found = standing(folder)
+    if found:
+        raise SeatrialError(
+            f"{found['fault']} on {found['node']} still stands since {found['since']}: "
+            f"an earlier self-test was killed; nothing was planted. Lift it: {again}"
+        )
+
+
+def lift_standing(folder: Path, faults: Callable[[str], Mapping[str, Fault]]) -> str:
+    """Lift what an earlier self-test left; say what was done.
+
+    `faults` gives the faults that are known of a node. SeatrialError if it cannot be
+    lifted, or if a self-test runs.
+    """
+    with _alone(folder), interruptible():
+        found = standing(folder)
+        if not found:
+            return "no fault of a self-test stands"
+        known = faults(found["node"])
+        if found["fault"] not in known:
+            raise SeatrialError(
+                f"{_record(folder)}: {found['fault']} on {found['node']} is unknown "
+                f"now; expected one of {', '.join(known)}; lift it yourself, then "
+                "remove that file"
+            )
+        fault = known[found["fault"]]
+        with postponed():
+            fault.lift()
+            _record(folder).unlink()
+        return f"{fault.name} on {fault.node} ({fault.what}) is lifted"
+
+
+def standing(folder: Path) -> dict[str, str]:
+    """Tell which fault stands: its name, node and time; empty if none does."""
+    record = _record(folder)
+    if not record.exists():
+        return {}
+    unknown = dict.fromkeys(("fault", "node", "since"), "unknown")
+    with suppress(ValueError):
+        return unknown | dict(json.loads(record.read_text()))
+    return unknown
+
+
+def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
+    """Compare what a judgement blames with the truth."""
+    failed = [f for f in judgement.findings if f.verdict == "fail"]
+    if fault is None:
+        wrongly = {f.place or f"{f.case or f.kind}" for f in failed}
+        found = None
+    else:
+        wrongly = {f.place for f in failed if f.place and not _touches(f, fault.node)}
+        kinds = {f.kind for f in failed if f.node == fault.node}
+        convicted = fault.node in judgement.convicted
+        found = "inventory" in kinds if fault.absent else convicted
+        wrongly |= {*judgement.convicted} - {fault.node}
+    return Trial(
+        fault=fault.name if fault else CONTROL,
+        what=fault.what if fault else "",
+        node=fault.node if fault else "",
+        checks=fault.checks if fault else (),
+        expected=fault.expected if fault else "nobody is blamed",
+        run=judgement.run,
+        verdict=judgement.verdict,
+        found=found,
+        wrongly=tuple(
+            sorted(wrongly | {*judgement.convicted} if not fault else wrongly)
+        ),
+        seconds=round(seconds, 1),
+    )
+
+
+def _touches(finding: Finding, node: str) -> bool:
+    """Tell whether a place is a node, or a pair with it."""
+    return node in finding.node.split(" - ")
+
+
+def _record(folder: Path) -> Path:
+    return folder / "planted.json"
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the lock of a system's self-tests; SeatrialError if another one runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SeatrialError(
+                f"{folder / 'lock'}: another self-test of this system is at work; wait "
+                "for its end"
+            ) from None
+        yield

@@ -1,0 +1,1 @@
+"""Run a campaign: schedule, ReFrame sessions, Slurm jobs, collection, status."""

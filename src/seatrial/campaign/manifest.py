@@ -1,0 +1,93 @@
+"""The manifest of a run: what ran when, where, with what, as far as it is no number."""
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import seatrial
+from seatrial.campaign.node_log import Loss, in_words
+from seatrial.campaign.schedule import Agenda
+from seatrial.runs.closed_run import NEWEST_SCHEMA
+from seatrial.runs.closed_sessions import ClosedSession
+from seatrial.runs.open_run import utc_text
+from seatrial.system.description import NodeState, System
+
+
+def run_manifest(
+    agenda: Agenda,
+    system: System,
+    states: Sequence[NodeState],
+    closed: Sequence[ClosedSession],
+    starts: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    """Describe a run all of whose sessions are closed; checksums are not in it yet.
+
+    System and states are those at the last of the `starts` of its driver.
+    """
+    return {
+        "schema": NEWEST_SCHEMA,
+        "run": agenda.run,
+        "system": system.name,
+        "description": system.description,
+        "campaign": agenda.campaign["name"],
+        "checks": agenda.campaign["checks"],
+        "weights": _weights(agenda),
+        "partial": agenda.partial,
+        "started": agenda.created,
+        "ended": utc_text(),
+        "demonstration": system.demonstration,
+        "replay": agenda.replay,
+        "software": {
+            "seatrial": seatrial.__version__,
+            "git_commit": system.suite.get("git_commit"),
+            "dirty": system.suite.get("dirty"),
+            "reframe": version("reframe-hpc"),
+            "python": platform.python_version(),
+            "slurm": system.software.get("slurm"),
+            "stacks": system.software.get("stacks", []),
+            "spack": system.software.get("spack"),
+        },
+        "nodes": [_node(state, closed) for state in states],
+        "starts": list(starts),
+        "sessions": [session.record for session in closed],
+    }
+
+
+def _weights(agenda: Agenda) -> dict[str, str] | None:
+    """Name the weights that were frozen with the agenda; the run keeps the file."""
+    weights = agenda.campaign.get("weights")  # agendas of older versions have none
+    return weights and {key: weights[key] for key in ("name", "sha256")}
+
+
+def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
+    """Tell whether a delivered node was there for the whole run.
+
+    One that was absent in some sessions, and came back, was absent; one that Slurm gave
+    up during a session, or an administrator drained, is lost.
+    """
+    name = state.node.name
+    absences = [
+        session.record["absent"][name]
+        for session in closed
+        if name in session.record["absent"]
+    ]
+    reason = absences[-1] if absences else ""
+    share = f"in {len(absences)} of {len(closed)} sessions"
+    if 0 < len(absences) < len(closed):
+        reason = f"{share}: {reason}"
+    losses = [
+        Loss.of(row)
+        for session in closed
+        for row in session.record.get("lost", ())  # closed by an older version: none
+        if row["node"] == name
+    ]
+    if losses:
+        after = f"; absent {share}" if absences else ""
+        reason = in_words(losses) + after
+    return {
+        "name": name,
+        "facts": state.node.facts,
+        "state": "lost" if losses else "absent" if absences else "present",
+        "reason": reason,
+    }

@@ -1,0 +1,200 @@
+"""The agenda of a run: its sessions, in order, frozen before the first of them.
+
+It is plan.json of the run's folder: a run that is resumed goes on by it, whatever has
+become of the campaign's file and of the checks since.
+"""
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seatrial.campaign.campaign_file import Block, Campaign
+from seatrial.checks.listing import ListedCase
+from seatrial.errors import SeatrialError
+from seatrial.limits import CASES_SIZE
+from seatrial.model.manifest import decoded
+from seatrial.names import checked_name
+from seatrial.plain_files import read_plain
+
+AGENDA_FILE = "plan.json"
+SCHEMA_VERSION = 2
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One small ReFrame session: a block, or a part of it, in one repeat.
+
+    `missing` tells for each check without a case what the system lacks.
+    """
+
+    name: str
+    block: str
+    repeat: int
+    checks: tuple[str, ...]
+    variables: dict[str, Any]
+    cases: tuple[ListedCase, ...]
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Agenda:
+    """What a run does. `created` is in UTC; `replay` a folder of recordings.
+
+    `campaign` has what counts of it: its name, description, repeats, retries,
+    max_jobs, checks and weights.
+    """
+
+    run: str
+    system: str
+    created: str
+    campaign: dict[str, Any]
+    sessions: tuple[Planned, ...]
+    partial: bool = False
+    replay: str | None = None
+
+    def write(self) -> bytes:
+        """Give it as JSON."""
+        content = {"schema": SCHEMA_VERSION, **asdict(self)}
+        return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def read_agenda(folder: Path) -> Agenda:
+    """Read the agenda of a run's folder; SeatrialError if it is missing or damaged."""
+    file = folder / AGENDA_FILE
+    content = read_plain(file, CASES_SIZE)
+    schema = decoded(content, file, _Schema, "the agenda of a run").schema
+    if schema != SCHEMA_VERSION:
+        raise SeatrialError(
+            f"{file}: not the agenda of a run: schema {schema}, expected "
+            f"{SCHEMA_VERSION}"
+        )
+    agenda = decoded(content, file, Agenda, "the agenda of a run")
+    decoded(content, file, _Frozen, "the agenda of a run")
+    sessions = (session.name for session in agenda.sessions)
+    for name in (agenda.run, agenda.system, *sessions):
+        checked_name(name, f"{file}: run, system or session")
+    return agenda
+
+
+class _Schema(msgspec.Struct):
+    schema: int
+
+
+class _Campaign(msgspec.Struct):
+    """Fields of an agenda's campaign that the suite reads."""
+
+    name: str
+    retries: int = 0
+    max_jobs: int = 1
+    checks: tuple[str, ...] = ()
+
+
+class _Frozen(msgspec.Struct):
+    campaign: _Campaign
+
+
+def frozen(campaign: Campaign) -> dict[str, Any]:
+    """Give what an agenda keeps of a campaign."""
+    names = ("name", "description", "repeats", "retries", "max_jobs")
+    kept = {name: getattr(campaign, name) for name in names}
+    weights = campaign.weights and {
+        "name": campaign.weights.name,
+        "sha256": campaign.weights.sha256,
+        "text": campaign.weights.text,
+    }
+    return {**kept, "checks": list(campaign.checks), "weights": weights}
+
+
+def plan_sessions(
+    campaign: Campaign, listed: Sequence[ListedCase], missing: Mapping[str, str]
+) -> tuple[Planned, ...]:
+    """Lay out the sessions of a campaign.
+
+    `listed` are all cases of the system; `missing` tells for checks without any what
+    is lacking. Raises SeatrialError if a parameter has none of the chosen values.
+    """
+    parts = {
+        block.name: _parts(block, campaign.block_size, listed, missing)
+        for block in campaign.blocks
+    }
+    between = max(1, campaign.controls_every)
+    sessions = [
+        replace(part, name=f"{part.name}-{repeat}", repeat=repeat)
+        for repeat in range(1, campaign.repeats + 1)
+        for name in _order(campaign, repeat)
+        for part in parts[name]
+    ]
+    if campaign.controls is None:
+        return tuple(sessions)
+    (control,) = _parts(campaign.controls, None, listed, missing)
+    planned: list[Planned] = []
+    for number, start in enumerate(range(0, len(sessions), between), 1):
+        planned.append(_numbered(control, number))
+        planned += sessions[start : start + between]
+    return (*planned, _numbered(control, -(-len(sessions) // between) + 1))
+
+
+def _order(campaign: Campaign, repeat: int) -> list[str]:
+    """Name the blocks in the order of one repeat."""
+    names = [block.name for block in campaign.blocks]
+    if campaign.order == "shuffled":
+        random.Random(f"{campaign.seed}:{repeat}").shuffle(names)
+    return names
+
+
+def _numbered(part: Planned, number: int) -> Planned:
+    return replace(part, name=f"{part.name}-{number}", repeat=number)
+
+
+def _parts(
+    block: Block,
+    size: int | None,
+    listed: Sequence[ListedCase],
+    missing: Mapping[str, str],
+) -> list[Planned]:
+    """Cut a block into parts of at most `size` checks with their parameters.
+
+    A part is called like the block, with its number if there are several.
+    """
+    variants: dict[str, list[ListedCase]] = defaultdict(list)
+    for check in block.checks:
+        for case in _cases(block, check, listed):
+            variants[case.case].append(case)
+    names = list(variants)
+    size = size or max(len(names), 1)
+    chunks = [names[start : start + size] for start in range(0, len(names), size)]
+    parts = [
+        Planned(
+            name=block.name if len(chunks) < 2 else f"{block.name}.{number}",
+            block=block.name,
+            repeat=1,
+            checks=tuple(dict.fromkeys(variants[name][0].check for name in chunk)),
+            variables=block.variables,
+            cases=tuple(case for name in chunk for case in variants[name]),
+        )
+        for number, chunk in enumerate(chunks or [[]], 1)
+    ]
+    lacking = {check: missing[check] for check in block.checks if check in missing}
+    return [replace(parts[0], missing=lacking), *parts[1:]]
+
+
+def _cases(block: Block, check: str, listed: Sequence[ListedCase]) -> list[ListedCase]:
+    """List the cases of a check that have the chosen parameters."""
+    cases = [case for case in listed if case.check == check]
+    for name, values in block.parameters.get(check, {}).items():
+        known = {case.parameters.get(name) for case in cases}
+        unknown = [value for value in values if value not in known]
+        if cases and unknown:
+            have = ", ".join(sorted(str(value) for value in known - {None}))
+            raise SeatrialError(
+                f"block {block.name!r}: no case of {check} with {name}="
+                f"{', '.join(unknown)}; its values here: {have or 'none'}"
+            )
+        cases = [case for case in cases if case.parameters.get(name) in values]
+    return cases

@@ -1,0 +1,103 @@
+"""A session that is still going on: its cases, read from what ReFrame wrote so far."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seatrial.campaign.session import LINE
+from seatrial.model.records import CaseResult
+from seatrial.runs.raw_output import SCRIPT_FILE, read_job
+from seatrial.system import slurm
+
+_SKIPPED = ("SKIP", "XFAIL")
+_STAGE_DEPTH = 6  # SESSION/stage/SYSTEM/PARTITION/ENVIRONMENT/CASE
+
+
+@dataclass
+class CaseState:
+    """A case as it is now: `result` is that of its last try, None while it runs.
+
+    `attempt` counts its tries; `stage` is where ReFrame stages the last one, `nodes`
+    where that ran, if it failed.
+    """
+
+    case: str
+    result: CaseResult | None = None
+    attempt: int = 0
+    nodes: tuple[str, ...] = ()
+    stage: Path = field(default_factory=Path)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A case that began and did not end. `since` is UTC seconds since the epoch.
+
+    `nodes` are as its job or Slurm writes them; `waits` is why Slurm does not start it.
+    """
+
+    case: str
+    session: str
+    since: float | None
+    job_id: str | None
+    nodes: str
+    waits: str | None
+
+
+def live_cases(log: Path, work: Path) -> tuple[CaseState, ...]:
+    """Read ReFrame's output as far as it is written; `work` is its prefix."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ()
+    cases: dict[str, CaseState] = {}
+    for match in filter(None, map(LINE.match, text.splitlines())):
+        name = f"{match['case']} {match['place']}"
+        case = cases.setdefault(name, CaseState(name))
+        if match["status"] == "RUN":
+            case.attempt += 1
+            case.result = None
+            case.nodes = ()
+            case.stage = _stage(work / "stage", match, case.attempt)
+        elif match["status"] == "OK":
+            case.result = "pass"
+        elif match["status"] in _SKIPPED:
+            case.result = "skip"
+        else:
+            case.result = "fail"
+            case.nodes = tuple(read_job(case.stage).get("nodes", "").split())
+    return tuple(cases.values())
+
+
+def running(case: CaseState, session: str, jobs: Sequence[slurm.Job]) -> Running:
+    """Tell since when a case runs, in which job and where, or why it waits.
+
+    A job says itself when and where it began; Slurm knows the rest.
+    """
+    told = read_job(case.stage)
+    below = "/".join(case.stage.parts[-_STAGE_DEPTH:])
+    job = next((job for job in jobs if job.folder.endswith(f"/{below}")), None)
+    script = case.stage / SCRIPT_FILE
+    since = float(told["start"]) if "start" in told else None
+    if since is None and script.is_file():
+        since = script.stat().st_mtime
+    return Running(
+        case=case.case,
+        session=session,
+        since=since,
+        job_id=None if job is None else job.job_id,
+        nodes=told.get("nodes") or ("" if job is None else job.nodes),
+        waits=job.reason if job is not None and job.state == "PENDING" else None,
+    )
+
+
+def _stage(stage: Path, match: re.Match[str], attempt: int) -> Path:
+    """Name the stage folder of a try, as ReFrame does."""
+    partition, _, environment = match["place"].removeprefix("@").partition("+")
+    parent = stage.joinpath(*partition.split(":"), environment)
+    check = match["case"].split(" ", 1)[0]
+    retry = f"_retry{attempt - 1}" if attempt > 1 else ""
+    hashed = f"{check}_{match['hash']}"
+    # In a later part of a session, after a node was lost, ReFrame counts anew.
+    names = (f"{hashed}{retry}", f"{check}{retry}", hashed)
+    return next((parent / n for n in names if (parent / n).is_dir()), parent / names[1])

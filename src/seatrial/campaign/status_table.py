@@ -1,0 +1,121 @@
+"""How far an open run is, laid out for people: a topic a row."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from seatrial.campaign.session_log import Running
+from seatrial.campaign.status import Status
+from seatrial.progress import duration
+from seatrial.runs.raw_output import NO_MEASUREMENT
+
+_MOST = 8
+_MOST_NODES = 4
+
+
+def status_table(status: Status) -> Table:
+    """Lay out one run."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for topic, text, style in _rows(status):
+        table.add_row(topic, Text(text, style))
+    return table
+
+
+def status_line(status: Status) -> str:
+    """Format the state of a run as one line; it changes only if the run does."""
+    done = ", ".join(f"{n} {result}" for result, n in status.done.items())
+    parts = [
+        f"{status.sessions_closed} of {status.sessions} sessions closed",
+        f"{sum(status.done.values())} of {status.cases} cases done: {done}",
+        *([] if status.alive else ["driver not at work"]),
+        *(f"running {each.case}" for each in status.running if each.waits is None),
+        *(
+            f"pending {each.case}: {each.waits}"
+            for each in status.running
+            if each.waits is not None
+        ),
+    ]
+    return f"{status.system}/{status.run}: {'; '.join(parts)}"
+
+
+def _rows(status: Status) -> Iterator[tuple[str, str, str]]:
+    """Give topic, text and style of what there is to say."""
+    of = f"campaign {status.campaign}"
+    note = f"; {NO_MEASUREMENT}" if status.replay else ""
+    yield "run", f"{status.system}/{status.run}, {of}{note}", "bold"
+    yield "driver", _driver(status), "" if status.alive else "red"
+    if not status.alive:
+        yield "to go on", f"seatrial run {status.system} --resume", "bold"
+    if status.closing:
+        yield "closing", "all is measured; only the folder is to be finished", ""
+    yield "sessions", f"{status.sessions_closed} of {status.sessions} closed", ""
+    done = ", ".join(f"{n} {result}" for result, n in status.done.items())
+    yield "cases", f"{sum(status.done.values())} of {status.cases} done: {done}", ""
+    started = [_running(each) for each in status.running if each.waits is None]
+    yield from _list("running", started)
+    waiting = [_waiting(each) for each in status.running if each.waits is not None]
+    yield from _list("pending", waiting, "yellow")
+    if not status.slurm_answers:
+        yield "slurm", "slurmctld does not answer", "red"
+    if status.orphans:
+        jobs = ", ".join(status.orphans)
+        yield "jobs left", f"{jobs}; resuming cancels them first", "yellow"
+    by_node = [f"{node}: {count}" for node, count in status.failed_by_node.items()]
+    if by_node:
+        yield "failed by node", ", ".join(_first(by_node)), "red"
+    lost = [f"{node} {reason}" for node, reason in status.lost.items()]
+    yield from _list("lost nodes", lost, "red")
+    if status.retries:
+        yield "retries", str(status.retries), "yellow"
+    yield from _list("cut off", status.interrupted, "yellow")
+    yield from _list("clock went back", status.clock, "red")
+    left = "unknown" if status.left_s is None else duration(status.left_s)
+    yield "time left", left, ""
+
+
+def _driver(status: Status) -> str:
+    who = status.driver
+    place = f"process {who['pid']} on {who['host']}" if "pid" in who else "unknown"
+    since = f" since {who['started']}" if "started" in who else ""
+    if status.alive:
+        return f"at work: {place}{since}"
+    return f"not at work; the last one: {place}{since}"
+
+
+def _running(case: Running) -> str:
+    parts = [case.case]
+    if case.since is not None:
+        parts.append(duration(max(time.time() - case.since, 0.0)))
+    if case.job_id is not None:
+        parts.append(f"job {case.job_id}")
+    if case.nodes:
+        parts.append(_nodes(case.nodes.split()))
+    return ", ".join(parts)
+
+
+def _waiting(case: Running) -> str:
+    return f"{case.case}, job {case.job_id}: {case.waits}"
+
+
+def _nodes(nodes: Sequence[str]) -> str:
+    if len(nodes) <= _MOST_NODES:
+        return " ".join(nodes)
+    return f"{nodes[0]} ... {nodes[-1]} ({len(nodes)} nodes)"
+
+
+def _list(
+    topic: str, texts: Sequence[str], style: str = ""
+) -> Iterator[tuple[str, str, str]]:
+    """Give a row for each text, the topic before the first."""
+    for number, text in enumerate(_first(texts)):
+        yield topic if not number else "", text, style
+
+
+def _first(texts: Sequence[str]) -> list[str]:
+    rest = len(texts) - _MOST
+    more = [f"and {rest} more"] if rest > 0 else []
+    return [*texts[:_MOST], *more]

@@ -1,0 +1,1 @@
+"""Base classes of the ReFrame checks, the catalogue of checks, and replays."""

@@ -1,0 +1,385 @@
+# mypy: disable-error-code="misc,untyped-decorator,has-type"
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
+"""The one base class of all checks: it closes the traps that ReFrame leaves open.
+
+ReFrame 4.10 only warns when a metric cannot be extracted and when a unit differs
+from the reference's; it passes a metric that has no reference, or one without
+bounds, and takes a class that is missing from the YAML file for one without
+references; a missing or broken reference file makes the check disappear; the
+program's exit status is not looked at. Each of these fails a case here. (core/
+pipeline.py: check_performance, _ReferenceDict; frontend/loader.py.)
+"""
+
+import json
+import math
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, Final
+
+import reframe.utility.sanity as sn
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
+from reframe.core.runtime import runtime
+
+from seatrial.checks.fact_sheet import FactSheet
+from seatrial.checks.mpi_start import FILE as CRASHES_FILE
+from seatrial.checks.mpi_start import SCRIPT, recorded, write_script
+from seatrial.checks.reframe_patches import see_the_end_of_resized_jobs
+from seatrial.checks.replay import Replayable
+from seatrial.checks.unheard_warnings import spare_unheard_warnings
+from seatrial.errors import SeatrialError
+from seatrial.model.metrics import METRICS, judged_statistic, split_flat_name
+from seatrial.model.records import Sample, as_dict
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.mpi_start import GAVE_UP, TRIES, without_crashed_tries
+from seatrial.paths import home, references_dir
+from seatrial.runs.raw_output import JOB_FILE, RECORD_FILE, read_job
+from seatrial.system.description import SLURM
+from seatrial.system.slurm import first_death
+
+see_the_end_of_resized_jobs()
+spare_unheard_warnings()
+
+
+class Tag:
+    """Every tag of a check, for `reframe --tag`. (ReFrame cannot copy an enum.)"""
+
+    NETWORK: Final = "network"
+    COMPUTE: Final = "compute"
+    APPLICATION: Final = "application"
+
+
+ALL_END = "--kill-on-bad-exit=1"
+"""The option of srun by which one dead rank ends them all."""
+
+
+class SeatrialCheck(Replayable, FactSheet):
+    """A check of all nodes, or of the first `num_nodes` that Slurm gives.
+
+    A check states its numbers once, in `extract`. `judged` names the few that are
+    held to references, by their flat names; ReFrame sees the worst sample of each.
+    The stage folder receives `seatrial.json` with all samples and where they come
+    from, whatever becomes of the job and of the performance stage.
+    """
+
+    num_nodes = variable(int, value=0)
+    """Nodes to run on; 0: all that the partition's extras name."""
+    ppn = variable(int, value=1)
+    """Ranks per node; 0: one on every core that ReFrame's settings name."""
+    min_tasks = variable(int, value=1)
+    """Ranks that the program needs; with fewer, the case is skipped."""
+    needs_nodes = 1
+    """Nodes that the program needs; with fewer, the case is skipped."""
+    most_nodes = 0
+    """Nodes that it takes of those there are; 0: all."""
+    calibrate = variable(typ.Bool, value=False)
+    """Let metrics pass that have no reference yet."""
+    judged = variable(typ.List[str])
+    """Flat names of the metrics that are held to references."""
+    reference_file = variable(str)
+    """File below the reference prefix, read as ReFrame's `$ref`."""
+    output_file = variable(str, value="")
+    """File in the stage folder with the numbers; '': standard output."""
+    preamble = ""
+    """Regular expression for the lines that the program prints after MPI_Init and
+    before its first timed loop: see parsers/mpi_start.py."""
+
+    valid_systems = ["+slurm"]
+    exclusive_access = True
+    time_limit = "5m"
+    max_pending_time = "10m"
+
+    @abstractmethod
+    def extract(self, text: str) -> list[Sample]:
+        """Turn the program's output into samples, or raise ParseError."""
+
+    @run_after("setup")
+    def place(self) -> None:
+        """Spread the ranks over the nodes; skip where either are too few."""
+        delivered = self.current_partition.extras.get("nodes", [])
+        if not self.num_nodes:
+            if not delivered:
+                raise ReframeError(
+                    f"partition {self.current_partition.fullname} names no nodes "
+                    "in its extras: set num_nodes"
+                )
+            self.num_nodes = len(delivered)
+        self.skip_if(
+            self.num_nodes < self.needs_nodes,
+            f"it takes {self.needs_nodes} nodes, there are {self.num_nodes}",
+        )
+        if self.most_nodes:
+            self.num_nodes = min(self.num_nodes, self.most_nodes)
+        self.ppn = self.ppn or cores_of(self.current_partition) or 1
+        self.num_tasks = self.num_nodes * self.ppn
+        self.num_tasks_per_node = self.ppn
+        self.skip_if(
+            self.num_tasks < self.min_tasks,
+            f"it takes {self.min_tasks} ranks, there is room for {self.num_tasks}",
+        )
+
+    @run_after("setup")
+    def read_references(self) -> None:
+        """Read the references late, where an error fails the case and is seen.
+
+        While ReFrame loads the checks, the same error would only drop this one.
+        The folder is ReFrame's reference prefix, else the one of this system. (The
+        schema of ReFrame 4.10.4 knows no reference_prefix in a configuration file.)
+        """
+        prefix = runtime().get_option("general/0/reference_prefix")
+        try:
+            folder = prefix or references_dir(home(), self.current_system.name)
+            file = Path(folder, self.reference_file).resolve()
+            reference: dict[str, Any] = {"$ref": str(file)}
+            if file.is_file() or not self.calibrate:
+                self.reference = reference
+        except (OSError, TypeError, AttributeError, SeatrialError) as error:
+            raise ReframeError(f"references {self.reference_file}: {error}") from None
+
+    @run_before("run")
+    def choose_mpi(self) -> None:
+        """Start the ranks by the process manager that the MPI stack speaks.
+
+        If one of them dies the others end, too: they would wait for it until the time
+        limit of the job.
+        """
+        if self.job.launcher.registered_name == "srun":
+            srun_mpi = self.current_environ.extras.get("srun_mpi")
+            manager = [f"--mpi={srun_mpi}"] if srun_mpi else []
+            self.job.launcher.options += [*manager, ALL_END]
+
+    @run_before("run")
+    def run_once(self) -> None:
+        """Let a job that lost a node fail: begun again, it would hide that."""
+        if self.current_partition.scheduler.registered_name in SLURM:
+            self.job.options += ["--no-requeue"]
+
+    @run_before("run", always_last=True)
+    def survive_crashes_at_start(self) -> None:
+        """Start the program again if its MPI library crashes at start.
+
+        Where a script or a module of ours starts the programs, it sees to that.
+        """
+        write_script(Path(self.stagedir), self.preamble, self.output_file)
+        if self.job.launcher.registered_name != "local":
+            self.job.launcher.modifier = f"bash {SCRIPT}"
+
+    @run_before("run", always_last=True)
+    def record_job(self) -> None:
+        """Let the job script write nodes, exit status and the program's own time.
+
+        Accounting names the nodes late and sometimes wrong; the job knows them. The
+        record of a job that does not come back has no numbers, but a name.
+        """
+        self.nodes: list[str] = []
+        self.samples: list[Sample] = []
+        self._write_record(None)
+        if self.output_file:
+            self.prerun_cmds += [f"rm -f {self.output_file}"]
+        self.prerun_cmds += [
+            'if [ -n "$SLURM_JOB_NODELIST" ]; then',
+            "    # srun gives up at once when the controller is away for a moment.",
+            "    until scontrol ping >/dev/null 2>&1; do sleep 1; done",
+            '    seatrial_nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")',
+            "else",
+            "    seatrial_nodes=$(hostname -s)",
+            "fi",
+            f'echo "nodes="$seatrial_nodes >{JOB_FILE}',
+            f'echo "start=$(date +%s.%N)" >>{JOB_FILE}',
+        ]
+        self.postrun_cmds = [
+            "seatrial_status=$?",
+            f'echo "end=$(date +%s.%N)" >>{JOB_FILE}',
+            f'echo "status=$seatrial_status" >>{JOB_FILE}',
+            *self.postrun_cmds,
+            "exit $seatrial_status",
+        ]
+        kept = [JOB_FILE, RECORD_FILE, CRASHES_FILE, self.output_file]
+        self.keep_files = [*self.keep_files, *filter(None, kept)]
+
+    @sanity_function
+    def validate(self) -> bool:
+        """Prove that the program ended well and that every number is there."""
+        job = read_job(Path(self.stagedir))
+        self.nodes = job.get("nodes", "").split()
+        try:
+            self._verify_job(job)
+            self.samples = self._verified_samples()
+        finally:
+            self._write_record(job)
+        return True
+
+    @run_before("performance")
+    def state_metrics(self) -> None:
+        """Give ReFrame the judged metrics, derived from the samples."""
+        if not self.is_dry_run():
+            self.perf_variables = {
+                flat: sn.make_performance_function(self.worst, unit_of(flat), flat)
+                for flat in self.judged
+            }
+
+    @run_after("performance", always_last=True)
+    def close_traps(self) -> None:
+        """Fail the case for everything that ReFrame's performance stage lets pass."""
+        if self.is_dry_run():
+            return
+        reported = {key.split(":")[-1]: row for key, row in self.perfvalues.items()}
+        faults = [] if self.judged else ["the check declares no metric"]
+        for flat in sorted({*self.judged, *self.perf_variables, *reported}):
+            faults += self._faults(flat, reported.get(flat))
+        if faults:
+            raise PerformanceError("; ".join(faults))
+
+    def _faults(self, flat: str, reported: list[Any] | None) -> list[str]:
+        """List what is wrong with one metric and its reference."""
+        if flat not in self.judged:
+            return [f"{flat}: reported, but not declared"]
+        if reported is None:
+            return [f"{flat}: declared, but it could not be extracted"]
+        *_, unit, result = reported
+        if unit != unit_of(flat):
+            return [f"{flat}: reported in {unit!r}, expected {unit_of(flat)!r}"]
+        reference = self._references().get(flat)
+        if reference is None:
+            missing = f"no reference in {self.reference_file}, class {self._class}"
+            return [] if self.calibrate else [f"{flat}: {missing}"]
+        _, lower, upper, *reference_unit = getattr(reference, "data", reference)
+        faults = []
+        if lower is None and upper is None:
+            faults.append(f"{flat}: its reference has no bound")
+        if reference_unit != [unit]:
+            found = reference_unit[0] if reference_unit else None
+            faults.append(f"{flat}: its reference is in {found!r}, expected {unit!r}")
+        if result == "fail":
+            faults.append(f"{flat}: does not meet its reference")
+        return faults
+
+    def __ref_missing_num_nodes__(self, data: dict[Any, Any], key: int) -> Any:
+        """Give ReFrame what holds for any number of nodes; KeyError if nothing does."""
+        return data[".*"]
+
+    def _references(self) -> dict[str, Any]:
+        """Give the references of this case; none if the class or a key is missing.
+
+        References without `$index` do not count: `reframe_references` writes none.
+        """
+        if not getattr(self.reference, "index", None):
+            return {}
+        try:
+            found: dict[str, Any] = self.reference[self]
+        except KeyError:
+            return {}
+        return found
+
+    @property
+    def _class(self) -> str:
+        return type(self).__name__
+
+    @property
+    def _job_id(self) -> str | None:
+        if self.recording is not None:
+            return self.recording.job_id
+        return None if self.job.jobid is None else str(self.job.jobid)
+
+    def worst(self, flat: str) -> float:
+        """Give the worst sample of a judged metric; ValueError if there is none.
+
+        Of several statistics one counts. Samples with parameters of their own
+        describe, and are not judged.
+        """
+        metric, size_bytes = split_flat_name(flat)
+        samples = [
+            sample
+            for sample in self.samples
+            if (sample.metric, sample.size_bytes) == (metric.name, size_bytes)
+            and not sample.parameters
+        ]
+        statistic = judged_statistic({sample.statistic for sample in samples})
+        values = [each.value for each in samples if each.statistic == statistic]
+        return min(values) if metric.direction == "higher" else max(values)
+
+    def _verify_job(self, job: dict[str, str]) -> None:
+        """Refuse a program that did not end, failed, or ran on too few nodes."""
+        if job.get("status") != "0":
+            self._verify_start()
+            state = f"exit status {job['status']}" if "status" in job else "no end"
+            raise SanityError(
+                f"{self.executable}: {state} (job {self._job_id}, state "
+                f"{self.job.state or 'unknown'}, time limit {self.time_limit}); "
+                f"standard error {self._cause()}"
+            )
+        if len(self.nodes) != self.num_nodes:
+            raise SanityError(
+                f"ran on {len(self.nodes)} nodes ({' '.join(self.nodes)}), "
+                f"expected {self.num_nodes}"
+            )
+
+    def _verify_start(self) -> None:
+        """Refuse a program whose MPI library crashed at every start."""
+        crashes = recorded(Path(self.stagedir))
+        if crashes and crashes[-1]["try"] == TRIES:
+            mpi = self.current_environ.extras.get("mpi", self.current_environ.name)
+            crash = crashes[-1]
+            where = f" on {', '.join(crash['dead'])}" if crash["dead"] else ""
+            raise SanityError(
+                f"{GAVE_UP} ({mpi.replace('@', ' ')}); the last one{where}: "
+                f"{crash['reason']}"
+            )
+
+    def _cause(self) -> str:
+        """Quote what a task died of; without that, the last line."""
+        text = Path(self.stagedir, self.job.stderr).read_text(errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        died = first_death(lines)
+        return f"says: {died!r}" if died else f"ends: {lines[-1] if lines else ''!r}"
+
+    def _verified_samples(self) -> list[Sample]:
+        """Extract the samples; SanityError if one of them is no valid number."""
+        name = self.output_file or self.job.stdout
+        file = Path(self.stagedir, name)
+        if not file.is_file():
+            raise SanityError(f"{self.executable} wrote no {name}")
+        text = without_crashed_tries(file.read_text(errors="replace"))
+        try:
+            samples = self.extract(text)
+        except ParseError as error:
+            raise SanityError(f"{name}: {error}") from None
+        for sample in samples:
+            if sample.metric not in METRICS or not math.isfinite(sample.value):
+                raise SanityError(f"{name}: not a valid number: {sample}")
+        return samples
+
+    def _write_record(self, job: dict[str, str] | None) -> None:
+        payload = None
+        if job and "end" in job:
+            payload = float(job["end"]) - float(job["start"])
+        record = {
+            "check": self._class,
+            "case": self.display_name,
+            "partition": self.current_partition.fullname,
+            "environment": self.current_environ.name,
+            "parameters": self.case_parameters(),
+            "num_nodes": self.num_nodes,
+            "declared": self.judged,
+            "replay": None if self.recording is None else str(self.recording.folder),
+            "job_id": self._job_id,
+            "nodes": None if job is None else self.nodes,
+            "payload_s": payload,
+            "command": " ".join([self.executable, *self.executable_opts]),
+        }
+        samples = ",\n".join(json.dumps(as_dict(sample)) for sample in self.samples)
+        text = f'{json.dumps(record)[:-1]}, "samples": [\n{samples}\n]}}\n'
+        Path(self.stagedir, RECORD_FILE).write_text(text)
+
+
+def unit_of(flat: str) -> str:
+    """Give the unit of a flat metric; ValueError if it is unknown."""
+    metric, _ = split_flat_name(flat)
+    return metric.unit
+
+
+def cores_of(partition: Any) -> int:
+    """Give the cores of a node, as ReFrame's settings name them; 0: they do not."""
+    processor = partition.processor
+    return (processor.num_cpus or 0) // (processor.num_cpus_per_core or 1)

@@ -1,0 +1,164 @@
+"""The five benchmarks that LAMMPS ships (folder bench), and what they must give.
+
+Energies are those of the logs beside the inputs: log.15Jul25.*.fixed.g++.1 and .4 in
+the release of 22 July 2025; those of log.6Oct16.* are the same to the digits that are
+compared. The logs called scaled of 15 July 2025 are of 32,000 atoms, except lj and eam;
+those of 6 October 2016 are of 128,000, and for them the scaled tolerances are made.
+
+Copies of a problem are not exactly as many times the problem: lj and eam draw other
+velocities, chain other random forces, rhodo has another grid for its long-range forces.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import cbrt
+
+from seatrial.checks.hpcc_input import process_grid
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.lammps import LammpsRun
+
+STEPS = 100
+ATOMS = 32_000
+
+
+@dataclass(frozen=True)
+class LammpsProblem:
+    """One benchmark; `files` are its input's, besides the input itself.
+
+    `energies` by step are in `unit`, of `column`, and of the whole system, or if
+    `per_atom` of an atom. `tolerance` holds for one system, `scaled_tolerance` for each
+    of many copies. `builds` are rebuilds of the neighbour list in the logs; many copies
+    move farther somewhere, and rebuild more often. A `flat` problem grows in x and y.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    scaled_input: str
+    column: str
+    unit: str
+    energies: Mapping[int, float]
+    tolerance: float
+    scaled_tolerance: float
+    builds: int
+    per_atom: bool = False
+    flat: bool = False
+    looks_for_danger: bool = True
+
+    @property
+    def input(self) -> str:
+        """Name the input of one system."""
+        return f"in.{self.name}"
+
+    def needs(self, *, scaled: bool) -> tuple[str, ...]:
+        """Name all files that a run reads."""
+        return (self.scaled_input if scaled else self.input, *self.files)
+
+    def grid(self, ranks: int) -> tuple[int, int, int]:
+        """Spread as many copies as there are ranks, as cubic as it goes."""
+        if self.flat:
+            columns, rows = process_grid(ranks)
+            return rows, columns, 1
+        return cubic_grid(ranks)
+
+    def verify(self, run: LammpsRun, copies: int = 1) -> None:
+        """Raise ParseError unless a run gave the energies of so many copies."""
+        found = run.by_step(self.column)
+        factor = 1 if self.per_atom else copies
+        tolerance = (self.tolerance if copies == 1 else self.scaled_tolerance) * factor
+        for step, energy in self.energies.items():
+            expected = energy * factor
+            if not abs(found[step] - expected) <= tolerance:
+                raise ParseError(
+                    0,
+                    f"{self.column} is {found[step]} {self.unit} at step {step}, "
+                    f"expected {expected:.10g} +- {tolerance:g}",
+                )
+        enough = run.neighbour_builds >= self.builds
+        if not enough or (copies == 1 and run.neighbour_builds != self.builds):
+            raise ParseError(
+                0,
+                f"{run.neighbour_builds} neighbour list builds, "
+                f"expected {self.builds}{' or more' if copies > 1 else ''}",
+            )
+        expected_danger = 0 if self.looks_for_danger else None
+        if run.dangerous_builds != expected_danger:
+            raise ParseError(
+                0,
+                f"{run.dangerous_builds} dangerous builds, expected {expected_danger}",
+            )
+
+
+PROBLEMS = {
+    problem.name: problem
+    for problem in (
+        LammpsProblem(
+            name="rhodo",
+            files=("data.rhodo",),
+            scaled_input="in.rhodo.scaled",
+            column="TotEng",
+            unit="kcal/mol",
+            energies={0: -25356.21, 50: -25330.03, STEPS: -25290.73},
+            tolerance=0.1,
+            scaled_tolerance=5,
+            builds=11,
+        ),
+        LammpsProblem(
+            name="lj",
+            files=(),
+            scaled_input="in.lj",
+            column="TotEng",
+            unit="epsilon",
+            energies={0: -4.61344, STEPS: -4.62236},
+            tolerance=1e-4,
+            scaled_tolerance=1e-3,
+            builds=5,
+            per_atom=True,
+            looks_for_danger=False,
+        ),
+        LammpsProblem(
+            name="eam",
+            files=("Cu_u3.eam",),
+            scaled_input="in.eam",
+            column="TotEng",
+            unit="eV",
+            energies={0: -106662.09, 50: -106640.13, STEPS: -106640.77},
+            tolerance=0.1,
+            scaled_tolerance=5,
+            builds=13,
+        ),
+        LammpsProblem(
+            name="chain",
+            files=("data.chain",),
+            scaled_input="in.chain.scaled",
+            column="TotEng",
+            unit="epsilon",
+            energies={0: 22.39476, STEPS: 22.40},
+            tolerance=0.05,
+            scaled_tolerance=0.05,
+            builds=25,
+            per_atom=True,
+        ),
+        LammpsProblem(
+            name="chute",
+            files=("data.chute",),
+            scaled_input="in.chute.scaled",
+            column="KinEng",
+            unit="m sigma^2/tau^2",
+            energies={0: 784139.13, STEPS: 784292.08},
+            tolerance=0.1,
+            scaled_tolerance=1,
+            builds=2,
+            flat=True,
+        ),
+    )
+}
+
+
+def cubic_grid(ranks: int) -> tuple[int, int, int]:
+    """Split ranks into three factors, the least different ones, largest last."""
+    best = (1, *process_grid(ranks))
+    for first in range(round(cbrt(ranks)), 1, -1):
+        if ranks % first == 0:
+            grid = tuple(sorted((first, *process_grid(ranks // first))))
+            best = min(best, (grid[0], grid[1], grid[2]), key=sum)
+    return best

@@ -1,0 +1,157 @@
+"""What ReFrame would run: the concrete cases of every check, from one listing."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seatrial.checks.sources import known_checks
+from seatrial.errors import SeatrialError
+from seatrial.paths import references_dir
+
+_CASE = re.compile(r"- (?P<case>.+) /[0-9a-f]{8} @(?P<partition>\S+?)\+(?P<env>\S+)")
+_PARAMETER = re.compile(r"%(\S+?)=(.*?)(?= %|$)")
+_BROKEN = re.compile(
+    r"WARNING: (skipping test .*(?:\n\|.*)*|check path .* does not exist"
+    r"|.* is not copyable)"
+)
+UNDEFINED = "<undefined>"
+"""What ReFrame says of a variable without a value."""
+
+_NOWHERE = {
+    "systems": [
+        {
+            "name": "nowhere",
+            "hostnames": [".*"],
+            "partitions": [
+                {
+                    "name": "any",
+                    "scheduler": "local",
+                    "launcher": "local",
+                    "environs": ["any"],
+                    "processor": {"num_cpus": 1},
+                }
+            ],
+        }
+    ],
+    "environments": [{"name": "any"}],
+}
+
+
+@dataclass(frozen=True)
+class ListedCase:
+    """A case before it runs: display name, full partition name, environment."""
+
+    case: str
+    partition: str
+    environment: str
+
+    @property
+    def check(self) -> str:
+        """The class name of its check."""
+        return self.case.split(" ", 1)[0]
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Its parameters, as its name gives them."""
+        return parameters_of(self.case)
+
+    def __str__(self) -> str:
+        return f"{self.case} @{self.partition}+{self.environment}"
+
+
+def parameters_of(display_name: str) -> dict[str, str]:
+    """Read the parameters of a check from its display name, as text."""
+    return dict(_PARAMETER.findall(display_name))
+
+
+def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
+    """Give ReFrame's command line as far as it is the same for every use."""
+    beside = Path(sys.executable).parent / "reframe"
+    program = str(beside) if beside.exists() else shutil.which("reframe")
+    if program is None:
+        raise SeatrialError(
+            "reframe is not installed beside this Python or on PATH; expected "
+            "ReFrame of at least 4.10; run `pip install -r requirements.txt`"
+        )
+    common = ["--nocolor", "-C", str(settings), "--system", system]
+    return [program, *common, "-c", str(checks), "-R"]
+
+
+def reframe_environment(home: Path, system: str) -> dict[str, str]:
+    """Give the environment of ReFrame: ours, without settings of the user's own."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
+    references = {"RFM_REFERENCE_PREFIX": str(references_dir(home, system))}
+    return {**kept, **references, "SEATRIAL_HOME": str(home)}
+
+
+def list_cases(
+    settings: Path, system: str, checks: Path, home: Path
+) -> tuple[ListedCase, ...]:
+    """List all cases that ReFrame generates for a system.
+
+    Raises SeatrialError if ReFrame fails, or if it skips a check file or a check
+    which it cannot load (for ReFrame that is only a warning).
+    """
+    text = _reframe(settings, system, checks, home, ["-lC"])
+    found = (_CASE.fullmatch(line.rstrip()) for line in text.splitlines())
+    return tuple(ListedCase(m["case"], m["partition"], m["env"]) for m in found if m)
+
+
+def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:
+    """Give the variables of every check, once per choice of its parameters.
+
+    No system is needed. Names that begin with @ are ReFrame's own; a variable that
+    is not set is `UNDEFINED`. Raises SeatrialError as `list_cases` does.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder, "settings.json")
+        settings.write_text(json.dumps(_NOWHERE), encoding="utf-8")
+        options = ["--skip-system-check", "--skip-prgenv-check", "--describe"]
+        _reframe(settings, "nowhere", checks, home, ["-lT"])  # warns, if need be
+        text = _reframe(settings, "nowhere", checks, home, options)
+    start = re.search(r"^\[$", text, re.MULTILINE)
+    described: list[dict[str, Any]]
+    try:
+        described, _ = json.JSONDecoder().raw_decode(
+            text, start.start() if start else 0
+        )
+    except ValueError as error:
+        raise SeatrialError(f"ReFrame cannot describe its checks: {error}") from error
+    missing = known_checks(checks) - {each["@class"] for each in described}
+    if missing:
+        raise SeatrialError(f"ReFrame does not describe {', '.join(sorted(missing))}")
+    return described
+
+
+def _reframe(
+    settings: Path, system: str, checks: Path, home: Path, options: list[str]
+) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            reframe_command(settings, system, checks) + options,
+            cwd=folder,
+            # Its debug log, which it never removes, goes with the folder.
+            env={**reframe_environment(home, system), "TMPDIR": folder},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    broken = [m[1].replace("\n", "\n  ") for m in _BROKEN.finditer(done.stdout)]
+    if broken:
+        raise SeatrialError(
+            f"ReFrame cannot load every check below {checks}:\n  "
+            + "\n  ".join(broken)
+            + "\nmend these checks first: a check must not disappear"
+        )
+    if done.returncode:
+        tail = "\n  ".join(done.stdout.strip().splitlines()[-10:])
+        raise SeatrialError(f"ReFrame cannot list its checks:\n  {tail}")
+    return done.stdout

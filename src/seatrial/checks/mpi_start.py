@@ -1,0 +1,131 @@
+"""Start a program again if its MPI library crashed at start; record each crash.
+
+    python -m seatrial.checks.mpi_start NAME --output-from BYTES --errors FILE
+
+is what the shell in a job asks about a program that failed. Exit status 0: it crashed
+at start and a try is left. Everything that a program printed, and what it says on
+standard error, is judged by parsers/mpi_start.py. Standard output must be a file, as
+it is in a job: of a pipe it is not known what was printed.
+
+Every crash is a line of mpi_start.jsonl in the folder of the job, with the text of
+standard error: a try that is repeated stays on record.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seatrial.parsers.mpi_start import TRIES, StartCrash, crash_at_start, mark
+
+FILE = "mpi_start.jsonl"
+"""The crashes of a job, in its folder."""
+
+SCRIPT = "start.sh"
+"""Starts a program, its arguments; or, sourced, gives a script its functions."""
+
+_MOST_ERRORS = 1 << 16
+"""Characters of standard error that are recorded of a crash."""
+
+_STDOUT = "/proc/self/fd/1"
+_SHELL = r"""# Written by Seatrial.
+# `bash start.sh PROGRAM..` starts a program, again if the MPI library crashed at start;
+# a script that sources this does so by itself.
+
+size() { stat -Lc %s "/proc/$$/fd/$1"; }
+
+# crashed_at_start NAME BYTES FILE: of the program NAME, which failed, standard output
+# begins after BYTES, standard error is in FILE. True: start it again.
+crashed_at_start() {
+    COMMAND "$1" --output-from "$2" --errors "$3" "${@:4}"
+}
+
+[[ ${BASH_SOURCE[0]} == "$0" ]] || return 0
+while true; do
+    printed=$(size 1) said=$(size 2)
+    "$@" && exit
+    status=$?
+    crashed_at_start program "$printed" "/proc/$$/fd/2" --errors-from "$said" ||
+        exit "$status"
+done
+"""
+
+
+def write_script(folder: Path, preamble: str, results: str) -> None:
+    """Write `SCRIPT` for the programs of a job.
+
+    `preamble` matches the lines that they print before their first timed loop;
+    `results` is the file for their numbers, '' if that is standard output.
+    """
+    command = [sys.executable, "-I", "-m", "seatrial.checks.mpi_start"]
+    command += ["--preamble", preamble, *(["--results", results] if results else [])]
+    text = _SHELL.replace("COMMAND", shlex.join(command))
+    (folder / SCRIPT).write_text(text, encoding="utf-8")
+
+
+def record(folder: Path, name: str, attempt: int, crash: StartCrash, text: str) -> bool:
+    """Record the crash of try `attempt`; return True if the program has a try left."""
+    row = {"step": name, "try": attempt, **vars(crash), "errors": text[-_MOST_ERRORS:]}
+    with (folder / FILE).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    return attempt < TRIES
+
+
+def recorded(folder: Path) -> tuple[dict[str, Any], ...]:
+    """Return the crashes of a job, without texts; a line that is damaged is left out.
+
+    The job may have been ended while it wrote the last one.
+    """
+    file = folder / FILE
+    if not file.is_file():
+        return ()
+    return tuple(filter(None, map(_row, file.read_text(errors="replace").splitlines())))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Judge a program that failed; 0 if it is to be started again, else 1."""
+    parser = argparse.ArgumentParser(prog="seatrial.checks.mpi_start")
+    parser.add_argument("name")
+    parser.add_argument("--output-from", type=int, required=True)
+    parser.add_argument("--errors", type=Path, required=True)
+    parser.add_argument("--errors-from", type=int, default=0)
+    parser.add_argument("--preamble", default="")
+    parser.add_argument("--results", type=Path)
+    options = parser.parse_args(arguments)
+    if not Path(_STDOUT).is_file():
+        return 1
+    if options.results and options.results.exists() and options.results.stat().st_size:
+        return 1
+    printed = _read(Path(_STDOUT), options.output_from)
+    errors = _read(options.errors, options.errors_from)
+    crash = crash_at_start(errors, printed, options.preamble)
+    if crash is None:
+        return 1
+    folder = Path.cwd()
+    attempt = 1 + sum(row["step"] == options.name for row in recorded(folder))
+    is_left = record(folder, options.name, attempt, crash, errors)
+    sys.stdout.write(mark(options.name, attempt, printed))
+    return 0 if is_left else 1
+
+
+def _row(line: str) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+        texts = {key: str(row[key]) for key in ("step", "reason", "ranks")}
+        nodes = {key: [str(node) for node in row[key]] for key in ("dead", "nodes")}
+        return {**texts, "try": int(row["try"]), **nodes}
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _read(file: Path, start: int) -> str:
+    with file.open("rb") as stream:
+        stream.seek(start)
+        return stream.read().decode(errors="replace")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

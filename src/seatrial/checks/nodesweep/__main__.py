@@ -1,0 +1,145 @@
+"""`python -m seatrial.checks.nodesweep`: see the package."""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import seatrial.checks.nodesweep
+from seatrial.checks.nodesweep.conductor import SHORTEST_MS, Conductor, Settings
+from seatrial.checks.nodesweep.launch import Launcher
+from seatrial.checks.nodesweep.place import cpus_given
+from seatrial.checks.pairsweep.arguments import divided_parser, parse_divided
+from seatrial.checks.pairsweep.steps import host_names
+from seatrial.errors import SeatrialError
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Conduct a sweep; 0 if every program of every node is accounted for."""
+    options, srun, hpcc = _parse(arguments)
+    try:
+        nodes = host_names(os.environ.get("SLURM_JOB_NODELIST", ""))
+        given = cpus_given(os.environ.get("SLURM_JOB_CPUS_PER_NODE", ""), len(nodes))
+        Conductor(
+            dict(zip(nodes, given, strict=True)),
+            Launcher(srun, options.start_limit, len(nodes)),
+            options.output,
+            options.folder.absolute(),
+            _settings(options, hpcc),
+        ).run()
+    except SeatrialError as error:
+        print(f"seatrial.checks.nodesweep: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    return 0
+
+
+def _settings(options: argparse.Namespace, hpcc: Sequence[str]) -> Settings:
+    low, high = options.memlat_sizes
+    memlat = [*shlex.split(options.memlat), "--validate", "--json"]
+    memlat += ["--sizes", f"{low}:{high}"]
+    fixedwork = [*shlex.split(options.fixedwork), "--validate", "--json"]
+    fixedwork += ["--time", str(options.fixedwork_ms)]
+    return Settings(
+        hpcc=hpcc,
+        n=options.n,
+        memory_percent=options.memory_percent,
+        block=options.block,
+        memlat=memlat if options.memlat else (),
+        no_memlat=None if options.memlat else options.no_memlat,
+        memlat_sizes=(low, high),
+        fixedwork=fixedwork if options.fixedwork else (),
+        no_fixedwork=None if options.fixedwork else options.no_fixedwork,
+        fixedwork_ms=options.fixedwork_ms,
+        quiet_s=options.quiet,
+        start_s=options.start_limit,
+        memlat_s=options.memlat_limit,
+        hpcc_s=options.hpcc_limit,
+    )
+
+
+def _parse(
+    arguments: Sequence[str],
+) -> tuple[argparse.Namespace, list[str], list[str]]:
+    parser = divided_parser(
+        "seatrial.checks.nodesweep", seatrial.checks.nodesweep.__doc__
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("nodes"),
+        help="for the files of the programs, shared by all nodes (default %(default)s)",
+    )
+    parser.add_argument(
+        "--n", type=int, default=0, help="order of HPL's matrix; 0: from the memory"
+    )
+    parser.add_argument(
+        "--memory-percent",
+        type=float,
+        default=10.0,
+        metavar="PERCENT",
+        help="of a node's memory for that matrix (default %(default)g)",
+    )
+    parser.add_argument("--block", type=int, default=192, help="of HPL")
+    parser.add_argument(
+        "--memlat", default="", metavar="COMMAND", help="memlat with its options"
+    )
+    parser.add_argument(
+        "--no-memlat", default="not asked for", metavar="REASON", help="why without"
+    )
+    parser.add_argument(
+        "--memlat-sizes",
+        type=_sizes,
+        default=(1 << 14, 1 << 30),
+        metavar="MIN:MAX",
+        help="working sets in bytes (default 16384:1073741824)",
+    )
+    parser.add_argument(
+        "--fixedwork", default="", metavar="COMMAND", help="fixedwork with its options"
+    )
+    parser.add_argument(
+        "--no-fixedwork",
+        default="not asked for",
+        metavar="REASON",
+        help="why without",
+    )
+    parser.add_argument(
+        "--fixedwork-ms",
+        type=int,
+        default=20000,
+        metavar="MS",
+        help="how long fixedwork takes (default %(default)s)",
+    )
+    for name, seconds, what in (
+        ("quiet", 5.0, "during which sensors are read before any load"),
+        ("start-limit", 60.0, "for a node to answer, and for Slurm to make a step"),
+        ("memlat-limit", 300.0, "for memlat on a socket, then it hangs"),
+        ("hpcc-limit", 3600.0, "for HPCC, then it hangs"),
+    ):
+        parser.add_argument(
+            f"--{name}",
+            type=float,
+            default=seconds,
+            metavar="SECONDS",
+            help=f"{what} (default %(default)g)",
+        )
+    options, srun, hpcc = parse_divided(parser, arguments)
+    if not (0 < options.memory_percent <= 100 and options.n >= 0 and options.block > 0):
+        parser.error("expected a memory from 0 to 100 %, N of at least 0, a block")
+    if options.fixedwork_ms < SHORTEST_MS:
+        parser.error(f"--fixedwork-ms: expected at least {SHORTEST_MS}")
+    if options.folder.exists():
+        parser.error(f"{options.folder} is there already")
+    return options, srun, hpcc
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    low, _, high = text.partition(":")
+    if not 0 < int(low) <= int(high):
+        raise argparse.ArgumentTypeError(f"{text!r} is not MIN:MAX")
+    return int(low), int(high)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

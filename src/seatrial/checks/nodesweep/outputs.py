@@ -1,0 +1,121 @@
+"""What the programs left on a node, as rows of the file."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from seatrial.checks.hpcc_input import process_grid
+from seatrial.model.units import to_mb_per_s
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.fixedwork import parse_fixedwork
+from seatrial.parsers.hpcc import parse_hpcc
+from seatrial.parsers.memlat import parse_memlat
+
+Row = dict[str, Any]
+
+_KERNELS = ("Copy", "Scale", "Add", "Triad")
+_RATES = (
+    *("HPL_Tflops", "StarDGEMM_Gflops", "SingleDGEMM_Gflops"),
+    *(f"StarSTREAM_{kernel}" for kernel in _KERNELS),
+    *("SingleSTREAM_Triad", "STREAM_VectorSize"),
+)
+_MESSAGES = {
+    "latency_min_us": "MinPingPongLatency_usec",
+    "latency_mean_us": "AvgPingPongLatency_usec",
+    "latency_max_us": "MaxPingPongLatency_usec",
+    "bw_min_mb_per_s": "MinPingPongBandwidth_GBytes",
+    "bw_mean_mb_per_s": "AvgPingPongBandwidth_GBytes",
+    "bw_max_mb_per_s": "MaxPingPongBandwidth_GBytes",
+    "ring_latency_us": "RandomlyOrderedRingLatency_usec",
+    "ring_bw_mb_per_s": "RandomlyOrderedRingBandwidth_GBytes",
+}
+
+_QUARTERS = ("last", "first")
+
+
+def node_row(text: str) -> Row | None:
+    """Find what `sensors` says of its node; None while it has not said it."""
+    rows = [row for row in _whole_rows(text) if row.get("type") == "node"]
+    return rows[0] if rows else None
+
+
+def sensors_rows(text: str) -> list[Row]:
+    """Give everything else that `sensors` has written."""
+    return [row for row in _whole_rows(text) if row.get("type") not in ("node", None)]
+
+
+def _whole_rows(text: str) -> Iterator[Row]:
+    """Decode complete lines; what a site's prologue may print is passed over."""
+    for line in text.splitlines(keepends=True):
+        if not (line.startswith("{") and line.endswith("\n")):
+            continue
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
+def hpcc_numbers(text: str, ranks: int, n: int, block: int) -> Row:
+    """Read hpccoutf.txt of one node; ParseError unless it is the run asked for.
+
+    HPCC's Star numbers are means of what each rank has while all work: sums here. One
+    rank alone has nobody to send to.
+    """
+    messages = _MESSAGES if ranks > 1 else {}
+    names = [*_RATES, *messages.values()]
+    found = parse_hpcc(text, names, ranks, n, block, process_grid(ranks))
+    row: Row = {
+        "hpl_gflops": 1e3 * found["HPL_Tflops"],
+        "dgemm_gflops": ranks * found["StarDGEMM_Gflops"],
+        "dgemm_single_gflops": found["SingleDGEMM_Gflops"],
+    }
+    for kernel in _KERNELS:
+        rate = ranks * found[f"StarSTREAM_{kernel}"]
+        row[f"stream_{kernel.lower()}_gb_per_s"] = rate
+    row["stream_triad_single_gb_per_s"] = found["SingleSTREAM_Triad"]
+    row["stream_bytes"] = 3 * 8 * ranks * int(found["STREAM_VectorSize"])
+    for key, name in _MESSAGES.items():
+        row[key] = None
+        if name in messages.values():
+            factor = to_mb_per_s(1, "GB/s") if name.endswith("_GBytes") else 1
+            row[key] = factor * found[name]
+    return row
+
+
+def memlat_rows(text: str, sizes: tuple[int, int]) -> Iterator[Row]:
+    """Read the output of memlat over these sizes; ParseError unless it is that."""
+    rows = parse_memlat(text)
+    found = (rows[0].size_bytes, rows[-1].size_bytes)
+    if found != sizes:
+        raise ParseError(0, f"sizes from {found[0]} to {found[1]}")
+    for row in rows:
+        if row.validation != "pass":
+            raise ParseError(row.row, "the cycle was not validated")
+        yield {
+            name: getattr(row, name)
+            for name in (
+                *("cpu", "huge_pages", "cache_bytes", "size_bytes", "huge_bytes"),
+                *("min_ns", "p50_ns", "p99_ns", "max_ns", "n"),
+            )
+        }
+
+
+def fixedwork_row(text: str, cores: int, time_ms: int) -> Row:
+    """Sum up the cores of a node; ParseError unless it is the run asked for."""
+    rows = parse_fixedwork(text)
+    if (len(rows), rows[0].time_ms) != (cores, time_ms):
+        found = f"{len(rows)} cores for {rows[0].time_ms} ms"
+        raise ParseError(0, f"{found}, expected {cores} for {time_ms} ms")
+    if any(row.validation != "pass" for row in rows):
+        raise ParseError(0, "the results of the work were not validated")
+    last, first = (sum(getattr(row, f"{q}_per_s") for row in rows) for q in _QUARTERS)
+    return {
+        "cores": len(rows),
+        "seconds": max(row.seconds for row in rows),
+        "gflops": sum(row.gflops for row in rows),
+        "slowest_gflops": min(row.gflops for row in rows),
+        "kept_percent": 100 * last / first,
+        "cpu_share_percent": 100 * min(row.cpu_seconds / row.seconds for row in rows),
+        "longest_us": max(row.max_us for row in rows),
+        "n": sum(row.n for row in rows),
+    }

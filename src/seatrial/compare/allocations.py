@@ -1,0 +1,142 @@
+"""The numbers of all sides in one table: a row per number, allocation and side.
+
+What is sampled is the allocation: a job, on its nodes. Of what is taken of several
+places in it (nodes, pairs, sockets, rails), or several times, the median counts. If
+one of these values is no finite number, nor is the median.
+"""
+
+import json
+from collections.abc import Sequence
+
+import polars as pl
+
+from seatrial.compare.sides import Entrant
+from seatrial.errors import SeatrialError
+from seatrial.model.metrics import STATISTICS
+from seatrial.model.places import PLACE
+
+KEY = (
+    *("check", "parameters", "environment", "partition", "num_nodes"),
+    *("metric", "size_bytes"),
+)
+"""What must be the same for numbers of two sides to be compared."""
+
+_ALLOCATION = ("session", "repeat", "attempt", "job_id")
+_READ = (
+    *("check", "parameters", "environment", "partition", "nodes", "metric"),
+    *("size_bytes", "statistic", "unit", "direction", "value", *PLACE, *_ALLOCATION),
+    "case",
+)
+
+
+def allocations(entrants: Sequence[Entrant]) -> pl.DataFrame:
+    """Give the numbers of all runs by side, with the columns of `KEY`.
+
+    `environment` is '' where every side is restricted to one, `partition` where no side
+    has several for the check, `num_nodes` is null of what is taken of single places.
+    `stack`, `full_partition` and `of_nodes` say what they were. Of several statistics
+    the first that all sides have counts, in the order of metrics.STATISTICS.
+
+    Raises SeatrialError if a metric is in several units.
+    """
+    runs = [each for each in entrants if each.run is not None]
+    tables = [
+        _of_side(each, number)
+        for number, each in enumerate(entrants)
+        if each.run is not None
+    ]
+    if not tables:
+        return pl.DataFrame()
+    table = pl.concat(tables)
+    _require_units(table, entrants)
+    restricted = all(each.side.environment for each in runs)
+    several = _several_partitions(table)
+    short = pl.col("partition").str.split(":").list.last()
+    table = table.with_columns(
+        stack=pl.col("environment"),
+        full_partition=pl.col("partition"),
+        environment=pl.lit("") if restricted else pl.col("environment"),
+        partition=pl.when(pl.col("check").is_in(several))
+        .then(short)
+        .otherwise(pl.lit("")),
+        of_nodes=pl.col("num_nodes"),
+        num_nodes=pl.when("placed").then(None).otherwise("num_nodes"),
+    )
+    return _one_statistic(table)
+
+
+def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
+    """Take the median over the places of each allocation of a run."""
+    assert entrant.run is not None
+    rows = entrant.run.columns(*_READ)
+    if entrant.side.environment:
+        rows = rows.filter(pl.col("environment") == entrant.side.environment)
+    placed = pl.any_horizontal(pl.col(name).is_not_null() for name in PLACE)
+    by = [name for name in _READ if name not in (*PLACE, "value")]
+    value = pl.col("value").fill_null(float("nan"))
+    middle = pl.when(value.is_finite().all()).then(value.median()).otherwise(None)
+    texts = [name for name in by if rows.schema[name] == pl.Categorical]
+    found = (
+        rows.with_columns(placed=placed)
+        .group_by(*by, "placed", maintain_order=True)
+        .agg(value=middle)
+        .with_columns(pl.col(texts).cast(pl.String).fill_null(""))
+    )
+    nodes = pl.col("nodes").fill_null("")
+    count = pl.when(nodes == "").then(0).otherwise(nodes.str.count_matches(" ") + 1)
+    return found.with_columns(
+        side=pl.lit(number), num_nodes=count.cast(pl.Int64), nodes=None
+    )
+
+
+def _several_partitions(table: pl.DataFrame) -> list[str]:
+    counted = table.group_by("side", "check").agg(pl.col("partition").n_unique())
+    return sorted(counted.filter(pl.col("partition") > 1)["check"].unique())
+
+
+def _require_units(table: pl.DataFrame, entrants: Sequence[Entrant]) -> None:
+    for column in ("unit", "direction"):
+        each = table.group_by("check", "metric").agg(pl.col(column).n_unique())
+        mixed = each.filter(pl.col(column) > 1).sort("check", "metric")
+        if mixed.is_empty():
+            continue
+        check, metric, _ = mixed.row(0)
+        rows = table.filter((pl.col("check") == check) & (pl.col("metric") == metric))
+        told = rows.group_by("side", maintain_order=True).agg(pl.col(column).first())
+        said = ", ".join(
+            f"{name!r} in {entrants[side].side.name}"
+            for side, name in told.sort("side").iter_rows()
+        )
+        raise SeatrialError(
+            f"the {column} of {metric} of {check} is {said}; expected the same: "
+            "measure or import one of them again"
+        )
+
+
+def _one_statistic(table: pl.DataFrame) -> pl.DataFrame:
+    """Keep one statistic of each number: the first that most sides have."""
+    order = {name: number for number, name in enumerate(STATISTICS)}
+    chosen = (
+        table.group_by(*KEY, "statistic")
+        .agg(pl.col("side").n_unique())
+        .with_columns(
+            order=pl.col("statistic").replace_strict(
+                order, default=len(order), return_dtype=pl.Int64
+            )
+        )
+        .sort("side", "order", "statistic", descending=[True, False, False])
+        .group_by(KEY, maintain_order=True)
+        .agg(pl.col("statistic").first())
+    )
+    return table.join(chosen, on=[*KEY, "statistic"], how="semi", nulls_equal=True)
+
+
+def parameters_of(text: str) -> dict[str, object]:
+    """Give the parameters of a case as its numbers hold them."""
+    found = json.loads(text) if text else {}
+    return found if isinstance(found, dict) else {}
+
+
+def case_words(text: str) -> str:
+    """Name a case by its parameters: `benchmark=Alltoall, ppn=2`."""
+    return ", ".join(f"{key}={value}" for key, value in parameters_of(text).items())

@@ -1,0 +1,120 @@
+"""What the charts of a comparison share: axes, and the looks of a side.
+
+Names are data of a chart, or its titles, never part of an expression.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from seatrial.report.curve_chart import CONFIG, value_ticks
+from seatrial.report.render import text
+from seatrial.report.render.labels import short
+
+Row = dict[str, Any]
+
+_COLOURS = 6
+_SHAPES = (
+    *("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"),
+    *("triangle-right", "triangle-left"),
+)
+_DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
+_CLOSE = 3.0
+"""Largest over smallest ratio below which ticks are at even steps."""
+
+
+def specification(
+    layers: Sequence[Row], datasets: dict[str, list[Row]], height: int, said: str
+) -> Row:
+    """Put a chart together, without a width."""
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "description": text.clean(said),
+        "layer": [*layers],
+        "config": CONFIG,
+        "datasets": datasets,
+    }
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Cut long names, and number those that would look the same."""
+    found: list[str] = []
+    for name in names:
+        cut = short(name) or "(no name)"
+        found.append(cut if cut not in found else f"{cut} ({len(found) + 1})")
+    return found
+
+
+def number(value: float) -> float:
+    """Keep as many digits as a chart shows."""
+    return float(f"{value:.5g}")
+
+
+def side_scales(names: Sequence[str], first: int = 1) -> tuple[Row, Row, Row]:
+    """Give colour, shape and dash of sides; `first` is the number of the first one.
+
+    A side looks the same in all charts. Names may be as long as they like, and are cut
+    in the legend.
+    """
+    numbers = range(first, first + len(names))
+    legend = {"title": None, "symbolSize": 80, "symbolOpacity": 1, "labelLimit": 220}
+    found = []
+    for values in (
+        [f"var(--line-{at % _COLOURS + 1})" for at in numbers],
+        [_SHAPES[at % len(_SHAPES)] for at in numbers],
+        [_DASHES[at % len(_DASHES)] for at in numbers],
+    ):
+        scale = {"domain": [*names], "range": values}
+        found.append(
+            {"field": "side", "type": "nominal", "scale": scale, "legend": legend}
+        )
+    colour, shape, dash = found
+    return colour, shape, dash
+
+
+def ratio_axis(values: Iterable[float], baseline: str) -> Row:
+    """Make a logarithmic axis of ratios that has 1 on it."""
+    seen = [*values, 1.0]
+    low, high = min(seen), max(seen)
+    wide = max(high / low, 1.05)
+    ends = [low / wide**0.08, high * wide**0.08]
+    return {
+        "field": "ratio",
+        "type": "quantitative",
+        "title": f"times better than {short(baseline, 24)}",
+        "scale": {"type": "log", "domain": ends, "nice": False},
+        "axis": {"values": _ratio_ticks(*ends), "format": "~g", "labelOverlap": True},
+    }
+
+
+def _ratio_ticks(low: float, high: float) -> list[float]:
+    if high / low >= _CLOSE:
+        return sorted({1.0, *value_ticks(low, high)})
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * k for k in (1, 2, 5, 10) if power * k >= rough)
+    steps = range(math.ceil((low - 1) / step), math.floor((high - 1) / step) + 1)
+    return [round(1 + step * k, 6) for k in steps]
+
+
+def one_line() -> Row:
+    """Draw the line where a side is as good as the baseline."""
+    return {
+        "data": {"values": [{"one": 1}]},
+        "mark": {"type": "rule", "color": "var(--muted)", "strokeWidth": 1.5},
+        "encoding": {"x": {"field": "one", "type": "quantitative"}},
+    }
+
+
+def rows_axis(field: str, names: Sequence[str]) -> Row:
+    """Make the axis of named rows, in their order; long names are cut."""
+    return {
+        "field": field,
+        "type": "nominal",
+        "title": None,
+        "sort": [*names],
+        "scale": {"domain": [*names], "paddingInner": 0.25, "paddingOuter": 0.15},
+        "axis": {"labelLimit": 130, "grid": False, "domain": False, "ticks": False},
+    }

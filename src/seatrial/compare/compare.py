@@ -1,0 +1,248 @@
+"""Compare sides: pair their numbers, score them, rank them.
+
+Everything follows from the sides and the weights; the same input gives the same
+comparison, on any machine.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from seatrial.compare.allocations import allocations
+from seatrial.compare.disqualification import against, bars, lacking, not_ranked_by
+from seatrial.compare.pairing import Floats, Paired, paired
+from seatrial.compare.paper_claims import claims
+from seatrial.compare.published_sides import add_published, left_out
+from seatrial.compare.ranking import Rules, ranked
+from seatrial.compare.ratios import (
+    between,
+    marked,
+    number_differences,
+    ratios_of,
+    score_ratio,
+    scores,
+)
+from seatrial.compare.records import Comparison, GroupScore, PairedNumber, Side
+from seatrial.compare.sides import Entrant, require_comparable
+from seatrial.compare.unpaired import Unmatched, faults
+from seatrial.compare.weight_shares import Grouping, grouped, shares
+from seatrial.criteria.published import Published
+from seatrial.criteria.weights import Weights
+from seatrial.errors import SeatrialError
+
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+SEED = 1
+
+
+def compare(
+    entrants: Sequence[Entrant],
+    weights: Weights | None = None,
+    *,
+    published: Published | None = None,
+    experiments: Mapping[str, Collection[str]] | None = None,
+    confidence: float = CONFIDENCE,
+    notes: Sequence[str] = (),
+) -> Comparison:
+    """Compare two sides or more; the first is the baseline.
+
+    `published` are the papers, for what they claim of sides that they describe;
+    `experiments` are those of each check, by which a run is put beside a paper. `notes`
+    are kept. Raises SeatrialError if the sides cannot be compared: different campaigns
+    or units, no number that all have, or weights that fit none.
+    """
+    require_comparable(entrants)
+    sides = tuple(each.side for each in entrants)
+    runs = any(each.run is not None for each in entrants)
+    if weights is not None and not runs:
+        raise SeatrialError(
+            f"weights {weights.name} choose numbers of checks; published systems have "
+            "none: compare them without weights"
+        )
+    numbers = paired(allocations(entrants), len(entrants))
+    alone = add_published(numbers, entrants, experiments or {})
+    _require_common(numbers, entrants)
+    grouping = grouped(numbers.keys, numbers.values, weights)
+    unmatched = Unmatched(entrants, numbers, grouping)
+    unpaired = [*unmatched.found(), *alone]
+    parts, whole = _weights_of_numbers(numbers, grouping)
+    if not whole.any():
+        raise SeatrialError(
+            f"weights {weights.name if weights else ''} choose no number that all "
+            f"sides have; {_what_each_has(numbers, entrants)}"
+        )
+    heavy = {group.name for group in grouping.groups if group.weight > 0}
+    counting = [each for each in unpaired if each.group in heavy]
+    rules = Rules(
+        rank_by=weights.rank_by if weights else "performance",
+        margin=weights.margin if weights else 0.0,
+        confidence=confidence,
+        resamples=RESAMPLES,
+        seed=SEED,
+    )
+    frozen = weights is not None and all(
+        side.weights_sha256 == weights.sha256 for side in sides if not side.published
+    )
+    sparse = unmatched.sparse()
+    _note_repeats(numbers, sides, sparse)
+    lost = [
+        [(numbers.keys[row], told) for row, told in known.items() if whole[row] > 0]
+        for known in sparse
+    ]
+    ranking = ranked(
+        sides,
+        scores(numbers, whole),
+        rules,
+        bars=[bars(side, rows) for side, rows in zip(sides, lost, strict=True)],
+        lacking=[lacking(at, counting) for at in range(len(sides))],
+        against=against(sides, weights, frozen, grouping),
+    )
+    told = [*notes, *filter(None, map(faults, entrants)), *left_out(entrants)]
+    told += not_ranked_by(sides, rules.rank_by)
+    return Comparison(
+        sides=sides,
+        numbers=_records(numbers, grouping, whole, confidence),
+        claims=claims(entrants, published) if published else (),
+        unpaired=tuple(unpaired),
+        groups=_groups(numbers, grouping, parts, confidence),
+        ranking=ranking.standings,
+        ahead=ranking.ahead,
+        winner=ranking.winner,
+        why=ranking.why,
+        weights=weights.name if weights else "",
+        weights_sha256=weights.sha256 if weights else "",
+        frozen=frozen,
+        rank_by=rules.rank_by,
+        margin=rules.margin,
+        confidence=confidence,
+        resamples=RESAMPLES,
+        seed=SEED,
+        more_repeats=ranking.more_repeats,
+        lead=ranking.lead,
+        notes=tuple(told),
+    )
+
+
+def _note_repeats(
+    numbers: Paired, sides: Sequence[Side], sparse: Sequence[Mapping[int, str]]
+) -> None:
+    """Say of which numbers a side lacks repeats: its score is of the others only."""
+    for side, known in zip(sides, sparse, strict=True):
+        for row, told in known.items():
+            before = numbers.notes.get(row)
+            numbers.notes[row] = f"{before + '; ' if before else ''}{side.name}: {told}"
+
+
+def _require_common(numbers: Paired, entrants: Sequence[Entrant]) -> None:
+    if not numbers.on_all.any():
+        raise SeatrialError(
+            f"no number that all sides have: {_what_each_has(numbers, entrants)}; "
+            "expected the same check, parameters, environment, number of nodes, metric "
+            "and size; RUN@ENVIRONMENT compares different environments"
+        )
+
+
+def _what_each_has(numbers: Paired, entrants: Sequence[Entrant]) -> str:
+    """Name the checks and environments of each side."""
+    said = []
+    for side, each in enumerate(entrants):
+        if each.run is None:
+            said.append(f"{each.side.name} has what its paper measured")
+            continue
+        there = np.flatnonzero(numbers.there[:, side]).tolist()
+        checks = sorted({numbers.keys[row].check for row in there})
+        stacks = {stack for row in there for stack in numbers.values[row]["$environ"]}
+        nodes = {n for row in there for n in numbers.values[row]["num_nodes"]}
+        said.append(
+            f"{each.side.name} has {_few(checks) or 'no numbers'}"
+            + (f" with {_few(sorted(stacks))}" if stacks - {""} else "")
+            + (f" on {_few([str(n) for n in sorted(nodes)])} nodes" if nodes else "")
+        )
+    return "; ".join(said)
+
+
+def _few(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _weights_of_numbers(
+    numbers: Paired, grouping: Grouping
+) -> tuple[list[Floats], Floats]:
+    """Give the shares of numbers in their groups, and in the whole.
+
+    Only what all sides have counts; a group of which nothing is there has no part in
+    the whole.
+    """
+    common = numbers.on_all
+    own: list[list[int]] = [[] for _ in grouping.groups]
+    for row, group in enumerate(grouping.of_number):
+        if group >= 0 and common[row]:
+            own[group].append(row)
+    parts = [shares(numbers.keys, rows) for rows in own]
+    each = [
+        weight * part for weight, part in zip(grouping.weights(), parts, strict=True)
+    ]
+    whole = np.asarray(sum(each, np.zeros(len(numbers.keys))))
+    total = whole.sum()
+    return parts, whole / total if total > 0 else whole
+
+
+def _records(
+    numbers: Paired, grouping: Grouping, whole: Floats, confidence: float
+) -> tuple[PairedNumber, ...]:
+    """Write the numbers that at least two sides have."""
+    differences = number_differences(numbers)
+    ratios = ratios_of(differences, confidence)
+    flags = marked(differences)
+    words = np.where(flags, np.where(differences.value > 0, "better", "worse"), "")
+    there = numbers.there
+    values = np.exp(numbers.means).tolist()
+    marks, counts, weights = words.tolist(), numbers.counts.tolist(), whole.tolist()
+    names = [group.name for group in grouping.groups]
+    found = []
+    for row in np.flatnonzero(there.sum(axis=1) > 1).tolist():
+        key, group = numbers.keys[row], grouping.of_number[row]
+        found.append(
+            PairedNumber(
+                check=key.check,
+                case=key.case,
+                environment=key.environment,
+                partition=key.partition,
+                num_nodes=key.num_nodes,
+                metric=key.metric,
+                size_bytes=key.size_bytes,
+                size=key.size,
+                unit=numbers.units[row],
+                direction=numbers.directions[row],
+                group=names[group] if group >= 0 else "",
+                weight=weights[row],
+                values=tuple(
+                    value if known else None
+                    for value, known in zip(values[row], there[row], strict=True)
+                ),
+                n=tuple(counts[row]),
+                ratios=tuple(ratios[row]),
+                marks=tuple(marks[row]),
+                note=numbers.notes.get(row, ""),
+            )
+        )
+    return tuple(found)
+
+
+def _groups(
+    numbers: Paired, grouping: Grouping, parts: Sequence[Floats], confidence: float
+) -> tuple[GroupScore, ...]:
+    """Score each group by itself; one without a common number has no ratios."""
+    found = []
+    for group, weight, part in zip(
+        grouping.groups, grouping.weights().tolist(), parts, strict=True
+    ):
+        count = int((part > 0).sum())
+        first, *rest = scores(numbers, part)
+        ratios = [
+            score_ratio(between(each, first), confidence) if count else None
+            for each in rest
+        ]
+        found.append(GroupScore(group.name, weight, count, (None, *ratios)))
+    return tuple(found)

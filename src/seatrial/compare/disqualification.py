@@ -1,0 +1,84 @@
+"""What speaks against a winner, in plain words."""
+
+from collections.abc import Sequence
+
+from seatrial.compare.pairing import Key
+from seatrial.compare.records import RankBy, Side, Unpaired
+from seatrial.compare.weight_shares import Grouping
+from seatrial.criteria.weights import Weights
+from seatrial.model.metrics import flat_name
+
+
+def not_ranked_by(sides: Sequence[Side], rank_by: RankBy) -> list[str]:
+    """Say which of prices and powers are known and change no rank."""
+    known = {
+        "price": any(side.price is not None for side in sides),
+        "power": any(side.power_kw is not None for side in sides),
+    }
+    return [
+        f"{what} is shown and changes no rank: it goes by {rank_by}"
+        for what, there in known.items()
+        if there and what != rank_by
+    ]
+
+
+def bars(side: Side, lost: Sequence[tuple[Key, str]]) -> str:
+    """Say why a side cannot win, whatever it measured, '' if it can.
+
+    `lost` are the numbers that count and that it lacks in some repeats: its score is
+    of the others only, and those that crashed might have been the slow ones.
+    """
+    reasons = []
+    if side.published:
+        reasons.append("it is a published system, not a run")
+    if side.replay:
+        reasons.append("it is a replay of recorded output, no measurement")
+    if side.verdict == "fail":
+        reasons.append("it fails the criteria")
+    if lost:
+        (key, repeats), many = lost[0], len(lost) - 1
+        case = key.case and f" ({key.case})"
+        more = f", and {many} more so" if many else ""
+        name = flat_name(key.metric, key.size_bytes)
+        reasons.append(f"it has {key.check} {name}{case} only {repeats}{more}")
+    return "; ".join(reasons)
+
+
+def lacking(at: int, counting: Sequence[Unpaired]) -> str:
+    """Say what a side lacks of what counts, '' if nothing."""
+    own = [each for each in counting if each.reasons[at]]
+    if not own:
+        return ""
+    first = own[0]
+    case = first.case and f"({first.case})"
+    told = " ".join(filter(None, [first.check, first.metric, case]))
+    many = f", and {len(own) - 1} more" if len(own) > 1 else ""
+    return f"lacks numbers that count: {told} - {first.reasons[at]}{many}"
+
+
+def against(
+    sides: Sequence[Side],
+    weights: Weights | None,
+    frozen: bool,
+    grouping: Grouping,
+) -> list[str]:
+    """Say what speaks against any winner among these sides."""
+    if weights is None:
+        return ["no weights say what counts how much"]
+    heavy = {group.name for group in weights.groups if group.weight > 0}
+    why = []
+    if not frozen:
+        other = [
+            side.name
+            for side in sides
+            if not side.published and side.weights_sha256 != weights.sha256
+        ]
+        why.append(
+            f"weights {weights.name} were not frozen: {' and '.join(other)} did not "
+            "record them before the first measurement"
+        )
+    return why + [
+        f"group {group}: no side measured {choice}"
+        for group, choice in grouping.unmeasured
+        if group in heavy
+    ]

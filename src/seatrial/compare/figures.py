@@ -1,0 +1,295 @@
+"""The charts of a comparison, each with its table."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import exp, log
+from statistics import median
+from typing import Any
+
+from seatrial.compare.axes import (
+    Row,
+    distinct,
+    number,
+    one_line,
+    ratio_axis,
+    rows_axis,
+    side_scales,
+    specification,
+)
+from seatrial.compare.records import Comparison, PairedNumber, Ratio
+from seatrial.compare.wording import interval, percent, times
+from seatrial.model.metrics import flat_name
+from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.labels import short
+
+MAX_CHECKS = 40
+_ROW_PX, _LEAST_PX = 17, 60
+
+
+def score_figure(comparison: Comparison) -> Figure:
+    """Draw the score of every side with its interval."""
+    names = side_names(comparison)
+    baseline = comparison.sides[0].name
+    scores = [
+        (each.side, Ratio(1.0) if each.side == baseline else each.score)
+        for each in comparison.ranking
+    ]
+    rows = [{"side": names[side], **_ratio_row(score)} for side, score in scores]
+    x = ratio_axis(_ends([score for _, score in scores]), baseline)
+    y = rows_axis("side", [row["side"] for row in rows])
+    colour, shape, _ = side_scales([*names.values()], first=0)
+    no_legend = {"legend": None}
+    layers = [
+        one_line(),
+        _bars(x, {"y": y, "color": {**colour, **no_legend}}),
+        _dots(
+            {"x": x, "y": y, "color": {**colour, **no_legend}}
+            | {"shape": {**shape, **no_legend}},
+            ["side"],
+        ),
+    ]
+    table = Table(
+        ("Side", "Score", f"Interval, {percent(comparison.confidence)}"),
+        tuple((side, times(score), interval(score)) for side, score in scores),
+    )
+    return Figure(
+        name="scores",
+        title="Scores",
+        detail=f"times better than {short(baseline)}, weighted geometric mean; the "
+        f"bar is the interval of {percent(comparison.confidence)}; log axis",
+        spec=specification(
+            layers, {"ratios": rows}, _height(len(rows), 2), "Scores of the sides."
+        ),
+        table=table,
+    )
+
+
+def selection_figure(comparison: Comparison) -> Figure | None:
+    """Draw how often each side comes first; None if nothing can be resampled."""
+    names = side_names(comparison)
+    known = [
+        (names[each.side], each.selected)
+        for each in comparison.ranking
+        if each.selected is not None
+    ]
+    if not known:
+        return None
+    rows = [
+        {"side": name, "share": number(100 * share), "words": percent(share)}
+        for name, share in known
+    ]
+    y = rows_axis("side", [name for name, _ in known])
+    x = {
+        "field": "share",
+        "type": "quantitative",
+        "title": "first in % of resamples",
+        "scale": {"domain": [0, 115], "nice": False},
+        "axis": {"values": [0, 20, 40, 60, 80, 100]},
+    }
+    data = {"data": {"name": "shares"}}
+    layers: list[Row] = [
+        {
+            **data,
+            "mark": {"type": "bar", "color": "var(--line-1)", "height": 14},
+            "encoding": {"x": x, "y": y},
+        },
+        {
+            **data,
+            "mark": {"type": "text", "align": "left", "dx": 5, "color": "var(--ink)"},
+            "encoding": {"x": x, "y": y, "text": {"field": "words"}},
+        },
+    ]
+    return Figure(
+        name="selection",
+        title="How often each comes first",
+        detail=f"share of {comparison.resamples:,} bootstrap resamples, which draw the "
+        f"repeats of each side anew; seed {comparison.seed}",
+        spec=specification(
+            layers, {"shares": rows}, _height(len(rows), 2), "Selection frequencies."
+        ),
+        table=Table(
+            ("Side", "First in"),
+            tuple((name, percent(share)) for name, share in known),
+        ),
+    )
+
+
+def group_figure(comparison: Comparison) -> Figure | None:
+    """Draw each group's ratio, side by side; None without any."""
+    others = [*side_names(comparison).values()][1:]
+    groups = distinct(group.name for group in comparison.groups)
+    found = [
+        (name, side, ratio)
+        for name, group in zip(groups, comparison.groups, strict=True)
+        for side, ratio in zip(others, group.ratios[1:], strict=True)
+        if ratio is not None
+    ]
+    if not found:
+        return None
+    rows = [
+        {"row": row, "side": side, **_ratio_row(ratio)} for row, side, ratio in found
+    ]
+    table = Table(
+        ("Group", "Weight", "Numbers", *_heads(comparison)),
+        tuple(
+            (
+                group.name,
+                percent(group.weight),
+                str(group.numbers),
+                *(
+                    text
+                    for ratio in group.ratios[1:]
+                    for text in (times(ratio), interval(ratio))
+                ),
+            )
+            for group in comparison.groups
+        ),
+    )
+    return Figure(
+        name="groups",
+        title="Groups",
+        detail=f"times better than {short(comparison.sides[0].name)}, geometric mean "
+        f"of the group; the bar is the interval of {percent(comparison.confidence)}, "
+        "of each by itself; log axis",
+        spec=_forest(comparison, rows, _ends([ratio for _, _, ratio in found]), "bar"),
+        table=table,
+        wide=True,
+    )
+
+
+def _heads(comparison: Comparison) -> list[str]:
+    names = [*side_names(comparison).values()][1:]
+    return [text for name in names for text in (name, f"{name}: interval")]
+
+
+def side_names(comparison: Comparison) -> dict[str, str]:
+    """Give the names of the sides as charts have them, in their order."""
+    names = [side.name for side in comparison.sides]
+    return dict(zip(names, distinct(names), strict=True))
+
+
+def checks_figure(comparison: Comparison) -> Figure | None:
+    """Draw, for each check and side, the worst, middle and best of its ratios.
+
+    Published numbers have no check: their metric stands for it.
+    """
+    of: dict[tuple[str, int], list[tuple[float, PairedNumber]]] = defaultdict(list)
+    weights: dict[str, float] = defaultdict(float)
+    for each in comparison.numbers:
+        check = each.check or each.metric
+        weights[check] += each.weight
+        for at, ratio in enumerate(each.ratios):
+            if at and ratio is not None:
+                of[check, at].append((ratio.value, each))
+    checks = sorted({check for check, _ in of}, key=lambda name: (-weights[name], name))
+    drawn = dict(zip(checks, distinct(checks[:MAX_CHECKS]), strict=False))
+    names = side_names(comparison)
+    rows, lines = list[Row](), []
+    for check, at in sorted(of, key=lambda key: (checks.index(key[0]), key[1])):
+        found = sorted(of[check, at], key=lambda pair: pair[0])
+        middle = exp(median(log(value) for value, _ in found))
+        side = comparison.sides[at].name
+        (worst, worst_of), (best, best_of) = found[0], found[-1]
+        lines.append(
+            (
+                *(check, side, str(len(found)), times(Ratio(worst))),
+                *(number_words(worst_of), times(Ratio(middle))),
+                *(times(Ratio(best)), number_words(best_of)),
+            )
+        )
+        if check in drawn:
+            ends = _ratio_row(Ratio(middle, worst, best))
+            rows.append({"row": drawn[check], "side": names[side], **ends})
+    if not rows:
+        return None
+    left = len(checks) - len(drawn)
+    all_ends = [row[name] for row in rows for name in ("low", "high")]
+    columns = ("Check", "Side", "Numbers", "Worst", "of", "Middle", "Best", "of")
+    return Figure(
+        name="checks",
+        title="Checks",
+        detail=f"times better than {short(comparison.sides[0].name)}: middle of all "
+        "ratios of a check, and a bar from the worst to the best; log axis",
+        spec=_forest(comparison, rows, all_ends, "range"),
+        table=Table(columns, tuple(lines)),
+        note=f"{left} more checks, of less weight, are in the table." if left else "",
+        wide=True,
+    )
+
+
+def number_words(each: PairedNumber) -> str:
+    """Name a number within its check: `bw_1MiB (openmpi, 4 nodes)`."""
+    name = flat_name(each.metric, each.size_bytes)
+    apart = ", ".join(filter(None, [each.case, each.size, where(each)]))
+    return f"{name} ({apart})" if apart else name
+
+
+def where(each: PairedNumber) -> str:
+    """Say environment, partition and number of nodes."""
+    nodes = f"{each.num_nodes} nodes" if each.num_nodes else ""
+    return ", ".join(filter(None, [each.environment, each.partition, nodes]))
+
+
+def _forest(
+    comparison: Comparison, rows: list[Row], ends: Sequence[float], what: str
+) -> Row:
+    """Draw rows of ratios, the sides of a row beneath each other."""
+    names = list(dict.fromkeys(row["row"] for row in rows))
+    sides = [*side_names(comparison).values()][1:]
+    colour, shape, _ = side_scales(sides)
+    x = ratio_axis(ends, comparison.sides[0].name)
+    place = {
+        "y": rows_axis("row", names),
+        "yOffset": {"field": "side", "type": "nominal", "scale": {"domain": sides}},
+        "color": colour,
+    }
+    layers = [
+        one_line(),
+        _bars(x, place),
+        _dots({"x": x, **place, "shape": shape}, ["row", "side"]),
+    ]
+    height = _height(len(names), len(sides))
+    said = f"Ratios with their {what}, {len(names)} rows, {len(sides)} sides."
+    return specification(layers, {"ratios": rows}, height, said)
+
+
+def _height(rows: int, sides: int) -> int:
+    return max(_LEAST_PX, rows * (_ROW_PX * sides + 8))
+
+
+def _bars(x: Row, place: dict[str, Any]) -> Row:
+    return {
+        "data": {"name": "ratios"},
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **place},
+    }
+
+
+def _dots(encoding: Row, names: Sequence[str]) -> Row:
+    tooltip = [{"field": name, "type": "nominal"} for name in names]
+    tooltip += [
+        {"field": name, "type": "quantitative", "format": ".4~g"}
+        for name in ("ratio", "low", "high")
+    ]
+    return {
+        "data": {"name": "ratios"},
+        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+        "encoding": {**encoding, "tooltip": tooltip},
+    }
+
+
+def _ratio_row(ratio: Ratio) -> Row:
+    row = {"ratio": number(ratio.value)}
+    if ratio.lower is not None and ratio.upper is not None:
+        row |= {"low": number(ratio.lower), "high": number(ratio.upper)}
+    return row
+
+
+def _ends(ratios: Sequence[Ratio]) -> list[float]:
+    return [
+        end
+        for ratio in ratios
+        for end in (ratio.value, ratio.lower, ratio.upper)
+        if end is not None
+    ]

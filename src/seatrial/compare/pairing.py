@@ -1,0 +1,199 @@
+"""Numbers paired by case: arrays of one row per number, one column per side."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from seatrial.compare.allocations import KEY, case_words, parameters_of
+from seatrial.model.metrics import Direction
+
+_LEAST, _MOST = 1e-100, 1e100
+"""No measured number is beyond these; their ratios are still numbers."""
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+class Key(NamedTuple):
+    """What makes numbers of several sides the same number; see `PairedNumber`."""
+
+    check: str
+    case: str
+    environment: str
+    partition: str
+    num_nodes: int | None
+    metric: str
+    size_bytes: int | None
+    size: str = ""
+
+    @property
+    def case_key(self) -> tuple[str, str, str, str, int | None]:
+        """What makes numbers those of the same case."""
+        return self[:5]
+
+
+@dataclass
+class Paired:
+    """All numbers of all sides, on logarithms; shapes (numbers, sides).
+
+    `means` are over allocations, NaN where a side has no number; `variances` are of
+    single allocations, NaN with fewer than two; `counts` are of allocations. `repeats`
+    has for each side the means of each repeat, (numbers, repeats). `signs` (numbers,)
+    is 1 where higher is better and -1 where lower is. `values` say of each case what
+    `where` of the weights may ask for, `bad` why a number of a side has no logarithm.
+    """
+
+    keys: list[Key]
+    units: list[str]
+    directions: list[Direction]
+    values: list[Mapping[str, Any]]
+    means: Floats
+    variances: Floats
+    counts: Counts
+    repeats: list[Floats]
+    bad: dict[tuple[int, int], str] = field(default_factory=dict)
+    notes: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def signs(self) -> Floats:
+        """Give 1 where higher is better, -1 where lower is."""
+        return np.array([1.0 if each == "higher" else -1.0 for each in self.directions])
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """Which side has which number."""
+        return ~np.isnan(self.means)
+
+    @property
+    def on_all(self) -> NDArray[np.bool_]:
+        """Which numbers all sides have, (numbers,)."""
+        return np.asarray(self.there.all(axis=1))
+
+    def add(self, key: Key, unit: str, direction: Direction, row: Floats) -> None:
+        """Add a number that nobody sampled: `row` has one logarithm per side."""
+        self.keys.append(key)
+        self.units.append(unit)
+        self.directions.append(direction)
+        self.values.append({})
+        self.means = np.vstack([self.means, row])
+        unknown = np.full((1, self.means.shape[1]), np.nan)
+        self.variances = np.vstack([self.variances, unknown])
+        self.counts = np.vstack([self.counts, np.zeros_like(unknown, dtype=np.int64)])
+        self.repeats = [
+            np.vstack([each, np.full((1, each.shape[1]), np.nan)])
+            for each in self.repeats
+        ]
+
+
+def paired(table: pl.DataFrame, sides: int) -> Paired:
+    """Sort the allocations of all sides by number, in natural order."""
+    if table.is_empty():
+        none = np.empty((0, sides))
+        return Paired(
+            *([], [], [], []),
+            means=none,
+            variances=none,
+            counts=np.empty((0, sides), np.int64),
+            repeats=[np.empty((0, 0))] * sides,
+        )
+    rank = _ranks([*table["check"], *table["parameters"], *table["environment"]])
+    ordered = table.with_columns(
+        pl.col(name).replace_strict(rank, return_dtype=pl.Int64).alias(f"rank_{name}")
+        for name in ("check", "parameters", "environment")
+    ).sort(
+        *(f"rank_{name}" for name in ("check", "parameters", "environment")),
+        *KEY,
+        *("side", "repeat", "session", "attempt", "job_id"),
+        maintain_order=True,
+    )
+    ordered = ordered.with_columns(row=pl.struct(KEY).rle_id().cast(pl.Int64))
+    each = ordered.group_by("row", maintain_order=True).agg(
+        *(pl.col(name).first() for name in (*KEY, "unit", "direction")),
+        *(
+            pl.col(name).unique(maintain_order=True)
+            for name in ("stack", "full_partition", "of_nodes")
+        ),
+    )
+    texts = each["parameters"].unique().to_list()
+    words = {text: case_words(text) for text in texts}
+    parsed = {text: parameters_of(text) for text in texts}
+    keys: list[Key] = []
+    values: list[Mapping[str, Any]] = []
+    for row in each.iter_rows(named=True):
+        case = words[row["parameters"]]
+        known = {name: row[name] for name in KEY if name != "parameters"}
+        keys.append(Key(case=case, **known))
+        values.append(
+            {
+                **{name: (it,) for name, it in parsed[row["parameters"]].items()},
+                "$environ": row["stack"],
+                "$partition": row["full_partition"],
+                "num_nodes": row["of_nodes"],
+            }
+        )
+    found = Paired(
+        keys,
+        each["unit"].to_list(),
+        each["direction"].to_list(),
+        values,
+        means=np.full((len(keys), sides), np.nan),
+        variances=np.full((len(keys), sides), np.nan),
+        counts=np.zeros((len(keys), sides), np.int64),
+        repeats=[np.empty((len(keys), 0))] * sides,
+    )
+    _fill(found, ordered)
+    return found
+
+
+def _fill(found: Paired, rows: pl.DataFrame) -> None:
+    """Take means and variances of what has a logarithm; say why the rest has none."""
+    value = pl.col("value")
+    sound = value.is_between(_LEAST, _MOST)
+    worst = rows.group_by("row", "side", maintain_order=True).agg(
+        sound=sound.fill_null(False).all(),
+        least=value.min(),
+        most=value.max(),
+        unknown=value.is_null().any(),
+    )
+    wrong = worst.filter(~pl.col("sound")).drop("sound")
+    for row, side, least, most, unknown in wrong.iter_rows():
+        said = "a value that is no finite number"
+        if not unknown:
+            said = f"a value of {least if least < _LEAST else most:g}"
+        found.bad[row, side] = f"{said} has no ratio"
+    good = rows.join(worst.filter("sound"), on=["row", "side"], how="semi")
+    good = good.with_columns(log=value.log())
+    stats = good.group_by("row", "side").agg(
+        n=pl.len(), mean=pl.col("log").mean(), variance=pl.col("log").var()
+    )
+    at = (stats["row"].to_numpy(), stats["side"].to_numpy())
+    found.means[at] = stats["mean"].to_numpy()
+    found.variances[at] = (
+        stats["variance"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    )
+    found.counts[at] = stats["n"].to_numpy()
+    by_repeat = good.group_by("row", "side", "repeat").agg(pl.col("log").mean())
+    for (side,), part in by_repeat.partition_by("side", as_dict=True).items():
+        repeats = part["repeat"].unique().sort()
+        array = np.full((len(found.keys), len(repeats)), np.nan)
+        column = repeats.search_sorted(part["repeat"]).to_numpy()
+        array[part["row"].to_numpy(), column] = part["log"].to_numpy()
+        found.repeats[int(side)] = array
+
+
+def _ranks(texts: Sequence[str]) -> dict[str, int]:
+    """Number texts in an order in which 8 comes before 16."""
+    return {text: at for at, text in enumerate(sorted({*texts}, key=_natural))}
+
+
+def _natural(text: str) -> list[tuple[str, int]]:
+    return [
+        (other, int(digits or 0))
+        for other, digits in re.findall(r"(\D*)(\d*)", text)
+        if other or digits
+    ]

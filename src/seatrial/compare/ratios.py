@@ -1,0 +1,178 @@
+"""How many times better, and how sure that is; all on logarithms.
+
+**One number.** A side's value is the geometric mean over its allocations. The ratio to
+the baseline is above 1 where the side is better, whatever is measured; its interval is
+Welch's (t on the logarithms, variances of each side its own). Each interval holds by
+itself: of a hundred at 95 %, five are wrong. Which of all are more than chance is told
+by `marks`: Benjamini and Hochberg, 5 %.
+
+**Groups and the whole.** The score of side s is the weighted mean of logarithms,
+S = sum_c w_c m_c, where m_c is the mean over repeats of x_cr, the mean of number c over
+the allocations of repeat r, signed so that more is better. What is sampled is the
+repeat: all that was measured in one shares its luck (the day, the neighbours, the
+temperature), so numbers are not independent and must not be counted as such. With n_c
+repeats that have c, the influence of a repeat is
+
+    D_r = sum_c w_c (x_cr - m_c) / n_c * sqrt(n_c / (n_c - 1))
+
+and the variance of S is sum_r D_r^2. If each repeat has all numbers, this is the
+variance of a mean of per-repeat scores, their sample variance over R. Its degrees of
+freedom are the least n_c - 1; two sides come together by Welch and Satterthwaite. If a
+number was measured in one repeat only, the variance is unknown, and so is any interval.
+
+Assumed: repeats of a side are independent and alike (no drift), those of different
+sides are independent, and their scores are near enough to normal on logarithms. Two
+environments of one run share its repeats; their interval is then too wide where luck is
+shared, which is the safe side.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from seatrial.compare.pairing import Floats, Paired
+from seatrial.compare.records import Ratio
+from seatrial.judge.multiple_testing import Flags, discoveries
+
+FALSE_DISCOVERIES = 0.05
+"""Expected share of wrong ones among the numbers that are marked."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Differences of logarithms with standard errors; NaN where unknown."""
+
+    value: Floats
+    error: Floats
+    freedom: Floats
+
+    def half_width(self, confidence: float) -> Floats:
+        """Give half the width of the two-sided intervals."""
+        return np.asarray(
+            scipy.stats.t.ppf((1 + confidence) / 2, self.freedom) * self.error
+        )
+
+    def p(self) -> Floats:
+        """Give the two-sided p of 'there is no difference'."""
+        return np.asarray(
+            2 * scipy.stats.t.sf(np.abs(self.value) / self.error, self.freedom)
+        )
+
+
+def number_differences(numbers: Paired) -> Difference:
+    """Compare each number of each side with the baseline's, (numbers, sides)."""
+    signs = numbers.signs[:, None]
+    value = signs * (numbers.means - numbers.means[:, :1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own = numbers.variances / numbers.counts
+        total = own + own[:, :1]
+        freedom = total**2 / (
+            own**2 / (numbers.counts - 1)
+            + own[:, :1] ** 2 / (numbers.counts[:, :1] - 1)
+        )
+    error = np.sqrt(np.where(total > 0, total, np.nan))
+    return Difference(value, error, np.where(total > 0, freedom, np.nan))
+
+
+def ratios_of(differences: Difference, confidence: float) -> list[list[Ratio | None]]:
+    """Write differences as ratios, [number][side]; None of the baseline."""
+    value, half = differences.value, differences.half_width(confidence)
+    with np.errstate(over="ignore"):
+        columns = [np.exp(it).tolist() for it in (value, value - half, value + half)]
+    return [
+        [
+            None if side == 0 else _ratio(value, lower, upper)
+            for side, (value, lower, upper) in enumerate(zip(*row, strict=True))
+        ]
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _ratio(value: float, lower: float, upper: float) -> Ratio | None:
+    if math.isnan(value):
+        return None
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        return Ratio(value)
+    return Ratio(value, lower, upper)
+
+
+def marked(differences: Difference) -> Flags:
+    """Pick what is more than chance over all numbers and sides, (numbers, sides)."""
+    p = differences.p()
+    p[:, 0] = np.nan
+    known = ~np.isnan(p)
+    flags = np.zeros(p.shape, dtype=bool)
+    if known.any():
+        flags[known] = discoveries(p[known], FALSE_DISCOVERIES)
+    return flags
+
+
+@dataclass(frozen=True)
+class Score:
+    """A weighted mean of logarithms, more is better; see the module.
+
+    `influences` (repeats,) are None if the scatter is unknown.
+    """
+
+    value: float
+    influences: Floats | None
+    freedom: int
+
+    @property
+    def variance(self) -> float:
+        """Give the variance of the value; NaN if unknown."""
+        if self.influences is None:
+            return math.nan
+        return float(np.sum(self.influences**2))
+
+    @property
+    def repeats(self) -> int:
+        """Count the repeats that are known to scatter."""
+        return 0 if self.influences is None else len(self.influences)
+
+
+def scores(numbers: Paired, weights: Floats) -> list[Score]:
+    """Score every side by weights (numbers,); those above 0 are on all sides."""
+    used = np.flatnonzero(weights > 0)
+    each = weights[used] * numbers.signs[used]
+    found = []
+    for side, repeats in enumerate(numbers.repeats):
+        x = repeats[used]
+        measured = ~np.isnan(x)
+        n = measured.sum(axis=1)
+        if not len(n) or n.min() < 1:
+            value = float(each @ numbers.means[used, side])
+            found.append(Score(value, None, 0))
+            continue
+        middle = np.nansum(x, axis=1) / n
+        value = float(each @ middle)
+        if n.min() < 2:
+            found.append(Score(value, None, 0))
+            continue
+        deviations = np.where(measured, x - middle[:, None], 0.0)
+        influences = (each / n * np.sqrt(n / (n - 1))) @ deviations
+        found.append(Score(value, influences, int(n.min()) - 1))
+    return found
+
+
+def between(side: Score, other: Score) -> Difference:
+    """Compare two scores, by Welch and Satterthwaite."""
+    own, its = side.variance, other.variance
+    total = own + its
+    value = side.value - other.value
+    if not total > 0:  # NaN, or no scatter at all
+        return Difference(*(np.array(each) for each in (value, math.nan, math.nan)))
+    freedom = total**2 / (own**2 / side.freedom + its**2 / other.freedom)
+    return Difference(*map(np.array, (value, math.sqrt(total), freedom)))
+
+
+def score_ratio(difference: Difference, confidence: float) -> Ratio:
+    """Write a difference of scores as a ratio."""
+    value, half = float(difference.value), float(difference.half_width(confidence))
+    with np.errstate(over="ignore"):
+        lower, upper = (float(np.exp(it)) for it in (value - half, value + half))
+    found = _ratio(math.exp(value), lower, upper)
+    assert found is not None
+    return found

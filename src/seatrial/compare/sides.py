@@ -1,0 +1,223 @@
+"""The sides of a comparison: closed runs, and systems that papers published."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mode
+
+from seatrial.compare.records import Side
+from seatrial.criteria.published import Published
+from seatrial.criteria.published_numbers import PublishedSystem
+from seatrial.errors import SeatrialError
+from seatrial.model.records import Case
+from seatrial.runs.closed_run import Run, load_run
+
+_PUBLISHED = "published:"
+_FORM = "expected [NAME=]RUN[@ENVIRONMENT] or [NAME=]published:SYSTEM"
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A side with what it measured: a run, or a published system."""
+
+    side: Side
+    run: Run | None = None
+    system: PublishedSystem | None = None
+
+
+@dataclass(frozen=True)
+class Named:
+    """A side as it is asked for; `name` and `environment` are '' where not said."""
+
+    source: str
+    name: str = ""
+    environment: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> "Named":
+        """Read `[NAME=]RUN[@ENVIRONMENT]`; what is there as a path is a path."""
+        name, source, environment = "", text, ""
+        if not Path(source).exists():
+            before, equals, after = source.partition("=")
+            if equals and "/" not in before:
+                name, source = before.strip(), after
+                if not name:
+                    raise SeatrialError(f"side {text!r}: the name is empty; {_FORM}")
+        if not Path(source).exists() and not source.startswith(_PUBLISHED):
+            before, at, after = source.rpartition("@")
+            if at and "/" not in after:
+                source, environment = before, after
+                if not environment:
+                    raise SeatrialError(
+                        f"side {text!r}: the environment is empty; {_FORM}"
+                    )
+        if not source.removeprefix(_PUBLISHED):
+            raise SeatrialError(f"side {text!r}: no run and no system; {_FORM}")
+        return cls(source, name, environment)
+
+
+def open_sides(
+    texts: Sequence[str],
+    find: Callable[[str], Path],
+    published: Callable[[], Published],
+    signers: Callable[[str], Path | None] = lambda _: None,
+) -> list[Entrant]:
+    """Open the sides in their order, and give each a name of its own.
+
+    `find` finds a run by path, id or `latest`; `published` reads all that papers
+    published; `signers` finds whose signatures are known of a system. Raises
+    SeatrialError if one is not there, or if two have one name.
+    """
+    named = [Named.read(text) for text in texts]
+    opened: dict[Path, Run] = {}
+    found = []
+    for each in named:
+        if each.source.startswith(_PUBLISHED):
+            found.append(_published(each, published()))
+            continue
+        path = find(each.source).resolve()
+        if path not in opened:
+            opened[path] = load_run(path)
+        found.append(of_run(opened[path], each.environment, signers))
+    names = _names(
+        [(each.name, it.side) for each, it in zip(named, found, strict=True)]
+    )
+    return [
+        replace(it, side=replace(it.side, name=name))
+        for it, name in zip(found, names, strict=True)
+    ]
+
+
+def of_run(
+    run: Run,
+    environment: str = "",
+    signers: Callable[[str], Path | None] = lambda _: None,
+) -> Entrant:
+    """Make a side of a run, without a name; SeatrialError if it has no such stack."""
+    manifest = run.manifest
+    known = sorted({case.environment for case in run.cases})
+    if environment and environment not in known:
+        raise SeatrialError(
+            f"run {manifest['run']} of {manifest['system']} has no environment "
+            f"{environment!r}; expected one of {', '.join(known)}"
+        )
+    cases = [case for case in run.cases if environment in ("", case.environment)]
+    weights = manifest.get("weights") or {}
+    side = Side(
+        name="",
+        source=manifest["run"],
+        system=manifest["system"],
+        campaign=manifest["campaign"],
+        started=str(manifest.get("started", "")),
+        environment=environment,
+        repeats=_repeats(cases),
+        nodes=sum(node["state"] == "present" for node in manifest["nodes"]),
+        replay=bool(manifest.get("replay")) or any(case.replay for case in cases),
+        demonstration=bool(manifest.get("demonstration")),
+        signer=_signer(run, signers),
+        weights_sha256=str(weights.get("sha256", "")),
+    )
+    return Entrant(side, run=run)
+
+
+def _repeats(cases: Sequence[Case]) -> int:
+    """Give in how many repeats most cases ran; those that control a campaign differ."""
+    known: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+    for case in cases:
+        known[case.check, case.case, case.environment].add(case.repeat)
+    return mode(map(len, known.values())) if known else 0
+
+
+def _signer(run: Run, signers: Callable[[str], Path | None]) -> str:
+    file = signers(str(run.manifest["system"]))
+    if file is None or run.sealed is None:
+        return ""
+    return run.sealed.check(file).signer or ""
+
+
+def _published(named: Named, published: Published) -> Entrant:
+    system = published.system(named.source.removeprefix(_PUBLISHED))
+    paper = published.papers[system.paper]
+    side = Side(
+        name="",
+        source=system.name,
+        system=system.name,
+        campaign="",
+        started=str(paper.year),
+        environment="",
+        repeats=0,
+        nodes=0,
+        published=True,
+    )
+    return Entrant(side, system=system)
+
+
+def _names(sides: Sequence[tuple[str, Side]]) -> list[str]:
+    """Name those without a name by as little as tells all apart."""
+    ways: tuple[Callable[[Side], str], ...] = (
+        lambda side: side.system,
+        lambda side: "@".join(filter(None, [side.system, side.environment])),
+        lambda side: side.source,
+        lambda side: "@".join(filter(None, [side.source, side.environment])),
+    )
+    for way in ways:
+        names = [name or way(side) for name, side in sides]
+        if len(set(names)) == len(names):
+            return names
+    twice = next(name for name, count in Counter(names).items() if count > 1)
+    raise SeatrialError(
+        f"two sides are called {twice!r}; expected one name for each: NAME=RUN"
+    )
+
+
+def priced(
+    entrants: Sequence[Entrant],
+    prices: Mapping[str, float],
+    powers: Mapping[str, float],
+) -> list[Entrant]:
+    """Give the sides prices and kW by their names; SeatrialError if one is unknown."""
+    known = [each.side.name for each in entrants]
+    for what, given in (("price", prices), ("power", powers)):
+        for name in given:
+            if name not in known:
+                raise SeatrialError(
+                    f"--{what}: no side {name!r}; expected one of {', '.join(known)}"
+                )
+    return [
+        replace(
+            each,
+            side=replace(
+                each.side,
+                price=prices.get(each.side.name),
+                power_kw=powers.get(each.side.name),
+            ),
+        )
+        for each in entrants
+    ]
+
+
+def require_comparable(entrants: Sequence[Entrant]) -> None:
+    """Refuse sides that no comparison can hold beside each other.
+
+    Raises SeatrialError if there is one side only, if runs are of different campaigns,
+    or if some are replays and others measured.
+    """
+    sides = [each.side for each in entrants]
+    if len(sides) < 2:
+        raise SeatrialError("one side is no comparison; expected at least two")
+    runs = [side for side in sides if not side.published]
+    for side in runs[1:]:
+        first = runs[0]
+        if side.campaign != first.campaign:
+            raise SeatrialError(
+                f"{first.name} is a run of campaign {first.campaign!r}, {side.name} of "
+                f"{side.campaign!r}; expected one campaign: only what was asked of all "
+                "alike can be compared"
+            )
+        if side.replay != first.replay:
+            replay, other = (side, first) if side.replay else (first, side)
+            raise SeatrialError(
+                f"{replay.name} is a replay of recorded output, {other.name} was "
+                "measured; expected one or the other"
+            )

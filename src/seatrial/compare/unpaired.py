@@ -1,0 +1,259 @@
+"""What not all sides have, and why: nothing is dropped in silence."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from seatrial.compare.allocations import case_words
+from seatrial.compare.pairing import Key, Paired
+from seatrial.compare.published_sides import NOT_IN_PAPER
+from seatrial.compare.records import Unpaired
+from seatrial.compare.sides import Entrant
+from seatrial.compare.weight_shares import Grouping
+from seatrial.model.metrics import flat_name
+from seatrial.model.records import Case, parameters_text
+
+Told = tuple[str, str, Case]
+"""The words of a case, the environment it ran in, and itself."""
+
+_MOST = 200
+"""Letters of a reason that a failed case gives."""
+
+
+class Unmatched:
+    """Tells of every number and case that not all sides have."""
+
+    def __init__(
+        self, entrants: Sequence[Entrant], numbers: Paired, grouping: Grouping
+    ) -> None:
+        self.entrants, self.numbers, self.grouping = entrants, numbers, grouping
+        self.sides = range(len(entrants))
+        self.cases = [self._own_cases(each) for each in entrants]
+        self.same = [_by_words(each) for each in self.cases]
+        self.of_case: dict[tuple[int, str, str, str, str], list[Case]] = {}
+        self.checks: set[tuple[int, str]] = set()
+        self.measured: set[tuple[int, object]] = set()
+        there = numbers.there
+        for row, key in enumerate(numbers.keys):
+            for side in self.sides:
+                if there[row, side]:
+                    self.checks.add((side, key.check))
+                    self.measured.add((side, key.case_key))
+
+    def found(self) -> list[Unpaired]:
+        """Give whole checks and cases as one entry, else metric by metric."""
+        entries: dict[Unpaired, None] = {}
+        there = self.numbers.there
+        for row in np.flatnonzero(~there.all(axis=1)).tolist():
+            entries[self._of_number(row, there[row].tolist())] = None
+        for each in self._without_numbers():
+            entries[each] = None
+        return list(entries)
+
+    def sparse(self) -> list[dict[int, str]]:
+        """Say for each side of which numbers it lacks repeats, and how many it has.
+
+        A case may be in fewer repeats than others: one that controls a campaign is in
+        more of them than its blocks.
+        """
+        found: list[dict[int, str]] = []
+        for side, repeats in enumerate(self.numbers.repeats):
+            counts = (~np.isnan(repeats)).sum(axis=1)
+            told = {}
+            for row in np.flatnonzero(counts).tolist():
+                fitting = self._fitting(side, self.numbers.keys[row])
+                ran = len({case.repeat for case in fitting})
+                if counts[row] < ran:
+                    told[row] = f"in {counts[row]} of {ran} repeats"
+            found.append(told)
+        return found
+
+    def _of_number(self, row: int, there: Sequence[bool]) -> Unpaired:
+        key = self.numbers.keys[row]
+        lacking = [side for side in self.sides if not there[side]]
+        group = self.grouping.of_number[row]
+        name = self.grouping.groups[group].name if group >= 0 else ""
+        bad = [(row, side) in self.numbers.bad for side in lacking]
+        flat = flat_name(key.metric, key.size_bytes)
+        if key.check and not any(bad):
+            if all((side, key.check) not in self.checks for side in lacking):
+                case = flat = ""
+            elif all((side, key.case_key) not in self.measured for side in lacking):
+                case, flat = words(key), ""
+            else:
+                case = words(key)
+        else:
+            case = words(key)
+        reasons = tuple(
+            ""
+            if there[side]
+            else self.numbers.bad.get((row, side)) or self._why(side, key, case, flat)
+            for side in self.sides
+        )
+        return Unpaired(key.check, case, flat, name, reasons)
+
+    def _why(self, side: int, key: Key, case: str, flat: str) -> str:
+        """Say why a side has no number of a check, a case of it, or a metric."""
+        if self.entrants[side].system is not None:
+            return NOT_IN_PAPER
+        if not key.check:
+            return "no check measures just this"
+        own = self.cases[side].get(key.check, [])
+        if not case:
+            return _of_cases(own) if own else "not run"
+        fitting = self._fitting(side, key)
+        if not fitting:
+            stacks = {stack for _, stack, _ in own}
+            elsewhere = key.environment and key.environment not in stacks
+            return f"not run with {key.environment}" if elsewhere else "not run"
+        others = self._other_nodes.get((side, key._replace(num_nodes=None)), [])
+        if others and key.num_nodes is not None:
+            counts = " and ".join(map(str, others))
+            return f"run on {counts} nodes, not on {key.num_nodes}"
+        result = _of_cases([("", "", each) for each in fitting])
+        return result if not flat or "passed" not in result else "it was not reported"
+
+    def _fitting(self, side: int, key: Key) -> list[Case]:
+        """Give a side's cases of which a number would be."""
+        of = (side, key.check, key.case, key.environment, key.partition)
+        if of not in self.of_case:
+            same = self.same[side].get((key.check, key.case))
+            self.of_case[of] = [
+                case
+                for text, stack, case in same or self.cases[side].get(key.check, [])
+                if key.environment in ("", stack)
+                and key.partition in ("", case.partition.rpartition(":")[2])
+                and _within(text, key.case)
+            ]
+        return self.of_case[of]
+
+    @cached_property
+    def _other_nodes(self) -> dict[tuple[int, Key], list[int]]:
+        """Tell on how many nodes each number of the whole allocation was taken."""
+        found: dict[tuple[int, Key], list[int]] = defaultdict(list)
+        there = self.numbers.there
+        for row, key in enumerate(self.numbers.keys):
+            for side in self.sides:
+                if key.num_nodes is not None and there[row, side]:
+                    found[side, key._replace(num_nodes=None)].append(key.num_nodes)
+        return found
+
+    def _without_numbers(self) -> list[Unpaired]:
+        """Give the cases that failed or were skipped and have no number on any side."""
+        known: dict[tuple[str, str, str], dict[int, list[Case]]] = defaultdict(dict)
+        for side in self.sides:
+            for check, cases in self.cases[side].items():
+                for text, stack, case in cases:
+                    by_side = known[check, text, stack]
+                    by_side.setdefault(side, []).append(case)
+        with_numbers: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for row, key in enumerate(self.numbers.keys):
+            for stack in self.numbers.values[row].get("$environ", ()):
+                with_numbers[key.check].add((key.case, stack))
+        found = []
+        for (check, text, stack), by_side in known.items():
+            if any(
+                stack == its and _within(text, case)
+                for case, its in with_numbers[check]
+            ):
+                continue
+            tried = [case for each in by_side.values() for case in each]
+            if all(case.result == "pass" for case in tried):
+                continue  # a check without numbers of its own
+            reasons = tuple(
+                NOT_IN_PAPER
+                if self.entrants[side].system is not None
+                else _of_cases([("", "", case) for case in by_side[side]])
+                if side in by_side
+                else "not run"
+                for side in self.sides
+            )
+            values: dict[str, Any] = {
+                name: (it,) for name, it in tried[0].parameters.items()
+            }
+            values |= {
+                "$environ": (stack,),
+                "$partition": tuple({case.partition for case in tried}),
+                "num_nodes": tuple({len(case.nodes) for case in tried}),
+            }
+            failed = any(case.result == "fail" for case in tried)
+            group = self.grouping.of_case(check, values) if failed else ""
+            told = ", ".join(filter(None, [text, stack]))
+            found.append(Unpaired(check, told, "", group, reasons))
+        return found
+
+    @staticmethod
+    def _own_cases(entrant: Entrant) -> dict[str, list[Told]]:
+        """Give the last tries of a side's cases with their words, by check."""
+        found: dict[str, list[Told]] = defaultdict(list)
+        told: dict[tuple[str, str], str] = {}
+        for case in _last_tries(entrant):
+            name = (case.check, case.case)
+            if name not in told:
+                told[name] = case_words(parameters_text(case.parameters))
+            found[case.check].append((told[name], case.environment, case))
+        return found
+
+
+def _by_words(cases: Mapping[str, Sequence[Told]]) -> dict[tuple[str, str], list[Told]]:
+    """Sort the cases of each check by their words."""
+    found: dict[tuple[str, str], list[Told]] = defaultdict(list)
+    for check, own in cases.items():
+        for each in own:
+            found[check, each[0]].append(each)
+    return found
+
+
+def _last_tries(entrant: Entrant) -> list[Case]:
+    """Give a side's cases, of those that were tried again the last try only."""
+    if entrant.run is None:
+        return []
+    last = {
+        (each.session, each.check, each.case, each.partition, each.environment): each
+        for each in entrant.run.cases
+        if entrant.side.environment in ("", each.environment)
+    }
+    return list(last.values())
+
+
+def words(key: Key) -> str:
+    """Name a case with all that tells it apart."""
+    nodes = f"{key.num_nodes} nodes" if key.num_nodes else ""
+    return ", ".join(
+        filter(None, [key.case, key.environment, key.partition, key.size, nodes])
+    )
+
+
+def faults(entrant: Entrant) -> str:
+    """Say what a run lacks as a whole, and how many of its cases; '' if nothing."""
+    cases = _last_tries(entrant)
+    counts = Counter(case.result for case in cases)
+    told = []
+    if entrant.run is not None and entrant.run.manifest.get("partial"):
+        told.append("a part of the campaign only")
+    if counts["fail"] + counts["skip"]:
+        told.append(
+            f"of {len(cases)} cases {counts['fail']} failed, {counts['skip']} were "
+            "skipped"
+        )
+    return f"{entrant.side.name}: {'; '.join(told)}" if told else ""
+
+
+def _of_cases(cases: Sequence[Told]) -> str:
+    """Say what became of some cases, in the words of the first that tells."""
+    for result, word in (("fail", "failed"), ("skip", "skipped")):
+        own = [case for _, _, case in cases if case.result == result]
+        if own:
+            phase = f" in {own[0].phase}" if result == "fail" and own[0].phase else ""
+            many = f" ({len(own)} of {len(cases)})" if len(cases) > 1 else ""
+            reason = " ".join((own[0].reason or "no reason given").split())
+            return f"{word}{phase}{many}: {reason[:_MOST]}"
+    return "passed without this number"
+
+
+def _within(text: str, longer: str) -> bool:
+    """Tell whether a case is that of a number, which may have parameters of its own."""
+    return text == longer or {*filter(None, text.split(", "))} <= {*longer.split(", ")}

@@ -1,0 +1,107 @@
+"""Ratios and who is ahead in words, for page and terminal."""
+
+from seatrial.compare.records import Comparison, Ratio, Side
+from seatrial.model.units import rounded
+from seatrial.report.render.labels import short
+
+_TWICE = 2.0
+_PER = {"performance": "", "price": " per price", "power": " per power"}
+
+
+def lead(comparison: Comparison) -> str:
+    """Say how much better the first is than the baseline and the next, how surely.
+
+    If the baseline itself is first, than the next.
+    """
+    first, second = comparison.ranking[:2]
+    baseline = comparison.sides[0].name
+    per = _PER[comparison.rank_by]
+    if first.side == baseline:
+        parts = [compared(_inverse(second.score), f"{per} than {short(second.side)}")]
+    else:
+        parts = [compared(first.score, f"{per} than {short(baseline)}")]
+        if second.side != baseline:
+            ahead = comparison.lead or Ratio(first.score.value / second.score.value)
+            parts.append(compared(ahead, f" than {short(second.side)}, the next"))
+    said = f"{short(first.side)} is {', and '.join(parts)}"
+    if first.selected is None:
+        return f"{said}."
+    share = percent(first.selected)
+    return f"{said}; first in {share} of {comparison.resamples:,} resamples."
+
+
+def sentence(comparison: Comparison) -> str:
+    """Say who wins or is ahead, by how much, how surely, and why nobody wins."""
+    said = f"{headline(comparison)}: {lead(comparison)}"
+    return said if comparison.winner else f"{said} Why: {'; '.join(comparison.why)}."
+
+
+def headline(comparison: Comparison) -> str:
+    """Say who wins, or that nobody does."""
+    if comparison.winner is None:
+        return "No winner"
+    return f"{short(comparison.winner)} wins"
+
+
+def compared(ratio: Ratio, than: str) -> str:
+    """Say a ratio with its interval: `12.0 % better than A (9.0 to 15.0 %)`."""
+    lower, upper = ratio.lower, ratio.upper
+    if ratio.value >= _TWICE:
+        said = f"better{than} by a factor of {_digits(ratio.value)}"
+        if lower is None or upper is None:
+            return said
+        return f"{said} ({_digits(lower)} to {_digits(upper)})"
+    share = 100 * (ratio.value - 1)
+    said = f"{abs(share):.1f} % {'better' if share >= 0 else 'worse'}{than}"
+    if lower is None or upper is None:
+        return said
+    if lower < 1 < upper:
+        worse, better = 100 * (1 - lower), 100 * (upper - 1)
+        return f"{said} (from {worse:.1f} % worse to {better:.1f} % better)"
+    ends = sorted(100 * abs(end - 1) for end in (lower, upper))
+    return f"{said} ({ends[0]:.1f} to {ends[1]:.1f} %)"
+
+
+def times(ratio: Ratio | None) -> str:
+    """Write a ratio; '' for none."""
+    return "" if ratio is None else _digits(ratio.value)
+
+
+def interval(ratio: Ratio | None) -> str:
+    """Write its interval: `1.090 to 1.150`; '' where that is unknown."""
+    if ratio is None or ratio.lower is None or ratio.upper is None:
+        return ""
+    return f"{_digits(ratio.lower)} to {_digits(ratio.upper)}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3f}" if 0.01 <= value < 10 else rounded(value, 3)
+
+
+def percent(share: float) -> str:
+    """Write a share of 1; what is not all is never written as 100 %."""
+    text = f"{100 * share:.1f}".removesuffix(".0")
+    if text == "100" and share < 1:
+        return "over 99.9 %"
+    if text == "0" and share > 0:
+        return "under 0.1 %"
+    return f"{text} %"
+
+
+def labels(side: Side) -> list[str]:
+    """Say what a side is if it is no measured run of a machine that is offered."""
+    return [
+        word
+        for word, holds in (
+            ("published", side.published),
+            ("replay", side.replay),
+            ("demonstration", side.demonstration),
+        )
+        if holds
+    ]
+
+
+def _inverse(ratio: Ratio) -> Ratio:
+    if ratio.lower is None or ratio.upper is None:
+        return Ratio(1 / ratio.value)
+    return Ratio(1 / ratio.value, 1 / ratio.upper, 1 / ratio.lower)

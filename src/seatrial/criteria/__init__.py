@@ -1,0 +1,1 @@
+"""Criteria, weights and published numbers, read from YAML files."""

@@ -1,0 +1,131 @@
+"""What a system must reach: the criteria of reference-data/<system>/criteria.yaml."""
+
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seatrial.checks.sources import known_checks
+from seatrial.criteria.criteria_file import CriteriaFile
+from seatrial.criteria.criterion import Criterion, Risks
+from seatrial.errors import SeatrialError
+from seatrial.limits import YAML_SIZE
+from seatrial.model.yaml_file import yaml_bytes
+from seatrial.paths import checks_dir
+from seatrial.plain_files import read_plain
+from seatrial.runs.closed_run import KEPT_CRITERIA, Run
+
+__all__ = [
+    "Criteria",
+    "Criterion",
+    "Risks",
+    "changes",
+    "kept_criteria",
+    "known_checks",
+    "recorded_criteria",
+]
+
+_NOT_COMPARED = ("name", "provenance", "risks")
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """All criteria of a system, with the risks of the verdict on the whole machine.
+
+    `sha256` is of the bytes of the file; '' if there is none.
+    """
+
+    risks: Risks
+    criteria: tuple[Criterion, ...]
+    sha256: str = ""
+
+    @classmethod
+    def load(cls, file: Path, known: Collection[str] | None = None) -> "Criteria":
+        """Read and validate a criteria.yaml.
+
+        `known` are the classes that may have criteria (none: any may); by default
+        those of the checks beside the file. Raises SeatrialError with file, line and
+        what was expected there.
+        """
+        if not file.is_file():
+            raise SeatrialError(
+                f"{file}: not there; expected what the system must reach, in the form "
+                "of reference-data/lab/criteria.yaml; `seatrial run --no-judge` takes "
+                "numbers without"
+            )
+        if known is None:
+            known = known_checks(checks_dir(file.resolve().parents[2]))
+        return cls.parse(yaml_bytes(file), file, known)
+
+    @classmethod
+    def parse(cls, content: bytes, file: Path, known: Collection[str]) -> "Criteria":
+        """Parse the content of a criteria.yaml; `load` says what else."""
+        risks, criteria = CriteriaFile(file, known, content).read()
+        return cls(risks, criteria, hashlib.sha256(content).hexdigest())
+
+
+def kept_criteria(run: Run) -> Criteria | None:
+    """Parse the criteria that held when a run took its first data; None: it kept none.
+
+    Raises SeatrialError if they are damaged.
+    """
+    content = run.kept.get(KEPT_CRITERIA)
+    if content is None:
+        return None
+    return Criteria.parse(content, run.path / KEPT_CRITERIA, known=())
+
+
+def recorded_criteria(run_folder: Path) -> Criteria | None:
+    """Read the criteria that a run kept, unverified; None: it kept none.
+
+    Raises SeatrialError if they cannot be read.
+    """
+    file = run_folder / KEPT_CRITERIA
+    if not file.is_file():
+        return None
+    return Criteria.parse(read_plain(file, YAML_SIZE), file, known=())
+
+
+def changes(old: Criteria, new: Criteria) -> dict[str, str]:
+    """Tell by name what changed: `limit 5 us, now 6 us`, `new`, `gone`.
+
+    The risks of the machine are under the name ''. Who wrote a limit, when and how is
+    no part of it.
+    """
+    before = {criterion.name: criterion for criterion in old.criteria}
+    after = {criterion.name: criterion for criterion in new.criteria}
+    found = {"": _differences(vars(old.risks), vars(new.risks))}
+    for name in {**before, **after}:
+        if name not in after:
+            found[name] = "gone"
+        elif name not in before:
+            found[name] = "new"
+        else:
+            found[name] = _differences(_facts(before[name]), _facts(after[name]))
+    return {name: text for name, text in found.items() if text}
+
+
+def _facts(criterion: Criterion) -> dict[str, Any]:
+    """Give what a criterion demands, and by which risks."""
+    facts = {k: v for k, v in vars(criterion).items() if k not in _NOT_COMPARED}
+    if criterion.limit is not None:
+        facts["limit"] = f"{criterion.limit:.12g} {criterion.unit}"
+    risks = criterion.risks  # what share of suspects may be sound, the machine says
+    return {**facts, "seller": risks.seller, "buyer": risks.buyer}
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    return "; ".join(
+        f"{name} {_text(was)}, now {_text(new[name])}"
+        for name, was in old.items()
+        if was != new[name]
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={each}" for name, each in value.items()) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.12g}" if isinstance(value, float) else str(value or "none")

@@ -1,0 +1,110 @@
+"""One criterion: what one metric of a check must reach, by which method and risks."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from seatrial.judge import bounds
+from seatrial.model.metrics import Direction
+
+Kind = Literal["promised", "theoretical", "measured", "sameness"]
+Model = Literal["any", "normal", "lognormal", "every"]
+Bears = Literal["seller", "buyer"]
+
+LEAST_COUNTED = 2
+"""Allocations that a criterion of model every takes: one look is never a pass."""
+
+
+@dataclass(frozen=True)
+class Risks:
+    """Declared risks, shares of 1.
+
+    `seller`: that a machine which meets its limits fails; `buyer`: that one which does
+    not passes; `discovery`: share of sound ones in the list of suspects.
+    """
+
+    seller: float
+    buyer: float
+    discovery: float = 0.1
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What one metric of a check must reach on the cases that `where` chooses.
+
+    `metric` is the flat name, `statistic` None the first present of
+    metrics.STATISTICS. `limit` is in `unit`; None for sameness, which has a
+    `tolerance`, the share by which a node may be worse than its class. `zone` is the
+    share of the limit within which nobody asks for a decision, `cap` the most
+    repeats, `looks` how often runs may be judged together, and `bears` says who bears
+    what is undecided at the cap. What nobody measured leaves the machine undecided,
+    unless it is `optional`. `source` is document and clause, the formula, or the
+    run; `provenance` holds all that was said of the limit, as texts.
+    """
+
+    name: str
+    check: str
+    where: Mapping[str, Any] = field(hash=False)
+    metric: str
+    unit: str
+    direction: Direction
+    statistic: str | None
+    kind: Kind
+    limit: float | None
+    tolerance: float | None
+    model: Model
+    zone: float
+    risks: Risks
+    cap: int
+    looks: int
+    bears: Bears
+    source: str
+    optional: bool = False
+    fingerprint: Mapping[str, str] = field(default_factory=dict, hash=False)
+    provenance: Mapping[str, str] = field(
+        default_factory=dict, hash=False, compare=False
+    )
+
+    def applies(
+        self,
+        check: str,
+        partition: str,
+        environment: str,
+        parameters: Mapping[str, Any],
+        num_nodes: int,
+    ) -> bool:
+        """Tell whether a case is held to it; `partition` is the full name, `lab:batch`.
+
+        As in ReFrame's `$ref`, a text that is not the key itself is matched against it
+        as a regular expression. Unlike there, every criterion that applies counts.
+        """
+        if check != self.check:
+            return False
+        values = {
+            **parameters,
+            "$system": partition.partition(":")[0],
+            "$partition": partition,
+            "$environ": environment,
+            "num_nodes": num_nodes,
+        }
+        return all(
+            key in values and matches(wanted, values[key])
+            for key, wanted in self.where.items()
+        )
+
+
+def matches(wanted: Any, value: Any) -> bool:
+    """Tell whether a value is the wanted one, or a text that fits it as a pattern."""
+    if wanted == value:
+        return True
+    if not isinstance(wanted, str) or not isinstance(value, str):
+        return False
+    return re.fullmatch(wanted, value) is not None
+
+
+def smallest_n(model: Model, risk: float) -> int:
+    """Give the number of allocations below which a model cannot decide at a risk."""
+    if model == "every":
+        return LEAST_COUNTED
+    return bounds.smallest_n("order" if model == "any" else "t", risk)

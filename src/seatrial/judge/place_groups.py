@@ -1,0 +1,232 @@
+"""The places that one criterion is held against: pairs, their nodes, nodes, or one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from seatrial.criteria.criteria import Criterion
+from seatrial.judge import bounds
+from seatrial.judge.findings import Finding
+from seatrial.judge.multiple_testing import share_of_look
+from seatrial.judge.sampling import Marks, Sampled, Values
+from seatrial.judge.scale import LEAST_ALIKE, Scale, beside_the_others, scale_of
+from seatrial.model.places import PLACE, both_ways
+
+Texts = npt.NDArray[np.object_]
+
+WAY = "way"
+"""The column that tells sending from receiving, where a pair was measured both ways."""
+
+_BETTER = 0.75
+"""A node is as good as this quantile of its pairs: most of a sound node's are sound."""
+
+_LEAST_SHAPE_P = 1e-3
+_LEAST_DRIFT_P = 5e-3
+
+
+@dataclass(frozen=True)
+class Group:
+    """A criterion and all places of one kind that it is held against, in one case.
+
+    `levels` has the shape (places, allocations), on the scale of the criterion;
+    `names` has a row per place: the columns of `PLACE`, and `WAY` for nodes of pairs.
+    `trouble` (places,) says why a place cannot be judged, '' where it can. `share` is
+    the part of the risks that may be spent at this look. `alike`: places are held to
+    the typical one. `nodes` are the nodes of pairs, judged before them.
+    """
+
+    plain: Finding
+    criterion: Criterion
+    scale: Scale
+    names: pl.DataFrame
+    levels: Values
+    trouble: Texts
+    share: float
+    nodes: "Group | None" = None
+
+    @property
+    def alike(self) -> bool:
+        """Whether places are held to the typical one, not to a limit."""
+        return self.criterion.kind == "sameness"
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether the places are pairs, which are judged after their nodes."""
+        return self.nodes is not None
+
+    @property
+    def of_nodes(self) -> bool:
+        """Whether the places are nodes, judged by their pairs."""
+        return WAY in self.names.columns
+
+    @property
+    def case(self) -> tuple[str, ...]:
+        """What tells the case from others."""
+        return (self.plain.check, self.plain.case, self.plain.environment)
+
+    @property
+    def units(self) -> int:
+        """Allocations, whether or not every place was measured in each."""
+        return int(self.levels.shape[1])
+
+    @property
+    def buyer(self) -> float:
+        """The buyer's risk at this look."""
+        return self.criterion.risks.buyer * self.share
+
+    @cached_property
+    def n(self) -> npt.NDArray[np.int64]:
+        """Allocations in which each place was measured."""
+        n: npt.NDArray[np.int64] = np.isfinite(self.levels).sum(axis=1)
+        return n
+
+    @cached_property
+    def centre(self) -> Values:
+        """The level that each place shows."""
+        return bounds.centre(self.levels, self.scale.method)
+
+    @cached_property
+    def lower(self) -> Values:
+        """What each level reaches, at the buyer's risk."""
+        return bounds.lower_bound(self.levels, self.scale.method, self.buyer)
+
+    @cached_property
+    def sound(self) -> Marks:
+        """Places that can be judged at all."""
+        return np.asarray(self.trouble == "", dtype=bool)
+
+    @cached_property
+    def drifts(self) -> bool:
+        """Whether the typical level moved in the course of the allocations.
+
+        What is compared within an allocation does not drift.
+        """
+        if self.alike or not self.sound.any():
+            return False
+        with np.errstate(all="ignore"):
+            typical = np.nanmedian(self.levels[self.sound], axis=0)
+        return bounds.drift_p(typical) < _LEAST_DRIFT_P
+
+    @cached_property
+    def passes(self) -> Marks:
+        """Places that reach the limit, at the buyer's risk."""
+        reached: Marks = self.sound & (self.lower >= self.scale.limit)
+        return reached & self.agree(self.levels >= self.scale.limit)
+
+    def agree(self, met: Marks) -> Marks:
+        """Tell where all values agree, if they must because of a drift."""
+        if not self.drifts:
+            return np.ones(len(self.levels), dtype=bool)
+        return np.asarray(np.all(met | ~np.isfinite(self.levels), axis=1))
+
+
+def groups_of(plain: Finding, criterion: Criterion, found: Sampled) -> Iterator[Group]:
+    """Make the groups of one metric: pairs and their nodes, and what is no pair."""
+    scale = scale_of(criterion)
+    units = np.cumsum(found.per_run).tolist()
+    share = share_of_look(units, criterion.looks, criterion.cap)
+    pairs = (
+        found.places["source"].is_not_null() & found.places["destination"].is_not_null()
+    ).to_numpy()
+    for kind in (True, False):
+        rows = np.flatnonzero(pairs == kind)
+        if not rows.size:
+            continue
+        names = found.places[rows]
+        levels = scale.levels(found.values[rows])
+        trouble = np.full(rows.size, "", dtype=object)
+        trouble[~np.isfinite(levels).any(axis=1)] = "nothing was measured"
+        below = (found.values[rows] <= 0).any(axis=1) & scale.logs
+        trouble[below] = "a value of 0 or less has no logarithm"
+        trouble[found.spoilt[rows]] = "a value is no number"
+        group = Group(plain, criterion, scale, names, levels, trouble, share)
+        if not kind:
+            yield _checked(group)
+            continue
+        nodes = _checked(_nodes_of(group))
+        yield nodes
+        yield replace(_checked(group), nodes=nodes)
+
+
+def _checked(group: Group) -> Group:
+    """Compare places where that is asked for, and see whether the method applies."""
+    trouble = group.trouble.copy()
+    levels = group.levels
+    if group.alike:
+        levels = beside_the_others(np.where(_column(trouble == ""), levels, np.nan))
+        if (trouble == "").sum() < LEAST_ALIKE:
+            trouble[trouble == ""] = f"sameness takes at least {LEAST_ALIKE} places"
+    equal = _all_equal(group.levels)
+    trouble[equal & (trouble == "")] = (
+        "all values are equal: the resolution is too coarse, or nothing was measured "
+        "anew"
+    )
+    usable = levels[trouble == ""]
+    if group.scale.method == "t" and usable.size:
+        p = bounds.t_shape_p(usable)
+        if p < _LEAST_SHAPE_P:
+            trouble[trouble == ""] = (
+                f"the values are not {group.criterion.model} (p = {p:.1g}), so that "
+                "Student's t does not apply; declare model any"
+            )
+    return replace(group, levels=levels, trouble=trouble)
+
+
+def _all_equal(levels: Values) -> Marks:
+    """Mark places with several values, all of them the same."""
+    finite = np.isfinite(levels)
+    most = np.where(finite, levels, -np.inf).max(axis=1)
+    least = np.where(finite, levels, np.inf).min(axis=1)
+    equal: Marks = (finite.sum(axis=1) > 1) & (most == least)
+    return equal
+
+
+def _column(marks: Marks) -> Marks:
+    return marks[:, np.newaxis]
+
+
+def _nodes_of(pairs: Group) -> Group:
+    """Give each node the better quartile of its pairs, allocation by allocation.
+
+    A pair is as good as the worse of its nodes, so a bad node spoils all its pairs,
+    while most pairs of a sound one are sound. Rails count one by one, and so do the
+    directions of numbers that were taken in both.
+    """
+    directed = both_ways(pairs.names)
+    units = [f"{number}" for number in range(pairs.units)]
+    levels = np.where(_column(pairs.trouble == ""), pairs.levels, np.nan)
+    table = pairs.names.select(
+        pl.col("source", "destination", "hca").cast(pl.String)
+    ).with_columns(pl.DataFrame(levels, schema=units).fill_nan(None))
+    ends = pl.concat(
+        table.select(
+            pl.col(node).alias("node"),
+            "hca",
+            pl.lit(way if directed else None, dtype=pl.String).alias(WAY),
+            *units,
+        )
+        for node, way in (("source", "sending"), ("destination", "receiving"))
+    )
+    by_node = ends.group_by("node", "hca", WAY, maintain_order=True).agg(
+        pl.col(unit).quantile(_BETTER, interpolation="higher") for unit in units
+    )
+    empty: dict[str, Any] = dict.fromkeys(("source", "destination"), pl.lit(None))
+    names = by_node.select("node", "hca", WAY).with_columns(
+        **empty, socket=pl.lit(None, dtype=pl.Int64)
+    )
+    node_levels = by_node.select(pl.col(units).fill_null(np.nan)).to_numpy()
+    trouble = np.full(names.height, "", dtype=object)
+    trouble[~np.isfinite(node_levels).any(axis=1)] = "none of its pairs was measured"
+    plain = replace(pairs.plain, kind="sameness" if pairs.alike else "node")
+    return replace(
+        pairs,
+        plain=plain,
+        names=names.select(*PLACE, WAY),
+        levels=node_levels,
+        trouble=trouble,
+    )

@@ -1,0 +1,103 @@
+"""From rows of numbers to arrays: one row per place, one column per allocation.
+
+What is sampled is the allocation: a job, on its nodes. Numbers that one job took of
+one place are back to back, share its luck, and count as one: their median.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from seatrial.model.metrics import judged_statistic
+from seatrial.model.places import PLACE, turned
+
+Values = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
+
+UNIT = ("run", "session", "attempt", "job_id")
+"""The columns that make an allocation. (A job that is tried again is another one.)"""
+
+COLUMNS = (
+    *UNIT,
+    *("parameters", *PLACE),
+    *("metric", "size_bytes", "statistic", "value", "unit", "direction"),
+)
+"""What is read of the measurements."""
+
+_LARGEST = 2**62
+"""No number of a row grows beyond this."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The numbers of one metric of one case.
+
+    `values` has the shape (places, allocations), in the order in which they were
+    taken, NaN where a place was not measured; `spoilt` marks places (places,) of which
+    some number is NaN or infinite. `places` has the columns of `PLACE`. `per_run`
+    counts the allocations of each run, in their order.
+    """
+
+    places: pl.DataFrame
+    values: Values
+    spoilt: Marks
+    per_run: tuple[int, ...]
+
+
+def sampled(rows: pl.DataFrame, statistic: str | None) -> Sampled:
+    """Sort the rows of one metric by place and allocation.
+
+    Of several statistics `statistic` counts, by default the first that is known.
+    """
+    wanted = statistic or judged_statistic(rows["statistic"].unique())
+    rows = turned(rows.filter(pl.col("statistic") == wanted))
+    of_place, places = _numbered(rows, PLACE)
+    of_unit, units = _numbered(rows, UNIT)
+    taken = rows["value"].to_numpy()
+    spoilt = np.zeros(places.height, dtype=bool)
+    spoilt[of_place[~np.isfinite(taken)]] = True
+    cells = of_place * units.height + of_unit
+    values = np.full(places.height * units.height, np.nan)
+    if np.bincount(cells, minlength=1).max() <= 1:
+        values[cells] = taken
+    else:
+        each = pl.DataFrame({"cell": cells, "value": taken})
+        middle = each.group_by("cell").agg(pl.col("value").median())
+        values[middle["cell"].to_numpy()] = middle["value"].to_numpy()
+    values[~np.isfinite(values)] = np.nan
+    return Sampled(
+        places=places,
+        values=values.reshape(places.height, units.height),
+        spoilt=spoilt,
+        per_run=tuple(units.group_by("run", maintain_order=True).len()["len"]),
+    )
+
+
+def _numbered(
+    rows: pl.DataFrame, columns: tuple[str, ...]
+) -> tuple[npt.NDArray[np.int64], pl.DataFrame]:
+    """Number the distinct rows of some columns in the order of their appearance.
+
+    A sweep has millions of rows: texts are compared by their numbers, not as texts.
+    """
+    numbers = np.zeros(rows.height, dtype=np.int64)
+    distinct = 1
+    for name in columns:
+        column = rows[name]
+        if column.dtype == pl.Categorical:
+            column = column.to_physical()
+        code = column.cast(pl.Int64).fill_null(-1).to_numpy()
+        code = code - code.min(initial=0)
+        span = int(code.max(initial=0)) + 1
+        if distinct * span > _LARGEST:
+            _, numbers = np.unique(numbers, return_inverse=True)
+            distinct = int(numbers.max(initial=0)) + 1
+        numbers = numbers * span + code
+        distinct *= span
+    _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
+    appearance = np.argsort(first)
+    rank = np.empty_like(appearance)
+    rank[appearance] = np.arange(first.size)
+    return rank[numbers], rows.select(columns)[first[appearance]]

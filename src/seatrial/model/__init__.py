@@ -1,0 +1,1 @@
+"""Records, metrics, units and places: what the other packages speak of."""

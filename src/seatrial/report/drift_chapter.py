@@ -1,0 +1,251 @@
+"""Drift as a chapter: words, a chart over the time of the campaign, a table."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from seatrial.judge.judge import Judgement
+from seatrial.report.content import Chapter
+from seatrial.report.curve_chart import CONFIG
+from seatrial.report.drift import LEAST_SESSIONS, RISK, Drift, Level, drifts
+from seatrial.report.render import text
+from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.labels import short
+from seatrial.report.wording import few
+from seatrial.runs.closed_run import Run
+
+MAX_ROWS = 50
+_MAX_NAMED, _MAX_DRAWN = 6, 200
+_SHORT = 2.0  # hours up to which a campaign is told in minutes
+_TITLE = "Drift over the campaign"
+_INTRO = (
+    "Each number beside the median of its case, by session, in the order of time: on a "
+    "machine that stays as it is, it goes up and down around 1 without a trend."
+)
+_METHOD = (
+    "Tested by Kendall's rank correlation of the sessions with time; of the metrics "
+    f"named at most {100 * RISK:g} % are expected to be wrong (Benjamini and Hochberg, "
+    "over all tested). The slope is that of Theil and Sen. It decides nothing."
+)
+_Style = tuple[str, str, list[int], float]
+_STYLES: tuple[_Style, ...] = (
+    ("var(--line-1)", "circle", [1, 0], 2),
+    ("var(--line-2)", "square", [6, 3], 2),
+    ("var(--line-3)", "triangle-up", [2, 2], 2),
+    ("var(--line-4)", "diamond", [9, 3, 2, 3], 2),
+    ("var(--line-5)", "cross", [4, 4], 2),
+    ("var(--line-6)", "triangle-down", [12, 3], 2),
+)
+_OF_ALL: _Style = ("var(--ink)", "diamond", [1, 0], 2.5)
+_OF_REST: _Style = ("var(--quiet)", "circle", [1, 0], 0.75)
+_HEIGHT = 260
+_ALL, _REST = "median of all", "others"
+
+
+def drift_chapter(run: Run, judgement: Judgement) -> Chapter:
+    """Say what drifted, and what could not be tested."""
+    if judgement.replay:
+        return _empty("A replay has no times of its own.")
+    found = drifts(run, judgement)
+    if not found:
+        return _empty(
+            "No metric with a criterion was measured in several sessions whose times "
+            "are known."
+        )
+    tables = []
+    drifting = [each for each in found if each.drifts]
+    if drifting:
+        tables.append(("Metrics that drift", drift_table(drifting[:MAX_ROWS])))
+    notes = []
+    if len(drifting) > MAX_ROWS:
+        notes.append(f"{len(drifting) - MAX_ROWS} more metrics drift.")
+    return Chapter(
+        "drift",
+        _TITLE,
+        f"{_INTRO} {words(found)}",
+        figures=(drift_figure(found),),
+        tables=tuple(tables),
+        notes=(
+            *notes,
+            _METHOD,
+        ),
+    )
+
+
+def words(found: Sequence[Drift]) -> str:
+    """Say what drifts: 'No drift shown in 41 of 43 metrics; ...'."""
+    tested = [each for each in found if each.p is not None]
+    drifting = [each for each in tested if each.drifts]
+    untested = len(found) - len(tested)
+    if not tested:
+        return (
+            f"None of {_metrics(len(found))} was measured in {LEAST_SESSIONS} or more "
+            "sessions, which a test for a trend needs at least."
+        )
+    calm = f"{len(tested) - len(drifting)} of {len(tested)}" if drifting else ""
+    said = f"No drift shown in {calm or _metrics(len(tested))}"
+    said += " metrics" if calm else ""
+    if drifting:
+        said += "; " + "; ".join(few(map(trend_words, drifting), _MAX_NAMED))
+    said += "."
+    if untested:
+        said += (
+            f" {_metrics(untested)} {'was' if untested == 1 else 'were'} measured in "
+            f"fewer than {LEAST_SESSIONS} sessions, too few to tell."
+        )
+    return said
+
+
+def trend_words(drift: Drift) -> str:
+    """Say how a metric moves: 'ImbRing bw_4MiB falls by 3 % per hour (p = 2e-5)'."""
+    moves = "rises" if drift.per_hour > 0 else "falls"
+    return (
+        f"{short(drift.check)} {drift.metric} {moves} by {_share(drift.per_hour)} per "
+        f"hour, {'worse' if drift.worse else 'better'} (p = {drift.p:.2g})"
+    )
+
+
+def drift_table(found: Sequence[Drift]) -> Table:
+    """Give check, metric, slope, the change from first to last session, and p."""
+    return Table(
+        ("check", "metric", "per hour", "over the campaign", "to the", "sessions", "p"),
+        tuple(
+            (
+                short(each.check),
+                each.metric,
+                _signed(each.per_hour),
+                _signed(each.per_hour * each.hours),
+                "worse" if each.worse else "better",
+                text.exact(len(each.levels)),
+                "" if each.p is None else f"{each.p:.2g}",
+            )
+            for each in found
+        ),
+    )
+
+
+def drift_figure(found: Sequence[Drift]) -> Figure:
+    """Draw the levels of all metrics, those that drift by name."""
+    last = max((level.hours for each in found for level in each.levels), default=0)
+    unit, per_hour = ("minutes", 60) if last < _SHORT else ("hours", 1)
+    drifting = [each for each in found if each.drifts][:_MAX_NAMED]
+    names = [f"{short(each.check)} {each.metric}" for each in drifting]
+    rest = [each for each in found if each not in drifting][:_MAX_DRAWN]
+    series = [*zip(names, drifting, strict=True), *((_REST, each) for each in rest)]
+    rows = [
+        {
+            "line": group,
+            "name": f"{short(each.check)} {each.metric}",
+            "n": number,
+            "x": round(level.hours * per_hour, 4),
+            "y": float(f"{level.value:.5g}"),
+        }
+        for number, (group, each) in enumerate(series)
+        for level in each.levels
+    ]
+    middle = [(x * per_hour, y) for x, y in _middle(found)]
+    rows += [
+        {"line": _ALL, "name": _ALL, "n": -1, "x": round(x, 4), "y": float(f"{y:.5g}")}
+        for x, y in middle
+    ]
+    heads = [*names, _ALL, *([_REST] if rest else [])]
+    note = ""
+    if len(found) > len(drifting) + len(rest):
+        note = f"Drawn are {len(drifting) + len(rest)} of {len(found)} metrics."
+    return Figure(
+        name="drift",
+        title="Every metric with a criterion, by session",
+        detail="value of a session beside the median of its case; 1 is the median over "
+        "the campaign",
+        spec=_spec(rows, heads, unit, f"{_TITLE}: {words(found)}"),
+        table=drift_table(sorted(found, key=lambda each: each.p is None)[:MAX_ROWS]),
+        note=note,
+        wide=True,
+    )
+
+
+def _middle(found: Sequence[Drift]) -> list[tuple[float, float]]:
+    """Give the median level of all metrics in each session, in the order of time."""
+    sessions: dict[str, list[Level]] = {}
+    for each in found:
+        for level in each.levels:
+            sessions.setdefault(level.session, []).append(level)
+    return sorted(
+        (
+            statistics.median(level.hours for level in levels),
+            statistics.median(level.value for level in levels),
+        )
+        for levels in sessions.values()
+    )
+
+
+def _spec(
+    rows: list[dict[str, Any]], heads: list[str], unit: str, description: str
+) -> dict[str, Any]:
+    own = iter(_STYLES)
+    fixed = {_ALL: _OF_ALL, _REST: _OF_REST}
+    styles = [fixed[head] if head in fixed else next(own) for head in heads]
+    x = alt.X(
+        "x:Q",
+        title=f"{unit} since the first number",
+        scale=alt.Scale(padding=10, nice=False),
+        axis=alt.Axis(format="~g", tickCount=8),
+    )
+    y = alt.Y(
+        "y:Q",
+        title="value beside the median of its case",
+        scale=alt.Scale(zero=False, padding=10),
+        axis=alt.Axis(format="~g"),
+    )
+    base = alt.Chart(alt.NamedData("levels")).encode(x=x, y=y, detail="n:N")
+    layers = []
+    for order, (colour, _, dash, width) in reversed(list(enumerate(styles))):
+        part = base.transform_filter(f"datum.order == {order}")
+        layers.append(part.mark_line(color=colour, strokeDash=dash, strokeWidth=width))
+    legend = alt.Legend(title=None, symbolOpacity=1, symbolSize=70)
+    colours, shapes, _, _ = zip(*styles, strict=True)
+    points = base.mark_point(filled=True, opacity=1, size=26).encode(
+        color=alt.Color(
+            "line:N",
+            scale=alt.Scale(domain=heads, range=list(colours)),
+            legend=legend,
+        ),
+        shape=alt.Shape(
+            "line:N", scale=alt.Scale(domain=heads, range=list(shapes)), legend=legend
+        ),
+        tooltip=[
+            alt.Tooltip("name:N", title="metric"),
+            alt.Tooltip("x:Q", title=unit, format=".3~g"),
+            alt.Tooltip("y:Q", title="beside its median", format=".4~g"),
+        ],
+    )
+    picture = alt.layer(*layers, points).properties(
+        height=_HEIGHT,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        description=text.clean(description),
+    )
+    places = {head: order for order, head in enumerate(heads)}
+    numbered = [row | {"order": places[row["line"]]} for row in rows]
+    return {
+        **picture.to_dict(validate=False),
+        "config": CONFIG,
+        "datasets": {"levels": numbered},
+    }
+
+
+def _share(value: float) -> str:
+    return f"{100 * abs(value):.2g} %"
+
+
+def _signed(value: float) -> str:
+    return ("+" if value > 0 else "\N{MINUS SIGN}") + _share(value)
+
+
+def _metrics(count: int) -> str:
+    return f"{count} metric{'' if count == 1 else 's'}"
+
+
+def _empty(words: str) -> Chapter:
+    return Chapter("drift", _TITLE, _INTRO, empty=words)

@@ -1,0 +1,183 @@
+"""Build page one: verdict, headline numbers, actions, undecided places, signatures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+from seatrial.judge.findings import Finding, Judgement
+from seatrial.judge.start_crashes import start_crashes
+from seatrial.report.areas import area_summaries
+from seatrial.report.common_facts import common_facts
+from seatrial.report.content import ActOn, CriterionRow, Front
+from seatrial.report.criteria_rows import counts, needs
+from seatrial.report.folding import not_tested, skip_reasons
+from seatrial.report.look_at import look_at
+from seatrial.report.reasons import reasons_of
+from seatrial.report.render import text
+from seatrial.report.small_map import small_map
+from seatrial.report.wording import few
+from seatrial.runs.closed_run import Run
+from seatrial.runs.seal import key_text
+from seatrial.runs.ssh_signature import known_signers
+
+MAX_PLACES = 8
+"""Places in one list of page one; the rest is counted there."""
+
+_MAX_NEEDS, _MAX_COMMON, _MAX_LOOKS = 5, 3, 12
+_MEANING = {
+    "pass": "Every criterion that was judged is met.",
+    "fail": "At least one criterion is not met. The system is not acceptable in this "
+    "state.",
+    "undecided": "No criterion failed, but not every one could be decided. This is "
+    "not a pass: the system is neither accepted nor refused.",
+}
+
+
+def front(
+    run: Run, judgement: Judgement, home: Path, rows: Sequence[CriterionRow]
+) -> Front:
+    """Fill page one; `rows` are all criteria."""
+    signer, digest = seal_words(run, home)
+    found = counts(rows)
+    replay = "REPLAY, " if judgement.replay else ""
+    places = look_at(judgement)
+    return Front(
+        verdict=judgement.verdict,
+        meaning=_MEANING[judgement.verdict],
+        title=f"{replay}{judgement.verdict.upper()}: {judgement.system}, "
+        f"{judgement.campaign}, {judgement.run}",
+        notices=_notices(run, judgement),
+        counts=found,
+        areas=area_summaries(rows),
+        node_map=small_map(judgement),
+        needs=_shortened(needs(judgement, rows), _MAX_NEEDS),
+        act_on=_places(_act_on(judgement)),
+        look_at=_places(places.undecided),
+        absent=_places(
+            [
+                ActOn(node.name, (node.reason or "no reason known",))
+                for node in judgement.nodes
+                if node.state != "present"
+            ]
+        ),
+        in_common=_shortened(
+            [each.words for each in common_facts(run, judgement)], _MAX_COMMON
+        ),
+        worth_a_look=_shortened(places.others, _MAX_LOOKS),
+        not_tested=not_tested(rows, skip_reasons(run), len(judgement.uncovered)),
+        facts=_facts(run, judgement),
+        signer=signer,
+        digest=judgement.digest,
+        manifest_sha256=digest,
+    )
+
+
+def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
+    """Give what must be said before all else; each begins with its own headline."""
+    notices = []
+    if judgement.replay:
+        notices.append(
+            "Replay: no measurement. No program was run. Recorded output was read "
+            f"again, from {run.manifest.get('replay')}. This is no acceptance of the "
+            "system, whatever is said below."
+        )
+    if run.manifest.get("demonstration"):
+        notices.append(
+            "Functional demonstration. This run shows that the suite works on this "
+            "system. Its numbers mean nothing as performance."
+        )
+    if run.manifest.get("partial"):
+        notices.append(
+            "Partial run. Some checks of the campaign were left out. What was judged "
+            "is no whole acceptance."
+        )
+    sessions = run.manifest.get("sessions", ())
+    beside = sorted({each for s in sessions for each in s.get("beside", ())})
+    if beside:
+        notices.append(
+            "Not alone. While this run was going on, other runs of this system were at "
+            f"work: {', '.join(few(beside, MAX_PLACES))}. They may have slowed it down."
+        )
+    if judgement.changed:
+        changes = "; ".join(few(judgement.changed, MAX_PLACES))
+        notices.append(
+            "Judged by the criteria of today. Beside those that held when the data "
+            f"were taken: {changes}."
+        )
+    return tuple(notices)
+
+
+def _act_on(judgement: Judgement) -> list[ActOn]:
+    """Name what to act on: convicted nodes, then links, then what fails as a whole."""
+    found: dict[str, list[Finding]] = {name: [] for name in judgement.convicted}
+    links: dict[str, list[Finding]] = {}
+    whole: dict[str, list[Finding]] = {}
+    for finding in judgement.findings:
+        if finding.verdict != "fail" or finding.kind == "inventory":
+            continue
+        if finding.node in found:
+            found[finding.node].append(finding)
+        elif finding.place:
+            links.setdefault(finding.place, []).append(finding)
+        else:
+            name = ", ".join(filter(None, (finding.case, finding.environment)))
+            whole.setdefault(name or finding.kind, []).append(finding)
+    reasons = {node.name: node.reason for node in judgement.nodes}
+    placed = [
+        ActOn(place, reasons_of(findings) or (reasons.get(place, ""),))
+        for place, findings in {**found, **links}.items()
+    ]
+    return placed + [
+        ActOn(name, reasons_of(findings, of_whole=True))
+        for name, findings in whole.items()
+    ]
+
+
+def _places(places: Sequence[ActOn]) -> tuple[ActOn, ...]:
+    """Shorten a list of places; what is left out is a last one."""
+    more = len(places) - MAX_PLACES
+    if more <= 0:
+        return tuple(places)
+    rest = ActOn(f"and {more} more", ("they are among the findings",))
+    return (*places[:MAX_PLACES], rest)
+
+
+def _shortened(words: Sequence[str], most: int) -> tuple[str, ...]:
+    return tuple(few(words, most))
+
+
+def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
+    manifest = run.manifest
+    present = sum(node.state == "present" for node in judgement.nodes)
+    seconds = text.span(manifest.get("started"), manifest.get("ended"))
+    recorded = " as recorded" if judgement.replay else " present"
+    facts = [
+        ("Run", judgement.run),
+        ("Started", text.day_and_time(manifest.get("started"))),
+        ("Duration", text.duration(seconds)),
+        (
+            f"Nodes{recorded}",
+            f"{text.exact(present)} of {text.exact(len(judgement.nodes))}",
+        ),
+        ("Cases", text.exact(len(run.cases))),
+        ("Numbers", text.exact(run.measurements.height)),
+    ]
+    facts += [("Crashes at start", each.words) for each in start_crashes(run.cases)]
+    if judgement.further:
+        facts.append(("Judged together with", ", ".join(few(judgement.further, 4))))
+    return tuple(facts)
+
+
+def seal_words(run: Run, home: Path) -> tuple[str, str]:
+    """Say who sealed a run, and give the SHA-256 of its manifest ('' if unknown)."""
+    if run.sealed is None:
+        return "not sealed", run.digest
+    try:
+        signers = known_signers(home / "reference-data", run.manifest["system"])
+        signature = run.sealed.check(signers)
+    except SeatrialError as error:
+        return f"sealed, and the seal cannot be checked: {error}", run.digest
+    key = key_text(signature)
+    if signature.signer is None:
+        return f"sealed by an unknown signer: {key}", run.digest
+    return f"sealed by {signature.signer}: {key}", run.digest

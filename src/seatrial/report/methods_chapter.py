@@ -1,0 +1,178 @@
+"""What a report rests on: how numbers came about, limits, configuration, sessions."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from seatrial.judge.findings import Judgement
+from seatrial.model.records import Case
+from seatrial.report import wording
+from seatrial.report.content import Chapter
+from seatrial.report.render import text
+from seatrial.report.render.figure import Table
+from seatrial.report.wording import MAX_CASES, case_detail, few
+from seatrial.runs.closed_run import Run
+from seatrial.runs.fingerprint import fingerprint
+
+_VERDICT = (
+    "What counts is an allocation: a job on its nodes; numbers that one job took of "
+    "one place count as one, their median. A criterion passes if the confidence bound "
+    "of every place reaches the limit; the risk that a machine passes which does not "
+    "reach it is declared (the buyer's). A place fails if it is convicted: the first "
+    "quarter of the allocations picks suspects, the others must convict them, all "
+    "suspects of the machine taken together, so that the risk that any of them is "
+    "sound is the declared one (the seller's). Of counts, every single value must meet "
+    "the limit. All else is undecided. Places worth a look follow a weaker rule, a "
+    "false discovery rate, and decide nothing."
+)
+_MAX_UNCOVERED = 8
+_NOT_STACKS = ("stacks", "dirty", "spack")
+
+
+def methods(run: Run, judgement: Judgement) -> Chapter:
+    """Tell how numbers were obtained, how a verdict comes about, whose limits hold."""
+    numbers = Table(
+        (
+            *("Check", "Metric", "What it is", "Unit", "Better", "Statistic"),
+            *("Repetitions per number", "Numbers"),
+        ),
+        tuple(
+            (
+                *(method.check, method.metric, method.meaning, method.unit),
+                *(method.direction, method.statistics, method.repetitions),
+                text.exact(method.samples),
+            )
+            for method in wording.methods(run)
+        ),
+    )
+    ways = {finding.method for finding in judgement.findings} - {""}
+    limits = Table(
+        ("Kind", "Source", "Used for", "Findings"),
+        tuple(
+            (
+                source.kind or "not said",
+                source.source or "not said",
+                source.metrics,
+                text.exact(source.findings),
+            )
+            for source in wording.sources(judgement.findings)
+        ),
+    )
+    notes = [f"How a verdict comes about. {_VERDICT}"]
+    if ways:
+        notes.append(f"Bounds come from: {', '.join(sorted(ways))}.")
+    if judgement.uncovered:
+        names = ", ".join(few(judgement.uncovered, _MAX_UNCOVERED))
+        notes.append(f"Criteria of checks that this campaign does not run: {names}.")
+    notes.append(
+        "The same run and the same criteria give the same digest, on any machine: "
+        f"{judgement.digest}"
+    )
+    if judgement.criteria_sha256:
+        notes.append(f"SHA-256 of the criteria: {judgement.criteria_sha256}")
+    tables = (
+        ("How each number was obtained", numbers),
+        ("Where the limits come from", limits),
+    )
+    return Chapter(
+        "method",
+        "Method and references",
+        "",
+        tables=tuple((title, table) for title, table in tables if table.rows),
+        notes=tuple(notes),
+    )
+
+
+def configuration(run: Run) -> Chapter:
+    """Tell under which configuration numbers were taken, and in which sessions."""
+    tables = (
+        (
+            "Configuration fingerprint",
+            Table(("What", "Value"), tuple(fingerprint(run.manifest).items())),
+        ),
+        ("Software", Table(("Software", "Version", "Provider"), tuple(_software(run)))),
+        ("Sessions", _sessions(run)),
+        ("Cases", _cases(run)),
+    )
+    more = len(run.cases) - MAX_CASES
+    left_out = (
+        f"The table of cases has the first {MAX_CASES}; {text.exact(more)} more are in "
+        "cases.json of the run."
+    )
+    return Chapter(
+        "configuration",
+        "Configuration and sessions",
+        "A number holds for the configuration that it was taken under. If one of the "
+        "values of the fingerprint changes, measured references have expired.",
+        tables=tuple((title, table) for title, table in tables if table.rows),
+        notes=(left_out,) if more > 0 else (),
+    )
+
+
+def _software(run: Run) -> Iterator[tuple[str, str, str]]:
+    software: Mapping[str, Any] = run.manifest.get("software") or {}
+    for name, value in software.items():
+        if name in _NOT_STACKS:
+            continue
+        said = "unknown" if value is None else str(value)
+        if name == "git_commit" and software.get("dirty"):
+            said += ", with changes that are in no commit"
+        yield name.replace("_", " "), said, ""
+    spack = software.get("spack")
+    if spack:
+        commits = (spack["commit"][:12], spack["packages_commit"][:12])
+        yield "spack", "{}, recipes {}".format(*commits), ""
+        for each in spack["environments"]:
+            digest = each["sha256"][:12]
+            lock = f"system/{each['lock']}, sha256 {digest}"
+            yield f"{each['name']} (solved by Spack)", lock, ""
+    for stack in software.get("stacks") or []:
+        if not isinstance(stack, Mapping):
+            yield f"{stack} (MPI stack)", "", ""
+            continue
+        version = ", ".join(
+            filter(None, (stack.get("version") or "unknown", stack.get("compiler")))
+        )
+        yield f"{stack['name']} (MPI stack)", version, stack.get("provider") or ""
+
+
+def _sessions(run: Run) -> Table:
+    sessions = run.manifest.get("sessions") or []
+    return Table(
+        ("Session", "Repeat", "Started", "Duration", "Cases"),
+        tuple(
+            (
+                session["name"],
+                str(session["repeat"]),
+                text.day_and_time(session["started"]),
+                text.duration(text.span(session["started"], session["ended"])),
+                text.exact(_count(session["cases"])),
+            )
+            for session in sessions
+        ),
+    )
+
+
+def _count(cases: Any) -> int:
+    """Count the cases of a session: older manifests list them."""
+    return cases if isinstance(cases, int) else len(cases)
+
+
+def _cases(run: Run) -> Table:
+    columns = (
+        *("Session", "Case", "Environment", "Result in ReFrame", "Job", "Nodes"),
+        *("Elapsed", "Of it the program"),
+    )
+    return Table(columns, tuple(_case(case) for case in run.cases[:MAX_CASES]))
+
+
+def _case(case: Case) -> tuple[str, ...]:
+    return (
+        case.session,
+        " ".join(filter(None, (case.check, case_detail(case.check, case.case)))),
+        case.environment,
+        case.result,
+        case.job_id or "",
+        ", ".join(few(case.nodes, 4)),
+        text.duration(case.elapsed_s),
+        text.duration(case.payload_s),
+    )

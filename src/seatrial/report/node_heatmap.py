@@ -1,0 +1,263 @@
+"""The nodes x metrics heat map: how each node is beside the median of all nodes."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from seatrial.judge.judge import Judgement
+from seatrial.model.metrics import Direction, flat_name, judged_statistic
+from seatrial.report.pair_matrix import LEVELS, MAX_NODES, SLOW
+from seatrial.report.render import text
+from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.heat_grid import (
+    CROSS,
+    DIAMOND,
+    WIDE,
+    Axis,
+    Grid,
+    Mark,
+    Square,
+    grid_chart,
+)
+from seatrial.report.render.labels import short
+from seatrial.runs.closed_run import Run
+
+MAX_METRICS = 40
+"""Columns of the map; judged metrics come first."""
+
+NAMES = (
+    "at most 10 % worse than the median, or better",
+    "at most 20 % worse",
+    "up to 2 times worse",
+    "up to 5 times worse",
+    "worse than that",
+)
+"""What the levels mean, whichever direction is better."""
+
+BRIEF = ("≤ 10 %", "≤ 20 %", "≤ 2 times", "≤ 5 times", "more")
+
+
+@dataclass(frozen=True)
+class NodeMetrics:
+    """Values of nodes by metric: shape (nodes, metrics), NaN was not measured.
+
+    `failed` tells which of them are beyond a limit, `levels` how bad they are beside
+    the median of all nodes (`medians`); metrics are flat names.
+    """
+
+    nodes: tuple[str, ...]
+    metrics: tuple[str, ...]
+    units: tuple[str, ...]
+    directions: tuple[Direction, ...]
+    values: NDArray[np.float64]
+    medians: NDArray[np.float64]
+    levels: NDArray[np.int64]
+    failed: NDArray[np.bool_]
+
+
+def node_metrics(run: Run, judgement: Judgement) -> NodeMetrics:
+    """Collect what was judged of each node, and what else was taken of nodes alone."""
+    nodes = sorted((node.name for node in judgement.nodes), key=text.natural_key)
+    row = {name: number for number, name in enumerate(nodes)}
+    judged = dict.fromkeys(flat for node in judgement.nodes for flat in node.values)
+    facets = {
+        each.metric: (each.unit, each.direction)
+        for each in judgement.findings
+        if each.metric in judged and each.kind != "sameness"
+    }
+    measured = _measured(run, set(judged))
+    for flat, unit, direction in (
+        measured.select("flat", "unit", "direction")
+        .unique(maintain_order=True)
+        .iter_rows()
+    ):
+        facets.setdefault(flat, (unit, direction))
+    metrics = [flat for flat in (*judged, *facets) if flat in facets]
+    metrics = list(dict.fromkeys(metrics))[:MAX_METRICS]
+    column = {flat: number for number, flat in enumerate(metrics)}
+    values = np.full((len(nodes), len(metrics)), math.nan)
+    for node, flat, value in measured.select("node", "flat", "value").iter_rows():
+        if flat in column and node in row:
+            values[row[node], column[flat]] = value
+    for each in judgement.nodes:
+        for flat, value in each.values.items():
+            if flat in column:
+                values[row[each.name], column[flat]] = value
+    failed = np.zeros(values.shape, dtype=bool)
+    for finding in judgement.findings:
+        there = finding.node in row and finding.metric in column
+        if there and finding.verdict == "fail":
+            failed[row[finding.node], column[finding.metric]] = True
+    directions = tuple(_direction(facets[flat][1]) for flat in metrics)
+    medians = np.array(
+        [
+            _middle(values[:, number], direction)
+            for number, direction in enumerate(directions)
+        ]
+    )
+    levels = np.zeros(values.shape, dtype=np.int64)
+    for number, direction in enumerate(directions):
+        own, middle = values[:, number], medians[number]
+        for ratio in LEVELS[direction]:
+            worse = (
+                own > ratio * middle if direction == "lower" else (own < ratio * middle)
+            )
+            levels[:, number] += worse
+    return NodeMetrics(
+        tuple(nodes),
+        tuple(metrics),
+        tuple(facets[flat][0] for flat in metrics),
+        directions,
+        values,
+        medians,
+        levels,
+        failed,
+    )
+
+
+def node_heat(run: Run, judgement: Judgement) -> Figure | None:
+    """Draw the nodes by metrics, of many the worst; None if nothing was taken."""
+    found = node_metrics(run, judgement)
+    if not found.metrics or np.isnan(found.values).all():
+        return None
+    chosen = _worst(found, judgement)
+    nodes = tuple(found.nodes[number] for number in chosen)
+    marked = tuple(node in judgement.convicted for node in nodes)
+    values, levels = found.values[chosen], found.levels[chosen]
+    failed = found.failed[chosen]
+    squares, marks = [], []
+    for row, column in np.ndindex(values.shape):
+        value, level = float(values[row, column]), int(levels[row, column])
+        if math.isnan(value):
+            marks.append(Mark(row, column, 0))
+            continue
+        squares.append(Square(row, column, value, level))
+        if failed[row, column]:
+            marks.append(Mark(row, column, 1, level))
+    left_out = len(found.nodes) - len(nodes)
+    grid = Grid(
+        rows=Axis(nodes, marked),
+        columns=Axis(found.metrics, (False,) * len(found.metrics)),
+        squares=tuple(squares),
+        marks=tuple(marks),
+        units=found.units,
+        medians=tuple(found.medians.tolist()),
+        lower=tuple(direction == "lower" for direction in found.directions),
+        levels=NAMES,
+        brief=BRIEF,
+        beside="worse than the median of all nodes by",
+        symbols=((CROSS, "not measured"), (DIAMOND, "fails its criterion")),
+        description=(
+            f"{len(nodes)} nodes by {len(found.metrics)} metrics, each number beside "
+            f"the median of all {len(found.nodes)} nodes: "
+            f"{int((found.levels >= SLOW).sum())} numbers are more than 20 % worse, "
+            f"{int(found.failed.sum())} fail their criterion."
+        ),
+        same=False,
+        tips=("node", "metric", "value", ""),
+    )
+    return Figure(
+        name="node-heat",
+        title="Nodes by metrics",
+        detail="each number beside the median of all nodes; of a number measured "
+        "between pairs, the better quartile of a node's pairs",
+        spec=grid_chart(grid),
+        table=_table(found, chosen),
+        note=f"Of {text.exact(len(found.nodes))} nodes the {len(nodes)} worst are "
+        "shown: those named as cause, then those that fail most criteria, then those "
+        "farthest from the median."
+        if left_out
+        else "",
+        wide=len(found.metrics) > WIDE,
+    )
+
+
+def _measured(run: Run, judged: set[str]) -> pl.DataFrame:
+    """Give one value per node and flat metric: the median over repeats, the worst case.
+
+    A metric over many sizes is a curve; here it stands only if it has one.
+    """
+    rows = run.columns(
+        *("check", "case", "environment", "node", "socket", "metric", "size_bytes"),
+        *("statistic", "value", "unit", "direction"),
+    ).filter(pl.col("node").is_not_null() & pl.col("socket").is_null())
+    frames = []
+    for (metric,), part in rows.group_by("metric", maintain_order=True):
+        sizes = part["size_bytes"].unique().to_list()
+        flats = {size: flat_name(str(metric), size) for size in sizes}
+        if len(sizes) > 1 or flats[sizes[0]] in judged:
+            continue
+        statistic = judged_statistic(part["statistic"].unique())
+        worst = pl.col("value").max()
+        if part["direction"][0] == "higher":
+            worst = pl.col("value").min()
+        frames.append(
+            part.filter(pl.col("statistic") == statistic)
+            .group_by("check", "case", "environment", "node")
+            .agg(pl.col("value").median(), pl.col("unit", "direction").first())
+            .group_by("node")
+            .agg(worst, pl.col("unit", "direction").first())
+            .select(
+                pl.col("node", "unit", "direction").cast(pl.String),
+                "value",
+                flat=pl.lit(flats[sizes[0]]),
+            )
+        )
+    if not frames:
+        texts = dict.fromkeys(("node", "unit", "direction", "flat"), pl.String)
+        return pl.DataFrame(schema={**texts, "value": pl.Float64})
+    return pl.concat(frames)
+
+
+def _direction(name: str) -> Direction:
+    return "lower" if name == "lower" else "higher"
+
+
+def _middle(values: NDArray[np.float64], direction: Direction) -> float:
+    """Give the median of what was measured; of two middle values the better one."""
+    there = values[~np.isnan(values)]
+    if not there.size:
+        return math.nan
+    ends = np.sort(there)[[(there.size - 1) // 2, there.size // 2]]
+    return float(ends[0] if direction == "lower" else ends[1])
+
+
+def _worst(found: NodeMetrics, judgement: Judgement) -> list[int]:
+    """Choose the nodes to show, in natural order."""
+    keys = zip(
+        (node not in judgement.convicted for node in found.nodes),
+        (-found.failed.sum(axis=1)).tolist(),
+        (-found.levels.max(axis=1)).tolist(),
+        (-found.levels.sum(axis=1)).tolist(),
+        range(len(found.nodes)),
+        strict=True,
+    )
+    return sorted(number for *_, number in sorted(keys)[:MAX_NODES])
+
+
+def _table(found: NodeMetrics, chosen: list[int]) -> Table:
+    """Give the numbers: ▼ is more than 20 % worse, ◇ fails its criterion."""
+
+    def words(row: int, column: int) -> str:
+        value = float(found.values[row, column])
+        if math.isnan(value):
+            return "not measured"
+        slow = " ▼" if found.levels[row, column] >= SLOW else ""
+        fails = " ◇" if found.failed[row, column] else ""
+        return f"{text.measured(value)}{slow}{fails}"
+
+    heads = (
+        flat if unit == "1" else f"{flat} ({unit})"
+        for flat, unit in zip(found.metrics, found.units, strict=True)
+    )
+    numbers = range(len(found.metrics))
+    return Table(
+        ("node", *heads),
+        tuple(
+            (short(found.nodes[row]), *(words(row, column) for column in numbers))
+            for row in chosen
+        ),
+    )

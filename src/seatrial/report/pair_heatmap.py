@@ -1,0 +1,207 @@
+"""A matrix of pairs as a figure: a grid of nodes, and its numbers as a table."""
+
+from typing import Any
+
+from seatrial.report.curve_chart import metric_title
+from seatrial.report.pair_matrix import LEVELS, MAX_RETESTED, SLOW, Matrix
+from seatrial.report.render import text
+from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.heat_grid import (
+    CROSS,
+    RING,
+    WIDE,
+    Axis,
+    Grid,
+    Mark,
+    Square,
+    grid_chart,
+)
+from seatrial.report.render.labels import short
+from seatrial.report.wording import few
+
+_NAMES = 8
+
+
+def matrix_figure(matrix: Matrix, name: str) -> Figure:
+    """Draw a matrix; its table marks what is slow, and what was not measured."""
+    return Figure(
+        name=name,
+        title=title_of(matrix),
+        detail=_detail(matrix),
+        spec=heat_chart(matrix),
+        table=matrix_table(matrix),
+        note=_note(matrix),
+        wide=len(matrix.nodes) > WIDE,
+    )
+
+
+def heat_chart(matrix: Matrix) -> dict[str, Any]:
+    """Give the Vega-Lite specification of a matrix, without a width."""
+    from_, to = ("from", "to") if matrix.directed else ("between", "and")
+    titles = ("from", "to") if matrix.directed else ("", "")
+    nodes, marked = matrix.nodes, matrix.marked
+    return grid_chart(
+        Grid(
+            rows=Axis(nodes, marked, titles[0]),
+            columns=Axis(nodes, marked, titles[1]),
+            squares=tuple(
+                Square(row, column, cell.value, cell.level, cell.crowded)
+                for (row, column), cell in matrix.cells.items()
+            ),
+            marks=(*_missing(matrix), *_again(matrix)),
+            units=(matrix.unit,) * len(nodes),
+            medians=(matrix.median,) * len(nodes),
+            lower=(matrix.direction == "lower",) * len(nodes),
+            levels=tuple(level_names(matrix.direction)),
+            brief=_brief(matrix.direction),
+            beside="beside the median of all pairs",
+            symbols=((CROSS, "not measured"), (RING, "tested again alone")),
+            description=describe(matrix),
+            same=True,
+            tips=(from_, to, matrix.metric, "while others measured"),
+        )
+    )
+
+
+def title_of(matrix: Matrix) -> str:
+    """Name a matrix: check, metric with its size, and what it was measured with."""
+    metric = metric_title(matrix.metric)
+    if matrix.size_bytes is not None:
+        metric += f" {text.size(matrix.size_bytes)}"
+    return f"{matrix.check}: {metric}, {matrix.detail}"
+
+
+def describe(matrix: Matrix) -> str:
+    """Say in a sentence what a matrix shows, for who cannot see it."""
+    return text.clean(
+        f"{matrix.check} {matrix.detail}: {metric_title(matrix.metric)} in "
+        f"{matrix.unit} between {len(matrix.nodes)} nodes, rows to columns, "
+        f"{matrix.direction} is better; median {text.measured(matrix.median)}; "
+        f"{matrix.slow} pairs are more than 20 % worse, {matrix.missing} were not "
+        "measured."
+    )
+
+
+def level_names(direction: str) -> list[str]:
+    """Name the levels of a cell, the good one first."""
+    if direction == "lower":
+        ratios = [f"{ratio:g}" for ratio in LEVELS[direction]]
+        words, rest = "up to {} times the median", "above {} times"
+    else:
+        ratios = [f"{100 * ratio:g} %" for ratio in LEVELS[direction]]
+        words, rest = "at least {} of the median", "below {}"
+    return [*(words.format(ratio) for ratio in ratios), rest.format(ratios[-1])]
+
+
+def _brief(direction: str) -> tuple[str, ...]:
+    """Name the levels in a legend."""
+    if direction == "lower":
+        ratios = [f"{ratio:g} times" for ratio in LEVELS[direction]]
+        return (*(f"≤ {ratio}" for ratio in ratios), f"> {ratios[-1]}")
+    ratios = [f"{100 * ratio:g} %" for ratio in LEVELS[direction]]
+    return (*(f"≥ {ratio}" for ratio in ratios), f"< {ratios[-1]}")
+
+
+def matrix_table(matrix: Matrix) -> Table:
+    """Give the numbers: ▼ is more than 20 % worse, ✕ a node named as cause."""
+    names = [
+        f"✕ {short(node)}" if marked else short(node)
+        for node, marked in zip(matrix.nodes, matrix.marked, strict=True)
+    ]
+
+    def words(row: int, column: int) -> str:
+        cell = matrix.cells.get((row, column))
+        if cell is None:
+            return "" if row == column else "not measured"
+        return f"{text.measured(cell.value)}{' ▼' if cell.level >= SLOW else ''}"
+
+    numbers = range(len(names))
+    head = "from \\ to" if matrix.directed else "node"
+    return Table(
+        (head, *names),
+        tuple(
+            (name, *(words(row, column) for column in numbers))
+            for row, name in enumerate(names)
+        ),
+    )
+
+
+def retested_table(matrix: Matrix) -> Table:
+    """Give the pairs that were tested again alone, the worst first."""
+    return Table(
+        ("from", "to", "alone", "while others measured", "unit"),
+        tuple(
+            (
+                short(pair.source),
+                short(pair.destination),
+                text.measured(pair.cell.value),
+                text.measured(pair.cell.crowded),
+                matrix.unit,
+            )
+            for pair in matrix.retested[:MAX_RETESTED]
+        ),
+    )
+
+
+def _detail(matrix: Matrix) -> str:
+    repeats = f", median of {matrix.repeats} repeats" if matrix.repeats > 1 else ""
+    halves = (
+        "rows send to columns"
+        if matrix.directed
+        else "a pair has one value, which both halves show"
+    )
+    return (
+        f"{matrix.unit}, {matrix.direction} is better; {matrix.statistic}{repeats}; "
+        f"{halves}"
+    )
+
+
+def _note(matrix: Matrix) -> str:
+    """Say how many pairs are slow, miss the limit, or were not measured."""
+    pairs = "values, two of each pair," if matrix.directed else "pairs"
+    first = (
+        f"The median of {text.exact(matrix.measured)} {pairs} is "
+        f"{text.measured(matrix.median)} {matrix.unit}; {text.exact(matrix.slow)} "
+        f"{'is' if matrix.slow == 1 else 'are'} more than 20 % worse."
+    )
+    said = [first]
+    if matrix.limit is None:
+        said.append("There is no limit.")
+    else:
+        words = "at most" if matrix.direction == "lower" else "at least"
+        said.append(
+            f"The limit is {words} {text.exact(matrix.limit)} {matrix.unit}; "
+            f"{text.exact(matrix.missed)} "
+            f"{'misses' if matrix.missed == 1 else 'miss'} it."
+        )
+    if matrix.missing:
+        silent = ", ".join(few([short(node) for node in matrix.silent], _NAMES))
+        among = f", among them every pair of {silent}" if silent else ""
+        said.append(f"Not measured: {text.exact(matrix.missing)}{among}.")
+    if matrix.of > len(matrix.nodes):
+        said.append(
+            f"Of {text.exact(matrix.of)} nodes the {len(matrix.nodes)} worst are "
+            "shown: those named as cause, then those whose best pair is bad, then "
+            "those with the most slow or missing pairs."
+        )
+    return " ".join(said)
+
+
+def _missing(matrix: Matrix) -> list[Mark]:
+    """Give the pairs that were not measured."""
+    numbers = range(len(matrix.nodes))
+    return [
+        Mark(row, column, 0)
+        for row in numbers
+        for column in numbers
+        if row != column and (row, column) not in matrix.cells
+    ]
+
+
+def _again(matrix: Matrix) -> list[Mark]:
+    """Give the pairs that were tested again alone."""
+    return [
+        Mark(row, column, 1, cell.level)
+        for (row, column), cell in matrix.cells.items()
+        if cell.crowded is not None
+    ]

@@ -1,0 +1,1 @@
+"""Charts, text and HTML that every kind of page shares."""

@@ -1,0 +1,316 @@
+"""A grid of squares as a Vega-Lite chart: the worse a number, the stronger its colour.
+
+Names reach the chart as values of parameters, never as part of an expression. The page
+lets the arrow keys walk over the squares of a chart whose `usermeta` says "grid".
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from seatrial.report.curve_chart import CONFIG
+from seatrial.report.pair_matrix import SLOW
+from seatrial.report.render.labels import short
+
+WIDE = 12
+"""Columns above which a chart takes the whole width of the page."""
+
+LEAST_CELL = 11
+"""Width in px that a cell must have; a narrower page scrolls the chart."""
+
+COLOURS = [f"var(--heat-{level})" for level in range(5)]
+CROSS, RING, DIAMOND = "\N{MULTIPLICATION SIGN}", "○", "◇"
+"""Symbols: not measured; measured twice; failed."""
+
+_SHAPES = {CROSS: "M-.8,-.8L.8,.8M.8,-.8L-.8,.8", RING: "circle", DIAMOND: "diamond"}
+
+_HEIGHTS = ((6, 40), (12, 30), (24, 20), (40, 15), (1000, 13))
+_MOST_VALUES = 6  # columns up to which a cell has room for its value
+_LABEL = 26  # characters of a name on an axis
+_UPRIGHT = 28  # characters of all labels together above which they stand upright
+_STACKED = {"layout": {"bottom": {"direction": "vertical"}}}
+_SEEN = alt.condition(
+    f"datum.k > {SLOW}", alt.value("var(--paper)"), alt.value("var(--ink)")
+)
+"""A colour that is seen on that of a cell."""
+
+
+@dataclass(frozen=True)
+class Square:
+    """A number at `row` and `column`; `level` is one of five, 0 the good one.
+
+    `more` is a second number, which was measured under other circumstances.
+    """
+
+    row: int
+    column: int
+    value: float
+    level: int
+    more: float | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A symbol on the square at `row` and `column`: a number of `Grid.symbols`."""
+
+    row: int
+    column: int
+    symbol: int
+    level: int = 0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The names along one side, which of them have a mark, and what they are."""
+
+    names: tuple[str, ...]
+    marked: tuple[bool, ...]
+    title: str = ""
+
+    @property
+    def labels(self) -> list[str]:
+        """Give the names as they stand on the axis."""
+        pairs = zip(self.names, self.marked, strict=True)
+        return [f"✕ {short(n, _LABEL)}" if m else short(n, _LABEL) for n, m in pairs]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Squares between rows and columns, and all that is said of them.
+
+    `units`, `medians` and `lower` (is better) are those of each column; `levels` names
+    the five levels in words, `brief` in a few signs for the legend, which `beside`
+    heads; `symbols` are those of marks with their meanings. `same`: rows and columns
+    are the same things, which have no square with themselves. `tips` head the names of
+    row and column, the number, and its second one in a tooltip.
+    """
+
+    rows: Axis
+    columns: Axis
+    squares: tuple[Square, ...]
+    marks: tuple[Mark, ...]
+    units: tuple[str, ...]
+    medians: tuple[float, ...]
+    lower: tuple[bool, ...]
+    levels: tuple[str, ...]
+    brief: tuple[str, ...]
+    beside: str
+    symbols: tuple[tuple[str, str], ...]
+    description: str
+    same: bool
+    tips: tuple[str, str, str, str]
+
+
+def grid_chart(grid: Grid) -> dict[str, Any]:
+    """Give the Vega-Lite specification of a grid, without a width."""
+    rows, columns = grid.rows.names, grid.columns.names
+    height = next(height for most, height in _HEIGHTS if len(rows) <= most)
+    y = _y(grid.rows)
+    x = _x(grid.columns)
+    rich = len(columns) <= _MOST_VALUES
+    marks = _marks(grid, height, y, x)
+    layers = [_squares(grid, y, x), marks, _cursor(y, x)]
+    if rich:
+        layers[1:2] = [_values(y, x), marks.transform_filter("!datum.v")]
+    given = {
+        "rows": [short(name) for name in rows],
+        "columns": [short(name) for name in columns],
+        "row_labels": grid.rows.labels,
+        "column_labels": grid.columns.labels,
+        "row_marked": list(grid.rows.marked),
+        "column_marked": list(grid.columns.marked),
+        "units": list(grid.units),
+        "medians": [_short(median) for median in grid.medians],
+        "lower": list(grid.lower),
+        "levels": list(grid.levels),
+        "brief": list(grid.brief),
+        "symbols": [symbol for symbol, _ in grid.symbols],
+        "meanings": [meaning for _, meaning in grid.symbols],
+        "same": grid.same,
+        "second": grid.tips[3],
+        "cursor_row": -1,
+        "cursor_column": -1,
+    }
+    picture = (
+        alt.layer(*layers)
+        .resolve_scale(shape="independent", fill="independent")
+        .properties(
+            height=height * len(rows),
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+            description=grid.description,
+            usermeta={"grid": True, "least_width": len(columns) * LEAST_CELL},
+        )
+    )
+    # Names and numbers come last: Altair would copy them again and again.
+    return {
+        **picture.to_dict(validate=False),
+        "config": CONFIG | {"legend": CONFIG["legend"] | _STACKED},
+        "params": [{"name": name, "value": value} for name, value in given.items()],
+        "datasets": {
+            **_rows(grid),
+            "cursor": [{}],
+        },
+    }
+
+
+def _rows(grid: Grid) -> dict[str, list[dict[str, Any]]]:
+    """Give squares and marks; `m` is the symbol, `v` of a mark: beside a number."""
+    symbols = {(mark.row, mark.column): mark.symbol for mark in grid.marks}
+    cells, there = [], set()
+    for each in grid.squares:
+        cell = {"s": each.row, "d": each.column, "v": _short(each.value)}
+        cell["k"] = each.level
+        if each.more is not None:
+            cell["c"] = _short(each.more)
+        if (each.row, each.column) in symbols:
+            cell["m"] = symbols[each.row, each.column]
+            there.add((each.row, each.column))
+        cells.append(cell)
+    marks = [
+        {"s": each.row, "d": each.column, "m": each.symbol, "k": each.level}
+        | ({"v": 1} if (each.row, each.column) in there else {})
+        for each in grid.marks
+    ]
+    return {"cells": cells, "marks": marks}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+def _axis(axis: Axis, side: str) -> dict[str, Any]:
+    def if_marked(value: str, other: str) -> dict[str, Any]:
+        test = f"{side}_marked[datum.value]"
+        return {"condition": {"test": test, "value": value}, "value": other}
+
+    return {
+        "labelExpr": f"{side}_labels[datum.value]",
+        "labelColor": if_marked("var(--fail)", "var(--ink)"),
+        "labelFontWeight": if_marked("bold", "normal"),
+        "labelFontSize": 10 if len(axis.names) > WIDE else 12,
+        "labelLimit": 150,
+        "labelOverlap": False,
+        "ticks": False,
+        "domain": False,
+        "grid": False,
+    }
+
+
+def _y(rows: Axis) -> alt.Y:
+    return alt.Y(
+        "s:O",
+        title=rows.title or None,
+        scale=alt.Scale(domain=list(range(len(rows.names)))),
+        sort=None,
+        axis=alt.Axis(**_axis(rows, "row")),
+    )
+
+
+def _x(columns: Axis) -> alt.X:
+    longest = max(len(label) for label in columns.labels)
+    upright = longest * len(columns.names) > _UPRIGHT
+    more = _axis(columns, "column")
+    return alt.X(
+        "d:O",
+        title=columns.title or None,
+        scale=alt.Scale(domain=list(range(len(columns.names)))),
+        sort=None,
+        axis=alt.Axis(orient="top", labelAngle=-90 if upright else 0, **more),
+    )
+
+
+def _squares(grid: Grid, y: alt.Y, x: alt.X) -> alt.Chart:
+    """Draw a square for every number, with what is known of it."""
+    tooltip = [
+        alt.Tooltip("row:N", title=grid.tips[0]),
+        alt.Tooltip("column:N", title=grid.tips[1]),
+        alt.Tooltip("value:N", title=grid.tips[2]),
+        alt.Tooltip("ratio:N", title="that is"),
+    ]
+    if any(square.more is not None for square in grid.squares):
+        tooltip.append(alt.Tooltip("second:N", title=grid.tips[3]))
+    squares: alt.Chart = (
+        alt.Chart(alt.NamedData("cells"))
+        .transform_calculate(
+            row="rows[datum.s]",
+            column="columns[datum.d]",
+            value="format(datum.v, '.4~g') + ' ' + units[datum.d]",
+            ratio="!medians[datum.d] ? 'beside a median of 0' : lower[datum.d] ? "
+            "format(datum.v / medians[datum.d], '.3~g') + ' times the median' : "
+            "format(datum.v / medians[datum.d], '.3~%') + ' of the median'",
+            second="isValid(datum.c) ? format(datum.c, '.4~g') + ' ' + units[datum.d]"
+            " : 'no such number'",
+        )
+        .mark_rect(aria=False, stroke="var(--paper)", strokeWidth=1)
+        .encode(
+            y=y,
+            x=x,
+            fill=alt.Fill(
+                "k:O",
+                scale=alt.Scale(domain=list(range(len(COLOURS))), range=COLOURS),
+                legend=alt.Legend(
+                    title=grid.beside,
+                    titleFontWeight="normal",
+                    titleLimit=400,
+                    symbolType="square",
+                    labelExpr="brief[datum.value]",
+                ),
+            ),
+            tooltip=tooltip,
+        )
+    )
+    return squares
+
+
+def _marks(grid: Grid, height: int, y: alt.Y, x: alt.X) -> alt.Chart:
+    """Draw the symbols of squares, and where nothing was measured."""
+    numbers = list(range(len(grid.symbols)))
+    present = sorted({mark.symbol for mark in grid.marks})
+    shapes = [_SHAPES[symbol] for symbol, _ in grid.symbols]
+    scale = alt.Scale(domain=numbers, range=shapes)
+    legend = alt.Legend(
+        title=None,
+        values=present,
+        labelExpr="meanings[datum.value]",
+        symbolStrokeColor="var(--ink)",
+        symbolFillColor="transparent",
+    )
+    size = min(90, (0.45 * height) ** 2)
+    marks: alt.Chart = (
+        alt.Chart(alt.NamedData("marks"))
+        .mark_point(aria=False, filled=False, size=size, strokeWidth=1.4, opacity=1)
+        .encode(
+            y=y,
+            x=x,
+            shape=alt.Shape("m:N", scale=scale, legend=legend if present else None),
+            stroke=_SEEN,
+        )
+    )
+    return marks
+
+
+def _values(y: alt.Y, x: alt.X) -> alt.Chart:
+    """Write the value into each square, with its symbol."""
+    words: alt.Chart = (
+        alt.Chart(alt.NamedData("cells"))
+        .transform_calculate(
+            words="format(datum.v, medians[datum.d] >= 1000 ? '.3~s' : '.3~g')"
+            " + (isValid(datum.m) ? ' ' + symbols[datum.m] : '')"
+        )
+        .mark_text(aria=False, fontSize=12)
+        .encode(y=y, x=x, text="words:N", color=_SEEN)
+    )
+    return words
+
+
+def _cursor(y: alt.Y, x: alt.X) -> alt.Chart:
+    """Frame the square that the keyboard is at."""
+    frame: alt.Chart = (
+        alt.Chart(alt.NamedData("cursor"))
+        .transform_calculate(s="cursor_row", d="cursor_column")
+        .transform_filter("cursor_row >= 0")
+        .mark_rect(aria=False, fillOpacity=0, stroke="var(--link)", strokeWidth=3)
+        .encode(y=y, x=x)
+    )
+    return frame

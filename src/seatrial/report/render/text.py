@@ -1,0 +1,184 @@
+"""Numbers, sizes, times and names as text for people."""
+
+import json
+import math
+import re
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from markupsafe import Markup
+
+from seatrial.model.units import size_label
+
+_ABSENT = "\N{EN DASH}"
+_MINUS = "\N{MINUS SIGN}"
+
+# What XML 1.0 forbids, C1 controls, and what can turn the direction of a line.
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+_NATURAL = re.compile(r"(\d+)")
+
+
+def clean(text: str) -> str:
+    """Remove the characters that have no place in XML or in a line of text."""
+    return _UNFIT.sub("", text)
+
+
+def shortened(words: str, most: int) -> str:
+    """Shorten a text to at most `most` characters, between two words.
+
+    A first word that is longer is cut itself.
+    """
+    if len(words) <= most:
+        return words
+    kept = words[: most - 1]
+    if words[most - 1] != " ":
+        kept = kept.rpartition(" ")[0] or kept
+    return f"{kept.rstrip(' ,;:')}…"
+
+
+def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
+    """Sort key that puts cn2 before cn10."""
+    return tuple(
+        (0, int(part)) if part.isdecimal() else (1, part)
+        for part in _NATURAL.split(text)
+        if part
+    )
+
+
+def measured(value: float | None, limit: float | None = None, digits: int = 4) -> str:
+    """Write a measured value with four, or `digits`, significant digits.
+
+    More digits follow where these would make a value look equal to a `limit` that
+    it misses or passes.
+    """
+    if value is None:
+        return _ABSENT
+    if not math.isfinite(value):
+        return str(value)
+    text = ""
+    for enough in range(digits, 16):
+        text = _plain(value, enough)
+        if limit is None or value == limit or float(text) != limit:
+            break
+    return _group(text)
+
+
+def quantity(number: str, unit: str) -> str:
+    """Put a number and its unit together; ratios and counts of ones have none."""
+    return number if unit == "1" else f"{number} {unit}"
+
+
+def exact(value: float | None) -> str:
+    """Write a number that somebody set (a limit): 60, 0.00001, without padding."""
+    if value is None:
+        return _ABSENT
+    number = f"{value:.14g}"  # no rests of binary fractions
+    if "e" in number and 1e-7 <= abs(value) < 1e15:
+        number = f"{Decimal(number):f}"
+    return _group(number)
+
+
+def _plain(value: float, digits: int) -> str:
+    if value == 0:
+        return "0"
+    exponent = int(f"{value:.{digits - 1}e}".split("e")[1])
+    if not -4 <= exponent < 9:
+        return f"{value:.{digits - 1}e}"
+    return f"{value:.{max(0, digits - 1 - exponent)}f}"
+
+
+def _group(text: str) -> str:
+    """Put commas between thousands, as the judge does, and use a true minus sign."""
+    whole, dot, fraction = text.partition(".")
+    if "e" not in text and len(whole.lstrip("-")) > 3:
+        whole = f"{int(whole):,}"
+    return f"{whole}{dot}{fraction}".replace("-", _MINUS)
+
+
+def size(size_bytes: int) -> str:
+    """Name a message size with a space: 4 MiB."""
+    label = size_label(size_bytes)
+    number = label.rstrip("BKMGi")
+    return f"{number} {label[len(number) :]}"
+
+
+def ratio(value: float | None, limit: float | None) -> str:
+    """Compare a value with its limit: '40.7 % of it'; '' where that says nothing."""
+    if value is None or not limit or not math.isfinite(value):
+        return ""
+    times = value / limit
+    if times >= 10:
+        return f"{exact(float(f'{times:.3g}'))} times it"
+    return f"{measured(100 * times, 100, 3)} % of it"
+
+
+def duration(seconds: float | None) -> str:
+    """Write a time span: 0.85 s, 42 s, 3 min 05 s, 2 h 10 min."""
+    if seconds is None:
+        return _ABSENT
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def moment(iso: str | None) -> datetime | None:
+    """Read an ISO time of the manifest; None if there is none."""
+    if not iso:
+        return None
+    try:
+        return datetime.fromisoformat(iso)
+    except ValueError:
+        return None
+
+
+def day_and_time(iso: str | None) -> str:
+    """Write an ISO time for people: 2026-11-21 06:30:15 UTC."""
+    when = moment(iso)
+    if when is None:
+        return iso or _ABSENT
+    return f"{when:%Y-%m-%d %H:%M:%S}" + (
+        " UTC" if when.utcoffset() is not None else ""
+    )
+
+
+def span(started: str | None, ended: str | None) -> float | None:
+    """Give the seconds between two ISO times; None if one is missing."""
+    first, last = moment(started), moment(ended)
+    if first is None or last is None:
+        return None
+    return (last - first).total_seconds()
+
+
+def memory(mib: float | None) -> str:
+    """Write a node's memory: 24 000 MiB -> 23.4 GiB."""
+    return _ABSENT if mib is None else f"{mib / 1024:.4g} GiB"
+
+
+def breakable(name: str) -> Markup:
+    """Let a long name break after its underscores."""
+    return Markup("<wbr>").join(re.split("(?<=_)", clean(name)))
+
+
+def parameters(written: str) -> dict[str, Any]:
+    """Read the parameters of a measurement back; whatever they are, give names."""
+    try:
+        found = json.loads(written or "{}")
+    except ValueError:
+        return {"parameters": written}
+    return found if isinstance(found, dict) else {"parameters": found}
+
+
+def said(key: str, value: Any) -> str:
+    """Name a parameter so that it stands alone: 'sendrecv', but 'depth 64'."""
+    if isinstance(value, str) and not value.isdecimal():
+        return value
+    return f"{key.replace('_', ' ')} {value}"

@@ -1,0 +1,1 @@
+"""The trend of a system over its runs: page, chart, table."""

@@ -1,0 +1,113 @@
+"""What a trend is made of: nights, and of each metric a point for every night."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from seatrial.report.trend.changes import Change
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which series: of these checks, flat metrics and environments; () means all.
+
+    With neither check nor metric those that have a criterion.
+    """
+
+    checks: Sequence[str] = ()
+    metrics: Sequence[str] = ()
+    environments: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a criterion asks of a metric, in its unit."""
+
+    criterion: str
+    kind: str
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Night:
+    """A run, and what changed since the one before it.
+
+    `own_criteria`: it kept those that held; else today's stand in for them.
+    """
+
+    run: str
+    campaign: str
+    started: str
+    partial: bool
+    own_criteria: bool
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A metric in one run.
+
+    `value` is the median over `allocations` (jobs) of the median over places in each,
+    `low` and `high` the least and the largest of them; all None where there is no
+    number, and `gap` says why. `worst` is the median of the worst of several places.
+    `limits` are those that held.
+    """
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    allocations: int = 0
+    worst: float | None = None
+    worst_place: str = ""
+    limits: tuple[Limit, ...] = ()
+    gap: str = ""
+
+
+class SeriesKey(NamedTuple):
+    """What makes numbers of different runs comparable.
+
+    `num_nodes` is None of numbers that are taken of nodes or pairs one by one: there it
+    does not matter of how many.
+    """
+
+    check: str
+    case: str
+    environment: str
+    partition: str
+    num_nodes: int | None
+    metric: str
+    statistic: str
+    unit: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """A metric over all nights: a point for each of them. `today`: limits of today."""
+
+    key: SeriesKey
+    points: tuple[Point, ...]
+    today: tuple[Limit, ...]
+
+    def misses(self, value: float | None, limits: Iterable[Limit]) -> tuple[Limit, ...]:
+        """Give the limits that a value is beyond."""
+        if value is None:
+            return ()
+        sign = 1 if self.key.direction == "higher" else -1
+        return tuple(limit for limit in limits if sign * value < sign * limit.value)
+
+    def beyond(self, night: int) -> bool:
+        """Tell whether a number of a night, or its worst place, is beyond a limit."""
+        point = self.points[night]
+        return any(self.misses(v, point.limits) for v in (point.value, point.worst))
+
+
+@dataclass(frozen=True)
+class Trend:
+    """All chosen series of a system. `since` tells what changed after the last run."""
+
+    system: str
+    nights: tuple[Night, ...]
+    series: tuple[Series, ...]
+    since: tuple[Change, ...]

@@ -1,0 +1,121 @@
+"""A trend as text: a line per series for people, all points for programs."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from seatrial.model.csv_text import csv_text
+from seatrial.model.units import rounded
+from seatrial.report.trend.series import Limit, Series, SeriesKey, Trend
+
+COLUMNS = (
+    *("run", "campaign", "started", *SeriesKey._fields),
+    *("value", "low", "high", "allocations", "worst", "worst_place"),
+    *("limits", "beyond", "gap", "changes"),
+)
+"""Of trend.csv: a row for every night of every series."""
+
+
+def trend_csv(trend: Trend) -> str:
+    """Write all points; several limits or changes are separated by semicolons."""
+    rows = (row for series in trend.series for row in _rows(trend, series))
+    return csv_text(COLUMNS, rows)
+
+
+def _rows(trend: Trend, series: Series) -> Iterator[dict[str, Any]]:
+    for number, (night, point) in enumerate(
+        zip(trend.nights, series.points, strict=True)
+    ):
+        yield {
+            "run": night.run,
+            "campaign": night.campaign,
+            "started": night.started,
+            **series.key._asdict(),
+            "value": point.value,
+            "low": point.low,
+            "high": point.high,
+            "allocations": point.allocations,
+            "worst": point.worst,
+            "worst_place": point.worst_place,
+            "limits": "; ".join(f"{each.kind} {each.value!r}" for each in point.limits),
+            "beyond": "yes" if series.beyond(number) else "",
+            "gap": point.gap,
+            "changes": "; ".join(change.words for change in night.changes),
+        }
+
+
+def trend_json(trend: Trend) -> str:
+    """Write all of it; the points of a series are in the order of the runs."""
+    content = {
+        "system": trend.system,
+        "runs": [asdict(night) for night in trend.nights],
+        "series": [
+            {
+                **series.key._asdict(),
+                "limits_today": [asdict(limit) for limit in series.today],
+                "points": [
+                    {
+                        "run": night.run,
+                        **asdict(point),
+                        "beyond": series.beyond(number),
+                    }
+                    for number, (night, point) in enumerate(
+                        zip(trend.nights, series.points, strict=True)
+                    )
+                ],
+            }
+            for series in trend.series
+        ],
+        "changes_since": [asdict(change) for change in trend.since],
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def trend_table(trend: Trend) -> Table:
+    """Lay the series out: first, last, least and largest value, and today's limits."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("case", "environment", "nodes", "metric"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("runs", "first", "last", "least", "largest"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    table.add_column("limit today", overflow="fold")
+    table.add_column("beyond", overflow="fold")
+    for series in trend.series:
+        key = series.key
+        values = [point.value for point in series.points if point.value is not None]
+        cells = (
+            *(key.case, key.environment, str(key.num_nodes or ""), metric_words(key)),
+            f"{len(values)} of {len(series.points)}",
+            *(rounded(each) for each in (values[0], values[-1])),
+            *(rounded(each) for each in (min(values), max(values))),
+            "" if key.unit == "1" else key.unit,
+            limits_words(series.today, key.direction),
+        )
+        beyond = Text(beyond_words(series), style="red")
+        table.add_row(*map(Text, cells), beyond)
+    return table
+
+
+def metric_words(key: SeriesKey) -> str:
+    """Name a metric, with its statistic unless that is the mean."""
+    return key.metric if key.statistic == "mean" else f"{key.metric} {key.statistic}"
+
+
+def limits_words(limits: Iterable[Limit], direction: str) -> str:
+    """Write limits with their kinds: `promised ≥ 60`."""
+    sign = {"higher": "≥", "lower": "≤"}[direction]
+    return "; ".join(f"{each.kind} {sign} {rounded(each.value, 10)}" for each in limits)
+
+
+def beyond_words(series: Series) -> str:
+    """Count the runs with a number beyond a limit; '' if there is none."""
+    nights = [night for night in range(len(series.points)) if series.beyond(night)]
+    if not nights:
+        return ""
+    last = ", the last" if nights[-1] == len(series.points) - 1 else ""
+    return f"{len(nights)} {'run' if len(nights) == 1 else 'runs'}{last}"

@@ -1,0 +1,1 @@
+"""Run folders: write, close, read, verify, sign, pack, import and export them."""

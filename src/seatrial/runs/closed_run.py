@@ -1,0 +1,363 @@
+"""A closed run: read, find and check the immutable folder of one campaign."""
+
+import hashlib
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from seatrial.errors import SeatrialError
+from seatrial.limits import (
+    CASES_SIZE,
+    MANIFEST_SIZE,
+    TABLE_DENSITY,
+    TABLE_ROWS,
+    TABLE_SIZE,
+    TABLE_SMALL,
+    YAML_SIZE,
+)
+from seatrial.model.manifest import (
+    MANIFEST,
+    NEWEST_SCHEMA,
+    OPEN_SUFFIX,
+    check_times,
+    decoded,
+    is_unfinished,
+    read_manifest,
+)
+from seatrial.model.records import Case
+from seatrial.model.units import UNITS
+from seatrial.names import is_inside, is_name
+from seatrial.paths import CRITERIA_FILE, WEIGHTS_FILE, results_dir
+from seatrial.plain_files import read_plain
+from seatrial.runs.run_contents import read_contents
+from seatrial.runs.ssh_signature import Sealed
+
+__all__ = [
+    "KEPT_CRITERIA",
+    "KEPT_WEIGHTS",
+    "MANIFEST",
+    "NEWEST_SCHEMA",
+    "OPEN_SUFFIX",
+    "SCHEMA",
+    "SYSTEM_FOLDER",
+    "Run",
+    "case_from",
+    "check_times",
+    "closed_runs",
+    "find_run",
+    "is_unfinished",
+    "load_run",
+    "read_cases",
+    "read_json",
+    "read_manifest",
+    "read_manifests",
+    "read_table",
+    "sha256",
+]
+
+SYSTEM_FOLDER = "system"
+"""Where a run keeps the files of its system."""
+
+KEPT_CRITERIA = f"{SYSTEM_FOLDER}/{CRITERIA_FILE}"
+KEPT_WEIGHTS = f"{SYSTEM_FOLDER}/{WEIGHTS_FILE}"
+
+_CASES = "cases.json"
+_TABLE = "measurements.parquet"
+_PARSED = {
+    _CASES: CASES_SIZE,
+    _TABLE: TABLE_SIZE,
+    KEPT_CRITERIA: YAML_SIZE,
+    KEPT_WEIGHTS: YAML_SIZE,
+}
+"""The files of a run that are parsed; all others are only compared."""
+
+_NEVER_NULL = ("session", "check", "case", "metric", "statistic", "n", "value", "unit")
+
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "run": pl.String,
+    "session": pl.String,
+    "block": pl.String,
+    "repeat": pl.Int64,
+    "system": pl.String,
+    "partition": pl.String,
+    "environment": pl.String,
+    "check": pl.String,
+    "case": pl.String,
+    "parameters": pl.String,
+    "job_id": pl.String,
+    "nodes": pl.Categorical(),
+    "node": pl.String,
+    "socket": pl.Int64,
+    "source": pl.String,
+    "destination": pl.String,
+    "hca": pl.String,
+    "round": pl.Int64,
+    "metric": pl.String,
+    "size_bytes": pl.Int64,
+    "statistic": pl.String,
+    "n": pl.Int64,
+    "value": pl.Float64,
+    "unit": pl.String,
+    "direction": pl.String,
+    "start_time": pl.Float64,
+    "replay": pl.Boolean,
+    "attempt": pl.Int64,
+}
+"""Columns of measurements.parquet: the fields of `records.Measurement`."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A closed run: its manifest, its cases, and every number taken.
+
+    `digest` is the SHA-256 of the manifest; `sealed` is None if nobody signed it;
+    `kept` has the criteria and weights that the run kept, by their paths in it.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+    cases: tuple[Case, ...]
+    measurements: pl.DataFrame
+    digest: str = ""
+    sealed: Sealed | None = None
+    kept: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    def columns(self, *names: str) -> pl.DataFrame:
+        """Give some columns of the measurements, their texts as categories.
+
+        A sweep has millions of rows with a few thousand texts in them: to compare
+        these is slow, to compare their numbers is not.
+        """
+        return self.measurements.select(
+            pl.col(name).cast(pl.Categorical) if SCHEMA[name] == pl.String else name
+            for name in names
+        )
+
+
+def sha256(path: Path) -> str:
+    """Give the SHA-256 of a file as 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def load_run(path: Path) -> Run:
+    """Read a closed run and verify all of it, as `seatrial verify` does.
+
+    Raises SeatrialError if the run is still open, if a file is missing, changed, added
+    or no plain file, if a sealed manifest was changed, if its times lie in the future,
+    if a table is damaged or too large, or if a metric has several units.
+    """
+    contents = read_contents(path, _PARSED)
+    check_times(path, contents.manifest)
+    if contents.sealed is not None:
+        contents.sealed.check()
+    contents.require_whole()
+    kept = dict(contents.kept)
+    for name in (_CASES, _TABLE):
+        if name not in kept:
+            raise SeatrialError(f"{path / MANIFEST}: lists no {name}; expected one")
+    cases = _parse_cases(kept.pop(_CASES), path / _CASES)
+    measurements = _parse_table(kept.pop(_TABLE), path / _TABLE)
+    _check_units(path, measurements, imported="imported" in contents.manifest)
+    return Run(
+        path,
+        contents.manifest,
+        cases,
+        measurements,
+        digest=contents.digest,
+        sealed=contents.sealed,
+        kept=kept,
+    )
+
+
+def read_table(file: Path) -> pl.DataFrame:
+    """Read a table of measurements; SeatrialError if it is not readable."""
+    return _parse_table(read_plain(file, TABLE_SIZE), file)
+
+
+def _parse_table(content: bytes, file: Path) -> pl.DataFrame:
+    """Parse a table; its rows are counted before memory is taken for them."""
+    try:
+        table = pl.scan_parquet(io.BytesIO(content))
+        rows = table.select(pl.len()).collect().item()
+        TABLE_ROWS.check(rows, file)
+        if rows > TABLE_SMALL:
+            TABLE_DENSITY.check(-(-rows // len(content)), file)
+        names = table.collect_schema().names()
+        known = [name for name in SCHEMA if name in names]
+        written = pl.read_parquet(io.BytesIO(content), columns=known)
+        # A run that was closed before a column existed has nothing in it.
+        whole = pl.concat([pl.DataFrame(schema=SCHEMA), written], how="diagonal")
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise SeatrialError(f"{file}: not readable: {error}") from error
+    nulls = whole.select(pl.col(_NEVER_NULL).null_count()).row(0)
+    if any(nulls):
+        raise SeatrialError(
+            f"{file}: a row lacks a value; expected {', '.join(_NEVER_NULL)} in every "
+            "row"
+        )
+    return whole
+
+
+def _check_units(path: Path, measurements: pl.DataFrame, *, imported: bool) -> None:
+    """Refuse several units of a metric of a check, and unknown ones unless imported."""
+    each = measurements.group_by("check", "metric").agg(pl.col("unit").unique().sort())
+    for check, metric, found in each.sort("check", "metric").iter_rows():
+        if len(found) == 1 and (imported or found[0] in UNITS):
+            continue
+        raise SeatrialError(
+            f"{path / _TABLE}: {metric} of {check} is in units "
+            f"{', '.join(map(repr, found))}; expected one for all numbers, of "
+            "those in units.py; measure or import it again"
+        )
+
+
+def read_cases(path: Path) -> tuple[Case, ...]:
+    """Read cases.json of a run folder; SeatrialError if it is damaged."""
+    return _parse_cases(read_plain(path / _CASES, CASES_SIZE), path / _CASES)
+
+
+def _parse_cases(content: bytes, file: Path) -> tuple[Case, ...]:
+    cases = decoded(content, file, tuple[Case, ...], "a list of cases")
+    for case in cases:
+        checked_case(case, file)
+    return cases
+
+
+def checked_case(case: Case, file: Path) -> Case:
+    """Return a case; SeatrialError if a name or path in it leads elsewhere."""
+    if not is_name(case.session) or not (case.raw is None or is_inside(case.raw)):
+        raise SeatrialError(
+            f"{file}: damaged: session {case.session!r}, raw {case.raw!r}; expected a "
+            "name, and a path in the run"
+        )
+    return case
+
+
+def closed_runs(results: Path, system: str | None = None) -> list[Path]:
+    """List the closed runs of one system, or of all, by start time, oldest first.
+
+    Raises SeatrialError if the results folder, or a folder in it, cannot be read.
+    """
+    runs = [
+        run
+        for run in run_folders(results, system)
+        if not is_unfinished(run.name) and (run / MANIFEST).is_file()
+    ]
+    return by_start(runs, MANIFEST)
+
+
+def run_folders(results: Path, system: str | None = None) -> Iterator[Path]:
+    """List the folders of the runs of one system, or of all, open and closed ones."""
+    for folder in [results / system] if system else _folders(results):
+        yield from _folders(folder)
+
+
+class _Times(msgspec.Struct):
+    """The times that a manifest (`started`, `ended`) or an agenda (`created`) has."""
+
+    started: datetime | None = None
+    ended: datetime | None = None
+    created: datetime | None = None
+
+
+def by_start(runs: Iterable[Path], file: str) -> list[Path]:
+    """Sort runs by the start time in `file` of their folders, oldest first.
+
+    A run whose file is no plain one, or does not have its start time, comes before all
+    others, so that it is never the latest one.
+    """
+    read = msgspec.json.Decoder(_Times).decode
+
+    def start(run: Path) -> float:
+        try:
+            times = read(read_plain(run / file, MANIFEST_SIZE))
+        except (SeatrialError, ValueError):
+            return -math.inf
+        # A clock that was set back during the run leaves an end before the start.
+        known = (times.created, times.started, times.ended)
+        return min((each.timestamp() for each in known if each), default=-math.inf)
+
+    return sorted(runs, key=lambda run: (start(run), run.name, run.parent.name))
+
+
+def _folders(folder: Path) -> list[Path]:
+    """List the folders in a folder that may not exist."""
+    try:
+        return [path for path in folder.iterdir() if path.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise SeatrialError(
+            f"{folder}: the runs in it cannot be listed: {error.strerror}; ask its "
+            "owner for the right to read it, or set SEATRIAL_RESULTS to another folder"
+        ) from error
+
+
+def read_manifests(runs: Iterable[Path]) -> dict[Path, dict[str, Any]]:
+    """Read the manifests of several closed runs, none of them twice.
+
+    Raises SeatrialError as `read_manifest` and `check_times` do, and if two folders
+    hold the same run of a system: its numbers would count twice.
+    """
+    found: dict[Path, dict[str, Any]] = {}
+    seen: dict[tuple[Any, Any], Path] = {}
+    for path in dict.fromkeys(run.resolve() for run in runs):
+        manifest = read_manifest(path)
+        check_times(path, manifest)
+        run = (manifest.get("system"), manifest.get("run"))
+        if run in seen:
+            raise SeatrialError(
+                f"{seen[run]} and {path} are both run {run[1]} of {run[0]}; expected "
+                "one folder for each run; move the copy elsewhere"
+            )
+        seen[run] = path
+        found[path] = manifest
+    return found
+
+
+def find_run(home: Path, text: str) -> Path:
+    """Find a run by path, by run id, or by `latest` and `SYSTEM/latest`.
+
+    Raises SeatrialError if there is none, or more than one of that id.
+    """
+    if (Path(text) / "manifest.json").is_file() or text.endswith(OPEN_SUFFIX):
+        return Path(text).resolve()
+    results = results_dir(home)
+    system, _, name = text.rpartition("/")
+    runs = closed_runs(results, system or None)
+    if name != "latest":
+        runs = [run for run in runs if run.name == name]
+    if not runs:
+        raise SeatrialError(
+            f"no closed run {text!r} below {results}; expected the path of a run, "
+            f"its id, latest or SYSTEM/latest; {_newest(results)}"
+        )
+    if name != "latest" and len(runs) > 1:
+        systems = ", ".join(sorted(run.parent.name for run in runs))
+        raise SeatrialError(
+            f"run {text!r} exists for several systems ({systems}): say SYSTEM/{text}"
+        )
+    return runs[-1]
+
+
+def _newest(results: Path) -> str:
+    runs = [f"{run.parent.name}/{run.name}" for run in closed_runs(results)[-3:]]
+    return f"the newest are: {', '.join(runs)}" if runs else "there is none yet"
+
+
+def case_from(row: dict[str, Any]) -> Case:
+    """Make a case of a row of JSON; ValueError if it is none."""
+    return msgspec.convert(row, Case)
+
+
+def read_json(file: Path) -> Any:
+    """Read a JSON file; SeatrialError if that cannot be done."""
+    return decoded(read_plain(file, CASES_SIZE), file, object, "JSON")

@@ -1,0 +1,115 @@
+"""Closed runs for other programs: CSV, Parquet, and OpenMetrics text.
+
+OpenMetrics 1.0: https://prometheus.io/docs/specs/om/open_metrics_spec/
+"""
+
+import io
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from seatrial.errors import SeatrialError
+from seatrial.runs.closed_run import Run, load_run, read_manifests
+from seatrial.runs.query import started
+
+Form = Literal["csv", "parquet", "openmetrics"]
+
+_LABELS = (
+    *("system", "run", "campaign", "session", "repeat", "attempt", "partition"),
+    *("environment", "check", "case", "parameters", "node", "socket", "source"),
+    *("destination", "hca", "round", "size_bytes", "statistic", "replay"),
+)
+"""What tells samples of one metric apart. The allocation is left out: a label of 500
+names would be most of the text, and the case tells how many nodes it had."""
+
+_UNITS = {"%": "percent", "1": "ratio"}
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+def export(paths: Sequence[Path], form: Form) -> bytes:
+    """Write the measurements of some runs, each verified before.
+
+    A column `campaign` is added. Raises SeatrialError if a run is damaged, or if
+    there are two of one id.
+    """
+    runs = [load_run(path) for path in read_manifests(paths)]
+    frame = pl.concat([_with_campaign(run) for run in runs])
+    if form == "csv":
+        return frame.write_csv().encode()
+    if form == "parquet":
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        return buffer.getvalue()
+    return openmetrics(frame).encode()
+
+
+def _with_campaign(run: Run) -> pl.DataFrame:
+    """Add the campaign; a number without a time of its own is of the run's start."""
+    campaign = pl.lit(run.manifest.get("campaign"), pl.String).alias("campaign")
+    start = started(run.path, run.manifest).timestamp()
+    return run.measurements.with_columns(
+        campaign, pl.col("nodes").cast(pl.String), pl.col("start_time").fill_null(start)
+    )
+
+
+def openmetrics(frame: pl.DataFrame) -> str:
+    """Write measurements as OpenMetrics text: a gauge for every metric and unit.
+
+    Its name ends in the unit, as the suite has it: `seatrial_bw_MB_per_s`. Every sample
+    has the time of its measurement.
+    """
+    lines: list[str] = []
+    families: dict[str, tuple[str, str]] = {}
+    frame = frame.sort("metric", "unit", "start_time", maintain_order=True)
+    for key, rows in frame.group_by("metric", "unit", maintain_order=True):
+        metric, unit = str(key[0]), str(key[1])
+        suffix = _UNITS.get(unit) or _name(unit.replace("/", "_per_"))
+        family = f"seatrial_{_name(metric)}_{suffix}"
+        if families.setdefault(family, (metric, unit)) != (metric, unit):
+            other = " in ".join(families[family])
+            raise SeatrialError(
+                f"{metric} in {unit} and {other} would both be called {family} in "
+                "OpenMetrics; export them as csv or parquet"
+            )
+        lines += [f"# TYPE {family} gauge", f"# UNIT {family} {suffix}"]
+        lines += _samples(family, rows)
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def _samples(family: str, rows: pl.DataFrame) -> Iterator[str]:
+    """Write samples; those with the same labels together, as the format wants it.
+
+    Numbers of one moment that nothing else tells apart are counted.
+    """
+    of: dict[str, list[str]] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for row in rows.iter_rows(named=True):
+        labels, moment = _labels(row), f"{row['start_time']:.3f}"
+        seen[labels, moment] += 1
+        number = seen[labels, moment]
+        told = labels if number == 1 else f'{labels},occurrence="{number}"'
+        sample = f"{family}{{{told}}} {row['value']!r} {moment}"
+        of.setdefault(told, []).append(sample)
+    return itertools.chain.from_iterable(of.values())
+
+
+def _labels(row: Mapping[str, Any]) -> str:
+    texts = ((label, _text(row[label])) for label in _LABELS)
+    return ",".join(f'{label}="{text}"' for label, text in texts if text)
+
+
+def _text(value: Any) -> str:
+    if value is None or value is False or value == "{}":
+        return ""
+    if value is True:
+        return "true"
+    return str(value).translate(_ESCAPES)
+
+
+def _name(text: str) -> str:
+    return re.sub(r"\W", "_", text, flags=re.ASCII)

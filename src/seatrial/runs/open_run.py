@@ -1,0 +1,279 @@
+"""A run folder while it is open: filled session by session, then closed for good.
+
+The folder is called `<run_id>.open` until everything is on disk; the rename is the
+last step, so a folder without the suffix is always complete.
+"""
+
+import errno
+import io
+import json
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from seatrial.campaign.schedule import AGENDA_FILE
+from seatrial.errors import SeatrialError
+from seatrial.model.records import Case, Measurement, as_dict
+from seatrial.runs.closed_run import (
+    MANIFEST,
+    OPEN_SUFFIX,
+    SCHEMA,
+    by_start,
+    run_folders,
+    sha256,
+)
+
+LOCK_FILE = "driver.lock"
+STARTS_FILE = "starts.json"
+SESSIONS_FOLDER = "sessions"
+WORK_FOLDER = "work"
+
+_LEAST_FREE = 100_000_000
+"""Bytes of disk space that a campaign must find at its start."""
+
+_TRANSIENT = (
+    *(LOCK_FILE, STARTS_FILE, SESSIONS_FOLDER, WORK_FOLDER),
+    f".{MANIFEST}.new",
+)
+"""What an open folder needs, and a closed one does not: it is in the tables."""
+
+
+def new_run_id(campaign: str) -> str:
+    """Make a run id from the time in UTC, for example 20261121T063015Z-smoke."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{campaign}"
+
+
+def utc_text(seconds: float | None = None) -> str:
+    """Write a time (default: now) as ISO 8601 in UTC with whole seconds."""
+    moment = datetime.fromtimestamp(time.time() if seconds is None else seconds, UTC)
+    return moment.isoformat(timespec="seconds")
+
+
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Turn a failed write below a folder into an error that tells what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise write_error(folder, error) from error
+
+
+def write_error(folder: Path, error: OSError) -> SeatrialError:
+    """Say what became of a write below a folder, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SeatrialError(
+            f"no space left on the disk of {folder}; what was being written is "
+            "not complete and never judged; free some space, then go on with "
+            "`seatrial run SYSTEM --resume` if a run was going on"
+        )
+    return SeatrialError(
+        f"cannot write below {folder}: {error.strerror}: {error.filename}"
+    )
+
+
+class RunFolder:
+    """The open folder of one run below `results/<system>/`."""
+
+    def __init__(self, results: Path, system: str, run_id: str) -> None:
+        self.final = results / system / run_id
+        self.path = self.final.with_name(run_id + OPEN_SUFFIX)
+
+    def create(self, agenda: bytes | None = None) -> None:
+        """Make the folder; it appears together with its agenda, if it has one.
+
+        Raises SeatrialError if this run exists already.
+        """
+        new = self.final.with_name(f".{self.final.name}.new")
+        with disk_errors(self.final.parent):
+            self.final.parent.mkdir(parents=True, exist_ok=True)
+            if self.final.exists() or self.path.exists():
+                raise SeatrialError(
+                    f"{self.final}: this run exists already; wait a second and run "
+                    "again, or choose another --run-id"
+                )
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir()
+            if agenda is not None:
+                write_file(new / AGENDA_FILE, agenda)
+            new.rename(self.path)
+
+    def close(
+        self,
+        manifest: dict[str, Any],
+        cases: Sequence[Case],
+        measurements: Sequence[Measurement] | pl.DataFrame,
+    ) -> Path:
+        """Write tables, checksums and manifest to disk, then rename the folder.
+
+        Raises SeatrialError if the disk is full; the folder then stays open.
+        """
+        with disk_errors(self.path):
+            write_cases(self.path / "cases.json", cases)
+            write_measurements(self.path / "measurements.parquet", measurements)
+            shutil.rmtree(self.path / WORK_FOLDER, ignore_errors=True)
+            checksums = {
+                str(file.relative_to(self.path)): sha256(file)
+                for file in sorted(self.path.rglob("*"))
+                if file.is_file()
+                and file.relative_to(self.path).parts[0] not in _TRANSIENT
+            }
+            text = json.dumps({**manifest, "checksums": checksums}, indent=1) + "\n"
+            write_file(self.path / MANIFEST, text.encode())
+        return self.finish()
+
+    @property
+    def written(self) -> bool:
+        """Tell whether all is written, and only `finish` is left to do."""
+        return (self.path / MANIFEST).is_file()
+
+    def finish(self) -> Path:
+        """Drop what only an open folder needs, and give it its final name.
+
+        From the manifest on, nothing of that is needed: this can be done again.
+        """
+        with disk_errors(self.path):
+            for name in (name for name in _TRANSIENT if name != LOCK_FILE):
+                place = self.path / name
+                if place.is_dir():
+                    shutil.rmtree(place)
+                else:
+                    place.unlink(missing_ok=True)
+            publish(self.path, self.final)
+        return self.tidied()
+
+    def tidied(self) -> Path:
+        """Drop the lock of a closed run: until then it kept others from closing it."""
+        with disk_errors(self.final):
+            (self.final / LOCK_FILE).unlink(missing_ok=True)
+        return self.final
+
+
+def open_runs(results: Path, system: str | None = None) -> list[Path]:
+    """List the open runs of one system, or of all, by start time, oldest first.
+
+    A folder without an agenda is not a run: a copy in progress, for example.
+    """
+    runs = [
+        run
+        for run in run_folders(results, system)
+        if run.name.endswith(OPEN_SUFFIX) and (run / AGENDA_FILE).is_file()
+    ]
+    return by_start(runs, AGENDA_FILE)
+
+
+def newest_open(results: Path, system: str) -> str:
+    """Return the id of the newest open run of a system; SeatrialError if none is."""
+    runs = open_runs(results, system)
+    if not runs:
+        raise SeatrialError(
+            f"no open run of system {system!r} below {results}: nothing was cut off; "
+            f"begin a run with `seatrial run {system} --campaign NAME`"
+        )
+    return runs[-1].name.removesuffix(OPEN_SUFFIX)
+
+
+def publish(open_path: Path, final: Path) -> None:
+    """Bring a complete folder to disk and give it its final name."""
+    for path in (*open_path.rglob("*"), open_path):
+        if path.is_file() or path.is_dir():
+            sync(path)
+    open_path.rename(final)
+    sync(final.parent)
+
+
+def probe_space(folder: Path) -> None:
+    """Write a megabyte and drop it again; OSError if the disk (or quota) is full.
+
+    A full disk makes jobs and ReFrame fail in many ways, each hard to tell from a
+    fault of the machine under test.
+    """
+    with TemporaryFile(dir=folder) as file:
+        file.write(bytes(1_000_000))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def try_folder(folder: Path) -> None:
+    """Write to an output folder before hours of work depend on it; leave nothing.
+
+    Raises SeatrialError if it cannot be created or written, or has too little space.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe_space(folder)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise SeatrialError(
+            f"cannot write to {folder} on {socket.gethostname()}: {error.strerror}; "
+            "nothing was started; make it writable for you, or choose another folder "
+            "(--results DIR or SEATRIAL_RESULTS for runs)"
+        ) from error
+    finally:
+        for path in missing:
+            with suppress(OSError):  # not empty: another run has begun in it
+                path.rmdir()
+    if free < _LEAST_FREE:
+        raise SeatrialError(
+            f"{folder} on {socket.gethostname()}: {free / 1e6:.0f} MB of disk space "
+            f"are free, expected at least {_LEAST_FREE / 1e6:.0f} MB; nothing was "
+            "started; free some space, or choose another folder (--results DIR or "
+            "SEATRIAL_RESULTS for runs)"
+        )
+
+
+def copy_files(files: Sequence[Path], source: Path, target: Path) -> None:
+    """Copy some files of a stage folder, keeping their places below it."""
+    for file in files:
+        destination = target / file.relative_to(source)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, destination)
+
+
+def write_cases(file: Path, cases: Sequence[Case]) -> None:
+    """Write cases.json, a case per line."""
+    encode = msgspec.json.Encoder().encode  # json takes seconds for 100,000 cases
+    write_file(file, b"[\n" + b",\n".join(map(encode, cases)) + b"\n]\n")
+
+
+def write_measurements(
+    file: Path, measurements: Sequence[Measurement] | pl.DataFrame
+) -> None:
+    """Write measurements.parquet; a table has the columns of `SCHEMA`."""
+    if not isinstance(measurements, pl.DataFrame):
+        rows = [as_dict(row) for row in measurements]
+        measurements = pl.DataFrame(rows, schema=SCHEMA)
+    buffer = io.BytesIO()
+    measurements.write_parquet(buffer)
+    write_file(file, buffer.getvalue())
+
+
+def write_file(file: Path, content: bytes) -> None:
+    """Write a file to disk; it appears as a whole or not at all."""
+    new = file.with_name(f".{file.name}.new")
+    new.unlink(missing_ok=True)
+    with new.open("xb") as stream:  # follows no link that another user has put there
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    new.rename(file)
+    sync(file.parent)
+
+
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

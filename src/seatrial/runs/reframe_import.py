@@ -1,0 +1,218 @@
+"""From ReFrame's own records to closed runs: every session becomes one run.
+
+An import reads twice: first all sessions, to learn units and directions and to find
+mistakes, so that nothing is written if something is wrong; then one after the other.
+"""
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import seatrial
+from seatrial.errors import SeatrialError
+from seatrial.model.metrics import Direction
+from seatrial.names import is_name
+from seatrial.runs.closed_run import NEWEST_SCHEMA
+from seatrial.runs.lock import driver_lock, driver_of
+from seatrial.runs.open_run import RunFolder, utc_text
+from seatrial.runs.reframe_report import ReframeSession, Stored, stored_sessions
+from seatrial.runs.reframe_series import Key, Series, Survey
+from seatrial.runs.reframe_tables import BLOCK, Tables
+
+_MOST_AHEAD_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to import, and what of it the user knows better.
+
+    `system` is our name of the system (None: ReFrame's). `units` are taken as they
+    stand although unknown; `directions` are by metric. Sessions count that started at
+    `since` or later and before `until`, in UTC seconds since the epoch.
+    """
+
+    system: str | None = None
+    units: frozenset[str] = frozenset()
+    directions: Mapping[str, Direction] = field(default_factory=dict)
+    since: float = float("-inf")
+    until: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A session of ReFrame that is a closed run; `new` if it was not before.
+
+    `not_finite` counts values that are no numbers (NaN, infinity), and left out;
+    `converted` says which were converted to another unit.
+    """
+
+    path: Path
+    cases: int = 0
+    measurements: int = 0
+    not_finite: int = 0
+    converted: tuple[str, ...] = ()
+    new: bool = True
+
+
+@dataclass(frozen=True)
+class _Pending:
+    stored: Stored
+    system: str
+    run: str
+
+
+def import_reports(
+    files: Sequence[Path], results: Path, choice: Choice
+) -> Iterator[Imported]:
+    """Make a closed run of every session in reports and databases of plain ReFrame.
+
+    A session that was imported before is left as it is. Raises SeatrialError if a
+    file cannot be read, if a session is damaged, of an older ReFrame or of the
+    future, or if units or directions are unclear; then nothing is written.
+    """
+    survey = Survey(choice.units, choice.directions)
+    pending: dict[str, _Pending] = {}
+    for stored in (each for file in files for each in stored_sessions(file)):
+        run = _run_id(stored)
+        if run in pending or not choice.since <= stored.started < choice.until:
+            continue
+        earlier = _earlier(results, run)
+        if earlier is not None:
+            yield Imported(earlier, new=False)
+            continue
+        system = _survey(stored, survey, choice)
+        if system is not None:
+            pending[run] = _Pending(stored, system, run)
+    series = survey.series()
+    for each in pending.values():
+        yield _write(each, series, results)
+
+
+def _run_id(stored: Stored) -> str:
+    """Name a run so that the same session has the same name for ever."""
+    try:
+        moment = datetime.fromtimestamp(stored.started, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise SeatrialError(
+            f"{stored.source}: started at {stored.started} s after 1970: no time"
+        ) from error
+    return f"{moment:%Y%m%dT%H%M%SZ}-imported-{stored.uuid[:8]}"
+
+
+def _earlier(results: Path, run: str) -> Path | None:
+    """Find the run of a session, whatever its system is called."""
+    if not results.is_dir():
+        return None
+    runs = (folder / run for folder in results.iterdir())
+    return next((path for path in runs if path.is_dir()), None)
+
+
+def _survey(stored: Stored, survey: Survey, choice: Choice) -> str | None:
+    """Read a session for the first time; give its system, None if it has no case."""
+    session = stored.read()
+    if max(session.started, session.ended) > time.time() + _MOST_AHEAD_S:
+        raise SeatrialError(
+            f"{stored.source}: lies in the future: from {utc_text(session.started)} to "
+            f"{utc_text(session.ended)}, and now it is {utc_text()}; set the clock of "
+            "this machine; if it is right, that of ReFrame's machine was wrong: leave "
+            "this session out (--until), and measure again"
+        )
+    systems = set()
+    for run in session.runs:
+        for entry in run:
+            systems.add(entry.system)
+            survey.add(entry, stored.source)
+    if not systems:
+        return None
+    system = choice.system or " and ".join(sorted(systems))
+    if not is_name(system):
+        raise SeatrialError(
+            f"{stored.source}: system {system!r}: expected one name of letters, "
+            "digits, dot, dash, underscore; give it one with --system"
+        )
+    return system
+
+
+def _write(pending: _Pending, series: Mapping[Key, Series], results: Path) -> Imported:
+    folder = RunFolder(results, pending.system, pending.run)
+    if folder.final.is_dir():  # another import was faster
+        return Imported(folder.final, new=False)
+    session = pending.stored.read()
+    tables = Tables(series)
+    tables.add(session)
+    session = replace(session, runs=())  # hundreds of megabytes that are read now
+    measurements = tables.measurements(pending.run, pending.system)
+    _drop_remains(folder)
+    folder.create()
+    with driver_lock(folder.path):
+        manifest = _manifest(pending, session, tables)
+        path = folder.close(manifest, tables.cases, measurements)
+    counts = (len(tables.cases), len(measurements), tables.not_finite)
+    return Imported(path, *counts, tables.converted)
+
+
+def _drop_remains(folder: RunFolder) -> None:
+    """Drop what an import left behind that was cut off; it is all made again."""
+    driver = driver_of(folder.path)
+    if driver is not None:
+        raise SeatrialError(
+            f"{folder.path}: another import is making this run: process "
+            f"{driver.get('pid', 'unknown')} on {driver.get('host', 'unknown')}; wait "
+            "for its end, then import again"
+        )
+    shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def _manifest(
+    pending: _Pending, session: ReframeSession, tables: Tables
+) -> dict[str, Any]:
+    stored, cases = pending.stored, tables.cases
+    started, ended = utc_text(session.started), utc_text(session.ended)
+    nodes = sorted({node for case in cases for node in case.nodes})
+    return {
+        "schema": NEWEST_SCHEMA,
+        "run": pending.run,
+        "system": pending.system,
+        "description": f"imported from {stored.file.name}",
+        "campaign": "imported",
+        "checks": sorted({case.check for case in cases}),
+        "partial": False,
+        "started": started,
+        "ended": ended,
+        "demonstration": False,
+        "replay": None,
+        "software": {
+            **{"seatrial": seatrial.__version__, "reframe": session.version},
+            **{"slurm": None, "stacks": [], "spack": None},
+        },
+        "nodes": [
+            {"name": node, "facts": {}, "state": "present", "reason": None}
+            for node in nodes
+        ],
+        "sessions": [
+            {
+                "name": f"{BLOCK}-{repeat}",
+                "block": BLOCK,
+                "repeat": repeat,
+                "variables": {},
+                "started": started,
+                "ended": ended,
+                "cases": sum(case.repeat == repeat for case in cases),
+                "interrupted": [],
+            }
+            for repeat in range(1, max(case.repeat for case in cases) + 1)
+        ],
+        "starts": [],
+        "imported": {
+            "source": stored.file.name,
+            "sha256": session.sha256,
+            "tool": f"reframe {session.version}",
+            "session_uuid": stored.uuid,
+            "host": session.host,
+            "converted": list(tables.converted),
+        },
+    }

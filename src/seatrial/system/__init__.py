@@ -1,0 +1,1 @@
+"""The system under test: its description, Slurm, Ansible and Spack."""

@@ -1,0 +1,232 @@
+"""The system under test as Ansible rendered it: system.json and settings.yaml."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seatrial.errors import SeatrialError
+from seatrial.limits import MANIFEST_SIZE
+from seatrial.model.manifest import Facts, Software, decoded
+from seatrial.model.records import Node
+from seatrial.model.yaml_file import YamlFile, yaml_bytes
+from seatrial.names import checked_name
+from seatrial.paths import etc_dir
+from seatrial.system import slurm
+
+SYSTEM_FILE = "system.json"
+SETTINGS_FILE = "settings.yaml"
+
+SLURM = ("slurm", "squeue")
+"""ReFrame's names of Slurm as a scheduler."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A provisioned system: its delivered nodes, software and ReFrame settings.
+
+    `folder` has its files; `settings` is what ReFrame reads. `features` are those of
+    each partition together with one of its environments. `uses_slurm`: some partition
+    is one of Slurm; `only_slurm`: all are.
+    """
+
+    name: str
+    folder: Path
+    description: str
+    demonstration: bool
+    nodes: tuple[Node, ...]
+    software: dict[str, Any]
+    suite: dict[str, Any]
+    settings: Path
+    partitions: tuple[tuple[str, ...], ...]
+    features: tuple[frozenset[str], ...]
+    uses_slurm: bool
+    only_slurm: bool
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Give the files that describe it, with the lock files of Spack if it built."""
+        spack = self.software.get("spack") or {}
+        locks = [each["lock"] for each in spack.get("environments", ())]
+        return tuple(
+            self.folder / name for name in (SYSTEM_FILE, SETTINGS_FILE, *locks)
+        )
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """A delivered node at the start of a run: present, or absent and why."""
+
+    node: Node
+    present: bool
+    reason: str
+
+
+def known_systems(home: Path) -> list[str]:
+    """Name the systems that are described (inventories/) or provisioned (etc/)."""
+    inventories = {file.parent.name for file in home.glob("inventories/*/hosts*")}
+    provisioned = {file.parent.name for file in home.glob("etc/*/system.json")}
+    return sorted(inventories | provisioned)
+
+
+def is_provisioned(home: Path, name: str) -> bool:
+    """Tell whether this is the machine on which the system's jobs are submitted."""
+    return (etc_dir(home, name) / SYSTEM_FILE).is_file()
+
+
+def load_system(home: Path, name: str) -> System:
+    """Read a provisioned system.
+
+    Raises SeatrialError if it is unknown (naming the known ones), not provisioned,
+    or if one of its files is missing or damaged.
+    """
+    folder = etc_dir(home, name)
+    if not (folder / SYSTEM_FILE).is_file():
+        raise unknown_system(home, name)
+    return read_system(folder, name)
+
+
+def read_system(folder: Path, name: str) -> System:
+    """Read a system from the folder of its files; SeatrialError as above."""
+    facts = _described(folder)
+    settings = folder / SETTINGS_FILE
+    _expect(settings, name)
+    try:
+        content = read_yaml(settings)
+        config = content["systems"][0]
+        environments = {each["name"]: each for each in content["environments"]}
+        by_slurm = [each["scheduler"] in SLURM for each in config["partitions"]]
+        system = System(
+            name=facts["system"],
+            folder=folder,
+            description=facts.get("description", ""),
+            demonstration=bool(facts.get("demonstration", False)),
+            nodes=tuple(
+                Node(node["name"], node.get("facts") or {}) for node in facts["nodes"]
+            ),
+            software=facts.get("software", {}),
+            suite=facts.get("suite", {}),
+            settings=settings,
+            partitions=tuple(
+                tuple(partition.get("extras", {}).get("nodes", ()))
+                for partition in config["partitions"]
+            ),
+            features=tuple(
+                frozenset(partition.get("features", []))
+                | frozenset(environments[name].get("features", []))
+                for partition in config["partitions"]
+                for name in partition["environs"]
+            ),
+            uses_slurm=any(by_slurm),
+            only_slurm=all(by_slurm),
+        )
+        for file in system.files:
+            _expect(file, name)
+        return system
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise SeatrialError(
+            f"{folder}: system.json or settings.yaml is damaged: {error!r}; run "
+            f"`ansible-playbook -i inventories/{name} playbooks/site.yml` again"
+        ) from error
+
+
+def _expect(file: Path, name: str) -> None:
+    if not file.is_file():
+        raise SeatrialError(
+            f"{file}: missing: system {name!r} is not provisioned; run "
+            f"`ansible-playbook -i inventories/{name} playbooks/site.yml`"
+        )
+
+
+def unknown_system(home: Path, name: str) -> SeatrialError:
+    """Make the error of a system name that is known nowhere below home."""
+    known = ", ".join(known_systems(home)) or "none"
+    return SeatrialError(
+        f"unknown system {name!r}; known systems: {known} (folders of "
+        f"{home / 'inventories'} and {home / 'etc'})"
+    )
+
+
+def node_states(system: System) -> tuple[NodeState, ...]:
+    """Compare the delivered nodes with what Slurm says of them now.
+
+    A system without Slurm has all its nodes present. Raises SeatrialError if Slurm
+    does not answer or no node is left.
+    """
+    if not system.uses_slurm:
+        return tuple(NodeState(node, True, "") for node in system.nodes)
+    seen = slurm.node_states()
+    states = tuple(
+        NodeState(node, *slurm.availability(seen.get(node.name)))
+        for node in system.nodes
+    )
+    if not any(state.present for state in states):
+        listed = "\n".join(f"  {state.node.name}: {state.reason}" for state in states)
+        raise SeatrialError(
+            f"no delivered node of system {system.name!r} is up:\n{listed}\n"
+            "start slurmd on them, then `scontrol update nodename=NAME state=resume`"
+        )
+    return states
+
+
+def usable_nodes(system: System, states: tuple[NodeState, ...]) -> int | None:
+    """Give the number of nodes to run on, or None if all are present.
+
+    With several partitions it is that of the smallest one which has any.
+    """
+    if all(state.present for state in states):
+        return None
+    present = {state.node.name for state in states if state.present}
+    counts = [len(present.intersection(nodes)) for nodes in system.partitions]
+    return min((count for count in counts if count), default=len(present))
+
+
+def lock_files(folder: Path) -> list[str]:
+    """Name the lock files of Spack beside the file of a system."""
+    spack = _described(folder)["software"].get("spack") or {}
+    return [each["lock"] for each in spack.get("environments", ())]
+
+
+class _Node(msgspec.Struct):
+    name: str
+    facts: Facts | None = None
+
+
+class _Suite(msgspec.Struct):
+    git_commit: str | None = None
+    dirty: bool | None = None
+
+
+class _Described(msgspec.Struct):
+    """What the suite reads of system.json; all else may be anything."""
+
+    system: str
+    nodes: tuple[_Node, ...]
+    description: str = ""
+    demonstration: bool = False
+    software: Software | None = None
+    suite: _Suite | None = None
+
+
+def _described(folder: Path) -> dict[str, Any]:
+    """Read system.json; SeatrialError if a value has another type, or is no name."""
+    file = folder / SYSTEM_FILE
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise SeatrialError(f"{file}: {error.strerror}") from error
+    MANIFEST_SIZE.check(len(content), file)
+    checked = decoded(content, file, _Described, "a system as site.yml describes it")
+    spack = checked.software and checked.software.spack
+    locks = [each.lock for each in spack.environments] if spack else []
+    for name in (checked.system, *(node.name for node in checked.nodes), *locks):
+        checked_name(name, str(file))
+    described: dict[str, Any] = msgspec.json.decode(content)
+    return {"software": {}, **described}
+
+
+def read_yaml(file: Path) -> Any:
+    """Read a YAML file of bounded size; SeatrialError if that cannot be done."""
+    content = YamlFile(file, yaml_bytes(file))
+    return None if content.root is None else content.value(content.root)

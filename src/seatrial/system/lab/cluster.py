@@ -1,0 +1,159 @@
+"""Start, stop and look at the lab as a whole."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+from seatrial.system.lab import container, fabric, state
+from seatrial.system.lab.shell import run, succeeds
+from seatrial.system.lab.state import LabState
+
+REACHABLE_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """One node as `seatrial lab status` shows it."""
+
+    node: str
+    address: str
+    running: bool
+    ssh: bool
+    slurm: str
+    link: str
+
+
+def up(home: Path, image: Path, nodes: dict[str, str], user: str) -> list[str]:
+    """Start the nodes (name -> address) that do not run; give the names of changes.
+
+    SeatrialError, with nothing changed, if a lab of other nodes runs or a namespace of
+    the lab's names is not the lab's own.
+    """
+    with state.locked():
+        lab = state.load() or LabState(home=str(home), boot=state.boot_id())
+        if lab.nodes and lab.nodes != nodes:
+            raise SeatrialError(
+                f"the lab runs with nodes {', '.join(lab.nodes)}, asked for "
+                f"{', '.join(nodes)}; stop it first with `seatrial lab down`"
+            )
+        fabric.refuse_foreign(lab)
+        lab.nodes = nodes
+        lab.save()
+        changes = _ensure_access(home, image, nodes, user)
+        if fabric.ensure_fabric(lab, fabric.gateway(next(iter(nodes.values())))):
+            changes.append("bridge")
+        for node in nodes:
+            if container.ensure_running(lab, node, image):
+                changes.append(f"node {node}")
+        container.wait_reachable(lab, REACHABLE_SECONDS)
+        return changes
+
+
+def down(home: Path) -> list[str]:
+    """Remove all that the lab made on this machine, and its folder `home`."""
+    with state.locked():
+        lab = state.load() or LabState(home=str(home), boot=state.boot_id())
+        nodes = {*lab.nodes, *_folders(Path(lab.home, "nodes"))}
+        changes = [f"node {node}" for node in nodes if container.remove(lab, node)]
+        container.remove_cgroup_roots()
+        if fabric.remove(lab):
+            changes.append("bridge")
+        if Path(lab.home).exists():
+            shutil.rmtree(lab.home)
+            changes.append("files")
+        if state.RUN.exists():
+            shutil.rmtree(state.RUN)
+        return changes
+
+
+def status() -> list[NodeStatus]:
+    """Look at every node of the lab; SeatrialError if the lab is down."""
+    lab = state.require()
+    slurm = _slurm_states(lab) if container.is_running("head") else {}
+    return [
+        NodeStatus(
+            node=node,
+            address=address,
+            running=container.is_running(node),
+            ssh=container.answers_ssh(address),
+            slurm=slurm.get(node, "-"),
+            link=lab.slow.get(node, "full rate"),
+        )
+        for node, address in lab.nodes.items()
+    ]
+
+
+def slow_link(node: str, rate: str | None) -> None:
+    """Limit a node's link to `rate` in both directions; None lifts the limit."""
+    with state.locked():
+        lab = state.require()
+        if node not in lab.nodes:
+            raise SeatrialError(
+                f"the lab has no node {node}; it has {', '.join(lab.nodes)}"
+            )
+        fabric.limit_rate(node, container.leader(node), rate)
+        if rate is None:
+            lab.slow.pop(node, None)
+        else:
+            lab.slow[node] = rate
+        lab.save()
+
+
+def ssh_config(home: Path) -> Path:
+    """The OpenSSH configuration that reaches the lab's nodes by name."""
+    return home / "ssh_config"
+
+
+def _ensure_access(
+    home: Path, image: Path, nodes: dict[str, str], user: str
+) -> list[str]:
+    """Make the shared home, the key that opens the nodes, and the ssh configuration."""
+    key = home / "id_ed25519"
+    if not key.exists():
+        shutil.copytree(image / "home", home / "home", dirs_exist_ok=True)
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(key))
+        folder = home / "home" / user / ".ssh"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        (folder / "authorized_keys").write_text(key.with_suffix(".pub").read_text())
+        for part in ("home", f"home/{user}"):
+            owner = (image / part).stat()
+            run("chown", "-R", f"{owner.st_uid}:{owner.st_gid}", str(home / part))
+    host_key = (image / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()[:2]
+    known_hosts = home / "known_hosts"
+    lines = [
+        *(f"Host {node}\n  HostName {address}" for node, address in nodes.items()),
+        "Host *",
+        "  ServerAliveInterval 10",  # a connection to a node that is gone ends
+        f"  User {user}",
+        f"  IdentityFile {key}",
+        "  IdentitiesOnly yes",
+        f"  UserKnownHostsFile {known_hosts}",
+        f"  ProxyCommand nsenter --net=/run/netns/{fabric.FABRIC} nc %h %p",
+    ]
+    files = {
+        known_hosts: [
+            f"{node},{address} {' '.join(host_key)}" for node, address in nodes.items()
+        ],
+        ssh_config(home): lines,
+    }
+    changes = []
+    for path, wanted in files.items():
+        text = "\n".join(wanted) + "\n"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            changes.append(path.name)
+    return changes
+
+
+def _folders(path: Path) -> list[str]:
+    return [entry.name for entry in path.iterdir()] if path.exists() else []
+
+
+def _slurm_states(lab: LabState) -> dict[str, str]:
+    command = "sinfo -h -N -o '%N %T'"  # for the shell of the head
+    ssh = ("ssh", "-F", str(ssh_config(Path(lab.home))), "-o", "ConnectTimeout=5")
+    if not succeeds(*ssh, "head", command):
+        return {}
+    lines = run(*ssh, "head", command).splitlines()
+    return dict(line.split(maxsplit=1) for line in lines)

@@ -1,0 +1,272 @@
+"""A node of the lab: a systemd-nspawn container over the base image.
+
+Its file system is an overlay (image below, the node's own changes above). It has a user
+namespace: its root is an ordinary user of this machine, who can set neither the clock
+nor anything else of the kernel, but owns the node's own network. It lives in a cgroup
+of its own in every hierarchy, so that all of its processes are found and ended.
+"""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+from seatrial.system.lab import fabric
+from seatrial.system.lab.beneath import write_beneath
+from seatrial.system.lab.shell import run
+from seatrial.system.lab.state import RUN, LabState
+
+FORBIDDEN = "CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_BOOT,CAP_SYS_RAWIO"
+CGROUP = "seatrial-lab"
+STOP_SECONDS = 10.0
+_CPU_PERIOD_US = 20_000
+"""Short, so that a program of seconds feels its limit all the time."""
+
+
+def ensure_running(state: LabState, node: str, image: Path) -> bool:
+    """Start a node unless it runs; True if it was started."""
+    if is_running(node):
+        return False
+    _end_processes(node)  # the rest of a container that lost its first process
+    root = _mount_root(state, node, image)
+    _write_node_files(state, node, root)
+    command = [
+        *("nsenter", f"--net=/run/netns/{fabric.FABRIC}"),
+        *("systemd-nspawn", "--quiet", "--directory", str(root), "--boot"),
+        *("--register=no", "--keep-unit", "--link-journal=no"),
+        *("--resolv-conf=off", "--timezone=off", "--console=pipe"),
+        *(f"--hostname={node}", f"--machine={node}"),
+        f"--network-bridge={fabric.BRIDGE}",
+        f"--private-users={owner_of_root(image)}:65536",
+        *("--private-users-ownership=off", f"--drop-capability={FORBIDDEN}"),
+        f"--bind={Path(state.home, 'home')}:/home",
+    ]
+    groups = _make_cgroups(node)
+
+    def enter_cgroups() -> None:
+        for group in groups:
+            Path(group, "cgroup.procs").write_text(str(os.getpid()))
+
+    with Path(RUN, f"{node}.log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=enter_cgroups,
+        )
+    Path(RUN, f"{node}.pid").write_text(str(process.pid))
+    return True
+
+
+def owner_of_root(image: Path) -> int:
+    """The machine's user id that is root in the image's user namespace."""
+    return image.stat().st_uid
+
+
+def leader(node: str) -> int:
+    """Process id of a node's first process, seen from this machine."""
+    nspawn = int(Path(RUN, f"{node}.pid").read_text())
+    children = Path(f"/proc/{nspawn}/task/{nspawn}/children").read_text().split()
+    if not children:
+        raise SeatrialError(f"node {node} does not run")
+    return int(children[0])
+
+
+def is_running(node: str) -> bool:
+    """Whether the container's own process is alive and in the node's cgroup."""
+    pid_file = Path(RUN, f"{node}.pid")
+    if not pid_file.exists():
+        return False
+    return int(pid_file.read_text()) in _processes(node)
+
+
+def wait_reachable(state: LabState, seconds: float) -> None:
+    """Wait until every node answers on its ssh port; SeatrialError names who does not.
+
+    Network namespaces are entered by a helper process, as the machine has no route to
+    the lab.
+    """
+    deadline = time.monotonic() + seconds
+    waiting = dict(state.nodes)
+    while waiting:
+        for node, address in tuple(waiting.items()):
+            if not is_running(node):
+                log = Path(RUN, f"{node}.log")
+                tail = log.read_text(errors="replace").strip().splitlines()[-5:]
+                raise SeatrialError(f"node {node} ended at its start: {tail}")
+            if answers_ssh(address):
+                del waiting[node]
+        if waiting and time.monotonic() > deadline:
+            raise SeatrialError(
+                f"no ssh on {', '.join(waiting)} after {seconds:.0f} s; what they "
+                f"printed at boot is in {RUN}/NODE.log"
+            )
+        time.sleep(0.1 if waiting else 0)
+
+
+def answers_ssh(address: str) -> bool:
+    """Whether an address of the lab accepts connections on the ssh port."""
+    probe = ("nc", "-z", "-w", "1", address, "22")
+    done = subprocess.run(
+        ["nsenter", f"--net=/run/netns/{fabric.FABRIC}", *probe],
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def remove(state: LabState, node: str) -> bool:
+    """End a node and remove its processes, mounts, cgroups and files."""
+    folder = Path(state.home, "nodes", node)
+    changed = folder.exists() or bool(_processes(node))
+    _end_processes(node)
+    while _is_mount(folder / "root"):
+        run("umount", "--lazy", str(folder / "root"))
+    for group in _cgroups(node):
+        for path, _, _ in os.walk(group, topdown=False):
+            Path(path).rmdir()
+    shutil.rmtree(folder, ignore_errors=True)
+    for suffix in ("pid", "log"):
+        Path(RUN, f"{node}.{suffix}").unlink(missing_ok=True)
+    return changed
+
+
+def limit_cpu(node: str, cores: float | None) -> None:
+    """Give a node so much processor time, as a number of cores; None lifts the limit.
+
+    Works with cgroups of version 1 and 2; SeatrialError if neither can limit it.
+    """
+    quota = None if cores is None else str(round(_CPU_PERIOD_US * cores))
+    limited = False
+    for group in _cgroups(node):
+        newer, older = group / "cpu.max", group / "cpu.cfs_quota_us"
+        if newer.exists():
+            newer.write_text(f"{quota or 'max'} {_CPU_PERIOD_US}")
+        elif older.exists():
+            (group / "cpu.cfs_period_us").write_text(str(_CPU_PERIOD_US))
+            older.write_text(quota or "-1")
+        else:
+            continue
+        limited = True
+    if not limited:
+        raise SeatrialError(
+            f"node {node}: no cgroup of it has cpu.max or cpu.cfs_quota_us; the kernel "
+            "of this machine cannot limit processor time"
+        )
+
+
+def remove_cgroup_roots() -> None:
+    """Remove the folders that held the nodes' cgroups."""
+    for hierarchy in _hierarchies():
+        root = hierarchy / CGROUP
+        if root.exists():
+            root.rmdir()
+
+
+def _mount_root(state: LabState, node: str, image: Path) -> Path:
+    folder = Path(state.home, "nodes", node)
+    for part in ("upper", "work", "root"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+        os.chown(folder / part, owner_of_root(image), owner_of_root(image))
+    root = folder / "root"
+    if not _is_mount(root):
+        layers = f"lowerdir={image},upperdir={folder}/upper,workdir={folder}/work"
+        run("mount", "-t", "overlay", "overlay", "-o", layers, str(root))
+    return root
+
+
+def _write_node_files(state: LabState, node: str, root: Path) -> None:
+    """Give a node its name, address, neighbours, and limits this machine allows."""
+    hosts = ["127.0.0.1 localhost"]
+    hosts += [f"{address} {name}" for name, address in state.nodes.items()]
+    address = f"{state.nodes[node]}/{fabric.PREFIX_LENGTH}"
+    limits = "".join(
+        f"{name}={'infinity' if hard == resource.RLIM_INFINITY else hard}\n"
+        for name, hard in (
+            ("LimitNOFILE", resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
+            ("LimitMEMLOCK", resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]),
+            ("LimitSTACK", resource.getrlimit(resource.RLIMIT_STACK)[1]),
+        )
+    )
+    files = {
+        "etc/hosts": "\n".join(hosts) + "\n",
+        "etc/hostname": f"{node}\n",
+        "etc/seatrial-lab.env": f"ADDRESS={address}\n",
+    } | {
+        f"etc/systemd/system/{service}.service.d/seatrial-lab.conf": (
+            f"[Service]\n{limits}"
+        )
+        for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb")
+    }
+    uid = owner_of_root(root)
+    try:
+        for name, text in files.items():
+            write_beneath(root, name, text, uid)
+    except OSError as error:
+        raise SeatrialError(
+            f"node {node}: {error.filename or root}: cannot be written: "
+            f"{error.strerror}; remove the node's files: `seatrial lab down`"
+        ) from error
+
+
+def _is_mount(path: Path) -> bool:
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    return any(line.split()[1] == str(path) for line in mounts)
+
+
+def _hierarchies() -> list[Path]:
+    """Mount points of all cgroup hierarchies, of version 1 and 2."""
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    fields = (line.split() for line in mounts)
+    return [Path(f[1]) for f in fields if f[2] in ("cgroup", "cgroup2")]
+
+
+def _cgroups(node: str) -> list[Path]:
+    groups = (hierarchy / CGROUP / node for hierarchy in _hierarchies())
+    return [group for group in groups if group.exists()]
+
+
+def _make_cgroups(node: str) -> list[Path]:
+    """Make the node's cgroup in every hierarchy; a cpuset must be filled first."""
+    groups = []
+    for hierarchy in _hierarchies():
+        group = hierarchy / CGROUP / node
+        group.mkdir(parents=True, exist_ok=True)
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            source = hierarchy / name
+            if source.exists():
+                for folder in (group.parent, group):
+                    (folder / name).write_text(source.read_text())
+        groups.append(group)
+    return groups
+
+
+def _processes(node: str) -> set[int]:
+    """Process ids in the node's cgroups and below."""
+    found: set[int] = set()
+    for group in _cgroups(node):
+        for path, _, _ in os.walk(group):
+            found |= {
+                int(pid) for pid in Path(path, "cgroup.procs").read_text().split()
+            }
+    return found
+
+
+def _end_processes(node: str) -> None:
+    """End everything in the node's cgroups: throw-away nodes need no goodbye."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while processes := _processes(node):
+        if time.monotonic() > deadline:
+            raise SeatrialError(f"node {node}: processes {processes} do not end")
+        for pid in processes:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.05)

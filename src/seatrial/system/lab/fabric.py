@@ -1,0 +1,94 @@
+"""The lab's network: one bridge in a namespace of its own, one veth pair per node.
+
+The machine's own network is never touched: bridge and cables live in namespaces. A
+node's cable is made by systemd-nspawn: `host0` in the node, `vb-NODE` on the bridge.
+"""
+
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+from seatrial.system.lab.shell import run, succeeds
+from seatrial.system.lab.state import LabState
+
+FABRIC = "seatrial-fabric"
+BRIDGE = "fabric0"
+PREFIX_LENGTH = 24
+
+
+def exists(name: str) -> bool:
+    """Whether a network namespace of that name is there."""
+    return Path("/run/netns", name).exists()
+
+
+def gateway(address: str) -> str:
+    """Address of the bridge: the last one of the node's network."""
+    return address.rsplit(".", 1)[0] + ".254"
+
+
+def ensure_fabric(state: LabState, address: str) -> bool:
+    """Make the bridge and give it `address`; True if that changed anything."""
+    _claim(state)
+    if _has_address(FABRIC, BRIDGE, address):
+        return False
+    run("ip", "-n", FABRIC, "link", "set", "lo", "up")
+    if not succeeds("ip", "-n", FABRIC, "link", "show", BRIDGE):
+        run("ip", "-n", FABRIC, "link", "add", BRIDGE, "type", "bridge")
+    run("ip", "-n", FABRIC, "link", "set", BRIDGE, "up")
+    run("ip", "-n", FABRIC, "addr", "add", f"{address}/{PREFIX_LENGTH}", "dev", BRIDGE)
+    return True
+
+
+def remove(state: LabState) -> bool:
+    """Remove the lab's own namespace with all that is in it."""
+    if not state.owns_fabric:
+        return False
+    changed = exists(FABRIC)
+    if changed:
+        run("ip", "netns", "delete", FABRIC)
+    state.owns_fabric = False
+    state.save()
+    return changed
+
+
+def refuse_foreign(state: LabState) -> None:
+    """SeatrialError if the lab's namespace is there but was not made by the lab."""
+    if exists(FABRIC) and not state.owns_fabric:
+        raise SeatrialError(
+            f"network namespace {FABRIC} exists and was not made by the lab; nothing "
+            "was touched. If nobody needs it, remove it yourself: "
+            f"`ip netns delete {FABRIC}`"
+        )
+
+
+def limit_rate(node: str, pid: int, rate: str | None) -> None:
+    """Limit both directions of a node's link to `rate` (as tc spells it), or lift it.
+
+    Each end of the cable shapes what it sends: `host0`, in the network namespace of
+    the node's process `pid`, what the node sends; the bridge's end what it receives.
+    """
+    for path, device in (
+        (f"/proc/{pid}/ns/net", "host0"),
+        (f"/run/netns/{FABRIC}", f"vb-{node}"),
+    ):
+        qdisc = ("nsenter", f"--net={path}", "tc", "qdisc")
+        if rate is None:
+            succeeds(*qdisc, "del", "dev", device, "root")
+        else:
+            shape = ("tbf", "rate", rate, "burst", "64kb", "latency", "50ms")
+            run(*qdisc, "replace", "dev", device, "root", *shape)
+
+
+def _has_address(name: str, device: str, address: str) -> bool:
+    """Whether a device of a namespace is there and has that address, the last step."""
+    where = ("ip", "-n", name, "-o", "addr", "show", "dev", device)
+    return succeeds(*where) and f" {address}/" in run(*where)
+
+
+def _claim(state: LabState) -> None:
+    """Make the namespace unless it is ours already; write it down first."""
+    refuse_foreign(state)
+    if not state.owns_fabric:
+        state.owns_fabric = True
+        state.save()
+    if not exists(FABRIC):
+        run("ip", "netns", "add", FABRIC)

@@ -1,0 +1,133 @@
+"""Faults that can be planted in a node of the lab, and lifted again at any time."""
+
+import shlex
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+from seatrial.system.lab import cluster, container, state
+
+LINK_RATE = "200mbit"
+CPU_SHARE = 0.4
+"""Of one core: what a node with a slow processor gets."""
+
+_BUFFERS = ("tcp_rmem", "tcp_wmem")
+_SSH_S = 30
+_SLURM_S = 60
+_UP = ("idle", "mixed", "allocated", "completing")
+
+
+@dataclass(frozen=True)
+class LabFault:
+    """What is wrong with a node; `plant` and `lift` take its name."""
+
+    what: str
+    plant: Callable[[str], None]
+    lift: Callable[[str], None]
+
+
+def _slow_link(node: str) -> None:
+    cluster.slow_link(node, LINK_RATE)
+
+
+def _full_link(node: str) -> None:
+    cluster.slow_link(node, None)
+
+
+def _slow_cpu(node: str) -> None:
+    _known(node)
+    container.limit_cpu(node, CPU_SHARE)
+
+
+def _full_cpu(node: str) -> None:
+    _known(node)
+    container.limit_cpu(node, None)
+
+
+def _stop_slurmd(node: str) -> None:
+    _ssh(node, "sudo systemctl stop slurmd")
+    _ssh("head", "sudo scontrol reconfigure")  # or Slurm notices only minutes later
+    _wait_until(node, answers=False)
+
+
+def _start_slurmd(node: str) -> None:
+    _ssh(node, "sudo systemctl start slurmd")
+    _wait_until(node, answers=True)
+
+
+def _small_buffers(node: str) -> None:
+    _set_buffers(node, "4096 4096 4096")
+
+
+def _normal_buffers(node: str) -> None:
+    _set_buffers(node, None)
+
+
+LAB_FAULTS = {
+    "slow-link": LabFault(f"link limited to {LINK_RATE}", _slow_link, _full_link),
+    "slow-cpu": LabFault(
+        f"processor limited to {100 * CPU_SHARE:.0f} % of a core", _slow_cpu, _full_cpu
+    ),
+    "dead-daemon": LabFault("slurmd is stopped", _stop_slurmd, _start_slurmd),
+    "wrong-setting": LabFault(
+        "net.ipv4.tcp_rmem and tcp_wmem of 4 KiB", _small_buffers, _normal_buffers
+    ),
+}
+
+
+def _set_buffers(node: str, sizes: str | None) -> None:
+    """Set the sizes of TCP's buffers; None: those of the head, which has no fault."""
+    for name in _BUFFERS:
+        file = f"/proc/sys/net/ipv4/{name}"
+        value = sizes or _ssh("head", f"cat {file}").strip()
+        _ssh(node, f"echo {value} | sudo tee {file} > /dev/null")
+
+
+def _wait_until(node: str, *, answers: bool) -> None:
+    """Wait until Slurm knows whether the daemon of a node answers."""
+    deadline = time.monotonic() + _SLURM_S
+    state = ""
+    while time.monotonic() < deadline:
+        state = _ssh("head", f"sinfo --noheader --nodes={node} --format=%T").strip()
+        if (state in _UP) == answers:
+            return
+        time.sleep(1)
+    raise SeatrialError(
+        f"node {node}: Slurm says {state!r} for {_SLURM_S} s, expected that its slurmd "
+        f"{'answers' if answers else 'does not answer'}; see `seatrial lab status`"
+    )
+
+
+def _known(node: str) -> None:
+    lab = state.require()
+    if node not in lab.nodes:
+        raise SeatrialError(
+            f"the lab has no node {node}; it has {', '.join(lab.nodes)}"
+        )
+
+
+def _ssh(node: str, command: str) -> str:
+    """Give what a command on a node of the lab prints; SeatrialError if it fails."""
+    _known(node)
+    config = str(cluster.ssh_config(Path(state.require().home)))
+    line = ["ssh", "-F", config, "-o", "ConnectTimeout=10", node, command]
+    try:
+        done = subprocess.run(
+            line,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_SSH_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise SeatrialError(f"`{shlex.join(line)}`: no end in {_SSH_S} s") from None
+    if done.returncode:
+        raise SeatrialError(
+            f"`{shlex.join(line)}` failed with exit status {done.returncode}: "
+            f"{done.stderr.strip()}"
+        )
+    return done.stdout
