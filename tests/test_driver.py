@@ -19,7 +19,7 @@ from rich.console import Console
 
 from seatrial.campaign import runner
 from seatrial.campaign.campaign_file import load_campaign
-from seatrial.campaign.collect import blame_slurm
+from seatrial.campaign.collect import blame_slurm, readable
 from seatrial.campaign.job_watch import LostJobError, Watch
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.campaign.session import Outcome
@@ -588,3 +588,14 @@ def test_a_job_that_slurm_lost_is_told_after_a_while(
     elsewhere = Watch("c", 0.0, {}, Display(console, [], {}), all_jobs=False)
     for clock[0] in (400.0, 1000.0):
         elsewhere.silent()
+
+
+def test_reframe_reason_is_one_line_with_rounded_numbers() -> None:
+    reason = (
+        "failed to meet reference(s): \n   bw=23.7243766173292 MB/s, expected 40 "
+        "(l=40.5, u=110.00000000000001)\n   t=1.5e-07 s; v4.1.4, 10.99.0.14000"
+    )
+    assert readable(reason) == (
+        "failed to meet reference(s): bw=23.7244 MB/s, expected 40 "
+        "(l=40.5, u=110) t=1.5e-07 s; v4.1.4, 10.99.0.14000"
+    )

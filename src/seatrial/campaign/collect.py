@@ -36,6 +36,7 @@ _FINAL = ("pass", "fail", "skip", "xfail", "xpass")
 """ReFrame's results of a case that came to its end."""
 
 _UNCLEAN = re.compile(r"[^A-Za-z0-9._=+-]+")
+_LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?(?![\w.]*\w)")
 
 
 @dataclass
@@ -122,6 +123,15 @@ def compress(folder: Path) -> None:
             file.unlink()
 
 
+def readable(reason: str) -> str:
+    """Write ReFrame's reason on one line, its numbers with at most 6 digits.
+
+    ReFrame writes a number that misses its reference with up to 17.
+    """
+    line = " ".join(reason.split())
+    return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", line)
+
+
 def _collect_case(
     session: Session,
     outcome: Outcome,
@@ -161,7 +171,7 @@ def _collect_case(
         result,
         parameters=told.get("parameters", listed.parameters),
         phase=phase,
-        reason=" ".join(reason.split()) if reason else None,
+        reason=readable(reason) if reason else None,
         job_id=str(told.get("job_id") or entry["jobid"] or "") or None,
         nodes=tuple(entry["job_nodelist"] if told_nodes is None else told_nodes),
         start_time=entry["job_submit_time"],
