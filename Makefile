@@ -42,6 +42,7 @@ lint: deps
 	ruff check .
 	ruff format --check .
 	mypy
+	lint-imports
 	ansible-lint --offline --strict
 	shellcheck tools/clean tools/system-packages .ci/run spack-env/debian-links $(shell git ls-files '*.sh')
 	clang-format --dry-run --Werror $(shell git ls-files '*.c' '*.h')

@@ -15,8 +15,9 @@ from seatrial.compare.pairing import Floats, Key, Paired
 from seatrial.compare.sides import Entrant, of_run
 from seatrial.criteria.published import Published, load_published
 from seatrial.criteria.weights import Weights
+from seatrial.model.cases import Case, parameters_text
 from seatrial.model.metrics import METRICS, split_flat_name
-from seatrial.model.records import Case, Measurement, as_dict, parameters_text
+from seatrial.model.records import Measurement, as_dict
 from seatrial.paths import published_dir
 from seatrial.runs.closed_run import SCHEMA, Run
 

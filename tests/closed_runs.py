@@ -9,7 +9,8 @@ from typing import Any
 
 from judge_samples import CASE, sample
 
-from seatrial.model.records import Case, Measurement
+from seatrial.model.cases import Case
+from seatrial.model.records import Measurement
 from seatrial.runs.closed_run import sha256
 from seatrial.runs.open_run import RunFolder
 

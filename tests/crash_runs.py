@@ -28,9 +28,9 @@ from rich.console import Console
 from seatrial.campaign import concurrent_runs, runner, session
 from seatrial.campaign.campaign_file import Block, Campaign
 from seatrial.campaign.session import Session
-from seatrial.checks.listing import ListedCase
 from seatrial.commands import run
 from seatrial.errors import SeatrialError
+from seatrial.model.cases import ListedCase
 from seatrial.runs import lock
 from seatrial.runs.open_run import RunFolder
 from seatrial.system import slurm

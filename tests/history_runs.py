@@ -9,7 +9,8 @@ import numpy as np
 from closed_runs import close_run
 from judge_samples import CASE, sample
 
-from seatrial.model.records import Case, Measurement
+from seatrial.model.cases import Case
+from seatrial.model.records import Measurement
 
 NODES = tuple(f"cn{number:02}" for number in range(1, 9))
 

@@ -13,8 +13,9 @@ from criteria_samples import criteria, criterion
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge.judge import Finding, Judgement, judge
+from seatrial.model.cases import Case
 from seatrial.model.metrics import METRICS, flat_name
-from seatrial.model.records import Case, Measurement, as_dict
+from seatrial.model.records import Measurement, as_dict
 from seatrial.runs.closed_run import SCHEMA, Run
 
 LIMIT = criterion()

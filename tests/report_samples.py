@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from seatrial.judge.findings import CaseKey, Finding, plain_finding
+from seatrial.judge.findings import Finding, plain_finding
+from seatrial.model.cases import CaseKey
 from seatrial.report.content import (
     ActOn,
     AreaSummary,

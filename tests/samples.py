@@ -15,8 +15,8 @@ import polars as pl
 from criteria_samples import criteria, criterion
 
 from seatrial.criteria.criteria import Criteria
+from seatrial.model.cases import Case, parameters_text
 from seatrial.model.metrics import METRICS
-from seatrial.model.records import Case, parameters_text
 from seatrial.runs.closed_run import SCHEMA, Run
 
 NODES = ("cn01", "cn02", "cn03", "cn04")

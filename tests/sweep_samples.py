@@ -14,8 +14,8 @@ import polars as pl
 from criteria_samples import criteria, criterion
 from samples import STARTED, sample_manifest
 
+from seatrial.model.cases import Case
 from seatrial.model.metrics import METRICS
-from seatrial.model.records import Case
 from seatrial.runs.closed_run import SCHEMA, Run
 
 LATENCY_US = 1.9

@@ -7,8 +7,8 @@ import pytest
 
 from seatrial.campaign.campaign_file import Block, Campaign
 from seatrial.campaign.schedule import Agenda, frozen, plan_sessions, read_agenda
-from seatrial.checks.listing import ListedCase
 from seatrial.errors import SeatrialError
+from seatrial.model.cases import ListedCase
 
 LISTED = tuple(
     ListedCase(case, "lab:batch", environment)

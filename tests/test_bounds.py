@@ -20,14 +20,13 @@ from random_values import (
 )
 from scipy import stats
 
+from seatrial.criteria.methods import Method, smallest_n
 from seatrial.judge.bounds import (
     Floats,
-    Method,
     centre,
     lower_bound,
     more_units,
     p_below,
-    smallest_n,
     upper_bound,
 )
 

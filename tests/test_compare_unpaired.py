@@ -21,7 +21,7 @@ from bakeoff_samples import (
 from seatrial.compare.compare import compare
 from seatrial.compare.records import Unpaired
 from seatrial.compare.sides import Entrant
-from seatrial.model.records import CaseResult
+from seatrial.model.cases import CaseResult
 
 
 def failing(result: CaseResult, **more: Any) -> Callable[[Rows], Rows]:

@@ -23,9 +23,9 @@ from seatrial.campaign.collect import blame_slurm, readable
 from seatrial.campaign.job_watch import LostJobError, Watch
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.campaign.session import Outcome
-from seatrial.checks.listing import ListedCase
 from seatrial.criteria.criteria import recorded_criteria
 from seatrial.errors import SeatrialError
+from seatrial.model.cases import ListedCase
 from seatrial.progress import Display, TimeLeft
 from seatrial.runs import open_run
 from seatrial.runs.closed_run import Run, load_run, sha256

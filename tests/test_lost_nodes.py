@@ -19,7 +19,8 @@ from seatrial.campaign.runner import Order, run_campaign
 from seatrial.console import Terminal
 from seatrial.judge.judge import judge
 from seatrial.judge.summary import print_summary
-from seatrial.model.records import NodeEvent, as_dict
+from seatrial.model.cases import NodeEvent
+from seatrial.model.records import as_dict
 from seatrial.progress import Display
 from seatrial.runs.closed_run import case_from, load_run
 from seatrial.system import slurm, slurm_nodes

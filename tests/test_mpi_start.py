@@ -20,7 +20,6 @@ from seatrial.campaign.collect import Collected, _collect_case
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, Session
 from seatrial.checks.job_steps import _RUN_STEP
-from seatrial.checks.listing import ListedCase
 from seatrial.checks.mpi_start import FILE, SCRIPT, recorded, write_script
 from seatrial.checks.nodesweep.launch import Launcher, NodeStep
 from seatrial.checks.pairsweep.steps import Limit, Steps
@@ -28,7 +27,7 @@ from seatrial.console import Terminal
 from seatrial.judge.judge import judge
 from seatrial.judge.start_crashes import conspicuous
 from seatrial.judge.summary import format_findings, print_summary
-from seatrial.model.records import Case
+from seatrial.model.cases import Case, ListedCase
 from seatrial.parsers.mpi_start import crash_at_start, mark, without_crashed_tries
 from seatrial.report.exclusions import exclusions
 from seatrial.report.front_page import _facts

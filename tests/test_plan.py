@@ -22,8 +22,8 @@ from seatrial.campaign.campaign_file import Block, Campaign
 from seatrial.campaign.cost import Recorded, allocations, cost, recorded, sessions_of
 from seatrial.campaign.schedule import plan_sessions
 from seatrial.checks.catalogue import Entry
-from seatrial.checks.listing import ListedCase
 from seatrial.cli import main
+from seatrial.model.cases import ListedCase
 from seatrial.runs.closed_run import Run, closed_runs, load_run
 
 CASES = [ListedCase(f"Echo %x={x}", "lab:batch", "mpich") for x in (1, 2, 3)]

@@ -8,8 +8,8 @@ from statsmodels.stats.power import TTestPower
 
 from seatrial.calibration.group_sequential import looks_of, outcome
 from seatrial.calibration.statistical_power import Passing, Trial, clears
+from seatrial.criteria.methods import Method
 from seatrial.judge import bounds
-from seatrial.judge.bounds import Method
 from seatrial.judge.screening import screening
 
 METHODS: tuple[Method, ...] = ("t", "order")

@@ -15,7 +15,6 @@ from seatrial.judge.judge import Judgement, judge
 from seatrial.report.chapters import chapters
 from seatrial.report.pair_heatmap import heat_chart, level_names, matrix_figure
 from seatrial.report.pair_matrix import (
-    LEVELS,
     MAX_NODES,
     MAX_RETESTED,
     MIN_NODES,
@@ -24,6 +23,7 @@ from seatrial.report.pair_matrix import (
     matrices,
 )
 from seatrial.report.render.figure import Figure
+from seatrial.report.render.heat_grid import LEVELS
 from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from judge_samples import CASE, judged, make_run, sample
 
-from seatrial.model.records import Case, Measurement, parameters_text
+from seatrial.model.cases import Case, parameters_text
+from seatrial.model.records import Measurement
 from seatrial.report.chapters import chapters
 from seatrial.report.curve_chart import chart
 from seatrial.report.curves import curves

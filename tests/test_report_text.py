@@ -2,8 +2,8 @@
 
 import pytest
 
-from seatrial.report.curve_chart import size_ticks, value_ticks
 from seatrial.report.render import text
+from seatrial.report.render.vega import size_ticks, value_ticks
 
 
 @pytest.mark.parametrize(

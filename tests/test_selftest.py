@@ -26,7 +26,8 @@ from seatrial.calibration.selftest import (
 from seatrial.calibration.selftest_faults import Fault, known_faults
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.judge.findings import CaseKey, Finding, Judgement, Kind, plain_finding
+from seatrial.judge.findings import Finding, Judgement, Kind, plain_finding
+from seatrial.model.cases import CaseKey
 from seatrial.system.lab.faults import LabFault
 
 AGAIN = "seatrial selftest sea --lift"

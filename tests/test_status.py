@@ -20,9 +20,8 @@ from fake_home import fake_program, write, write_home
 from seatrial.campaign.node_log import Loss, clock
 from seatrial.campaign.schedule import Agenda, Planned
 from seatrial.campaign.status import Status, read_status
-from seatrial.checks.listing import ListedCase
 from seatrial.cli import main
-from seatrial.model.records import Case, NodeEvent
+from seatrial.model.cases import Case, ListedCase, NodeEvent
 from seatrial.runs.closed_sessions import close_session, note_start
 from seatrial.runs.lock import driver_lock, driver_of
 from seatrial.runs.open_run import RunFolder, open_runs

@@ -8,14 +8,9 @@ from typing import Any
 import pytest
 
 from seatrial.console import Terminal
-from seatrial.judge.findings import (
-    CaseKey,
-    Finding,
-    Judgement,
-    NodeVerdict,
-    plain_finding,
-)
+from seatrial.judge.findings import Finding, Judgement, NodeVerdict, plain_finding
 from seatrial.judge.summary import format_findings, print_findings, print_summary
+from seatrial.model.cases import CaseKey
 from seatrial.model.units import rounded
 
 KEY = CaseKey("ImbRing", "ImbRing %direction=both", "lab:batch", "openmpi")

@@ -10,7 +10,8 @@ from closed_runs import CRITERIA, close_run
 from history_runs import NODES, present
 from judge_samples import CASE, sample
 
-from seatrial.model.records import Case, CaseResult, Measurement
+from seatrial.model.cases import Case, CaseResult
+from seatrial.model.records import Measurement
 
 STRICTER = CRITERIA.replace("60 MB/s", "70 MB/s")
 SLOW = "cn03"

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 from rich.table import Table
 
-from seatrial.model.records import Case, as_dict
+from seatrial.model.cases import Case
+from seatrial.model.records import as_dict
 from seatrial.runs.closed_run import SCHEMA
 
 REPEATS, CASES, SIZES = 5, 500, 20

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
-from seatrial.model.records import Case
+from seatrial.model.cases import Case
 from seatrial.runs.closed_run import SCHEMA, closed_runs, read_manifests
 from seatrial.runs.open_run import RunFolder
 from seatrial.runs.query import database, execute, fetch

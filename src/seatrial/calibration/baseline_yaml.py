@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from seatrial.calibration.baselines import Claim, Reference, Refusal
-from seatrial.checks.listing import parameters_of
+from seatrial.model.cases import parameters_of
 from seatrial.paths import CRITERIA_FILE
 
 _DIGITS = 4

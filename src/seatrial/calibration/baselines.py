@@ -25,6 +25,7 @@ from seatrial.calibration.tolerance_bounds import (
     smallest_order_n,
 )
 from seatrial.criteria.criterion import Model
+from seatrial.criteria.methods import T_SMALLEST_N
 from seatrial.errors import SeatrialError
 from seatrial.judge import bounds
 from seatrial.judge.history import History, histories
@@ -52,7 +53,7 @@ class Claim:
     def smallest_n(self) -> int:
         """The fewest allocations that can support it."""
         if self.model != "any":
-            return bounds.T_SMALLEST_N
+            return T_SMALLEST_N
         return smallest_order_n(self.coverage, self.confidence)
 
     def __str__(self) -> str:
@@ -210,9 +211,9 @@ def _not_measured(history: History, data: Sampled) -> list[str]:
 def _too_few(n: int, claim: Claim) -> str:
     more = f"{claim.smallest_n} are needed"
     if claim.model == "any":
-        factor = normal_factor(bounds.T_SMALLEST_N, claim.coverage, claim.confidence)
+        factor = normal_factor(T_SMALLEST_N, claim.coverage, claim.confidence)
         more += (
-            f"; with --model lognormal {bounds.T_SMALLEST_N}, at the price of a limit "
+            f"; with --model lognormal {T_SMALLEST_N}, at the price of a limit "
             f"{factor:.2f} standard deviations off"
         )
     are = "allocation is" if n == 1 else "allocations are"

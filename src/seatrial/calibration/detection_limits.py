@@ -11,8 +11,8 @@ from seatrial.calibration.group_sequential import looks_of, outcome
 from seatrial.calibration.statistical_power import Passing, Trial
 from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.criteria.criterion import LEAST_COUNTED
+from seatrial.criteria.methods import Method, smallest_n
 from seatrial.errors import SeatrialError
-from seatrial.judge.bounds import Method, smallest_n
 from seatrial.judge.findings import plain_finding
 from seatrial.judge.history import History, histories
 from seatrial.judge.place_groups import Group, groups_of

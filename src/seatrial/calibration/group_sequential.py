@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from seatrial.criteria.methods import Method
 from seatrial.judge import bounds
-from seatrial.judge.bounds import Method
 from seatrial.judge.multiple_testing import share_of_look
 
 _PATHS = 4000

@@ -14,8 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from seatrial.judge import bounds
-from seatrial.judge.bounds import Method
+from seatrial.criteria.methods import Method, smallest_n
 from seatrial.judge.screening import screening
 
 MOST_REPEATS = 1000
@@ -95,7 +94,7 @@ def clears(method: Method, units: int, distance: float, risk: float) -> float:
     of s of P(mean > limit + t s / sqrt(n)), which is the noncentral t's probability;
     order: the binomial probability that few enough values lie beyond the limit.
     """
-    if units < bounds.smallest_n(method, risk):
+    if units < smallest_n(method, risk):
         return 0.0
     if method == "t":
         t = float(scipy.special.stdtrit(units - 1, 1 - risk))

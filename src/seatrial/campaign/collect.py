@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.campaign.session import Outcome, Session
-from seatrial.checks.listing import ListedCase
 from seatrial.checks.mpi_start import recorded
 from seatrial.errors import SeatrialError
-from seatrial.model.records import (
-    OF_REFRAME,
+from seatrial.model.cases import (
     Case,
     CaseResult,
-    Measurement,
+    ListedCase,
     NodeEvent,
-    Sample,
-    metric_of,
     parameters_text,
 )
+from seatrial.model.records import OF_REFRAME, Measurement, Sample, metric_of
 from seatrial.runs.open_run import copy_files
 from seatrial.runs.raw_output import COMPRESSED, JOB_FILE, RECORD_FILE
 from seatrial.system import slurm

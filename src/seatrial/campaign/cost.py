@@ -17,9 +17,8 @@ from statistics import fmean, median
 from seatrial.campaign.campaign_file import Block, Campaign
 from seatrial.campaign.schedule import Planned, plan_sessions
 from seatrial.checks.catalogue import Entry
-from seatrial.checks.listing import ListedCase
 from seatrial.errors import SeatrialError
-from seatrial.model.records import Case
+from seatrial.model.cases import Case, ListedCase
 from seatrial.runs.closed_run import closed_runs, read_cases, read_manifest
 
 _RUNS = 20

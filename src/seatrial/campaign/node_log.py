@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from seatrial.model.records import Case, NodeEvent
+from seatrial.model.cases import Case, NodeEvent
 from seatrial.system.slurm_nodes import NodeLook
 
 SILENCE_S = 15.0

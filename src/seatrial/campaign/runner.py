@@ -30,9 +30,10 @@ from seatrial.campaign.schedule import (
 )
 from seatrial.campaign.session import Session, comment_of
 from seatrial.campaign.session_parts import run_parts
-from seatrial.checks.listing import ListedCase, describe_checks, list_cases
+from seatrial.checks.listing import describe_checks, list_cases
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible, postponed
+from seatrial.model.cases import ListedCase
 from seatrial.paths import WEIGHTS_FILE, checks_dir, criteria_file, restrict_umask
 from seatrial.progress import Display, Durations
 from seatrial.runs.closed_run import SYSTEM_FOLDER, closed_runs, read_cases

@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 
 from seatrial.campaign.campaign_file import Block, Campaign
-from seatrial.checks.listing import ListedCase
 from seatrial.errors import SeatrialError
 from seatrial.limits import CASES_SIZE
+from seatrial.model.cases import ListedCase
 from seatrial.model.manifest import decoded
 from seatrial.names import checked_name
 from seatrial.plain_files import read_plain
+from seatrial.runs.open_run import AGENDA_FILE
 
-AGENDA_FILE = "plan.json"
 SCHEMA_VERSION = 2
 
 

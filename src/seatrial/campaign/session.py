@@ -22,9 +22,10 @@ from seatrial.campaign.job_watch import LostJobError, Watch
 from seatrial.campaign.node_log import NodeLog
 from seatrial.campaign.node_watch import NodesLostError, NodeWatch
 from seatrial.campaign.schedule import Planned
-from seatrial.checks.listing import ListedCase, reframe_command, reframe_environment
+from seatrial.checks.listing import reframe_command, reframe_environment
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
+from seatrial.model.cases import ListedCase
 from seatrial.progress import Display
 from seatrial.runs.open_run import probe_space
 from seatrial.system import slurm

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from seatrial.campaign.session import LINE
-from seatrial.model.records import CaseResult
+from seatrial.model.cases import CaseResult
 from seatrial.runs.raw_output import SCRIPT_FILE, read_job
 from seatrial.system import slurm
 

@@ -10,8 +10,7 @@ from seatrial.campaign.collect import Collected, collect
 from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, Session, run_session
-from seatrial.checks.listing import ListedCase
-from seatrial.model.records import Case
+from seatrial.model.cases import Case, ListedCase
 from seatrial.progress import Display
 from seatrial.system import slurm_nodes
 from seatrial.system.description import NodeState, System, usable_nodes

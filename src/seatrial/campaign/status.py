@@ -11,9 +11,8 @@ from typing import Any
 from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.schedule import Agenda, Planned, read_agenda
 from seatrial.campaign.session_log import CaseState, Running, live_cases, running
-from seatrial.checks.listing import ListedCase
 from seatrial.errors import SeatrialError
-from seatrial.model.records import Case
+from seatrial.model.cases import Case, ListedCase
 from seatrial.progress import Durations, TimeLeft, duration
 from seatrial.runs.closed_run import MANIFEST, case_from, read_cases, read_json
 from seatrial.runs.closed_sessions import read_starts

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.checks.experiments import EXPERIMENTS
-from seatrial.checks.listing import UNDEFINED, ListedCase, describe_checks
+from seatrial.checks.listing import UNDEFINED, describe_checks
 from seatrial.errors import SeatrialError
+from seatrial.model.cases import ListedCase
 from seatrial.model.csv_text import csv_text
 from seatrial.model.metrics import Direction, split_flat_name
 from seatrial.runs.closed_run import closed_runs, read_cases

@@ -7,16 +7,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seatrial.checks.sources import known_checks
 from seatrial.errors import SeatrialError
+from seatrial.model.cases import ListedCase
 from seatrial.paths import references_dir
 
 _CASE = re.compile(r"- (?P<case>.+) /[0-9a-f]{8} @(?P<partition>\S+?)\+(?P<env>\S+)")
-_PARAMETER = re.compile(r"%(\S+?)=(.*?)(?= %|$)")
 _BROKEN = re.compile(
     r"WARNING: (skipping test .*(?:\n\|.*)*|check path .* does not exist"
     r"|.* is not copyable)"
@@ -42,33 +41,6 @@ _NOWHERE = {
     ],
     "environments": [{"name": "any"}],
 }
-
-
-@dataclass(frozen=True)
-class ListedCase:
-    """A case before it runs: display name, full partition name, environment."""
-
-    case: str
-    partition: str
-    environment: str
-
-    @property
-    def check(self) -> str:
-        """The class name of its check."""
-        return self.case.split(" ", 1)[0]
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """Its parameters, as its name gives them."""
-        return parameters_of(self.case)
-
-    def __str__(self) -> str:
-        return f"{self.case} @{self.partition}+{self.environment}"
-
-
-def parameters_of(display_name: str) -> dict[str, str]:
-    """Read the parameters of a check from its display name, as text."""
-    return dict(_PARAMETER.findall(display_name))
 
 
 def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:

@@ -90,13 +90,12 @@ def _say(what: str) -> None:
 
 def _run(*arguments: object) -> None:
     """Print a command of the suite and run it, labelled; show how its output begins."""
-    from seatrial.cli import main
-
+    suite = click.get_current_context().find_root().command
     given = [str(argument) for argument in arguments]
     echo(f"$ seatrial {shlex.join(given)}")
     printed = io.StringIO()
     with redirect_stdout(printed):
-        status = main.main(
+        status = suite.main(
             [*given, "--note", RECORDED], prog_name="seatrial", standalone_mode=False
         )
     lines = printed.getvalue().splitlines()

@@ -26,13 +26,14 @@ from seatrial.campaign.cost import (
     sessions_of,
 )
 from seatrial.checks.catalogue import Entry, catalogue
-from seatrial.checks.listing import ListedCase, describe_checks, list_cases
+from seatrial.checks.listing import describe_checks, list_cases
 from seatrial.commands._names import CAMPAIGN, SYSTEM
 from seatrial.commands._options import format_option
 from seatrial.commands._share import Share
 from seatrial.console import Terminal
 from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
+from seatrial.model.cases import ListedCase
 from seatrial.model.csv_text import csv_text
 from seatrial.model.units import rounded
 from seatrial.output import write_data

@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from seatrial.report.curve_chart import CONFIG, value_ticks
 from seatrial.report.render import text
 from seatrial.report.render.labels import short
+from seatrial.report.render.vega import CONFIG, value_ticks
 
 Row = dict[str, Any]
 

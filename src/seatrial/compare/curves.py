@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from seatrial.compare.axes import Row, number, side_scales, specification
 from seatrial.compare.figures import side_names, where
 from seatrial.compare.records import Comparison, PairedNumber
-from seatrial.report.curve_chart import metric_title, size_ticks, value_ticks
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.vega import metric_title, size_ticks, value_ticks
 
 MAX_CHARTS = 24
 LEAST_SIZES = 3

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from seatrial.compare.pairing import Key
-from seatrial.compare.records import RankBy, Side, Unpaired
+from seatrial.compare.records import Side, Unpaired
 from seatrial.compare.weight_shares import Grouping
-from seatrial.criteria.weights import Weights
+from seatrial.criteria.weights import RankBy, Weights
 from seatrial.model.metrics import flat_name
 
 

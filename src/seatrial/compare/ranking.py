@@ -21,7 +21,8 @@ import scipy
 
 from seatrial.compare.pairing import Floats
 from seatrial.compare.ratios import Score, between, score_ratio
-from seatrial.compare.records import RankBy, Ratio, Side, Standing
+from seatrial.compare.records import Ratio, Side, Standing
+from seatrial.criteria.weights import RankBy
 from seatrial.errors import SeatrialError
 
 MOST_REPEATS = 1000

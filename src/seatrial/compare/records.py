@@ -6,12 +6,9 @@ better, whatever is measured.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
+from seatrial.criteria.weights import RankBy
 from seatrial.model.metrics import Direction
-
-RankBy = Literal["performance", "price", "power"]
-"""Rank by what is measured, by that per price, or by that per power."""
 
 
 @dataclass(frozen=True)

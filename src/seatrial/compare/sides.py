@@ -10,7 +10,7 @@ from seatrial.compare.records import Side
 from seatrial.criteria.published import Published
 from seatrial.criteria.published_numbers import PublishedSystem
 from seatrial.errors import SeatrialError
-from seatrial.model.records import Case
+from seatrial.model.cases import Case
 from seatrial.runs.closed_run import Run, load_run
 
 _PUBLISHED = "published:"

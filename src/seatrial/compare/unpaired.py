@@ -13,8 +13,8 @@ from seatrial.compare.published_sides import NOT_IN_PAPER
 from seatrial.compare.records import Unpaired
 from seatrial.compare.sides import Entrant
 from seatrial.compare.weight_shares import Grouping
+from seatrial.model.cases import Case, parameters_text
 from seatrial.model.metrics import flat_name
-from seatrial.model.records import Case, parameters_text
 
 Told = tuple[str, str, Case]
 """The words of a case, the environment it ran in, and itself."""

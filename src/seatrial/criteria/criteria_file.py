@@ -5,7 +5,13 @@ from typing import Any
 
 import yaml
 
-from seatrial.criteria.criterion import Criterion, Kind, Model, Risks, smallest_n
+from seatrial.criteria.criterion import (
+    Criterion,
+    Kind,
+    Model,
+    Risks,
+    fewest_allocations,
+)
 from seatrial.criteria.yaml_values import CriteriaValues, Given
 from seatrial.model.metrics import split_flat_name
 
@@ -192,7 +198,7 @@ class _Entry:
     def verify_repeats(self, risks: Risks) -> None:
         """Refuse fewer repeats than can decide, and more looks than repeats."""
         model: Model = self.value("model")
-        least, cap = smallest_n(model, risks.buyer), self.value("cap")
+        least, cap = fewest_allocations(model, risks.buyer), self.value("cap")
         if cap < least:
             reason = f"model {model} decides nothing with fewer than {least} repeats"
             self.refuse("cap", f"cap is {cap}, but {reason} at these risks")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from seatrial.judge import bounds
+from seatrial.criteria.methods import smallest_n
 from seatrial.model.metrics import Direction
 
 Kind = Literal["promised", "theoretical", "measured", "sameness"]
@@ -103,8 +103,8 @@ def matches(wanted: Any, value: Any) -> bool:
     return re.fullmatch(wanted, value) is not None
 
 
-def smallest_n(model: Model, risk: float) -> int:
+def fewest_allocations(model: Model, risk: float) -> int:
     """Give the number of allocations below which a model cannot decide at a risk."""
     if model == "every":
         return LEAST_COUNTED
-    return bounds.smallest_n("order" if model == "any" else "t", risk)
+    return smallest_n("order" if model == "any" else "t", risk)

@@ -11,17 +11,19 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 import yaml
 
 from seatrial.checks.sources import known_checks
-from seatrial.compare.records import RankBy
 from seatrial.criteria.criterion import matches
 from seatrial.criteria.yaml_values import CriteriaValues
 from seatrial.model.metrics import split_flat_name
 from seatrial.model.yaml_file import yaml_bytes
 from seatrial.paths import checks_dir
+
+RankBy = Literal["performance", "price", "power"]
+"""Rank by what is measured, by that per price, or by that per power."""
 
 _SCHEMA = 1
 _TOP = ("schema", "rank_by", "margin", "groups")

@@ -9,29 +9,21 @@ places are computed together, however many. A risk lies between 0 and 1.
 """
 
 from functools import lru_cache
-from itertools import count
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-Method = Literal["t", "order"]
+from seatrial.criteria.methods import T_SMALLEST_N, Method, smallest_n
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-T_SMALLEST_N = 3
 MOST_FURTHER_UNITS = 1000
 PLACES_FOR_SHAPE, UNITS_FOR_SHAPE = 20, 4
 UNITS_FOR_SHAPIRO = 8
 UNITS_FOR_DRIFT = 6
-
-
-def smallest_n(method: Method, risk: float) -> int:
-    """Give the fewest units that can bound a level at this risk."""
-    if method == "t":
-        return T_SMALLEST_N
-    return next(n for n in count(1) if 0.5**n <= risk)
 
 
 def centre(values: Floats, method: Method) -> Floats:

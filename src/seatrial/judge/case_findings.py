@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from seatrial.judge.findings import CaseKey, Finding, Row, plain_finding
-from seatrial.model.records import Case
+from seatrial.judge.findings import Finding, Row, plain_finding
+from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.raw_output import NO_MEASUREMENT
 
 _QUICK_VERDICT = "does not meet its reference"

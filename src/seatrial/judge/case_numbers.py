@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 
 from seatrial.criteria.criteria import Criterion
-from seatrial.judge.findings import CaseKey, Finding, Kind, plain_finding
+from seatrial.judge.findings import Finding, Kind, plain_finding
 from seatrial.judge.place_groups import Group, groups_of
 from seatrial.judge.sampling import Sampled, sampled
 from seatrial.judge.verdicts import Ruling, counted, described
+from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
-from seatrial.model.records import Case, parameters_text
 
 
 @dataclass

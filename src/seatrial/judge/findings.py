@@ -4,7 +4,9 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+from seatrial.model.cases import CaseKey
 
 Verdict = Literal["pass", "fail", "undecided"]
 Kind = Literal["limit", "sameness", "case", "inventory", "node", "replay", "start"]
@@ -117,15 +119,6 @@ class Judgement:
         """
         text = json.dumps(_canonical(vars(self)), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-class CaseKey(NamedTuple):
-    """What makes cases of different repeats the same case."""
-
-    check: str
-    case: str
-    partition: str
-    environment: str
 
 
 def plain_finding(key: CaseKey, kind: Kind) -> Finding:

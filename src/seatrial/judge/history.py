@@ -6,11 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.checks.listing import ListedCase
-from seatrial.judge.findings import CaseKey
 from seatrial.judge.sampling import COLUMNS, Sampled, sampled
+from seatrial.model.cases import Case, CaseKey, ListedCase, parameters_text
 from seatrial.model.metrics import flat_name
-from seatrial.model.records import Case, parameters_text
 from seatrial.runs.closed_run import Run
 
 

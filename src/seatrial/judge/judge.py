@@ -22,7 +22,6 @@ from seatrial.judge.case_findings import case_findings, inventory, retried
 from seatrial.judge.case_numbers import Numbers, numbers_by_size
 from seatrial.judge.findings import (
     NOT_MEASURED,
-    CaseKey,
     Finding,
     Judgement,
     NodeVerdict,
@@ -35,8 +34,8 @@ from seatrial.judge.sampling import COLUMNS
 from seatrial.judge.screening import tried
 from seatrial.judge.start_crashes import start_findings
 from seatrial.judge.verdicts import Ruling, described, rulings
+from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
-from seatrial.model.records import Case
 from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import differences, fingerprint
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from seatrial.criteria.criteria import Criterion
-from seatrial.judge.bounds import Method
+from seatrial.criteria.methods import Method
 from seatrial.judge.sampling import Values
 
 LEAST_ALIKE = 3

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seatrial.judge.findings import CaseKey, Finding, plain_finding
+from seatrial.judge.findings import Finding, plain_finding
 from seatrial.judge.multiple_testing import holm_adjusted
-from seatrial.model.records import Case
+from seatrial.model.cases import Case, CaseKey
 
 _CASE = "MPI_Init"
 

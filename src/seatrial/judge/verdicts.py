@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from seatrial.criteria.criterion import LEAST_COUNTED, Criterion
+from seatrial.criteria.methods import smallest_n
 from seatrial.judge import bounds
 from seatrial.judge.findings import Finding, Verdict
 from seatrial.judge.place_groups import Group
@@ -153,7 +154,7 @@ class _Ruler:
         self.criterion = tried.group.criterion
         self.suspects = suspects
         scale = self.group.scale
-        self.smallest = bounds.smallest_n(scale.method, self.group.buyer)
+        self.smallest = smallest_n(scale.method, self.group.buyer)
         upper = bounds.upper_bound(
             self.group.levels,
             scale.method,

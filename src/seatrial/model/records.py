@@ -1,12 +1,10 @@
-"""The records that travel from a check to the report: samples, cases, measurements."""
+"""Records of a run that are no cases: samples, measurements, delivered nodes."""
 
-import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+from seatrial.model.cases import Case, CaseResult
 from seatrial.model.metrics import METRICS, Direction
-
-CaseResult = Literal["pass", "fail", "skip"]
 
 OF_REFRAME: dict[str, CaseResult] = {"pass": "pass", "skip": "skip", "xfail": "skip"}
 """What becomes of ReFrame's results: a defect that is known decides nothing, and any
@@ -40,61 +38,6 @@ class Sample:
     parameters: dict[str, Any] = field(default_factory=dict)
     round: int | None = None
     start_time: float | None = None
-
-
-@dataclass(frozen=True)
-class NodeEvent:
-    """A delivered node that became unavailable, as Slurm tells it.
-
-    `state` is one of `drained`, `down`, `failed` and `not responding`. `reason` and
-    `user` are those that Slurm keeps, '' where it has none; `time` is when the state
-    began, in UTC seconds since the epoch.
-    """
-
-    node: str
-    state: str
-    reason: str
-    user: str
-    time: float
-
-
-@dataclass(frozen=True)
-class Case:
-    """A check with its parameters, environment and nodes, as it went in one session.
-
-    `result` is ReFrame's quick verdict; `phase` and `reason` say where and why it
-    failed, or why it was skipped. `declared` are the flat names of the metrics that
-    the check promises to report. Times are UTC seconds since the epoch. `replay` tells
-    that its output was recorded before: it is no measurement. `attempt` counts the
-    tries of a case in its session; each is a case of its own. `start_crashes` are
-    the starts of programs in its job that died in MPI_Init, with the keys `step`,
-    `try`, `reason`, `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all
-    ranks); those with a try left were repeated. `node_events` are the delivered nodes
-    that Slurm lost during the case, and those of its own nodes that Slurm found lost
-    soon after it failed.
-    """
-
-    session: str
-    repeat: int
-    check: str
-    case: str
-    partition: str
-    environment: str
-    parameters: dict[str, Any]
-    result: CaseResult
-    phase: str | None = None
-    reason: str | None = None
-    job_id: str | None = None
-    nodes: tuple[str, ...] = ()
-    start_time: float | None = None
-    elapsed_s: float | None = None
-    payload_s: float | None = None
-    raw: str | None = None
-    declared: tuple[str, ...] = ()
-    replay: bool = False
-    attempt: int = 1
-    start_crashes: tuple[dict[str, Any], ...] = ()
-    node_events: tuple[NodeEvent, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,8 +99,3 @@ def metric_of(sample: Sample) -> tuple[str, Direction]:
     """Give unit and direction of a sample; KeyError if its metric is unknown."""
     metric = METRICS[sample.metric]
     return metric.unit, metric.direction
-
-
-def parameters_text(parameters: dict[str, Any]) -> str:
-    """Write parameters as a measurement holds them."""
-    return json.dumps(parameters, sort_keys=True)

@@ -8,7 +8,7 @@ from seatrial.judge.judge import Judgement
 from seatrial.paths import checks_dir
 from seatrial.report.common_facts import RISK, common_facts
 from seatrial.report.content import Chapter
-from seatrial.report.curve_chart import chart, metric_title
+from seatrial.report.curve_chart import chart
 from seatrial.report.curve_layers import far_words
 from seatrial.report.curves import Curve, curves
 from seatrial.report.drift_chapter import drift_chapter
@@ -21,6 +21,7 @@ from seatrial.report.published_overlay import overlay
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.labels import short
+from seatrial.report.render.vega import metric_title
 from seatrial.report.scaling import growth_figure, growths
 from seatrial.report.table import table
 from seatrial.runs.closed_run import Run

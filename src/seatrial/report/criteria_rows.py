@@ -11,11 +11,11 @@ from seatrial.model.places import PLACE
 from seatrial.report.areas import with_areas
 from seatrial.report.content import CriterionRow
 from seatrial.report.render import text
+from seatrial.report.render.text import few
 from seatrial.report.wording import (
     VERDICTS,
     badness,
     case_detail,
-    few,
     interval_words,
     limit_words,
     urgency,

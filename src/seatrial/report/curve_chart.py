@@ -4,8 +4,7 @@ Colours are CSS variables of the page, so a chart follows the light, dark and pr
 style without being drawn again. The page sets the width and draws at it.
 """
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +21,8 @@ from seatrial.report.curve_layers import (
 from seatrial.report.curves import Curve, Line
 from seatrial.report.render import text
 from seatrial.report.render.labels import short
+from seatrial.report.render.vega import CONFIG, metric_title, size_ticks, value_ticks
 
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 # Colour, symbol, dash and width of the lines of a curve, in their order.
 _Style = tuple[str, str, list[int], float]
 _LINE_STYLES: list[_Style] = [
@@ -45,32 +44,6 @@ _SIZE = (
     "{0} < 1024 ? {0} + ' B' : {0} < 1048576 ? {0} / 1024 + ' KiB' : "
     "{0} / 1048576 + ' MiB'"
 )
-CONFIG: dict[str, Any] = {
-    "font": _FONT,
-    "background": "transparent",
-    "padding": 4,
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": "var(--muted)",
-        "titleColor": "var(--ink)",
-        "gridColor": "var(--grid)",
-        "domainColor": "var(--muted)",
-        "tickColor": "var(--muted)",
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "titlePadding": 8,
-    },
-    "legend": {
-        "orient": "bottom",
-        "labelColor": "var(--ink)",
-        "labelFontSize": 12,
-        "labelLimit": 400,
-        "titleColor": "var(--ink)",
-        "columns": 3,
-        "offset": 8,
-    },
-}
 _HEIGHT = 250
 _WIDE = 16  # largest over smallest x above which an axis is logarithmic
 _MAX_NAMED = 6
@@ -186,11 +159,6 @@ def _y(
     )
 
 
-def metric_title(metric: str) -> str:
-    """Name a metric on an axis: bw -> bandwidth, exchange_time -> exchange time."""
-    return {"bw": "bandwidth"}.get(metric, metric.replace("_", " "))
-
-
 def describe(curve: Curve) -> str:
     """Say in a sentence what a chart shows, for who cannot see it."""
     lines = ", ".join(line.label for line in curve.lines[:_MAX_NAMED])
@@ -202,29 +170,6 @@ def describe(curve: Curve) -> str:
         f"over {curve.x_title}, {curve.direction} "
         f"is better; lines: {lines}."
     )
-
-
-def size_ticks(sizes: Iterable[float]) -> list[float]:
-    """Choose at most nine powers of two that cover the sizes."""
-    known = sorted(set(sizes))
-    low = math.ceil(math.log2(known[0]))
-    high = math.floor(math.log2(known[-1]))
-    step = max(1, math.ceil((high - low) / 8))
-    return [2**power for power in range(low, high + 1, step)] or known
-
-
-def value_ticks(low: float, high: float) -> list[float]:
-    """Choose powers of ten, with 2 and 5 between them on a short axis."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    step = max(1, math.ceil((last - first) / 7))
-    steps = (1, 2, 5) if last - first <= 3 else (1,)
-    ticks = [
-        float(f"{factor}e{power}")
-        for power in range(first, last + 1, step)
-        for factor in steps
-    ]
-    inside = [tick for tick in ticks if low <= tick <= high]
-    return inside or [low, high]
 
 
 def _points(curve: Curve, groups: list[str]) -> list[dict[str, Any]]:

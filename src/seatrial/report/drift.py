@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 import scipy
 
-from seatrial.judge.findings import CaseKey
 from seatrial.judge.judge import Judgement
 from seatrial.judge.multiple_testing import discoveries
+from seatrial.model.cases import CaseKey
 from seatrial.model.metrics import flat_name, judged_statistic
 from seatrial.runs.closed_run import Run
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from seatrial.judge.findings import Judgement
-from seatrial.model.records import Case
+from seatrial.model.cases import Case
 from seatrial.parsers.mpi_start import TRIES
 from seatrial.report.content import Chapter
 from seatrial.report.folding import MOST_NAMES, fold_findings, skip_reasons
 from seatrial.report.render import text
 from seatrial.report.render.figure import Table
-from seatrial.report.wording import MAX_CASES, case_detail, few
+from seatrial.report.render.text import few
+from seatrial.report.wording import MAX_CASES, case_detail
 from seatrial.runs.closed_run import Run
 
 _INTRO = (

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from seatrial.judge.findings import NOT_MEASURED, Finding
 from seatrial.report.content import CriterionRow
 from seatrial.report.render import text
-from seatrial.report.wording import case_detail, few, urgency
+from seatrial.report.render.text import few
+from seatrial.report.wording import case_detail, urgency
 from seatrial.runs.closed_run import Run
 
 MOST_NAMES = 12

@@ -14,8 +14,8 @@ from seatrial.report.folding import not_tested, skip_reasons
 from seatrial.report.look_at import look_at
 from seatrial.report.reasons import reasons_of
 from seatrial.report.render import text
+from seatrial.report.render.text import few
 from seatrial.report.small_map import small_map
-from seatrial.report.wording import few
 from seatrial.runs.closed_run import Run
 from seatrial.runs.seal import key_text
 from seatrial.runs.ssh_signature import known_signers

@@ -8,7 +8,8 @@ from seatrial.report.content import ActOn
 from seatrial.report.reasons import reasons_of
 from seatrial.report.render import text
 from seatrial.report.render.labels import short
-from seatrial.report.wording import badness, few
+from seatrial.report.render.text import few
+from seatrial.report.wording import badness
 
 MOST_NAMES = 8
 """Places with the same reason whose names are in one line; the rest is counted."""

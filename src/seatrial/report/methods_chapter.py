@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from seatrial.judge.findings import Judgement
-from seatrial.model.records import Case
+from seatrial.model.cases import Case
 from seatrial.report import wording
 from seatrial.report.content import Chapter
 from seatrial.report.render import text
 from seatrial.report.render.figure import Table
-from seatrial.report.wording import MAX_CASES, case_detail, few
+from seatrial.report.render.text import few
+from seatrial.report.wording import MAX_CASES, case_detail
 from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import fingerprint
 

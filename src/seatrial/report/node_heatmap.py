@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from seatrial.judge.judge import Judgement
 from seatrial.model.metrics import Direction, flat_name, judged_statistic
-from seatrial.report.pair_matrix import LEVELS, MAX_NODES, SLOW
+from seatrial.report.pair_matrix import MAX_NODES
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.heat_grid import (
     CROSS,
     DIAMOND,
+    LEVELS,
+    SLOW,
     WIDE,
     Axis,
     Grid,

@@ -7,11 +7,11 @@ from typing import Any
 import altair as alt
 
 from seatrial.judge.judge import Judgement, NodeVerdict
-from seatrial.report.curve_chart import CONFIG
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.labels import short
-from seatrial.report.wording import few
+from seatrial.report.render.text import few
+from seatrial.report.render.vega import CONFIG
 
 STATES = (
     ("pass", "", "var(--heat-0)", "var(--ink)"),

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from seatrial.report.curve_chart import metric_title
-from seatrial.report.pair_matrix import LEVELS, MAX_RETESTED, SLOW, Matrix
+from seatrial.report.pair_matrix import MAX_RETESTED, Matrix
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.heat_grid import (
     CROSS,
+    LEVELS,
     RING,
+    SLOW,
     WIDE,
     Axis,
     Grid,
@@ -17,7 +18,8 @@ from seatrial.report.render.heat_grid import (
     grid_chart,
 )
 from seatrial.report.render.labels import short
-from seatrial.report.wording import few
+from seatrial.report.render.text import few
+from seatrial.report.render.vega import metric_title
 
 _NAMES = 8
 

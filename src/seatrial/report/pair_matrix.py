@@ -11,11 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.judge.findings import CaseKey
 from seatrial.judge.judge import Judgement
+from seatrial.model.cases import CaseKey
 from seatrial.model.metrics import flat_name, judged_statistic
 from seatrial.model.places import count_pairs, turned
 from seatrial.report.render import text
+from seatrial.report.render.heat_grid import LEVELS, SLOW
 from seatrial.runs.closed_run import Run
 
 MAX_NODES = 64
@@ -30,14 +31,6 @@ MIN_NODES = 8
 MAX_RETESTED = 50
 """Rows of the table of pairs that were tested again; the rest is counted."""
 
-LEVELS = {
-    "lower": (1.1, 1.2, 2.0, 5.0),
-    "higher": (0.9, 0.8, 0.5, 0.2),
-}
-"""Ratios to the median of all pairs at which a value is one level worse."""
-
-SLOW = 2
-"""Level from which a pair counts as slow: more than 20 % worse than the median."""
 
 _CROWDED = "crowded_"
 _NOT_OF_PAIRS = ("start_spread",)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from seatrial.judge.findings import Finding
 from seatrial.report.render import text
-from seatrial.report.wording import badness, few, interval_words, limit_words
+from seatrial.report.render.text import few
+from seatrial.report.wording import badness, interval_words, limit_words
 
 MOST_REASONS = 2
 

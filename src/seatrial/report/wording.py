@@ -8,6 +8,7 @@ import polars as pl
 from seatrial.judge.judge import Finding
 from seatrial.model.metrics import METRICS
 from seatrial.report.render import text
+from seatrial.report.render.text import few
 from seatrial.runs.closed_run import Run
 
 VERDICTS = ("fail", "undecided", "pass", "skipped")
@@ -126,10 +127,3 @@ def sources(findings: Iterable[Finding]) -> list[Source]:
         )
         for (kind, source), rows in sorted(found.items())
     ]
-
-
-def few(names: Iterable[str], most: int = 12) -> list[str]:
-    """Shorten a list of names: the first ones, then 'and 3 more'."""
-    names = list(names)
-    more = len(names) - most
-    return [*names[:most], f"and {more} more"] if more > 0 else names

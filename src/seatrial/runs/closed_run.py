@@ -22,6 +22,7 @@ from seatrial.limits import (
     TABLE_SMALL,
     YAML_SIZE,
 )
+from seatrial.model.cases import Case
 from seatrial.model.manifest import (
     MANIFEST,
     NEWEST_SCHEMA,
@@ -31,7 +32,6 @@ from seatrial.model.manifest import (
     is_unfinished,
     read_manifest,
 )
-from seatrial.model.records import Case
 from seatrial.model.units import UNITS
 from seatrial.names import is_inside, is_name
 from seatrial.paths import CRITERIA_FILE, WEIGHTS_FILE, results_dir

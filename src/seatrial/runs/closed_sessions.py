@@ -15,8 +15,9 @@ import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import MANIFEST_SIZE
+from seatrial.model.cases import Case
 from seatrial.model.manifest import decoded
-from seatrial.model.records import Case, Measurement, as_dict
+from seatrial.model.records import Measurement, as_dict
 from seatrial.names import is_inside
 from seatrial.plain_files import read_plain
 from seatrial.runs.closed_run import case_from, read_json, read_table, sha256

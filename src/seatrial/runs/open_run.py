@@ -21,9 +21,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from seatrial.campaign.schedule import AGENDA_FILE
 from seatrial.errors import SeatrialError
-from seatrial.model.records import Case, Measurement, as_dict
+from seatrial.model.cases import Case
+from seatrial.model.records import Measurement, as_dict
 from seatrial.runs.closed_run import (
     MANIFEST,
     OPEN_SUFFIX,
@@ -33,6 +33,7 @@ from seatrial.runs.closed_run import (
     sha256,
 )
 
+AGENDA_FILE = "plan.json"
 LOCK_FILE = "driver.lock"
 STARTS_FILE = "starts.json"
 SESSIONS_FOLDER = "sessions"

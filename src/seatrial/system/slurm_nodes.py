@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from seatrial.model.records import NodeEvent
+from seatrial.model.cases import NodeEvent
 from seatrial.system.slurm import SlurmNode, availability
 
 _TIMEOUT_S = 60

@@ -8,8 +8,8 @@ import polars as pl
 
 from seatrial.calibration.simulate.machine import Drawn, Machine
 from seatrial.criteria.criteria import Criteria, Criterion, Risks
+from seatrial.model.cases import Case
 from seatrial.model.metrics import METRICS, flat_name
-from seatrial.model.records import Case
 from seatrial.runs.closed_run import SCHEMA, Run
 
 Model = Literal["any", "normal", "lognormal"]

@@ -9,9 +9,17 @@ from typing import Any
 
 import altair as alt
 
-from seatrial.report.curve_chart import CONFIG
-from seatrial.report.pair_matrix import SLOW
 from seatrial.report.render.labels import short
+from seatrial.report.render.vega import CONFIG
+
+LEVELS = {
+    "lower": (1.1, 1.2, 2.0, 5.0),
+    "higher": (0.9, 0.8, 0.5, 0.2),
+}
+"""Ratios to the median of all pairs at which a value is one level worse."""
+
+SLOW = 2
+"""Level from which a pair counts as slow: more than 20 % worse than the median."""
 
 WIDE = 12
 """Columns above which a chart takes the whole width of the page."""

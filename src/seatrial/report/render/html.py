@@ -13,7 +13,7 @@ from markupsafe import Markup
 from seatrial import __version__
 from seatrial.errors import SeatrialError
 from seatrial.report.render import text
-from seatrial.report.wording import few
+from seatrial.report.render.text import few
 
 
 def render(home: Path, template: str, filters: dict[str, Any], **context: Any) -> str:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -182,3 +183,10 @@ def said(key: str, value: Any) -> str:
     if isinstance(value, str) and not value.isdecimal():
         return value
     return f"{key.replace('_', ' ')} {value}"
+
+
+def few(names: Iterable[str], most: int = 12) -> list[str]:
+    """Shorten a list of names: the first ones, then 'and 3 more'."""
+    names = list(names)
+    more = len(names) - most
+    return [*names[:most], f"and {more} more"] if more > 0 else names

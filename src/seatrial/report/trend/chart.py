@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from seatrial.report.curve_chart import CONFIG
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.vega import CONFIG
 from seatrial.report.trend.chart_layers import (
     Row,
     change_layers,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any
 
-from seatrial.report.curve_chart import value_ticks
+from seatrial.report.render.vega import value_ticks
 
 Row = dict[str, Any]
 

@@ -21,11 +21,10 @@ from seatrial.criteria.criteria import (
     recorded_criteria,
 )
 from seatrial.errors import SeatrialError
-from seatrial.judge.findings import CaseKey
 from seatrial.judge.history import History, histories
+from seatrial.model.cases import Case, CaseKey
 from seatrial.model.metrics import judged_statistic
 from seatrial.model.places import several_rails, with_place
-from seatrial.model.records import Case
 from seatrial.report.trend.changes import Change, criteria_changes, night_changes
 from seatrial.report.trend.series import (
     Choice,

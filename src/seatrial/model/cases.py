@@ -1,0 +1,105 @@
+"""Cases: before they run, as they ran in a session, and what makes two the same."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+CaseResult = Literal["pass", "fail", "skip"]
+_PARAMETER = re.compile(r"%(\S+?)=(.*?)(?= %|$)")
+
+
+@dataclass(frozen=True)
+class ListedCase:
+    """A case before it runs: display name, full partition name, environment."""
+
+    case: str
+    partition: str
+    environment: str
+
+    @property
+    def check(self) -> str:
+        """The class name of its check."""
+        return self.case.split(" ", 1)[0]
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Its parameters, as its name gives them."""
+        return parameters_of(self.case)
+
+    def __str__(self) -> str:
+        return f"{self.case} @{self.partition}+{self.environment}"
+
+
+def parameters_of(display_name: str) -> dict[str, str]:
+    """Read the parameters of a check from its display name, as text."""
+    return dict(_PARAMETER.findall(display_name))
+
+
+class CaseKey(NamedTuple):
+    """What makes cases of different repeats the same case."""
+
+    check: str
+    case: str
+    partition: str
+    environment: str
+
+
+@dataclass(frozen=True)
+class NodeEvent:
+    """A delivered node that became unavailable, as Slurm tells it.
+
+    `state` is one of `drained`, `down`, `failed` and `not responding`. `reason` and
+    `user` are those that Slurm keeps, '' where it has none; `time` is when the state
+    began, in UTC seconds since the epoch.
+    """
+
+    node: str
+    state: str
+    reason: str
+    user: str
+    time: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """A check with its parameters, environment and nodes, as it went in one session.
+
+    `result` is ReFrame's quick verdict; `phase` and `reason` say where and why it
+    failed, or why it was skipped. `declared` are the flat names of the metrics that
+    the check promises to report. Times are UTC seconds since the epoch. `replay` tells
+    that its output was recorded before: it is no measurement. `attempt` counts the
+    tries of a case in its session; each is a case of its own. `start_crashes` are
+    the starts of programs in its job that died in MPI_Init, with the keys `step`,
+    `try`, `reason`, `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all
+    ranks); those with a try left were repeated. `node_events` are the delivered nodes
+    that Slurm lost during the case, and those of its own nodes that Slurm found lost
+    soon after it failed.
+    """
+
+    session: str
+    repeat: int
+    check: str
+    case: str
+    partition: str
+    environment: str
+    parameters: dict[str, Any]
+    result: CaseResult
+    phase: str | None = None
+    reason: str | None = None
+    job_id: str | None = None
+    nodes: tuple[str, ...] = ()
+    start_time: float | None = None
+    elapsed_s: float | None = None
+    payload_s: float | None = None
+    raw: str | None = None
+    declared: tuple[str, ...] = ()
+    replay: bool = False
+    attempt: int = 1
+    start_crashes: tuple[dict[str, Any], ...] = ()
+    node_events: tuple[NodeEvent, ...] = ()
+
+
+def parameters_text(parameters: dict[str, Any]) -> str:
+    """Write parameters as a measurement holds them."""
+    return json.dumps(parameters, sort_keys=True)
