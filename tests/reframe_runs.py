@@ -17,7 +17,7 @@ CHECKS = HOME / "reframe-checks" / "checks"
 FAKE = """\
 import reframe as rfm
 from reframe.core.builtins import *
-from seatrial.check import SeatrialCheck
+from seatrial.checks.base import SeatrialCheck
 from seatrial.parsers.errors import ParseError
 from seatrial.records import Sample
 

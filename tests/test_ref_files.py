@@ -26,7 +26,7 @@ from seatrial.errors import SeatrialError
 CHECK = """
 import reframe as rfm
 from reframe.core.builtins import parameter
-from seatrial.check import SeatrialCheck
+from seatrial.checks.base import SeatrialCheck
 
 
 class Base(SeatrialCheck):

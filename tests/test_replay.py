@@ -25,7 +25,7 @@ SAID = "replay of recorded output: no measurement"
 CHECK = """\
 import reframe as rfm
 from reframe.core.builtins import *
-from seatrial.check import SeatrialCheck
+from seatrial.checks.base import SeatrialCheck
 from seatrial.records import Sample
 
 
