@@ -439,9 +439,9 @@ def test_criteria_of_the_lab_are_valid_and_hold_every_check() -> None:
     assert {each.check for each in criteria.criteria} == known_checks(CHECKS)
 
 
-def test_example_of_the_readme_is_complete(tmp_path: Path) -> None:
-    readme = (HOME / "README.md").read_text()
-    block = re.search(r"^    schema: 1\n(    .*\n)+", readme, re.MULTILINE)
+def test_example_of_the_documentation_is_complete(tmp_path: Path) -> None:
+    page = (HOME / "docs" / "criteria.md").read_text()
+    block = re.search(r"^    schema: 1\n(    .*\n)+", page, re.MULTILINE)
     assert block is not None
     file = tmp_path / "criteria.yaml"
     file.write_text(re.sub("^    ", "", block[0], flags=re.MULTILINE))

@@ -100,8 +100,8 @@ def test_recorded_runs_are_small() -> None:
     assert sum(file.stat().st_size for file in files) < 3e6
 
 
-def test_readme_shows_what_the_demo_shows_today() -> None:
-    """If this fails: `make format` writes the tables and takes the pictures."""
+def test_documentation_shows_what_the_demo_shows_today() -> None:
+    """If this fails: `make format` writes the pages and takes the pictures."""
     done = subprocess.run(
         [sys.executable, HOME / "tools" / "readme.py", "--check"],
         env={**os.environ, "SEATRIAL_HOME": str(HOME)},
@@ -110,6 +110,11 @@ def test_readme_shows_what_the_demo_shows_today() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    for name in ("example.png", "comparison.png"):
-        assert f"](reports/{name})" in (HOME / "README.md").read_text()
-        assert (HOME / "reports" / name).read_bytes().startswith(b"\x89PNG")
+    for page, name in (
+        ("README.md", "docs/pictures/example.png"),
+        ("docs/index.md", "pictures/example.png"),
+        ("docs/compare.md", "pictures/comparison.png"),
+    ):
+        file = HOME / page
+        assert f"]({name})" in file.read_text()
+        assert (file.parent / name).read_bytes().startswith(b"\x89PNG")

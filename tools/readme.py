@@ -1,7 +1,7 @@
-"""Write what the README shows of the suite itself; `make format` does it.
+"""Write the tables and pictures of the documentation; `make format` runs it.
 
-The catalogue of checks, the comparisons of the papers, and the pictures: these are
-taken of `seatrial demo` by headless Chromium, and only when a page has changed.
+Tables: the catalogue of checks and the comparisons of the papers. Pictures: screenshots
+of `seatrial demo` by headless Chromium, taken only if a page has changed.
 """
 
 import hashlib
@@ -21,8 +21,7 @@ from seatrial.compare.records import Claim, Comparison
 from seatrial.compare.sides import open_sides
 from seatrial.criteria.published import load_published
 
-CATALOGUE = re.compile(r"(?<=^## What is checked\n\n)(\|.*\n)+", re.MULTILINE)
-PAPERS = re.compile(r"(?<=^<!-- published -->\n)(.*\n)*?(?=<!-- /published -->)", re.M)
+PICTURES_FOLDER = Path("docs", "pictures")
 COMPARED = (
     ("mt23108-pcix", "mt25208-pcie"),
     ("infinihost3-ddr", "connectx-ddr"),
@@ -31,6 +30,9 @@ COMPARED = (
     ("memfree-infiniband", "ne010e-iwarp", "myri-10g"),
 )
 """The systems of each paper, the older or slower one first."""
+
+PAGES = {"checks": "checks.md", "published": "compare.md"}
+"""The page of each table, between comments with its name."""
 
 PICTURES = {
     "example.png": ("slow-link/report.html", 1280, 900),
@@ -95,7 +97,7 @@ def page_digest(page: Path) -> str:
 
 def stale_pictures(home: Path, demo: Path) -> dict[str, str]:
     """Give those whose pages are others by now, with the digests of these."""
-    known_file = home / "reports" / SOURCES
+    known_file = home / PICTURES_FOLDER / SOURCES
     known = json.loads(known_file.read_text()) if known_file.exists() else {}
     digests = {name: page_digest(demo / page) for name, (page, *_) in PICTURES.items()}
     return {name: each for name, each in digests.items() if each != known.get(name)}
@@ -105,8 +107,8 @@ def take_pictures(home: Path, demo: Path, stale: dict[str, str]) -> None:
     """Take pictures anew, and note of which pages."""
     for name in stale:
         page, width, height = PICTURES[name]
-        _picture(demo / page, home / "reports" / name, width, height)
-    file = home / "reports" / SOURCES
+        _picture(demo / page, home / PICTURES_FOLDER / name, width, height)
+    file = home / PICTURES_FOLDER / SOURCES
     known = json.loads(file.read_text()) if file.exists() else {}
     file.write_text(json.dumps(known | stale, indent=1, sort_keys=True) + "\n")
 
@@ -138,30 +140,44 @@ def _picture(page: Path, file: Path, width: int, height: int) -> None:
     print(file)
 
 
-def main() -> None:
-    """Replace both tables and the pictures; with --check only say what is stale."""
-    home = paths.home()
-    file = home / "README.md"
-    before = text = file.read_text(encoding="utf-8")
+def pages(home: Path) -> dict[Path, str]:
+    """Return the texts of all pages with tables, as they should be."""
     checks = catalogue(paths.checks_dir(home), home)
-    for pattern, table in (
-        (CATALOGUE, format_catalogue(checks, "markdown")),
-        (PAPERS, published_table(home)),
-    ):
-        place = pattern.search(text)
-        if place is None:
-            raise SystemExit(f"{file}: expected a place for {pattern.pattern}")
-        text = text[: place.start()] + table + text[place.end() :]
+    tables = {
+        "checks": format_catalogue(checks, "markdown"),
+        "published": published_table(home),
+    }
+    texts = {}
+    for name, table in tables.items():
+        file = home / "docs" / PAGES[name]
+        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
+        before, _, rest = file.read_text(encoding="utf-8").partition(start)
+        _, marker, after = rest.partition(end)
+        if not marker:
+            raise SystemExit(f"{file}: expected the lines {start!r} and {end!r}")
+        texts[file] = before + start + table + end + after
+    return texts
+
+
+def main() -> None:
+    """Write stale pages and pictures; with --check only name them."""
+    home = paths.home()
+    texts = {
+        file: text
+        for file, text in pages(home).items()
+        if not file.exists() or file.read_text(encoding="utf-8") != text
+    }
     with tempfile.TemporaryDirectory() as folder:
         show_demo(home, Path(folder))
-        stale = stale_pictures(home, Path(folder))
+        pictures = stale_pictures(home, Path(folder))
         if sys.argv[1:] == ["--check"]:
-            old = [*([file.name] if text != before else []), *stale]
-            if old:
-                raise SystemExit(f"stale: {', '.join(old)}; run `make format`")
+            stale = [*(file.name for file in texts), *pictures]
+            if stale:
+                raise SystemExit(f"stale: {', '.join(stale)}; run `make format`")
             return
-        file.write_text(text, encoding="utf-8")
-        take_pictures(home, Path(folder), stale)
+        for file, text in texts.items():
+            file.write_text(text, encoding="utf-8")
+        take_pictures(home, Path(folder), pictures)
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def recorded_times(results: Path, system: str) -> dict[str, list[float]]:
 
 
 def format_catalogue(entries: Sequence[Entry], form: str) -> str:
-    """Write the catalogue as `json`, `csv`, or `markdown` (the table of the README)."""
+    """Write the catalogue as `json`, `csv`, or `markdown` (as in docs/checks.md)."""
     if form == "json":
         return json.dumps([asdict(entry) for entry in entries], indent=1) + "\n"
     if form == "markdown":

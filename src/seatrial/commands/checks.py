@@ -33,7 +33,7 @@ from seatrial.system.description import (
 
 @click.command()
 @click.argument("name", required=False)
-@format_option("How to print it; markdown is the table of the README.", "markdown")
+@format_option("How to print it; markdown is the table of docs/checks.md.", "markdown")
 @click.option("--system", help="Say how many cases it has there, and what they took.")
 def checks(name: str | None, form: str, system: str | None) -> None:
     """List all checks: question, tool, metrics, needs, time, experiments.
