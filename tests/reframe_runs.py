@@ -19,7 +19,7 @@ import reframe as rfm
 from reframe.core.builtins import *
 from seatrial.checks.base import SeatrialCheck
 from seatrial.parsers.errors import ParseError
-from seatrial.records import Sample
+from seatrial.model.records import Sample
 
 
 @rfm.simple_test

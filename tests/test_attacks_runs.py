@@ -162,7 +162,7 @@ def endless_manifest(run: Path) -> None:
 _SORT = """
 import resource, sys
 from pathlib import Path
-from seatrial.results import by_start
+from seatrial.runs.closed_run import by_start
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 most = pages * resource.getpagesize() + (512 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -26,7 +26,7 @@ CHECK = """\
 import reframe as rfm
 from reframe.core.builtins import *
 from seatrial.checks.base import SeatrialCheck
-from seatrial.records import Sample
+from seatrial.model.records import Sample
 
 
 @rfm.simple_test

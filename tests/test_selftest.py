@@ -202,8 +202,8 @@ CHILD = """
 import sys, time
 from pathlib import Path
 from seatrial.interrupts import interruptible
-from seatrial.selftest import planted
-from seatrial.selftest_faults import Fault
+from seatrial.calibration.selftest import planted
+from seatrial.calibration.selftest_faults import Fault
 folder = Path(sys.argv[1])
 mark = folder / "mark"
 fault = Fault("hole", "w", "cn02", lambda: mark.touch(), lambda: mark.unlink())
