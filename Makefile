@@ -1,6 +1,7 @@
 # make accept    a lab cluster, provisioned, benchmarked, judged: clean, then with a slow link
 # make test      all tests: unit, C, checks, Ansible, the lab, the report in a browser
 # make demo      recorded runs judged, reported and compared; neither root nor a cluster
+# make docs      the web site of docs/ in build/docs; broken links are errors
 # make dist      the tarball of benchmarks/ that Spack builds, and its checksum
 # make lint format bench deps clean
 # Everything pulls in what it needs; LAB_NODES=8 makes a bigger lab.
@@ -13,7 +14,7 @@ HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstr
 	netcat-openbsd systemd-container python3-apt
 TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver
 
-.PHONY: deps deps-test accept test demo lint format bench dist clean
+.PHONY: deps deps-test accept test demo docs lint format bench dist clean
 
 deps: $(VENV)/installed
 	@tools/system-packages $(HOST_PACKAGES)
@@ -37,6 +38,9 @@ test: deps-test
 
 demo: $(VENV)/installed
 	@seatrial demo
+
+docs: $(VENV)/installed
+	properdocs build --strict
 
 lint: deps
 	ruff check .

@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from reference_pages import commands_page, files_page
+
 from seatrial import paths
 from seatrial.checks.catalogue import catalogue, format_catalogue
 from seatrial.compare.compare import compare
@@ -141,13 +143,16 @@ def _picture(page: Path, file: Path, width: int, height: int) -> None:
 
 
 def pages(home: Path) -> dict[Path, str]:
-    """Return the texts of all pages with tables, as they should be."""
+    """Return the texts of all pages with generated parts, as they should be."""
     checks = catalogue(paths.checks_dir(home), home)
     tables = {
         "checks": format_catalogue(checks, "markdown"),
         "published": published_table(home),
     }
-    texts = {}
+    texts = {
+        home / "docs" / "commands.md": commands_page(),
+        home / "docs" / "files.md": files_page(home),
+    }
     for name, table in tables.items():
         file = home / "docs" / PAGES[name]
         start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"

@@ -106,8 +106,8 @@ class _Imported(msgspec.Struct):
     source: str | None = None
 
 
-class _Manifest(msgspec.Struct):
-    """What the suite reads of a manifest; all else may be anything."""
+class Manifest(msgspec.Struct):
+    """The keys of a manifest that the suite reads; other keys may be anything."""
 
     run: str
     system: str
@@ -180,7 +180,7 @@ def parse_manifest(path: Path, content: bytes) -> dict[str, Any]:
         raise SeatrialError(
             f"{file}: expected a manifest of schema 1 to {NEWEST_SCHEMA}"
         )
-    checked = decoded(content, file, _Manifest, "a manifest of Seatrial")
+    checked = decoded(content, file, Manifest, "a manifest of Seatrial")
     for key in _NAMES:
         checked_name(manifest[key], f"{file}: {key}")
     for session in checked.sessions:
