@@ -1,0 +1,198 @@
+"""The documentation: its commands exist and run, its links and tables are right."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from shown_commands import HOME, LAB_COMMANDS, PAGES, Shown, parse, shell_lines
+from shown_commands import shown_commands as all_shown
+
+from seatrial.cli import main
+from seatrial.runs.pack import unpack
+
+SHOWN = all_shown()
+DEMO = HOME / "reports" / "demo"
+SUFFIX = ".seatrial.tar.xz"
+RUN = "20261122T090422Z-bakeoff"
+"""RUN and SYSTEM/latest in the commands: a recorded run, without its seal."""
+
+NAMES = {
+    "LATER_RUN": str(DEMO / f"bakeoff-busy-1{SUFFIX}"),
+    "SYSTEM": "lab",
+    "RUN": RUN,
+    "NAME": "smoke",
+    "FOLDER": f"results/lab/{RUN}",
+    "~": "..",
+}
+FURTHER = {
+    "import": ("--unit", "images", "--direction", "done=higher"),
+    "plan": ("--campaign", "smoke"),
+    "report": ("--form", "md"),
+    "run": ("--campaign", "smoke", "--repeats", "1", "--checks", "PairSweep"),
+    "simulate": ("--runs", "1"),
+}
+"""Options that save time, or that the recorded data need; the last one counts."""
+
+STATUS = {"judge": {0, 1, 3}, "run": {1, 3}}
+"""Exit statuses of commands with a verdict; all others end with 0."""
+
+
+def runs_without_a_cluster() -> list[Shown]:
+    """List commands of the pages that need no cluster, each once."""
+    found = {
+        shown.words: shown
+        for shown in SHOWN
+        if not shown.inline
+        and shown.page != "docs/commands.md"
+        and (shown.words[0] not in LAB_COMMANDS or "--replay" in shown.words)
+        and "COMMAND" not in shown.words
+    }
+    return list(found.values())
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=str)
+def test_command_and_its_options_exist(shown: Shown) -> None:
+    parse(shown)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of the suite with two recorded runs, in git, as the system lab."""
+    site = tmp_path_factory.mktemp("site")
+    home = site / "home"
+    for name in ("reference-data", "reports", "reframe-checks"):
+        shutil.copytree(HOME / name, home / name, ignore=lambda *_: {"out"})
+    criteria = home / "reference-data" / "lab" / "criteria.yaml"
+    text = criteria.read_text()
+    assert "looks: 1" in text
+    criteria.write_text(text.replace("looks: 1", "looks: 2"))
+    (home / "results" / "lab").mkdir(parents=True)
+    for name in ("night-1", "bakeoff-delivered"):
+        run = unpack(DEMO / f"{name}{SUFFIX}", tmp_path_factory.mktemp("run"))
+        run.rename(home / "results" / "lab" / run.name)
+    run = home / "results" / "lab" / RUN
+    (run / "manifest.json.sig").unlink()
+    shutil.copytree(run / "system", home / "etc" / "lab")
+    for command in (
+        ("init", "--quiet"),
+        ("add", "reference-data"),
+        *[("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")],
+    ):
+        subprocess.run(["git", *command], cwd=home, check=True)
+    (site / ".ssh").mkdir()
+    key = site / ".ssh" / "id_ed25519"
+    keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)]
+    subprocess.run(keygen, check=True)
+    recorded = site / ".reframe" / "reports"
+    recorded.mkdir(parents=True)
+    shutil.copy(HOME / "tests/data/reframe/4.10.4.db", recorded / "results.db")
+    return site
+
+
+@pytest.fixture
+def folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working directory with the files that commands name."""
+    folder = site / "work"
+    folder.mkdir()
+    home = site / "home"
+    for name, target in {
+        "reports": home / "reports",
+        "results": home / "results",
+        "allowed_signers": DEMO / "allowed_signers",
+        "bakeoff.yaml": home / "reference-data" / "weights" / "bakeoff.yaml",
+        "criteria.yaml": home / "reference-data" / "lab" / "criteria.yaml",
+        f"acme{SUFFIX}": DEMO / f"bakeoff-delivered{SUFFIX}",
+        f"zenith{SUFFIX}": DEMO / f"bakeoff-slow-links{SUFFIX}",
+        f"offer{SUFFIX}": DEMO / f"bakeoff-delivered{SUFFIX}",
+    }.items():
+        (folder / name).symlink_to(target)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(site))
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(home / "results"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def words_of(shown: Shown) -> list[str]:
+    """Put real names in the places of those in capitals."""
+    name = re.compile(rf"(?<![\w-])({'|'.join(NAMES)})(?![\w-])")
+    words = [name.sub(lambda found: NAMES[found[0]], word) for word in shown.words]
+    return [*words, *FURTHER.get(words[0], ())]
+
+
+@pytest.mark.parametrize("shown", runs_without_a_cluster(), ids=str)
+def test_command_runs_on_recorded_runs(shown: Shown, folder: Path) -> None:
+    words = words_of(shown)
+    if words[0] == "pack":  # writes the file of a vendor
+        (folder / f"acme{SUFFIX}").unlink()
+    done = CliRunner().invoke(main, words)
+    expected = STATUS.get(words[0], {0})
+    if stated := re.search(r"exit status (\d)", shown.comment):
+        expected = {int(stated[1])}
+    assert done.exit_code in expected, done.output
+
+
+def test_files_that_the_shell_lines_name_exist() -> None:
+    targets = re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text(), re.MULTILINE)
+    for page in PAGES:
+        for number, line in shell_lines(page):
+            where = f"{page.name}:{number}: {line}"
+            for playbook in re.findall(r"playbooks/\w+\.yml", line):
+                assert (HOME / playbook).is_file(), where
+            if made := re.match(r"(?:LAB_NODES=8 )?make ([a-z ]+)", line):
+                assert set(made[1].split()) <= set(targets), where
+
+
+def test_links_of_pages_outside_the_site_lead_somewhere() -> None:
+    for page in (HOME / "README.md", HOME / "CONTRIBUTING.md"):
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_site_has_no_broken_links_and_loads_nothing(tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("properdocs")
+    done = subprocess.run(
+        [program, "build", "--strict", "--site-dir", tmp_path],
+        cwd=HOME,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    navigation = yaml.safe_load((HOME / "properdocs.yml").read_text())["nav"]
+    pages = set(re.findall(r"[\w-]+\.md", str(navigation)))
+    assert pages == {page.name for page in (HOME / "docs").glob("*.md")}
+    for page in tmp_path.glob("*.html"):
+        assert not re.search(
+            r"<(script|link|img)[^>]*(src|href)=.http", page.read_text()
+        )
+
+
+def test_architecture_lists_the_packages_in_their_order() -> None:
+    settings = tomllib.loads((HOME / "pyproject.toml").read_text())
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    layers = [layer.split(" : ") for layer in reversed(contract["layers"])]
+    page = (HOME / "docs" / "architecture.md").read_text()
+    table = page.partition("## Packages")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    assert [re.findall(r"`(\w+)`", row) for row in rows] == layers
+
+
+def test_architecture_names_files_that_exist() -> None:
+    page = (HOME / "docs" / "architecture.md").read_text()
+    for name in re.findall(r"`([a-z_/-]+\.(?:py|md|yaml|toml))`", page):
+        places = (HOME / name, HOME / "src" / "seatrial" / name)
+        if "/" in name and "NAME" not in name:
+            assert any(place.is_file() for place in places), name
+
+
+def test_readme_is_short() -> None:
+    assert len((HOME / "README.md").read_text().splitlines()) <= 200
