@@ -19,7 +19,8 @@ from seatrial.model.cases import Case, parameters_text
 from seatrial.model.metrics import METRICS, split_flat_name
 from seatrial.model.records import Measurement, as_dict
 from seatrial.paths import published_dir
-from seatrial.runs.closed_run import SCHEMA, Run
+from seatrial.runs.closed_run import Run
+from seatrial.runs.measurement_table import SCHEMA
 
 WEIGHTS = """\
 schema: 1

@@ -16,7 +16,8 @@ from seatrial.judge.judge import Finding, Judgement, judge
 from seatrial.model.cases import Case
 from seatrial.model.metrics import METRICS, flat_name
 from seatrial.model.records import Measurement, as_dict
-from seatrial.runs.closed_run import SCHEMA, Run
+from seatrial.runs.closed_run import Run
+from seatrial.runs.measurement_table import SCHEMA
 
 LIMIT = criterion()
 LATENCY = criterion("latency_8B", 100.0)

@@ -17,7 +17,8 @@ from criteria_samples import criteria, criterion
 from seatrial.criteria.criteria import Criteria
 from seatrial.model.cases import Case, parameters_text
 from seatrial.model.metrics import METRICS
-from seatrial.runs.closed_run import SCHEMA, Run
+from seatrial.runs.closed_run import Run
+from seatrial.runs.measurement_table import SCHEMA
 
 NODES = ("cn01", "cn02", "cn03", "cn04")
 STACKS = ("openmpi", "mpich", "intelmpi")

@@ -16,7 +16,8 @@ from samples import STARTED, sample_manifest
 
 from seatrial.model.cases import Case
 from seatrial.model.metrics import METRICS
-from seatrial.runs.closed_run import SCHEMA, Run
+from seatrial.runs.closed_run import Run
+from seatrial.runs.measurement_table import SCHEMA
 
 LATENCY_US = 1.9
 BW_MB_PER_S = 12000.0

@@ -20,13 +20,13 @@ from seatrial.campaign.schedule import Agenda
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.runs.closed_run import (
-    SCHEMA,
     closed_runs,
     find_run,
     load_run,
     read_manifests,
     sha256,
 )
+from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.open_run import (
     RunFolder,
     new_run_id,

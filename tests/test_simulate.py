@@ -13,15 +13,17 @@ from click.testing import CliRunner
 from scipy.stats import binomtest
 
 from seatrial.calibration.simulate.arithmetic import facts
-from seatrial.calibration.simulate.machine import SHAPES, Machine, Shape, draw
+from seatrial.calibration.simulate.draw import draw
+from seatrial.calibration.simulate.machine import SHAPES, Machine, Shape
 from seatrial.calibration.simulate.rates import Rate, Tally
 from seatrial.calibration.simulate.rules import RULES, fixed_tolerance, flagged_nodes
 from seatrial.calibration.simulate.runs import RISKS, Model, criteria_for, run_of
-from seatrial.calibration.simulate.study import OURS, SCENARIOS, study
+from seatrial.calibration.simulate.scenarios import SCENARIOS
+from seatrial.calibration.simulate.study import OURS, study
 from seatrial.cli import main
 from seatrial.judge.findings import Judgement
 from seatrial.judge.judge import judge
-from seatrial.runs.closed_run import SCHEMA
+from seatrial.runs.measurement_table import SCHEMA
 
 SMALL = Machine(nodes=5, metrics=1, repeats=10)
 """A machine that is judged in 20 ms."""

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from seatrial.model.cases import Case
 from seatrial.model.records import as_dict
-from seatrial.runs.closed_run import SCHEMA
+from seatrial.runs.measurement_table import SCHEMA
 
 REPEATS, CASES, SIZES = 5, 500, 20
 MEASUREMENTS = 2 * REPEATS * CASES * SIZES

@@ -14,9 +14,11 @@ import numpy as np
 from rich.table import Table
 
 from seatrial.calibration.simulate.arithmetic import facts
-from seatrial.calibration.simulate.machine import Machine, draw
+from seatrial.calibration.simulate.draw import draw
+from seatrial.calibration.simulate.machine import Machine
 from seatrial.calibration.simulate.runs import criteria_for, run_of
-from seatrial.calibration.simulate.study import OURS, SCENARIOS, study
+from seatrial.calibration.simulate.scenarios import SCENARIOS
+from seatrial.calibration.simulate.study import OURS, study
 from seatrial.judge.judge import judge
 
 MACHINES = {

@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from rich.table import Table
 
-from seatrial.calibration.simulate.machine import Machine, draw
+from seatrial.calibration.simulate.draw import draw
+from seatrial.calibration.simulate.machine import Machine
 from seatrial.calibration.simulate.runs import criteria_for, run_of
 from seatrial.judge.judge import judge
 from seatrial.report import write_report

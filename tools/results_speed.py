@@ -20,7 +20,8 @@ import polars as pl
 from rich.table import Table
 
 from seatrial.model.cases import Case
-from seatrial.runs.closed_run import SCHEMA, closed_runs, read_manifests
+from seatrial.runs.closed_run import closed_runs, read_manifests
+from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.open_run import RunFolder
 from seatrial.runs.query import database, execute, fetch
 from seatrial.runs.seal import verify

@@ -6,14 +6,12 @@ what is closed stays as it is, the rest runs.
 
 import os
 import socket
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-import polars as pl
 from rich.console import Console
 
 import seatrial
@@ -35,8 +33,8 @@ from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible, postponed
 from seatrial.model.cases import ListedCase
 from seatrial.paths import WEIGHTS_FILE, checks_dir, criteria_file, restrict_umask
-from seatrial.progress import Display, Durations
-from seatrial.runs.closed_run import SYSTEM_FOLDER, closed_runs, read_cases
+from seatrial.progress import Display
+from seatrial.runs.closed_run import SYSTEM_FOLDER, known_durations
 from seatrial.runs.closed_sessions import (
     close_session,
     closed_session,
@@ -61,7 +59,6 @@ from seatrial.system import slurm
 from seatrial.system.description import NodeState, System, node_states
 from seatrial.system.features import needed, why_not
 
-_EARLIER_RUNS = 3
 _CLOCK_TOLERANCE_S = 1.0
 _MOST_LOSSES = 2
 """How often one session may lose its jobs before the run stops."""
@@ -275,23 +272,13 @@ class _Run:
             session = closed_session(path, planned.name)
             assert session is not None, "all of them have run"
             closed.append(session)
+        import polars as pl
+
         tables = [session_table(path, planned.name) for planned in self.agenda.sessions]
         cases = [case for session in closed for case in session.cases]
         starts = read_starts(path)
         manifest = run_manifest(self.agenda, self.system, self.states, closed, starts)
         return self.folder.close(manifest, cases, pl.concat(tables))
-
-
-def known_durations(results: Path, system: str) -> Durations:
-    """Learn from the last closed runs of a system how long each case takes."""
-    durations: dict[str, list[float]] = defaultdict(list)
-    for run in closed_runs(results, system)[-_EARLIER_RUNS:]:
-        with suppress(SeatrialError):
-            for case in read_cases(run):
-                if case.elapsed_s is not None and not case.replay:
-                    listed = ListedCase(case.case, case.partition, case.environment)
-                    durations[str(listed)].append(case.elapsed_s)
-    return durations
 
 
 def _states(

@@ -1,6 +1,6 @@
 """Records of a run that are no cases: samples, measurements, delivered nodes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from seatrial.model.cases import Case, CaseResult
@@ -77,6 +77,17 @@ class Measurement:
     start_time: float | None
     replay: bool = False
     attempt: int = 1
+
+
+_NUMBERS: dict[Any, type] = {
+    bool: bool,
+    float: float,
+    float | None: float,
+    int: int,
+    int | None: int,
+}
+COLUMNS = {each.name: _NUMBERS.get(each.type, str) for each in fields(Measurement)}
+"""Names and types of the columns of measurements.parquet."""
 
 
 @dataclass(frozen=True)

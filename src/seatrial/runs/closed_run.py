@@ -1,28 +1,25 @@
 """A closed run: read, find and check the immutable folder of one campaign."""
 
 import hashlib
-import io
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import (
     CASES_SIZE,
     MANIFEST_SIZE,
-    TABLE_DENSITY,
-    TABLE_ROWS,
     TABLE_SIZE,
-    TABLE_SMALL,
     YAML_SIZE,
 )
-from seatrial.model.cases import Case
+from seatrial.model.cases import Case, ListedCase
 from seatrial.model.manifest import (
     MANIFEST,
     NEWEST_SCHEMA,
@@ -32,12 +29,14 @@ from seatrial.model.manifest import (
     is_unfinished,
     read_manifest,
 )
-from seatrial.model.units import UNITS
 from seatrial.names import is_inside, is_name
 from seatrial.paths import CRITERIA_FILE, WEIGHTS_FILE, results_dir
 from seatrial.plain_files import read_plain
 from seatrial.runs.run_contents import read_contents
 from seatrial.runs.ssh_signature import Sealed
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = [
     "KEPT_CRITERIA",
@@ -45,7 +44,6 @@ __all__ = [
     "MANIFEST",
     "NEWEST_SCHEMA",
     "OPEN_SUFFIX",
-    "SCHEMA",
     "SYSTEM_FOLDER",
     "Run",
     "case_from",
@@ -53,12 +51,12 @@ __all__ = [
     "closed_runs",
     "find_run",
     "is_unfinished",
+    "known_durations",
     "load_run",
     "read_cases",
     "read_json",
     "read_manifest",
     "read_manifests",
-    "read_table",
     "sha256",
 ]
 
@@ -78,39 +76,8 @@ _PARSED = {
 }
 """The files of a run that are parsed; all others are only compared."""
 
-_NEVER_NULL = ("session", "check", "case", "metric", "statistic", "n", "value", "unit")
-
-SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "run": pl.String,
-    "session": pl.String,
-    "block": pl.String,
-    "repeat": pl.Int64,
-    "system": pl.String,
-    "partition": pl.String,
-    "environment": pl.String,
-    "check": pl.String,
-    "case": pl.String,
-    "parameters": pl.String,
-    "job_id": pl.String,
-    "nodes": pl.Categorical(),
-    "node": pl.String,
-    "socket": pl.Int64,
-    "source": pl.String,
-    "destination": pl.String,
-    "hca": pl.String,
-    "round": pl.Int64,
-    "metric": pl.String,
-    "size_bytes": pl.Int64,
-    "statistic": pl.String,
-    "n": pl.Int64,
-    "value": pl.Float64,
-    "unit": pl.String,
-    "direction": pl.String,
-    "start_time": pl.Float64,
-    "replay": pl.Boolean,
-    "attempt": pl.Int64,
-}
-"""Columns of measurements.parquet: the fields of `records.Measurement`."""
+_EARLIER_RUNS = 3
+"""Runs that say how long a case takes."""
 
 
 @dataclass(frozen=True)
@@ -124,17 +91,21 @@ class Run:
     path: Path
     manifest: dict[str, Any]
     cases: tuple[Case, ...]
-    measurements: pl.DataFrame
+    measurements: "pl.DataFrame"
     digest: str = ""
     sealed: Sealed | None = None
     kept: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
-    def columns(self, *names: str) -> pl.DataFrame:
-        """Give some columns of the measurements, their texts as categories.
+    def columns(self, *names: str) -> "pl.DataFrame":
+        """Return some columns of the measurements, their texts as categories.
 
         A sweep has millions of rows with a few thousand texts in them: to compare
         these is slow, to compare their numbers is not.
         """
+        import polars as pl
+
+        from seatrial.runs.measurement_table import SCHEMA
+
         return self.measurements.select(
             pl.col(name).cast(pl.Categorical) if SCHEMA[name] == pl.String else name
             for name in names
@@ -154,6 +125,8 @@ def load_run(path: Path) -> Run:
     or no plain file, if a sealed manifest was changed, if its times lie in the future,
     if a table is damaged or too large, or if a metric has several units.
     """
+    from seatrial.runs.measurement_table import check_units, parse_table
+
     contents = read_contents(path, _PARSED)
     check_times(path, contents.manifest)
     if contents.sealed is not None:
@@ -164,8 +137,9 @@ def load_run(path: Path) -> Run:
         if name not in kept:
             raise SeatrialError(f"{path / MANIFEST}: lists no {name}; expected one")
     cases = _parse_cases(kept.pop(_CASES), path / _CASES)
-    measurements = _parse_table(kept.pop(_TABLE), path / _TABLE)
-    _check_units(path, measurements, imported="imported" in contents.manifest)
+    measurements = parse_table(kept.pop(_TABLE), path / _TABLE)
+    imported = "imported" in contents.manifest
+    check_units(measurements, path / _TABLE, imported=imported)
     return Run(
         path,
         contents.manifest,
@@ -175,48 +149,6 @@ def load_run(path: Path) -> Run:
         sealed=contents.sealed,
         kept=kept,
     )
-
-
-def read_table(file: Path) -> pl.DataFrame:
-    """Read a table of measurements; SeatrialError if it is not readable."""
-    return _parse_table(read_plain(file, TABLE_SIZE), file)
-
-
-def _parse_table(content: bytes, file: Path) -> pl.DataFrame:
-    """Parse a table; its rows are counted before memory is taken for them."""
-    try:
-        table = pl.scan_parquet(io.BytesIO(content))
-        rows = table.select(pl.len()).collect().item()
-        TABLE_ROWS.check(rows, file)
-        if rows > TABLE_SMALL:
-            TABLE_DENSITY.check(-(-rows // len(content)), file)
-        names = table.collect_schema().names()
-        known = [name for name in SCHEMA if name in names]
-        written = pl.read_parquet(io.BytesIO(content), columns=known)
-        # A run that was closed before a column existed has nothing in it.
-        whole = pl.concat([pl.DataFrame(schema=SCHEMA), written], how="diagonal")
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise SeatrialError(f"{file}: not readable: {error}") from error
-    nulls = whole.select(pl.col(_NEVER_NULL).null_count()).row(0)
-    if any(nulls):
-        raise SeatrialError(
-            f"{file}: a row lacks a value; expected {', '.join(_NEVER_NULL)} in every "
-            "row"
-        )
-    return whole
-
-
-def _check_units(path: Path, measurements: pl.DataFrame, *, imported: bool) -> None:
-    """Refuse several units of a metric of a check, and unknown ones unless imported."""
-    each = measurements.group_by("check", "metric").agg(pl.col("unit").unique().sort())
-    for check, metric, found in each.sort("check", "metric").iter_rows():
-        if len(found) == 1 and (imported or found[0] in UNITS):
-            continue
-        raise SeatrialError(
-            f"{path / _TABLE}: {metric} of {check} is in units "
-            f"{', '.join(map(repr, found))}; expected one for all numbers, of "
-            "those in units.py; measure or import it again"
-        )
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:
@@ -351,6 +283,18 @@ def find_run(home: Path, text: str) -> Path:
 def _newest(results: Path) -> str:
     runs = [f"{run.parent.name}/{run.name}" for run in closed_runs(results)[-3:]]
     return f"the newest are: {', '.join(runs)}" if runs else "there is none yet"
+
+
+def known_durations(results: Path, system: str) -> dict[str, list[float]]:
+    """Return the seconds that each case took in the last closed runs of a system."""
+    durations: dict[str, list[float]] = defaultdict(list)
+    for run in closed_runs(results, system)[-_EARLIER_RUNS:]:
+        with suppress(SeatrialError):
+            for case in read_cases(run):
+                if case.elapsed_s is not None and not case.replay:
+                    listed = ListedCase(case.case, case.partition, case.environment)
+                    durations[str(listed)].append(case.elapsed_s)
+    return durations
 
 
 def case_from(row: dict[str, Any]) -> Case:

@@ -9,9 +9,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import MANIFEST_SIZE
@@ -20,7 +18,7 @@ from seatrial.model.manifest import decoded
 from seatrial.model.records import Measurement, as_dict
 from seatrial.names import is_inside
 from seatrial.plain_files import read_plain
-from seatrial.runs.closed_run import case_from, read_json, read_table, sha256
+from seatrial.runs.closed_run import case_from, read_json, sha256
 from seatrial.runs.open_run import (
     SESSIONS_FOLDER,
     STARTS_FILE,
@@ -30,6 +28,9 @@ from seatrial.runs.open_run import (
     write_measurements,
 )
 from seatrial.runs.raw_output import INTERRUPTED
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _EVIDENCE = ("rfm_*", "seatrial.*")
 """What is kept of the stage folders of a session that was cut off."""
@@ -105,8 +106,10 @@ def closed_session(folder: Path, name: str) -> ClosedSession | None:
     return ClosedSession({**content, "cases": len(cases)}, cases)
 
 
-def session_table(folder: Path, name: str) -> pl.DataFrame:
+def session_table(folder: Path, name: str) -> "pl.DataFrame":
     """Read the measurements of a closed session."""
+    from seatrial.runs.measurement_table import read_table
+
     return read_table(folder / SESSIONS_FOLDER / f"{name}.parquet")
 
 

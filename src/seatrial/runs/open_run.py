@@ -16,10 +16,9 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case
@@ -27,11 +26,13 @@ from seatrial.model.records import Measurement, as_dict
 from seatrial.runs.closed_run import (
     MANIFEST,
     OPEN_SUFFIX,
-    SCHEMA,
     by_start,
     run_folders,
     sha256,
 )
+
+if TYPE_CHECKING:
+    import polars as pl
 
 AGENDA_FILE = "plan.json"
 LOCK_FILE = "driver.lock"
@@ -112,7 +113,7 @@ class RunFolder:
         self,
         manifest: dict[str, Any],
         cases: Sequence[Case],
-        measurements: Sequence[Measurement] | pl.DataFrame,
+        measurements: "Sequence[Measurement] | pl.DataFrame",
     ) -> Path:
         """Write tables, checksums and manifest to disk, then rename the folder.
 
@@ -248,9 +249,13 @@ def write_cases(file: Path, cases: Sequence[Case]) -> None:
 
 
 def write_measurements(
-    file: Path, measurements: Sequence[Measurement] | pl.DataFrame
+    file: Path, measurements: "Sequence[Measurement] | pl.DataFrame"
 ) -> None:
     """Write measurements.parquet; a table has the columns of `SCHEMA`."""
+    import polars as pl
+
+    from seatrial.runs.measurement_table import SCHEMA
+
     if not isinstance(measurements, pl.DataFrame):
         rows = [as_dict(row) for row in measurements]
         measurements = pl.DataFrame(rows, schema=SCHEMA)

@@ -13,14 +13,12 @@ from typing import Any
 import duckdb
 
 from seatrial.errors import SeatrialError
-from seatrial.runs.closed_run import MANIFEST, SCHEMA
+from seatrial.model.records import COLUMNS
+from seatrial.runs.closed_run import MANIFEST
 
 Manifests = Mapping[Path, Mapping[str, Any]]
 
-_TYPES = {"String": "VARCHAR", "Int64": "BIGINT", "Float64": "DOUBLE"} | {
-    "Boolean": "BOOLEAN",
-    "Categorical": "VARCHAR",
-}
+_TYPES = {bool: "BOOLEAN", float: "DOUBLE", int: "BIGINT", str: "VARCHAR"}
 
 _RUNS = {
     "system": "VARCHAR",
@@ -126,7 +124,7 @@ def database(manifests: Manifests, *, replays: bool = False) -> Any:
     connection.execute("SET lock_configuration = true")
     _create_runs(connection, manifests)
     measured = "" if replays else "WHERE replay IS NOT TRUE"
-    types = {name: _TYPES[str(kind)] for name, kind in SCHEMA.items()}
+    types = {name: _TYPES[kind] for name, kind in COLUMNS.items()}
     files = _list(str(path / "measurements.parquet") for path in manifests)
     read = f"read_parquet({files}, union_by_name = true)"
     _create_view(

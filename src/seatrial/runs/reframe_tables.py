@@ -13,7 +13,7 @@ import polars as pl
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case, parameters_of, parameters_text
 from seatrial.model.records import OF_REFRAME
-from seatrial.runs.closed_run import SCHEMA
+from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.reframe_report import Entry, ReframeSession
 from seatrial.runs.reframe_series import Key, Series, name_of
 

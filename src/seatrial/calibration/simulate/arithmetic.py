@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from seatrial.calibration.simulate.machine import Machine, draw
+from seatrial.calibration.simulate.draw import draw
+from seatrial.calibration.simulate.machine import Machine
 from seatrial.calibration.simulate.rules import fixed_tolerance, sigmas
 
 _NODES, _METRICS = 1000, 20

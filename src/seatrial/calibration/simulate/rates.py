@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import scipy
 
-from seatrial.calibration.simulate.machine import Drawn
+from seatrial.calibration.simulate.draw import Drawn
 from seatrial.judge.findings import Verdict
 
 CONFIDENCE = 0.95

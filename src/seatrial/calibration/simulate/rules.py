@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from seatrial.calibration.simulate.machine import Drawn
+from seatrial.calibration.simulate.draw import Drawn
 
 Flags = NDArray[np.bool_]
 Rule = Callable[[Drawn], Flags]

@@ -1,18 +1,18 @@
 """Turn a drawn machine into a closed run in memory and the criteria for it."""
 
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from seatrial.calibration.simulate.machine import Drawn, Machine
+from seatrial.calibration.simulate.draw import Drawn
+from seatrial.calibration.simulate.machine import Machine
+from seatrial.calibration.simulate.scenarios import Model
 from seatrial.criteria.criteria import Criteria, Criterion, Risks
 from seatrial.model.cases import Case
 from seatrial.model.metrics import METRICS, flat_name
-from seatrial.runs.closed_run import SCHEMA, Run
-
-Model = Literal["any", "normal", "lognormal"]
+from seatrial.runs.closed_run import Run
+from seatrial.runs.measurement_table import SCHEMA
 
 RISKS = Risks(seller=0.05, buyer=0.05, discovery=0.1)
 """What is declared."""

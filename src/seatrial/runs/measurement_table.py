@@ -1,0 +1,67 @@
+"""The table of a run's measurements, measurements.parquet."""
+
+import io
+from pathlib import Path
+
+import polars as pl
+
+from seatrial.errors import SeatrialError
+from seatrial.limits import TABLE_DENSITY, TABLE_ROWS, TABLE_SIZE, TABLE_SMALL
+from seatrial.model.records import COLUMNS
+from seatrial.model.units import UNITS
+from seatrial.plain_files import read_plain
+
+_NEVER_NULL = ("session", "check", "case", "metric", "statistic", "n", "value", "unit")
+
+_TYPES: dict[type, type[pl.DataType]] = {
+    bool: pl.Boolean,
+    float: pl.Float64,
+    int: pl.Int64,
+    str: pl.String,
+}
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    name: _TYPES[kind] for name, kind in COLUMNS.items()
+} | {"nodes": pl.Categorical()}
+"""Columns of measurements.parquet: the fields of `records.Measurement`."""
+
+
+def read_table(file: Path) -> pl.DataFrame:
+    """Read a table of measurements; SeatrialError if it is not readable."""
+    return parse_table(read_plain(file, TABLE_SIZE), file)
+
+
+def parse_table(content: bytes, file: Path) -> pl.DataFrame:
+    """Parse a table; its rows are counted before memory is taken for them."""
+    try:
+        table = pl.scan_parquet(io.BytesIO(content))
+        rows = table.select(pl.len()).collect().item()
+        TABLE_ROWS.check(rows, file)
+        if rows > TABLE_SMALL:
+            TABLE_DENSITY.check(-(-rows // len(content)), file)
+        names = table.collect_schema().names()
+        known = [name for name in SCHEMA if name in names]
+        written = pl.read_parquet(io.BytesIO(content), columns=known)
+        # A run that was closed before a column existed has nothing in it.
+        whole = pl.concat([pl.DataFrame(schema=SCHEMA), written], how="diagonal")
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise SeatrialError(f"{file}: not readable: {error}") from error
+    nulls = whole.select(pl.col(_NEVER_NULL).null_count()).row(0)
+    if any(nulls):
+        raise SeatrialError(
+            f"{file}: a row lacks a value; expected {', '.join(_NEVER_NULL)} in every "
+            "row"
+        )
+    return whole
+
+
+def check_units(measurements: pl.DataFrame, file: Path, *, imported: bool) -> None:
+    """Refuse several units of a metric of a check, and unknown ones unless imported."""
+    each = measurements.group_by("check", "metric").agg(pl.col("unit").unique().sort())
+    for check, metric, found in each.sort("check", "metric").iter_rows():
+        if len(found) == 1 and (imported or found[0] in UNITS):
+            continue
+        raise SeatrialError(
+            f"{file}: {metric} of {check} is in units "
+            f"{', '.join(map(repr, found))}; expected one for all numbers, of "
+            "those in units.py; measure or import it again"
+        )
