@@ -28,7 +28,7 @@ from rich.console import Console
 from seatrial.campaign import concurrent_runs, runner, session
 from seatrial.campaign.campaign_file import Block, Campaign
 from seatrial.campaign.session import Session
-from seatrial.commands import run
+from seatrial.commands import _running
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
 from seatrial.runs import lock
@@ -113,7 +113,7 @@ _only_one = threading.Lock()
 """Starting a process asks after all others: it must not take their status away."""
 
 _server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(["seatrial.commands.run", "pytest"])
+_server.set_forkserver_preload(["seatrial.commands._running", "polars", "pytest"])
 
 
 def start(scene: Scene, how: Start = Start()) -> ForkServerProcess:
@@ -160,7 +160,10 @@ def _drive(scene: Scene, how: Start) -> None:
     _arm(scene, how.fault)
     try:
         if scene.folder.final.is_dir() or scene.folder.path.is_dir():
-            run._resumed(scene.home, scene.results, "lab", RUN, no_judge=True)
+            request = _running.Request(
+                scene.home, scene.results, "lab", RUN, judge=False
+            )
+            _running.resumed_run(request)
         else:
             campaign = dataclasses.replace(CAMPAIGN, repeats=scene.repeats)
             order = runner.Order(scene.home, scene.results, system, campaign, RUN)
@@ -179,8 +182,8 @@ def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> Non
     """Replace ReFrame, Slurm and, if asked for, the clock."""
     states = {name: slurm.SlurmNode("idle", "none") for name in ("cn01", "cn02")}
     replaced: list[tuple[Any, str, Any]] = [
-        (run, "load_system", lambda *_: system),
-        (run, "Terminal", lambda: console),
+        (_running, "load_system", lambda *_: system),
+        (_running, "Terminal", lambda: console),
         (runner, "list_cases", lambda *_: LISTED),
         (session, "session_command", lambda each, *_: _reframe(each, scene, how)),
         (slurm, "node_states", lambda: states),

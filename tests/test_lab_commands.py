@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from seatrial.cli import main
-from seatrial.commands._rate import Rate
+from seatrial.commands._options import Rate
 from seatrial.system.lab import state
 
 COMMANDS = [

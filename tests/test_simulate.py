@@ -17,8 +17,8 @@ from seatrial.calibration.simulate.draw import draw
 from seatrial.calibration.simulate.machine import SHAPES, Machine, Shape
 from seatrial.calibration.simulate.rates import Rate, Tally
 from seatrial.calibration.simulate.rules import RULES, fixed_tolerance, flagged_nodes
-from seatrial.calibration.simulate.runs import RISKS, Model, criteria_for, run_of
-from seatrial.calibration.simulate.scenarios import SCENARIOS
+from seatrial.calibration.simulate.runs import RISKS, criteria_for, run_of
+from seatrial.calibration.simulate.scenarios import SCENARIOS, Model
 from seatrial.calibration.simulate.study import OURS, study
 from seatrial.cli import main
 from seatrial.judge.findings import Judgement

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 import seatrial
 from seatrial import commands
-from seatrial.commands._packs import with_pack_names
+from seatrial.commands._runs import with_pack_names
 from seatrial.errors import Exit, SeatrialError
 from seatrial.output import DEBUG, clean, complain, echo, guard_streams, is_debugging
 from seatrial.paths import restrict_umask

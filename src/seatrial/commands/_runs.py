@@ -1,20 +1,24 @@
-"""What the commands that read runs share: which runs are meant."""
+"""Find the runs that a command line names, packed ones too."""
 
+import re
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 
-from seatrial.commands._packs import PACKS, with_pack_names
 from seatrial.errors import SeatrialError
 from seatrial.paths import home
+
+_PACKS = "seatrial.packs"
+"""Key of click's `meta`: the file of each packed run, by the folder of its content."""
 
 
 def run_path(text: str) -> Path:
     """Find a run as `find_run` does; the path of one needs no home of the suite.
 
-    The file of a packed run is opened, for as long as the command runs.
+    A packed run is unpacked until the command ends.
     """
+    from tempfile import TemporaryDirectory
+
     from seatrial.runs.closed_run import MANIFEST, find_run
     from seatrial.runs.pack import unpack
 
@@ -23,9 +27,19 @@ def run_path(text: str) -> Path:
     if Path(text).is_file():
         context = click.get_current_context()
         folder = context.with_resource(TemporaryDirectory(prefix="seatrial-run-"))
-        context.meta.setdefault(PACKS, {})[folder] = text
+        context.meta.setdefault(_PACKS, {})[folder] = text
         return unpack(Path(text), Path(folder))
     return find_run(home(), text)
+
+
+def with_pack_names(text: str) -> str:
+    """Replace each folder of an unpacked run in a text by the name of its pack."""
+    context = click.get_current_context(silent=True)
+    packs: dict[str, str] = context.meta.get(_PACKS, {}) if context else {}
+    for folder, file in packs.items():
+        run = re.compile(rf"{re.escape(folder)}(?:/[^/\s:;,]+)?")
+        text = run.sub(file.replace("\\", r"\\"), text)
+    return text
 
 
 def shown_path(path: Path) -> str:
@@ -34,7 +48,7 @@ def shown_path(path: Path) -> str:
 
 
 def signers_of(system: str) -> Path | None:
-    """Find the signers of a system, where the files of the suite are; None: nowhere."""
+    """Find the file of known signers of a system; None without one."""
     from seatrial.runs.ssh_signature import known_signers
 
     try:

@@ -1,27 +1,22 @@
-"""`seatrial accept`: the whole way once, on the lab, clean and with a planted fault."""
+"""`seatrial accept`: test the suite on the lab, without and with a planted fault."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from seatrial import paths
-from seatrial.campaign.campaign_file import load_campaign
-from seatrial.campaign.remote import load_remote, run_remotely
 from seatrial.commands._judging import judged
 from seatrial.commands._names import CAMPAIGN
-from seatrial.commands._rate import Rate
-from seatrial.commands.lab import require_root_on_debian
-from seatrial.console import Terminal
+from seatrial.commands._options import Rate
 from seatrial.errors import Exit, SeatrialError
-from seatrial.judge.judge import Judgement
-from seatrial.judge.summary import print_summary
-from seatrial.report import write_report
-from seatrial.runs.open_run import new_run_id, try_folder
-from seatrial.system.lab import cluster
-from seatrial.system.playbooks import playbook
+
+if TYPE_CHECKING:
+    from seatrial.console import Terminal
+    from seatrial.judge.judge import Judgement
 
 SYSTEM = "lab"
 
@@ -33,22 +28,24 @@ SYSTEM = "lab"
     type=CAMPAIGN,
     default="smoke",
     show_default=True,
-    help="What must find the slow link.",
+    help="Campaign that must find the slow link.",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="Of the clean run; 3 are the fewest that can pass on the lab.",
+    help="Repeats of the clean run; fewer than 3 cannot pass on the lab.",
 )
-@click.option("--node", default="cn03", show_default=True, help="Gets the slow link.")
+@click.option(
+    "--node", default="cn03", show_default=True, help="Node with the slow link."
+)
 @click.option(
     "--rate",
     type=Rate(),
     default="200mbit",
     show_default=True,
-    help="Of the slow link.",
+    help="Rate of the slow link.",
 )
 def accept(
     campaign: str, fault_campaign: str, repeats: int, node: str, rate: str
@@ -61,6 +58,13 @@ def accept(
 
     Example: seatrial accept --node cn02
     """
+    from seatrial.campaign.campaign_file import load_campaign
+    from seatrial.commands.lab import require_root_on_debian
+    from seatrial.console import Terminal
+    from seatrial.runs.open_run import try_folder
+    from seatrial.system.lab import cluster
+    from seatrial.system.playbooks import playbook
+
     require_root_on_debian()
     home, console = paths.home(), Terminal()
     for name in (campaign, fault_campaign):
@@ -99,9 +103,18 @@ def accept(
 
 
 def _campaign(
-    console: Terminal, home: Path, campaign: str, label: str, repeats: int | None = None
-) -> tuple[Judgement, Path]:
+    console: "Terminal",
+    home: Path,
+    campaign: str,
+    label: str,
+    repeats: int | None = None,
+) -> "tuple[Judgement, Path]":
     """Run a campaign on the lab, judge it, write its report."""
+    from seatrial.campaign.remote import load_remote, run_remotely
+    from seatrial.judge.summary import print_summary
+    from seatrial.report import write_report
+    from seatrial.runs.open_run import new_run_id
+
     console.rule(f"{campaign}, {label}")
     run_id = new_run_id(campaign)
     remote = load_remote(home, SYSTEM)
@@ -114,8 +127,8 @@ def _campaign(
 
 
 @contextmanager
-def _step(console: Terminal, what: str) -> Iterator[None]:
-    """Show a step while it runs, and how long it took."""
+def _step(console: "Terminal", what: str) -> Iterator[None]:
+    """Show a step while it runs, then its duration."""
     started = time.monotonic()
     with console.status(what):
         yield

@@ -1,57 +1,51 @@
-"""`seatrial build`: the software that Spack builds for a system, planned and built."""
+"""`seatrial build`: plan and build the software of a system with Spack."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
 
 from seatrial import interrupts, paths
-from seatrial.campaign.remote import load_remote, seatrial_there
 from seatrial.commands._names import SYSTEM
 from seatrial.commands._options import format_option
-from seatrial.console import Terminal
-from seatrial.model.csv_text import csv_text
-from seatrial.model.units import rounded
 from seatrial.output import complain, write_data
-from seatrial.progress import duration
-from seatrial.system.description import is_provisioned, load_system
-from seatrial.system.spack_build import build as install
-from seatrial.system.spack_lock import Lock
-from seatrial.system.spack_plan import Origin, Step, plan, total
-from seatrial.system.spack_site import (
-    SpackSite,
-    in_build_caches,
-    installed,
-    load_site,
-    read_locks,
-    timings,
-)
 
-_COLOURS = {Origin.SOURCE: "yellow", Origin.CACHE: "cyan"}
+if TYPE_CHECKING:
+    from seatrial.system.spack_lock import Lock
+    from seatrial.system.spack_plan import Step
+    from seatrial.system.spack_site import SpackSite
 
 
 @click.command()
 @click.argument("system", type=SYSTEM)
-@click.option("--plan", "only_plan", is_flag=True, help="Say what, and build nothing.")
+@click.option(
+    "--plan", "only_plan", is_flag=True, help="Print the plan; build nothing."
+)
 @format_option("How to print the plan.")
 @click.option("--stop-on-eof", is_flag=True, hidden=True)
 def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
     """Build the software of SYSTEM with Spack, where its MPI stacks come from Spack.
 
-    The plan says of each package whether it is installed or the system's own
-    (external), or comes from a build cache or from source, and how long that took
-    before. The build shows its progress with the time left; a failure names package,
-    phase and log. After Ctrl-C, or once a failure is mended, the same command goes on.
+    The plan lists each package: installed, of the system (external), from a build
+    cache or from source, with the recorded build time. The build shows its progress and
+    the time left; a failure names package, phase and log. After Ctrl-C, or after you
+    fixed a failure, run the same command again: it continues.
 
-    It works on the login node of SYSTEM; on the machine that holds inventories/SYSTEM
-    it does so over ssh. Afterwards playbooks/site.yml makes modules of what is new.
+    The build runs on the login node of SYSTEM, over ssh from the machine that holds
+    inventories/SYSTEM. Afterwards playbooks/site.yml creates modules of new packages.
 
     Exit status: 0; 2 usage, environment or a failed build; 130 interrupted.
 
     Example: seatrial build lab --plan
     """
+    from seatrial.campaign.remote import load_remote, seatrial_there
+    from seatrial.console import Terminal
+    from seatrial.system.description import is_provisioned, load_system
+    from seatrial.system.spack_build import build as install
+    from seatrial.system.spack_plan import total
+    from seatrial.system.spack_plan_text import format_plan, plan_table, summary
+    from seatrial.system.spack_site import load_site, read_locks
+
     if form != "table" and not only_plan:
         raise click.UsageError(f"--format {form} is for --plan")
     home = paths.home()
@@ -75,7 +69,7 @@ def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
         write_data(format_plan(system, steps, form))
         return
     if only_plan:
-        console.print(_table(steps))
+        console.print(plan_table(steps))
     console.print_line(summary(steps))
     if only_plan:
         return
@@ -88,8 +82,11 @@ def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
         )
 
 
-def _plan(site: SpackSite, locks: Mapping[str, Lock]) -> tuple[list[Step], str]:
-    """Plan all environments; what one installs is there for the next."""
+def _plan(site: "SpackSite", locks: Mapping[str, "Lock"]) -> "tuple[list[Step], str]":
+    """Plan all environments; packages of one are installed for the next."""
+    from seatrial.system.spack_plan import plan
+    from seatrial.system.spack_site import in_build_caches, installed, timings
+
     prefixes = installed(site)
     specs = {
         hash_: spec
@@ -106,50 +103,3 @@ def _plan(site: SpackSite, locks: Mapping[str, Lock]) -> tuple[list[Step], str]:
         steps += plan(name, lock, roots, there, cached, known)
         there |= {step.hash for step in steps}
     return steps, warning
-
-
-def summary(steps: Sequence[Step]) -> str:
-    """Say in one line how much is to be done."""
-    sums = total(steps)
-    if not sums.source + sums.cache:
-        return "All of it is installed."
-    return f"{sums.source} from source, {sums.cache} from a build cache: {_time(steps)}"
-
-
-def format_plan(system: str, steps: Sequence[Step], form: str) -> str:
-    """Write a plan as `json`, with its sums, or as `csv`."""
-    rows = [asdict(step) for step in steps]
-    if form == "json":
-        sums = asdict(total(steps))
-        content = {"system": system, "total": sums, "steps": rows}
-        return json.dumps(content, indent=1) + "\n"
-    return csv_text([field.name for field in fields(Step)], rows)
-
-
-def _time(steps: Sequence[Step]) -> str:
-    sums = total(steps)
-    if sums.unknown == sums.source + sums.cache:
-        return "time unknown, no build of them is recorded"
-    if sums.unknown:
-        return f"at least {duration(sums.seconds)}, {sums.unknown} of unknown time"
-    return f"about {duration(sums.seconds)}"
-
-
-def _table(steps: Sequence[Step]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("environment", "package", "hash", "from"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("recorded", no_wrap=True)
-    for step in steps:
-        took = "unknown" if step.seconds is None else f"{rounded(step.seconds, 3)} s"
-        table.add_row(
-            step.environment,
-            str(step),
-            step.hash[:7],
-            step.origin,
-            took if step.to_do else "",
-            step.basis,
-            style=_COLOURS.get(step.origin, "dim"),
-        )
-    return table

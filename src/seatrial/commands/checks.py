@@ -1,55 +1,46 @@
-"""`seatrial checks`: the catalogue of all checks."""
+"""`seatrial checks`: list all checks."""
 
 import json
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
 
 from seatrial import paths
-from seatrial.checks.catalogue import (
-    Entry,
-    catalogue,
-    format_catalogue,
-    metric_words,
-    on_system,
-    recorded_times,
-)
-from seatrial.checks.listing import list_cases
-from seatrial.checks.sources import CheckVariable, variables_of
 from seatrial.commands._options import format_option
-from seatrial.console import Terminal
-from seatrial.model.csv_text import csv_text
-from seatrial.model.units import rounded
 from seatrial.output import write_data
-from seatrial.system.description import (
-    is_provisioned,
-    known_systems,
-    load_system,
-    unknown_system,
-)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from seatrial.checks.catalogue import Entry
+    from seatrial.checks.sources import CheckVariable
 
 
 @click.command()
 @click.argument("name", required=False)
 @format_option("How to print it; markdown is the table of docs/checks.md.", "markdown")
-@click.option("--system", help="Say how many cases it has there, and what they took.")
+@click.option("--system", help="Add this system's number of cases and recorded times.")
 def checks(name: str | None, form: str, system: str | None) -> None:
     """List all checks: question, tool, metrics, needs, time, experiments.
 
-    With NAME, list the variables of that check: their defaults and what they mean. A
+    With NAME, list the variables of that check, their defaults and meanings. A
     campaign sets them by `variables: {NAME.variable: value}`, plain ReFrame by
     `-S NAME.variable=value`.
 
-    The time is that of a case, as the check states it, or, of a system, the median of
-    what its runs recorded. Experiments are those of the papers that a check repeats.
-    Neither Slurm nor MPI is needed.
+    The time of a case is stated by the check; with --system it is the median of the
+    recorded times. Experiments are those of the papers that a check repeats. The
+    command needs neither Slurm nor MPI.
 
-    Exit status: 0; 2 usage or environment, or a check that leaves something unsaid.
+    Exit status: 0; 2 usage or environment, or an incomplete check.
 
     Example: seatrial checks --system lab
     """
+    from seatrial.checks.catalogue import catalogue, format_catalogue
+    from seatrial.checks.sources import variables_of
+    from seatrial.console import Terminal
+
     home = paths.home()
     if name is not None:
         if system is not None or form == "markdown":
@@ -65,7 +56,13 @@ def checks(name: str | None, form: str, system: str | None) -> None:
         write_data(format_catalogue(entries, form))
 
 
-def _print_variables(variables: list[CheckVariable], form: str) -> None:
+def _print_variables(variables: list["CheckVariable"], form: str) -> None:
+    from rich.table import Table
+
+    from seatrial.checks.sources import CheckVariable
+    from seatrial.console import Terminal
+    from seatrial.model.csv_text import csv_text
+
     rows = [vars(each) for each in variables]
     if form == "json":
         write_data(json.dumps(rows, indent=1) + "\n")
@@ -83,7 +80,16 @@ def _print_variables(variables: list[CheckVariable], form: str) -> None:
     Terminal().print(table)
 
 
-def _of_system(home: Path, system: str, entries: list[Entry]) -> list[Entry]:
+def _of_system(home: Path, system: str, entries: list["Entry"]) -> list["Entry"]:
+    from seatrial.checks.catalogue import on_system, recorded_times
+    from seatrial.checks.listing import list_cases
+    from seatrial.system.description import (
+        is_provisioned,
+        known_systems,
+        load_system,
+        unknown_system,
+    )
+
     times = recorded_times(paths.results_dir(home), system)
     if is_provisioned(home, system):
         settings = load_system(home, system).settings
@@ -94,7 +100,12 @@ def _of_system(home: Path, system: str, entries: list[Entry]) -> list[Entry]:
     return on_system(entries, None, times)
 
 
-def _table(entries: list[Entry], system: str | None) -> Table:
+def _table(entries: list["Entry"], system: str | None) -> "Table":
+    from rich.table import Table
+
+    from seatrial.checks.catalogue import metric_words
+    from seatrial.model.units import rounded
+
     table = Table(box=None, pad_edge=False)
     for heading in ("check", "question", "tool", "metrics", "needs"):
         table.add_column(heading, overflow="fold")

@@ -1,4 +1,4 @@
-"""`seatrial demo`: recorded runs judged, reported and compared, without a cluster."""
+"""`seatrial demo`: judge, report and compare recorded runs, without a cluster."""
 
 import io
 import shlex
@@ -11,13 +11,12 @@ import click
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 from seatrial.paths import home
-from seatrial.runs.pack import SUFFIX
 
 RECORDED = (
     "Recorded. These numbers were taken on Seatrial's lab, 4 or 5 containers on one "
     "small machine, and are shipped with it. Nothing was measured now."
 )
-"""What stands on every page and at the top of what is printed."""
+"""Note on every page and at the top of the output."""
 
 _LINES = 16
 
@@ -29,16 +28,18 @@ _LINES = 16
     help="Folder for the pages (default: reports/out/demo below SEATRIAL_HOME).",
 )
 def demo(out: Path | None) -> None:
-    """Show what Seatrial makes of runs that are shipped with it.
+    """Judge, report and compare the recorded runs that are shipped with Seatrial.
 
-    They are recorded, of the lab; reports/demo/README.md says what was run. Each
-    command is printed before it runs, so that you can run it again with other options.
-    Neither root nor a cluster is needed, and nothing is measured.
+    The runs are of the lab; reports/demo/README.md describes them. Each command is
+    printed before it runs, so that you can repeat it with other options. The demo needs
+    neither root nor a cluster, and measures nothing.
 
-    Exit status: 0 shown, whatever the verdicts; 2 usage or environment.
+    Exit status: 0 for every verdict; 2 usage or environment.
 
     Example: seatrial demo --out demo
     """
+    from seatrial.runs.pack import SUFFIX
+
     suite = home()
     folder = _near(suite / "reports" / "demo")
     out = out or _near(suite / "reports" / "out" / "demo")
@@ -89,7 +90,7 @@ def _say(what: str) -> None:
 
 
 def _run(*arguments: object) -> None:
-    """Print a command of the suite and run it, labelled; show how its output begins."""
+    """Print a command and run it with the note; print the first lines of its output."""
     suite = click.get_current_context().find_root().command
     given = [str(argument) for argument in arguments]
     echo(f"$ seatrial {shlex.join(given)}")
@@ -107,5 +108,5 @@ def _run(*arguments: object) -> None:
 
 
 def _near(path: Path) -> Path:
-    """Name a path from the working directory, if it is below."""
+    """Return a path relative to the working directory, if it is below."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

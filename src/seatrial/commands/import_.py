@@ -1,21 +1,22 @@
-"""`seatrial import`: what plain ReFrame recorded becomes runs."""
+"""`seatrial import`: convert records of plain ReFrame to runs."""
 
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
 from seatrial import paths
 from seatrial.commands._options import format_option
-from seatrial.console import Terminal
-from seatrial.model.csv_text import csv_text
 from seatrial.model.metrics import Direction
 from seatrial.output import complain, echo, write_data
-from seatrial.runs.reframe_import import Choice, Imported, import_reports
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from seatrial.runs.reframe_import import Imported
 
 _DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 _DIRECTIONS: dict[str, Direction] = {"higher": "higher", "lower": "lower"}
@@ -41,13 +42,13 @@ def _directions(
     metavar="FILE...",
     type=click.Path(path_type=Path),
 )
-@click.option("--system", help="Our name of the system (default: ReFrame's).")
+@click.option("--system", help="Name of the system (default: ReFrame's).")
 @click.option(
     "--unit",
     "units",
     multiple=True,
     metavar="UNIT",
-    help="Take this unknown unit as it stands; may be repeated.",
+    help="Accept this unknown unit; may be repeated.",
 )
 @click.option(
     "--direction",
@@ -55,7 +56,7 @@ def _directions(
     multiple=True,
     callback=_directions,
     metavar="METRIC=higher|lower",
-    help="Which values of a metric are better; may be repeated.",
+    help="Better values of a metric; may be repeated.",
 )
 @click.option("--since", type=_DATE, help="Only sessions from this time (UTC) on.")
 @click.option("--until", type=_DATE, help="Only sessions before this time (UTC).")
@@ -64,7 +65,7 @@ def _directions(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of all runs (default: SEATRIAL_RESULTS, else results/).",
 )
-@format_option("How to print what was imported.")
+@format_option("Format of the list of imported runs.")
 def import_(
     files: tuple[Path, ...],
     system: str | None,
@@ -75,21 +76,23 @@ def import_(
     results: Path | None,
     form: str,
 ) -> None:
-    """Make runs of what plain ReFrame recorded: run reports and results databases.
+    """Convert records of plain ReFrame to runs: run reports and results databases.
 
     FILE is a JSON report or a results.db (SQLite) of ReFrame 4.7 or later. Each of its
-    sessions becomes a closed run, once: a session that is there already is left
-    alone. A metric keeps its name and unit; names of ours such as latency_8B become
-    metric and message size, in our unit. Better are higher values where the reference
-    has a lower bound only, lower ones where it has an upper bound only; without that
-    the metric or the unit decides. ReFrame's references stay in FILE, which is worth
-    keeping: the run's manifest has its checksum.
+    sessions becomes one closed run; a session that was imported before is skipped. A
+    metric keeps its name and unit; a name of Seatrial such as latency_8B becomes metric
+    and message size, in Seatrial's unit. Higher values are better where the reference
+    has only a lower bound, lower values where it has only an upper bound; otherwise the
+    metric or the unit decides. Keep FILE: ReFrame's references stay in it, and the
+    run's manifest has its checksum.
 
-    Exit status: 0; 2 usage or environment, or something unclear in FILE: nothing is
-    imported then.
+    Exit status: 0; 2 usage or environment, or an ambiguous FILE: then nothing is
+    imported.
 
     Example: seatrial import ~/.reframe/reports/results.db --system lab
     """
+    from seatrial.runs.reframe_import import Choice, import_reports
+
     folder = (results or paths.results_dir(paths.home())).resolve()
     choice = Choice(
         system=system,
@@ -112,7 +115,7 @@ def _seconds(moment: datetime | None, default: str) -> float:
     )
 
 
-def _notes(done: Imported) -> Iterator[str]:
+def _notes(done: "Imported") -> Iterator[str]:
     if done.converted:
         yield f"converted: {', '.join(done.converted)}"
     if done.not_finite:
@@ -122,7 +125,7 @@ def _notes(done: Imported) -> Iterator[str]:
         )
 
 
-def _row(done: Imported) -> dict[str, Any]:
+def _row(done: "Imported") -> dict[str, Any]:
     return {
         "run": f"{done.path.parent.name}/{done.path.name}",
         "new": done.new,
@@ -132,6 +135,9 @@ def _row(done: Imported) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], form: str) -> None:
+    from seatrial.console import Terminal
+    from seatrial.model.csv_text import csv_text
+
     if form == "json":
         write_data(json.dumps(rows, indent=1) + "\n")
     elif form == "csv":
@@ -142,7 +148,9 @@ def _print(rows: list[dict[str, Any]], form: str) -> None:
         echo(f"runs imported: {new}, there already: {len(rows) - new}")
 
 
-def _table(rows: Iterable[dict[str, Any]]) -> Table:
+def _table(rows: Iterable[dict[str, Any]]) -> "Table":
+    from rich.table import Table
+
     table = Table("run", box=None, pad_edge=False)
     table.add_column("cases", justify="right")
     table.add_column("measurements", justify="right")

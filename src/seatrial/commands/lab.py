@@ -1,4 +1,4 @@
-"""`seatrial lab`: the embedded cluster, up, down, status, and faults to plant."""
+"""`seatrial lab`: start, stop and show the embedded cluster, and plant a fault."""
 
 import os
 import platform
@@ -6,19 +6,16 @@ import sys
 from pathlib import Path
 
 import click
-from rich.table import Table
 
 from seatrial import paths
-from seatrial.commands._rate import Rate
-from seatrial.console import Terminal
+from seatrial.commands._options import Rate
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
-from seatrial.system.playbooks import playbook
 
 
 @click.group()
 def lab() -> None:
-    """The lab: a cluster of containers inside this machine.
+    """Manage the lab, a cluster of containers inside this machine.
 
     Example: seatrial lab up && seatrial lab status
     """
@@ -31,10 +28,12 @@ def lab() -> None:
     help="Compute nodes (default 4, or LAB_NODES).",
 )
 def up(nodes: int | None) -> None:
-    """Start the lab's nodes; nothing happens to those that run.
+    """Start the nodes of the lab that do not run yet.
 
     Example: seatrial lab up --nodes 8
     """
+    from seatrial.system.playbooks import playbook
+
     require_root_on_debian()
     if nodes is not None:
         os.environ["LAB_NODES"] = str(nodes)
@@ -49,6 +48,8 @@ def down() -> None:
 
     Example: seatrial lab down
     """
+    from seatrial.system.playbooks import playbook
+
     require_root_on_debian()
     home = paths.home()
     log = _log(home, "lab-down")
@@ -62,6 +63,9 @@ def status() -> None:
 
     Example: seatrial lab status
     """
+    from rich.table import Table
+
+    from seatrial.console import Terminal
     from seatrial.system.lab import cluster
 
     require_root_on_debian()
@@ -87,9 +91,9 @@ def status() -> None:
     show_default=True,
     help="A number and a unit of tc: kbit, mbit, gbit.",
 )
-@click.option("--off", is_flag=True, help="Lift the limit.")
+@click.option("--off", is_flag=True, help="Remove the limit.")
 def slow_link(node: str, rate: str, off: bool) -> None:
-    """Limit the link of a NODE in both directions: a fault that a campaign must find.
+    """Limit the link of NODE in both directions, a fault that a campaign must find.
 
     Example: seatrial lab slow-link cn03 --rate 200mbit
     """
@@ -101,7 +105,7 @@ def slow_link(node: str, rate: str, off: bool) -> None:
 
 
 def require_root_on_debian() -> None:
-    """SeatrialError unless this process is root on a Debian machine."""
+    """Raise SeatrialError unless this process is root on a Debian machine."""
     release = platform.freedesktop_os_release() if sys.platform == "linux" else {}
     found = release.get("PRETTY_NAME", sys.platform)
     if os.geteuid() != 0 or release.get("ID") != "debian":

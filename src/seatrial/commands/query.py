@@ -9,23 +9,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
-from seatrial.commands._moment import Moment
 from seatrial.commands._names import CAMPAIGN, RUN, SYSTEM
-from seatrial.commands._options import format_option
+from seatrial.commands._options import Moment, format_option
 from seatrial.commands._runs import run_path
-from seatrial.console import Terminal
 from seatrial.errors import SeatrialError
-from seatrial.model.csv_text import csv_rows
-from seatrial.model.units import parse_size, rounded
 from seatrial.output import echo, reader_is_gone, write_data
 from seatrial.paths import home, results_dir
-from seatrial.runs.closed_run import closed_runs, read_manifests
-from seatrial.runs.query import choose, database, execute, fetch, select
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _IN_TABLE = (
     *("run", "case", "environment", "node", "source", "destination", "metric"),
@@ -41,7 +37,9 @@ class Size(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Turn it into bytes."""
+        """Parse a size to bytes."""
+        from seatrial.model.units import parse_size
+
         try:
             return parse_size(value)
         except ValueError as error:
@@ -60,21 +58,21 @@ class Size(click.ParamType[int]):
     multiple=True,
     help="Runs of this campaign.",
 )
-@click.option("--since", type=Moment(), help="Runs that started then or later.")
-@click.option("--until", type=Moment(), help="Runs that started before that.")
-@click.option("--replays", is_flag=True, help="Replays of recorded output, too.")
+@click.option("--since", type=Moment(), help="Runs that started at this time or later.")
+@click.option("--until", type=Moment(), help="Runs that started before this time.")
+@click.option("--replays", is_flag=True, help="Include replays of recorded output.")
 @click.option("--check", multiple=True)
 @click.option("--metric", multiple=True)
 @click.option("--size", "size_bytes", multiple=True, type=Size(), help="8B, 4MiB.")
-@click.option("--node", "nodes", multiple=True, help="Numbers of or between nodes.")
+@click.option("--node", "nodes", multiple=True, help="Numbers of a node or its pairs.")
 @click.option("--partition", multiple=True)
 @click.option("--environment", multiple=True)
 @click.option("--statistic", multiple=True, help="mean, p50, p99 and so on.")
 @click.option("--where", metavar="EXPR", help="More conditions, as SQL.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many rows.")
+@click.option("--limit", type=click.IntRange(min=1), help="Largest number of rows.")
 @click.option("--sql", help="One SELECT over measurements, cases and runs.")
 @format_option(
-    "How to print it; a table has the most telling columns, the others have all."
+    "Format of the output; table has selected columns, csv and json have all."
 )
 def query(
     runs: tuple[str, ...],
@@ -93,19 +91,22 @@ def query(
     """Print measurements of closed runs, by filters or by SQL (DuckDB's).
 
     RUN is the path of a run, its id, SYSTEM/latest or latest; default: all runs. A
-    filter given twice means either. Replays of recorded output are left out. In SQL,
-    "check" and "case" need their quotes; `DESCRIBE measurements` lists the columns.
+    filter given twice accepts both values. Replays of recorded output are left out. In
+    SQL, quote "check" and "case"; `DESCRIBE measurements` lists the columns.
 
-    Nothing is written, and no checksum compared: `seatrial verify` does that.
+    Nothing is written, and no checksum is compared: `seatrial verify` does that.
 
     Exit status: 0, 2 usage, or a run that cannot be read.
 
     Example: seatrial query --system lab --metric latency --size 8B --since 2026-11-01
     """
+    from seatrial.runs.closed_run import read_manifests
+    from seatrial.runs.query import choose, database, execute, fetch, select
+
     filters = {name: values for name, values in columns.items() if values}
     if sql is not None and (filters or nodes or where):
         raise SeatrialError(
-            "--sql says itself which rows it wants; of the filters it takes RUN, "
+            "--sql selects the rows itself; expected no other filters than RUN, "
             "--system, --campaign, --since, --until and --replays"
         )
     manifests = choose(
@@ -126,14 +127,7 @@ def query(
     connection = database(manifests, replays=replays)
     names, cursor = execute(connection, statement, parameters)
     units = _Units(names)
-    rows = units.seen(_rows(cursor, most))
-    if form == "table":
-        shown = names if sql else [name for name in _IN_TABLE if name in names]
-        Terminal().print(_table(names, shown, rows))
-    elif form == "csv":
-        _print_csv(names, rows)
-    else:
-        _print_json(names, rows)
+    _print(names, units.seen(_rows(cursor, most)), form, whole=sql is not None)
     if not limit and form == "table" and fetch(cursor, 1):
         echo(f"only the first {most} rows: --limit, or --format csv", err=True)
     if not units.rows and not reader_is_gone():
@@ -142,9 +136,24 @@ def query(
         echo(text, err=True)
 
 
+def _print(
+    names: Sequence[str], rows: Iterator[tuple[Any, ...]], form: str, *, whole: bool
+) -> None:
+    """Print rows; a table has all columns only if `whole`."""
+    from seatrial.console import Terminal
+
+    if form == "csv":
+        _print_csv(names, rows)
+    elif form == "json":
+        _print_json(names, rows)
+    else:
+        shown = names if whole else [name for name in _IN_TABLE if name in names]
+        Terminal().print(_table(names, shown, rows))
+
+
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the process at once: DuckDB does not hear it while it computes."""
+    """Let Ctrl-C end the process at once; DuckDB ignores it while it computes."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -155,6 +164,8 @@ def _interruptible() -> Iterator[None]:
 def _paths(runs: Sequence[str], systems: Sequence[str]) -> list[Path]:
     if runs:
         return [run_path(run) for run in runs]
+    from seatrial.runs.closed_run import closed_runs
+
     results = results_dir(home())
     return [
         run for system in systems or (None,) for run in closed_runs(results, system)
@@ -162,6 +173,8 @@ def _paths(runs: Sequence[str], systems: Sequence[str]) -> list[Path]:
 
 
 def _rows(cursor: Any, most: int | None) -> Iterator[tuple[Any, ...]]:
+    from seatrial.runs.query import fetch
+
     left = most
     while left is None or left > 0:
         rows = fetch(cursor, _AT_ONCE if left is None else min(left, _AT_ONCE))
@@ -172,7 +185,7 @@ def _rows(cursor: Any, most: int | None) -> Iterator[tuple[Any, ...]]:
 
 
 class _Units:
-    """Remembers units of what went by: numbers of several must not be compared."""
+    """Collects the units of printed rows, to warn of metrics in several units."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.rows = 0
@@ -196,7 +209,9 @@ class _Units:
 
 def _table(
     names: Sequence[str], shown: Sequence[str], rows: Iterator[tuple[Any, ...]]
-) -> Table:
+) -> "Table":
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for name in shown:
         table.add_column(name, overflow="fold")
@@ -207,12 +222,16 @@ def _table(
 
 
 def _cell(value: Any) -> str:
+    from seatrial.model.units import rounded
+
     if isinstance(value, float):
         return rounded(value, 6)
     return "" if value is None else str(value)
 
 
 def _print_csv(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    from seatrial.model.csv_text import csv_rows
+
     part: list[Sequence[Any]] = [names]
     while part:
         write_data(csv_rows(part))
@@ -230,5 +249,5 @@ def _print_json(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _json_value(value: Any) -> Any:
-    """Give null for what is no number in JSON."""
+    """Return None for NaN and infinity, which JSON lacks."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,7 +6,7 @@ import click
 
 from seatrial.commands._judging import criteria_option, judged
 from seatrial.commands._names import RUN
-from seatrial.commands._note import note_option
+from seatrial.commands._options import note_option
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo

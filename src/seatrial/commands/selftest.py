@@ -1,4 +1,4 @@
-"""`seatrial selftest`: plant faults in a living system, and see who is blamed."""
+"""`seatrial selftest`: plant faults in a system, and check the verdicts."""
 
 import json
 import os
@@ -7,28 +7,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from seatrial import paths
-from seatrial.calibration.selftest import Trial, lift_standing
-from seatrial.calibration.selftest import selftest as run_selftest
-from seatrial.calibration.selftest_faults import Fault, known_faults
-from seatrial.campaign.campaign_file import load_campaign, only_checks
-from seatrial.campaign.remote import load_remote, run_remotely
-from seatrial.campaign.runner import Order, run_campaign
 from seatrial.commands._judging import judged
 from seatrial.commands._names import CAMPAIGN, SYSTEM
 from seatrial.commands._options import format_option
-from seatrial.console import Terminal
 from seatrial.errors import Exit, SeatrialError
-from seatrial.judge.judge import Judgement
-from seatrial.model.csv_text import csv_text
 from seatrial.output import echo, write_data
-from seatrial.runs.open_run import new_run_id
-from seatrial.system.description import is_provisioned, load_system
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from seatrial.calibration.selftest import Trial
+    from seatrial.calibration.selftest_faults import Fault
+    from seatrial.judge.judge import Judgement
 
 _FOUND = {True: ("yes", "green"), False: ("NO", "red"), None: ("-", "")}
 
@@ -42,15 +37,17 @@ _FOUND = {True: ("yes", "green"), False: ("NO", "red"), None: ("-", "")}
     metavar="NAME",
     help="Plant only this fault; may be repeated (default: all).",
 )
-@click.option("--node", help="Where the lab's faults are planted (default: its last).")
+@click.option("--node", help="Node for the faults of the lab (default: its last).")
 @click.option("--campaign", type=CAMPAIGN, default="selftest", show_default=True)
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
     help="Repeats of the campaign (default: its own).",
 )
-@click.option("--lift", is_flag=True, help="Only lift what a killed self-test left.")
-@format_option("How to print what was found.")
+@click.option(
+    "--lift", is_flag=True, help="Only remove the fault that a killed self-test left."
+)
+@format_option("Format of the results.")
 @click.pass_context
 def selftest(
     ctx: click.Context,
@@ -62,45 +59,43 @@ def selftest(
     lift: bool,
     form: str,
 ) -> None:
-    """Prove on SYSTEM itself that its faults are found, and nobody else is blamed.
+    """Plant faults in SYSTEM, and check that each is found and no other node is blamed.
 
-    Runs the campaign once as it is, when nobody may be blamed, then with one fault
-    after the other: slow-link, slow-cpu, dead-daemon and wrong-setting on the lab; on
-    another system those that its inventory describes as `selftest_faults`. A fault is
-    lifted whatever ends the run: Ctrl-C, SIGTERM, an error. After kill -9, --lift does
-    it. The runs are kept in build/selftest/SYSTEM, apart from those that count.
+    Runs the campaign once without a fault, when no node may be blamed, then once with
+    each fault: slow-link, slow-cpu, dead-daemon and wrong-setting on the lab; on
+    another system the `selftest_faults` of its inventory. The fault is removed at every
+    end of a run: Ctrl-C, SIGTERM, an error. After kill -9, use --lift. The runs are
+    kept in build/selftest/SYSTEM, apart from the results.
 
-    Exit status: 0 all found and nobody blamed wrongly, 1 not so, 2 usage or
+    Exit status: 0 all faults found and no node blamed wrongly, 1 otherwise, 2 usage or
     environment, 130 interrupted.
 
     Example: seatrial selftest lab --fault slow-link --node cn02
     """
+    from seatrial.calibration.selftest import lift_standing
+    from seatrial.calibration.selftest import selftest as run_selftest
+    from seatrial.campaign.campaign_file import load_campaign, only_checks
+    from seatrial.console import Terminal
+
     home = paths.home()
     folder = home / "build" / "selftest" / system
     again = f"seatrial selftest {system} --lift"
     if lift:
         echo(lift_standing(folder, lambda where: _known(home, system, where)))
         return
-    known = known_faults(home, system, node)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise SeatrialError(
-            f"--fault {unknown[0]}: system {system!r} has no such fault; expected one "
-            f"of {', '.join(known)}"
-        )
-    faults = [known[name] for name in dict.fromkeys(names or known)]
+    faults = _chosen(home, system, node, names)
     only_checks(
         load_campaign(home, campaign),
         tuple(c for fault in faults for c in fault.checks),
     )
 
-    def run(fault: Fault | None) -> Judgement:
+    def run(fault: "Fault | None") -> "Judgement":
         checks = _needed(faults) if fault is None else fault.checks
         times = repeats if fault is None else fault.repeats or repeats
         with _stdout_on_stderr():
             return _run(home, folder.parent, system, campaign, checks, times)
 
-    def tell(trial: Trial) -> None:
+    def tell(trial: "Trial") -> None:
         echo(_line(trial), err=True)
 
     trials = run_selftest(folder, faults, run, tell, again)
@@ -112,16 +107,34 @@ def selftest(
         ctx.exit(Exit.FAILED)
 
 
-def _known(home: Path, system: str, node: str) -> Mapping[str, Fault]:
-    """Give the faults of a node; an inventory says itself which node."""
+def _chosen(
+    home: Path, system: str, node: str | None, names: tuple[str, ...]
+) -> list["Fault"]:
+    """Return the named faults, or all; SeatrialError for an unknown name."""
+    from seatrial.calibration.selftest_faults import known_faults
+
+    known = known_faults(home, system, node)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SeatrialError(
+            f"--fault {unknown[0]}: system {system!r} has no such fault; expected one "
+            f"of {', '.join(known)}"
+        )
+    return [known[name] for name in dict.fromkeys(names or known)]
+
+
+def _known(home: Path, system: str, node: str) -> Mapping[str, "Fault"]:
+    """Return the faults of a node; an inventory names the node itself."""
+    from seatrial.calibration.selftest_faults import known_faults
+
     try:
         return known_faults(home, system, node)
     except SeatrialError:
         return known_faults(home, system)
 
 
-def _needed(faults: list[Fault]) -> tuple[str, ...]:
-    """Give the checks that the faults need, each once; none: all of the campaign."""
+def _needed(faults: list["Fault"]) -> tuple[str, ...]:
+    """Return the checks that the faults need; empty for all of the campaign."""
     if not all(fault.checks for fault in faults):
         return ()
     return tuple(dict.fromkeys(check for fault in faults for check in fault.checks))
@@ -134,8 +147,15 @@ def _run(
     campaign: str,
     checks: tuple[str, ...],
     repeats: int | None,
-) -> Judgement:
-    """Run the campaign where the system's jobs are submitted, and judge it."""
+) -> "Judgement":
+    """Run the campaign on this login node, or over ssh, and judge it."""
+    from seatrial.campaign.campaign_file import load_campaign, only_checks
+    from seatrial.campaign.remote import load_remote, run_remotely
+    from seatrial.campaign.runner import Order, run_campaign
+    from seatrial.console import Terminal
+    from seatrial.runs.open_run import new_run_id
+    from seatrial.system.description import is_provisioned, load_system
+
     run_id = new_run_id(campaign)
     if is_provisioned(home, system):
         whole = load_campaign(home, campaign)
@@ -155,7 +175,7 @@ def _run(
 
 @contextmanager
 def _stdout_on_stderr() -> Iterator[None]:
-    """Keep standard output, also that of children, for what was found."""
+    """Send standard output to standard error, that of children too."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
@@ -167,14 +187,17 @@ def _stdout_on_stderr() -> Iterator[None]:
         os.close(kept)
 
 
-def _line(trial: Trial) -> str:
+def _line(trial: "Trial") -> str:
     verdict = f"{trial.fault}: {trial.verdict}"
     found = {True: ", found", False: ", NOT found", None: ""}[trial.found]
     wrongly = f", wrongly blamed: {', '.join(trial.wrongly)}" if trial.wrongly else ""
     return f"{verdict}{found}{wrongly} ({trial.seconds:.0f} s)"
 
 
-def _table(trials: list[Trial]) -> Table:
+def _table(trials: list["Trial"]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False)
     for heading in ("fault", "node", "checks", "expected", "verdict", "found"):
         table.add_column(heading)
@@ -196,7 +219,9 @@ def _table(trials: list[Trial]) -> Table:
     return table
 
 
-def _text(trials: list[Trial], form: str) -> str:
+def _text(trials: list["Trial"], form: str) -> str:
+    from seatrial.model.csv_text import csv_text
+
     rows = [asdict(trial) for trial in trials]
     if form == "json":
         return json.dumps(rows, indent=1) + "\n"

@@ -1,23 +1,13 @@
-"""`seatrial simulate`: how often each rule judges a machine of known truth wrongly."""
+"""`seatrial simulate`: count the wrong verdicts on simulated machines."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import cast
 
 import click
-from rich.progress import Progress
 
 from seatrial.calibration.simulate.machine import SHAPES, Machine
-from seatrial.calibration.simulate.runs import Model
-from seatrial.calibration.simulate.study import SCENARIOS, STORY, study
-from seatrial.calibration.simulate.tables import (
-    as_text,
-    facts_table,
-    legend,
-    results_table,
-)
+from seatrial.calibration.simulate.scenarios import SCENARIOS, STORY, Model
 from seatrial.commands._options import format_option
-from seatrial.console import Terminal
 from seatrial.output import write_data
 
 _ALL = "all"
@@ -29,8 +19,7 @@ _ALL = "all"
     "scenarios",
     multiple=True,
     type=click.Choice([*SCENARIOS, _ALL]),
-    help="What is wrong with the machine; may be repeated (default: those that tell "
-    "most).",
+    help="Fault of the machine; may be repeated (default: the main ones).",
 )
 @click.option(
     "--noise",
@@ -44,7 +33,7 @@ _ALL = "all"
     type=click.Choice(["any", "normal", "lognormal"]),
     default="any",
     show_default=True,
-    help="What the criteria assume of the numbers.",
+    help="Distribution that the criteria assume.",
 )
 @click.option(
     "--nodes",
@@ -75,11 +64,11 @@ _ALL = "all"
     help="Machines of each scenario and shape.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@format_option("How to print the rates.")
+@format_option("Format of the rates.")
 def simulate(
     scenarios: tuple[str, ...],
     shapes: tuple[str, ...],
-    model: str,
+    model: Model,
     nodes: int,
     metrics: int,
     repeats: int,
@@ -87,17 +76,26 @@ def simulate(
     seed: int,
     form: str,
 ) -> None:
-    """Judge machines whose faults are known, and count the mistakes.
+    """Judge simulated machines with known faults, and count the wrong verdicts.
 
-    Draws machines at random, healthy ones and ones with planted faults, judges each as
-    `seatrial judge` would, and prints how often the verdict is wrong, beside the
-    declared risks (5 % each; 10 % of the suspects). Beside that stands how often rules
+    Draws machines at random, healthy ones and ones with planted faults, and judges each
+    like `seatrial judge`. Prints the rate of wrong verdicts beside the declared risks
+    (5 % each; 10 % of the suspects). For comparison, it prints the rates at which rules
     of other suites fail the same machines: one value against 5 % tolerance, mean minus
     2 or 3 standard deviations over the nodes, median minus 2 or 3 MAD. Intervals are
     Wilson's, 95 %.
 
     Example: seatrial simulate --scenario borderline --noise heavy --runs 500
     """
+    from seatrial.calibration.simulate.study import study
+    from seatrial.calibration.simulate.tables import (
+        as_text,
+        facts_table,
+        legend,
+        results_table,
+    )
+    from seatrial.console import Terminal
+
     base = Machine(nodes=nodes, metrics=metrics, repeats=repeats)
     names = SCENARIOS if _ALL in scenarios else scenarios or STORY
     chosen = [SCENARIOS[name] for name in names]
@@ -107,7 +105,7 @@ def simulate(
             base,
             chosen,
             noise,
-            model=cast(Model, model),
+            model=model,
             runs=runs,
             seed=seed,
             judged=judged,
@@ -124,7 +122,11 @@ def simulate(
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[], object]]:
-    """Show a bar on a terminal; give what is called after each machine."""
+    """Show a bar on a terminal; yield the function to call after each machine."""
+    from rich.progress import Progress
+
+    from seatrial.console import Terminal
+
     console = Terminal(stderr=True)
     hidden = not console.is_terminal
     with Progress(console=console, transient=True, disable=hidden) as bar:

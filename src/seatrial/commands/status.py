@@ -1,28 +1,24 @@
-"""`seatrial status`: how far the open runs are, once or live."""
+"""`seatrial status`: show the progress of open runs, once or live."""
 
 import json
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Group, RenderableType
-from rich.live import Live
-from rich.text import Text
 
 from seatrial import interrupts, paths
-from seatrial.campaign.remote import load_remote, seatrial_there
-from seatrial.campaign.runner import known_durations
-from seatrial.campaign.status import Status, read_status
-from seatrial.campaign.status_table import status_line, status_table
 from seatrial.commands._names import SYSTEM
-from seatrial.console import Terminal
 from seatrial.errors import SeatrialError
 from seatrial.output import complain, echo, write_data
-from seatrial.runs.closed_run import closed_runs
-from seatrial.runs.open_run import open_runs
-from seatrial.system.description import is_provisioned, known_systems, unknown_system
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from seatrial.campaign.status import Status
+    from seatrial.console import Terminal
 
 _REDRAW_S = 2.0
 
@@ -30,30 +26,32 @@ _REDRAW_S = 2.0
 @click.command()
 @click.argument("system", type=SYSTEM, required=False)
 @click.option("--run-id", metavar="ID", help="Only this open run.")
-@click.option("--watch", is_flag=True, help="Go on until no run is open; Ctrl-C ends.")
+@click.option(
+    "--watch", is_flag=True, help="Update until all runs are closed; Ctrl-C ends."
+)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="How to print it.",
+    help="Format of the output.",
 )
 @click.option("--stop-on-eof", is_flag=True, hidden=True)
 def status(
     system: str | None, run_id: str | None, watch: bool, form: str, stop_on_eof: bool
 ) -> None:
-    """Show how far the open runs of SYSTEM are, or of all systems.
+    """Show the progress of the open runs of SYSTEM, or of all systems.
 
-    Of each: whether its driver is at work, sessions and cases done, what is running
-    since when and where, what waits and why, failed cases by node, retries, tries that
-    were cut off, and the time left. Nothing is changed.
+    For each run: whether its driver is active, finished sessions and cases, running
+    cases with start and nodes, waiting jobs with the reason, failed cases by node,
+    retries, interrupted tries, and the time left. Nothing is changed.
 
-    It reads the run's folder on the login node; on the machine that holds
-    inventories/SYSTEM it does so over ssh. Into a file or a pipe, --watch prints a line
-    for each change.
+    The command reads the folder of the run on the login node, over ssh from the machine
+    that holds inventories/SYSTEM. If the output is a file or a pipe, --watch prints a
+    line for each change.
 
-    Exit status: 0, also if no run is open; 2 usage or environment.
+    Exit status: 0, also without an open run; 2 usage or environment.
 
     Example: seatrial status lab --watch
     """
@@ -62,6 +60,8 @@ def status(
     home = paths.home()
     results = paths.results_dir(home)
     if system is not None and _is_elsewhere(home, results, system):
+        from seatrial.campaign.remote import load_remote, seatrial_there
+
         arguments = ["status", system, "--format", form]
         arguments += [] if run_id is None else ["--run-id", run_id]
         arguments += ["--watch"] if watch else []
@@ -80,7 +80,7 @@ def status(
         _watch(chosen)
     else:
         if chosen.folders() or not others:
-            Terminal().print(_shown(chosen))
+            _show(chosen)
         for other in others:
             _ask(home, other)
         return
@@ -90,18 +90,23 @@ def status(
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The open runs that are meant: of a system, or of one id; None: any."""
+    """The open runs of a system and of an id; None for any."""
 
     results: Path
     system: str | None
     run_id: str | None
 
     def folders(self) -> list[Path]:
+        from seatrial.runs.open_run import open_runs
+
         found = open_runs(self.results, self.system)
         return [path for path in found if self.run_id in (None, path.stem)]
 
-    def statuses(self) -> list[Status]:
-        """Read them; one that is closed meanwhile is no longer meant."""
+    def statuses(self) -> list["Status"]:
+        """Read their states; skip a run that was closed meanwhile."""
+        from seatrial.campaign.status import read_status
+        from seatrial.runs.closed_run import known_durations
+
         found = (
             read_status(folder, known_durations(self.results, folder.parent.name))
             for folder in self.folders()
@@ -109,6 +114,8 @@ class _Chosen:
         return [each for each in found if each is not None]
 
     def newest(self) -> str:
+        from seatrial.runs.closed_run import closed_runs
+
         runs = closed_runs(self.results, self.system)
         if not runs:
             return "none was ever closed"
@@ -116,12 +123,16 @@ class _Chosen:
 
 
 def _elsewhere(home: Path, results: Path) -> list[str]:
-    """Name the systems whose runs are on their login nodes."""
+    """Return the systems whose runs are on their login nodes."""
+    from seatrial.system.description import known_systems
+
     return [name for name in known_systems(home) if _is_elsewhere(home, results, name)]
 
 
 def _ask(home: Path, system: str) -> None:
-    """Show the open runs of a system on its login node, or why that fails."""
+    """Show the open runs of a system on its login node, or the error."""
+    from seatrial.campaign.remote import load_remote, seatrial_there
+
     echo(f"{system}, on its login node:")
     try:
         seatrial_there(load_remote(home, system), ["status", system], system, "status")
@@ -130,10 +141,17 @@ def _ask(home: Path, system: str) -> None:
 
 
 def _is_elsewhere(home: Path, results: Path, system: str) -> bool:
-    """Tell whether runs of a system are on another machine, its login node.
+    """Return True if the runs of a system are on another machine, its login node.
 
-    Replays run here. Raises SeatrialError if nothing is known of the system.
+    Replays run here. Raises SeatrialError for an unknown system.
     """
+    from seatrial.runs.open_run import open_runs
+    from seatrial.system.description import (
+        is_provisioned,
+        known_systems,
+        unknown_system,
+    )
+
     if is_provisioned(home, system) or open_runs(results, system):
         return False
     if (home / "inventories" / system).is_dir():
@@ -144,7 +162,11 @@ def _is_elsewhere(home: Path, results: Path, system: str) -> bool:
 
 
 def _watch(chosen: _Chosen) -> None:
-    """Draw them again and again, until none is open."""
+    """Redraw the open runs until all are closed."""
+    from rich.live import Live
+
+    from seatrial.console import Terminal
+
     console = Terminal()
     if not console.is_terminal:
         _log(chosen, console)
@@ -157,11 +179,13 @@ def _watch(chosen: _Chosen) -> None:
                 time.sleep(_REDRAW_S)
             live.update(_shown(chosen), refresh=True)
     except KeyboardInterrupt:
-        return  # who has seen enough leaves so
+        return  # the usual end of --watch
 
 
-def _log(chosen: _Chosen, console: Terminal) -> None:
-    """Print a line for each change of a run, until none is open."""
+def _log(chosen: _Chosen, console: "Terminal") -> None:
+    """Print a line for each change of a run until all are closed."""
+    from seatrial.campaign.status_table import status_line
+
     before: list[str] = []
     try:
         with interrupts.interruptible():
@@ -177,7 +201,18 @@ def _log(chosen: _Chosen, console: Terminal) -> None:
     console.print(_shown(chosen))
 
 
-def _shown(chosen: _Chosen) -> RenderableType:
+def _show(chosen: _Chosen) -> None:
+    from seatrial.console import Terminal
+
+    Terminal().print(_shown(chosen))
+
+
+def _shown(chosen: _Chosen) -> "RenderableType":
+    from rich.console import Group
+    from rich.text import Text
+
+    from seatrial.campaign.status_table import status_table
+
     found = chosen.statuses()
     if not found:
         return Text(f"no run is open; {chosen.newest()}")

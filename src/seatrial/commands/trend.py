@@ -1,28 +1,21 @@
-"""`seatrial trend`: the metrics of a system over its runs, as page, table and data."""
+"""`seatrial trend`: show the metrics of a system over its runs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from seatrial.commands._moment import Moment
 from seatrial.commands._names import CAMPAIGN, RUN, SYSTEM
-from seatrial.commands._note import note_option
-from seatrial.commands._options import format_option
+from seatrial.commands._options import Moment, format_option, note_option
 from seatrial.commands._runs import run_path
-from seatrial.console import Terminal
-from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
 from seatrial.output import echo, write_data
 from seatrial.paths import criteria_file, home, results_dir
-from seatrial.report.trend.series import Choice, Trend
-from seatrial.report.trend.text import trend_csv, trend_json, trend_table
-from seatrial.report.trend.trend import trend as trend_of
-from seatrial.runs.closed_run import MANIFEST, by_start, closed_runs, read_manifests
-from seatrial.runs.open_run import disk_errors, write_file
-from seatrial.runs.query import choose, started
+
+if TYPE_CHECKING:
+    from seatrial.report.trend.series import Trend
 
 _MOST_CHANGES = 20
 
@@ -37,19 +30,25 @@ _MOST_CHANGES = 20
     multiple=True,
     help="Runs of this campaign.",
 )
-@click.option("--check", "checks", multiple=True, metavar="CLASS", help="Only these.")
-@click.option("--metric", "metrics", multiple=True, help="Flat names: bw_4MiB.")
-@click.option("--environment", "environments", multiple=True, help="Only these.")
-@click.option("--since", type=Moment(), help="Runs that started then or later.")
-@click.option("--until", type=Moment(), help="Runs that started before that.")
-@click.option("--last", type=click.IntRange(min=1), help="At most so many, the newest.")
+@click.option(
+    "--check", "checks", multiple=True, metavar="CLASS", help="Only this check."
+)
+@click.option(
+    "--metric", "metrics", multiple=True, help="Only this metric, e.g. bw_4MiB."
+)
+@click.option("--environment", "environments", multiple=True, help="Only this one.")
+@click.option("--since", type=Moment(), help="Runs that started at this time or later.")
+@click.option("--until", type=Moment(), help="Runs that started before this time.")
+@click.option(
+    "--last", type=click.IntRange(min=1), help="Largest number of runs, the newest."
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the files (default: reports/out/SYSTEM/trend in SEATRIAL_HOME).",
 )
 @note_option
-@format_option("What to print; json and csv have every point.")
+@format_option("Format of the output; json and csv have every point.")
 def trend(
     system: str,
     runs: tuple[str, ...],
@@ -67,20 +66,23 @@ def trend(
     """Show metrics of SYSTEM over its closed runs: trend.html and trend.csv.
 
     RUN is the path of a run or the file of a packed one, or its id; default: all runs.
-    Of each run the median, the range of its jobs, and the worst place; with the limits
-    that held then and that hold today, and with what changed between the runs: nodes,
-    configuration, suite, criteria. A run without the number leaves a gap that says why.
-    Without --check and --metric: what has a criterion. Replays are left out.
+    For each run: the median, the range of its jobs, and the worst place, with the
+    limits of its time and of today. Changes between runs are marked: nodes,
+    configuration, suite, criteria. A run without the number leaves a gap with the
+    reason. Without --check and --metric, the metrics with a criterion are shown.
+    Replays are left out.
 
-    It shows, and decides nothing: no run is judged here. With --format json or csv no
-    file is written unless --out says where.
+    No run is judged. With --format json or csv, files are written only with --out.
 
     Exit status: 0, also if numbers are beyond a limit; 2 usage, or a run that is
     changed or cannot be read.
 
     Example: seatrial trend lab --campaign nightly --check ImbRing --last 30
     """
-    from seatrial.report.trend.page import trend_html
+    from seatrial.criteria.criteria import Criteria
+    from seatrial.report.trend.series import Choice
+    from seatrial.report.trend.trend import trend as trend_of
+    from seatrial.runs.closed_run import closed_runs
 
     suite = home()
     there = [run_path(run) for run in runs] or closed_runs(results_dir(suite), system)
@@ -89,26 +91,37 @@ def trend(
     today = Criteria.load(file, known=()) if file.is_file() else None
     choice = Choice(checks, metrics, environments)
     found = trend_of(system, chosen[-last:] if last else chosen, today, choice)
-    if form == "json":
-        write_data(trend_json(found))
-    elif form == "csv":
-        write_data(trend_csv(found))
-    else:
-        _print(found)
+    _print(found, form)
     if len(found.nights) == 1:
         echo("one run only: a trend needs more", err=True)
     if form != "table" and out is None:
         return
-    folder = out or suite / "reports" / "out" / system / "trend"
+    _write(
+        found,
+        out or suite / "reports" / "out" / system / "trend",
+        suite,
+        notes,
+        err=form != "table",
+    )
+
+
+def _write(
+    trend: "Trend", folder: Path, suite: Path, notes: Sequence[str], *, err: bool
+) -> None:
+    """Write the page and the data, and print their paths."""
+    from seatrial.report.trend.page import trend_html
+    from seatrial.report.trend.text import trend_csv
+    from seatrial.runs.open_run import disk_errors, write_file
+
     files = {
-        "trend.html": trend_html(found, suite, notes),
-        "trend.csv": trend_csv(found),
+        "trend.html": trend_html(trend, suite, notes),
+        "trend.csv": trend_csv(trend),
     }
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             write_file(folder / name, content.encode())
-            echo(str(folder / name), err=form != "table")
+            echo(str(folder / name), err=err)
 
 
 def _runs(
@@ -118,7 +131,15 @@ def _runs(
     since: datetime | None,
     until: datetime | None,
 ) -> list[Path]:
-    """Choose the runs, oldest first; SeatrialError says what there is instead."""
+    """Return the chosen runs, oldest first; SeatrialError lists the known ones."""
+    from seatrial.runs.closed_run import (
+        MANIFEST,
+        by_start,
+        closed_runs,
+        read_manifests,
+    )
+    from seatrial.runs.query import choose
+
     manifests = read_manifests(there)
     others = {str(each["system"]) for each in manifests.values()} - {system}
     if others:
@@ -148,6 +169,8 @@ def _runs(
 
 
 def _described(manifests: Mapping[Path, Mapping[str, Any]]) -> str:
+    from seatrial.runs.query import started
+
     names = {str(manifest.get("campaign")) for manifest in manifests.values()}
     moments = [started(path, manifest) for path, manifest in manifests.items()]
     return (
@@ -156,7 +179,19 @@ def _described(manifests: Mapping[Path, Mapping[str, Any]]) -> str:
     )
 
 
-def _print(trend: Trend) -> None:
+def _print(trend: "Trend", form: str) -> None:
+    from seatrial.report.trend.text import trend_csv, trend_json
+
+    if form == "table":
+        _print_table(trend)
+    else:
+        write_data(trend_json(trend) if form == "json" else trend_csv(trend))
+
+
+def _print_table(trend: "Trend") -> None:
+    from seatrial.console import Terminal
+    from seatrial.report.trend.text import trend_table
+
     console = Terminal()
     nights = trend.nights
     console.print_line(

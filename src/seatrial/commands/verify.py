@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seatrial.commands._moment import Moment
 from seatrial.commands._names import RUN
-from seatrial.commands._options import format_option
+from seatrial.commands._options import Moment, format_option
 from seatrial.commands._runs import run_path, shown_path, signers_of
 from seatrial.errors import Exit
 from seatrial.model.csv_text import csv_text

@@ -1,0 +1,67 @@
+"""The impact of changed criteria on past runs as tables."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from seatrial.calibration.criteria_impact import Changed, RunChange
+from seatrial.console import Terminal
+from seatrial.model.units import rounded
+
+_MOST_ROWS = 100
+
+
+def print_changes(
+    runs: Sequence[RunChange], differing: dict[str, str], console: Terminal
+) -> None:
+    """Print the criteria, verdicts and findings that differ."""
+    for name, what in differing.items():
+        console.print(Text(f"{name or 'risks of the machine'}: {what}"))
+    if not differing:
+        console.print("no criterion differs")
+    if not runs:
+        console.print("no run to judge")
+        return
+    findings = [each for run in runs for each in run.changed]
+    if not findings and all(run.old == run.new for run in runs):
+        same = f"no verdict and no finding changes in {len(runs)} runs"
+        moved = sum(run.moved for run in runs)
+        tail = f"; {moved} findings have another limit" if moved else ""
+        console.print(same + tail)
+        return
+    console.print(_runs_table(runs))
+    if findings:
+        console.print(_findings_table(findings[:_MOST_ROWS]))
+    if len(findings) > _MOST_ROWS:
+        console.print(f"... and {len(findings) - _MOST_ROWS} more: --format csv")
+
+
+def _runs_table(runs: Sequence[RunChange]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("run", "old", "new"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("findings changed", "only the limit", "same"):
+        table.add_column(heading, justify="right")
+    for run in runs:
+        counts = (len(run.changed), run.moved, run.same)
+        table.add_row(run.run, run.old, run.new, *map(str, counts))
+    return table
+
+
+def _findings_table(findings: Sequence[Changed]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("run", "criterion", "case", "place", "old", "new"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("old limit", "new limit"):
+        table.add_column(heading, justify="right", overflow="fold")
+    for each in findings:
+        case = " ".join(filter(None, (each.case, each.environment)))
+        texts = (each.run, each.criterion, case, each.place, each.old, each.new)
+        limits = (_limit(each.old_limit, each.unit), _limit(each.new_limit, each.unit))
+        table.add_row(*(Text(text) for text in (*texts, *limits)))
+    return table
+
+
+def _limit(limit: float | None, unit: str) -> str:
+    return "" if limit is None else f"{rounded(limit)} {unit}"

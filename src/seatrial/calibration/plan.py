@@ -1,0 +1,142 @@
+"""Plan a campaign: its cost, and the slowdowns that it will find."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from seatrial import paths
+from seatrial.calibration.detection_limits import (
+    Design,
+    Prospect,
+    comparable_runs,
+    prospects,
+)
+from seatrial.campaign.campaign_file import Campaign, load_campaign
+from seatrial.campaign.cost import (
+    Cost,
+    Recorded,
+    allocations,
+    cost,
+    recorded,
+    sessions_of,
+)
+from seatrial.checks.catalogue import Entry, catalogue
+from seatrial.checks.listing import describe_checks, list_cases
+from seatrial.criteria.criteria import Criteria
+from seatrial.errors import SeatrialError
+from seatrial.model.cases import ListedCase
+from seatrial.runs.closed_run import closed_runs
+from seatrial.system.description import (
+    is_provisioned,
+    known_systems,
+    load_system,
+    unknown_system,
+)
+from seatrial.system.features import needed, why_not
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Cost of a campaign, and the slowdowns that its criteria find."""
+
+    system: str
+    campaign: str
+    repeats: int
+    slowdown: float | None
+    cost: Cost
+    criteria: tuple[Prospect, ...]
+    designs: tuple[Design, ...]
+    notes: tuple[str, ...]
+
+
+def plan_campaign(
+    home: Path,
+    system: str,
+    name: str,
+    repeats: int | None,
+    slowdown: float | None,
+) -> Plan:
+    """Plan a campaign on a system; `None` repeats are those of the campaign."""
+    campaign = load_campaign(home, name)
+    campaign = replace(campaign, repeats=repeats or campaign.repeats)
+    results = paths.results_dir(home)
+    known = recorded(results, system, name)
+    listed, missing, delivered = None, dict[str, str](), known.delivered
+    if is_provisioned(home, system):
+        listed, missing, delivered = _listed(home, system, campaign)
+    elif not known.runs and system not in known_systems(home):
+        raise unknown_system(home, system)
+    entries = _entries(home, campaign, known, listed)
+    sessions = sessions_of(campaign, known, listed, missing, entries)
+    notes = [] if known.runs else [f"no run of {system} is recorded: times are stated"]
+    if listed is None:
+        notes.append(
+            f"{system} is not provisioned here: cases are those that were recorded; a "
+            "check that never ran counts once for each choice of its parameters. "
+            "Programs that were installed after the newest run are not seen: "
+            "for these run `seatrial plan` on the login node"
+        )
+    criteria = _criteria(home, system, notes)
+    answers: tuple[list[Prospect], list[Design]] = ([], [])
+    if criteria is not None:
+        runs, told = comparable_runs(closed_runs(results, system))
+        notes += told
+        units = allocations(sessions)
+        answers = prospects(
+            criteria, campaign.checks, runs, units, campaign.repeats, slowdown
+        )
+    return Plan(
+        system=system,
+        campaign=name,
+        repeats=campaign.repeats,
+        slowdown=slowdown,
+        cost=cost(sessions, known, entries, campaign.max_jobs, delivered),
+        criteria=tuple(answers[0]),
+        designs=tuple(answers[1]),
+        notes=tuple(notes),
+    )
+
+
+def _listed(
+    home: Path, system: str, campaign: Campaign
+) -> tuple[Sequence[ListedCase], dict[str, str], int]:
+    """List the cases of a provisioned system, what it lacks, and count its nodes."""
+    described = load_system(home, system)
+    checks = paths.checks_dir(home)
+    listed = list_cases(described.settings, system, checks, home)
+    without = set(campaign.checks) - {case.check for case in listed}
+    needs = needed(describe_checks(checks, home)) if without else {}
+    unknown = sorted(without - needs.keys())
+    if unknown:
+        raise SeatrialError(
+            f"campaign {campaign.name!r} names unknown checks: {', '.join(unknown)}"
+        )
+    missing = {check: why_not(needs[check], described.features) for check in without}
+    return listed, missing, len(described.nodes)
+
+
+def _entries(
+    home: Path,
+    campaign: Campaign,
+    known: Recorded,
+    listed: Sequence[ListedCase] | None,
+) -> Mapping[str, Entry]:
+    """Read the catalogue, which takes seconds, if some case of ours never ran."""
+    cases = [
+        case
+        for case in listed
+        or (each for found in known.newest.values() for each in found)
+        if case.check in campaign.checks
+    ]
+    ran = all(str(case) in known.times or str(case) in known.skipped for case in cases)
+    if ran and {case.check for case in cases} >= set(campaign.checks):
+        return {}
+    return {entry.check: entry for entry in catalogue(paths.checks_dir(home), home)}
+
+
+def _criteria(home: Path, system: str, notes: list[str]) -> Criteria | None:
+    file = paths.criteria_file(home, system)
+    if file.is_file():
+        return Criteria.load(file)
+    notes.append(f"no criteria: {file} is missing")
+    return None

@@ -1,0 +1,156 @@
+"""The plan of a campaign as tables."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from seatrial.calibration.detection_limits import (
+    Design,
+    Prospect,
+)
+from seatrial.calibration.plan import Plan
+from seatrial.campaign.cost import (
+    Cost,
+)
+from seatrial.console import Terminal
+from seatrial.model.units import rounded
+from seatrial.progress import duration
+
+_LEGEND = """\
+scatter: of one place from allocation to allocation (and how many are recorded).
+finds: a place that misses its limit by this share of it is convicted, with a chance of
+50 % or 90 %; all: 90 %, if every place of the machine is a suspect.
+passes if: all places pass, with a chance of 90 %, if they beat their limit by so much.
+now: by how much the worst recorded place beats it; after: repeats to pass so."""
+
+_LEGEND_NEEDED = """\
+needs: so many repeats convict a place that misses its limit by the slowdown."""
+
+
+def print_plan(found: Plan, console: Terminal) -> None:
+    """Print a plan: cost, criteria, designs and notes."""
+    costs = found.cost
+    console.print_line(
+        (f"{found.campaign} on {found.system}", "bold"),
+        f", {found.repeats} repeats: {costs.jobs} jobs in {costs.sessions} sessions, "
+        f"{duration(costs.wall_s)}, {_hours(costs.node_hours)} node-hours",
+    )
+    console.print(_cost_table(costs))
+    for check, why in costs.nothing.items():
+        console.print_line(f"no job of {check}: {why}")
+    known = [each for each in found.criteria if not each.reason]
+    if known:
+        console.print()
+        console.print(_criteria_table(known, found.slowdown))
+        legend = _LEGEND if found.slowdown is None else f"{_LEGEND_NEEDED}\n{_LEGEND}"
+        console.print(legend, style="dim")
+    if len(known) < len(found.criteria):
+        console.print()
+        for text in _without_scatter(found.criteria):
+            console.print_line(text)
+    if found.designs:
+        console.print()
+        console.print(_designs_table(found.designs))
+    for note in found.notes:
+        console.print_line((f"note: {note}", "yellow"))
+
+
+def _without_scatter(criteria: Sequence[Prospect]) -> list[str]:
+    """Return one line for each reason with the criteria that it excludes."""
+    names: dict[str, list[str]] = {}
+    for each in criteria:
+        if each.reason:
+            least = max(each.convicts_from, each.passes_from)
+            why = f"{each.reason} (decides from {least} repeats)"
+            names.setdefault(why, []).append(each.criterion)
+    return [f"{why}: {', '.join(found)}" for why, found in names.items()]
+
+
+def _cost_table(costs: Cost) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("check")
+    for heading in ("jobs", "each", "together", "node-hours"):
+        table.add_column(heading, justify="right")
+    table.add_column("times")
+    for each in costs.checks:
+        table.add_row(
+            each.check,
+            str(each.jobs),
+            f"{rounded(each.seconds, 3)} s",
+            duration(each.seconds * each.jobs),
+            _hours(each.node_hours),
+            "stated" if each.stated else "recorded",
+        )
+    table.add_row("(between sessions)", "", "", duration(costs.between_s), "", "")
+    return table
+
+
+def _criteria_table(known: Sequence[Prospect], slowdown: float | None) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("criterion", overflow="fold", max_width=34)
+    verb = "finds" if slowdown is None else f"{100 * slowdown:g} % needs"
+    numbers = ("places", "scatter", f"{verb} 50 %", "90 %", "all")
+    for heading in (*numbers, "passes if", "now", "after"):
+        table.add_column(heading, justify="right")
+    for each in known:
+        table.add_row(
+            Text(f"{each.criterion}, {each.what}" if each.what else each.criterion),
+            str(each.places),
+            f"{_share(each.scatter)} ({each.recorded})",
+            *(_finds(each) if slowdown is None else _needs(each)),
+            _passes_if(each),
+            _share(each.margin),
+            "never" if each.passes_after is None else str(each.passes_after),
+        )
+    return table
+
+
+def _finds(each: Prospect) -> list[str]:
+    if each.units < each.convicts_from:
+        return [f"from {each.convicts_from}", "-", "-"]
+    return [_share(x) for x in (each.finds_even, each.finds_sure, each.finds_all)]
+
+
+def _needs(each: Prospect) -> list[str]:
+    needed = (each.needed_even, each.needed_sure, each.needed_all)
+    return [">1000" if x is None else str(x) for x in needed]
+
+
+def _passes_if(each: Prospect) -> str:
+    if each.units < each.passes_from:
+        return f"from {each.passes_from}"
+    return _share(each.passes_if)
+
+
+def _hours(value: float | None) -> str:
+    return "?" if value is None else rounded(value, 2)
+
+
+def _share(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value < 10:
+        return f"{rounded(100 * value, 2)} %"
+    return f"x {rounded(value + 1, 3)}"
+
+
+def _designs_table(designs: Sequence[Design]) -> Table:
+    table = Table(box=None, pad_edge=False, title_justify="left")
+    table.title = "looks: allocations until decided, by the zone off the limit"
+    table.add_column("criterion", overflow="fold", max_width=34)
+    table.add_column("at", overflow="fold")
+    table.add_column("risk spent", overflow="fold")
+    for heading in ("worse", "undecided", "better", "undecided"):
+        table.add_column(heading, justify="right")
+    for each in designs:
+        table.add_row(
+            Text(each.criterion),
+            ", ".join(map(str, each.units)),
+            ", ".join(f"{rounded(100 * risk, 2)} %" for risk in each.risk),
+            f"{each.mean_worse:.1f}",
+            f"{100 * each.undecided_worse:.0f} %",
+            f"{each.mean_better:.1f}",
+            f"{100 * each.undecided_better:.0f} %",
+        )
+    return table

@@ -1,0 +1,98 @@
+"""Prepare the sides of a comparison: seals, verdicts, weights, papers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from seatrial.checks.sources import experiments_of, known_checks
+from seatrial.compare.sides import Entrant
+from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.published import Published
+from seatrial.criteria.weights import Weights
+from seatrial.errors import SeatrialError
+from seatrial.judge.judge import judge
+from seatrial.paths import checks_dir, home
+from seatrial.runs.closed_run import KEPT_WEIGHTS
+from seatrial.runs.seal import require_signer
+
+
+def require_sealed(entrant: Entrant, known: Callable[[str], Path | None]) -> None:
+    """Raise SeatrialError unless a known signer sealed the run."""
+    if entrant.run is None:
+        return
+    file = known(entrant.side.system)
+    if file is None:
+        raise SeatrialError(
+            f"{entrant.side.name}: --sealed needs the known signers; expected "
+            f"reference-data/{entrant.side.system}/allowed_signers, or --signers"
+        )
+    try:
+        require_signer(entrant.run.path, entrant.run.sealed, file)
+    except SeatrialError as error:  # the path is that of an unpacked copy
+        raise SeatrialError(f"{entrant.side.name}: {error}", error.exit_code) from error
+
+
+def judged_by(entrants: Sequence[Entrant], file: Path) -> list[Entrant]:
+    """Judge every run by the same criteria."""
+    criteria = Criteria.load(file, known=())
+    found = []
+    for each in entrants:
+        if each.run is not None:
+            judgement = judge(each.run, criteria)
+            side = replace(
+                each.side, verdict=judgement.verdict, digest=judgement.digest
+            )
+            each = replace(each, side=side)
+        found.append(each)
+    return found
+
+
+def weights_of(
+    entrants: Sequence[Entrant], file: Path | None
+) -> tuple[Weights | None, list[str]]:
+    """Read the weights of a file, else those that all runs kept."""
+    if file is not None:
+        try:
+            checks = known_checks(checks_dir(home()))
+        except SeatrialError:  # no files of the suite on this machine
+            checks = frozenset()
+        return Weights.load(file, checks), []
+    runs = [each for each in entrants if each.run is not None]
+    kept: dict[str, Weights] = {}
+    for each in runs:
+        assert each.run is not None
+        content = each.run.kept.get(KEPT_WEIGHTS)
+        if content is not None:
+            file = each.run.path / KEPT_WEIGHTS
+            found = Weights.parse(content, file, known=())
+            name = (each.run.manifest.get("weights") or {}).get("name")
+            kept[each.side.name] = replace(found, name=name or found.name)
+    hashes = {name: weights.sha256 for name, weights in kept.items()}
+    if len(set(hashes.values())) > 1:
+        told = ", ".join(f"{name} {digest}" for name, digest in hashes.items())
+        raise SeatrialError(
+            f"the runs kept different weights, SHA-256: {told}; expected the same in "
+            "all; --weights FILE compares by one, without a winner"
+        )
+    if not kept:
+        return None, []
+    without = [each.side.name for each in runs if each.side.name not in kept]
+    if without:
+        note = f"{' and '.join(without)} kept no weights, {' and '.join(kept)} did"
+        return None, [f"{note}: compared without; --weights FILE compares by them"]
+    return next(iter(kept.values())), []
+
+
+def paper_arguments(
+    entrants: Sequence[Entrant], published: Callable[[], Published]
+) -> dict[str, Any]:
+    """Return the arguments of `compare` for published systems; none without them."""
+    if not any(each.system for each in entrants):
+        return {}
+    papers = published()
+    beside_runs = any(each.run for each in entrants)
+    own: Mapping[str, tuple[str, ...]] = (
+        experiments_of(checks_dir(home())) if beside_runs else {}
+    )
+    return {"published": papers, "experiments": own}
