@@ -60,3 +60,23 @@ def test_plain_reframe_sees_the_same_checks(lab: Lab) -> None:
     assert listed.returncode == 0, listed.stderr
     for check in ("Halo", "ImbRing", "Hpcc", "Lammps"):
         assert check in listed.stdout
+
+
+def test_man_pages_and_completion_are_installed(lab: Lab) -> None:
+    share = "~/seatrial/share"
+    pages = lab.ssh("head", f"ls {share}/man/man1").stdout.split()
+    assert {"seatrial.1", "seatrial-run.1", "seatrial-lab-up.1"} <= set(pages)
+    for file in (
+        "bash-completion/completions/seatrial",
+        "zsh/site-functions/_seatrial",
+        "fish/vendor_completions.d/seatrial.fish",
+    ):
+        assert lab.ssh("head", f"test -s {share}/{file}").returncode == 0, file
+    command = (
+        f"module load ~/seatrial/modulefiles/seatrial/lab && "
+        f"source {share}/bash-completion/completions/seatrial && "
+        f"COMP_WORDS=(seatrial verif) && COMP_CWORD=1 && "
+        f"_seatrial_completion seatrial && echo $COMPREPLY"
+    )
+    done = lab.ssh("head", f"bash -lc '{command}'")
+    assert done.stdout.split() == ["verify"], done.stderr

@@ -140,13 +140,13 @@ def _print(
     names: Sequence[str], rows: Iterator[tuple[Any, ...]], form: str, *, whole: bool
 ) -> None:
     """Print rows; a table has all columns only if `whole`."""
-    from seatrial.console import Terminal
-
     if form == "csv":
         _print_csv(names, rows)
     elif form == "json":
         _print_json(names, rows)
     else:
+        from seatrial.console import Terminal
+
         shown = names if whole else [name for name in _IN_TABLE if name in names]
         Terminal().print(_table(names, shown, rows))
 
