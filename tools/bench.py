@@ -3,9 +3,9 @@
 Prints tables of measured values beside their targets; asserts nothing, as times of a
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
-parsers, results, imports, judge, report, compare, fidelity, schedule, catalogue, lab,
-provision, accept, campaign, sweep. OSU_BIN names a folder with OSU's point-to-point
-programs, built with Open MPI.
+startup, parsers, results, imports, judge, report, compare, fidelity, schedule,
+catalogue, lab, provision, accept, campaign, sweep. OSU_BIN names a folder with OSU's
+point-to-point programs, built with Open MPI.
 """
 
 import json
@@ -28,12 +28,14 @@ import judge_speed
 import parser_speed
 import report_speed
 import results_speed
+from click import Context
 from rich.console import Console
 from rich.table import Table
 
 from seatrial import paths
 from seatrial.campaign.remote import load_remote, run_remotely
 from seatrial.checks.listing import reframe_command, reframe_environment
+from seatrial.cli import main as main_command
 from seatrial.commands._judging import judged
 from seatrial.commands.lab import require_root_on_debian
 from seatrial.report import write_report
@@ -49,6 +51,12 @@ def seconds(action: Callable[[], object]) -> float:
     started = time.monotonic()
     action()
     return time.monotonic() - started
+
+
+def python_s(program: str) -> float:
+    """Return the CPU time of a program in Python, the best of 3."""
+    command = [sys.executable, "-c", program]
+    return min(watched(command, paths.home()).cpu_s for _ in range(3))
 
 
 class Bench:
@@ -120,6 +128,20 @@ class Bench:
         size = (out / "report.html").stat().st_size
         self.overhead(run)
         self.row("report", f"{size / 1e6:.2f} MB in {took:.1f} s", "<= 2 MB, <= 5 s")
+
+    def startup(self) -> None:
+        """CPU time of the slowest `--help`, beside that of importing click."""
+        click_s = python_s("import click")
+        times = {
+            name: python_s(f"from seatrial.cli import main; main(['{name}', '--help'])")
+            for name in main_command.list_commands(Context(main_command))
+        }
+        slowest = max(times, key=times.__getitem__)
+        self.row(
+            f"seatrial {slowest} --help, the slowest of {len(times)}",
+            f"{times[slowest] / click_s:.1f} x import of click ({click_s:.2f} s)",
+            "<= 5 x",
+        )
 
     def parsers(self) -> None:
         """How fast the parsers read big outputs."""
@@ -231,7 +253,7 @@ class Spent:
 
 
 def watched(command: list[str], home: Path) -> Spent:
-    """Run a command of ReFrame, which must succeed."""
+    """Run a command, which must succeed, in the environment of ReFrame."""
     environment = reframe_environment(home, "lab")
     started = time.monotonic()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
@@ -273,8 +295,9 @@ def clean_run(home: Path) -> Path:
 
 
 PARTS = (
-    *("parsers", "results", "imports", "judge", "report", "compare", "fidelity"),
-    *("schedule", "catalogue", "lab", "provision", "accept", "campaign", "sweep"),
+    *("startup", "parsers", "results", "imports", "judge", "report", "compare"),
+    *("fidelity", "schedule", "catalogue", "lab", "provision", "accept", "campaign"),
+    "sweep",
 )
 
 

@@ -1,7 +1,7 @@
 """The command line: every module of seatrial.commands is one command.
 
 A module `commands/NAME.py` defines a click command `NAME`; it is imported when used.
-Where NAME is a word of Python, both end in an underscore: `import_`.
+If NAME is a keyword of Python, both end in an underscore: `import_`.
 """
 
 import ast
@@ -27,14 +27,14 @@ _MOST_LETTERS = 300
 
 
 class Commands(click.Group):
-    """Finds commands by module name, and shows an error as text on stderr."""
+    """A group that finds commands by module name and prints errors on stderr."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name all commands."""
-        found = pkgutil.iter_modules(commands.__path__)
+        """Return the names of all commands."""
+        modules = pkgutil.iter_modules(commands.__path__)
         return sorted(
             module.name.rstrip("_").replace("_", "-")
-            for module in found
+            for module in modules
             if not module.name.startswith("_")
         )
 
@@ -51,7 +51,7 @@ class Commands(click.Group):
     def shell_complete(
         self, ctx: click.Context, incomplete: str
     ) -> list[CompletionItem]:
-        """Complete the name of a command, without importing any, or an option."""
+        """Complete an option, or the name of a command without importing any."""
         return [
             CompletionItem(name, help=_stub(name).get_short_help_str())
             for name in self.list_commands(ctx)
@@ -59,7 +59,7 @@ class Commands(click.Group):
         ] + click.Command.shell_complete(self, ctx, incomplete)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import one command; None if there is none of that name."""
+        """Import a command; None if the name is unknown."""
         if name not in self.list_commands(ctx):
             return None
         attribute = _attribute(name)
@@ -73,7 +73,7 @@ class Commands(click.Group):
         return super().main(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; every error is one text on stderr, and never status 1."""
+        """Run a command; print an error on stderr, and never end with status 1."""
         restrict_umask()
         try:
             return super().invoke(ctx)
@@ -109,10 +109,7 @@ def _attribute(name: str) -> str:
 
 
 def _stub(name: str) -> click.Command:
-    """Make a command with the help of the real one, read from its source.
-
-    To import them all takes more than a second.
-    """
+    """Return a command with the help text of its source, without importing it."""
     attribute = _attribute(name)
     spec = importlib.util.find_spec(f"{commands.__name__}.{attribute}")
     assert spec is not None and spec.origin is not None

@@ -22,15 +22,17 @@ _COMPLETION = {
     "fish": "fish/vendor_completions.d/seatrial.fish",
 }
 _PAGES = "man/man1"
-_ESCAPES = {
-    "\\": r"\e",
-    "-": r"\-",
-    "~": r"\(ti",
-    "^": r"\(ha",
-    "`": r"\(ga",
-    "'": r"\(aq",
-    "|": r"|\:",  # a long list of choices may break here
-}
+_ESCAPES = str.maketrans(
+    {
+        "\\": r"\e",
+        "-": r"\-",
+        "~": r"\(ti",
+        "^": r"\(ha",
+        "`": r"\(ga",
+        "'": r"\(aq",
+        "|": r"|\:",  # a long list of choices may break here
+    }
+)
 
 
 def shared_files() -> dict[str, str]:
@@ -122,9 +124,7 @@ def _item(name: str, text: str) -> str:
 
 def _roff(text: str) -> str:
     """Escape the characters that roff would change."""
-    return re.sub(
-        "^[.]", r"\\&.", text.translate(str.maketrans(_ESCAPES)), flags=re.MULTILINE
-    )
+    return re.sub("^[.]", r"\\&.", text.translate(_ESCAPES), flags=re.MULTILINE)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the commands share: load closed runs, judge them by their system's criteria."""
+"""Load closed runs and judge them by the criteria of their system."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from seatrial.runs.closed_run import Run
 
 KEPT = "kept"
-"""In place of a file of criteria: those that the run kept when it started."""
+"""Value of --criteria for the criteria that the run kept when it started."""
 
 
 criteria_option = click.option(
@@ -34,8 +34,8 @@ def judged(
 ) -> "tuple[Run, Judgement]":
     """Load a closed run and the criteria of its system, and judge it.
 
-    `further` runs are judged with it; `criteria` is a file to judge by, in place of the
-    system's, or `KEPT`.
+    `further` runs are judged with it; `criteria` is a file instead of the system's, or
+    `KEPT`.
     """
     from seatrial.judge.judge import judge
     from seatrial.runs.closed_run import load_run

@@ -1,4 +1,4 @@
-"""Names that the shell completes: systems, runs, campaigns."""
+"""Types of arguments that the shell completes: systems, runs, campaigns."""
 
 from collections.abc import Callable, Iterable
 
@@ -10,7 +10,7 @@ from seatrial.paths import home, results_dir
 
 
 class Name(click.ParamType[str]):
-    """A name as it is written; the shell completes it from `known`."""
+    """A name; the shell completes it from `known`, or from files too."""
 
     name = "text"
 
@@ -21,10 +21,10 @@ class Name(click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """List the known names; files too, where one may stand instead."""
+        """Return the known names; without a match, the files if `files` is set."""
         try:
             names = sorted(set(self.known()))
-        except SeatrialError:  # no home of the suite, or results that are unreadable
+        except SeatrialError:  # no home of the suite, or unreadable results
             names = []
         items = [CompletionItem(name) for name in names if name.startswith(incomplete)]
         if self.files and not items:

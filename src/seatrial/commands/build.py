@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option(
     "--plan", "only_plan", is_flag=True, help="Print the plan; build nothing."
 )
-@format_option("How to print the plan.")
+@format_option("Format of the plan.")
 @click.option("--stop-on-eof", is_flag=True, hidden=True)
 def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
     """Build the software of SYSTEM with Spack, where its MPI stacks come from Spack.

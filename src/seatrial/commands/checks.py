@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@format_option("How to print it; markdown is the table of docs/checks.md.", "markdown")
+@format_option("Format of the output; markdown is the table of the docs.", "markdown")
 @click.option("--system", help="Add this system's number of cases and recorded times.")
 def checks(name: str | None, form: str, system: str | None) -> None:
     """List all checks: question, tool, metrics, needs, time, experiments.

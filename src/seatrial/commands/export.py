@@ -1,4 +1,4 @@
-"""`seatrial export`: measurements of runs for other programs."""
+"""`seatrial export`: write measurements of runs for other programs."""
 
 import sys
 from pathlib import Path
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     default="-",
-    help="The file to write; default: standard output.",
+    help="File to write (default: standard output).",
 )
 def export(runs: tuple[str, ...], form: "Form", output: Path) -> None:
-    """Write all measurements of closed runs, each verified before.
+    """Verify closed runs, and write all their measurements.
 
     RUN is the path of a run, its id, SYSTEM/latest or latest. OpenMetrics text has the
-    time of each measurement: `promtool tsdb create-blocks-from openmetrics` takes it.
+    time of each measurement; `promtool tsdb create-blocks-from openmetrics` reads it.
 
-    All forms are raw: every text is what the run recorded, also one that begins with
-    `=` and that a spreadsheet takes for a formula. `seatrial query --format csv` puts
-    an apostrophe before such texts. On a terminal control characters are replaced.
+    All formats are raw: texts are as the run recorded them. A spreadsheet takes a text
+    that begins with `=` for a formula; `seatrial query --format csv` puts an apostrophe
+    before such texts. On a terminal, control characters are replaced.
 
-    Exit status: 0, 2 usage, or a run that is changed or cannot be read.
+    Exit status: 0; 2 usage, or a run that is changed or cannot be read.
 
     Example: seatrial export lab/latest --format parquet --output lab.parquet
     """

@@ -1,4 +1,4 @@
-"""`seatrial judge`: the verdict on a closed run, as a table, JSON or CSV."""
+"""`seatrial judge`: print the verdict on a closed run."""
 
 import click
 
@@ -20,7 +20,7 @@ from seatrial.paths import home
     help="Judge this run of the same campaign together with it; may be repeated.",
 )
 @criteria_option
-@format_option("How to print the findings.")
+@format_option("Format of the findings.")
 @click.pass_context
 def judge(
     ctx: click.Context,
@@ -33,8 +33,8 @@ def judge(
 
     RUN is the path of a run or the file of a packed one, its id, SYSTEM/latest or
     latest. Nothing is changed. The same runs and criteria give the same digest. Each
-    further run is one more look at the data; a criterion says how many it allows. A
-    replay of recorded output fails or is undecided; it never passes.
+    run of --with is one more look at the data; the criteria limit the number of looks.
+    A replay of recorded output fails or is undecided; it never passes.
 
     Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided.
 

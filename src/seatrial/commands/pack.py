@@ -1,4 +1,4 @@
-"""`seatrial pack`: a closed run as one file."""
+"""`seatrial pack`: write a closed run to one file."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ from seatrial.output import echo
 @click.argument("run", type=RUN)
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 def pack(run: str, file: Path | None) -> None:
-    """Write a closed run, with its seal if it has one, to one FILE to be sent.
+    """Write a closed run and its seal to one FILE, for example to send it.
 
-    RUN is the path of a run, its id, SYSTEM/latest or latest. Wherever a command takes
-    a run it takes such a file, too. The default name is that of the run.
+    RUN is the path of a run, its id, SYSTEM/latest or latest. Every command that reads
+    a run also reads such a file. The default name is that of the run.
 
-    Exit status: 0 written, 1 the run was changed, 2 usage, or it cannot be written.
+    Exit status: 0 written, 1 the run was changed, 2 usage, or FILE cannot be written.
 
     Example: seatrial pack lab/latest offer.seatrial.tar.xz
     """

@@ -29,7 +29,7 @@ from seatrial.paths import home
     type=Share(),
     help="Print the repeats that find a place this far beyond its limit: 5%.",
 )
-@format_option("How to print it; csv has the criteria, json has all.")
+@format_option("Format of the output; csv has the criteria, json has all.")
 def plan(
     system: str,
     campaign: str,

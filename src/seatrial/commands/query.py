@@ -24,8 +24,18 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _IN_TABLE = (
-    *("run", "case", "environment", "node", "source", "destination", "metric"),
-    *("size_bytes", "statistic", "n", "value", "unit"),
+    "run",
+    "case",
+    "environment",
+    "node",
+    "source",
+    "destination",
+    "metric",
+    "size_bytes",
+    "statistic",
+    "n",
+    "value",
+    "unit",
 )
 _MOST_ROWS = 1000
 _AT_ONCE = 10_000

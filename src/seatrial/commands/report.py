@@ -1,4 +1,4 @@
-"""`seatrial report`: the report of a closed run, as HTML, PDF, Markdown, CSV, JUnit."""
+"""`seatrial report`: write the report of a closed run."""
 
 from pathlib import Path
 
@@ -45,12 +45,12 @@ def report(
     """Write the report of a closed run.
 
     RUN is the path of a run or the file of a packed one, its id, SYSTEM/latest or
-    latest. Files: report.html (complete in itself, opens offline), report.pdf,
-    summary.md (for a ticket), findings.csv, criteria.csv and junit.xml. Every number:
-    seatrial query RUN.
+    latest. Files: report.html (one file, opens offline), report.pdf, summary.md (for a
+    ticket), findings.csv, criteria.csv and junit.xml. For every number, use
+    `seatrial query RUN`.
 
-    Exit status: 0 when all are written, whatever the verdict; 2 usage or
-    environment. For the verdict as exit status, use `seatrial judge`.
+    Exit status: 0 for every verdict when all files are written; 2 usage or environment.
+    For the verdict as exit status, use `seatrial judge`.
 
     Example: seatrial report lab/latest --out report
     """
@@ -73,9 +73,9 @@ def report(
 
 
 def _require_own(folder: Path, digest: str) -> None:
-    """Refuse a folder with the report of another run that has the same name.
+    """Raise SeatrialError if the folder has the report of another run of this name.
 
-    Anybody can send a pack whose run is called like one of ours.
+    A pack from outside may hold a run with the name of a local one.
     """
     file = folder / _DIGEST
     if not folder.is_dir() or not any(folder.iterdir()):

@@ -16,16 +16,16 @@ from seatrial.output import echo
     "--key",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="Private SSH key; or the public half of one that ssh-agent holds.",
+    help="Private SSH key, or the public half of a key in ssh-agent.",
 )
 def seal(run: str, key: Path) -> None:
     """Verify a closed run, then sign its manifest with an SSH key.
 
     RUN is the path of a run, its id, SYSTEM/latest or latest. The manifest holds the
-    checksums of all other files. The signature is manifest.json.sig beside it, made by
-    `ssh-keygen -Y sign -n seatrial-run`; a run is sealed once.
+    checksums of all other files. `ssh-keygen -Y sign -n seatrial-run` writes the
+    signature to manifest.json.sig beside it. A run can be sealed once.
 
-    Exit status: 0 sealed, 1 the run was changed, 2 usage, or it cannot be sealed.
+    Exit status: 0 sealed, 1 the run was changed, 2 usage, or the run cannot be sealed.
 
     Example: seatrial seal lab/latest --key ~/.ssh/id_ed25519
     """

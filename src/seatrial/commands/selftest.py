@@ -167,7 +167,13 @@ def _run(
     else:
         remote = load_remote(home, system)
         path = run_remotely(
-            *(remote, system, campaign, checks, run_id, results, repeats),
+            remote,
+            system,
+            campaign,
+            checks,
+            run_id,
+            results,
+            repeats,
             folder="selftest",
         )
     return judged(home, path)[1]

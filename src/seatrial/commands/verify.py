@@ -1,4 +1,4 @@
-"""`seatrial verify`: is a closed run unchanged, and who sealed it?"""
+"""`seatrial verify`: check the files and the seal of a closed run."""
 
 import json
 from datetime import datetime
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 @click.option(
     "--signers",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Whose signatures are known: a file as OpenSSH's allowed_signers. Default: "
+    help="Known signers, in the format of OpenSSH's allowed_signers. Default: "
     "reference-data/SYSTEM/allowed_signers, else reference-data/allowed_signers.",
 )
 @click.option(
     "--at",
     type=Moment(),
     metavar="TIME",
-    help="Count keys that were valid at this time, for example when the run was sealed "
+    help="Accept keys that were valid at this time, for example that of the seal "
     "(default: now).",
 )
-@click.option("--sealed", is_flag=True, help="A run without a seal fails, too.")
-@format_option("How to print it; csv has the first file that differs, json all.")
+@click.option("--sealed", is_flag=True, help="Fail for a run without a seal.")
+@format_option("Format of the output; csv has the first changed file, json has all.")
 @click.pass_context
 def verify(
     ctx: click.Context,
@@ -44,18 +44,18 @@ def verify(
     sealed: bool,
     form: str,
 ) -> None:
-    """Verify every file of a closed run against its manifest, and its seal.
+    """Verify the seal of a closed run, and every file against its manifest.
 
     RUN is the path of a run, its id, SYSTEM/latest or latest. A sealed run needs
-    ssh-keygen, but neither network nor inventory. Without a seal, whoever changes a
-    file can change the manifest, too: keep its SHA-256, which is printed, or seal it.
+    ssh-keygen, but neither network nor inventory. Without a seal, a person who changes
+    a file can change the manifest too: seal the run, or keep the printed SHA-256 of the
+    manifest.
 
-    A line of the signers may limit a key in time (valid-after, valid-before). A file
-    revoked_keys beside theirs lists keys that no longer count at all.
+    A line of the signers may limit a key in time (valid-after, valid-before). The file
+    revoked_keys beside the signers lists keys that are never accepted.
 
     Exit status: 0 whole, 1 changed (or not sealed, with --sealed), 2 usage or not
-    readable, 3 sealed by somebody who is not among the signers, or whose key has
-    expired.
+    readable, 3 sealed by an unknown signer or with an expired key.
 
     Example: seatrial verify lab/latest --signers reference-data/lab/allowed_signers
     """
