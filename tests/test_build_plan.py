@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.errors import SeatrialError
-from seatrial.system.build_progress import BuildTimeLeft
+from seatrial.system.spack_build import BuildTimeLeft
 from seatrial.system.spack_lock import Lock, Spec, parse_lock, read_lock
 from seatrial.system.spack_plan import Origin, Step, Timing, Total, plan, total
 

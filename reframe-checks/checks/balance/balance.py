@@ -4,7 +4,7 @@
 import reframe as rfm
 
 from seatrial.checks.base import Tag
-from seatrial.checks.pairs_benchmark import PairsBenchmark
+from seatrial.checks.own_benchmark import PairsBenchmark
 from seatrial.model.records import Sample
 from seatrial.parsers.balance import parse_balance
 

@@ -5,7 +5,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_before
 
 from seatrial.checks.base import Tag
-from seatrial.checks.pairs_benchmark import PairsBenchmark
+from seatrial.checks.own_benchmark import PairsBenchmark
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.mpair import parse_mpair

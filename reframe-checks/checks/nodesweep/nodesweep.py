@@ -6,7 +6,7 @@ from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError
 
 from seatrial.checks.base import SeatrialCheck, Tag
-from seatrial.checks.conducted import conduct
+from seatrial.checks.job_steps import conduct
 from seatrial.checks.nodesweep.samples import samples_of, verify_sizes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep import NodeSweep as Sweep

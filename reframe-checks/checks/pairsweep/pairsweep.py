@@ -5,7 +5,7 @@ import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
 
 from seatrial.checks.base import Tag
-from seatrial.checks.conducted import conduct
+from seatrial.checks.job_steps import conduct
 from seatrial.checks.own_benchmark import OwnBenchmark
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError

@@ -17,8 +17,8 @@ from typing import Any
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible
 from seatrial.names import checked_name
-from seatrial.runs.archive import extract_plain
 from seatrial.runs.open_run import publish, try_folder
+from seatrial.runs.pack import extract_plain
 from seatrial.runs.run_contents import read_contents
 from seatrial.system.description import unknown_system
 

@@ -25,9 +25,11 @@ from reframe.core.runtime import runtime
 from seatrial.checks.fact_sheet import FactSheet
 from seatrial.checks.mpi_start import FILE as CRASHES_FILE
 from seatrial.checks.mpi_start import SCRIPT, recorded, write_script
-from seatrial.checks.reframe_patches import see_the_end_of_resized_jobs
+from seatrial.checks.reframe_patches import (
+    see_end_of_resized_jobs,
+    skip_suppressed_warnings,
+)
 from seatrial.checks.replay import Replayable
-from seatrial.checks.unheard_warnings import spare_unheard_warnings
 from seatrial.errors import SeatrialError
 from seatrial.model.metrics import METRICS, judged_statistic, split_flat_name
 from seatrial.model.records import Sample, as_dict
@@ -38,8 +40,8 @@ from seatrial.runs.raw_output import JOB_FILE, RECORD_FILE, read_job
 from seatrial.system.description import SLURM
 from seatrial.system.slurm import first_death
 
-see_the_end_of_resized_jobs()
-spare_unheard_warnings()
+see_end_of_resized_jobs()
+skip_suppressed_warnings()
 
 
 class Tag:

@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
 """Checks that run several programs in one job, which costs one start of a job."""
 
+import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before
 
-from seatrial.checks.base import SeatrialCheck, cores_of
+from seatrial.checks.base import ALL_END, SeatrialCheck, cores_of
 from seatrial.model.records import Sample
 from seatrial.parsers.steps import StepOutput, split_steps
 
@@ -128,3 +129,24 @@ def doubled(most: int) -> list[int]:
         counts.append(count)
         count *= 2
     return [*counts, most]
+
+
+def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:
+    """Let `module` start the check's executable, by its launcher, as it sees fit.
+
+    The job goes on without a node that Slurm gives up, and a rank that dies is its own
+    affair.
+    """
+    check.job.launcher.options = [
+        option for option in check.job.launcher.options if option != ALL_END
+    ]
+    launcher = check.job.launcher.run_command(check.job)
+    program = [check.executable, *check.executable_opts]
+    check.executable_opts = [
+        f"--output {check.output_file}",
+        *options,
+        *("--", launcher, "--", *program),
+    ]
+    check.executable = f"{sys.executable} -I -m {module}"
+    check.job.launcher = getlauncher("local")()
+    check.job.options += ["--no-kill"]

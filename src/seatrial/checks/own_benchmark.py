@@ -1,9 +1,14 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
-"""The base class of the checks that run one of our own C benchmarks."""
+"""The base classes of the checks that run one of our own C benchmarks."""
 
-from reframe.core.builtins import run_before, variable
+from abc import abstractmethod
 
-from seatrial.checks.base import SeatrialCheck
+from reframe.core.builtins import run_after, run_before, variable
+
+from seatrial.checks.base import SeatrialCheck, cores_of
+from seatrial.parsers.balance import BalanceRow
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.mpair import MpairRow
 
 
 class OwnBenchmark(SeatrialCheck):
@@ -31,3 +36,56 @@ class OwnBenchmark(SeatrialCheck):
             "--validate",
             "--json",
         ]
+
+
+class PairsBenchmark(OwnBenchmark):
+    """A benchmark of pairs of ranks between two nodes, in blocks.
+
+    A node has as many ranks as `ranks_per_node` makes of its cores. Sizes are doubled
+    from `min_size` to `max_size`; bandwidth is of `windows` windows of `window`
+    messages, fewer where a size would take longer than `milliseconds_per_size`.
+    """
+
+    milliseconds_per_size = 10
+    min_size = variable(int, value=8)
+    max_size = variable(int, value=65536)
+    window = variable(int, value=64)
+    windows = variable(int, value=100)
+    most_ranks = variable(int, value=256)
+    """Ranks per node, however many cores it has."""
+
+    needs_nodes = 2
+    most_nodes = 2
+
+    @abstractmethod
+    def ranks_per_node(self, cores: int) -> int:
+        """Choose ppn for nodes with so many cores, at most `most_ranks`."""
+
+    @run_after("setup")
+    def place(self) -> None:
+        """Choose ranks per node from the cores that ReFrame's settings name."""
+        cores = cores_of(self.current_partition) or 1
+        self.ppn = self.ranks_per_node(min(cores, self.most_ranks))
+        super().place()
+
+    @run_before("run")
+    def choose_sizes(self) -> None:
+        """Measure these sizes and windows."""
+        self.executable_opts += [
+            f"--sizes {self.min_size}:{self.max_size}",
+            f"--window {self.window}",
+            f"--windows {self.windows}",
+        ]
+
+    def verify_rows(self, rows: list[MpairRow] | list[BalanceRow], pairs: int) -> None:
+        """Raise ParseError unless the rows are of the run that was asked for."""
+        wanted = (self.num_tasks, pairs, self.window, self.windows, "pass")
+        for row in rows:
+            found = (row.np, row.pairs, row.window, row.windows, row.validation)
+            if found != wanted:
+                raise ParseError(0, f"a run of {found}, expected {wanted}")
+            if row.source == row.destination:
+                raise ParseError(0, f"pairs within {row.source}")
+        span = (rows[0].size_bytes, rows[-1].size_bytes)
+        if span != (self.min_size, self.max_size):
+            raise ParseError(0, f"sizes {span[0]} to {span[1]}")

@@ -1,31 +1,58 @@
-"""Lets ReFrame see the end of a job that lost a node and went on (`--no-kill`).
+"""Two patches of ReFrame 4.10.
 
-Slurm's accounting keeps such a job twice, as RESIZING until then and with its real
-state after. ReFrame 4.10 takes the two for the parts of a job array: it waits for
-both to end, and cancels the job as one that is pending for too long. (core/
-schedulers/slurm.py: slurm_state_completed, slurm_state_pending.)
+Slurm's accounting keeps a job that lost a node and went on (`--no-kill`) twice, as
+RESIZING until then and with its real state after. ReFrame takes the two for the parts
+of a job array: it waits for both to end, and cancels the job as one that is pending for
+too long. (core/schedulers/slurm.py: slurm_state_completed, slurm_state_pending.)
+
+With every line that ReFrame logs about a check, it reads all variables of the check.
+One of them, `variables`, is deprecated. ReFrame suppresses that warning, but only after
+it has looked up the source of every frame of the stack for it: 0.3 s per case.
+(core/logging.py: _update_check_extras; core/fields.py: DeprecatedField;
+core/warnings.py.)
 """
 
+import warnings
 from collections.abc import Callable
 from functools import wraps
 
+from reframe.core import fields
 from reframe.core.schedulers import slurm
+from reframe.core.warnings import ReframeDeprecationWarning
 
-_Judge = Callable[[str | None], bool]
+_StateTest = Callable[[str | None], bool]
+_Warn = Callable[..., None]
 
 
-def see_the_end_of_resized_jobs() -> None:
-    """Let ReFrame's Slurm backend pass over what a job was before it was resized."""
+def see_end_of_resized_jobs() -> None:
+    """Let ReFrame's Slurm backend ignore the state of a job before it was resized."""
     for name in ("slurm_state_completed", "slurm_state_pending"):
-        setattr(slurm, name, of_the_rest(getattr(slurm, name)))
+        setattr(slurm, name, without_resizing(getattr(slurm, name)))
 
 
-def of_the_rest(judge: _Judge) -> _Judge:
-    """Make a test of states, separated by commas, that passes over RESIZING."""
+def without_resizing(test: _StateTest) -> _StateTest:
+    """Return a test of comma-separated states that ignores RESIZING."""
 
-    @wraps(judge)
-    def judge_the_rest(state: str | None) -> bool:
-        rest = [each for each in (state or "").split(",") if each != "RESIZING"]
-        return judge(",".join(rest) or state)
+    @wraps(test)
+    def test_other_states(state: str | None) -> bool:
+        states = [name for name in (state or "").split(",") if name != "RESIZING"]
+        return test(",".join(states) or state)
 
-    return judge_the_rest
+    return test_other_states
+
+
+def skip_suppressed_warnings() -> None:
+    """Skip ReFrame's stack lookup for suppressed warnings."""
+    fields.user_deprecation_warning = unless_suppressed(fields.user_deprecation_warning)
+
+
+def unless_suppressed(warn: _Warn) -> _Warn:
+    """Return a function that warns unless ReFrame has just suppressed its warnings."""
+
+    @wraps(warn)
+    def warn_unless_suppressed(message: str, from_version: str = "0.0.0") -> None:
+        newest = warnings.filters[0] if warnings.filters else ("", None, Warning)
+        if (newest[0], newest[2]) != ("ignore", ReframeDeprecationWarning):
+            warn(message, from_version)
+
+    return warn_unless_suppressed

@@ -128,6 +128,19 @@ def experiments_of(folder: Path) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def stated(folder: Path, *names: str) -> dict[str, dict[str, Any]]:
+    """Return, by name and class, the literal values of the classes below a folder.
+
+    Inherited values are left out.
+    """
+    values: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for node in _classes(folder):
+        for name, value in _assigned(node).items():
+            if name in values:
+                values[name][node.name] = ast.literal_eval(value)
+    return values
+
+
 def _classes(folder: Path) -> list[ast.ClassDef]:
     return [
         node

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from seatrial.checks.stated import stated
+from seatrial.checks.sources import stated
 from seatrial.judge.judge import Judgement
 from seatrial.paths import checks_dir
 from seatrial.report.common_facts import RISK, common_facts

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seatrial.checks.stated import stated
+from seatrial.checks.sources import stated
 from seatrial.criteria.published import Published, load_published
 from seatrial.criteria.published_numbers import Number
 from seatrial.model.metrics import METRICS

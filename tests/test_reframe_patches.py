@@ -1,13 +1,36 @@
-"""ReFrame's deprecated variables: warned of where it is heard, cheap where not."""
+"""ReFrame as it is once seatrial.checks.base is imported: states, and warnings."""
 
 import inspect
 import warnings
 
 import pytest
 from reframe.core import fields
+from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning, suppress_deprecations
 
-from seatrial.checks.unheard_warnings import if_heard, spare_unheard_warnings
+import seatrial.checks.base  # noqa: F401  (patches ReFrame)
+from seatrial.checks.reframe_patches import skip_suppressed_warnings, unless_suppressed
+
+
+@pytest.mark.parametrize(
+    ("state", "completed", "pending"),
+    [
+        ("RESIZING,COMPLETED", True, False),
+        ("RESIZING,RESIZING,FAILED", True, False),
+        ("RESIZING,RUNNING", False, False),
+        ("RESIZING", False, True),
+        ("RUNNING", False, False),
+        ("PENDING", False, True),
+        ("COMPLETED,RUNNING", False, False),
+        ("COMPLETED", True, False),
+        (None, False, False),
+    ],
+)
+def test_what_a_job_was_before_it_lost_a_node_does_not_count(
+    state: str | None, completed: bool, pending: bool
+) -> None:
+    assert slurm.slurm_state_completed(state) is completed
+    assert slurm.slurm_state_pending(state) is pending
 
 
 class Check:
@@ -25,7 +48,7 @@ def spared(monkeypatch: pytest.MonkeyPatch) -> None:
     """ReFrame with what seatrial.checks.base does to it; undone after the test."""
     kept = fields.user_deprecation_warning
     monkeypatch.setattr(fields, "user_deprecation_warning", kept)
-    spare_unheard_warnings()
+    skip_suppressed_warnings()
 
 
 @pytest.mark.usefixtures("spared")
@@ -51,7 +74,7 @@ def test_warning_that_is_heard_stays() -> None:
 
 def test_other_filters_suppress_nothing() -> None:
     heard: list[str] = []
-    warn = if_heard(lambda message, from_version: heard.append(message))
+    warn = unless_suppressed(lambda message, from_version: heard.append(message))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warn("one")
