@@ -4,11 +4,11 @@
 
 #include "check.h"
 #include "files.h"
+#include "passes.h"
 #include "placement.h"
 #include "preflight.h"
 #include "program.h"
 #include "rails.h"
-#include "sweep.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -259,7 +259,7 @@ static enum check_exit run_sweep(struct sweep *sweep)
     if (sweep->rows != NULL) {
         rows_run(sweep->rows, rounds, pending, done);
     }
-    sweep_run(sweep);
+    passes_run(sweep);
     bool valid = conclude(sweep);
     if (sweep->rows != NULL) {
         rows_end(sweep->rows, &sweep->counts,

@@ -2,16 +2,10 @@
 #include "sweep.h"
 
 #include "check.h"
-#include "clock.h"
-#include "rails.h"
-#include "retest.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <time.h>
 
-enum { SWEEP_RESULT_TAG = 21, SWEEP_RELAY_TAG };
-enum { SWEEP_POLL_NS = 1000000 };
+enum { SWEEP_RELAY_TAG = 22, SWEEP_POLL_NS = 1000000 };
 
 bool sweep_is_leader(const struct sweep *sweep)
 {
@@ -47,8 +41,7 @@ void sweep_emit(struct sweep *sweep, const struct pair_result *result)
               "result to rank 0");
 }
 
-/* After its last result the leader sends one of no node. */
-static void sweep_end_relay(const struct sweep *sweep)
+void sweep_end_relay(const struct sweep *sweep)
 {
     const struct pair_result end = {.meeting = {.source = -1}};
 
@@ -59,8 +52,7 @@ static void sweep_end_relay(const struct sweep *sweep)
     }
 }
 
-/* Rank 0 writes what the leader of another pass sends. */
-static void sweep_relay(struct sweep *sweep)
+void sweep_relay(struct sweep *sweep)
 {
     for (;;) {
         struct pair_result result;
@@ -75,188 +67,4 @@ static void sweep_relay(struct sweep *sweep)
         }
         rows_pair(sweep->rows, &result);
     }
-}
-
-/*
- * The leader collects one result of each pair. Gives the time that was needed
- * for measuring: that of the slowest pair in each leg.
- */
-static double sweep_collect(struct sweep *sweep, const struct pair_result *own,
-                            int count)
-{
-    bool is_source = own->meeting.source == sweep->nodes->own;
-    double slowest_us[PAIR_LEGS] = {0};
-    double measuring_us = 0.0;
-
-    if (!sweep_is_leader(sweep)) {
-        if (is_source) {
-            CHECK_MPI(MPI_Send(own, sizeof(*own), MPI_BYTE, sweep->nodes->first,
-                               SWEEP_RESULT_TAG, sweep->comm),
-                      "result, round %d", own->meeting.round);
-        }
-        return 0.0;
-    }
-    for (int i = 0; i < count; i++) {
-        struct pair_result result = *own;
-
-        if (i > 0 || !is_source) {
-            watchdog_wait(WATCHDOG_WAIT_FACTOR);
-            CHECK_MPI(MPI_Recv(&result, sizeof(result), MPI_BYTE,
-                               MPI_ANY_SOURCE, SWEEP_RESULT_TAG, sweep->comm,
-                               MPI_STATUS_IGNORE),
-                      "results of round %d", own->meeting.round);
-            watchdog_stop();
-        }
-        for (int leg = 0; leg < PAIR_LEGS; leg++) {
-            slowest_us[leg] = fmax(slowest_us[leg], result.leg_us[leg]);
-        }
-        sweep_emit(sweep, &result);
-    }
-    for (int leg = 0; leg < PAIR_LEGS; leg++) {
-        measuring_us += slowest_us[leg];
-    }
-    return measuring_us;
-}
-
-static void sweep_keep(struct sweep *sweep, const struct pair_result *result)
-{
-    const struct record record = {
-        .kind = RECORD_DONE,
-        .source = result->meeting.source,
-        .destination = result->meeting.destination,
-        .rail = result->meeting.rail,
-        .latency_us = (float)result->latency_us.p50,
-        .bw_mb_per_s =
-            (float)fmin(result->bw_mb_per_s, result->bw_back_mb_per_s),
-    };
-
-    plan_keep(sweep->plan, &record);
-}
-
-/* How many pairs measure now; nobody begins before all have come here. */
-static int sweep_count(const struct sweep *sweep, int round, bool is_source)
-{
-    int count = is_source;
-
-    watchdog_name_round(round);
-    watchdog_wait(WATCHDOG_WAIT_FACTOR);
-    CHECK_MPI(
-        MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_SUM, sweep->comm),
-        "pairs of round %d", round);
-    watchdog_stop();
-    return count;
-}
-
-/* Measure some pairs of a round at once; partner -1: this node has none. */
-static void sweep_group(struct sweep *sweep, int round, int partner)
-{
-    int own = sweep->nodes->own;
-    int64_t start_ns = clock_now_ns();
-    struct pair_meeting meeting = {
-        .source = partner < 0 || own < partner ? own : partner,
-        .destination = own < partner ? partner : own,
-        .rail = sweep->plan->rail,
-        .round = round + 1,
-    };
-
-    if (partner < 0) {
-        meeting.source = -1;
-        meeting.destination = -1;
-    }
-    meeting.at_once = sweep_count(sweep, meeting.round, meeting.source == own);
-    if (meeting.at_once == 0) {
-        return;
-    }
-    struct pair_result result = pair_measure(&sweep->bench, &meeting);
-    if (partner >= 0) {
-        sweep_keep(sweep, &result);
-    }
-    double measuring_us = sweep_collect(sweep, &result, meeting.at_once);
-    if (sweep_is_leader(sweep)) {
-        double round_us = clock_between_us(start_ns, clock_now_ns());
-
-        histogram_add(&sweep->overhead_us, round_us - measuring_us);
-    }
-}
-
-static void sweep_round(struct sweep *sweep, int round)
-{
-    const struct tournament *tournament = sweep->tournament;
-    int own = sweep->nodes->own;
-    int partner = tournament_partner(tournament, round, own);
-    int pairs = tournament_pairs(sweep->nodes->count);
-    int most = sweep->settings->quiet_pairs == 0
-                   ? pairs
-                   : (int)sweep->settings->quiet_pairs;
-
-    for (int first = 0; first < pairs; first += most) {
-        bool has_turn = false;
-
-        if (partner >= 0 && plan_is_pending(sweep->plan, partner)) {
-            int turn = tournament_number(tournament, round, own) / most;
-
-            has_turn = turn == first / most;
-        }
-        sweep_group(sweep, round, has_turn ? partner : -1);
-    }
-}
-
-/* Which rounds anybody has work in: one byte for each, agreed by all. */
-static unsigned char *sweep_find_work(struct sweep *sweep)
-{
-    int rounds = tournament_rounds(sweep->nodes->count);
-    unsigned char *work = check_allocate((size_t)rounds, "rounds");
-
-    for (int partner = 0; partner < sweep->nodes->count; partner++) {
-        if (plan_is_pending(sweep->plan, partner)) {
-            work[tournament_round(sweep->tournament, sweep->nodes->own,
-                                  partner)] = 1;
-        }
-    }
-    watchdog_wait(WATCHDOG_WAIT_FACTOR);
-    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, work, rounds, MPI_UNSIGNED_CHAR,
-                            MPI_MAX, sweep->comm),
-              "work in %d rounds", rounds);
-    watchdog_stop();
-    return work;
-}
-
-static void sweep_pass(struct sweep *sweep)
-{
-    unsigned char *work = sweep_find_work(sweep);
-
-    for (int r = 0; r < tournament_rounds(sweep->nodes->count); r++) {
-        if (work[r]) {
-            sweep_round(sweep, r);
-            sweep->counts.rounds += sweep_is_leader(sweep);
-        }
-    }
-    free(work);
-    retest_run(sweep);
-    sweep_end_relay(sweep);
-}
-
-void sweep_run(struct sweep *sweep)
-{
-    const struct nodes *nodes = sweep->nodes;
-    int rail = sweep->plan->rail;
-    int rails = rails_count(sweep->settings->rails);
-
-    CHECK_MPI(MPI_Comm_split(MPI_COMM_WORLD, rail, nodes->own, &sweep->comm),
-              "rail %d", rail);
-    pair_create(&sweep->bench, sweep->settings, nodes, sweep->comm);
-    sweep->valid = true;
-    for (int pass = 0; pass < rails; pass++) {
-        MPI_Request all_done;
-
-        if (pass == rail) {
-            sweep_pass(sweep);
-        } else if (sweep->rows != NULL) {
-            sweep_relay(sweep);
-        }
-        CHECK_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &all_done), "rail %d", pass);
-        sweep_wait_quietly(&all_done);
-    }
-    pair_free(&sweep->bench);
-    CHECK_MPI(MPI_Comm_free(&sweep->comm), "rail %d", rail);
 }

@@ -28,9 +28,6 @@ struct sweep {
     bool valid;
 };
 
-/** Measure what is pending in the plans, then the suspects again. */
-void sweep_run(struct sweep *sweep);
-
 /**
  * The leader of a pass is the rank on the node of rank 0; it collects what the
  * others found, and hands it to rank 0, which alone writes.
@@ -39,6 +36,12 @@ bool sweep_is_leader(const struct sweep *sweep);
 
 /** Collect a result: from the leader itself, or from the source's rank. */
 void sweep_emit(struct sweep *sweep, const struct pair_result *result);
+
+/** After its last result the leader sends rank 0 one of no node. */
+void sweep_end_relay(const struct sweep *sweep);
+
+/** Rank 0 writes what the leader of another pass sends. */
+void sweep_relay(struct sweep *sweep);
 
 /** Wait for a request without spinning: what is measured must not notice. */
 void sweep_wait_quietly(MPI_Request *request);

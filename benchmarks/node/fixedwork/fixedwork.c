@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much work does each core get done, and does it keep its pace? */
 #include "cpus.h"
-#include "options.h"
-#include "output.h"
+#include "node_program.h"
 #include "settings.h"
 #include "stats.h"
 #include "version.h"
@@ -11,10 +10,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char PURPOSE[] =
     "Fixed work on all cores at the same time, for longer than any period of a "
@@ -22,13 +19,7 @@ static const char PURPOSE[] =
     "core that a quota, heat\nor other programs hold up gets fewer of them "
     "done. A sample is the time of a quantum.";
 
-enum fixedwork_exit {
-    FIXEDWORK_PASS = 0,
-    FIXEDWORK_FAILED = 1,
-    FIXEDWORK_USAGE = 2
-};
-
-enum { FIXEDWORK_HOST_SIZE = 256, FIXEDWORK_PARTS = 4 };
+enum { FIXEDWORK_PARTS = 4 };
 
 /* The most quanta that are recorded for a millisecond of the run. */
 enum { FIXEDWORK_QUANTA_PER_MS = 20 };
@@ -59,6 +50,20 @@ static const struct options_row OPTIONS[] = {
     SETTINGS_LAST_ROWS(struct settings),
 };
 
+static bool verify(const void *options, char error[OPTIONS_ERROR_SIZE])
+{
+    const struct settings *settings = options;
+    struct cpus cpus = {.count = 0};
+
+    if (settings->cpus == NULL || cpus_parse(settings->cpus, &cpus)) {
+        return true;
+    }
+    (void)snprintf(error, OPTIONS_ERROR_SIZE,
+                   "--cpus: '%s' is not a list of CPUs such as 0,2,8-15",
+                   settings->cpus);
+    return false;
+}
+
 /** A thread, the CPU that it is bound to (-1: none), and its work. */
 struct core {
     pthread_t thread;
@@ -69,20 +74,6 @@ struct core {
     int ran_on;
     struct work work;
 };
-
-__attribute__((format(printf, 1, 2))) static void
-fixedwork_print(const char *text, ...)
-{
-    char host[FIXEDWORK_HOST_SIZE] = "unknown host";
-    va_list arguments;
-
-    (void)gethostname(host, sizeof(host) - 1);
-    (void)fprintf(stderr, "fixedwork: %s: ", host);
-    va_start(arguments, text);
-    (void)vfprintf(stderr, text, arguments);
-    va_end(arguments);
-    (void)fputc('\n', stderr);
-}
 
 static void *core_main(void *argument)
 {
@@ -143,8 +134,8 @@ static bool cores_run(struct core *cores, size_t count,
     }
     if (error != 0) {
         /* Threads that wait for the others end with the process. */
-        fixedwork_print("thread %zu of %zu: %s", started + 1, count,
-                        strerror(error));
+        node_print("fixedwork", "thread %zu of %zu: %s", started + 1, count,
+                   strerror(error));
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -153,8 +144,8 @@ static bool cores_run(struct core *cores, size_t count,
     (void)pthread_barrier_destroy(&start);
     for (size_t i = 0; i < count; i++) {
         if (cores[i].bind_error != 0) {
-            fixedwork_print("CPU %d: pthread_setaffinity_np: %s", cores[i].cpu,
-                            strerror(cores[i].bind_error));
+            node_print("fixedwork", "CPU %d: pthread_setaffinity_np: %s",
+                       cores[i].cpu, strerror(cores[i].bind_error));
             return false;
         }
     }
@@ -228,16 +219,16 @@ static void core_report(struct output_writer *writer, struct core *core,
     output_row(writer, fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-static enum fixedwork_exit fixedwork_report(struct core *cores, size_t count,
-                                            const struct settings *settings)
+static enum node_exit fixedwork_report(struct core *cores, size_t count,
+                                       const struct settings *settings)
 {
     struct output_writer writer = {.stream = stdout,
                                    .json = settings->common.json};
-    char host[FIXEDWORK_HOST_SIZE] = "unknown host";
+    char host[NODE_HOST_SIZE];
     double expected = work_quantum(settings->common.iterations);
-    enum fixedwork_exit code = FIXEDWORK_PASS;
+    enum node_exit code = NODE_PASS;
 
-    (void)gethostname(host, sizeof(host) - 1);
+    node_host(host);
     output_comment(&writer, "Seatrial fixedwork %s (%s)", VERSION, COMMIT);
     output_comment(&writer, "[ host: %s ] [ iterations: %ld ] [ cores: %zu ]",
                    host, settings->common.iterations, count);
@@ -249,36 +240,39 @@ static enum fixedwork_exit fixedwork_report(struct core *cores, size_t count,
 
             validation = wrong == 0 ? "pass" : "fail";
             if (wrong > 0) {
-                fixedwork_print("validation failed: %zu of %zu quanta on CPU "
-                                "%d computed another result",
-                                wrong, cores[i].work.count, cores[i].ran_on);
-                code = FIXEDWORK_FAILED;
+                node_print("fixedwork",
+                           "validation failed: %zu of %zu quanta on CPU "
+                           "%d computed another result",
+                           wrong, cores[i].work.count, cores[i].ran_on);
+                code = NODE_FAILED;
             }
         }
         core_report(&writer, &cores[i], host, (int)i + 1, (int)count, settings,
                     validation);
     }
-    if (!output_finish(&writer)) {
-        fixedwork_print("output: fflush: %s", strerror(errno));
-        return FIXEDWORK_FAILED;
-    }
-    return code;
+    return node_finish("fixedwork", &writer, code);
 }
 
-static enum fixedwork_exit fixedwork_run(const struct settings *settings,
-                                         const struct cpus *cpus)
+static enum node_exit run(const void *options)
 {
+    const struct settings *settings = options;
     bool bound = settings->cpus != NULL;
-    size_t count = bound ? cpus->count : (size_t)settings->threads;
+    struct cpus cpus = {.count = (size_t)settings->threads};
+
+    if (bound) {
+        (void)cpus_parse(settings->cpus, &cpus);
+    }
+    size_t count = cpus.count;
     struct core *cores = calloc(count, sizeof(*cores));
-    enum fixedwork_exit code = FIXEDWORK_USAGE;
+    enum node_exit code = NODE_USAGE;
 
     if (cores == NULL) {
-        fixedwork_print("calloc: %zu cores: %s", count, strerror(errno));
+        node_print("fixedwork", "calloc: %zu cores: %s", count,
+                   strerror(errno));
         return code;
     }
     for (size_t i = 0; i < count; i++) {
-        cores[i].cpu = bound ? cpus->numbers[i] : -1;
+        cores[i].cpu = bound ? cpus.numbers[i] : -1;
     }
     if (!cores_run(cores, count, settings)) {
         return code; /* threads may still wait, and need their memory */
@@ -295,27 +289,14 @@ static enum fixedwork_exit fixedwork_run(const struct settings *settings,
 int main(int argc, char **argv)
 {
     struct settings settings = DEFAULTS;
-    struct cpus cpus = {.count = 0};
-    char error[OPTIONS_ERROR_SIZE] = "";
+    static const struct node_program FIXEDWORK = {
+        .name = "fixedwork",
+        .purpose = PURPOSE,
+        .options = OPTIONS,
+        .defaults = &DEFAULTS,
+        .verify = verify,
+        .run = run,
+    };
 
-    switch (options_parse(OPTIONS, &settings, argc, argv, error)) {
-    case OPTIONS_HELP:
-        options_help(stdout, "fixedwork", PURPOSE, OPTIONS, &DEFAULTS);
-        return fflush(stdout) == 0 ? FIXEDWORK_PASS : FIXEDWORK_FAILED;
-    case OPTIONS_VERSION:
-        (void)printf("fixedwork %s (%s)\n", VERSION, COMMIT);
-        return fflush(stdout) == 0 ? FIXEDWORK_PASS : FIXEDWORK_FAILED;
-    case OPTIONS_RUN:
-        if (settings.cpus == NULL || cpus_parse(settings.cpus, &cpus)) {
-            return (int)fixedwork_run(&settings, &cpus);
-        }
-        (void)snprintf(error, OPTIONS_ERROR_SIZE,
-                       "--cpus: '%s' is not a list of CPUs such as 0,2,8-15",
-                       settings.cpus);
-        break;
-    case OPTIONS_ERROR:
-        break;
-    }
-    fixedwork_print("%s (see --help)", error);
-    return FIXEDWORK_USAGE;
+    return node_main(&FIXEDWORK, &settings, argc, argv);
 }

@@ -2,8 +2,7 @@
 /* How long does a load take, from each cache and from memory? */
 #include "chase.h"
 #include "machine.h"
-#include "options.h"
-#include "output.h"
+#include "node_program.h"
 #include "pages.h"
 #include "settings.h"
 #include "stats.h"
@@ -11,10 +10,8 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char PURPOSE[] =
     "Latency of loads that depend on each other, from working sets that the "
@@ -22,10 +19,6 @@ static const char PURPOSE[] =
     "of the next, on one\nrandom cycle through all cache lines of the working "
     "set. A sample is the mean of\na walk, in ns. The program stays where it "
     "is bound to (taskset, srun --cpu-bind).";
-
-enum memlat_exit { MEMLAT_PASS = 0, MEMLAT_FAILED = 1, MEMLAT_USAGE = 2 };
-
-enum { MEMLAT_HOST_SIZE = 256 };
 
 #define MEMLAT_MAX_SIZE (1L << 36)
 
@@ -67,7 +60,7 @@ static const struct options_row OPTIONS[] = {
 /** The run: its settings, where it goes, and the row it is at. */
 struct memlat {
     const struct settings *settings;
-    char host[MEMLAT_HOST_SIZE];
+    char host[NODE_HOST_SIZE];
     struct output_writer writer;
     int row;
 };
@@ -79,25 +72,11 @@ struct result {
     bool valid;
 };
 
-__attribute__((format(printf, 1, 2))) static void memlat_print(const char *text,
-                                                               ...)
-{
-    char host[MEMLAT_HOST_SIZE] = "unknown host";
-    va_list arguments;
-
-    (void)gethostname(host, sizeof(host) - 1);
-    (void)fprintf(stderr, "memlat: %s: ", host);
-    va_start(arguments, text);
-    (void)vfprintf(stderr, text, arguments);
-    va_end(arguments);
-    (void)fputc('\n', stderr);
-}
-
 /* Refuse settings that contradict each other, or that the node is too small
  * for: false, and why. */
-static bool memlat_verify(const struct settings *settings,
-                          char error[OPTIONS_ERROR_SIZE])
+static bool verify(const void *options, char error[OPTIONS_ERROR_SIZE])
 {
+    const struct settings *settings = options;
     const struct options_span sizes = settings->common.sizes;
     double available = machine_available_bytes();
     const char *reason = NULL;
@@ -157,8 +136,8 @@ static bool memlat_measure(const struct memlat *memlat, size_t size,
     struct pages pages;
 
     if (!pages_map(&pages, (enum pages_kind)settings->pages, size)) {
-        memlat_print("mmap: %zu bytes, huge pages %s: %s", size,
-                     PAGES_NAMES[settings->pages], strerror(errno));
+        node_print("memlat", "mmap: %zu bytes, huge pages %s: %s", size,
+                   PAGES_NAMES[settings->pages], strerror(errno));
         return false;
     }
     struct chase chase = {
@@ -174,7 +153,7 @@ static bool memlat_measure(const struct memlat *memlat, size_t size,
     size_t walks = memlat_walks(memlat, &chase);
     double *samples = calloc(walks, sizeof(*samples));
     if (samples == NULL) {
-        memlat_print("calloc: %zu samples: %s", walks, strerror(errno));
+        node_print("memlat", "calloc: %zu samples: %s", walks, strerror(errno));
         pages_unmap(&pages);
         return false;
     }
@@ -188,9 +167,10 @@ static bool memlat_measure(const struct memlat *memlat, size_t size,
 
         result->valid = loads == chase.slots;
         if (!result->valid) {
-            memlat_print("validation failed: %zu bytes: %zu loads lead back to "
-                         "the start, expected %zu",
-                         size, loads, chase.slots);
+            node_print("memlat",
+                       "validation failed: %zu bytes: %zu loads lead back to "
+                       "the start, expected %zu",
+                       size, loads, chase.slots);
         }
     }
     free(samples);
@@ -239,59 +219,47 @@ static void memlat_report(struct memlat *memlat, size_t size,
 }
 
 /* The first size whose cycle is wrong is the last. */
-static enum memlat_exit memlat_run(const struct settings *settings)
+static enum node_exit run(const void *options)
 {
+    const struct settings *settings = options;
     const struct options_span sizes = settings->common.sizes;
     struct memlat memlat = {
         .settings = settings,
         .writer = {.stream = stdout, .json = settings->common.json},
     };
-    enum memlat_exit code = MEMLAT_PASS;
+    enum node_exit code = NODE_PASS;
 
-    (void)gethostname(memlat.host, sizeof(memlat.host) - 1);
+    node_host(memlat.host);
     output_comment(&memlat.writer, "Seatrial memlat %s (%s)", VERSION, COMMIT);
     output_comment(&memlat.writer,
                    "[ host: %s ] [ stride: %ld ] [ loads: %ld ] [ huge pages: "
                    "%s ] [ largest cache: %zu bytes ]",
                    memlat.host, settings->stride, settings->loads,
                    PAGES_NAMES[settings->pages], machine_largest_cache_bytes());
-    for (long size = sizes.min; size <= sizes.max && code == MEMLAT_PASS;
+    for (long size = sizes.min; size <= sizes.max && code == NODE_PASS;
          size = options_next_size(size)) {
         struct result result;
 
         if (!memlat_measure(&memlat, (size_t)size, &result)) {
-            return MEMLAT_USAGE;
+            return NODE_USAGE;
         }
         memlat_report(&memlat, (size_t)size, &result);
-        code = result.valid ? MEMLAT_PASS : MEMLAT_FAILED;
+        code = result.valid ? NODE_PASS : NODE_FAILED;
     }
-    if (!output_finish(&memlat.writer)) {
-        memlat_print("output: fflush: %s", strerror(errno));
-        return MEMLAT_FAILED;
-    }
-    return code;
+    return node_finish("memlat", &memlat.writer, code);
 }
 
 int main(int argc, char **argv)
 {
     struct settings settings = DEFAULTS;
-    char error[OPTIONS_ERROR_SIZE] = "";
+    static const struct node_program MEMLAT = {
+        .name = "memlat",
+        .purpose = PURPOSE,
+        .options = OPTIONS,
+        .defaults = &DEFAULTS,
+        .verify = verify,
+        .run = run,
+    };
 
-    switch (options_parse(OPTIONS, &settings, argc, argv, error)) {
-    case OPTIONS_HELP:
-        options_help(stdout, "memlat", PURPOSE, OPTIONS, &DEFAULTS);
-        return fflush(stdout) == 0 ? MEMLAT_PASS : MEMLAT_FAILED;
-    case OPTIONS_VERSION:
-        (void)printf("memlat %s (%s)\n", VERSION, COMMIT);
-        return fflush(stdout) == 0 ? MEMLAT_PASS : MEMLAT_FAILED;
-    case OPTIONS_RUN:
-        if (memlat_verify(&settings, error)) {
-            return (int)memlat_run(&settings);
-        }
-        break;
-    case OPTIONS_ERROR:
-        break;
-    }
-    memlat_print("%s (see --help)", error);
-    return MEMLAT_USAGE;
+    return node_main(&MEMLAT, &settings, argc, argv);
 }

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="3a37801780c3d52f2d09d66b4b7aa28c84eb395389f4ff957ba0116a9e49caf5")
+    version("0.1.0", sha256="1f15a9e5d1a2cc34fc1965a393e2d863c3302da22826e6c00c8f86205cf5a973")
 
     depends_on("c", type="build")
     depends_on("cmake@3.20:", type="build")
