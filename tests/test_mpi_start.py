@@ -19,10 +19,12 @@ from test_checks_osu import REPLAY, run, settings
 from seatrial.campaign.collect import Collected, _collect_case
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, Session
+from seatrial.checks.job_control import Limit
 from seatrial.checks.job_steps import _RUN_STEP
 from seatrial.checks.mpi_start import FILE, SCRIPT, recorded, write_script
-from seatrial.checks.nodesweep.launch import Launcher, NodeStep
-from seatrial.checks.pairsweep.steps import Limit, Steps
+from seatrial.checks.nodesweep.launch import NodeStep
+from seatrial.checks.pairsweep.steps import Steps
+from seatrial.checks.step_launcher import Launcher
 from seatrial.console import Terminal
 from seatrial.judge.judge import judge
 from seatrial.judge.start_crashes import conspicuous
@@ -312,10 +314,10 @@ def test_program_of_a_node_sweep(
     (folder / "hpccinf.txt").write_text("input\n")
     text = Path(launcher).read_text()
     Path(launcher).write_text(f"{text}".replace("echo ''", f"{WRITE} '{result}'"))
-    step = NodeStep("cn01", ["hpcc"], folder, ranks=2, mpi=True)
-    started = Launcher([launcher], patience_s=60, nodes=1)
-    started.start([step], limit_s=60)
-    ended = started.wait([step], limit_s=60)["cn01"]
+    step = NodeStep("cn01", ["hpcc"], folder, 60, ranks=2, mpi=True)
+    started = Launcher([launcher], patience_s=60)
+    started.start([step])
+    ended = started.wait([step])[step]
     assert ended.status == status
     assert (cluster / "starts").read_text().count("started") == starts
     assert len(recorded(cluster)) == (0 if result else min(crashes, 3))

@@ -15,7 +15,7 @@ import pytest
 from fake_node import CPUS, fake_node, write
 
 from seatrial.checks.nodesweep.place import Place, bound, cpus_given, place_of
-from seatrial.checks.pairsweep.steps import Ended
+from seatrial.checks.srun_steps import Ended
 from seatrial.errors import SeatrialError
 from seatrial.parsers.nodesweep import NodeSweep, parse_nodesweep
 

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import seatrial.checks.nodesweep
-from seatrial.checks.nodesweep.conductor import SHORTEST_MS, Conductor, Settings
-from seatrial.checks.nodesweep.launch import Launcher
+from seatrial.checks.job_control import host_names
+from seatrial.checks.nodesweep.conductor import Conductor
+from seatrial.checks.nodesweep.launch import allow_files
 from seatrial.checks.nodesweep.place import cpus_given
-from seatrial.checks.pairsweep.arguments import divided_parser, parse_divided
-from seatrial.checks.pairsweep.steps import host_names
+from seatrial.checks.nodesweep.settings import SHORTEST_MS, Settings
+from seatrial.checks.step_arguments import divided_parser, parse_divided
+from seatrial.checks.step_launcher import Launcher
 from seatrial.errors import SeatrialError
 
 
@@ -22,9 +24,10 @@ def main(arguments: Sequence[str]) -> int:
     try:
         nodes = host_names(os.environ.get("SLURM_JOB_NODELIST", ""))
         given = cpus_given(os.environ.get("SLURM_JOB_CPUS_PER_NODE", ""), len(nodes))
+        allow_files(len(nodes))
         Conductor(
             dict(zip(nodes, given, strict=True)),
-            Launcher(srun, options.start_limit, len(nodes)),
+            Launcher(srun, options.start_limit),
             options.output,
             options.folder.absolute(),
             _settings(options, hpcc),

@@ -6,55 +6,29 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import seatrial
-from seatrial.checks.hpcc_input import hpcc_input, order_for_memory
-from seatrial.checks.nodesweep.launch import Launcher, NodeStep
+from seatrial.checks import job_control
+from seatrial.checks.hpcc_input import hpcc_input
+from seatrial.checks.nodesweep.launch import NodeStep
 from seatrial.checks.nodesweep.outputs import (
     Row,
     fixedwork_row,
-    hpcc_numbers,
+    hpcc_row,
     memlat_rows,
     node_row,
     sensors_rows,
 )
 from seatrial.checks.nodesweep.place import Place, bound, place_of
+from seatrial.checks.nodesweep.settings import Settings
+from seatrial.checks.step_launcher import Launcher
 from seatrial.errors import Exit, SeatrialError
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep_rows import Program
 
-SHORTEST_MS = 2000
-"""Least time of fixedwork: two of the longest periods of a CPU quota that Linux has."""
-
-_FIXEDWORK_S, _FIXEDWORK_TIMES = 60.0, 4.0
-"""Limit of fixedwork: its start, and so many times what it is to take."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is measured, and how long each program may take, in seconds.
-
-    `n` 0: the matrix of HPL fills `memory_percent` of a node's memory. `memlat` is its
-    command line, empty with the reason in `no_memlat`; likewise `fixedwork`.
-    """
-
-    hpcc: Sequence[str]
-    n: int
-    memory_percent: float
-    block: int
-    memlat: Sequence[str]
-    no_memlat: str | None
-    memlat_sizes: tuple[int, int]
-    fixedwork: Sequence[str]
-    no_fixedwork: str | None
-    fixedwork_ms: int
-    quiet_s: float
-    start_s: float
-    memlat_s: float
-    hpcc_s: float
+say = partial(job_control.say, "nodesweep")
 
 
 class Conductor:
@@ -86,7 +60,7 @@ class Conductor:
     def run(self) -> None:
         """Measure all nodes; SeatrialError if HPCC ends well on none of them."""
         began = time.monotonic()
-        self._begin()
+        self._write(self._settings.row(len(self._nodes)))
         try:
             self._start_sensors()
             time.sleep(self._settings.quiet_s)
@@ -94,53 +68,35 @@ class Conductor:
             self._stop_sensors()
         finally:
             self._launcher.end(list(self._sensors.values()))
-        elapsed_s = time.monotonic() - began
         end = {"type": "end", "passed": self._passed, "events": self._events}
-        self._write({**end, "elapsed_s": round(elapsed_s, 3)})
+        self._write({**end, "elapsed_s": round(time.monotonic() - began, 3)})
         say("done")
-
-    def _begin(self) -> None:
-        settings = self._settings
-        self._write(
-            {
-                "type": "run",
-                "program": "nodesweep",
-                "version": seatrial.__version__,
-                "nodes": len(self._nodes),
-                "n": settings.n,
-                "memory_percent": settings.memory_percent,
-                "block": settings.block,
-                "no_memlat": settings.no_memlat,
-                "memlat_min_bytes": settings.memlat_sizes[0],
-                "memlat_max_bytes": settings.memlat_sizes[1],
-                "no_fixedwork": settings.no_fixedwork,
-                "fixedwork_ms": settings.fixedwork_ms,
-                "start_time": time.time(),
-            }
-        )
 
     def _start_sensors(self) -> None:
         """Learn what every node is made of; its sensors are read from now on."""
         say(f"{len(self._nodes)} nodes: what are they made of?")
         program = (sys.executable, "-I", "-m", "seatrial.checks.nodesweep.sensors")
         self._sensors = {
-            node: NodeStep(node, program, self._folder / node / "sensors", is_told=True)
+            node: NodeStep(
+                node,
+                program,
+                self._folder / node / "sensors",
+                self._settings.start_s,
+                is_told=True,
+            )
             for node in self._nodes
         }
         steps = list(self._sensors.values())
-        limit_s = self._settings.start_s
-        self._launcher.start(steps, limit_s)
-        ended = self._launcher.wait(
-            steps, limit_s, lambda step: node_row(step.output()) is not None
-        )
+        self._launcher.start(steps)
+        ended = self._launcher.wait(steps, lambda step: bool(node_row(step.output())))
         for step in steps:
-            if how := ended.get(step.node):
+            if how := ended.get(step):
                 del self._sensors[step.node]
                 self._event(step.node, "sensors", None, how.reason, left_out=True)
                 continue
-            told = node_row(step.output())
-            assert told is not None
-            place = place_of(step.node, told, self._nodes[step.node])
+            row = node_row(step.output())
+            assert row is not None
+            place = place_of(step.node, row, self._nodes[step.node])
             self._places[step.node] = place
             self._write(place.row())
         if not self._places:
@@ -170,7 +126,7 @@ class Conductor:
     def _memlat(self, socket: int) -> None:
         """Measure on one core of this socket, on every node that has it.
 
-        Where ranks cannot be bound, it is measured once, wherever the core may be.
+        Where ranks cannot be bound, it is measured once, on whatever core.
         """
         steps = []
         for place in self._with_socket(socket):
@@ -178,36 +134,28 @@ class Conductor:
                 continue
             cpu = place.sockets[socket][-1]  # the first one has the interrupts
             bind = () if place.unbound else ("taskset", "-c", str(cpu))
-            program = (*bind, *self._settings.memlat)
-            folder = self._folder / place.node / f"memlat-{socket}"
-            where = None if place.unbound else socket
-            steps.append(NodeStep(place.node, program, folder, socket=where))
-
-        def rows(step: NodeStep) -> Iterator[Row]:
-            yield from memlat_rows(step.output(), self._settings.memlat_sizes)
-
-        self._run("memlat", steps, self._settings.memlat_s, rows)
+            step = NodeStep(
+                place.node,
+                (*bind, *self._settings.memlat),
+                self._folder / place.node / f"memlat-{socket}",
+                self._settings.memlat_s,
+                socket=None if place.unbound else socket,
+            )
+            steps.append(step)
+        sizes = self._settings.memlat_sizes
+        self._run("memlat", steps, lambda step: memlat_rows(step.output(), sizes))
 
     def _hpcc(self, socket: int | None) -> None:
         """Measure on all cores of every node, or of one socket where it has several."""
         settings = self._settings
-        orders: dict[str, int] = {}
-        steps = []
-        places = (
-            list(self._places.values())
-            if socket is None
-            else [each for each in self._with_socket(socket) if not each.why_no_sockets]
-        )
-        for place in places:
+        orders: dict[NodeStep, int] = {}
+        for place in self._with_socket(socket):
+            if socket is not None and place.why_no_sockets:
+                continue
             cpus = place.cores if socket is None else place.sockets[socket]
             ranks = place.ranks if socket is None else len(cpus)
-            share = ranks / place.ranks
             try:
-                n = settings.n or order_for_memory(
-                    place.memory_bytes * settings.memory_percent / 100 * share,
-                    settings.block,
-                )
-                place.require_room(n)
+                n = settings.matrix_order(place, ranks)
             except ValueError as error:
                 self._event(place.node, "hpcc", socket, str(error))
                 continue
@@ -216,29 +164,23 @@ class Conductor:
             folder.mkdir(parents=True)
             text = hpcc_input(n, settings.block, ranks)
             (folder / "hpccinf.txt").write_text(text, encoding="ascii")
-            program = settings.hpcc if place.unbound else bound(settings.hpcc, cpus)
             step = NodeStep(
-                place.node, program, folder, socket=socket, ranks=ranks, mpi=True
+                place.node,
+                settings.hpcc if place.unbound else bound(settings.hpcc, cpus),
+                folder,
+                settings.hpcc_s,
+                socket=socket,
+                ranks=ranks,
+                mpi=True,
             )
-            steps.append(step)
-            orders[place.node] = n
+            orders[step] = n
 
         def rows(step: NodeStep) -> Iterator[Row]:
-            n = orders[step.node]
-            try:
-                text = (step.folder / "hpccoutf.txt").read_text(errors="replace")
-            except OSError as error:
-                raise ParseError(0, f"hpccoutf.txt: {error.strerror}") from None
-            yield {
-                "ranks": step.ranks,
-                "n": n,
-                "block": settings.block,
-                "seconds": round(step.elapsed_s, 3),
-                **hpcc_numbers(text, step.ranks, n, settings.block),
-            }
+            seconds = {"seconds": round(step.elapsed_s, 3)}
+            n = orders[step]
+            yield seconds | hpcc_row(step.folder, step.ranks, n, settings.block)
 
-        passed = self._run("hpcc", steps, settings.hpcc_s, rows)
-        if socket is None and not passed:
+        if not self._run("hpcc", list(orders), rows) and socket is None:
             raise SeatrialError(
                 f"HPCC ended well on no node; {self._last_event}", Exit.FAILED
             )
@@ -251,34 +193,36 @@ class Conductor:
             cores = ("--threads", str(place.ranks))
             if not place.unbound:
                 cores = ("--cpus", ",".join(map(str, place.cores)))
-            program = (*settings.fixedwork, *cores)
-            folder = self._folder / place.node / "fixedwork"
-            steps.append(NodeStep(place.node, program, folder))
+            step = NodeStep(
+                place.node,
+                (*settings.fixedwork, *cores),
+                self._folder / place.node / "fixedwork",
+                settings.fixedwork_s,
+            )
+            steps.append(step)
 
         def rows(step: NodeStep) -> Iterator[Row]:
             ranks = self._places[step.node].ranks
             yield fixedwork_row(step.output(), ranks, settings.fixedwork_ms)
 
-        limit_s = _FIXEDWORK_S + _FIXEDWORK_TIMES * settings.fixedwork_ms / 1e3
-        self._run("fixedwork", steps, limit_s, rows)
+        self._run("fixedwork", steps, rows)
 
     def _run(
         self,
         program: Program,
         steps: Sequence[NodeStep],
-        limit_s: float,
         rows: Callable[[NodeStep], Iterable[Row]],
     ) -> int:
-        """Run a program on all nodes at the same time, and write what it gave.
+        """Run a program on all nodes at the same time, and write its results.
 
-        Gives the number of nodes on which it ended well.
+        Returns the number of nodes on which it ended well.
         """
         before = self._passed
         say(f"{program}: {len(steps)} nodes")
-        self._launcher.start(steps, limit_s)
-        ended = self._launcher.wait(steps, limit_s)
+        self._launcher.start(steps)
+        ended = self._launcher.wait(steps)
         for step in steps:
-            how = ended[step.node]
+            how = ended[step]
             if how.status != 0:
                 self._event(step.node, program, step.socket, how.reason, step.is_lost)
                 continue
@@ -300,12 +244,14 @@ class Conductor:
         steps = list(self._sensors.values())
         for step in steps:
             step.tell(None)
-        ended = self._launcher.wait(steps, self._settings.start_s)
+            step.watch.begin()
+        ended = self._launcher.wait(steps)
         for step in steps:
-            how = ended[step.node]
             rows = sensors_rows(step.output())
-            if how.status != 0 or not any(row["type"] == "counters" for row in rows):
-                self._event(step.node, "sensors", None, how.reason)
+            if ended[step].status != 0 or not any(
+                row["type"] == "counters" for row in rows
+            ):
+                self._event(step.node, "sensors", None, ended[step].reason)
                 continue
             for row in rows:
                 kind = row.pop("type")
@@ -318,9 +264,9 @@ class Conductor:
         for step in self._sensors.values():
             step.tell(phase)
 
-    def _with_socket(self, socket: int) -> list[Place]:
-        places = self._places.values()
-        return [place for place in places if socket < len(place.sockets)]
+    def _with_socket(self, socket: int | None) -> list[Place]:
+        """List the nodes that have this socket; None: all."""
+        return [p for p in self._places.values() if (socket or 0) < len(p.sockets)]
 
     def _event(
         self,
@@ -345,11 +291,6 @@ class Conductor:
     def _write(self, row: Mapping[str, Any]) -> None:
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, separators=(",", ":")) + "\n")
-
-
-def say(text: str) -> None:
-    """Tell people how it goes."""
-    print(f"{time.strftime('%H:%M:%S')} nodesweep: {text}", flush=True)
 
 
 def _remove(folder: Path) -> None:

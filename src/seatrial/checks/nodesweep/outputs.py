@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from seatrial.checks.hpcc_input import process_grid
@@ -15,9 +16,12 @@ Row = dict[str, Any]
 
 _KERNELS = ("Copy", "Scale", "Add", "Triad")
 _RATES = (
-    *("HPL_Tflops", "StarDGEMM_Gflops", "SingleDGEMM_Gflops"),
+    "HPL_Tflops",
+    "StarDGEMM_Gflops",
+    "SingleDGEMM_Gflops",
     *(f"StarSTREAM_{kernel}" for kernel in _KERNELS),
-    *("SingleSTREAM_Triad", "STREAM_VectorSize"),
+    "SingleSTREAM_Triad",
+    "STREAM_VectorSize",
 )
 _MESSAGES = {
     "latency_min_us": "MinPingPongLatency_usec",
@@ -30,6 +34,18 @@ _MESSAGES = {
     "ring_bw_mb_per_s": "RandomlyOrderedRingBandwidth_GBytes",
 }
 
+_MEMLAT = (
+    "cpu",
+    "huge_pages",
+    "cache_bytes",
+    "size_bytes",
+    "huge_bytes",
+    "min_ns",
+    "p50_ns",
+    "p99_ns",
+    "max_ns",
+    "n",
+)
 _QUARTERS = ("last", "first")
 
 
@@ -55,16 +71,23 @@ def _whole_rows(text: str) -> Iterator[Row]:
             continue
 
 
-def hpcc_numbers(text: str, ranks: int, n: int, block: int) -> Row:
+def hpcc_row(folder: Path, ranks: int, n: int, block: int) -> Row:
     """Read hpccoutf.txt of one node; ParseError unless it is the run asked for.
 
-    HPCC's Star numbers are means of what each rank has while all work: sums here. One
-    rank alone has nobody to send to.
+    HPCC's Star numbers are means over the ranks while all work: sums here. A single
+    rank sends no messages.
     """
+    try:
+        text = (folder / "hpccoutf.txt").read_text(errors="replace")
+    except OSError as error:
+        raise ParseError(0, f"hpccoutf.txt: {error.strerror}") from None
     messages = _MESSAGES if ranks > 1 else {}
     names = [*_RATES, *messages.values()]
     found = parse_hpcc(text, names, ranks, n, block, process_grid(ranks))
     row: Row = {
+        "ranks": ranks,
+        "n": n,
+        "block": block,
         "hpl_gflops": 1e3 * found["HPL_Tflops"],
         "dgemm_gflops": ranks * found["StarDGEMM_Gflops"],
         "dgemm_single_gflops": found["SingleDGEMM_Gflops"],
@@ -91,13 +114,7 @@ def memlat_rows(text: str, sizes: tuple[int, int]) -> Iterator[Row]:
     for row in rows:
         if row.validation != "pass":
             raise ParseError(row.row, "the cycle was not validated")
-        yield {
-            name: getattr(row, name)
-            for name in (
-                *("cpu", "huge_pages", "cache_bytes", "size_bytes", "huge_bytes"),
-                *("min_ns", "p50_ns", "p99_ns", "max_ns", "n"),
-            )
-        }
+        yield {name: getattr(row, name) for name in _MEMLAT}
 
 
 def fixedwork_row(text: str, cores: int, time_ms: int) -> Row:

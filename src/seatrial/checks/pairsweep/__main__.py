@@ -6,11 +6,12 @@ import sys
 from collections.abc import Sequence
 
 import seatrial.checks.pairsweep
-from seatrial.checks.pairsweep.arguments import divided_parser, parse_divided
+from seatrial.checks.job_control import host_names
 from seatrial.checks.pairsweep.conductor import Conductor
 from seatrial.checks.pairsweep.file import SweepFile
 from seatrial.checks.pairsweep.preflight import Preflight
-from seatrial.checks.pairsweep.steps import Steps, host_names
+from seatrial.checks.pairsweep.steps import Steps
+from seatrial.checks.step_arguments import divided_parser, parse_divided
 from seatrial.errors import SeatrialError
 
 

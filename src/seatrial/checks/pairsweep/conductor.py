@@ -5,12 +5,17 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from seatrial.checks import job_control
 from seatrial.checks.pairsweep.file import SweepFile
 from seatrial.checks.pairsweep.preflight import Failure, Preflight
-from seatrial.checks.pairsweep.steps import Ended, Steps
+from seatrial.checks.pairsweep.steps import Steps
+from seatrial.checks.srun_steps import Ended
 from seatrial.errors import Exit, SeatrialError
+
+say = partial(job_control.say, "sweep")
 
 MOST_HUNG = 3
 """A node that hangs with so many others is left out itself."""
@@ -193,8 +198,3 @@ class _Watch:
             self._reported = now
             say(f"{self._file.pairs()} of {self._total} pairs")
         return now - self._grown > self._stall_s
-
-
-def say(text: str) -> None:
-    """Tell people how it goes."""
-    print(f"{time.strftime('%H:%M:%S')} sweep: {text}", flush=True)

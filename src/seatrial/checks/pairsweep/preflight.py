@@ -12,7 +12,9 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from seatrial.checks.pairsweep.steps import Ended, Limit, Steps
+from seatrial.checks.job_control import Limit
+from seatrial.checks.pairsweep.steps import Steps
+from seatrial.checks.srun_steps import Ended
 from seatrial.errors import SeatrialError
 
 STAGES = ("start", "init", "hello")

@@ -1,0 +1,212 @@
+"""A job step: started by srun on chosen nodes, limited in time, and ended for good."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from seatrial.checks.job_control import (
+    Limit,
+    cancel_step,
+)
+from seatrial.errors import SeatrialError
+from seatrial.parsers.mpi_start import GAVE_UP, StartCrash, crash_at_start
+
+_LOOK_S = 2.0
+_END_S = 10.0
+_ABORT_S = 5.0
+NOT_OURS = re.compile(r"node configuration is not available|[Ii]nvalid node")
+"""What srun prints if Slurm has taken a node from the job."""
+_ABORT = re.compile(r"Job step aborted: Waiting")
+"""What it prints when it ends a step; on a dead node it then waits in vain."""
+_ERROR = re.compile(r"\berror\b|^(pairsweep|memlat|taskset|seatrial\S*): ")
+_OUR_DOING = re.compile(
+    r"CANCELLED AT \S+ \*\*\*|_step_signal|Terminated Step|for cpu binding"
+)
+_PREFLIGHT = r'{"type": ?"preflight".*'
+"""What the tests of nodes print: they time nothing."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a step ended: its exit status, None if it had to be ended; its lines."""
+
+    status: int | None
+    output: tuple[str, ...]
+    errors: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Return one line on why it failed: its first error, else its last words."""
+        end = "no end in time" if self.status is None else f"exit status {self.status}"
+        lines = [line.strip() for line in self.errors]
+        lines = [line for line in lines if line and not _OUR_DOING.search(line)]
+        errors = [line for line in lines if _ERROR.search(line)] or lines[-1:]
+        return f"{end}; {errors[0]}" if errors else end
+
+    @property
+    def crash(self) -> StartCrash | None:
+        """Return the crash at start of the MPI library, if it ended by one."""
+        if self.status in (0, None):
+            return None
+        return crash_at_start(
+            "\n".join(self.errors), "\n".join(self.output), _PREFLIGHT
+        )
+
+    def given_up(self) -> "Ended":
+        """Return the same with the reason that its MPI library crashed every time."""
+        return replace(self, errors=(f"error: {GAVE_UP}", *self.errors))
+
+
+class Watch(Protocol):
+    """Decides while a step runs whether it has to be ended."""
+
+    def begin(self) -> None:
+        """Take note that the step begins, or begins again."""
+
+    def overdue(self) -> bool:
+        """Return True if the step has to be ended now."""
+
+
+class Step:
+    """A step of this job: a program with `ranks` ranks on each of its nodes.
+
+    What it prints goes to the files `out` and `err` of its folder; `echo` copies its
+    standard error at once. `watch` ends it; `is_told`: it reads standard input.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        program: Sequence[str],
+        folder: Path,
+        watch: Watch,
+        *,
+        name: str,
+        ranks: int = 1,
+        options: Sequence[str] = (),
+        is_told: bool = False,
+        echo: bool = False,
+    ) -> None:
+        """`name` is for the record of its crashes, `options` are those of srun."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.nodes = nodes
+        self.program = program
+        self.folder = folder
+        self.watch = watch
+        self.name = name
+        self.ranks = ranks
+        self.options = options
+        self.stdin = subprocess.PIPE if is_told else subprocess.DEVNULL
+        self.echo = echo
+        self.crashes = 0
+        self.patience = Limit(0)
+        self.start_time = self.elapsed_s = 0.0
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, job_name: str, command: Sequence[str]) -> None:
+        """Start srun in a process group of its own; SeatrialError if it is missing."""
+        self._job_name = job_name
+        self._echoed = 0
+        self.is_late = self.is_aborting = False
+        self._signals = [signal.SIGTERM, signal.SIGKILL]
+        self._look, self._grace = Limit(_LOOK_S), Limit(0)
+        with (
+            (self.folder / "out").open("wb") as output,
+            (self.folder / "err").open("wb") as errors,
+        ):
+            try:
+                self.process = subprocess.Popen(
+                    command,
+                    stdin=self.stdin,
+                    stdout=output,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise SeatrialError(f"{command[0]}: {error.strerror}") from None
+        self.start_time = time.time()
+        self.watch.begin()
+
+    def output(self) -> str:
+        """Return what the program has written to standard output until now."""
+        return _read(self.folder / "out")
+
+    def errors(self) -> str:
+        """Return what was written to standard error, by srun too."""
+        return _read(self.folder / "err")
+
+    def crash(self, ended: Ended) -> StartCrash | None:
+        """Return the crash at start of its MPI library, if it ended by one."""
+        return ended.crash
+
+    def is_running(self) -> bool:
+        """Return True if srun runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def has_ended(self) -> bool:
+        """Return True if it has ended; end it, without waiting, if it is overdue."""
+        assert self.process is not None
+        running = self.process.poll() is None
+        if self.echo:
+            text = self.errors()
+            sys.stderr.write(text[self._echoed :])
+            sys.stderr.flush()
+            self._echoed = len(text)
+        if running and not self._is_given_up():
+            return False
+        self.elapsed_s = time.time() - self.start_time
+        if self.process.returncode != 0:
+            cancel_step(self._job_name)
+        return True
+
+    def _is_given_up(self) -> bool:
+        """Return True if srun outlives the signals that a step gets which is overdue.
+
+        On a dead node srun waits for the end of a step that it aborts for half a
+        minute: then it is killed.
+        """
+        if self.is_late or self.is_aborting:
+            if not self._grace.overdue():
+                return False
+        elif self.watch.overdue():
+            self.is_late = True
+        else:
+            if self._look.overdue():
+                self._look = Limit(_LOOK_S)
+                if _ABORT.search(self.errors()):
+                    self.is_aborting, self._grace = True, Limit(_ABORT_S)
+                    self._signals = [signal.SIGKILL]  # it ends its tasks already
+            return False
+        if not self._signals:
+            return True
+        assert self.process is not None
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, self._signals.pop(0))
+        self._grace = Limit(_END_S)
+        return False
+
+    def is_taken(self) -> bool:
+        """Return True if Slurm has taken a node of the step from the job."""
+        return bool(NOT_OURS.search(self.errors()))
+
+    def ended(self) -> Ended:
+        """Return how it ended; if srun gave it up, it ended by itself."""
+        assert self.process is not None
+        status = None if self.is_late else self.process.returncode
+        output, errors = self.output().splitlines(), self.errors().splitlines()
+        return Ended(status, tuple(output), tuple(errors))
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""
