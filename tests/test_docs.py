@@ -73,11 +73,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = criteria.read_text()
     assert "looks: 1" in text
     criteria.write_text(text.replace("looks: 1", "looks: 2"))
-    (home / "results" / "lab").mkdir(parents=True)
+    (site / "recorded" / "lab").mkdir(parents=True)
     for name in ("night-1", "bakeoff-delivered"):
         run = unpack(DEMO / f"{name}{SUFFIX}", tmp_path_factory.mktemp("run"))
-        run.rename(home / "results" / "lab" / run.name)
-    run = home / "results" / "lab" / RUN
+        run.rename(site / "recorded" / "lab" / run.name)
+    run = site / "recorded" / "lab" / RUN
     (run / "manifest.json.sig").unlink()
     shutil.copytree(run / "system", home / "etc" / "lab")
     for command in (
@@ -98,10 +98,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory with the files that commands name."""
+    """A working directory with the files that commands name; its runs are new."""
     folder = site / "work"
     folder.mkdir()
     home = site / "home"
+    shutil.copytree(site / "recorded", home / "results")
     for name, target in {
         "reports": home / "reports",
         "results": home / "results",
@@ -119,6 +120,7 @@ def folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("SEATRIAL_RESULTS", str(home / "results"))
     yield folder
     shutil.rmtree(folder)
+    shutil.rmtree(home / "results")
 
 
 def words_of(shown: Shown) -> list[str]:
