@@ -29,17 +29,17 @@ seatrial-seal \- Verify a closed run, then sign its manifest with an SSH key
 Verify a closed run, then sign its manifest with an SSH key.
 .PP
 RUN is the path of a run, its id, SYSTEM/latest or latest. The manifest holds the
-checksums of all other files. The signature is manifest.json.sig beside it, made by
-\(gassh\-keygen \-Y sign \-n seatrial\-run\(ga; a run is sealed once.
+checksums of all other files. \(gassh\-keygen \-Y sign \-n seatrial\-run\(ga writes the
+signature to manifest.json.sig beside it. A run can be sealed once.
 .SH OPTIONS
 .TP
 .B \-\-key FILE
-Private SSH key; or the public half of one that ssh\-agent holds.  [required]
+Private SSH key, or the public half of a key in ssh\-agent.  [required]
 .TP
 .B \-h, \-\-help
 Show this message and exit.
 .SH EXIT STATUS
-0 sealed, 1 the run was changed, 2 usage, or it cannot be sealed.
+0 sealed, 1 the run was changed, 2 usage, or the run cannot be sealed.
 .SH EXAMPLE
 seatrial seal lab/latest \-\-key \(ti/.ssh/id_ed25519
 """
