@@ -17,10 +17,10 @@ from sweep_samples import SWEEP, names, sample_sweep
 
 from seatrial.judge.findings import Finding, Judgement
 from seatrial.judge.judge import judge
+from seatrial.report.chapters import contents
 from seatrial.report.content import ActOn, Content
-from seatrial.report.contents import contents
-from seatrial.report.finding_table import MAX_FINDINGS, finding_table
 from seatrial.report.front_page import MAX_PLACES, seal_words
+from seatrial.report.html_page import MAX_FINDINGS, finding_table
 from seatrial.runs.closed_run import Run, load_run, sha256
 from seatrial.runs.seal import seal
 

@@ -17,11 +17,11 @@ from seatrial.judge.judge import Judgement, judge
 from seatrial.report.chapters import chapters
 from seatrial.report.curve_chart import chart, describe
 from seatrial.report.curve_layers import far_words
-from seatrial.report.curves import MAX_PLACES, Curve, curves
+from seatrial.report.curves import MAX_PLACES, Curve, table
+from seatrial.report.measured_curves import curves
 from seatrial.report.published_overlay import Overlay
 from seatrial.report.render import text
-from seatrial.report.render.labels import short
-from seatrial.report.table import table
+from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]

@@ -27,9 +27,9 @@ from seatrial.errors import SeatrialError
 from seatrial.judge.judge import Judgement, judge
 from seatrial.judge.summary import format_findings
 from seatrial.report import FORMS, pdf, write_report
+from seatrial.report.chapters import contents
 from seatrial.report.content import ActOn, Chapter, Content
-from seatrial.report.contents import contents
-from seatrial.report.criteria_csv import criteria_csv
+from seatrial.report.criteria_rows import criteria_csv
 from seatrial.report.render.figure import Table
 from seatrial.report.render.svg import colours, svg
 from seatrial.runs.closed_run import Run

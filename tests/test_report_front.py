@@ -13,10 +13,10 @@ from seatrial.judge.findings import Finding, Judgement, Verdict
 from seatrial.judge.judge import judge
 from seatrial.judge.summary import format_findings
 from seatrial.report.areas import margin_words
+from seatrial.report.chapters import contents
 from seatrial.report.content import ActOn, Content, Front
-from seatrial.report.contents import contents
-from seatrial.report.finding_table import finding_table
 from seatrial.report.folding import fold_findings
+from seatrial.report.html_page import finding_table
 from seatrial.report.markdown import summary
 from seatrial.runs.closed_run import Run
 

@@ -12,7 +12,7 @@ from seatrial.model.cases import Case, parameters_text
 from seatrial.model.records import Measurement
 from seatrial.report.chapters import chapters
 from seatrial.report.curve_chart import chart
-from seatrial.report.curves import curves
+from seatrial.report.measured_curves import curves
 from seatrial.report.scaling import (
     IDEAL,
     Growth,

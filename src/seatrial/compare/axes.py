@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from seatrial.report.render import text
-from seatrial.report.render.labels import short
+from seatrial.report.render.text import short
 from seatrial.report.render.vega import CONFIG, value_ticks
 
 Row = dict[str, Any]

@@ -20,7 +20,7 @@ from seatrial.compare.records import Comparison, PairedNumber, Ratio
 from seatrial.compare.wording import interval, percent, times
 from seatrial.model.metrics import flat_name
 from seatrial.report.render.figure import Figure, Table
-from seatrial.report.render.labels import short
+from seatrial.report.render.text import short
 
 MAX_CHECKS = 40
 _ROW_PX, _LEAST_PX = 17, 60

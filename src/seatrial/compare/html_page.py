@@ -25,8 +25,7 @@ from seatrial.compare.records import (
 )
 from seatrial.model.metrics import flat_name
 from seatrial.report.render import text
-from seatrial.report.render.filters import FILTERS, SIZES
-from seatrial.report.render.html import render
+from seatrial.report.render.html import FILTERS, SIZES, render
 
 MAX_NUMBERS, MAX_UNPAIRED, MAX_CLAIMS = 1000, 500, 500
 """Rows of a table; compare.csv has all numbers, compare.json all of it."""

@@ -2,7 +2,7 @@
 
 from seatrial.compare.records import Comparison, Ratio, Side
 from seatrial.model.units import rounded
-from seatrial.report.render.labels import short
+from seatrial.report.render.text import short
 
 _TWICE = 2.0
 _PER = {"performance": "", "price": " per price", "power": " per power"}

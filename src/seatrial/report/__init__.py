@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import Judgement
 from seatrial.judge.summary import format_findings
+from seatrial.report.chapters import contents
 from seatrial.report.content import Content
-from seatrial.report.contents import contents
-from seatrial.report.criteria_csv import criteria_csv
+from seatrial.report.criteria_rows import criteria_csv
 from seatrial.report.html_page import html
 from seatrial.report.junit import junit_xml
 from seatrial.report.markdown import summary

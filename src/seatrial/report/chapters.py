@@ -1,5 +1,6 @@
 """The chapters of the report that have charts, in their order."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,11 +8,17 @@ from seatrial.checks.sources import stated
 from seatrial.judge.judge import Judgement
 from seatrial.paths import checks_dir
 from seatrial.report.common_facts import RISK, common_facts
-from seatrial.report.content import Chapter
+from seatrial.report.content import Chapter, Content
+from seatrial.report.criteria_rows import criterion_rows
 from seatrial.report.curve_chart import chart
 from seatrial.report.curve_layers import far_words
-from seatrial.report.curves import Curve, curves
+from seatrial.report.curves import Curve, table
 from seatrial.report.drift_chapter import drift_chapter
+from seatrial.report.exclusions import exclusions
+from seatrial.report.folding import fold_criteria, skip_reasons
+from seatrial.report.front_page import front
+from seatrial.report.measured_curves import curves
+from seatrial.report.methods_chapter import configuration, methods
 from seatrial.report.node_heatmap import node_heat
 from seatrial.report.node_map import node_map
 from seatrial.report.node_table import facts_table, node_table, values_table
@@ -20,11 +27,33 @@ from seatrial.report.pair_matrix import MAX_RETESTED, matrices
 from seatrial.report.published_overlay import overlay
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
-from seatrial.report.render.labels import short
+from seatrial.report.render.text import short
 from seatrial.report.render.vega import metric_title
 from seatrial.report.scaling import growth_figure, growths
-from seatrial.report.table import table
 from seatrial.runs.closed_run import Run
+
+
+def contents(
+    run: Run, judgement: Judgement, home: Path, notes: Sequence[str] = ()
+) -> Content:
+    """Say all that a report says, notes before all else.
+
+    `home` has known signers and published numbers.
+    """
+    rows = criterion_rows(run, judgement)
+    skipped = skip_reasons(run)
+    one = front(run, judgement, home, rows)
+    return Content(
+        front=replace(one, notices=(*notes, *one.notices)),
+        criteria=rows,
+        folded=fold_criteria(rows, skipped),
+        chapters=(
+            exclusions(run, judgement),
+            *chapters(run, judgement, home),
+            methods(run, judgement),
+            configuration(run),
+        ),
+    )
 
 
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:

@@ -16,7 +16,7 @@ import scipy
 from seatrial.judge.judge import Judgement
 from seatrial.judge.multiple_testing import discoveries
 from seatrial.report.render import text
-from seatrial.report.render.labels import short
+from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
 
 RISK = 0.05

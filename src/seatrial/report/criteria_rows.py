@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from seatrial.judge.findings import Finding, Judgement
+from seatrial.model.csv_text import csv_text
 from seatrial.model.metrics import flat_name
 from seatrial.model.places import PLACE
 from seatrial.report.areas import with_areas
-from seatrial.report.content import CriterionRow
+from seatrial.report.content import Content, CriterionRow
 from seatrial.report.render import text
 from seatrial.report.render.text import few
 from seatrial.report.wording import (
@@ -180,3 +181,24 @@ def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]
 def _need(more: int, reason: str) -> str:
     """Say how many allocations the worst place needs; else why it is undecided."""
     return f"about {more} more allocation{'s' * (more > 1)} each" if more else reason
+
+
+_OF_ROW = (
+    *("name", "verdict", "check", "metric", "where", "kind", "clause"),
+    *("allocations", "places", "reason", "scatter"),
+)
+_OF_WORST = ("place", "direction", "limit", "value", "lower", "upper", "unit", "more")
+
+
+def criteria_csv(content: Content) -> str:
+    """Write a row per criterion; `value` to `more` are of the worst place."""
+    return csv_text(
+        (*_OF_ROW, *_OF_WORST),
+        (
+            {
+                **{name: getattr(row, name) for name in _OF_ROW},
+                **{name: getattr(row.worst, name) for name in _OF_WORST},
+            }
+            for row in content.criteria
+        ),
+    )

@@ -20,7 +20,7 @@ from seatrial.report.curve_layers import (
 )
 from seatrial.report.curves import Curve, Line
 from seatrial.report.render import text
-from seatrial.report.render.labels import short
+from seatrial.report.render.text import short
 from seatrial.report.render.vega import CONFIG, metric_title, size_ticks, value_ticks
 
 # Colour, symbol, dash and width of the lines of a curve, in their order.

@@ -11,8 +11,7 @@ from seatrial.report.content import Chapter
 from seatrial.report.drift import LEAST_SESSIONS, RISK, Drift, Level, drifts
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
-from seatrial.report.render.labels import short
-from seatrial.report.render.text import few
+from seatrial.report.render.text import few, short
 from seatrial.report.render.vega import CONFIG
 from seatrial.runs.closed_run import Run
 

@@ -1,13 +1,19 @@
 """The report as one HTML page."""
 
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from seatrial.judge.findings import Finding
 from seatrial.judge.judge import Judgement
 from seatrial.report.content import Content
-from seatrial.report.finding_table import finding_table
-from seatrial.report.folding import skip_reasons
-from seatrial.report.render.filters import FILTERS, SIZES
-from seatrial.report.render.html import render
+from seatrial.report.folding import FoldedFinding, fold_findings, skip_reasons
+from seatrial.report.render import text
+from seatrial.report.render.html import FILTERS, SIZES, render
+from seatrial.report.wording import interval_words, limit_words
 from seatrial.runs.closed_run import Run
 
 MAX_CRITERIA = 500
@@ -29,3 +35,116 @@ def html(run: Run, judgement: Judgement, content: Content, home: Path) -> str:
         max_criteria=MAX_CRITERIA,
         **SIZES,
     )
+
+
+MAX_FINDINGS = 500
+"""Rows that are HTML; a filter finds the others, too."""
+
+Cell = tuple[str, ...]
+"""What stands in a cell, and lines of detail below it."""
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """A finding, or several alike, as the cells of a row, in words.
+
+    `places` are all of its places, where the cell has the first ones only.
+    """
+
+    verdict: str
+    checks: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    places: str
+
+
+@dataclass(frozen=True)
+class FindingTable:
+    """The findings, failing ones first; `packed` are the rows that are no HTML.
+
+    It is base64 of gzip of JSON: a list of [verdict, checks, cells, places]. `total`
+    counts rows, `findings` what is in them.
+    """
+
+    rows: tuple[FindingRow, ...]
+    total: int
+    findings: int
+    checks: tuple[str, ...]
+    packed: str = ""
+
+
+def finding_table(
+    findings: Sequence[Finding], skipped: Mapping[str, str]
+) -> FindingTable:
+    """Lay findings out, those alike in one row; `skipped` says why checks were."""
+    ordered = fold_findings(findings, skipped)
+    rest = [_row(each) for each in ordered[MAX_FINDINGS:]]
+    return FindingTable(
+        rows=tuple(_row(each) for each in ordered[:MAX_FINDINGS]),
+        total=len(ordered),
+        findings=len(findings),
+        checks=tuple(sorted(set(map(_check, findings)))),
+        packed=_packed(rest) if rest else "",
+    )
+
+
+def _row(folded: FoldedFinding) -> FindingRow:
+    """Write a row: verdict, check, environment, metric, place, value, limit, reason."""
+    finding, count = folded.first, len(folded.findings)
+    alone = count == 1
+    better = f"{finding.direction} is better" if finding.direction else ""
+    of_pairs = "by its pairs" if finding.kind == "node" else ""
+    flags = [f"criterion {flag}" for flag in finding.flags]
+    counted = "" if alone else f"{text.exact(count)} findings"
+    cells = (
+        _cell(folded.words("check") or finding.kind, folded.details(), counted),
+        _cell(folded.words("environment")),
+        _cell(folded.words("metric"), better if alone and finding.metric else ""),
+        _cell(folded.words("place"), of_pairs),
+        _value(finding) if alone else ("",),
+        _cell(limit_words(finding), _beside(finding)) if alone else ("",),
+        _cell(folded.reason, *flags),
+    )
+    checks = tuple(dict.fromkeys(map(_check, folded.findings)))
+    return FindingRow(finding.verdict, checks, cells, folded.places())
+
+
+def _check(finding: Finding) -> str:
+    return finding.check or finding.kind
+
+
+def _value(finding: Finding) -> Cell:
+    if finding.value is None:
+        return ("",)
+    return _cell(
+        text.quantity(text.measured(finding.value, finding.limit), finding.unit),
+        "times the typical" if finding.kind == "sameness" else "",
+        interval_words(finding),
+        f"{text.exact(finding.n)} allocations" if finding.n > 1 else "",
+    )
+
+
+def _beside(finding: Finding) -> str:
+    """Say of a limit what kind it is, and how far the value is from it."""
+    if not finding.reference_kind:
+        return ""
+    ratio = text.ratio(finding.value, finding.limit)
+    return "; ".join(filter(None, (finding.reference_kind, ratio)))
+
+
+def _cell(first: str, *details: str) -> Cell:
+    return (first, *filter(None, details))
+
+
+def _packed(rows: Sequence[FindingRow]) -> str:
+    """Pack rows small: they are alike, and there may be ten thousands."""
+    listed = [
+        [
+            row.verdict,
+            [text.clean(check) for check in row.checks],
+            [[text.clean(line) for line in cell] for cell in row.cells],
+            text.clean(row.places),
+        ]
+        for row in rows
+    ]
+    plain = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(plain.encode(), 6, mtime=0)).decode()

@@ -7,8 +7,7 @@ from seatrial.judge.findings import Finding, Judgement
 from seatrial.report.content import ActOn
 from seatrial.report.reasons import reasons_of
 from seatrial.report.render import text
-from seatrial.report.render.labels import short
-from seatrial.report.render.text import few
+from seatrial.report.render.text import few, short
 from seatrial.report.wording import badness
 
 MOST_NAMES = 8

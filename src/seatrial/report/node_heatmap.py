@@ -24,7 +24,7 @@ from seatrial.report.render.heat_grid import (
     Square,
     grid_chart,
 )
-from seatrial.report.render.labels import short
+from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
 
 MAX_METRICS = 40

@@ -9,8 +9,7 @@ import altair as alt
 from seatrial.judge.judge import Judgement, NodeVerdict
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
-from seatrial.report.render.labels import short
-from seatrial.report.render.text import few
+from seatrial.report.render.text import few, short
 from seatrial.report.render.vega import CONFIG
 
 STATES = (

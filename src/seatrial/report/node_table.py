@@ -7,7 +7,7 @@ from typing import Any
 from seatrial.judge.judge import Judgement, NodeVerdict
 from seatrial.report.render import text
 from seatrial.report.render.figure import Table
-from seatrial.report.render.labels import short
+from seatrial.report.render.text import short
 from seatrial.report.wording import VERDICTS
 from seatrial.runs.closed_run import Run
 

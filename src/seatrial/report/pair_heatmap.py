@@ -17,8 +17,7 @@ from seatrial.report.render.heat_grid import (
     Square,
     grid_chart,
 )
-from seatrial.report.render.labels import short
-from seatrial.report.render.text import few
+from seatrial.report.render.text import few, short
 from seatrial.report.render.vega import metric_title
 
 _NAMES = 8

@@ -10,7 +10,8 @@ import polars as pl
 from seatrial.judge.judge import Judgement
 from seatrial.model.metrics import judged_statistic
 from seatrial.report.curve_chart import chart
-from seatrial.report.curves import COLUMNS, KIND, Curve, Line, Point, whole_curves
+from seatrial.report.curves import Curve, Line, Point
+from seatrial.report.measured_curves import COLUMNS, KIND, whole_curves
 from seatrial.report.node_counts import several_counts, with_node_counts
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table

@@ -9,8 +9,7 @@ from seatrial.judge.findings import Judgement
 from seatrial.report.content import SmallMap
 from seatrial.report.node_map import STATES, columns_for, node_states
 from seatrial.report.render import text
-from seatrial.report.render.labels import short
-from seatrial.report.render.text import few
+from seatrial.report.render.text import few, short
 
 WIDTH = 300
 """Width of the picture in px."""

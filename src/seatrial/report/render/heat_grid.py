@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from seatrial.report.render.labels import short
+from seatrial.report.render.text import short
 from seatrial.report.render.vega import CONFIG
 
 LEVELS = {

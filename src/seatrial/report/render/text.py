@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from seatrial.model.units import size_label
+from seatrial.report.render import text
 
 _ABSENT = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
@@ -190,3 +191,16 @@ def few(names: Iterable[str], most: int = 12) -> list[str]:
     names = list(names)
     more = len(names) - most
     return [*names[:most], f"and {more} more"] if more > 0 else names
+
+
+MOST = 48
+"""Characters of a name that are shown."""
+
+
+def short(name: str, most: int = MOST) -> str:
+    """Cut a long name in the middle, as its end often tells it from others."""
+    name = text.clean(name)
+    if len(name) <= most:
+        return name
+    end = most // 3
+    return f"{name[: most - end - 1]}…{name[-end:]}"

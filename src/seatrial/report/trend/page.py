@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial.report.render import text
-from seatrial.report.render.filters import FILTERS, SIZES
-from seatrial.report.render.html import render
+from seatrial.report.render.html import FILTERS, SIZES, render
 from seatrial.report.trend.changes import Change
 from seatrial.report.trend.chart import figure
 from seatrial.report.trend.series import Night, Series, Trend
