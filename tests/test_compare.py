@@ -19,16 +19,13 @@ from bakeoff_samples import (
     vendor,
     weights_of,
 )
-from reframe_runs import HOME
 
-from seatrial.checks.sources import experiments_of
 from seatrial.compare.compare import compare
 from seatrial.compare.formats import as_json
 from seatrial.compare.records import Unpaired
 from seatrial.compare.sides import Entrant, open_sides, priced
 from seatrial.compare.wording import sentence
 from seatrial.errors import SeatrialError
-from seatrial.paths import checks_dir
 
 # ---- what is paired
 
@@ -258,7 +255,7 @@ def test_run_beside_a_published_system() -> None:
     found = compare(
         [side("acme"), paper],
         published=published(),
-        experiments=experiments_of(checks_dir(HOME)),
+        experiments={"OsuLatency": ("E18", "E23", "E29", "E30", "E41")},
     )
     (only,) = found.numbers
     assert (only.check, only.metric, only.size_bytes) == ("OsuLatency", "latency", 8)
@@ -274,9 +271,3 @@ def test_run_beside_a_published_system() -> None:
     assert ("LammpsRhodo", ("", "the paper has no such number")) in [
         (each.check, each.reasons) for each in found.unpaired
     ]
-
-
-def test_experiments_are_those_that_checks_state() -> None:
-    found = experiments_of(checks_dir(HOME))
-    assert found["OsuLatency"] == ("E18", "E23", "E29", "E30", "E41")
-    assert found["NodeSweep"] == ()

@@ -1,5 +1,6 @@
 """Curves of the report: which lines they have, over what, and with which words."""
 
+import gzip
 import json
 import re
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from judge_samples import with_statements
 from samples import sample_criteria, sample_run
 
 from seatrial.criteria.published import Published
@@ -23,6 +25,7 @@ from seatrial.report.published_overlay import Overlay
 from seatrial.report.render import text
 from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
+from seatrial.runs.stated import stated
 
 HOME = Path(__file__).resolve().parents[1]
 CurvesOf = Callable[..., dict[tuple[str, str, str], Curve]]
@@ -281,8 +284,15 @@ def test_published_number_is_where_a_curve_measures_the_same(
     assert [point.x for point in points] == ([] if x is None else [x])
 
 
-def test_published_systems_of_the_suite_are_off_at_first() -> None:
-    run = sample_run()
+@pytest.fixture
+def repeating(tmp_path: Path) -> Run:
+    """A run whose ring repeats experiments of papers."""
+    ring = {"experiments": ["E18", "E19", "E23", "E24", "E29"]}
+    return with_statements(sample_run(), tmp_path, ImbRing=ring)
+
+
+def test_published_systems_of_the_suite_are_off_at_first(repeating: Run) -> None:
+    run = repeating
     chapter = chapters(run, judged(run), HOME)[2]
     (ring,) = [
         each for each in chapter.figures if each.title.startswith("ImbRing: lat")
@@ -298,8 +308,10 @@ def test_published_systems_of_the_suite_are_off_at_first() -> None:
     assert "published" not in halo.table.columns
 
 
-def test_axis_reaches_published_numbers_only_while_they_are_shown() -> None:
-    run = sample_run()
+def test_axis_reaches_published_numbers_only_while_they_are_shown(
+    repeating: Run,
+) -> None:
+    run = repeating
     chapter = chapters(run, judged(run), HOME)[2]
     (ring,) = [
         each for each in chapter.figures if each.title.startswith("ImbRing: lat")
@@ -309,11 +321,31 @@ def test_axis_reaches_published_numbers_only_while_they_are_shown() -> None:
     assert re.fullmatch(r"length\(published\) \? 1\.33\d* : [45]\.\d*", low["expr"])
 
 
-def test_suite_without_published_numbers_has_no_overlay(tmp_path: Path) -> None:
-    run = sample_run()
-    chapter = chapters(run, judged(run), tmp_path)[2]
-    assert len(chapter.figures) == 4
-    assert {len(each.spec["datasets"]["published"]) for each in chapter.figures} == {0}
+def test_there_is_no_overlay_without_published_numbers_or_recorded_experiments(
+    tmp_path: Path, repeating: Run
+) -> None:
+    for run, home in ((repeating, tmp_path), (sample_run(), HOME)):
+        figures = chapters(run, judged(run), home)[2].figures
+        assert len(figures) == 4
+        assert {len(each.spec["datasets"]["published"]) for each in figures} == {0}
+
+
+@pytest.mark.parametrize("damage", ["{", '{"runs": 1}', '{"runs": [{"testcases": 1}]}'])
+def test_report_of_reframe_that_is_damaged_states_nothing(
+    damage: str, repeating: Run
+) -> None:
+    (file,) = repeating.path.rglob("report.json")
+    file.write_text(damage)
+    assert stated(repeating, {"ImbRing"}) == {}
+
+
+def test_statements_are_those_of_the_run_even_compressed(repeating: Run) -> None:
+    (file,) = repeating.path.rglob("report.json")
+    file.with_name("report.json.gz").write_bytes(gzip.compress(file.read_bytes()))
+    file.unlink()
+    found = stated(repeating, {"ImbRing"})
+    assert found["ImbRing"].experiments[0] == "E18"
+    assert found["ImbRing"].scaled is None
 
 
 def test_hostile_names_are_no_part_of_a_curve_but_data() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_samples import CASE, judged, make_run, sample
+from judge_samples import CASE, judged, make_run, sample, with_statements
 
 from seatrial.model.cases import Case, parameters_text
 from seatrial.model.records import Measurement
@@ -17,6 +17,7 @@ from seatrial.report.scaling import (
     IDEAL,
     Growth,
     Ideal,
+    growth_figure,
     growth_table,
     growths,
     ideal_of,
@@ -62,12 +63,19 @@ def of_program(metric: str, check: str, values: Values) -> Run:
     return make_run([case], list(rows()))
 
 
-def found(run: Run, *scaled: str) -> list[Growth]:
-    return growths(run, judged(run), scaled)
+def found(run: Run) -> list[Growth]:
+    return growths(run, judged(run))
 
 
-def test_block_and_cyclic_are_lines_that_start_at_one_node() -> None:
-    (growth,) = found(of_program("loop_time", "LammpsRhodo", LOOP))
+@pytest.fixture
+def rhodo(tmp_path: Path) -> Run:
+    """A problem of one size, which its run records."""
+    run = of_program("loop_time", "LammpsRhodo", LOOP)
+    return with_statements(run, tmp_path, LammpsRhodo={"scaled": False})
+
+
+def test_block_and_cyclic_are_lines_that_start_at_one_node(rhodo: Run) -> None:
+    (growth,) = found(rhodo)
     assert growth.ideal == "strong"
     assert {
         line.label: [(point.x, point.value) for point in line.points]
@@ -80,8 +88,8 @@ def test_block_and_cyclic_are_lines_that_start_at_one_node() -> None:
     }
 
 
-def test_table_has_the_parallel_efficiency_of_each_line() -> None:
-    (growth,) = found(of_program("loop_time", "LammpsRhodo", LOOP))
+def test_table_has_the_parallel_efficiency_of_each_line(rhodo: Run) -> None:
+    (growth,) = found(rhodo)
     table = growth_table(growth)
     assert table.columns == (
         "nodes",
@@ -98,6 +106,7 @@ def test_table_has_the_parallel_efficiency_of_each_line() -> None:
     [
         ("loop_time", "s", "lower", False, "strong"),
         ("loop_time", "s", "lower", True, "weak"),
+        ("loop_time", "s", "lower", None, "unknown"),
         ("Mops_total", "Mop/s", "higher", False, "rate"),
         ("communication_share", "%", "lower", False, ""),
         ("latency", "us", "lower", False, ""),
@@ -106,15 +115,18 @@ def test_table_has_the_parallel_efficiency_of_each_line() -> None:
     ],
 )
 def test_ideal(
-    metric: str, unit: str, direction: str, scaled: bool, ideal: Ideal
+    metric: str, unit: str, direction: str, scaled: bool | None, ideal: Ideal
 ) -> None:
     assert ideal_of(metric, unit, direction, scaled=scaled) == ideal
 
 
-def test_time_of_a_problem_that_grows_stays_and_a_rate_grows() -> None:
+def test_time_of_a_problem_that_grows_stays_and_a_rate_grows(tmp_path: Path) -> None:
     values: Values = {1: {None: 10.0}, 2: {None: 16.0}, 4: {None: 30.0}}
     run = of_program("loop_time", "LammpsScaled", values)
-    (growth,) = found(run, "LammpsScaled")
+    (growth,) = found(run)
+    assert "does not record" in growth_figure(growth, "x").detail
+    assert growth_table(growth).columns == ("nodes", "intelmpi (s)")
+    (growth,) = found(with_statements(run, tmp_path, LammpsScaled={"scaled": True}))
     assert [point.value for point in growth.curve.lines[-1].points] == [10, 10, 10]
     (growth,) = found(of_program("Mops_total", "Npb", values))
     assert [point.value for point in growth.curve.lines[-1].points] == [10, 20, 40]
@@ -179,8 +191,8 @@ def test_jobs_of_several_sizes_count_and_an_absent_node_does_not() -> None:
     assert found(on((4, 3, 4))) == []
 
 
-def test_axis_counts_nodes_and_the_ideal_has_a_style_of_its_own() -> None:
-    (growth,) = found(of_program("loop_time", "LammpsRhodo", LOOP))
+def test_axis_counts_nodes_and_the_ideal_has_a_style_of_its_own(rhodo: Run) -> None:
+    (growth,) = found(rhodo)
     spec = chart(growth.curve)
     (points,) = [
         layer["encoding"]

@@ -2,7 +2,7 @@
 """LAMMPS: real applications, from many small messages to hardly any."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after, run_before
+from reframe.core.builtins import parameter, run_after, run_before, variable
 
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import Step
@@ -27,7 +27,7 @@ class LammpsCheck(ScalingCheck):
     order, in the same job.
     """
 
-    scaled = False
+    scaled = variable(bool, value=False)
     """Whether every rank brings a system of its own."""
 
     valid_prog_environs = ["+lammps"]

@@ -112,35 +112,6 @@ def check_classes(home: Path) -> dict[str, CheckClass]:
     return found
 
 
-def experiments_of(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Give the experiments of papers that each check below a folder repeats."""
-    classes = {node.name: node for node in _classes(Path(__file__).parent)}
-    classes |= {node.name: node for node in _classes(folder)}
-    found = {}
-    for name in sorted(known_checks(folder)):
-        stated: tuple[str, ...] = ()
-        for each in _lineage(name, classes):
-            value = _assigned(classes[each]).get("experiments")
-            if value is not None:
-                stated = tuple(ast.literal_eval(value))
-                break
-        found[name] = stated
-    return found
-
-
-def stated(folder: Path, *names: str) -> dict[str, dict[str, Any]]:
-    """Return, by name and class, the literal values of the classes below a folder.
-
-    Inherited values are left out.
-    """
-    values: dict[str, dict[str, Any]] = {name: {} for name in names}
-    for node in _classes(folder):
-        for name, value in _assigned(node).items():
-            if name in values:
-                values[name][node.name] = ast.literal_eval(value)
-    return values
-
-
 def _classes(folder: Path) -> list[ast.ClassDef]:
     return [
         node

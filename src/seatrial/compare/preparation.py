@@ -1,11 +1,11 @@
 """Prepare the sides of a comparison: seals, verdicts, weights, papers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from seatrial.checks.sources import experiments_of, known_checks
+from seatrial.checks.sources import known_checks
 from seatrial.compare.sides import Entrant
 from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.published import Published
@@ -15,6 +15,7 @@ from seatrial.judge.judge import judge
 from seatrial.paths import checks_dir, home
 from seatrial.runs.closed_run import KEPT_WEIGHTS
 from seatrial.runs.seal import require_signer
+from seatrial.runs.stated import stated
 
 
 def require_sealed(entrant: Entrant, known: Callable[[str], Path | None]) -> None:
@@ -90,9 +91,10 @@ def paper_arguments(
     """Return the arguments of `compare` for published systems; none without them."""
     if not any(each.system for each in entrants):
         return {}
-    papers = published()
-    beside_runs = any(each.run for each in entrants)
-    own: Mapping[str, tuple[str, ...]] = (
-        experiments_of(checks_dir(home())) if beside_runs else {}
-    )
-    return {"published": papers, "experiments": own}
+    experiments = {}
+    for each in entrants:
+        if each.run is not None:
+            checks = {*each.run.measurements["check"].unique()}
+            for name, own in stated(each.run, checks).items():
+                experiments[name] = own.experiments
+    return {"published": published(), "experiments": experiments}

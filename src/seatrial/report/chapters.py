@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from seatrial.checks.sources import stated
 from seatrial.judge.judge import Judgement
-from seatrial.paths import checks_dir
 from seatrial.report.common_facts import RISK, common_facts
 from seatrial.report.content import Chapter, Content
 from seatrial.report.criteria_rows import criterion_rows
@@ -31,6 +29,7 @@ from seatrial.report.render.text import short
 from seatrial.report.render.vega import metric_title
 from seatrial.report.scaling import growth_figure, growths
 from seatrial.runs.closed_run import Run
+from seatrial.runs.stated import stated
 
 
 def contents(
@@ -59,14 +58,14 @@ def contents(
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
     """Give nodes, pairs, curves, scaling, drift, and what outliers have in common.
 
-    `home` has the published numbers, and the checks that say what they repeat; without
-    them there is nothing to overlay. SeatrialError if a published file is damaged.
+    `home` has the published numbers, which may be none. SeatrialError if one of their
+    files is damaged.
     """
     return (
         _nodes(run, judgement),
         _pairs(run, judgement),
         _curves(run, judgement, home),
-        _scaling(run, judgement, home),
+        _scaling(run, judgement),
         drift_chapter(run, judgement),
         _common(run, judgement),
     )
@@ -136,7 +135,10 @@ def _pairs(run: Run, judgement: Judgement) -> Chapter:
 
 def _curves(run: Run, judgement: Judgement, home: Path) -> Chapter:
     found = curves(run, judgement)
-    published = overlay(home) if found else None
+    checks = {curve.check for curve in found}
+    told = stated(run, checks) if found else {}
+    experiments = {name: each.experiments for name, each in told.items()}
+    published = overlay(home, experiments) if found else None
     figures = []
     for number, curve in enumerate(found, 1):
         sizes = {point.x for line in curve.lines for point in line.points}
@@ -174,9 +176,8 @@ def _curve_figure(curve: Curve, name: str) -> Figure:
     )
 
 
-def _scaling(run: Run, judgement: Judgement, home: Path) -> Chapter:
-    told = stated(checks_dir(home), "scaled")["scaled"]
-    found = growths(run, judgement, {check for check, scaled in told.items() if scaled})
+def _scaling(run: Run, judgement: Judgement) -> Chapter:
+    found = growths(run, judgement)
     return Chapter(
         "scaling",
         "Scaling",

@@ -5,15 +5,14 @@ one that the check repeats, and it is at a size of the curve: exactly, or "small
 "large", which papers use for the ends of theirs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seatrial.checks.sources import stated
 from seatrial.criteria.published import Published, load_published
 from seatrial.criteria.published_numbers import Number
 from seatrial.model.metrics import METRICS
-from seatrial.paths import checks_dir, published_dir
+from seatrial.paths import published_dir
 from seatrial.report.render import text
 
 _ENDS = {"small": min, "large": max}
@@ -36,10 +35,10 @@ class PublishedPoint:
 
 @dataclass(frozen=True)
 class Overlay:
-    """What was published, and which experiments each check repeats."""
+    """What was published, and which experiments each check of the run repeated."""
 
     published: Published | None
-    experiments: Mapping[str, frozenset[str]]
+    experiments: Mapping[str, Collection[str]]
 
     def points(
         self, check: str, metric: str, unit: str, sizes: Iterable[float]
@@ -48,7 +47,7 @@ class Overlay:
         known = sorted(sizes)
         if self.published is None or not known:
             return ()
-        repeats = self.experiments.get(check, frozenset())
+        repeats = self.experiments.get(check, ())
         return tuple(
             PublishedPoint(
                 system.name,
@@ -69,19 +68,13 @@ class Overlay:
         )
 
 
-def overlay(home: Path) -> Overlay:
+def overlay(home: Path, experiments: Mapping[str, Collection[str]]) -> Overlay:
     """Read what was published; nothing if the suite has none, which is no error.
 
-    SeatrialError if a file of it is damaged.
+    `experiments` are those of each check. SeatrialError if a file is damaged.
     """
     folder = published_dir(home)
-    if not folder.is_dir():
-        return Overlay(None, {})
-    repeated = stated(checks_dir(home), "experiments")["experiments"]
-    return Overlay(
-        load_published(folder),
-        {check: frozenset(numbers) for check, numbers in repeated.items()},
-    )
+    return Overlay(load_published(folder) if folder.is_dir() else None, experiments)
 
 
 def _at(number: Number, sizes: list[float]) -> float | None:

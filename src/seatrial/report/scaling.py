@@ -1,7 +1,6 @@
 """Scaling: how a number grows with the number of nodes, beside what would be ideal."""
 
 import json
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,20 +16,25 @@ from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.vega import metric_title
 from seatrial.runs.closed_run import Run
+from seatrial.runs.stated import stated
 
-Ideal = Literal["rate", "strong", "weak", ""]
+Ideal = Literal["rate", "strong", "weak", "unknown", ""]
 """A rate that grows with the nodes; the time of a problem of one size, which shrinks;
-that of a problem that grows with the nodes, which stays; no ideal."""
+that of a problem that grows with the nodes, which stays; that of a problem of which the
+run does not record whether it grows; no ideal."""
 
 IDEAL = "ideal"
 """The label of the line that nothing was measured for."""
 
 _STRONG = ("loop_time",)
+_EFFICIENT = ("rate", "strong", "weak")
 _NO_RATES = ("%", "1", "MB/s", "msg/s")
 _SAID = {
     "rate": "ideal: as many times the rate as nodes",
     "strong": "the problem stays the same; ideal: the time falls as the nodes grow",
     "weak": "the problem grows with the nodes; ideal: the time stays",
+    "unknown": "no ideal: this run does not record whether the problem grows with the "
+    "nodes",
     "": "no ideal: a collective has more to do on more nodes",
 }
 
@@ -43,13 +47,8 @@ class Growth:
     ideal: Ideal
 
 
-def growths(
-    run: Run, judgement: Judgement, scaled: Collection[str] = ()
-) -> list[Growth]:
-    """Find what was measured on several numbers of nodes.
-
-    `scaled` names the checks whose problem grows with the nodes.
-    """
+def growths(run: Run, judgement: Judgement) -> list[Growth]:
+    """Find what was measured on several numbers of nodes."""
     found = []
     rows = run.columns(*COLUMNS, "nodes").filter(
         pl.all_horizontal(pl.col("node", "source").is_null())
@@ -60,7 +59,10 @@ def growths(
         if not several_counts(counted):
             continue
         unit, direction = counted.select("unit", "direction").row(0)
-        kind = ideal_of(str(metric), unit, direction, scaled=str(check) in scaled)
+        scaled = None
+        if metric in _STRONG and (own := stated(run, {str(check)}).get(str(check))):
+            scaled = own.scaled
+        kind = ideal_of(str(metric), unit, direction, scaled=scaled)
         for _, case in counted.group_by("case", maintain_order=True):
             if several_counts(case):
                 drawn = _drawn(_ends_of_sizes(case))
@@ -73,10 +75,13 @@ def growths(
     return found
 
 
-def ideal_of(metric: str, unit: str, direction: str, *, scaled: bool) -> Ideal:
-    """Tell what a metric would do on a machine that scales without loss."""
+def ideal_of(metric: str, unit: str, direction: str, *, scaled: bool | None) -> Ideal:
+    """Return what a metric would do on a machine that scales without loss.
+
+    `scaled`: the problem grows with the nodes; None: the run did not record it.
+    """
     if metric in _STRONG:
-        return "weak" if scaled else "strong"
+        return "unknown" if scaled is None else "weak" if scaled else "strong"
     if direction == "higher" and unit not in _NO_RATES:
         return "rate"
     return ""
@@ -113,7 +118,7 @@ def growth_table(growth: Growth) -> Table:
     for line in measured:
         columns.append(f"{line.label} ({growth.curve.unit})")
         values.append({point.x: text.measured(point.value) for point in line.points})
-        if growth.ideal:
+        if growth.ideal in _EFFICIENT:
             columns.append(f"{line.label}, efficiency")
             shares = efficiency(line, growth.ideal)
             values.append({x: f"{100 * share:.3g} %" for x, share in shares.items()})
@@ -146,7 +151,7 @@ def _ideal_value(first: float, times: float, kind: Ideal) -> float:
 
 def _ideal(curve: Curve, kind: Ideal) -> tuple[Line, ...]:
     """Draw the ideal from the best value on the fewest nodes."""
-    if not kind:
+    if kind not in _EFFICIENT:
         return ()
     counts = sorted({point.x for line in curve.lines for point in line.points})
     starts = [
