@@ -9,8 +9,9 @@ from criteria_samples import criteria, criterion
 from judge_samples import CASE, make_run, sample
 from samples import STARTED, sample_criteria, sample_run
 
+from seatrial.judge.bounds import drift_p
 from seatrial.judge.judge import Judgement, judge
-from seatrial.report.drift import LEAST_SESSIONS, RISK, drifts, trend_p
+from seatrial.report.drift import LEAST_SESSIONS, RISK, drifts
 from seatrial.report.drift_chapter import (
     MAX_ROWS,
     drift_chapter,
@@ -98,7 +99,7 @@ def test_noise_drifts_about_as_seldom_as_declared() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_p_of_noise_is_uniform(seed: int) -> None:
     noise = np.random.default_rng(seed)
-    p = np.array([trend_p(noise.standard_normal(12).tolist()) for _ in range(400)])
+    p = np.array([drift_p(noise.standard_normal(12)) for _ in range(400)])
     assert 0.02 <= np.mean(p <= 0.05) <= 0.08
     assert 0.4 <= np.mean(p <= 0.5) <= 0.6
 
@@ -112,7 +113,7 @@ def test_p_of_noise_is_uniform(seed: int) -> None:
     ],
 )
 def test_p_of_few_sessions_is_exact(values: Sequence[float], p: float) -> None:
-    assert trend_p(list(values)) == pytest.approx(p)
+    assert drift_p(np.array(values), LEAST_SESSIONS) == pytest.approx(p)
 
 
 def test_few_sessions_are_not_tested_and_said_to_be_too_few() -> None:

@@ -1,4 +1,4 @@
-"""Names and paths that come from data, and become parts of paths here."""
+"""Names and paths that come from data, and become parts of paths here; their order."""
 
 import re
 from pathlib import PurePosixPath
@@ -9,6 +9,7 @@ from seatrial.errors import SeatrialError
 EXPECTED = "expected letters, digits, dot, dash and underscore, not a dot or dash first"
 
 _NAME = re.compile(r"\w[\w.-]*", re.ASCII)
+_DIGITS = re.compile(r"(\d+)")
 _LONGEST = 200
 """Characters; a file system allows 255, and suffixes such as .open are added."""
 
@@ -42,4 +43,13 @@ def is_inside(text: str) -> bool:
         and not path.is_absolute()
         and ".." not in path.parts
         and "\0" not in text
+    )
+
+
+def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
+    """Return a sort key that puts cn2 before cn10."""
+    return tuple(
+        (0, int(part)) if part.isdecimal() else (1, part)
+        for part in _DIGITS.split(text)
+        if part
     )

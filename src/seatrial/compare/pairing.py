@@ -1,6 +1,5 @@
 """Numbers paired by case: arrays of one row per number, one column per side."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from seatrial.compare.allocations import KEY, case_words, parameters_of
 from seatrial.model.metrics import Direction
+from seatrial.names import natural_key
 
 _LEAST, _MOST = 1e-100, 1e100
 """No measured number is beyond these; their ratios are still numbers."""
@@ -188,12 +188,4 @@ def _fill(found: Paired, rows: pl.DataFrame) -> None:
 
 def _ranks(texts: Sequence[str]) -> dict[str, int]:
     """Number texts in an order in which 8 comes before 16."""
-    return {text: at for at, text in enumerate(sorted({*texts}, key=_natural))}
-
-
-def _natural(text: str) -> list[tuple[str, int]]:
-    return [
-        (other, int(digits or 0))
-        for other, digits in re.findall(r"(\D*)(\d*)", text)
-        if other or digits
-    ]
+    return {text: at for at, text in enumerate(sorted({*texts}, key=natural_key))}

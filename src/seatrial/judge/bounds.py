@@ -140,13 +140,13 @@ def t_shape_p(values: Floats) -> float:
     return min([1.0, *(len(each) * p for p in each)])
 
 
-def drift_p(series: Floats) -> float:
-    """Give p of 'no drift': Kendall's tau of values against their order in time.
+def drift_p(series: Floats, least: int = UNITS_FOR_DRIFT) -> float:
+    """Return p of 'no drift': Kendall's tau of values against their order in time.
 
-    NaN is left out; 1 below 6 values, or if all are equal.
+    NaN is left out; 1 below `least` values, or if all are equal.
     """
     series = series[~np.isnan(series)]
-    if len(series) < UNITS_FOR_DRIFT or np.ptp(series) == 0:
+    if len(series) < least or np.ptp(series) == 0:
         return 1.0
     return float(scipy.stats.kendalltau(np.arange(len(series)), series).pvalue)
 

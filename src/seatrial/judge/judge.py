@@ -8,7 +8,6 @@ is judged in the same way, but what is no measurement decides nothing: a replay 
 passes.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -36,6 +35,7 @@ from seatrial.judge.start_crashes import start_findings
 from seatrial.judge.verdicts import Ruling, described, rulings
 from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
+from seatrial.names import natural_key
 from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import differences, fingerprint
 
@@ -297,7 +297,7 @@ def _suspects(found: Iterable[Ruling], conspicuous: Iterable[str]) -> tuple[str,
         if ruling.discovered.any():
             told = ruling.names.filter(pl.Series(ruling.discovered))
             names |= dict.fromkeys(with_place(told, several_rails=False)["place"])
-    return tuple(sorted(filter(None, names), key=_natural))
+    return tuple(sorted(filter(None, names), key=natural_key))
 
 
 def _overall(findings: Iterable[Finding]) -> Verdict:
@@ -316,19 +316,10 @@ def _order(finding: Finding) -> tuple[Any, ...]:
     return (
         _KIND_ORDER.index(finding.kind),
         finding.check,
-        _natural(finding.case),
+        natural_key(finding.case),
         finding.environment,
         finding.size_bytes or 0,
         finding.metric,
         finding.criterion,
-        _natural(finding.place),
+        natural_key(finding.place),
     )
-
-
-def _natural(text: str) -> list[tuple[str, int]]:
-    """Order cn2 before cn10."""
-    return [
-        (other, int(digits or 0))
-        for other, digits in re.findall(r"(\D*)(\d*)", text)
-        if other or digits
-    ]

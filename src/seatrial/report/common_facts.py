@@ -15,6 +15,7 @@ import scipy
 
 from seatrial.judge.judge import Judgement
 from seatrial.judge.multiple_testing import discoveries
+from seatrial.names import natural_key
 from seatrial.report.render import text
 from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
@@ -57,7 +58,7 @@ def common_facts(run: Run, judgement: Judgement) -> tuple[CommonFact, ...]:
     facts = node_facts(run)
     failing = [node for node in judgement.convicted if node in facts]
     looks = {place.rpartition(" (")[0] or place for place in judgement.worth_a_look}
-    suspects = sorted(looks & {*facts} - {*failing}, key=text.natural_key)
+    suspects = sorted(looks & {*facts} - {*failing}, key=natural_key)
     sound = [node for node in facts if node not in {*failing, *suspects}]
     return (
         *_shared(facts, failing, [*suspects, *sound], "failing node"),

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import scipy
 
+from seatrial.judge.bounds import drift_p
 from seatrial.judge.judge import Judgement
 from seatrial.judge.multiple_testing import discoveries
 from seatrial.model.cases import CaseKey
@@ -86,13 +87,6 @@ def drifts(run: Run, judgement: Judgement) -> list[Drift]:
     return sorted(marked, key=lambda each: (not each.drifts, each.p is None, each.p))
 
 
-def trend_p(values: list[float]) -> float:
-    """Give the p of 'there is no trend' for values in the order of time."""
-    if len(set(values)) < 2:
-        return 1.0
-    return float(scipy.stats.kendalltau(range(len(values)), values).pvalue)
-
-
 def _started(run: Run) -> float:
     first = run.measurements["start_time"].min()
     return first if isinstance(first, float) else 0.0
@@ -164,5 +158,5 @@ def _drift(rows: pl.DataFrame, started: float) -> Drift | None:
             )
         ),
         per_hour=float(slope),
-        p=trend_p(values) if enough else None,
+        p=drift_p(levels["level"].to_numpy(), LEAST_SESSIONS) if enough else None,
     )

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.findings import Finding, Judgement
+from seatrial.names import natural_key
 from seatrial.report.content import ActOn
 from seatrial.report.reasons import reasons_of
-from seatrial.report.render import text
 from seatrial.report.render.text import few, short
 from seatrial.report.wording import badness
 
@@ -70,5 +70,5 @@ def _names(names: Sequence[str]) -> str:
     """Name places, nodes without their pairs; the first ones, in natural order."""
     known = {*names}
     alone = [name for name in names if not known & {*name.split(" - ")} - {name}]
-    ordered = sorted(alone, key=text.natural_key)
+    ordered = sorted(alone, key=natural_key)
     return ", ".join(few(map(short, ordered), MOST_NAMES))

@@ -9,6 +9,7 @@ import polars as pl
 from seatrial.judge.judge import Judgement
 from seatrial.model.metrics import flat_name, judged_statistic
 from seatrial.model.places import PLACE, several_rails, with_place
+from seatrial.names import natural_key
 from seatrial.report.curves import MAX_LINES, MAX_PLACES, Curve, LimitPoint, Line, Point
 from seatrial.report.node_counts import on_most_nodes
 from seatrial.report.render import text
@@ -123,7 +124,7 @@ def _places(rows: pl.DataFrame, judgement: Judgement, over: str) -> Curve:
         everywhere = _points(rows)
         lines.append(Line(f"median of {places.height}", everywhere, median=True))
     else:
-        lines.sort(key=lambda line: text.natural_key(line.label))
+        lines.sort(key=lambda line: natural_key(line.label))
     return _curve(rows, judgement, over, lines, note)
 
 
@@ -139,7 +140,7 @@ def whole_curves(rows: pl.DataFrame, judgement: Judgement, over: str) -> list[Cu
             Line(_label(line, common), _points(line))
             for _, line in _groups(part, *KIND)
         ]
-        lines.sort(key=lambda line: text.natural_key(line.label))
+        lines.sort(key=lambda line: natural_key(line.label))
         for start in range(0, len(lines), MAX_LINES):
             chosen = lines[start : start + MAX_LINES]
             found.append(_curve(part, judgement, over, chosen))

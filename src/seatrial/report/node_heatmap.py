@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from seatrial.judge.judge import Judgement
 from seatrial.model.metrics import Direction, flat_name, judged_statistic
+from seatrial.names import natural_key
 from seatrial.report.pair_matrix import MAX_NODES
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
@@ -62,7 +63,7 @@ class NodeMetrics:
 
 def node_metrics(run: Run, judgement: Judgement) -> NodeMetrics:
     """Collect what was judged of each node, and what else was taken of nodes alone."""
-    nodes = sorted((node.name for node in judgement.nodes), key=text.natural_key)
+    nodes = sorted((node.name for node in judgement.nodes), key=natural_key)
     row = {name: number for number, name in enumerate(nodes)}
     judged = dict.fromkeys(flat for node in judgement.nodes for flat in node.values)
     facets = {

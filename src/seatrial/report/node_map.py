@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 
 from seatrial.judge.judge import Judgement, NodeVerdict
+from seatrial.names import natural_key
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.text import few, short
@@ -75,7 +76,7 @@ def node_map(judgement: Judgement) -> Figure:
 
 def node_states(judgement: Judgement) -> tuple[list[NodeVerdict], list[str]]:
     """Return the delivered nodes in natural order, and the state of each."""
-    nodes = sorted(judgement.nodes, key=lambda node: text.natural_key(node.name))
+    nodes = sorted(judgement.nodes, key=lambda node: natural_key(node.name))
     looks = {place.rpartition(" (")[0] or place for place in judgement.worth_a_look}
 
     def state(node: NodeVerdict) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatrial.judge.judge import Judgement, NodeVerdict
+from seatrial.names import natural_key
 from seatrial.report.render import text
 from seatrial.report.render.figure import Table
 from seatrial.report.render.text import short
@@ -99,7 +100,7 @@ def node_table(run: Run, judgement: Judgement) -> NodeTable:
 
     nodes = sorted(
         judgement.nodes,
-        key=lambda node: (VERDICTS.index(node.verdict), text.natural_key(node.name)),
+        key=lambda node: (VERDICTS.index(node.verdict), natural_key(node.name)),
     )
     return NodeTable(
         tuple((metric, units.get(metric, "")) for metric in metrics),

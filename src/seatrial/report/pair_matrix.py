@@ -15,6 +15,7 @@ from seatrial.judge.judge import Judgement
 from seatrial.model.cases import CaseKey
 from seatrial.model.metrics import flat_name, judged_statistic
 from seatrial.model.places import count_pairs, turned
+from seatrial.names import natural_key
 from seatrial.report.render import text
 from seatrial.report.render.heat_grid import LEVELS, SLOW
 from seatrial.runs.closed_run import Run
@@ -148,7 +149,7 @@ def _groups_of_case(
         statistic = judged_statistic(group["statistic"].unique())
         pairs = turned(group.filter(pl.col("statistic") == statistic))
         measured = {*pairs["source"].unique(), *pairs["destination"].unique()}
-        nodes = sorted(measured | allocated, key=text.natural_key)
+        nodes = sorted(measured | allocated, key=natural_key)
         sizes = rows.filter(pl.col("metric") == metric)["size_bytes"].n_unique()
         if _is_matrix(pairs, len(nodes), sizes):
             same = {"parameters": parameters, "size_bytes": size_bytes, "hca": hca}
@@ -187,7 +188,7 @@ def _matrix(group: _Group, judgement: Judgement, most: int) -> Matrix:
         how="left",
     )
     ranked, silent = _worst_first(pairs, group.nodes, judgement, lower_is_better)
-    nodes = sorted(ranked[:most], key=text.natural_key)
+    nodes = sorted(ranked[:most], key=natural_key)
     limit = _limit(judgement, group.case, first)
     return Matrix(
         check=group.case.check,

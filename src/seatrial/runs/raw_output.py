@@ -24,6 +24,7 @@ from msgspec import Meta
 from seatrial.errors import SeatrialError
 from seatrial.limits import RAW_SIZE
 from seatrial.model.manifest import MANIFEST, read_manifest
+from seatrial.names import natural_key
 from seatrial.plain_files import open_plain, read_plain
 
 NO_MEASUREMENT = "replay of recorded output: no measurement"
@@ -205,7 +206,10 @@ def recordings(folder: Path) -> tuple[Recording, ...]:
         if kept_file(file.parent, OUTPUT_FILE) is not None
         and not any(INTERRUPTED in part for part in file.parts)
     )
-    found = tuple(_recording(file, source) for file in sorted(files, key=_natural))
+    found = tuple(
+        _recording(file, source)
+        for file in sorted(files, key=lambda f: natural_key(str(f)))
+    )
     if not found:
         raise SeatrialError(
             f"{folder}: no recordings there; expected folders with {RECORD_FILE} and "
@@ -276,8 +280,3 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Give parameters as JSON holds them."""
     plain: dict[str, Any] = json.loads(json.dumps(parameters))
     return plain
-
-
-def _natural(path: Path) -> list[tuple[str, int]]:
-    found = re.findall(r"(\D*)(\d*)", str(path))
-    return [(other, int(digits or 0)) for other, digits in found]

@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from seatrial import progress
 from seatrial.model.units import size_label
 from seatrial.report.render import text
 
@@ -21,7 +22,6 @@ _UNFIT = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
     "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
-_NATURAL = re.compile(r"(\d+)")
 
 
 def clean(text: str) -> str:
@@ -40,15 +40,6 @@ def shortened(words: str, most: int) -> str:
     if words[most - 1] != " ":
         kept = kept.rpartition(" ")[0] or kept
     return f"{kept.rstrip(' ,;:')}…"
-
-
-def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
-    """Sort key that puts cn2 before cn10."""
-    return tuple(
-        (0, int(part)) if part.isdecimal() else (1, part)
-        for part in _NATURAL.split(text)
-        if part
-    )
 
 
 def measured(value: float | None, limit: float | None = None, digits: int = 4) -> str:
@@ -124,12 +115,7 @@ def duration(seconds: float | None) -> str:
         return _ABSENT
     if seconds < 10:
         return f"{seconds:.2g} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return progress.duration(seconds)
 
 
 def moment(iso: str | None) -> datetime | None:
