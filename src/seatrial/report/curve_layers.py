@@ -2,13 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
-
-import altair as alt
 
 from seatrial.report.curves import Curve, LimitPoint
 from seatrial.report.published_overlay import PublishedPoint
 from seatrial.report.render import text
+from seatrial.report.render.vega import (
+    Row,
+    calculate,
+    channel,
+    keep,
+    layer,
+    mark,
+    tips,
+    words_inside,
+)
 
 PARAMETER = "published"
 """The parameter of a chart that lists the published systems to show: none at first."""
@@ -42,8 +49,8 @@ def far_words(curve: Curve) -> str:
     return f"Too far off to draw: {'; '.join(far)}." if far else ""
 
 
-def limit_rows(limits: Sequence[LimitPoint]) -> list[dict[str, Any]]:
-    """Give the limits, each with the stretch of sizes that its band covers."""
+def limit_rows(limits: Sequence[LimitPoint]) -> list[Row]:
+    """Return the limits, each with the stretch of sizes that its band covers."""
     return [
         {
             "x": limit.x,
@@ -57,45 +64,37 @@ def limit_rows(limits: Sequence[LimitPoint]) -> list[dict[str, Any]]:
 
 
 def limit_layers(
-    curve: Curve, known: Sequence[float], edge: float | None, x: alt.X, y: alt.Y
-) -> list[alt.Chart]:
+    curve: Curve, known: Sequence[float], edge: float | None, x: Row, y: Row
+) -> list[Row]:
     """Draw a dash where the reference sets a limit, and shade the side that fails.
 
     `edge` is the end of the axis on that side; None: nothing is shaded.
     """
     if not curve.limits:
         return []
-    base = alt.Chart(alt.NamedData("limits"))
     layers = []
     if edge is not None:
-        shade = base.mark_rect(
-            clip=True, color="var(--limit)", opacity=0.13, aria=False
-        )
-        layers.append(
-            shade.encode(x=_as(x, "from"), x2="to:Q", y=y, y2=alt.datum(edge))
-        )
-    dash = base.mark_point(
-        shape="stroke", size=700, strokeWidth=3, color="var(--limit)", opacity=1
-    )
-    middle = math.sqrt(min(known) * max(known))
-    words = base.encode(x=x, y=y, text="words:N")
-    style: dict[str, Any] = {
-        "baseline": "bottom",
-        "dy": -5,
-        "fontWeight": 600,
-        "color": "var(--limit)",
-    }
-    left = words.transform_filter(f"datum.x <= {middle}")
-    right = words.transform_filter(f"datum.x > {middle}")
+        shade = mark("rect", clip=True, color="var(--limit)", opacity=0.13, aria=False)
+        ends = {"x": {**x, "field": "from"}, "x2": {"field": "to"}}
+        layers.append(layer("limits", shade, **ends, y=y, y2={"datum": edge}))
+    look = {"strokeWidth": 3, "color": "var(--limit)", "opacity": 1}
+    dash = mark("point", shape="stroke", size=700, **look)
+    style = {"baseline": "bottom", "dy": -5, "fontWeight": 600}
+    style["color"] = "var(--limit)"
+    words = {"x": x, "y": y, "text": channel("words:N")}
     return [
         *layers,
-        dash.encode(x=x, y=y),
-        left.mark_text(align="left", dx=-14, **style),
-        right.mark_text(align="right", dx=14, **style),
+        layer("limits", dash, x=x, y=y),
+        *words_inside("limits", _right(known), -14, style=style, **words),
     ]
 
 
-def published_rows(points: Sequence[PublishedPoint]) -> list[dict[str, Any]]:
+def _right(known: Sequence[float]) -> str:
+    """Return the expression for the right half of a logarithmic axis."""
+    return f"datum.x > {math.sqrt(min(known) * max(known))}"
+
+
+def published_rows(points: Sequence[PublishedPoint]) -> list[Row]:
     """Give the published numbers with what is said of them."""
     return [
         {
@@ -111,28 +110,13 @@ def published_rows(points: Sequence[PublishedPoint]) -> list[dict[str, Any]]:
     ]
 
 
-def published_layers(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def published_layers(curve: Curve, x: Row, y: Row) -> list[Row]:
     """Draw the numbers of the systems that the parameter lists, named beside them."""
     if not curve.published:
         return []
-    base = (
-        alt.Chart(alt.NamedData("published"))
-        .transform_filter(f"indexof({PARAMETER}, datum.system) >= 0")
-        .encode(
-            x=x,
-            y=y,
-            tooltip=[
-                alt.Tooltip("title:N", title="published"),
-                alt.Tooltip("words:N", title="says"),
-                alt.Tooltip("place:N", title="where"),
-            ],
-        )
-    )
-    middle = math.sqrt(
-        min(p.x for line in curve.lines for p in line.points)
-        * max(p.x for line in curve.lines for p in line.points)
-    )
-    star = base.mark_point(
+    listed = keep(f"indexof({PARAMETER}, datum.system) >= 0")
+    star = mark(
+        "point",
         shape="M0,-1L.24,-.33L.95,-.31L.38,.12L.59,.81L0,.4L-.59,.81L-.38,.12"
         "L-.95,-.31L-.24,-.33Z",
         filled=True,
@@ -140,30 +124,27 @@ def published_layers(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
         color="var(--ink)",
         opacity=1,
     )
+    tooltip = tips(("title:N", "published"), ("words:N", "says"), ("place:N", "where"))
     # Names of the same size stand below each other, or they would hide each other.
-    words = (
-        alt.Chart(alt.NamedData("published"))
-        .transform_filter(f"indexof({PARAMETER}, datum.system) >= 0")
-        .transform_aggregate(all="values(label)", y="median(y)", groupby=["x"])
-        .transform_calculate(words="join(pluck(datum.all, 'label'), '\\n')")
-        .encode(x=x, y=y, text="words:N")
-    )
-    style: dict[str, Any] = {
-        "baseline": "middle",
-        "lineBreak": "\n",
-        "color": "var(--ink)",
+    together = {
+        "aggregate": [
+            {"op": "values", "field": "label", "as": "all"},
+            {"op": "median", "field": "y", "as": "y"},
+        ],
+        "groupby": ["x"],
     }
-    left = words.transform_filter(f"datum.x <= {middle}")
-    right = words.transform_filter(f"datum.x > {middle}")
     return [
-        star,
-        left.mark_text(align="left", dx=9, **style),
-        right.mark_text(align="right", dx=-9, **style),
+        layer("published", star, listed, x=x, y=y, tooltip=tooltip),
+        *words_inside(
+            "published",
+            _right([point.x for line in curve.lines for point in line.points]),
+            9,
+            listed,
+            together,
+            *calculate(words="join(pluck(datum.all, 'label'), '\\n')"),
+            style={"baseline": "middle", "lineBreak": "\n", "color": "var(--ink)"},
+            x=x,
+            y=y,
+            text=channel("words:N"),
+        ),
     ]
-
-
-def _as(channel: alt.X, field: str) -> alt.X:
-    """Give the same axis for another field."""
-    copy: alt.X = channel.copy()
-    copy.shorthand = f"{field}:Q"
-    return copy

@@ -2,9 +2,6 @@
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
-
-import altair as alt
 
 from seatrial.judge.judge import Judgement
 from seatrial.report.content import Chapter
@@ -12,7 +9,18 @@ from seatrial.report.drift import LEAST_SESSIONS, RISK, Drift, Level, drifts
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.text import few, short
-from seatrial.report.render.vega import CONFIG
+from seatrial.report.render.vega import (
+    STYLES,
+    Row,
+    Style,
+    channel,
+    layer,
+    line_layers,
+    mark,
+    specification,
+    style_channels,
+    tips,
+)
 from seatrial.runs.closed_run import Run
 
 MAX_ROWS = 50
@@ -28,17 +36,8 @@ _METHOD = (
     f"named at most {100 * RISK:g} % are expected to be wrong (Benjamini and Hochberg, "
     "over all tested). The slope is that of Theil and Sen. It decides nothing."
 )
-_Style = tuple[str, str, list[int], float]
-_STYLES: tuple[_Style, ...] = (
-    ("var(--line-1)", "circle", [1, 0], 2),
-    ("var(--line-2)", "square", [6, 3], 2),
-    ("var(--line-3)", "triangle-up", [2, 2], 2),
-    ("var(--line-4)", "diamond", [9, 3, 2, 3], 2),
-    ("var(--line-5)", "cross", [4, 4], 2),
-    ("var(--line-6)", "triangle-down", [12, 3], 2),
-)
-_OF_ALL: _Style = ("var(--ink)", "diamond", [1, 0], 2.5)
-_OF_REST: _Style = ("var(--quiet)", "circle", [1, 0], 0.75)
+_OF_ALL: Style = ("var(--ink)", "diamond", [1, 0], 2.5)
+_OF_REST: Style = ("var(--quiet)", "circle", [1, 0], 0.75)
 _HEIGHT = 260
 _ALL, _REST = "median of all", "others"
 
@@ -180,58 +179,39 @@ def _middle(found: Sequence[Drift]) -> list[tuple[float, float]]:
     )
 
 
-def _spec(
-    rows: list[dict[str, Any]], heads: list[str], unit: str, description: str
-) -> dict[str, Any]:
-    own = iter(_STYLES)
+def _spec(rows: list[Row], heads: list[str], unit: str, description: str) -> Row:
+    own = iter(STYLES)
     fixed = {_ALL: _OF_ALL, _REST: _OF_REST}
     styles = [fixed[head] if head in fixed else next(own) for head in heads]
-    x = alt.X(
+    x = channel(
         "x:Q",
         title=f"{unit} since the first number",
-        scale=alt.Scale(padding=10, nice=False),
-        axis=alt.Axis(format="~g", tickCount=8),
+        scale={"padding": 10, "nice": False},
+        axis={"format": "~g", "tickCount": 8},
     )
-    y = alt.Y(
+    y = channel(
         "y:Q",
         title="value beside the median of its case",
-        scale=alt.Scale(zero=False, padding=10),
-        axis=alt.Axis(format="~g"),
+        scale={"zero": False, "padding": 10},
+        axis={"format": "~g"},
     )
-    base = alt.Chart(alt.NamedData("levels")).encode(x=x, y=y, detail="n:N")
-    layers = []
-    for order, (colour, _, dash, width) in reversed(list(enumerate(styles))):
-        part = base.transform_filter(f"datum.order == {order}")
-        layers.append(part.mark_line(color=colour, strokeDash=dash, strokeWidth=width))
-    legend = alt.Legend(title=None, symbolOpacity=1, symbolSize=70)
     colours, shapes, _, _ = zip(*styles, strict=True)
-    points = base.mark_point(filled=True, opacity=1, size=26).encode(
-        color=alt.Color(
-            "line:N",
-            scale=alt.Scale(domain=heads, range=list(colours)),
-            legend=legend,
-        ),
-        shape=alt.Shape(
-            "line:N", scale=alt.Scale(domain=heads, range=list(shapes)), legend=legend
-        ),
-        tooltip=[
-            alt.Tooltip("name:N", title="metric"),
-            alt.Tooltip("x:Q", title=unit, format=".3~g"),
-            alt.Tooltip("y:Q", title="beside its median", format=".4~g"),
-        ],
-    )
-    picture = alt.layer(*layers, points).properties(
-        height=_HEIGHT,
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-        description=text.clean(description),
+    place = {"x": x, "detail": channel("n:N")}
+    points = layer(
+        "levels",
+        mark("point", filled=True, opacity=1, size=26),
+        **place,
+        **style_channels("line", heads, color=colours, shape=shapes),
+        y=y,
+        tooltip=tips(("name:N", "metric"), ("x:Q", unit), ("y:Q", "beside its median")),
     )
     places = {head: order for order, head in enumerate(heads)}
-    numbered = [row | {"order": places[row["line"]]} for row in rows]
-    return {
-        **picture.to_dict(validate=False),
-        "config": CONFIG,
-        "datasets": {"levels": numbered},
-    }
+    return specification(
+        [*line_layers("levels", styles, place, y), points],
+        {"levels": [row | {"order": places[row["line"]]} for row in rows]},
+        _HEIGHT,
+        description,
+    )
 
 
 def _share(value: float) -> str:

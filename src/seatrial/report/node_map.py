@@ -2,16 +2,21 @@
 
 import math
 from collections import Counter
-from typing import Any
-
-import altair as alt
 
 from seatrial.judge.judge import Judgement, NodeVerdict
 from seatrial.names import natural_key
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.text import few, short
-from seatrial.report.render.vega import CONFIG
+from seatrial.report.render.vega import (
+    Row,
+    calculate,
+    channel,
+    keep,
+    mark,
+    specification,
+    tips,
+)
 
 STATES = (
     ("pass", "", "var(--heat-0)", "var(--ink)"),
@@ -98,112 +103,97 @@ def columns_for(count: int) -> int:
 
 def _spec(
     names: list[str], states: list[int], reasons: dict[str, str], description: str
-) -> dict[str, Any]:
+) -> Row:
     width = columns_for(len(names))
     rows = math.ceil(len(names) / width)
     height, symbol = next((h, s) for most, h, s in _SIZES if len(names) <= most)
-    every = math.ceil(rows * height / 600) if height < 13 else 1
-    every = max(every, math.ceil(13 / height))
-    first_of_row = alt.Axis(
-        labelExpr=f"names[datum.value * {width}]",
-        values=list(range(0, rows, every)),
-        labelColor="var(--ink)",
-        labelLimit=150,
-        labelOverlap=False,
-        ticks=False,
-        domain=False,
-    )
-    y = alt.Y(
-        "row:O",
-        title=None,
-        sort=None,
-        scale=alt.Scale(domain=list(range(rows))),
-        axis=None if width <= _NAMED else first_of_row,
-    )
-    x = alt.X(
-        "column:O",
-        sort=None,
-        scale=alt.Scale(domain=list(range(width))),
-        axis=None,
-    )
-    numbers = list(range(len(STATES)))
-    words = [name for name, *_ in STATES]
-    present = sorted(set(states))
-    said = [f"{sign} {name}".strip() for name, sign, *_ in STATES]
-    base = alt.Chart(alt.sequence(0, len(names), as_="i")).transform_calculate(
-        row=f"floor(datum.i / {width})",
-        column=f"datum.i % {width}",
-        state="states[datum.i]",
-        name="names[datum.i]",
-        verdict="words[states[datum.i]]",
-        reason="reasons['' + datum.i] || ''",
-    )
-    legend = alt.Legend(
-        title=None,
-        values=present,
-        symbolType="square",
-        labelExpr="said[datum.value]",
-    )
-    squares = base.mark_rect(
-        aria=False, stroke="var(--paper)", strokeWidth=1 if height > 10 else 0.5
-    ).encode(
-        y=y,
-        x=x,
-        fill=alt.Fill(
-            "state:O",
-            scale=alt.Scale(domain=numbers, range=[each[2] for each in STATES]),
-            legend=legend,
-        ),
-        tooltip=[
-            alt.Tooltip("name:N", title="node"),
-            alt.Tooltip("verdict:N", title="verdict"),
-            alt.Tooltip("reason:N", title="reason"),
-        ],
-    )
-    sign = "signs[datum.state]"
-    marked = base.transform_filter("datum.state > 0")
-    if width <= _NAMED:
-        marked, sign = base, f"trim({sign} + ' ' + names[datum.i])"
-    symbols = (
-        marked.transform_calculate(sign=sign)
-        .mark_text(
-            aria=False,
-            fontSize=symbol,
-            fontWeight="normal" if width <= _NAMED else "bold",
-            baseline="middle",
-            limit=110,
-        )
-        .encode(
-            y=y,
-            x=x,
-            text="sign:N",
-            color=alt.Color(
-                "state:O",
-                scale=alt.Scale(domain=numbers, range=[each[3] for each in STATES]),
-                legend=None,
-            ),
-        )
-    )
+    place = _place(rows, width, height)
     given = {
         "names": names,
         "states": states,
         "reasons": reasons,
-        "words": words,
-        "said": said,
+        "words": [name for name, *_ in STATES],
+        "said": [f"{sign} {name}".strip() for name, sign, *_ in STATES],
         "signs": [sign for _, sign, *_ in STATES],
     }
-    picture = (
-        alt.layer(squares, symbols)
-        .resolve_scale(color="independent", fill="independent")
-        .properties(
-            height=height * rows,
-            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-            description=description,
-            usermeta={"least_width": width * _LEAST_CELL},
-        )
+    return specification(
+        [_squares(sorted(set(states)), height, place), _symbols(width, symbol, place)],
+        {},
+        height * rows,
+        description,
+        data={"sequence": {"start": 0, "stop": len(names), "as": "i"}},
+        transform=calculate(
+            row=f"floor(datum.i / {width})",
+            column=f"datum.i % {width}",
+            state="states[datum.i]",
+            name="names[datum.i]",
+            verdict="words[states[datum.i]]",
+            reason="reasons['' + datum.i] || ''",
+        ),
+        resolve={"scale": {"color": "independent", "fill": "independent"}},
+        usermeta={"least_width": width * _LEAST_CELL},
+        params=[{"name": name, "value": value} for name, value in given.items()],
     )
+
+
+def _place(rows: int, width: int, height: int) -> Row:
+    """Return the axes; the name of its first node labels a row."""
+    every = math.ceil(rows * height / 600) if height < 13 else 1
+    every = max(every, math.ceil(13 / height))
+    first_of_row = {
+        "labelExpr": f"names[datum.value * {width}]",
+        "values": list(range(0, rows, every)),
+        "labelColor": "var(--ink)",
+        "labelLimit": 150,
+        "labelOverlap": False,
+        "ticks": False,
+        "domain": False,
+    }
+    axis = None if width <= _NAMED else first_of_row
+    y = {"title": None, "scale": {"domain": list(range(rows))}, "axis": axis}
+    x = {"scale": {"domain": list(range(width))}, "axis": None}
     return {
-        **picture.to_dict(validate=False),
-        "config": CONFIG,
-        "params": [{"name": name, "value": value} for name, value in given.items()],
+        "y": channel("row:O", sort=None, **y),
+        "x": channel("column:O", sort=None, **x),
+    }
+
+
+def _squares(present: list[int], height: int, place: Row) -> Row:
+    """Draw a square per node in the colour of its state."""
+    thin = 1 if height > 10 else 0.5
+    legend = {"title": None, "values": present, "symbolType": "square"}
+    legend["labelExpr"] = "said[datum.value]"
+    titles = (("name:N", "node"), ("verdict:N", "verdict"), ("reason:N", "reason"))
+    return {
+        "mark": mark("rect", aria=False, stroke="var(--paper)", strokeWidth=thin),
+        "encoding": {
+            **place,
+            "fill": channel("state:O", scale=_colours(2), legend=legend),
+            "tooltip": tips(*titles),
+        },
+    }
+
+
+def _symbols(width: int, size: int, place: Row) -> Row:
+    """Write the sign of each state that is not a pass; in wide squares the name too."""
+    named = width <= _NAMED
+    sign = "signs[datum.state]"
+    if named:
+        sign = f"trim({sign} + ' ' + names[datum.i])"
+    marked = [] if named else [keep("datum.state > 0")]
+    weight = "normal" if named else "bold"
+    look = {"fontSize": size, "fontWeight": weight, "baseline": "middle", "limit": 110}
+    colour = channel("state:O", scale=_colours(3), legend=None)
+    return {
+        "transform": [*marked, *calculate(sign=sign)],
+        "mark": mark("text", aria=False, **look),
+        "encoding": {**place, "text": channel("sign:N"), "color": colour},
+    }
+
+
+def _colours(part: int) -> Row:
+    """Return the scale of states with one of their colours in `STATES`."""
+    return {
+        "domain": list(range(len(STATES))),
+        "range": [str(each[part]) for each in STATES],
     }

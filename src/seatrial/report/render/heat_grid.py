@@ -5,12 +5,19 @@ lets the arrow keys walk over the squares of a chart whose `usermeta` says "grid
 """
 
 from dataclasses import dataclass
-from typing import Any
-
-import altair as alt
 
 from seatrial.report.render.text import short
-from seatrial.report.render.vega import CONFIG
+from seatrial.report.render.vega import (
+    CONFIG,
+    Row,
+    calculate,
+    channel,
+    keep,
+    layer,
+    mark,
+    specification,
+    tips,
+)
 
 LEVELS = {
     "lower": (1.1, 1.2, 2.0, 5.0),
@@ -38,9 +45,10 @@ _MOST_VALUES = 6  # columns up to which a cell has room for its value
 _LABEL = 26  # characters of a name on an axis
 _UPRIGHT = 28  # characters of all labels together above which they stand upright
 _STACKED = {"layout": {"bottom": {"direction": "vertical"}}}
-_SEEN = alt.condition(
-    f"datum.k > {SLOW}", alt.value("var(--paper)"), alt.value("var(--ink)")
-)
+_SEEN = {
+    "condition": {"test": f"datum.k > {SLOW}", "value": "var(--paper)"},
+    "value": "var(--ink)",
+}
 """A colour that is seen on that of a cell."""
 
 
@@ -110,17 +118,16 @@ class Grid:
     tips: tuple[str, str, str, str]
 
 
-def grid_chart(grid: Grid) -> dict[str, Any]:
-    """Give the Vega-Lite specification of a grid, without a width."""
+def grid_chart(grid: Grid) -> Row:
+    """Return the Vega-Lite specification of a grid, without a width."""
     rows, columns = grid.rows.names, grid.columns.names
     height = next(height for most, height in _HEIGHTS if len(rows) <= most)
-    y = _y(grid.rows)
-    x = _x(grid.columns)
-    rich = len(columns) <= _MOST_VALUES
-    marks = _marks(grid, height, y, x)
-    layers = [_squares(grid, y, x), marks, _cursor(y, x)]
-    if rich:
-        layers[1:2] = [_values(y, x), marks.transform_filter("!datum.v")]
+    place = {"y": _y(grid.rows), "x": _x(grid.columns)}
+    marks = _marks(grid, height, place)
+    layers = [_squares(grid, place), marks, _cursor(place)]
+    if len(columns) <= _MOST_VALUES:
+        alone = {**marks, "transform": [keep("!datum.v")]}
+        layers[1:2] = [_values(place), alone]
     given = {
         "rows": [short(name) for name in rows],
         "columns": [short(name) for name in columns],
@@ -140,29 +147,19 @@ def grid_chart(grid: Grid) -> dict[str, Any]:
         "cursor_row": -1,
         "cursor_column": -1,
     }
-    picture = (
-        alt.layer(*layers)
-        .resolve_scale(shape="independent", fill="independent")
-        .properties(
-            height=height * len(rows),
-            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-            description=grid.description,
-            usermeta={"grid": True, "least_width": len(columns) * LEAST_CELL},
-        )
+    return specification(
+        layers,
+        {**_rows(grid), "cursor": [{}]},
+        height * len(rows),
+        grid.description,
+        resolve={"scale": {"shape": "independent", "fill": "independent"}},
+        usermeta={"grid": True, "least_width": len(columns) * LEAST_CELL},
+        config=CONFIG | {"legend": CONFIG["legend"] | _STACKED},
+        params=[{"name": name, "value": value} for name, value in given.items()],
     )
-    # Names and numbers come last: Altair would copy them again and again.
-    return {
-        **picture.to_dict(validate=False),
-        "config": CONFIG | {"legend": CONFIG["legend"] | _STACKED},
-        "params": [{"name": name, "value": value} for name, value in given.items()],
-        "datasets": {
-            **_rows(grid),
-            "cursor": [{}],
-        },
-    }
 
 
-def _rows(grid: Grid) -> dict[str, list[dict[str, Any]]]:
+def _rows(grid: Grid) -> dict[str, list[Row]]:
     """Give squares and marks; `m` is the symbol, `v` of a mark: beside a number."""
     symbols = {(mark.row, mark.column): mark.symbol for mark in grid.marks}
     cells, there = [], set()
@@ -187,8 +184,8 @@ def _short(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def _axis(axis: Axis, side: str) -> dict[str, Any]:
-    def if_marked(value: str, other: str) -> dict[str, Any]:
+def _axis(axis: Axis, side: str) -> Row:
+    def if_marked(value: str, other: str) -> Row:
         test = f"{side}_marked[datum.value]"
         return {"condition": {"test": test, "value": value}, "value": other}
 
@@ -205,42 +202,49 @@ def _axis(axis: Axis, side: str) -> dict[str, Any]:
     }
 
 
-def _y(rows: Axis) -> alt.Y:
-    return alt.Y(
+def _y(rows: Axis) -> Row:
+    domain = list(range(len(rows.names)))
+    return channel(
         "s:O",
         title=rows.title or None,
-        scale=alt.Scale(domain=list(range(len(rows.names)))),
+        scale={"domain": domain},
         sort=None,
-        axis=alt.Axis(**_axis(rows, "row")),
+        axis=_axis(rows, "row"),
     )
 
 
-def _x(columns: Axis) -> alt.X:
+def _x(columns: Axis) -> Row:
     longest = max(len(label) for label in columns.labels)
     upright = longest * len(columns.names) > _UPRIGHT
-    more = _axis(columns, "column")
-    return alt.X(
+    turned = {"orient": "top", "labelAngle": -90 if upright else 0}
+    return channel(
         "d:O",
         title=columns.title or None,
-        scale=alt.Scale(domain=list(range(len(columns.names)))),
+        scale={"domain": list(range(len(columns.names)))},
         sort=None,
-        axis=alt.Axis(orient="top", labelAngle=-90 if upright else 0, **more),
+        axis=turned | _axis(columns, "column"),
     )
 
 
-def _squares(grid: Grid, y: alt.Y, x: alt.X) -> alt.Chart:
+def _squares(grid: Grid, place: Row) -> Row:
     """Draw a square for every number, with what is known of it."""
-    tooltip = [
-        alt.Tooltip("row:N", title=grid.tips[0]),
-        alt.Tooltip("column:N", title=grid.tips[1]),
-        alt.Tooltip("value:N", title=grid.tips[2]),
-        alt.Tooltip("ratio:N", title="that is"),
-    ]
+    row, column, value, more = grid.tips
+    titles = [("row:N", row), ("column:N", column), ("value:N", value)]
+    titles.append(("ratio:N", "that is"))
     if any(square.more is not None for square in grid.squares):
-        tooltip.append(alt.Tooltip("second:N", title=grid.tips[3]))
-    squares: alt.Chart = (
-        alt.Chart(alt.NamedData("cells"))
-        .transform_calculate(
+        titles.append(("second:N", more))
+    legend = {
+        "title": grid.beside,
+        "titleFontWeight": "normal",
+        "titleLimit": 400,
+        "symbolType": "square",
+        "labelExpr": "brief[datum.value]",
+    }
+    scale = {"domain": list(range(len(COLOURS))), "range": COLOURS}
+    return layer(
+        "cells",
+        mark("rect", aria=False, stroke="var(--paper)", strokeWidth=1),
+        *calculate(
             row="rows[datum.s]",
             column="columns[datum.d]",
             value="format(datum.v, '.4~g') + ' ' + units[datum.d]",
@@ -249,76 +253,48 @@ def _squares(grid: Grid, y: alt.Y, x: alt.X) -> alt.Chart:
             "format(datum.v / medians[datum.d], '.3~%') + ' of the median'",
             second="isValid(datum.c) ? format(datum.c, '.4~g') + ' ' + units[datum.d]"
             " : 'no such number'",
-        )
-        .mark_rect(aria=False, stroke="var(--paper)", strokeWidth=1)
-        .encode(
-            y=y,
-            x=x,
-            fill=alt.Fill(
-                "k:O",
-                scale=alt.Scale(domain=list(range(len(COLOURS))), range=COLOURS),
-                legend=alt.Legend(
-                    title=grid.beside,
-                    titleFontWeight="normal",
-                    titleLimit=400,
-                    symbolType="square",
-                    labelExpr="brief[datum.value]",
-                ),
-            ),
-            tooltip=tooltip,
-        )
+        ),
+        **place,
+        fill=channel("k:O", scale=scale, legend=legend),
+        tooltip=tips(*titles),
     )
-    return squares
 
 
-def _marks(grid: Grid, height: int, y: alt.Y, x: alt.X) -> alt.Chart:
+def _marks(grid: Grid, height: int, place: Row) -> Row:
     """Draw the symbols of squares, and where nothing was measured."""
-    numbers = list(range(len(grid.symbols)))
-    present = sorted({mark.symbol for mark in grid.marks})
+    present = sorted({each.symbol for each in grid.marks})
     shapes = [_SHAPES[symbol] for symbol, _ in grid.symbols]
-    scale = alt.Scale(domain=numbers, range=shapes)
-    legend = alt.Legend(
-        title=None,
-        values=present,
-        labelExpr="meanings[datum.value]",
-        symbolStrokeColor="var(--ink)",
-        symbolFillColor="transparent",
-    )
+    legend = {
+        "title": None,
+        "values": present,
+        "labelExpr": "meanings[datum.value]",
+        "symbolStrokeColor": "var(--ink)",
+        "symbolFillColor": "transparent",
+    }
     size = min(90, (0.45 * height) ** 2)
-    marks: alt.Chart = (
-        alt.Chart(alt.NamedData("marks"))
-        .mark_point(aria=False, filled=False, size=size, strokeWidth=1.4, opacity=1)
-        .encode(
-            y=y,
-            x=x,
-            shape=alt.Shape("m:N", scale=scale, legend=legend if present else None),
-            stroke=_SEEN,
-        )
+    scale = {"domain": list(range(len(shapes))), "range": shapes}
+    return layer(
+        "marks",
+        mark("point", aria=False, filled=False, size=size, strokeWidth=1.4, opacity=1),
+        **place,
+        shape=channel("m:N", scale=scale, legend=legend if present else None),
+        stroke=_SEEN,
     )
-    return marks
 
 
-def _values(y: alt.Y, x: alt.X) -> alt.Chart:
+def _values(place: Row) -> Row:
     """Write the value into each square, with its symbol."""
-    words: alt.Chart = (
-        alt.Chart(alt.NamedData("cells"))
-        .transform_calculate(
-            words="format(datum.v, medians[datum.d] >= 1000 ? '.3~s' : '.3~g')"
-            " + (isValid(datum.m) ? ' ' + symbols[datum.m] : '')"
-        )
-        .mark_text(aria=False, fontSize=12)
-        .encode(y=y, x=x, text="words:N", color=_SEEN)
+    words = (
+        "format(datum.v, medians[datum.d] >= 1000 ? '.3~s' : '.3~g')"
+        " + (isValid(datum.m) ? ' ' + symbols[datum.m] : '')"
     )
-    return words
+    written = mark("text", aria=False, fontSize=12)
+    said = {"text": channel("words:N"), "color": _SEEN}
+    return layer("cells", written, *calculate(words=words), **place, **said)
 
 
-def _cursor(y: alt.Y, x: alt.X) -> alt.Chart:
+def _cursor(place: Row) -> Row:
     """Frame the square that the keyboard is at."""
-    frame: alt.Chart = (
-        alt.Chart(alt.NamedData("cursor"))
-        .transform_calculate(s="cursor_row", d="cursor_column")
-        .transform_filter("cursor_row >= 0")
-        .mark_rect(aria=False, fillOpacity=0, stroke="var(--link)", strokeWidth=3)
-        .encode(y=y, x=x)
-    )
-    return frame
+    frame = mark("rect", aria=False, fillOpacity=0, stroke="var(--link)", strokeWidth=3)
+    at = calculate(s="cursor_row", d="cursor_column")
+    return layer("cursor", frame, *at, keep("cursor_row >= 0"), **place)

@@ -1,12 +1,21 @@
-"""What Vega-Lite charts share: their look, titles and ticks of axes."""
+"""Vega-Lite charts as plain dictionaries: their look, axes, layers and legends.
+
+Names and numbers are data of a chart, or its titles, never part of an expression.
+Colours are CSS variables of the page, so that a chart follows the light, dark and print
+style without being drawn again. The page sets the width and draws at it.
+"""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from seatrial.report.render import text
+
+Row = dict[str, Any]
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
-CONFIG: dict[str, Any] = {
+CONFIG: Row = {
     "font": _FONT,
     "background": "transparent",
     "padding": 4,
@@ -33,10 +42,179 @@ CONFIG: dict[str, Any] = {
     },
 }
 
+HEIGHT = 250
+
+Style = tuple[str, str, list[int], float]
+"""Colour, symbol, dash and width of a line."""
+
+STYLES: tuple[Style, ...] = (
+    ("var(--line-1)", "circle", [1, 0], 1.75),
+    ("var(--line-2)", "square", [6, 3], 1.75),
+    ("var(--line-3)", "triangle-up", [2, 2], 1.75),
+    ("var(--line-4)", "diamond", [9, 3, 2, 3], 1.75),
+    ("var(--line-5)", "cross", [4, 4], 1.75),
+    ("var(--line-6)", "triangle-down", [12, 3], 1.75),
+)
+
+SIZE = (
+    "{0} < 1024 ? {0} + ' B' : {0} < 1048576 ? {0} / 1024 + ' KiB' : "
+    "{0} / 1048576 + ' MiB'"
+)
+"""Expression for the label of a message size."""
+
+_TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
+_LEGEND = {"title": None, "symbolOpacity": 1, "symbolSize": 70}
+
+
+def specification(
+    layers: Sequence[Row],
+    datasets: dict[str, list[Row]],
+    height: float,
+    said: str,
+    **more: Any,
+) -> Row:
+    """Return a chart without a width; `said` describes it in a sentence."""
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "description": text.clean(said),
+        "layer": [*layers],
+        "config": CONFIG,
+        **more,
+        "datasets": datasets,
+    }
+
+
+def layer(data: str, mark: Row, *transforms: Row, **encoding: Any) -> Row:
+    """Return a layer that draws the rows of a dataset."""
+    found = {"data": {"name": data}, "mark": mark, "encoding": encoding}
+    return found | ({"transform": [*transforms]} if transforms else {})
+
+
+def mark(kind: str, **more: Any) -> Row:
+    """Return a mark: `mark("rule", color="var(--muted)")`."""
+    return {"type": kind, **more}
+
+
+def channel(field: str, **more: Any) -> Row:
+    """Return the encoding of a field with its type: `channel("x:Q", title="nodes")`."""
+    name, _, kind = field.partition(":")
+    return {"field": name, "type": _TYPES[kind], **more}
+
+
+def keep(expression: str) -> Row:
+    """Return a transform that keeps the rows for which an expression is true."""
+    return {"filter": expression}
+
+
+def calculate(**expressions: str) -> list[Row]:
+    """Return transforms that add a field each."""
+    return [{"calculate": value, "as": name} for name, value in expressions.items()]
+
+
+def tips(*titles: tuple[str, str], digits: str = ".4~g") -> list[Row]:
+    """Return a tooltip of fields with their titles; numbers have four digits."""
+    return [
+        channel(field, title=title) | ({"format": digits} if field[-1] == "Q" else {})
+        for field, title in titles
+    ]
+
+
+def style_channels(
+    field: str, names: Sequence[str], *, legend: Row | None = None, **ranges: Any
+) -> Row:
+    """Return channels (color, shape, strokeDash) that give each name its own look."""
+    return {
+        name: channel(
+            f"{field}:N",
+            scale={"domain": [*names], "range": [*values]},
+            legend=_LEGEND | (legend or {}),
+        )
+        for name, values in ranges.items()
+    }
+
+
+def line_layers(
+    data: str, styles: Sequence[Style], place: Row, y: Row, *, band: bool = False
+) -> list[Row]:
+    """Return a layer per style, the first on top; `order` of a row is its style.
+
+    `band`: shade the range from `low` to `high`.
+    """
+    layers = []
+    for order, (colour, _, dash, width) in reversed(list(enumerate(styles))):
+        own = keep(f"datum.order == {order}")
+        if band:
+            area = mark("area", opacity=0.18, clip=True, color=colour)
+            ends = {"y": channel("low:Q"), "y2": {"field": "high"}}
+            layers.append(layer(data, area, own, **place, **ends))
+        line = mark("line", clip=True, color=colour, strokeDash=dash, strokeWidth=width)
+        layers.append(layer(data, line, own, **place, y=y))
+    return layers
+
+
+def words_inside(
+    data: str, right: str, dx: int, *transforms: Row, style: Row, **encoding: Any
+) -> list[Row]:
+    """Write words beside their point, towards the middle of the chart.
+
+    `right` is an expression that is true in the right half; `dx` is the distance.
+    """
+    return [
+        layer(
+            data,
+            mark("text", align=align, dx=offset, **style),
+            *transforms,
+            keep(half),
+            **encoding,
+        )
+        for align, offset, half in (
+            ("left", dx, f"!({right})"),
+            ("right", -dx, right),
+        )
+    ]
+
 
 def metric_title(metric: str) -> str:
     """Name a metric on an axis: bw -> bandwidth, exchange_time -> exchange time."""
     return {"bw": "bandwidth"}.get(metric, metric.replace("_", " "))
+
+
+def log_axis(field: str, title: str, low: float, high: float, **axis: Any) -> Row:
+    """Return a logarithmic axis from `low` to `high`, both above 0."""
+    return channel(
+        field,
+        title=title,
+        scale={"type": "log", "domain": [low, high], "nice": False},
+        axis={
+            "values": value_ticks(low, high),
+            "format": "~g",
+            "labelOverlap": True,
+            **axis,
+        },
+    )
+
+
+def log2_axis(title: str, known: Sequence[float], label: str) -> Row:
+    """Return a logarithmic axis `x` of base 2; one that holds 0 begins linearly.
+
+    `label` is the expression for the label of a tick.
+    """
+    above = [value for value in known if value > 0]
+    least, end = min(above), max(known) * 1.5
+    ticks = size_ticks(above)
+    scale = {"type": "log", "base": 2, "domain": [least / 1.5, end], "nice": False}
+    if min(known) == 0:
+        ticks = [0, *ticks]
+        scale = {
+            "type": "symlog",
+            "constant": least,
+            "domain": [-least / 4, end],
+            "nice": False,
+        }
+    axis = {"values": ticks, "labelOverlap": True, "labelExpr": label}
+    return channel("x:Q", title=title, scale=scale, axis=axis)
 
 
 def size_ticks(sizes: Iterable[float]) -> list[float]:
