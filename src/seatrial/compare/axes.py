@@ -1,41 +1,32 @@
-"""What the charts of a comparison share: axes, and the looks of a side.
-
-Names are data of a chart, or its titles, never part of an expression.
-"""
+"""What the charts of a comparison share: axes, and the looks of a side."""
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from seatrial.report.render import text
 from seatrial.report.render.text import short
-from seatrial.report.render.vega import CONFIG, value_ticks
-
-Row = dict[str, Any]
+from seatrial.report.render.vega import (
+    Row,
+    channel,
+    log_axis,
+    mark,
+    style_channels,
+    value_ticks,
+)
 
 _COLOURS = 6
 _SHAPES = (
-    *("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"),
-    *("triangle-right", "triangle-left"),
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "triangle-left",
 )
 _DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
 _CLOSE = 3.0
 """Largest over smallest ratio below which ticks are at even steps."""
-
-
-def specification(
-    layers: Sequence[Row], datasets: dict[str, list[Row]], height: int, said: str
-) -> Row:
-    """Put a chart together, without a width."""
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "height": height,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "description": text.clean(said),
-        "layer": [*layers],
-        "config": CONFIG,
-        "datasets": datasets,
-    }
 
 
 def distinct(names: Iterable[str]) -> list[str]:
@@ -53,40 +44,31 @@ def number(value: float) -> float:
 
 
 def side_scales(names: Sequence[str], first: int = 1) -> tuple[Row, Row, Row]:
-    """Give colour, shape and dash of sides; `first` is the number of the first one.
+    """Return colour, shape and dash of sides; `first` is the number of the first one.
 
     A side looks the same in all charts. Names may be as long as they like, and are cut
     in the legend.
     """
     numbers = range(first, first + len(names))
-    legend = {"title": None, "symbolSize": 80, "symbolOpacity": 1, "labelLimit": 220}
-    found = []
-    for values in (
-        [f"var(--line-{at % _COLOURS + 1})" for at in numbers],
-        [_SHAPES[at % len(_SHAPES)] for at in numbers],
-        [_DASHES[at % len(_DASHES)] for at in numbers],
-    ):
-        scale = {"domain": [*names], "range": values}
-        found.append(
-            {"field": "side", "type": "nominal", "scale": scale, "legend": legend}
-        )
-    colour, shape, dash = found
-    return colour, shape, dash
+    found = style_channels(
+        "side",
+        names,
+        legend={"labelLimit": 220},
+        color=[f"var(--line-{at % _COLOURS + 1})" for at in numbers],
+        shape=[_SHAPES[at % len(_SHAPES)] for at in numbers],
+        strokeDash=[_DASHES[at % len(_DASHES)] for at in numbers],
+    )
+    return found["color"], found["shape"], found["strokeDash"]
 
 
 def ratio_axis(values: Iterable[float], baseline: str) -> Row:
-    """Make a logarithmic axis of ratios that has 1 on it."""
+    """Return a logarithmic axis of ratios that has 1 on it."""
     seen = [*values, 1.0]
     low, high = min(seen), max(seen)
     wide = max(high / low, 1.05)
-    ends = [low / wide**0.08, high * wide**0.08]
-    return {
-        "field": "ratio",
-        "type": "quantitative",
-        "title": f"times better than {short(baseline, 24)}",
-        "scale": {"type": "log", "domain": ends, "nice": False},
-        "axis": {"values": _ratio_ticks(*ends), "format": "~g", "labelOverlap": True},
-    }
+    ends = (low / wide**0.08, high * wide**0.08)
+    title = f"times better than {short(baseline, 24)}"
+    return log_axis("ratio:Q", title, *ends, values=_ratio_ticks(*ends))
 
 
 def _ratio_ticks(low: float, high: float) -> list[float]:
@@ -103,18 +85,17 @@ def one_line() -> Row:
     """Draw the line where a side is as good as the baseline."""
     return {
         "data": {"values": [{"one": 1}]},
-        "mark": {"type": "rule", "color": "var(--muted)", "strokeWidth": 1.5},
-        "encoding": {"x": {"field": "one", "type": "quantitative"}},
+        "mark": mark("rule", color="var(--muted)", strokeWidth=1.5),
+        "encoding": {"x": channel("one:Q")},
     }
 
 
 def rows_axis(field: str, names: Sequence[str]) -> Row:
-    """Make the axis of named rows, in their order; long names are cut."""
-    return {
-        "field": field,
-        "type": "nominal",
-        "title": None,
-        "sort": [*names],
-        "scale": {"domain": [*names], "paddingInner": 0.25, "paddingOuter": 0.15},
-        "axis": {"labelLimit": 130, "grid": False, "domain": False, "ticks": False},
-    }
+    """Return the axis of named rows, in their order; long names are cut."""
+    return channel(
+        f"{field}:N",
+        title=None,
+        sort=[*names],
+        scale={"domain": [*names], "paddingInner": 0.25, "paddingOuter": 0.15},
+        axis={"labelLimit": 130, "grid": False, "domain": False, "ticks": False},
+    )

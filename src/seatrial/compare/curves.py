@@ -3,20 +3,27 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from seatrial.compare.axes import Row, number, side_scales, specification
+from seatrial.compare.axes import number, side_scales
 from seatrial.compare.figures import side_names, where
 from seatrial.compare.records import Comparison, PairedNumber
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
-from seatrial.report.render.vega import metric_title, size_ticks, value_ticks
+from seatrial.report.render.vega import (
+    SIZE,
+    Row,
+    calculate,
+    layer,
+    log2_axis,
+    log_axis,
+    mark,
+    metric_title,
+    specification,
+    tips,
+)
 
 MAX_CHARTS = 24
 LEAST_SIZES = 3
 _HEIGHT = 240
-_SIZE = (
-    "{0} < 1024 ? {0} + ' B' : {0} < 1048576 ? {0} / 1024 + ' KiB' : "
-    "{0} / 1048576 + ' MiB'"
-)
 
 
 def curve_figures(comparison: Comparison) -> tuple[list[Figure], int]:
@@ -72,53 +79,17 @@ def _figure(name: str, comparison: Comparison, rows: Sequence[PairedNumber]) -> 
 def _spec(names: Sequence[str], points: list[Row], title: str) -> Row:
     sizes = [point["x"] for point in points]
     values = [point["y"] for point in points]
-    low, high = min(values) / 1.2, max(values) * 1.2
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "title": "message size",
-        "scale": {
-            "type": "log",
-            "base": 2,
-            "domain": [min(sizes) / 1.5, max(sizes) * 1.5],
-            "nice": False,
-        },
-        "axis": {
-            "values": size_ticks(sizes),
-            "labelExpr": _SIZE.format("datum.value"),
-            "labelOverlap": True,
-        },
-    }
-    y = {
-        "field": "y",
-        "type": "quantitative",
-        "title": title,
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": {
-            "values": value_ticks(low, high),
-            "format": "~g",
-            "labelOverlap": True,
-        },
-    }
+    x = log2_axis("message size", sizes, SIZE.format("datum.value"))
+    y = log_axis("y:Q", title, min(values) / 1.2, max(values) * 1.2)
     colour, shape, dash = side_scales(names, first=0)
-    data = {"data": {"name": "points"}}
-    tooltip = [
-        {"field": "side", "type": "nominal"},
-        {"field": "x", "type": "quantitative", "title": "bytes"},
-        {"field": "y", "type": "quantitative", "title": "value"},
-    ]
+    own = {"x": x, "y": y, "color": colour}
+    line = mark("line", strokeWidth=1.75)
+    at = calculate(at=SIZE.format("datum.x"))
+    dot = mark("point", filled=True, size=40, opacity=1)
+    tooltip = tips(("side:N", "side"), ("at:N", "message size"), ("y:Q", "value"))
     layers = [
-        {
-            **data,
-            "mark": {"type": "line", "strokeWidth": 1.75},
-            "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
-        },
-        {
-            **data,
-            "mark": {"type": "point", "filled": True, "size": 40, "opacity": 1},
-            "encoding": {"x": x, "y": y, "color": colour, "shape": shape}
-            | {"tooltip": tooltip},
-        },
+        layer("points", line, **own, strokeDash=dash),
+        layer("points", dot, *at, **own, shape=shape, tooltip=tooltip),
     ]
     said = f"{title} over message size, {len(names)} sides."
     return specification(layers, {"points": points}, _HEIGHT, said)

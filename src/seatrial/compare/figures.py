@@ -4,23 +4,29 @@ from collections import defaultdict
 from collections.abc import Sequence
 from math import exp, log
 from statistics import median
-from typing import Any
 
 from seatrial.compare.axes import (
-    Row,
     distinct,
     number,
     one_line,
     ratio_axis,
     rows_axis,
     side_scales,
-    specification,
 )
 from seatrial.compare.records import Comparison, PairedNumber, Ratio
 from seatrial.compare.wording import interval, percent, times
 from seatrial.model.metrics import flat_name
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.text import short
+from seatrial.report.render.vega import (
+    Row,
+    channel,
+    keep,
+    layer,
+    mark,
+    specification,
+    tips,
+)
 
 MAX_CHECKS = 40
 _ROW_PX, _LEAST_PX = 17, 60
@@ -79,25 +85,17 @@ def selection_figure(comparison: Comparison) -> Figure | None:
         for name, share in known
     ]
     y = rows_axis("side", [name for name, _ in known])
-    x = {
-        "field": "share",
-        "type": "quantitative",
-        "title": "first in % of resamples",
-        "scale": {"domain": [0, 115], "nice": False},
-        "axis": {"values": [0, 20, 40, 60, 80, 100]},
-    }
-    data = {"data": {"name": "shares"}}
-    layers: list[Row] = [
-        {
-            **data,
-            "mark": {"type": "bar", "color": "var(--line-1)", "height": 14},
-            "encoding": {"x": x, "y": y},
-        },
-        {
-            **data,
-            "mark": {"type": "text", "align": "left", "dx": 5, "color": "var(--ink)"},
-            "encoding": {"x": x, "y": y, "text": {"field": "words"}},
-        },
+    x = channel(
+        "share:Q",
+        title="first in % of resamples",
+        scale={"domain": [0, 115], "nice": False},
+        axis={"values": [0, 20, 40, 60, 80, 100]},
+    )
+    bar = mark("bar", color="var(--line-1)", height=14)
+    words = mark("text", align="left", dx=5, color="var(--ink)")
+    layers = [
+        layer("shares", bar, x=x, y=y),
+        layer("shares", words, x=x, y=y, text={"field": "words"}),
     ]
     return Figure(
         name="selection",
@@ -240,7 +238,7 @@ def _forest(
     x = ratio_axis(ends, comparison.sides[0].name)
     place = {
         "y": rows_axis("row", names),
-        "yOffset": {"field": "side", "type": "nominal", "scale": {"domain": sides}},
+        "yOffset": channel("side:N", scale={"domain": sides}),
         "color": colour,
     }
     layers = [
@@ -257,26 +255,17 @@ def _height(rows: int, sides: int) -> int:
     return max(_LEAST_PX, rows * (_ROW_PX * sides + 8))
 
 
-def _bars(x: Row, place: dict[str, Any]) -> Row:
-    return {
-        "data": {"name": "ratios"},
-        "transform": [{"filter": "isValid(datum.low)"}],
-        "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **place},
-    }
+def _bars(x: Row, place: Row) -> Row:
+    ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    known = keep("isValid(datum.low)")
+    return layer("ratios", mark("rule", strokeWidth=2), known, **ends, **place)
 
 
 def _dots(encoding: Row, names: Sequence[str]) -> Row:
-    tooltip = [{"field": name, "type": "nominal"} for name in names]
-    tooltip += [
-        {"field": name, "type": "quantitative", "format": ".4~g"}
-        for name in ("ratio", "low", "high")
-    ]
-    return {
-        "data": {"name": "ratios"},
-        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-        "encoding": {**encoding, "tooltip": tooltip},
-    }
+    titles = [(f"{name}:N", name) for name in names]
+    titles += [(f"{name}:Q", name) for name in ("ratio", "low", "high")]
+    dot = mark("point", filled=True, size=60, opacity=1)
+    return layer("ratios", dot, **encoding, tooltip=tips(*titles))
 
 
 def _ratio_row(ratio: Ratio) -> Row:

@@ -113,10 +113,10 @@ def calculate(**expressions: str) -> list[Row]:
     return [{"calculate": value, "as": name} for name, value in expressions.items()]
 
 
-def tips(*titles: tuple[str, str], digits: str = ".4~g") -> list[Row]:
-    """Return a tooltip of fields with their titles; numbers have four digits."""
+def tips(*titles: tuple[str, str]) -> list[Row]:
+    """Return a tooltip of fields with their titles; numbers have five digits."""
     return [
-        channel(field, title=title) | ({"format": digits} if field[-1] == "Q" else {})
+        channel(field, title=title) | ({"format": ",.5~r"} if field[-1] == "Q" else {})
         for field, title in titles
     ]
 

@@ -6,13 +6,11 @@ Names are data of the chart, never part of an expression.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
-from seatrial.report.render.vega import CONFIG
+from seatrial.report.render.vega import HEIGHT, Row, specification
 from seatrial.report.trend.chart_layers import (
-    Row,
     change_layers,
     limit_layers,
     point_layers,
@@ -33,7 +31,6 @@ _MARKS: dict[str, tuple[str, str]] = {
     WORST_BEYOND: ("var(--fail)", "diamond"),
     NO_NUMBER: ("var(--undecided)", "triangle-up"),
 }
-_HEIGHT = 250
 _NEAR = 3.0
 """How many times the numbers a limit may be and still be drawn beside them."""
 
@@ -126,7 +123,7 @@ def _spec(
     marks: Mapping[int, int],
     picture: _Picture,
     detail: str,
-) -> dict[str, Any]:
+) -> Row:
     key = series.key
     times = [_time(night.started) for night in trend.nights]
     unit = "" if key.unit == "1" else f" ({key.unit})"
@@ -140,25 +137,18 @@ def _spec(
     y = value_axis(
         f"{metric_words(key)}{unit}", picture.low, picture.high, log=picture.log
     )
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "height": _HEIGHT,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "description": text.clean(f"{key.metric} over runs; {detail}."),
-        "layer": [
-            *change_layers(x),
-            *limit_layers(x, y),
-            *point_layers(x, y, kinds),
-        ],
-        "config": CONFIG,
-        "datasets": {
+    return specification(
+        [*change_layers(x), *limit_layers(x, y), *point_layers(x, y, kinds)],
+        {
             "points": points,
             "limits": limits,
             "today": today,
             "labels": [*_label_rows(times, limits), *late],
             "changes": list(_change_rows(trend, times, marks)),
         },
-    }
+        HEIGHT,
+        f"{key.metric} over runs; {detail}.",
+    )
 
 
 def _time(started: str) -> float:

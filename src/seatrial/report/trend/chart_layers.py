@@ -5,11 +5,18 @@ The data sets are `points`, `limits`, `today`, `labels` and `changes`.
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Any
 
-from seatrial.report.render.vega import value_ticks
-
-Row = dict[str, Any]
+from seatrial.report.render.vega import (
+    Row,
+    channel,
+    keep,
+    layer,
+    log_axis,
+    mark,
+    style_channels,
+    tips,
+    words_inside,
+)
 
 _DAY_MS = 86_400_000
 _FEW_DAYS = 3
@@ -25,177 +32,81 @@ def time_axis(times: Sequence[float]) -> Row:
     midnight = ceil(first / _DAY_MS) * _DAY_MS
     ticks = list(range(midnight, int(last) + 1, step)) if days else [first, last]
     form = "%Y-%m-%d" if days else "%Y-%m-%d %H:%M"
-    return {
-        "field": "t",
-        "type": "quantitative",
-        "title": "start of the run (UTC)",
-        "scale": {"domain": [first - pad, last + pad], "nice": False, "zero": False},
-        "axis": {
+    return channel(
+        "t:Q",
+        title="start of the run (UTC)",
+        scale={"domain": [first - pad, last + pad], "nice": False, "zero": False},
+        axis={
             "values": ticks,
             "labelExpr": f"utcFormat(datum.value, '{form}')",
             "labelOverlap": True,
             "grid": False,
         },
-    }
+    )
 
 
 def value_axis(title: str, low: float, high: float, *, log: bool) -> Row:
-    """Make the axis of the numbers."""
-    axis: Row = {"labelOverlap": True, "tickCount": 5}
+    """Return the axis of the numbers."""
     if log:
-        axis |= {"format": "~g", "values": value_ticks(low, high)}
-    return {
-        "field": "y",
-        "type": "quantitative",
-        "title": title,
-        "scale": {
-            "type": "log" if log else "linear",
-            "domain": [low, high],
-            "nice": False,
-            "zero": False,
-        },
-        "axis": axis,
-    }
+        return log_axis("y:Q", title, low, high)
+    scale = {"domain": [low, high], "nice": False, "zero": False}
+    axis = {"labelOverlap": True, "tickCount": 5}
+    return channel("y:Q", title=title, scale=scale, axis=axis)
 
 
 def point_layers(x: Row, y: Row, kinds: Mapping[str, tuple[str, str]]) -> list[Row]:
     """Draw ranges, lines and marks; `kinds`: colour and symbol of each."""
-    points = {"data": {"name": "points"}}
-    return [
-        {
-            **points,
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "color": "var(--line-1)", "opacity": 0.6},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-        },
-        {
-            **points,
-            "transform": [{"filter": "isValid(datum.part)"}],
-            "mark": {"type": "line", "color": "var(--line-1)", "strokeWidth": 1.5},
-            "encoding": {"x": x, "y": y, "detail": {"field": "part"}},
-        },
-        _marks(x, y, kinds),
-    ]
-
-
-def _marks(x: Row, y: Row, kinds: Mapping[str, tuple[str, str]]) -> Row:
     colours, shapes = zip(*kinds.values(), strict=True)
-    legend = {"title": None, "symbolSize": 80, "symbolOpacity": 1}
-    scale = {"domain": list(kinds)}
-    return {
-        "data": {"name": "points"},
-        "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "color": {
-                "field": "kind",
-                "type": "nominal",
-                "scale": scale | {"range": list(colours)},
-                "legend": legend,
-            },
-            "shape": {
-                "field": "kind",
-                "type": "nominal",
-                "scale": scale | {"range": list(shapes)},
-                "legend": legend,
-            },
-            "tooltip": [
-                {"field": "run", "type": "nominal"},
-                {"field": "kind", "type": "nominal", "title": "what"},
-                {"field": "y", "type": "quantitative", "title": "value"},
-                {"field": "said", "type": "nominal", "title": "more"},
-            ],
-        },
-    }
+    ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    bar = mark("rule", color="var(--line-1)", opacity=0.6)
+    line = mark("line", color="var(--line-1)", strokeWidth=1.5)
+    part = {"field": "part"}
+    titles = [("run:N", "run"), ("kind:N", "what"), ("y:Q", "value")]
+    titles.append(("said:N", "more"))
+    return [
+        layer("points", bar, keep("isValid(datum.low)"), x=x, **ends),
+        layer("points", line, keep("isValid(datum.part)"), x=x, y=y, detail=part),
+        layer(
+            "points",
+            mark("point", filled=True, size=55, opacity=1),
+            x=x,
+            y=y,
+            **style_channels("kind", [*kinds], color=colours, shape=shapes),
+            tooltip=tips(
+                ("run:N", "run"),
+                ("kind:N", "what"),
+                ("y:Q", "value"),
+                ("said:N", "more"),
+            ),
+        ),
+    ]
 
 
 def limit_layers(x: Row, y: Row) -> list[Row]:
     """Draw the limits that held as steps, and those of today that are others."""
-    colour: Row = {"color": "var(--limit)"}
-    words = {"type": "text", "baseline": "bottom", "dy": -4, "fontWeight": 600}
-    words |= colour
-    labels = {"data": {"name": "labels"}}
+    colour = {"color": "var(--limit)"}
+    words = {"baseline": "bottom", "dy": -4, "fontWeight": 600, **colour}
+    step = mark("line", interpolate="step-after", strokeWidth=2, **colour)
+    point = mark("point", shape="stroke", size=120, **colour)
+    rule = mark("rule", strokeDash=[2, 4], strokeWidth=1.5, **colour)
+    tooltip = tips(("said:N", "limit"), ("source:N", "source"))
+    dashes = {"promised": [1, 0], "theoretical": [7, 3], "measured": [2, 2]}
+    scale = {"domain": [*dashes], "range": [*dashes.values()]}
+    dash = channel("kind:N", legend=None, scale=scale)
+    lines = {"detail": {"field": "line"}, "strokeDash": dash}
     said = {"x": x, "y": y, "text": {"field": "words"}}
-    tooltip = [
-        {"field": "said", "type": "nominal", "title": "limit"},
-        {"field": "source", "type": "nominal"},
-    ]
-    limits = {"data": {"name": "limits"}}
-    line = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
-    dash = {
-        "field": "kind",
-        "type": "nominal",
-        "legend": None,
-        "scale": {
-            "domain": ["promised", "theoretical", "measured"],
-            "range": [[1, 0], [7, 3], [2, 2]],
-        },
-    }
     return [
-        {
-            **limits,
-            "mark": {**line, **colour},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "detail": {"field": "line"},
-                "strokeDash": dash,
-            },
-        },
-        {
-            **limits,
-            "mark": {"type": "point", "shape": "stroke", "size": 120, **colour},
-            "encoding": {"x": x, "y": y, "tooltip": tooltip},
-        },
-        {
-            "data": {"name": "today"},
-            "mark": {
-                "type": "rule",
-                "strokeDash": [2, 4],
-                "strokeWidth": 1.5,
-                **colour,
-            },
-            "encoding": {"y": y},
-        },
-        {
-            **labels,
-            "transform": [{"filter": "!datum.late"}],
-            "mark": {**words, "align": "left", "dx": -4},
-            "encoding": said,
-        },
-        {
-            **labels,
-            "transform": [{"filter": "datum.late"}],
-            "mark": {**words, "align": "right", "dx": 4},
-            "encoding": said,
-        },
+        layer("limits", step, x=x, y=y, **lines),
+        layer("limits", point, x=x, y=y, tooltip=tooltip),
+        layer("today", rule, y=y),
+        *words_inside("labels", "datum.late", -4, style=words, **said),
     ]
 
 
 def change_layers(x: Row) -> list[Row]:
     """Draw a numbered line where something changed."""
-    changes = {"data": {"name": "changes"}}
-    tooltip = [{"field": "said", "type": "nominal", "title": "changed"}]
-    return [
-        {
-            **changes,
-            "mark": {"type": "rule", "color": "var(--muted)", "strokeDash": [3, 3]},
-            "encoding": {"x": x, "tooltip": tooltip},
-        },
-        {
-            **changes,
-            "mark": {
-                "type": "text",
-                "color": "var(--ink)",
-                "baseline": "bottom",
-                "fontWeight": 600,
-            },
-            "encoding": {
-                "x": x,
-                "y": {"value": -2},
-                "text": {"field": "mark"},
-                "tooltip": tooltip,
-            },
-        },
-    ]
+    own = {"x": x, "tooltip": tips(("said:N", "changed"))}
+    line = mark("rule", color="var(--muted)", strokeDash=[3, 3])
+    number = mark("text", color="var(--ink)", baseline="bottom", fontWeight=600)
+    place = {"y": {"value": -2}, "text": {"field": "mark"}}
+    return [layer("changes", line, **own), layer("changes", number, **own, **place)]
