@@ -16,15 +16,31 @@ from seatrial.model.metrics import STATISTICS
 from seatrial.model.places import PLACE
 
 KEY = (
-    *("check", "parameters", "environment", "partition", "num_nodes"),
-    *("metric", "size_bytes"),
+    "check",
+    "parameters",
+    "environment",
+    "partition",
+    "num_nodes",
+    "metric",
+    "size_bytes",
 )
 """What must be the same for numbers of two sides to be compared."""
 
 _ALLOCATION = ("session", "repeat", "attempt", "job_id")
 _READ = (
-    *("check", "parameters", "environment", "partition", "nodes", "metric"),
-    *("size_bytes", "statistic", "unit", "direction", "value", *PLACE, *_ALLOCATION),
+    "check",
+    "parameters",
+    "environment",
+    "partition",
+    "nodes",
+    "metric",
+    "size_bytes",
+    "statistic",
+    "unit",
+    "direction",
+    "value",
+    *PLACE,
+    *_ALLOCATION,
     "case",
 )
 

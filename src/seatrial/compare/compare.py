@@ -22,7 +22,13 @@ from seatrial.compare.ratios import (
     score_ratio,
     scores,
 )
-from seatrial.compare.records import Comparison, GroupScore, PairedNumber, Side
+from seatrial.compare.records import (
+    Comparison,
+    GroupScore,
+    PairedNumber,
+    Side,
+    Unpaired,
+)
 from seatrial.compare.sides import Entrant, require_comparable
 from seatrial.compare.unpaired import Unmatched, faults
 from seatrial.compare.weight_shares import Grouping, grouped, shares
@@ -66,13 +72,7 @@ def compare(
     unmatched = Unmatched(entrants, numbers, grouping)
     unpaired = [*unmatched.found(), *alone]
     parts, whole = _weights_of_numbers(numbers, grouping)
-    if not whole.any():
-        raise SeatrialError(
-            f"weights {weights.name if weights else ''} choose no number that all "
-            f"sides have; {_what_each_has(numbers, entrants)}"
-        )
-    heavy = {group.name for group in grouping.groups if group.weight > 0}
-    counting = [each for each in unpaired if each.group in heavy]
+    _require_chosen(whole, weights, numbers, entrants)
     rules = Rules(
         rank_by=weights.rank_by if weights else "performance",
         margin=weights.margin if weights else 0.0,
@@ -85,16 +85,12 @@ def compare(
     )
     sparse = unmatched.sparse()
     _note_repeats(numbers, sides, sparse)
-    lost = [
-        [(numbers.keys[row], told) for row, told in known.items() if whole[row] > 0]
-        for known in sparse
-    ]
     ranking = ranked(
         sides,
         scores(numbers, whole),
         rules,
-        bars=[bars(side, rows) for side, rows in zip(sides, lost, strict=True)],
-        lacking=[lacking(at, counting) for at in range(len(sides))],
+        bars=_bars(numbers, sides, sparse, whole),
+        lacking=_lacking(sides, grouping, unpaired),
         against=against(sides, weights, frozen, grouping),
     )
     told = [*notes, *filter(None, map(faults, entrants)), *left_out(entrants)]
@@ -123,6 +119,28 @@ def compare(
     )
 
 
+def _bars(
+    numbers: Paired,
+    sides: Sequence[Side],
+    sparse: Sequence[Mapping[int, str]],
+    whole: Floats,
+) -> list[str]:
+    """Return for each side why it cannot win, whatever it measured."""
+    return [
+        bars(side, [(numbers.keys[row], told[row]) for row in told if whole[row] > 0])
+        for side, told in zip(sides, sparse, strict=True)
+    ]
+
+
+def _lacking(
+    sides: Sequence[Side], grouping: Grouping, unpaired: Sequence[Unpaired]
+) -> list[str]:
+    """Return for each side what it lacks of the numbers that count."""
+    heavy = {group.name for group in grouping.groups if group.weight > 0}
+    counting = [each for each in unpaired if each.group in heavy]
+    return [lacking(at, counting) for at in range(len(sides))]
+
+
 def _note_repeats(
     numbers: Paired, sides: Sequence[Side], sparse: Sequence[Mapping[int, str]]
 ) -> None:
@@ -139,6 +157,19 @@ def _require_common(numbers: Paired, entrants: Sequence[Entrant]) -> None:
             f"no number that all sides have: {_what_each_has(numbers, entrants)}; "
             "expected the same check, parameters, environment, number of nodes, metric "
             "and size; RUN@ENVIRONMENT compares different environments"
+        )
+
+
+def _require_chosen(
+    whole: Floats,
+    weights: Weights | None,
+    numbers: Paired,
+    entrants: Sequence[Entrant],
+) -> None:
+    if not whole.any():
+        raise SeatrialError(
+            f"weights {weights.name if weights else ''} choose no number that all "
+            f"sides have; {_what_each_has(numbers, entrants)}"
         )
 
 

@@ -7,8 +7,18 @@ from seatrial.compare.records import Comparison, PairedNumber
 from seatrial.model.csv_text import csv_text
 
 _COLUMNS = (
-    *("check", "case", "environment", "partition", "num_nodes", "metric"),
-    *("size_bytes", "size", "unit", "direction", "group", "weight"),
+    "check",
+    "case",
+    "environment",
+    "partition",
+    "num_nodes",
+    "metric",
+    "size_bytes",
+    "size",
+    "unit",
+    "direction",
+    "group",
+    "weight",
 )
 
 _ENCODER = json.JSONEncoder(default=vars, allow_nan=False)

@@ -108,7 +108,11 @@ def paired(table: pl.DataFrame, sides: int) -> Paired:
     ).sort(
         *(f"rank_{name}" for name in ("check", "parameters", "environment")),
         *KEY,
-        *("side", "repeat", "session", "attempt", "job_id"),
+        "side",
+        "repeat",
+        "session",
+        "attempt",
+        "job_id",
         maintain_order=True,
     )
     ordered = ordered.with_columns(row=pl.struct(KEY).rle_id().cast(pl.Int64))

@@ -93,37 +93,52 @@ def ranked(
     if all(side.published for side in sides):
         history = "these are published systems: history, of which nobody wins"
         return Ranking(standings, sides[first].name, None, (history,), None, lead)
-    why = [*against]
-    why += [
-        f"{side.name} {what}" for side, what in zip(sides, lacking, strict=True) if what
-    ]
+    why = [*against, *_named(sides, lacking)]
     if bars[first]:
         why.append(f"{sides[first].name} cannot win: {bars[first]}")
-    if selected is None:
-        unknown = [
-            side.name
-            for side, score in zip(sides, performance, strict=True)
-            if score.influences is None
-        ]
-        why.append(
-            f"the scatter of {' and '.join(unknown)} is unknown: that takes every "
-            "number that counts in at least 2 repeats"
-        )
-    else:
-        level = 1 - (1 - rules.confidence) / len(rest)
-        for other in rest:
-            why += _not_ahead(sides, per_cost, first, other, level, rules)
-        if selected[first] < rules.confidence:
-            why.append(
-                f"{sides[first].name} comes first in {100 * selected[first]:.1f} % of "
-                f"{rules.resamples:,} resamples, not in {100 * rules.confidence:g} %"
-            )
+    level = 1 - (1 - rules.confidence) / len(rest)
+    why += _not_sure(sides, per_cost, order, selected, level, rules)
     more = None
     if why and selected is not None:
-        level = 1 - (1 - rules.confidence) / len(rest)
         more = more_repeats(per_cost[first], per_cost[rest[0]], rules.margin, level)
     name = sides[first].name
     return Ranking(standings, name, None if why else name, tuple(why), more, lead)
+
+
+def _named(sides: Sequence[Side], told: Sequence[str]) -> list[str]:
+    return [
+        f"{side.name} {what}" for side, what in zip(sides, told, strict=True) if what
+    ]
+
+
+def _not_sure(
+    sides: Sequence[Side],
+    scores: Sequence[Score],
+    order: Sequence[int],
+    selected: Floats | None,
+    level: float,
+    rules: Rules,
+) -> list[str]:
+    """Return why the first side may be ahead by chance; nothing if it is not."""
+    first, *rest = order
+    if selected is None:
+        unknown = [
+            side.name
+            for side, score in zip(sides, scores, strict=True)
+            if score.influences is None
+        ]
+        names = " and ".join(unknown)
+        needed = "every number that counts in at least 2 repeats"
+        return [f"the scatter of {names} is unknown: that takes {needed}"]
+    why = []
+    for other in rest:
+        why += _not_ahead(sides, scores, first, other, level, rules)
+    if selected[first] < rules.confidence:
+        why.append(
+            f"{sides[first].name} comes first in {100 * selected[first]:.1f} % of "
+            f"{rules.resamples:,} resamples, not in {100 * rules.confidence:g} %"
+        )
+    return why
 
 
 def _over_first(scores: Sequence[Score], at: int, rules: Rules) -> Ratio:

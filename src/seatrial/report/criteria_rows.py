@@ -184,8 +184,17 @@ def _need(more: int, reason: str) -> str:
 
 
 _OF_ROW = (
-    *("name", "verdict", "check", "metric", "where", "kind", "clause"),
-    *("allocations", "places", "reason", "scatter"),
+    "name",
+    "verdict",
+    "check",
+    "metric",
+    "where",
+    "kind",
+    "clause",
+    "allocations",
+    "places",
+    "reason",
+    "scatter",
 )
 _OF_WORST = ("place", "direction", "limit", "value", "lower", "upper", "unit", "more")
 

@@ -101,8 +101,15 @@ def _judged(run: Run, judgement: Judgement) -> list[pl.DataFrame]:
     }
     rows = run.columns(
         *CaseKey._fields,
-        *("session", "metric", "size_bytes", "statistic", "parameters", "value"),
-        *("unit", "direction", "start_time"),
+        "session",
+        "metric",
+        "size_bytes",
+        "statistic",
+        "parameters",
+        "value",
+        "unit",
+        "direction",
+        "start_time",
     )
     found = []
     for (check, metric, size_bytes), part in rows.group_by(

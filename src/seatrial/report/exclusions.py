@@ -20,6 +20,7 @@ _INTRO = (
     "row."
 )
 _NOT_GIVEN = "no reason given"
+_CASE = ("Case", "Environment", "Repeat")
 
 
 def exclusions(run: Run, judgement: Judgement) -> Chapter:
@@ -80,8 +81,13 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 def _failed(cases: Sequence[Case]) -> Table:
     columns = (
-        *("Case", "Environment", "Repeat", "Try", "Phase", "Reason"),
-        *("Job", "Nodes", "Raw output"),
+        *_CASE,
+        "Try",
+        "Phase",
+        "Reason",
+        "Job",
+        "Nodes",
+        "Raw output",
     )
     return _table(
         columns,
@@ -154,7 +160,7 @@ def _retried(cases: Sequence[Case]) -> Table:
                 (*_named(case), str(case.attempt), why + (before.reason or _NOT_GIVEN))
             )
     return _table(
-        ("Case", "Environment", "Repeat", "Passed at try", "The first failed"),
+        (*_CASE, "Passed at try", "The first failed"),
         found[:MAX_CASES],
     )
 
@@ -172,7 +178,7 @@ def _died_at_start(cases: Sequence[Case]) -> Table:
         for case in cases
         for each in case.start_crashes
     ]
-    columns = ("Case", "Environment", "Repeat", "Program", "Try", "Died on", "Reason")
+    columns = (*_CASE, "Program", "Try", "Died on", "Reason")
     return _table(columns, rows[:MAX_CASES])
 
 

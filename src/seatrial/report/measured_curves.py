@@ -19,8 +19,19 @@ from seatrial.runs.closed_run import Run
 _LABEL = 80  # characters of the name of a line
 
 COLUMNS = (
-    *("repeat", "partition", "environment", "check", "case", "parameters", *PLACE),
-    *("metric", "size_bytes", "statistic", "value", "unit", "direction"),
+    "repeat",
+    "partition",
+    "environment",
+    "check",
+    "case",
+    "parameters",
+    *PLACE,
+    "metric",
+    "size_bytes",
+    "statistic",
+    "value",
+    "unit",
+    "direction",
 )
 """Columns of the measurements that curves are made of."""
 
@@ -101,7 +112,8 @@ def _places(rows: pl.DataFrame, judgement: Judgement, over: str) -> Curve:
         .agg(pl.col("value").last())
         .with_columns(convicted=pl.any_horizontal(named).fill_null(False))
         .sort(
-            *("convicted", "value"),
+            "convicted",
+            "value",
             descending=[True, lower_is_better],
             maintain_order=True,
         )

@@ -33,13 +33,24 @@ def methods(run: Run, judgement: Judgement) -> Chapter:
     """Tell how numbers were obtained, how a verdict comes about, whose limits hold."""
     numbers = Table(
         (
-            *("Check", "Metric", "What it is", "Unit", "Better", "Statistic"),
-            *("Repetitions per number", "Numbers"),
+            "Check",
+            "Metric",
+            "What it is",
+            "Unit",
+            "Better",
+            "Statistic",
+            "Repetitions per number",
+            "Numbers",
         ),
         tuple(
             (
-                *(method.check, method.metric, method.meaning, method.unit),
-                *(method.direction, method.statistics, method.repetitions),
+                method.check,
+                method.metric,
+                method.meaning,
+                method.unit,
+                method.direction,
+                method.statistics,
+                method.repetitions,
                 text.exact(method.samples),
             )
             for method in wording.methods(run)
@@ -160,8 +171,14 @@ def _count(cases: Any) -> int:
 
 def _cases(run: Run) -> Table:
     columns = (
-        *("Session", "Case", "Environment", "Result in ReFrame", "Job", "Nodes"),
-        *("Elapsed", "Of it the program"),
+        "Session",
+        "Case",
+        "Environment",
+        "Result in ReFrame",
+        "Job",
+        "Nodes",
+        "Elapsed",
+        "Of it the program",
     )
     return Table(columns, tuple(_case(case) for case in run.cases[:MAX_CASES]))
 

@@ -184,8 +184,17 @@ def _measured(run: Run, judged: set[str]) -> pl.DataFrame:
     A metric over many sizes is a curve; here it stands only if it has one.
     """
     rows = run.columns(
-        *("check", "case", "environment", "node", "socket", "metric", "size_bytes"),
-        *("statistic", "value", "unit", "direction"),
+        "check",
+        "case",
+        "environment",
+        "node",
+        "socket",
+        "metric",
+        "size_bytes",
+        "statistic",
+        "value",
+        "unit",
+        "direction",
     ).filter(pl.col("node").is_not_null() & pl.col("socket").is_null())
     frames = []
     for (metric,), part in rows.group_by("metric", maintain_order=True):

@@ -5,7 +5,7 @@ the mirror image of the other.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,10 @@ import polars as pl
 
 from seatrial.judge.judge import Judgement
 from seatrial.model.cases import CaseKey
-from seatrial.model.metrics import flat_name, judged_statistic
-from seatrial.model.places import count_pairs, turned
+from seatrial.model.metrics import flat_name
+from seatrial.model.places import count_pairs
 from seatrial.names import natural_key
+from seatrial.report.pair_groups import Group, groups
 from seatrial.report.render import text
 from seatrial.report.render.heat_grid import LEVELS, SLOW
 from seatrial.runs.closed_run import Run
@@ -31,18 +32,6 @@ MIN_NODES = 8
 
 MAX_RETESTED = 50
 """Rows of the table of pairs that were tested again; the rest is counted."""
-
-
-_CROWDED = "crowded_"
-_NOT_OF_PAIRS = ("start_spread",)
-"""Metrics of pairs that describe the sweep, not the pairs."""
-
-_KEYS = ("parameters", "metric", "size_bytes", "hca", "unit", "direction")
-_COLUMNS = (
-    *CaseKey._fields,
-    *_KEYS,
-    *("session", "source", "destination", "statistic", "value"),
-)
 
 
 @dataclass(frozen=True)
@@ -107,73 +96,13 @@ class Matrix:
 
 def matrices(run: Run, judgement: Judgement) -> list[Matrix]:
     """Find every matrix of a run, in the order of checks and metrics."""
-    found = list(_groups(run))
+    found = list(groups(run))
     each = math.isqrt(MAX_CELLS // max(1, len(found)))
     most = max(MIN_NODES, min(MAX_NODES, each))
     return [_matrix(group, judgement, most) for group in found]
 
 
-@dataclass(frozen=True)
-class _Group:
-    """The samples of one matrix, those of a crowded network, and the nodes."""
-
-    case: CaseKey
-    pairs: pl.DataFrame
-    crowded: pl.DataFrame
-    nodes: Sequence[str]
-
-
-def _groups(run: Run) -> Iterator[_Group]:
-    rows = run.columns(*_COLUMNS).filter(
-        pl.col("source").is_not_null()
-        & pl.col("destination").is_not_null()
-        & ~pl.col("metric").is_in(_NOT_OF_PAIRS)
-    )
-    allocated: dict[CaseKey, set[str]] = {}
-    for case in run.cases:
-        key = CaseKey(case.check, case.case, case.partition, case.environment)
-        allocated.setdefault(key, set()).update(case.nodes)
-    for names, part in rows.group_by(*CaseKey._fields, maintain_order=True):
-        key = CaseKey(*(str(name) for name in names))
-        yield from _groups_of_case(key, part, allocated.get(key, set()))
-
-
-def _groups_of_case(
-    key: CaseKey, rows: pl.DataFrame, allocated: set[str]
-) -> Iterator[_Group]:
-    crowded = pl.col("metric").cast(pl.String).str.starts_with(_CROWDED)
-    before = rows.filter(crowded)
-    for (parameters, metric, size_bytes, hca, *_), group in rows.filter(
-        ~crowded
-    ).group_by(*_KEYS, maintain_order=True):
-        statistic = judged_statistic(group["statistic"].unique())
-        pairs = turned(group.filter(pl.col("statistic") == statistic))
-        measured = {*pairs["source"].unique(), *pairs["destination"].unique()}
-        nodes = sorted(measured | allocated, key=natural_key)
-        sizes = rows.filter(pl.col("metric") == metric)["size_bytes"].n_unique()
-        if _is_matrix(pairs, len(nodes), sizes):
-            same = {"parameters": parameters, "size_bytes": size_bytes, "hca": hca}
-            yield _Group(key, pairs, _of(before, f"{_CROWDED}{metric}", same), nodes)
-
-
-def _is_matrix(pairs: pl.DataFrame, nodes: int, sizes: int) -> bool:
-    """Tell a sweep from a ring, which has as many pairs as nodes and many sizes."""
-    return nodes > 2 and (sizes == 1 or count_pairs(pairs)[1] > nodes)
-
-
-def _of(rows: pl.DataFrame, metric: str, same: dict[str, Any]) -> pl.DataFrame:
-    """Give the one statistic of a metric that counts, by pair."""
-    rows = rows.filter(
-        pl.col("metric") == metric,
-        *(pl.col(name).eq_missing(pl.lit(value)) for name, value in same.items()),
-    )
-    if not rows.height:
-        return rows
-    statistic = judged_statistic(rows["statistic"].unique())
-    return rows.filter(pl.col("statistic") == statistic)
-
-
-def _matrix(group: _Group, judgement: Judgement, most: int) -> Matrix:
+def _matrix(group: Group, judgement: Judgement, most: int) -> Matrix:
     first = group.pairs.row(0, named=True)
     lower_is_better = first["direction"] == "lower"
     pairs = _by_pair(group.pairs)

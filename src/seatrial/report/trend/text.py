@@ -13,9 +13,20 @@ from seatrial.model.units import rounded
 from seatrial.report.trend.series import Limit, Series, SeriesKey, Trend
 
 COLUMNS = (
-    *("run", "campaign", "started", *SeriesKey._fields),
-    *("value", "low", "high", "allocations", "worst", "worst_place"),
-    *("limits", "beyond", "gap", "changes"),
+    "run",
+    "campaign",
+    "started",
+    *SeriesKey._fields,
+    "value",
+    "low",
+    "high",
+    "allocations",
+    "worst",
+    "worst_place",
+    "limits",
+    "beyond",
+    "gap",
+    "changes",
 )
 """Of trend.csv: a row for every night of every series."""
 

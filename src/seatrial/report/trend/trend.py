@@ -184,10 +184,14 @@ def _points(
     for statistic in sorted({judged_statistic(present), *(asked & present)}, key=str):
         yield (
             SeriesKey(
-                *(key.check, key.case, key.environment, key.partition),
+                key.check,
+                key.case,
+                key.environment,
+                key.partition,
                 None if of_places else history.num_nodes,
                 *(history.metric, str(statistic)),
-                *(history.unit, history.direction),
+                history.unit,
+                history.direction,
             ),
             _point(history, str(statistic)),
         )
