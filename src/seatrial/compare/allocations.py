@@ -46,7 +46,7 @@ _READ = (
 
 
 def allocations(entrants: Sequence[Entrant]) -> pl.DataFrame:
-    """Give the numbers of all runs by side, with the columns of `KEY`.
+    """Return the numbers of all runs by side, with the columns of `KEY`.
 
     `environment` is '' where every side is restricted to one, `partition` where no side
     has several for the check, `num_nodes` is null of what is taken of single places.
@@ -148,7 +148,7 @@ def _one_statistic(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def parameters_of(text: str) -> dict[str, object]:
-    """Give the parameters of a case as its numbers hold them."""
+    """Return the parameters of a case as its numbers hold them."""
     found = json.loads(text) if text else {}
     return found if isinstance(found, dict) else {}
 

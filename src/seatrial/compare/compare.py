@@ -59,12 +59,7 @@ def compare(
     """
     require_comparable(entrants)
     sides = tuple(each.side for each in entrants)
-    runs = any(each.run is not None for each in entrants)
-    if weights is not None and not runs:
-        raise SeatrialError(
-            f"weights {weights.name} choose numbers of checks; published systems have "
-            "none: compare them without weights"
-        )
+    _require_runs(entrants, weights)
     numbers = paired(allocations(entrants), len(entrants))
     alone = add_published(numbers, entrants, experiments or {})
     _require_common(numbers, entrants)
@@ -73,16 +68,8 @@ def compare(
     unpaired = [*unmatched.found(), *alone]
     parts, whole = _weights_of_numbers(numbers, grouping)
     _require_chosen(whole, weights, numbers, entrants)
-    rules = Rules(
-        rank_by=weights.rank_by if weights else "performance",
-        margin=weights.margin if weights else 0.0,
-        confidence=confidence,
-        resamples=RESAMPLES,
-        seed=SEED,
-    )
-    frozen = weights is not None and all(
-        side.weights_sha256 == weights.sha256 for side in sides if not side.published
-    )
+    rules = _rules(weights, confidence)
+    frozen = _frozen(sides, weights)
     sparse = unmatched.sparse()
     _note_repeats(numbers, sides, sparse)
     ranking = ranked(
@@ -93,8 +80,6 @@ def compare(
         lacking=_lacking(sides, grouping, unpaired),
         against=against(sides, weights, frozen, grouping),
     )
-    told = [*notes, *filter(None, map(faults, entrants)), *left_out(entrants)]
-    told += not_ranked_by(sides, rules.rank_by)
     return Comparison(
         sides=sides,
         numbers=_records(numbers, grouping, whole, confidence),
@@ -115,7 +100,33 @@ def compare(
         seed=SEED,
         more_repeats=ranking.more_repeats,
         lead=ranking.lead,
-        notes=tuple(told),
+        notes=(*notes, *_notes(entrants, rules)),
+    )
+
+
+def _require_runs(entrants: Sequence[Entrant], weights: Weights | None) -> None:
+    if weights is not None and all(each.run is None for each in entrants):
+        raise SeatrialError(
+            f"weights {weights.name} choose numbers of checks; published systems have "
+            "none: compare them without weights"
+        )
+
+
+def _frozen(sides: Sequence[Side], weights: Weights | None) -> bool:
+    """Return True if every run recorded these weights before it measured."""
+    runs = [side for side in sides if not side.published]
+    return weights is not None and all(
+        side.weights_sha256 == weights.sha256 for side in runs
+    )
+
+
+def _rules(weights: Weights | None, confidence: float) -> Rules:
+    return Rules(
+        rank_by=weights.rank_by if weights else "performance",
+        margin=weights.margin if weights else 0.0,
+        confidence=confidence,
+        resamples=RESAMPLES,
+        seed=SEED,
     )
 
 
@@ -141,10 +152,17 @@ def _lacking(
     return [lacking(at, counting) for at in range(len(sides))]
 
 
+def _notes(entrants: Sequence[Entrant], rules: Rules) -> list[str]:
+    """Note faults of runs, numbers that are left out, and unused prices and powers."""
+    sides = [each.side for each in entrants]
+    found = [*filter(None, map(faults, entrants)), *left_out(entrants)]
+    return found + not_ranked_by(sides, rules.rank_by)
+
+
 def _note_repeats(
     numbers: Paired, sides: Sequence[Side], sparse: Sequence[Mapping[int, str]]
 ) -> None:
-    """Say of which numbers a side lacks repeats: its score is of the others only."""
+    """Note numbers without all repeats: the score is of the others only."""
     for side, known in zip(sides, sparse, strict=True):
         for row, told in known.items():
             before = numbers.notes.get(row)
@@ -200,7 +218,7 @@ def _few(names: Sequence[str], most: int = 5) -> str:
 def _weights_of_numbers(
     numbers: Paired, grouping: Grouping
 ) -> tuple[list[Floats], Floats]:
-    """Give the shares of numbers in their groups, and in the whole.
+    """Return the shares of numbers in their groups, and in the whole.
 
     Only what all sides have counts; a group of which nothing is there has no part in
     the whole.

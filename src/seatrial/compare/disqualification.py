@@ -1,4 +1,4 @@
-"""What speaks against a winner, in plain words."""
+"""Reasons against a winner, in words."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from seatrial.model.metrics import flat_name
 
 
 def not_ranked_by(sides: Sequence[Side], rank_by: RankBy) -> list[str]:
-    """Say which of prices and powers are known and change no rank."""
+    """Note prices and powers that are known and change no rank."""
     known = {
         "price": any(side.price is not None for side in sides),
         "power": any(side.power_kw is not None for side in sides),
@@ -23,7 +23,7 @@ def not_ranked_by(sides: Sequence[Side], rank_by: RankBy) -> list[str]:
 
 
 def bars(side: Side, lost: Sequence[tuple[Key, str]]) -> str:
-    """Say why a side cannot win, whatever it measured, '' if it can.
+    """Return why a side cannot win, whatever it measured; '' if it can.
 
     `lost` are the numbers that count and that it lacks in some repeats: its score is
     of the others only, and those that crashed might have been the slow ones.
@@ -45,7 +45,7 @@ def bars(side: Side, lost: Sequence[tuple[Key, str]]) -> str:
 
 
 def lacking(at: int, counting: Sequence[Unpaired]) -> str:
-    """Say what a side lacks of what counts, '' if nothing."""
+    """Return what a side lacks of what counts; '' if nothing."""
     own = [each for each in counting if each.reasons[at]]
     if not own:
         return ""
@@ -62,7 +62,7 @@ def against(
     frozen: bool,
     grouping: Grouping,
 ) -> list[str]:
-    """Say what speaks against any winner among these sides."""
+    """Return the reasons against any winner among these sides."""
     if weights is None:
         return ["no weights say what counts how much"]
     heavy = {group.name for group in weights.groups if group.weight > 0}

@@ -161,7 +161,7 @@ def _heads(comparison: Comparison) -> list[str]:
 
 
 def side_names(comparison: Comparison) -> dict[str, str]:
-    """Give the names of the sides as charts have them, in their order."""
+    """Return the names of the sides as charts have them, in their order."""
     names = [side.name for side in comparison.sides]
     return dict(zip(names, distinct(names), strict=True))
 
@@ -223,7 +223,7 @@ def number_words(each: PairedNumber) -> str:
 
 
 def where(each: PairedNumber) -> str:
-    """Say environment, partition and number of nodes."""
+    """Join environment, partition and number of nodes."""
     nodes = f"{each.num_nodes} nodes" if each.num_nodes else ""
     return ", ".join(filter(None, [each.environment, each.partition, nodes]))
 

@@ -61,17 +61,17 @@ class Paired:
 
     @property
     def signs(self) -> Floats:
-        """Give 1 where higher is better, -1 where lower is."""
+        """Return 1 where higher is better, -1 where lower is."""
         return np.array([1.0 if each == "higher" else -1.0 for each in self.directions])
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        """Which side has which number."""
+        """True where a side has a number, (numbers, sides)."""
         return ~np.isnan(self.means)
 
     @property
     def on_all(self) -> NDArray[np.bool_]:
-        """Which numbers all sides have, (numbers,)."""
+        """True for numbers that all sides have, (numbers,)."""
         return np.asarray(self.there.all(axis=1))
 
     def add(self, key: Key, unit: str, direction: Direction, row: Floats) -> None:
@@ -93,14 +93,7 @@ class Paired:
 def paired(table: pl.DataFrame, sides: int) -> Paired:
     """Sort the allocations of all sides by number, in natural order."""
     if table.is_empty():
-        none = np.empty((0, sides))
-        return Paired(
-            *([], [], [], []),
-            means=none,
-            variances=none,
-            counts=np.empty((0, sides), np.int64),
-            repeats=[np.empty((0, 0))] * sides,
-        )
+        return _blank([], [], [], [], sides)
     rank = _ranks([*table["check"], *table["parameters"], *table["environment"]])
     ordered = table.with_columns(
         pl.col(name).replace_strict(rank, return_dtype=pl.Int64).alias(f"rank_{name}")
@@ -140,22 +133,35 @@ def paired(table: pl.DataFrame, sides: int) -> Paired:
                 "num_nodes": row["of_nodes"],
             }
         )
-    found = Paired(
-        keys,
-        each["unit"].to_list(),
-        each["direction"].to_list(),
-        values,
-        means=np.full((len(keys), sides), np.nan),
-        variances=np.full((len(keys), sides), np.nan),
-        counts=np.zeros((len(keys), sides), np.int64),
-        repeats=[np.empty((len(keys), 0))] * sides,
-    )
+    units, directions = each["unit"].to_list(), each["direction"].to_list()
+    found = _blank(keys, units, directions, values, sides)
     _fill(found, ordered)
     return found
 
 
+def _blank(
+    keys: list[Key],
+    units: list[str],
+    directions: list[Direction],
+    values: list[Mapping[str, Any]],
+    sides: int,
+) -> Paired:
+    """Return numbers that no side has yet."""
+    shape = (len(keys), sides)
+    return Paired(
+        keys,
+        units,
+        directions,
+        values,
+        means=np.full(shape, np.nan),
+        variances=np.full(shape, np.nan),
+        counts=np.zeros(shape, np.int64),
+        repeats=[np.empty((len(keys), 0))] * sides,
+    )
+
+
 def _fill(found: Paired, rows: pl.DataFrame) -> None:
-    """Take means and variances of what has a logarithm; say why the rest has none."""
+    """Compute means and variances of log values; report values <= 0."""
     value = pl.col("value")
     sound = value.is_between(_LEAST, _MOST)
     worst = rows.group_by("row", "side", maintain_order=True).agg(

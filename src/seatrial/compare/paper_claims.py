@@ -21,7 +21,7 @@ _VAGUE = 0.01
 
 
 def claims(entrants: Sequence[Entrant], published: Published) -> tuple[Claim, ...]:
-    """Give every statement about two of the published sides, in either order."""
+    """Return every statement about two of the published sides, in either order."""
     known = [each for each in entrants if each.system is not None]
     found = []
     for one, other in permutations(known, 2):
@@ -67,7 +67,7 @@ def stated_ratio(number: Number) -> float | None:
 
 
 def improvement_ratio(percent: float, direction: Direction) -> float:
-    """Give the factor of an improvement in %: the inverse of `derived.improvement`.
+    """Return the factor of an improvement in %: the inverse of `derived.improvement`.
 
     ValueError for a time that is to be shorter by 100 % or more.
     """
@@ -99,7 +99,7 @@ def _operands(
 
 
 def _agrees(number: Number, new: Number, old: Number) -> bool | None:
-    """Tell whether a statement fits its numbers, in its own unit.
+    """Return True if a statement fits its numbers, in its own unit.
 
     Its last digit may be rounded, and each vague word at it or at its numbers is worth
     `_VAGUE`; "up to" bounds from above, "more than" from below.
@@ -123,13 +123,13 @@ def _agrees(number: Number, new: Number, old: Number) -> bool | None:
 
 
 def rounding(value: float) -> float:
-    """Give half the last digit that a paper prints."""
+    """Return half the last digit that a paper prints."""
     digits = f"{value:g}".partition(".")[2]
     return float(0.5 * 10 ** -len(digits))
 
 
 def _words(number: Number) -> str:
-    """Say what the paper says: its sentence, or its number, and what is noted of it."""
+    """Return the paper's sentence, or its number, with its note."""
     said = number.sentence
     if said is None and number.value is not None:
         unit = "%" if number.unit == "%" else "times"

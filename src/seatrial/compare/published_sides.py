@@ -27,7 +27,7 @@ _ANOTHER = "of another machine, of {year}"
 
 
 def usable(entrant: Entrant) -> dict[str, Number]:
-    """Give the numbers of a published system that can be compared, by name."""
+    """Return the numbers of a published system that can be compared, by name."""
     if entrant.system is None:
         return {}
     return {
@@ -38,7 +38,7 @@ def usable(entrant: Entrant) -> dict[str, Number]:
 
 
 def left_out(entrants: Sequence[Entrant]) -> list[str]:
-    """Tell which numbers contradict others of their paper, and so do not count."""
+    """List numbers that contradict others of their paper: they do not count."""
     return [
         f"{each.side.name}: {number.metric} of {number.value:g} {number.unit} "
         f"({number.what}; {number.place}) is left out: {number.conflict}"
@@ -50,7 +50,7 @@ def left_out(entrants: Sequence[Entrant]) -> list[str]:
 
 
 def published_key(number: Number) -> Key:
-    """Give the key of a published number."""
+    """Return the key of a published number."""
     more = [f"{name}={value}" for name, value in number.parameters.items()]
     return Key(
         check="",
@@ -151,7 +151,7 @@ def _beside_runs(
 def _sizes(
     numbers: Paired,
 ) -> tuple[dict[tuple[object, str], int], dict[tuple[object, str], int]]:
-    """Give the smallest and the largest size of each metric of each case."""
+    """Return the smallest and the largest size of each metric of each case."""
     smallest: dict[tuple[object, str], int] = {}
     largest: dict[tuple[object, str], int] = {}
     for key in numbers.keys:
@@ -177,7 +177,7 @@ def _same_size(
 
 
 def _same_parameters(number: Number, values: Mapping[str, Collection[object]]) -> bool:
-    """Tell whether what both say of a case is the same."""
+    """Return True if the parameters that both state are equal."""
     return all(
         value in values[name]
         for name, value in number.parameters.items()

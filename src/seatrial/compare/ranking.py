@@ -1,4 +1,4 @@
-"""Who is ahead, and whether anybody wins.
+"""The ranking, and the test for a winner.
 
 The bootstrap draws repeats of each side with replacement, all numbers of a repeat
 together, and counts how often each side comes first. Its deviations are the influences
@@ -148,7 +148,7 @@ def _over_first(scores: Sequence[Score], at: int, rules: Rules) -> Ratio:
 
 
 def _cost(side: Side, rank_by: RankBy) -> float:
-    """Give what the performance is divided by."""
+    """Return the divisor of the performance: 1, price or power."""
     if rank_by == "performance":
         return 1.0
     cost = side.price if rank_by == "price" else side.power_kw
@@ -162,7 +162,7 @@ def _cost(side: Side, rank_by: RankBy) -> float:
 
 
 def _selected(scores: Sequence[Score], rules: Rules) -> Floats | None:
-    """Give the share of resamples in which each side comes first; ties are shared."""
+    """Return the share of resamples in which each side comes first; ties are shared."""
     if any(score.influences is None for score in scores):
         return None
     generator = np.random.default_rng(rules.seed)
@@ -186,7 +186,7 @@ def _not_ahead(
     level: float,
     rules: Rules,
 ) -> list[str]:
-    """Say why the first is not surely better than another by more than the margin."""
+    """Return why the first may not be better than another by the margin."""
     difference = between(scores[first], scores[other])
     lower = score_ratio(difference, level).lower
     if lower is None:  # both without any scatter: what is seen is all there is
@@ -205,7 +205,7 @@ def _not_ahead(
 def more_repeats(
     first: Score, second: Score, margin: float, level: float
 ) -> int | None:
-    """Tell about how many more repeats of each side would separate two.
+    """Estimate how many more repeats of each side would separate two.
 
     They do with a chance of 80 % if scatter and difference stay as seen. None if they
     are separated already, if more than `MOST_REPEATS` would be needed, or if unknown.

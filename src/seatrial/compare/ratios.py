@@ -1,4 +1,4 @@
-"""How many times better, and how sure that is; all on logarithms.
+"""Ratios of sides with confidence intervals, on logarithms.
 
 **One number.** A side's value is the geometric mean over its allocations. The ratio to
 the baseline is above 1 where the side is better, whatever is measured; its interval is
@@ -49,13 +49,13 @@ class Difference:
     freedom: Floats
 
     def half_width(self, confidence: float) -> Floats:
-        """Give half the width of the two-sided intervals."""
+        """Return half the width of the two-sided intervals."""
         return np.asarray(
             scipy.stats.t.ppf((1 + confidence) / 2, self.freedom) * self.error
         )
 
     def p(self) -> Floats:
-        """Give the two-sided p of 'there is no difference'."""
+        """Return the two-sided p of 'there is no difference'."""
         return np.asarray(
             2 * scipy.stats.t.sf(np.abs(self.value) / self.error, self.freedom)
         )
@@ -122,7 +122,7 @@ class Score:
 
     @property
     def variance(self) -> float:
-        """Give the variance of the value; NaN if unknown."""
+        """Return the variance of the value; NaN if unknown."""
         if self.influences is None:
             return math.nan
         return float(np.sum(self.influences**2))

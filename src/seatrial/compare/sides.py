@@ -94,7 +94,7 @@ def of_run(
     environment: str = "",
     signers: Callable[[str], Path | None] = lambda _: None,
 ) -> Entrant:
-    """Make a side of a run, without a name; SeatrialError if it has no such stack."""
+    """Return a side of a run, without a name; SeatrialError if its stack is unknown."""
     manifest = run.manifest
     known = sorted({case.environment for case in run.cases})
     if environment and environment not in known:
@@ -122,7 +122,7 @@ def of_run(
 
 
 def _repeats(cases: Sequence[Case]) -> int:
-    """Give in how many repeats most cases ran; those that control a campaign differ."""
+    """Return the repeats of most cases; controls of a campaign have others."""
     known: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     for case in cases:
         known[case.check, case.case, case.environment].add(case.repeat)
@@ -176,7 +176,7 @@ def priced(
     prices: Mapping[str, float],
     powers: Mapping[str, float],
 ) -> list[Entrant]:
-    """Give the sides prices and kW by their names; SeatrialError if one is unknown."""
+    """Add prices and kW to sides by name; SeatrialError if one is unknown."""
     known = [each.side.name for each in entrants]
     for what, given in (("price", prices), ("power", powers)):
         for name in given:

@@ -1,4 +1,4 @@
-"""What not all sides have, and why: nothing is dropped in silence."""
+"""Numbers and cases that some sides lack, and why."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _MOST = 200
 
 
 class Unmatched:
-    """Tells of every number and case that not all sides have."""
+    """Finds every number and case that some sides lack."""
 
     def __init__(
         self, entrants: Sequence[Entrant], numbers: Paired, grouping: Grouping
@@ -44,7 +44,7 @@ class Unmatched:
                     self.measured.add((side, key.case_key))
 
     def found(self) -> list[Unpaired]:
-        """Give whole checks and cases as one entry, else metric by metric."""
+        """Return whole checks and cases as one entry, else metric by metric."""
         entries: dict[Unpaired, None] = {}
         there = self.numbers.there
         for row in np.flatnonzero(~there.all(axis=1)).tolist():
@@ -54,7 +54,7 @@ class Unmatched:
         return list(entries)
 
     def sparse(self) -> list[dict[int, str]]:
-        """Say for each side of which numbers it lacks repeats, and how many it has.
+        """Return the numbers of each side that lack repeats, and how many they have.
 
         A case may be in fewer repeats than others: one that controls a campaign is in
         more of them than its blocks.
@@ -96,7 +96,7 @@ class Unmatched:
         return Unpaired(key.check, case, flat, name, reasons)
 
     def _why(self, side: int, key: Key, case: str, flat: str) -> str:
-        """Say why a side has no number of a check, a case of it, or a metric."""
+        """Return why a side has no number of a check, of a case, or of a metric."""
         if self.entrants[side].system is not None:
             return NOT_IN_PAPER
         if not key.check:
@@ -117,7 +117,7 @@ class Unmatched:
         return result if not flat or "passed" not in result else "it was not reported"
 
     def _fitting(self, side: int, key: Key) -> list[Case]:
-        """Give a side's cases of which a number would be."""
+        """Return the cases of a side that could give a number."""
         of = (side, key.check, key.case, key.environment, key.partition)
         if of not in self.of_case:
             same = self.same[side].get((key.check, key.case))
@@ -132,7 +132,7 @@ class Unmatched:
 
     @cached_property
     def _other_nodes(self) -> dict[tuple[int, Key], list[int]]:
-        """Tell on how many nodes each number of the whole allocation was taken."""
+        """Return the node counts of each number of the whole allocation."""
         found: dict[tuple[int, Key], list[int]] = defaultdict(list)
         there = self.numbers.there
         for row, key in enumerate(self.numbers.keys):
@@ -142,7 +142,7 @@ class Unmatched:
         return found
 
     def _without_numbers(self) -> list[Unpaired]:
-        """Give the cases that failed or were skipped and have no number on any side."""
+        """Return failed and skipped cases without a number on any side."""
         known: dict[tuple[str, str, str], dict[int, list[Case]]] = defaultdict(dict)
         for side in self.sides:
             for check, cases in self.cases[side].items():
@@ -187,7 +187,7 @@ class Unmatched:
 
     @staticmethod
     def _own_cases(entrant: Entrant) -> dict[str, list[Told]]:
-        """Give the last tries of a side's cases with their words, by check."""
+        """Return the last tries of a side's cases with their words, by check."""
         found: dict[str, list[Told]] = defaultdict(list)
         told: dict[tuple[str, str], str] = {}
         for case in _last_tries(entrant):
@@ -208,7 +208,7 @@ def _by_words(cases: Mapping[str, Sequence[Told]]) -> dict[tuple[str, str], list
 
 
 def _last_tries(entrant: Entrant) -> list[Case]:
-    """Give a side's cases, of those that were tried again the last try only."""
+    """Return the last try of each case of a side."""
     if entrant.run is None:
         return []
     last = {
@@ -228,7 +228,7 @@ def words(key: Key) -> str:
 
 
 def faults(entrant: Entrant) -> str:
-    """Say what a run lacks as a whole, and how many of its cases; '' if nothing."""
+    """Describe missing parts and failed cases of a run; '' if there are none."""
     cases = _last_tries(entrant)
     counts = Counter(case.result for case in cases)
     told = []
@@ -243,7 +243,7 @@ def faults(entrant: Entrant) -> str:
 
 
 def _of_cases(cases: Sequence[Told]) -> str:
-    """Say what became of some cases, in the words of the first that tells."""
+    """Return the outcome of cases, in the words of the first that failed."""
     for result, word in (("fail", "failed"), ("skip", "skipped")):
         own = [case for _, _, case in cases if case.result == result]
         if own:
@@ -255,5 +255,5 @@ def _of_cases(cases: Sequence[Told]) -> str:
 
 
 def _within(text: str, longer: str) -> bool:
-    """Tell whether a case is that of a number, which may have parameters of its own."""
+    """Return True if a number is of a case; it may have further parameters."""
     return text == longer or {*filter(None, text.split(", "))} <= {*longer.split(", ")}

@@ -1,4 +1,4 @@
-"""Which group a number belongs to, and its share in the whole score."""
+"""Groups of numbers, and the share of each number in the score."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Grouping:
         return ""
 
     def weights(self) -> Floats:
-        """Give the share of each group, (groups,); they sum to 1."""
+        """Return the share of each group, (groups,); they sum to 1."""
         given = np.array([group.weight for group in self.groups])
         return np.asarray(given / given.sum())
 

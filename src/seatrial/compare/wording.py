@@ -9,9 +9,9 @@ _PER = {"performance": "", "price": " per price", "power": " per power"}
 
 
 def lead(comparison: Comparison) -> str:
-    """Say how much better the first is than the baseline and the next, how surely.
+    """Describe the lead of the first over the baseline and the next side.
 
-    If the baseline itself is first, than the next.
+    If the baseline is first, only over the next.
     """
     first, second = comparison.ranking[:2]
     baseline = comparison.sides[0].name
@@ -31,20 +31,20 @@ def lead(comparison: Comparison) -> str:
 
 
 def sentence(comparison: Comparison) -> str:
-    """Say who wins or is ahead, by how much, how surely, and why nobody wins."""
+    """Describe the winner or leader, the lead, and the reasons against a win."""
     said = f"{headline(comparison)}: {lead(comparison)}"
     return said if comparison.winner else f"{said} Why: {'; '.join(comparison.why)}."
 
 
 def headline(comparison: Comparison) -> str:
-    """Say who wins, or that nobody does."""
+    """Return the winner, or that there is none."""
     if comparison.winner is None:
         return "No winner"
     return f"{short(comparison.winner)} wins"
 
 
 def compared(ratio: Ratio, than: str) -> str:
-    """Say a ratio with its interval: `12.0 % better than A (9.0 to 15.0 %)`."""
+    """Format a ratio with its interval: `12.0 % better than A (9.0 to 15.0 %)`."""
     lower, upper = ratio.lower, ratio.upper
     if ratio.value >= _TWICE:
         said = f"better{than} by a factor of {_digits(ratio.value)}"
@@ -79,7 +79,7 @@ def _digits(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share of 1; what is not all is never written as 100 %."""
+    """Format a share of 1; one below 1 is at most "over 99.9 %"."""
     text = f"{100 * share:.1f}".removesuffix(".0")
     if text == "100" and share < 1:
         return "over 99.9 %"
@@ -89,7 +89,7 @@ def percent(share: float) -> str:
 
 
 def labels(side: Side) -> list[str]:
-    """Say what a side is if it is no measured run of a machine that is offered."""
+    """Label published, replayed and demo sides."""
     return [
         word
         for word, holds in (

@@ -37,7 +37,7 @@ class ReportPaths:
     junit: Path
 
     def of(self, forms: Collection[str]) -> tuple[Path, ...]:
-        """Give the files of some forms, in the order of `FORMS`."""
+        """Return the files of some forms, in the order of `FORMS`."""
         files = {
             "html": (self.html,),
             "pdf": (self.pdf,),
@@ -83,7 +83,7 @@ def _made(
     home: Path,
     forms: Collection[str],
 ) -> Iterator[bytes]:
-    """Make the files of some forms, in the order of `FORMS`."""
+    """Return the files of some forms, in the order of `FORMS`."""
     if "html" in forms:
         yield html(run, judgement, content, home).encode()
     if "pdf" in forms:

@@ -35,7 +35,7 @@ from seatrial.runs.stated import stated
 def contents(
     run: Run, judgement: Judgement, home: Path, notes: Sequence[str] = ()
 ) -> Content:
-    """Say all that a report says, notes before all else.
+    """Build the content of a report, notes first.
 
     `home` has known signers and published numbers.
     """
@@ -56,7 +56,7 @@ def contents(
 
 
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
-    """Give nodes, pairs, curves, scaling, drift, and what outliers have in common.
+    """Build the chapters: nodes, pairs, curves, scaling, drift, common facts.
 
     `home` has the published numbers, which may be none. SeatrialError if one of their
     files is damaged.

@@ -1,4 +1,4 @@
-"""What failing nodes have in common: facts that they share and the others lack.
+"""Facts that failing nodes share and other nodes lack.
 
 For every value of every fact, Fisher's exact test asks whether nodes that fail have it
 more often than chance would have it; of all values tried, those are picked of which at
@@ -67,7 +67,7 @@ def common_facts(run: Run, judgement: Judgement) -> tuple[CommonFact, ...]:
 
 
 def node_facts(run: Run) -> dict[str, dict[str, str]]:
-    """Give the facts of every node that was there, flat: 'hcas.mlx5_0.firmware'."""
+    """Return the facts of every node that was there, flat: 'hcas.mlx5_0.firmware'."""
     return {
         node["name"]: dict(_flat("", node.get("facts") or {}, 0))
         for node in run.manifest["nodes"]
@@ -76,7 +76,7 @@ def node_facts(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _flat(name: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
-    """Give the leaves of a fact; a list is known by the names in it, else by places."""
+    """Return the leaves of a fact; keys of a list are its names, else positions."""
     if depth > _DEPTH or value is None or value == "":
         return
     if isinstance(value, Mapping):
@@ -157,7 +157,7 @@ def _distinct(facts: Facts) -> dict[str, tuple[int, int]]:
 
 
 def _words(fact: CommonFact, what: str) -> str:
-    """Say it: 'all 3 failing nodes have firmware 20.31 (hcas.mlx5_0); of the ...'."""
+    """Describe it: 'all 3 failing nodes have firmware 20.31 (hcas.mlx5_0); ...'."""
     nodes = what if fact.of_failing == 1 else what.replace("node", "nodes")
     if fact.of_failing == 1:
         who, have = f"the {nodes} ({short(fact.nodes[0])})", "has"

@@ -39,7 +39,7 @@ class _Measured:
 
 
 def criterion_rows(run: Run, judgement: Judgement) -> tuple[CriterionRow, ...]:
-    """Give a row per criterion, failing ones first.
+    """Return a row per criterion, failing ones first.
 
     What is judged without a criterion has rows, too: the delivered nodes, cases that
     must run, metrics that nobody gave a limit.
@@ -54,7 +54,7 @@ def criterion_rows(run: Run, judgement: Judgement) -> tuple[CriterionRow, ...]:
 
 
 def _key(finding: Finding) -> tuple[str, ...]:
-    """Tell what a finding is about, so that one row tells of all places and cases."""
+    """Return what a finding is about; findings with the same key share a row."""
     if finding.criterion:
         return ("criterion", finding.criterion)
     if finding.kind in ("inventory", "replay"):
@@ -123,7 +123,7 @@ def _applied(findings: Iterable[Finding]) -> str:
 
 
 def _reason(worst: Finding, findings: Sequence[Finding]) -> str:
-    """Give the reason of the worst place, and count the others of its verdict."""
+    """Return the worst place's reason and the count of others of its verdict."""
     others = sum(each.verdict == worst.verdict for each in findings) - 1
     place = f"{worst.place}: " if worst.place else ""
     more = "" if worst.verdict == "pass" or not others else f"; and {others} more"
@@ -161,7 +161,7 @@ def counts(rows: Iterable[CriterionRow]) -> dict[str, int]:
 
 
 def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]:
-    """Say what would decide each undecided criterion, those alike together."""
+    """Describe what would decide the undecided criteria, grouped by need."""
     more: dict[tuple[str, ...], int] = {}
     for finding in judgement.findings:
         if finding.verdict == "undecided" and finding.more:
@@ -179,7 +179,7 @@ def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]
 
 
 def _need(more: int, reason: str) -> str:
-    """Say how many allocations the worst place needs; else why it is undecided."""
+    """Return the allocations that the worst place needs; else the reason."""
     return f"about {more} more allocation{'s' * (more > 1)} each" if more else reason
 
 

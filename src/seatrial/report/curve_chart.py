@@ -123,7 +123,7 @@ def _y(curve: Curve, low: float, high: float, ends: tuple[float, float] | None) 
 
 
 def describe(curve: Curve) -> str:
-    """Say in a sentence what a chart shows, for who cannot see it."""
+    """Describe a chart in a sentence, for screen readers."""
     lines = ", ".join(line.label for line in curve.lines[:_MAX_NAMED])
     more = len(curve.lines) - _MAX_NAMED
     if more > 0:
@@ -136,7 +136,7 @@ def describe(curve: Curve) -> str:
 
 
 def _points(curve: Curve, groups: list[str]) -> list[Row]:
-    """Give the rows of all lines; `order` is the number of the line's group."""
+    """Return the rows of all lines; `order` is the number of the line's group."""
     rows = []
     for line in curve.lines:
         group = _group(line, curve)
@@ -179,7 +179,7 @@ def _lines(curve: Curve, groups: list[str], x: Row, y: Row) -> list[Row]:
 
 
 def _styles(curve: Curve, groups: Sequence[str]) -> list[Style]:
-    """Give the style of each group; what is ideal has one of its own."""
+    """Return the style of each group; what is ideal has one of its own."""
     if _grouped(curve):
         return [_GROUPED[group.split()[0]] for group in groups]
     ideal = {line.label for line in curve.lines if line.ideal}
@@ -188,7 +188,7 @@ def _styles(curve: Curve, groups: Sequence[str]) -> list[Style]:
 
 
 def _grouped(curve: Curve) -> bool:
-    """Tell whether lines share a style: beside a failing one, or as they are many."""
+    """Return True if lines share styles: one fails, or there are too many."""
     measured = [line for line in curve.lines if not line.ideal]
     return bool(curve.convicted) or len(measured) > len(STYLES)
 

@@ -27,7 +27,7 @@ _BAND = 2**0.3  # how far a band reaches to either side of its size, as a factor
 
 
 def near_limits(curve: Curve) -> tuple[LimitPoint, ...]:
-    """Give the limits that are drawn."""
+    """Return the limits that are drawn."""
     ends = [(p.low, p.high) for line in curve.lines for p in line.points]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     return tuple(
@@ -95,7 +95,7 @@ def _right(known: Sequence[float]) -> str:
 
 
 def published_rows(points: Sequence[PublishedPoint]) -> list[Row]:
-    """Give the published numbers with what is said of them."""
+    """Return a row per published number with its words."""
     return [
         {
             "x": point.x,

@@ -1,4 +1,4 @@
-"""Which numbers of a run form a curve, over what, and which lines it has.
+"""Curves: metrics over message size or over a parameter.
 
 A curve goes over message size, or over a numeric parameter (the depth of a queue)
 that was varied more finely. A check that measures the whole allocation gives one

@@ -59,12 +59,12 @@ class Drift:
 
     @property
     def hours(self) -> float:
-        """Give the time from the first to the last session."""
+        """Return the time from the first to the last session."""
         return self.levels[-1].hours - self.levels[0].hours
 
     @property
     def worse(self) -> bool:
-        """Tell whether it moves to the bad side."""
+        """Return True if the metric gets worse."""
         return (self.per_hour > 0) == (self.direction == "lower")
 
 
@@ -93,7 +93,7 @@ def _started(run: Run) -> float:
 
 
 def _judged(run: Run, judgement: Judgement) -> list[pl.DataFrame]:
-    """Give the numbers of each check and metric that has a criterion."""
+    """Return the numbers of each check and metric that has a criterion."""
     wanted = {
         (finding.check, finding.metric)
         for finding in judgement.findings

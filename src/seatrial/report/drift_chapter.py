@@ -43,7 +43,7 @@ _ALL, _REST = "median of all", "others"
 
 
 def drift_chapter(run: Run, judgement: Judgement) -> Chapter:
-    """Say what drifted, and what could not be tested."""
+    """Build the chapter: metrics that drift, and those that were not tested."""
     if judgement.replay:
         return _empty("A replay has no times of its own.")
     found = drifts(run, judgement)
@@ -73,7 +73,7 @@ def drift_chapter(run: Run, judgement: Judgement) -> Chapter:
 
 
 def words(found: Sequence[Drift]) -> str:
-    """Say what drifts: 'No drift shown in 41 of 43 metrics; ...'."""
+    """Summarise the tests: 'No drift shown in 41 of 43 metrics; ...'."""
     tested = [each for each in found if each.p is not None]
     drifting = [each for each in tested if each.drifts]
     untested = len(found) - len(tested)
@@ -97,7 +97,7 @@ def words(found: Sequence[Drift]) -> str:
 
 
 def trend_words(drift: Drift) -> str:
-    """Say how a metric moves: 'ImbRing bw_4MiB falls by 3 % per hour (p = 2e-5)'."""
+    """Describe a drift: 'ImbRing bw_4MiB falls by 3 % per hour (p = 2e-5)'."""
     moves = "rises" if drift.per_hour > 0 else "falls"
     return (
         f"{short(drift.check)} {drift.metric} {moves} by {_share(drift.per_hour)} per "
@@ -106,7 +106,7 @@ def trend_words(drift: Drift) -> str:
 
 
 def drift_table(found: Sequence[Drift]) -> Table:
-    """Give check, metric, slope, the change from first to last session, and p."""
+    """Return check, metric, slope, the change from first to last session, and p."""
     return Table(
         ("check", "metric", "per hour", "over the campaign", "to the", "sessions", "p"),
         tuple(
@@ -165,7 +165,7 @@ def drift_figure(found: Sequence[Drift]) -> Figure:
 
 
 def _middle(found: Sequence[Drift]) -> list[tuple[float, float]]:
-    """Give the median level of all metrics in each session, in the order of time."""
+    """Return the median level of all metrics in each session, in the order of time."""
     sessions: dict[str, list[Level]] = {}
     for each in found:
         for level in each.levels:

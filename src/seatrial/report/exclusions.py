@@ -1,4 +1,4 @@
-"""What the verdict does not rest on: retries, skips, absences, what was left out."""
+"""Retries, skips, absences and exclusions: not part of the verdict."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,7 +24,7 @@ _CASE = ("Case", "Environment", "Repeat")
 
 
 def exclusions(run: Run, judgement: Judgement) -> Chapter:
-    """Give tables of all that was retried, skipped or excluded."""
+    """List retried, skipped and excluded cases, nodes and criteria in tables."""
     failed = [case for case in run.cases if case.result == "fail"]
     skipped = [case for case in run.cases if case.result == "skip"]
     sessions = run.manifest.get("sessions") or []

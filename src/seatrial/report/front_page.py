@@ -73,7 +73,7 @@ def front(
 
 
 def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
-    """Give what must be said before all else; each begins with its own headline."""
+    """Return the notices of page one; each begins with a headline."""
     notices = []
     if judgement.replay:
         notices.append(
@@ -169,7 +169,7 @@ def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
 
 
 def seal_words(run: Run, home: Path) -> tuple[str, str]:
-    """Say who sealed a run, and give the SHA-256 of its manifest ('' if unknown)."""
+    """Return the signer in words and the manifest's SHA-256 ('' if unknown)."""
     if run.sealed is None:
         return "not sealed", run.digest
     try:

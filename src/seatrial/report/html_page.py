@@ -124,7 +124,7 @@ def _value(finding: Finding) -> Cell:
 
 
 def _beside(finding: Finding) -> str:
-    """Say of a limit what kind it is, and how far the value is from it."""
+    """Return the kind of a limit and the ratio of the value to it."""
     if not finding.reference_kind:
         return ""
     ratio = text.ratio(finding.value, finding.limit)

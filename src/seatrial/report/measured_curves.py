@@ -1,4 +1,4 @@
-"""Which numbers of a run form a curve, over what, and which lines it has."""
+"""Curves: metrics over message size or over a parameter."""
 
 import json
 from collections.abc import Iterable
@@ -220,7 +220,7 @@ def _limits(rows: pl.DataFrame, judgement: Judgement) -> tuple[LimitPoint, ...]:
 
 
 def _table(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """Give median, lowest and highest value of each key and x, in the order of x."""
+    """Return median, lowest and highest value of each key and x, in the order of x."""
     value = pl.col("value")
     return (
         rows.group_by(*keys, "x", maintain_order=True)
@@ -241,7 +241,7 @@ def _points_by_key(table: pl.DataFrame, key: str) -> dict[str, tuple[Point, ...]
 
 
 def _identity(parameters: str, environment: str, partition: str) -> dict[str, Any]:
-    """Give what tells one line from another, in the order to say it."""
+    """Return what distinguishes lines, in the order of a label."""
     return {
         **text.parameters(parameters),
         "environment": environment,
@@ -250,7 +250,7 @@ def _identity(parameters: str, environment: str, partition: str) -> dict[str, An
 
 
 def _common(rows: pl.DataFrame) -> dict[str, Any]:
-    """Give the parts of the identity that all rows share."""
+    """Return the parts of the identity that all rows share."""
     kinds = [_identity(*kind) for kind in rows.select(KIND).unique().iter_rows()]
     return {
         key: value

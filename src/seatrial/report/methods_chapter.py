@@ -1,4 +1,4 @@
-"""What a report rests on: how numbers came about, limits, configuration, sessions."""
+"""The chapters on methods, limits, configuration and sessions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,22 +26,23 @@ _VERDICT = (
     "false discovery rate, and decide nothing."
 )
 _MAX_UNCOVERED = 8
+_NUMBERS = (
+    "Check",
+    "Metric",
+    "What it is",
+    "Unit",
+    "Better",
+    "Statistic",
+    "Repetitions per number",
+    "Numbers",
+)
 _NOT_STACKS = ("stacks", "dirty", "spack")
 
 
 def methods(run: Run, judgement: Judgement) -> Chapter:
-    """Tell how numbers were obtained, how a verdict comes about, whose limits hold."""
+    """Describe measurement methods, verdict rules and sources of limits."""
     numbers = Table(
-        (
-            "Check",
-            "Metric",
-            "What it is",
-            "Unit",
-            "Better",
-            "Statistic",
-            "Repetitions per number",
-            "Numbers",
-        ),
+        _NUMBERS,
         tuple(
             (
                 method.check,
@@ -95,7 +96,7 @@ def methods(run: Run, judgement: Judgement) -> Chapter:
 
 
 def configuration(run: Run) -> Chapter:
-    """Tell under which configuration numbers were taken, and in which sessions."""
+    """Describe the configuration of the system and the sessions of the run."""
     tables = (
         (
             "Configuration fingerprint",

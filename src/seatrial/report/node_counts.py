@@ -1,4 +1,4 @@
-"""On how many nodes a number of the whole allocation was taken.
+"""Node counts of numbers of the whole allocation.
 
 A check that measures several numbers of nodes in one job says so by a parameter
 `num_nodes` of its samples; of all others the allocation tells.
@@ -45,7 +45,7 @@ def with_node_counts(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def several_counts(rows: pl.DataFrame) -> bool:
-    """Tell whether the numbers of nodes differ by more than an absent node or two."""
+    """Return True if the most nodes are at least twice the fewest."""
     counts = [count for count in rows["count"].unique().to_list() if count > 0]
     return bool(counts) and max(counts) >= 2 * min(counts)
 

@@ -179,7 +179,7 @@ def node_heat(run: Run, judgement: Judgement) -> Figure | None:
 
 
 def _measured(run: Run, judged: set[str]) -> pl.DataFrame:
-    """Give one value per node and flat metric: the median over repeats, the worst case.
+    """Return a value per node and flat metric: median over repeats, worst case.
 
     A metric over many sizes is a curve; here it stands only if it has one.
     """
@@ -229,7 +229,7 @@ def _direction(name: str) -> Direction:
 
 
 def _middle(values: NDArray[np.float64], direction: Direction) -> float:
-    """Give the median of what was measured; of two middle values the better one."""
+    """Return the median of what was measured; of two middle values the better one."""
     there = values[~np.isnan(values)]
     if not there.size:
         return math.nan
@@ -251,7 +251,7 @@ def _worst(found: NodeMetrics, judgement: Judgement) -> list[int]:
 
 
 def _table(found: NodeMetrics, chosen: list[int]) -> Table:
-    """Give the numbers: ▼ is more than 20 % worse, ◇ fails its criterion."""
+    """Return the numbers: ▼ is more than 20 % worse, ◇ fails its criterion."""
 
     def words(row: int, column: int) -> str:
         value = float(found.values[row, column])

@@ -94,7 +94,7 @@ def node_states(judgement: Judgement) -> tuple[list[NodeVerdict], list[str]]:
 
 
 def columns_for(count: int) -> int:
-    """Give the squares of a row: 10, 20, 50 ... so that a name is quickly found."""
+    """Return the squares of a row: 10, 20, 50, ..."""
     fitting = [
         width for width in (10, 20, 25, 50, 100, 200) if width * width <= 4 * count
     ]

@@ -67,7 +67,7 @@ class NodeTable:
 
 
 def node_table(run: Run, judgement: Judgement) -> NodeTable:
-    """Give every delivered node, failing ones first, with values and facts."""
+    """Return every delivered node, failing ones first, with values and facts."""
     facts = _facts(run)
     keys = [key for key in FACTS if any(key in known for known in facts.values())]
     usual = {
@@ -110,7 +110,7 @@ def node_table(run: Run, judgement: Judgement) -> NodeTable:
 
 
 def values_table(nodes: NodeTable) -> Table:
-    """Give verdict, values and reason of each node; what fails or is undecided says so.
+    """Return verdict, values and reason of each node; failures are marked.
 
     The marks are those of the report: a cross, a question mark.
     """
@@ -137,7 +137,7 @@ def values_table(nodes: NodeTable) -> Table:
 
 
 def facts_table(nodes: NodeTable) -> Table:
-    """Give the facts of each node; what differs from most nodes has a mark."""
+    """Return the facts of each node; what differs from most nodes has a mark."""
     return Table(
         ("node", *nodes.facts),
         tuple(
@@ -151,7 +151,7 @@ def facts_table(nodes: NodeTable) -> Table:
 
 
 def _judged(judgement: Judgement) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
-    """Give the unit of each flat metric, and the worst verdict by place and metric."""
+    """Return units by flat metric, and the worst verdicts by place and metric."""
     units: dict[str, str] = {}
     verdicts: dict[tuple[str, str], str] = {}
     for finding in judgement.findings:
@@ -165,7 +165,7 @@ def _judged(judgement: Judgement) -> tuple[dict[str, str], dict[tuple[str, str],
 
 
 def _facts(run: Run) -> dict[str, dict[str, str]]:
-    """Give the known facts of each delivered node as text."""
+    """Return the known facts of each delivered node as text."""
     return {
         node["name"]: {
             key: _fact(key, value)

@@ -73,12 +73,12 @@ def _groups_of_case(
 
 
 def _is_matrix(pairs: pl.DataFrame, nodes: int, sizes: int) -> bool:
-    """Tell a sweep from a ring, which has as many pairs as nodes and many sizes."""
+    """Return True for a sweep; a ring has as many pairs as nodes, many sizes."""
     return nodes > 2 and (sizes == 1 or count_pairs(pairs)[1] > nodes)
 
 
 def _of(rows: pl.DataFrame, metric: str, same: dict[str, Any]) -> pl.DataFrame:
-    """Give the one statistic of a metric that counts, by pair."""
+    """Return the rows of the statistic of a metric that is judged."""
     rows = rows.filter(
         pl.col("metric") == metric,
         *(pl.col(name).eq_missing(pl.lit(value)) for name, value in same.items()),

@@ -37,7 +37,7 @@ def matrix_figure(matrix: Matrix, name: str) -> Figure:
 
 
 def heat_chart(matrix: Matrix) -> dict[str, Any]:
-    """Give the Vega-Lite specification of a matrix, without a width."""
+    """Return the Vega-Lite specification of a matrix, without a width."""
     from_, to = ("from", "to") if matrix.directed else ("between", "and")
     titles = ("from", "to") if matrix.directed else ("", "")
     nodes, marked = matrix.nodes, matrix.marked
@@ -73,7 +73,7 @@ def title_of(matrix: Matrix) -> str:
 
 
 def describe(matrix: Matrix) -> str:
-    """Say in a sentence what a matrix shows, for who cannot see it."""
+    """Describe a matrix in a sentence, for screen readers."""
     return text.clean(
         f"{matrix.check} {matrix.detail}: {metric_title(matrix.metric)} in "
         f"{matrix.unit} between {len(matrix.nodes)} nodes, rows to columns, "
@@ -104,7 +104,7 @@ def _brief(direction: str) -> tuple[str, ...]:
 
 
 def matrix_table(matrix: Matrix) -> Table:
-    """Give the numbers: ▼ is more than 20 % worse, ✕ a node named as cause."""
+    """Return the numbers: ▼ is more than 20 % worse, ✕ a node named as cause."""
     names = [
         f"✕ {short(node)}" if marked else short(node)
         for node, marked in zip(matrix.nodes, matrix.marked, strict=True)
@@ -128,7 +128,7 @@ def matrix_table(matrix: Matrix) -> Table:
 
 
 def retested_table(matrix: Matrix) -> Table:
-    """Give the pairs that were tested again alone, the worst first."""
+    """Return the pairs that were tested again alone, the worst first."""
     return Table(
         ("from", "to", "alone", "while others measured", "unit"),
         tuple(
@@ -158,7 +158,7 @@ def _detail(matrix: Matrix) -> str:
 
 
 def _note(matrix: Matrix) -> str:
-    """Say how many pairs are slow, miss the limit, or were not measured."""
+    """Count the pairs that are slow, miss the limit, or were not measured."""
     pairs = "values, two of each pair," if matrix.directed else "pairs"
     first = (
         f"The median of {text.exact(matrix.measured)} {pairs} is "
@@ -189,7 +189,7 @@ def _note(matrix: Matrix) -> str:
 
 
 def _missing(matrix: Matrix) -> list[Mark]:
-    """Give the pairs that were not measured."""
+    """Return the pairs that were not measured."""
     numbers = range(len(matrix.nodes))
     return [
         Mark(row, column, 0)
@@ -200,7 +200,7 @@ def _missing(matrix: Matrix) -> list[Mark]:
 
 
 def _again(matrix: Matrix) -> list[Mark]:
-    """Give the pairs that were tested again alone."""
+    """Return the pairs that were tested again alone."""
     return [
         Mark(row, column, 1, cell.level)
         for (row, column), cell in matrix.cells.items()

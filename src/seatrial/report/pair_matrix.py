@@ -90,7 +90,7 @@ class Matrix:
 
     @property
     def marked(self) -> tuple[bool, ...]:
-        """Tell of each shown node whether it is named as cause."""
+        """Return True for each shown node that is named as cause."""
         return tuple(node in self.convicted for node in self.nodes)
 
 
@@ -145,7 +145,7 @@ def _matrix(group: Group, judgement: Judgement, most: int) -> Matrix:
 
 
 def _middle(values: pl.Series, lower_is_better: bool) -> float:
-    """Give the median; of two middle values the better one.
+    """Return the median; of two middle values the better one.
 
     One bad node of four spoils half of all pairs: between good and bad is no median.
     """
@@ -154,7 +154,7 @@ def _middle(values: pl.Series, lower_is_better: bool) -> float:
 
 
 def _by_pair(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give the median over the repeats of each pair."""
+    """Return the median over the repeats of each pair."""
     return rows.group_by("source", "destination", maintain_order=True).agg(
         pl.col("value").median()
     )
@@ -210,7 +210,7 @@ def _worst_first(
 def _cells(
     pairs: pl.DataFrame, nodes: Sequence[str], *, mirrored: bool
 ) -> dict[tuple[int, int], Cell]:
-    """Give the cells between the shown nodes, row by row."""
+    """Return the cells between the shown nodes, row by row."""
     index = {node: number for number, node in enumerate(nodes)}
     shown = pairs.filter(
         pl.all_horizontal(pl.col("source", "destination").is_in(nodes))
@@ -247,7 +247,7 @@ def _missed(values: pl.Series, limit: float | None, lower_is_better: bool) -> in
 
 
 def _retested(pairs: pl.DataFrame, lower_is_better: bool) -> tuple[Retested, ...]:
-    """Give the pairs that were tested again, the worst first."""
+    """Return the pairs that were tested again, the worst first."""
     again = pairs.drop_nulls("crowded").sort(
         "value", descending=lower_is_better, maintain_order=True
     )

@@ -81,7 +81,7 @@ def pdf_bytes(run: Run, judgement: Judgement, content: Content, home: Path) -> b
 def document(
     judgement: Judgement, content: Content, palette: dict[str, str]
 ) -> dict[str, Any]:
-    """Give all that the template prints; every text is fit for a line of print."""
+    """Return the data of the template; every text is printable."""
     data = {
         "version": __version__,
         "title": content.front.title,
@@ -102,7 +102,7 @@ def document(
 
 
 def _date(run: Run) -> datetime:
-    """Give the end of the run, in UTC: the date of the document."""
+    """Return the end of the run in UTC: the date of the document."""
     for key in ("ended", "started"):
         when = text.moment(run.manifest.get(key))
         if when is not None and when.utcoffset() is not None:
@@ -111,7 +111,7 @@ def _date(run: Run) -> datetime:
 
 
 def _fit(value: Any, most: int = _LONGEST) -> Any:
-    """Make every text printable: cut, and with places where a long word may break."""
+    """Shorten every text, and allow breaks in long words."""
     if isinstance(value, dict):
         return {
             key: each
@@ -125,7 +125,7 @@ def _fit(value: Any, most: int = _LONGEST) -> Any:
 
 
 def _line(words: str, most: int) -> str:
-    """Make one line; without the line breaks and tabs that a name may hold."""
+    """Return a text as one line, without line breaks and tabs."""
     words = text.shortened(" ".join(text.clean(words).split()), most)
     return _LONG_WORD.sub(lambda word: _BREAKS.sub("\u200b", word[0]), words)
 
@@ -201,7 +201,7 @@ def _chapters(
 
 
 def _figure(figure: Figure, palette: dict[str, str]) -> dict[str, Any]:
-    """Give a figure with its drawing, and its table where that is a small one."""
+    """Return a figure with its drawing, and its table where that is a small one."""
     rows, columns = _UNDER[figure.wide]
     table = figure.table
     small = len(table.rows) <= rows and len(table.columns) <= columns
@@ -216,7 +216,7 @@ def _figure(figure: Figure, palette: dict[str, str]) -> dict[str, Any]:
 
 
 def _table(table: Table, most: int, columns: int) -> dict[str, Any]:
-    """Give the first rows and columns, and which columns are numbers."""
+    """Return the first rows and columns, and which columns are numbers."""
     rows = [row[:columns] for row in table.rows[:most]]
     shown = table.columns[:columns]
     return {

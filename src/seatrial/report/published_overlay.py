@@ -43,7 +43,7 @@ class Overlay:
     def points(
         self, check: str, metric: str, unit: str, sizes: Iterable[float]
     ) -> tuple[PublishedPoint, ...]:
-        """Give what was published of a metric of a check, at these sizes in bytes."""
+        """Return what was published of a metric of a check, at these sizes in bytes."""
         known = sorted(sizes)
         if self.published is None or not known:
             return ()
@@ -78,7 +78,7 @@ def overlay(home: Path, experiments: Mapping[str, Collection[str]]) -> Overlay:
 
 
 def _at(number: Number, sizes: list[float]) -> float | None:
-    """Give the size of a curve that a number is at; None if it has none."""
+    """Return the size of a curve that a number is at; None if it has none."""
     if number.size_bytes is not None:
         return number.size_bytes if number.size_bytes in sizes else None
     end = _ENDS.get(number.size or "")
@@ -86,7 +86,7 @@ def _at(number: Number, sizes: list[float]) -> float | None:
 
 
 def _words(number: Number) -> str:
-    """Say the number as the paper does: 'about 4.1 us: MPI; ports 2'."""
+    """Format the number as the paper does: 'about 4.1 us: MPI; ports 2'."""
     about = f"{number.qualifier} " if number.qualifier else ""
     size = f" ({number.size} messages)" if number.size else ""
     more = "".join(f"; {key} {value}" for key, value in number.parameters.items())

@@ -1,4 +1,4 @@
-"""Why a place is on page one: its worst numbers beside their limits, in sentences."""
+"""Reasons for a place on page one: its worst numbers and their limits."""
 
 from collections.abc import Sequence
 

@@ -108,7 +108,7 @@ def growth_figure(growth: Growth, name: str) -> Figure:
 
 
 def growth_table(growth: Growth) -> Table:
-    """Give the value of each line and number of nodes, and its efficiency.
+    """Return the value of each line and number of nodes, and its efficiency.
 
     The efficiency is that beside the line's own value on its fewest nodes.
     """
@@ -133,7 +133,7 @@ def growth_table(growth: Growth) -> Table:
 
 
 def efficiency(line: Line, kind: Ideal) -> dict[float, float]:
-    """Give the parallel efficiency at each number of nodes: 1 is ideal."""
+    """Return the parallel efficiency at each number of nodes: 1 is ideal."""
     first = line.points[0]
     found = {}
     for point in line.points:
@@ -145,7 +145,7 @@ def efficiency(line: Line, kind: Ideal) -> dict[float, float]:
 
 
 def _ideal_value(first: float, times: float, kind: Ideal) -> float:
-    """Give what `first` would become on so many times the nodes."""
+    """Return the ideal value on so many times the nodes of `first`."""
     return {"rate": first * times, "strong": first / times}.get(kind, first)
 
 

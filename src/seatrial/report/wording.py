@@ -1,4 +1,4 @@
-"""What the page shows, drawn from a run and its judgement: orders, groups, sums."""
+"""Words and orders that the chapters of a report share."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Source:
-    """Where limits come from, and how many findings rest on it."""
+    """A source of limits, and how many findings rest on it."""
 
     kind: str
     source: str
@@ -49,7 +49,7 @@ def urgency(finding: Finding) -> tuple[int, bool]:
 
 
 def badness(finding: Finding) -> float:
-    """Tell how bad a value is beside its limit: the larger, the worse."""
+    """Return the ratio of a value to its limit, signed: the larger, the worse."""
     if finding.value is None or not finding.limit:
         return 0.0
     ratio = finding.value / finding.limit
@@ -57,12 +57,12 @@ def badness(finding: Finding) -> float:
 
 
 def case_detail(check: str, case: str) -> str:
-    """Give what a case's name adds to its check's: the parameters."""
+    """Return the parameters in a case's name."""
     return case.removeprefix(check).strip(" %_")
 
 
 def limit_words(finding: Finding) -> str:
-    """Say what a finding was held to: 'at least 60 MB/s'; '' if to nothing."""
+    """Format the limit of a finding: 'at least 60 MB/s'; '' if there is none."""
     if finding.limit is None:
         return ""
     words = "at most" if finding.direction == "lower" else "at least"
@@ -70,7 +70,7 @@ def limit_words(finding: Finding) -> str:
 
 
 def interval_words(finding: Finding) -> str:
-    """Give the confidence bounds of a level: '1,000 to 1,200'; '' if there are none."""
+    """Format confidence bounds: '1,000 to 1,200'; '' if there are none."""
     if finding.lower is None or finding.upper is None:
         return ""
     ends = (finding.lower, finding.upper)
@@ -78,7 +78,7 @@ def interval_words(finding: Finding) -> str:
 
 
 def methods(run: Run) -> list[Method]:
-    """Tell for each check and metric which statistic of how many repetitions."""
+    """List the statistic and the repetitions of each check and metric."""
     table = (
         run.measurements.group_by("check", "metric", maintain_order=True)
         .agg(

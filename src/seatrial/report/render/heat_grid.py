@@ -86,7 +86,7 @@ class Axis:
 
     @property
     def labels(self) -> list[str]:
-        """Give the names as they stand on the axis."""
+        """Return the names as they stand on the axis."""
         pairs = zip(self.names, self.marked, strict=True)
         return [f"✕ {short(n, _LABEL)}" if m else short(n, _LABEL) for n, m in pairs]
 
@@ -160,7 +160,7 @@ def grid_chart(grid: Grid) -> Row:
 
 
 def _rows(grid: Grid) -> dict[str, list[Row]]:
-    """Give squares and marks; `m` is the symbol, `v` of a mark: beside a number."""
+    """Return squares and marks; `m` is the symbol, `v` of a mark: beside a number."""
     symbols = {(mark.row, mark.column): mark.symbol for mark in grid.marks}
     cells, there = [], set()
     for each in grid.squares:

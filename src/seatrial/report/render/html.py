@@ -123,7 +123,7 @@ def _script(path: Path) -> str:
 
 
 def _inline(script: str) -> str:
-    """Make a script fit to stand in a page: nothing in it may end its element."""
+    """Escape a script for a page: nothing in it may end its element."""
     return script.replace("\r\n", "\n").replace("</script", "<\\/script")
 
 

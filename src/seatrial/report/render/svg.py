@@ -50,7 +50,7 @@ def colours(home: Path) -> dict[str, str]:
 
 
 def for_paper(drawn: str, palette: dict[str, str]) -> str:
-    """Give a picture the colours of paper and the signs that its fonts have.
+    """Replace a picture's colours by those of paper, and signs that fonts lack.
 
     Raises KeyError if a colour is not in the palette.
     """

@@ -139,7 +139,7 @@ def day_and_time(iso: str | None) -> str:
 
 
 def span(started: str | None, ended: str | None) -> float | None:
-    """Give the seconds between two ISO times; None if one is missing."""
+    """Return the seconds between two ISO times; None if one is missing."""
     first, last = moment(started), moment(ended)
     if first is None or last is None:
         return None

@@ -1,4 +1,4 @@
-"""What is different about a run since the one before: told, not judged."""
+"""Changes since the previous run; they are not judged."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Change:
 
 
 def night_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
-    """Tell what two manifests of a system say differently: nodes, software, suite."""
+    """List differences of two manifests of a system: nodes, software, suite."""
     before, after = fingerprint(old), fingerprint(new)
     told = differences(before, after)
     told += [
@@ -40,7 +40,7 @@ def night_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Chang
 
 
 def criteria_changes(old: Criteria, new: Criteria) -> tuple[Change, ...]:
-    """Tell which criteria changed; those of the same bytes did not."""
+    """List the criteria that changed; files of the same bytes have none."""
     if old.sha256 and old.sha256 == new.sha256:
         return ()
     return tuple(

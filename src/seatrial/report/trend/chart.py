@@ -111,7 +111,7 @@ def _note(series: Series, drawn: frozenset[float]) -> str:
 
 
 def limit_words(limit: Limit, series: Series) -> str:
-    """Say a limit with its kind: `promised, at least 60 MB/s`."""
+    """Format a limit with its kind: `promised, at least 60 MB/s`."""
     words = "at most" if series.key.direction == "lower" else "at least"
     number = text.quantity(text.exact(limit.value), series.key.unit)
     return f"{limit.kind}, {words} {number}"
@@ -152,14 +152,14 @@ def _spec(
 
 
 def _time(started: str) -> float:
-    """Give the milliseconds since the epoch."""
+    """Return the milliseconds since the epoch."""
     return datetime.fromisoformat(started).timestamp() * 1000
 
 
 def _point_rows(
     trend: Trend, series: Series, times: Sequence[float], bottom: float
 ) -> Iterator[Row]:
-    """Give the marks; medians of one part are joined by a line, over a gap none is."""
+    """Return the marks; a line joins the medians between two gaps."""
     part = 0
     for night, point, time in zip(trend.nights, series.points, times, strict=True):
         common = {"t": time, "run": night.run}
@@ -200,7 +200,7 @@ def _said(point: Point, series: Series) -> str:
 def _limit_rows(
     series: Series, times: Sequence[float], picture: _Picture
 ) -> Iterator[Row]:
-    """Give each limit as it held in each run: a line, cut where it did not hold."""
+    """Return each limit in each run: a line, cut where it did not hold."""
     before: dict[str, Row] = {}
     for number, (time, point) in enumerate(zip(times, series.points, strict=True)):
         held: dict[str, Row] = {}
@@ -217,7 +217,7 @@ def _limit_rows(
 
 
 def _today_rows(series: Series, picture: _Picture) -> Iterator[Row]:
-    """Give the limits of today that are not those of the last run."""
+    """Return the limits of today that are not those of the last run."""
     last = {(each.criterion, each.value) for each in series.points[-1].limits}
     for limit in series.today:
         new = (limit.criterion, limit.value) not in last
@@ -226,7 +226,7 @@ def _today_rows(series: Series, picture: _Picture) -> Iterator[Row]:
 
 
 def _label_rows(times: Sequence[float], limits: Sequence[Row]) -> Iterator[Row]:
-    """Give the words of each limit where it begins, of late ones at the right end."""
+    """Return the label of each limit at its start, of late ones at the end."""
     middle = (times[0] + times[-1]) / 2
     said: dict[str, float] = {}
     for row in limits:

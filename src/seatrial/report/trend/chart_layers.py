@@ -24,7 +24,7 @@ _MOST_TICKS = 5
 
 
 def time_axis(times: Sequence[float]) -> Row:
-    """Make the axis over times in ms since the epoch, in their order."""
+    """Return the axis over times in ms since the epoch, in their order."""
     first, last = times[0], times[-1]
     pad = 0.03 * (last - first) or _DAY_MS / 8
     step = _DAY_MS * ceil((last - first) / _DAY_MS / _MOST_TICKS)

@@ -112,7 +112,7 @@ def _line(series: Series, chart: str) -> _Line:
 
 
 def _few_changes(changes: tuple[Change, ...]) -> list[str]:
-    """Say changes in words, the first of many."""
+    """Describe changes, the first of many."""
     said = [f"{change.kind}: {change.words}" for change in changes]
     more = len(said) - MAX_WORDS
     return [*said[:MAX_WORDS], f"and {more} more"] if more > 0 else said

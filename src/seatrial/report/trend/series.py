@@ -1,4 +1,4 @@
-"""What a trend is made of: nights, and of each metric a point for every night."""
+"""Records of a trend: nights, and a point of each metric for every night."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from seatrial.report.trend.changes import Change
 
 @dataclass(frozen=True)
 class Choice:
-    """Which series: of these checks, flat metrics and environments; () means all.
+    """The chosen checks, flat metrics and environments; () means all.
 
     With neither check nor metric those that have a criterion.
     """
@@ -91,14 +91,14 @@ class Series:
     today: tuple[Limit, ...]
 
     def misses(self, value: float | None, limits: Iterable[Limit]) -> tuple[Limit, ...]:
-        """Give the limits that a value is beyond."""
+        """Return the limits that a value is beyond."""
         if value is None:
             return ()
         sign = 1 if self.key.direction == "higher" else -1
         return tuple(limit for limit in limits if sign * value < sign * limit.value)
 
     def beyond(self, night: int) -> bool:
-        """Tell whether a number of a night, or its worst place, is beyond a limit."""
+        """Return True if a number of a night, or its worst place, is beyond a limit."""
         point = self.points[night]
         return any(self.misses(v, point.limits) for v in (point.value, point.worst))
 

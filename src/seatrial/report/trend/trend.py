@@ -138,7 +138,7 @@ def _night(
 
 
 def _ever(found: Iterable[Criteria | None]) -> tuple[Criterion, ...] | None:
-    """Give all criteria that ever held; None if nothing was ever asked for."""
+    """Return all criteria that ever held; None if nothing was ever asked for."""
     files = {each.sha256: each.criteria for each in found if each is not None}
     return tuple(chain.from_iterable(files.values())) if files else None
 
@@ -146,7 +146,7 @@ def _ever(found: Iterable[Criteria | None]) -> tuple[Criterion, ...] | None:
 def _chosen(
     history: History, choice: Choice, ever: tuple[Criterion, ...] | None
 ) -> bool:
-    """Tell whether a metric is asked for, by default because it ever had a criterion.
+    """Return True if a metric is chosen; by default if it ever had a criterion.
 
     Where no run has criteria, the metrics that checks promise stand in for them.
     """
@@ -175,7 +175,7 @@ def _criteria_of(history: History, criteria: Iterable[Criterion]) -> list[Criter
 def _points(
     history: History, ever: tuple[Criterion, ...] | None
 ) -> Iterable[tuple[SeriesKey, Point]]:
-    """Give the numbers of the statistic that counts, and of those of criteria."""
+    """Return the numbers of the statistic that counts, and of those of criteria."""
     present = {str(name) for name in history.rows["statistic"].unique()}
     asked = {each.statistic for each in _criteria_of(history, ever or ())}
     key = history.key
@@ -251,7 +251,7 @@ def _series(
 
 
 def _gap(cases: Sequence[Case], num_nodes: int | None, night: Night) -> str:
-    """Say why a run has no such number."""
+    """Return the reason why a run has no such number."""
     if not cases:
         part = ", of which this is a part" if night.partial else ""
         return f"not in this run of campaign {night.campaign}{part}"
