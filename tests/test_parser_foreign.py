@@ -1,6 +1,6 @@
 """Lines of others in the output of every program: the same numbers, or a refusal.
 
-The lines are in data/foreign, modelled and not captured. `seatrial.parsers.tables` has
+The lines are in data/foreign, modelled and not captured. `seatrial.parsers.printed` has
 the rule. Other numbers than those of the clean output are never right.
 """
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_parser_damage import PLACE, repeated
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.startup import verify_started
+from seatrial.parsers.mpi_startup import verify_started
 from seatrial.parsers.steps import split_steps
 
 BLOCKS = {

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.osu import parse_osu
-from seatrial.parsers.osu_rows import OsuRow
+from seatrial.parsers.osu import OsuRow, parse_osu
 
 DATA = Path(__file__).parent / "data" / "osu"
 
@@ -204,7 +203,7 @@ BROKEN = {
     "-nan": (value("-nan"), 8, "is no whole row of size, us"),
     "inf": (value("inf"), 8, "is no whole row of size, us"),
     "negative": (value("-0.20"), 8, "is no whole row of size, us"),
-    "zero": (value("0.00"), 8, "0.00, expected a positive number below 1e+10"),
+    "zero": (value("0.00"), 8, "us is 0.00, expected a positive number below 1e+10"),
     "absurd": (value("12345678901.00"), 8, "12345678901.00, expected a positive"),
     "exponent": (value("1.00e+30"), 8, "is no whole row of size, us"),
     "one decimal": (value("0.2"), 8, "is no whole row of size, us"),
@@ -365,8 +364,8 @@ def row_of(mb_per_s: str, rate: str) -> str:
         ("10.00", "2442.64", "2442.64 messages/s of 4096 bytes are not 10.00 MB/s"),
         ("10.00", "2440.18", "2440.18 messages/s of 4096 bytes are not 10.00 MB/s"),
         ("1.00", "2441.41", "2441.41 messages/s of 4096 bytes are not 1.00 MB/s"),
-        ("10.00", "0.00", "0.00 messages/s, expected a positive number"),
-        ("0.00", "0.10", "0.00, expected a positive number below 1e+09"),
+        ("10.00", "0.00", "messages/s is 0.00, expected a positive number"),
+        ("0.00", "0.10", "MB/s is 0.00, expected a positive number below 1e+09"),
         ("1000000000.00", "244140625000.00", "expected a positive number below 1e+09"),
     ],
 )

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.startup import verify_started
+from seatrial.parsers.mpi_startup import verify_started
 from seatrial.parsers.steps import StepOutput, split_steps
 
 TWO = """

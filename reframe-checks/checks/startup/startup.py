@@ -9,8 +9,7 @@ from reframe.core.builtins import run_after, variable
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import Step, SteppedCheck, doubled
 from seatrial.model.records import Sample
-from seatrial.parsers.mpi_startup import parse_osu_init
-from seatrial.parsers.startup import verify_started
+from seatrial.parsers.mpi_startup import parse_osu_init, verify_started
 
 PROGRAMS = {
     "osu_init": "osu_init",

@@ -11,8 +11,7 @@ from reframe.core.builtins import run_after, variable
 
 from seatrial.checks.job_steps import Step, SteppedCheck
 from seatrial.model.records import Sample
-from seatrial.parsers.osu import parse_osu
-from seatrial.parsers.osu_rows import OsuRow
+from seatrial.parsers.osu import OsuRow, parse_osu
 from seatrial.parsers.steps import StepOutput
 
 Place = tuple[str | None, str | None]

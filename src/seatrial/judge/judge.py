@@ -27,8 +27,7 @@ from seatrial.judge.findings import (
     Verdict,
     plain_finding,
 )
-from seatrial.judge.node_verdicts import node_verdicts
-from seatrial.judge.place_findings import findings_of
+from seatrial.judge.place_findings import findings_of, node_verdicts
 from seatrial.judge.sampling import COLUMNS
 from seatrial.judge.screening import tried
 from seatrial.judge.start_crashes import start_findings

@@ -13,8 +13,15 @@ from seatrial.criteria.criteria import Criterion
 from seatrial.judge import bounds
 from seatrial.judge.findings import Finding
 from seatrial.judge.multiple_testing import share_of_look
-from seatrial.judge.sampling import Marks, Sampled, Values
-from seatrial.judge.scale import LEAST_ALIKE, Scale, beside_the_others, scale_of
+from seatrial.judge.sampling import (
+    LEAST_ALIKE,
+    Marks,
+    Sampled,
+    Scale,
+    Values,
+    beside_the_others,
+    scale_of,
+)
 from seatrial.model.places import PLACE, both_ways
 
 Texts = npt.NDArray[np.object_]

@@ -31,7 +31,7 @@ from typing import TypeVar
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.imb_headers import ImbHeaders, ImbTable
 from seatrial.parsers.imb_rows import ImbBarrier, ImbColumns, ImbRate, ImbRow
-from seatrial.parsers.tables import Sizes, last_line, table_lines
+from seatrial.parsers.printed import Sizes, last_line, table_lines
 
 __all__ = [
     "ImbBarrier",

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.printed import is_at_most, is_same
-from seatrial.parsers.tables import DECIMALS, INTEGER
+from seatrial.parsers.printed import DECIMALS, INTEGER, is_at_most, is_same
 
 _INTEGERS = {"#bytes", "#repetitions", "Msg/sec"}
 _TIMES = (("t_min[usec]", "t_avg[usec]", "t_max[usec]"), ("t[usec]",) * 3)

@@ -17,8 +17,7 @@ from seatrial.parsers.perftest_rows import (
     bandwidth_row,
     latency_row,
 )
-from seatrial.parsers.printed import read_positive
-from seatrial.parsers.tables import Sizes, is_foreign
+from seatrial.parsers.printed import Sizes, is_foreign, read_positive
 
 ALL_SIZES = tuple(1 << k for k in range(1, 24))
 """What `-a` measures: 2 B to 8 MiB. There is no row of 1 B."""
@@ -183,7 +182,7 @@ def _rows(
     sizes: Sequence[int],
     read: Callable[[int, Mapping[str, str]], R],
 ) -> tuple[R, ...]:
-    """Read the rows below the header, by the rule for foreign lines of `tables`."""
+    """Read the rows below the header, by the rule for foreign lines of `printed`."""
     expected = Sizes(sizes)
     rows: list[R] = []
     position = text.index(_HEADER)

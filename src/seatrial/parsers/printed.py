@@ -1,13 +1,122 @@
-"""Numbers as programs print them, and whether two prints can be of one number.
+"""Numbers and rows as programs print them, and the rule for foreign lines.
 
 Many programs print a number twice: a rate beside its time, or a summary below the
 details. Where both prints differ by more than their rounding, one of them is damaged.
+
+A job prints more than its program: a profile of the shell greets, Slurm's prologue and
+epilogue report, libraries and kernels warn in the middle of a table. With such lines a
+parser gives the same numbers as without them, or it refuses the output. It never gives
+other numbers. This is the rule, from top to bottom:
+
+1. The caller tells which rows there must be, each once and in order (`Sizes`). A row
+   that a foreign line has destroyed is missing, so the output is refused.
+2. A whole row has all its cells, in the decimals and the width that the program prints.
+   If it is not the row that comes next, the output is refused: it is a repeated row, a
+   row of another run, or a foreign line that looks like one.
+3. Any other line that begins with a number may be a damaged row. It is passed over if
+   two of its words or more are no numbers (a date, a host, a message) and its first
+   word is not that of the row that comes next. Else the output is refused.
+4. All other lines are passed over, blank ones too. Of those that begin with `#`, only
+   titles and headers in the program's own words count.
+5. Text behind the last newline is no whole line. If it may be a row or a header, the
+   output is refused.
+
+Rows of JSON follow the same rule with a brace in place of the number (`rows`), steps of
+a job with their marks (`steps`).
 """
 
 import math
 import re
+from collections.abc import Iterator, Sequence
 
 from seatrial.parsers.errors import ParseError
+
+_COUNTS = re.compile(r"[ \t]*+(?:#|([-+]?(?:\.?[0-9]|(?:nan|inf)\b)))", re.IGNORECASE)
+
+_CELL = re.compile(
+    r"[-+]?(?:[0-9.]+(?:[eE][-+]?[0-9]+)?|nan|inf)|Pass|Fail", re.IGNORECASE
+)
+"""A word that a row can have, whole or damaged; OSU prints Pass and Fail."""
+
+INTEGER = r"(0|[1-9][0-9]{0,17})"
+DECIMALS = r"((?:0|[1-9][0-9]{0,17})\.[0-9]{2})"
+"""A number with both of the two decimals that OSU and IMB print: one is cut off."""
+
+
+def table_lines(
+    lines: Sequence[str], first: int = 1
+) -> Iterator[tuple[int, str, bool]]:
+    """Yield number and text of lines that begin with `#` or a number.
+
+    The third value is True for a number. `lines` are a text split at every newline,
+    numbered from `first`. Raises ParseError if the text ends in the middle of a row or
+    of a header.
+    """
+    last = first + len(lines) - 1
+    counts = _COUNTS.match
+    for number, line in enumerate(lines, start=first):
+        if match := counts(line):
+            is_row = match.lastindex == 1
+            if number == last and not (is_row and is_foreign(line.split())):
+                raise ParseError(number, f"cut off in {line.strip()!r}")
+            yield number, line.rstrip(), is_row
+
+
+def is_foreign(words: Sequence[str]) -> bool:
+    """Return True if a line has two words or more that no cell of a row has."""
+    is_cell = _CELL.fullmatch
+    return sum(is_cell(word) is None for word in words) > 1
+
+
+def last_line(lines: Sequence[str], first: int = 1) -> int:
+    """Give the number of the last of `lines` that is not empty after a newline."""
+    return first + len(lines) - 1 - ([*lines[-1:]] == [""])
+
+
+class Sizes:
+    """The message sizes that the rows of a table must have, in this order."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = tuple(map(str, sizes))
+        self._found = 0
+
+    def expect(self, line: int, size: str) -> None:
+        """Raise ParseError unless `size` is the next one."""
+        if self._found == len(self._sizes):
+            raise ParseError(line, f"row of {size} bytes, expected no further row")
+        expected = self._sizes[self._found]
+        if size != expected:
+            raise ParseError(line, f"row of {size} bytes, expected {expected} bytes")
+        self._found += 1
+
+    def pass_over(self, line: int, text: str, columns: str) -> None:
+        """Raise ParseError if a line that begins with a number may be a damaged row.
+
+        `text` is no whole row of `columns`; see rule 3 of this module.
+        """
+        words = text.split()
+        if words[0] == self.next or not is_foreign(words):
+            raise ParseError(line, f"{text.strip()!r} is no whole row of {columns}")
+
+    @property
+    def next(self) -> str:
+        """The size of the row that comes next, '' behind the last."""
+        return self._sizes[self._found] if self._found < len(self._sizes) else ""
+
+    @property
+    def progress(self) -> str:
+        """How many rows there were, for messages."""
+        return f"{self._found} of {len(self._sizes)} rows"
+
+    def expect_end(self, line: int, what: str) -> None:
+        """Raise ParseError unless every size was there."""
+        if self._found < len(self._sizes):
+            raise ParseError(
+                line,
+                f"{self.progress} of {what}, "
+                f"the next is {self._sizes[self._found]} bytes",
+            )
+
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COUNT = re.compile(r"[0-9]{1,18}")

@@ -2,9 +2,9 @@
 
 Every row carries program, version, commit, MPI library and settings of its run, its
 number and the number of all rows, so that a missing one is noticed. The rule for
-foreign lines is that of `tables`: what does not begin with a brace is passed over, what
-does must be the row that comes next. The tables that the programs print without
-`--json` are for people.
+foreign lines is that of `printed`: a line without a brace at its start is skipped, any
+other must be the next row. The tables that the programs print without `--json` are for
+people.
 
 Numbers are printed with `%.15g` (benchmarks/common/output.c), after arithmetic in
 double precision. `tolerance` gives how far such numbers may contradict each other.

@@ -5,7 +5,7 @@ times in seconds since the epoch. The second line is written only after exit sta
 
 What stands outside of the steps (a greeting, Slurm's prologue and epilogue, a warning
 of the job script) is passed over: no number is lost there, as every step must have its
-lines before and after it. Foreign lines inside a step are up to its parser (`tables`).
+lines before and after it. Foreign lines inside a step are up to its parser (`printed`).
 """
 
 import math
