@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from seatrial.judge.findings import Finding, plain_finding
+from seatrial.judge.findings import Finding, Subject
 from seatrial.model.cases import CaseKey
 from seatrial.report.content import (
     ActOn,
@@ -33,7 +33,7 @@ HOSTILE = (
 def sample_finding(**changed: Any) -> Finding:
     key = CaseKey("PairSweep", "PairSweep", "lab:batch", "openmpi")
     return replace(
-        plain_finding(key, "limit"),
+        Subject.of_case(key, "limit").finding("fail", ""),
         metric="bw_4MiB",
         place="cn03 - cn04",
         n=4,

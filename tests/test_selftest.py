@@ -26,8 +26,7 @@ from seatrial.calibration.selftest import (
 from seatrial.calibration.selftest_faults import Fault, known_faults
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.judge.findings import Finding, Judgement, Kind, plain_finding
-from seatrial.model.cases import CaseKey
+from seatrial.judge.findings import Finding, Judgement, Kind, Subject
 from seatrial.system.lab.faults import LabFault
 
 AGAIN = "seatrial selftest sea --lift"
@@ -60,8 +59,8 @@ class Machine:
 
 
 def found(kind: Kind, place: str) -> Finding:
-    plain = plain_finding(CaseKey("PairSweep", "PairSweep", "sea:b", "mpi"), kind)
-    return replace(plain, place=place, verdict="fail")
+    subject = Subject(kind, "PairSweep", "PairSweep", "mpi")
+    return subject.finding("fail", "", place=place)
 
 
 def judgement(*findings: Finding, convicted: tuple[str, ...] = ()) -> Judgement:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seatrial.console import Terminal
-from seatrial.judge.findings import Finding, Judgement, NodeVerdict, plain_finding
+from seatrial.judge.findings import Finding, Judgement, NodeVerdict, Subject
 from seatrial.judge.summary import format_findings, print_findings, print_summary
 from seatrial.model.cases import CaseKey
 from seatrial.model.units import rounded
@@ -25,7 +25,8 @@ def finding(
         **{"unit": "MB/s", "limit": 60.0, "place": place, "verdict": verdict},
         **{"value": value, "reason": reason},
     }
-    return replace(plain_finding(KEY, "limit"), **fields | more)
+    plain = Subject.of_case(KEY, "limit").finding("undecided", "")
+    return replace(plain, **fields | more)
 
 
 def judgement(*findings: Finding, **more: Any) -> Judgement:

@@ -103,7 +103,7 @@ def recorded(results: Path, system: str, campaign: str) -> Recorded:
             between += _between(manifest, cases)
             by_check: dict[str, dict[str, ListedCase]] = defaultdict(dict)
             for case in cases:
-                listed = ListedCase(case.case, case.partition, case.environment)
+                listed = case.key.listed
                 by_check[case.check][str(listed)] = listed
                 skipped[str(listed)] = case.result == "skip"
                 if case.elapsed_s is not None and case.result != "skip":

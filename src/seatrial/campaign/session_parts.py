@@ -10,7 +10,7 @@ from seatrial.campaign.collect import Collected, collect
 from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, Session, run_session
-from seatrial.model.cases import Case, ListedCase
+from seatrial.model.cases import ListedCase
 from seatrial.progress import Display
 from seatrial.system import slurm_nodes
 from seatrial.system.description import NodeState, System, usable_nodes
@@ -54,7 +54,7 @@ def run_parts(
             session,
             planned=parts.pop(0),
             num_nodes=usable_nodes(system, now),
-            tries=Counter(str(_listed(case)) for case in whole.cases),
+            tries=Counter(str(case.key.listed) for case in whole.cases),
             may_cut=cuts < _MOST_CUTS,
         )
         outcome = Outcome(time.time(), time.time())
@@ -107,7 +107,7 @@ def _left(
     """
     ended = defaultdict(list)
     for case in found.cases:
-        ended[_listed(case)].append(case)
+        ended[case.key.listed].append(case)
     return tuple(
         listed
         for listed in session.planned.cases
@@ -127,7 +127,3 @@ def _by_place(planned: Planned, cases: Iterable[ListedCase]) -> list[Planned]:
     return [
         replace(planned, cases=tuple(chosen), missing={}) for chosen in places.values()
     ]
-
-
-def _listed(case: Case) -> ListedCase:
-    return ListedCase(case.case, case.partition, case.environment)

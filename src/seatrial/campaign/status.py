@@ -12,7 +12,7 @@ from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.schedule import Agenda, Planned, read_agenda
 from seatrial.campaign.session_log import CaseState, Running, live_cases, running
 from seatrial.errors import SeatrialError
-from seatrial.model.cases import Case, ListedCase
+from seatrial.model.cases import Case
 from seatrial.progress import Durations, TimeLeft, duration
 from seatrial.runs.closed_run import MANIFEST, case_from, read_cases, read_json
 from seatrial.runs.closed_sessions import read_starts
@@ -159,7 +159,7 @@ def _last_tries(cases: Iterable[Case]) -> list[tuple[CaseState, float | None]]:
 
 
 def _text(case: Case) -> str:
-    return str(ListedCase(case.case, case.partition, case.environment))
+    return str(case.key.listed)
 
 
 def _jobs(folder: Path, agenda: Agenda) -> list[slurm.Job] | None:

@@ -212,7 +212,7 @@ def _last_tries(entrant: Entrant) -> list[Case]:
     if entrant.run is None:
         return []
     last = {
-        (each.session, each.check, each.case, each.partition, each.environment): each
+        (each.session, each.key): each
         for each in entrant.run.cases
         if entrant.side.environment in ("", each.environment)
     }

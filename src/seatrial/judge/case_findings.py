@@ -1,9 +1,8 @@
 """Findings that rest on no number: what was delivered, what ran, and what did not."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from seatrial.judge.findings import Finding, Row, plain_finding
+from seatrial.judge.findings import Finding, Row, Subject
 from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.raw_output import NO_MEASUREMENT
 
@@ -12,36 +11,34 @@ _QUICK_VERDICT = "does not meet its reference"
 
 
 def inventory(nodes: Sequence[Row], replay: bool) -> list[Finding]:
-    """Judge what was delivered: a node that was absent, or lost in the run, fails."""
-    key = CaseKey("", "", "", "")
-    plain = plain_finding(key, "inventory")
+    """Judge the delivered nodes: one that was absent, or lost in the run, fails."""
+    subject = Subject("inventory")
     findings = [
-        replace(
-            plain,
+        subject.finding(
+            "fail",
+            f"delivered but {node['state']}: {node['reason']}",
             place=node["name"],
-            verdict="fail",
-            reason=f"delivered but {node['state']}: {node['reason']}",
         )
         for node in nodes
         if node["state"] != "present"
     ]
     if replay:
         reason = f"{NO_MEASUREMENT}, and nobody looked at the nodes"
-        return [replace(plain_finding(key, "replay"), reason=reason), *findings]
+        return [Subject("replay").finding("undecided", reason), *findings]
     if not nodes:
         reason = "the run does not say which nodes were delivered"
-        return [replace(plain, reason=reason)]
+        return [subject.finding("undecided", reason)]
     if not findings:
         reason = f"all {len(nodes)} delivered nodes are present"
-        findings = [replace(plain, n=len(nodes), verdict="pass", reason=reason)]
+        return [subject.finding("pass", reason, n=len(nodes))]
     return findings
 
 
 def case_findings(
     key: CaseKey, cases: Sequence[Case], numbers: Sequence[Finding]
 ) -> list[Finding]:
-    """Judge what is no number: a case that failed, was skipped, or only ran."""
-    plain = plain_finding(key, "case")
+    """Judge a case without regard to its numbers: it failed, was skipped, or ran."""
+    subject = Subject.of_case(key)
     findings = []
     failed = [
         case
@@ -51,18 +48,15 @@ def case_findings(
     skipped = [case for case in cases if case.result == "skip"]
     passed = [case for case in cases if case.result == "pass"]
     if failed:
-        where = f" in {failed[0].phase}" if failed[0].phase else ""
         times = f" in {len(failed)} of {len(cases)} repeats" if len(cases) > 1 else ""
-        reason = f"failed{where}{times}: {failed[0].reason or 'no reason given'}"
-        findings.append(replace(plain, n=len(cases), verdict="fail", reason=reason))
+        reason = f"failed{_in_phase(failed[0])}{times}: {_reason(failed[0])}"
+        findings.append(subject.finding("fail", reason, n=len(cases)))
     if skipped:
-        reason = skipped[0].reason or "no reason given"
-        findings.append(
-            replace(plain, n=len(skipped), verdict="skipped", reason=reason)
-        )
+        reason = _reason(skipped[0])
+        findings.append(subject.finding("skipped", reason, n=len(skipped)))
     if passed and not failed and not numbers:
         reason = "ran and verified; it has no number to judge"
-        findings.append(replace(plain, n=len(passed), verdict="pass", reason=reason))
+        findings.append(subject.finding("pass", reason, n=len(passed)))
     return findings
 
 
@@ -85,11 +79,17 @@ def retried(key: CaseKey, tries: Sequence[Case], last: Sequence[Case]) -> list[F
     for case in last:
         first = next(each for each in tries if each.session == case.session)
         if case.attempt > 1 and case.result == "pass":
-            where = f" in {first.phase}" if first.phase else ""
             reason = (
                 f"passed at try {case.attempt} in session {case.session}; the first "
-                f"failed{where}: {first.reason or 'no reason given'}"
+                f"failed{_in_phase(first)}: {_reason(first)}"
             )
-            plain = plain_finding(key, "case")
-            findings.append(replace(plain, n=1, verdict="pass", reason=reason))
+            findings.append(Subject.of_case(key).finding("pass", reason, n=1))
     return findings
+
+
+def _in_phase(case: Case) -> str:
+    return f" in {case.phase}" if case.phase else ""
+
+
+def _reason(case: Case) -> str:
+    return case.reason or "no reason given"

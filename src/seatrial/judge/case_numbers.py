@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 from seatrial.criteria.criteria import Criterion
-from seatrial.judge.findings import Finding, Kind, plain_finding
+from seatrial.judge.findings import Finding, Kind, Subject
 from seatrial.judge.place_groups import Group, groups_of
 from seatrial.judge.sampling import Sampled, sampled
-from seatrial.judge.verdicts import Ruling, counted, described
+from seatrial.judge.verdicts import Ruling, counted
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
 
@@ -138,10 +138,8 @@ def numbers_of(
         if flat in declared and not wanted:
             found.findings.append(_without_criterion(key, flat, size, samples))
     found.findings += [
-        replace(
-            plain_finding(key, "limit"),
-            metric=name,
-            reason="the check declares this metric and did not report it",
+        replace(Subject.of_case(key, "limit"), metric=name).finding(
+            "undecided", "the check declares this metric and did not report it"
         )
         for name in declared
         if name not in seen
@@ -163,8 +161,8 @@ def _hold(
     `nodes` are those of the allocations: where some are measured, all must be.
     """
     kind: Kind = "sameness" if criterion.kind == "sameness" else "limit"
-    plain = replace(plain_finding(found.key, kind), size_bytes=size)
-    plain = described(plain, criterion)
+    subject = replace(Subject.of_case(found.key, kind), size_bytes=size)
+    subject = subject.held_to(criterion)
     units = samples["unit"].unique().to_list()
     reason = expired
     if units != [criterion.unit]:
@@ -175,19 +173,19 @@ def _hold(
     if statistic is not None and statistic not in known:
         reason = f"no {statistic} was recorded, only {', '.join(known)}"
     if reason:
-        found.findings.append(replace(plain, n=samples.height, reason=reason))
+        found.findings.append(subject.finding("undecided", reason, n=samples.height))
         return
     if statistic not in arrays:
         arrays[statistic] = sampled(samples, statistic)
     data = arrays[statistic]
     found.findings += [
-        replace(plain, place=name, reason="nothing was measured of this node")
+        subject.finding("undecided", "nothing was measured of this node", place=name)
         for name in sorted(_not_measured(data, nodes))
     ]
     if criterion.model == "every":
-        found.rulings.append(counted(plain, criterion, data))
+        found.rulings.append(counted(subject, criterion, data))
     else:
-        found.groups += groups_of(plain, criterion, data)
+        found.groups += groups_of(subject, criterion, data)
 
 
 def _not_measured(data: Sampled, nodes: set[str]) -> set[str]:
@@ -218,13 +216,16 @@ def _without_criterion(
     key: CaseKey, flat: str, size: int | None, samples: pl.DataFrame
 ) -> Finding:
     values = samples["value"].to_numpy()
-    return replace(
-        plain_finding(key, "limit"),
+    subject = replace(
+        Subject.of_case(key, "limit"),
         metric=flat,
         size_bytes=size,
         unit=str(samples["unit"][0]),
         direction=str(samples["direction"][0]),
+    )
+    return subject.finding(
+        "undecided",
+        "no criterion for this metric",
         n=len(values),
         value=float(np.median(values)),
-        reason="no criterion for this metric",
     )

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from seatrial.criteria.criterion import Criterion
 from seatrial.model.cases import CaseKey
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -15,6 +16,12 @@ Row = dict[str, Any]
 NOT_MEASURED = "not measured"
 """How the reason of a criterion without any number begins; its cause follows."""
 
+_METHODS = {
+    "lognormal": "Student's t of logarithms",
+    "normal": "Student's t",
+    "any": "order statistics of the median",
+    "every": "every single value",
+}
 _DIGITS = 9
 """Significant digits that count for the digest: more differ between machines."""
 
@@ -60,6 +67,69 @@ class Finding:
     def node(self) -> str:
         """The place without rail and socket: the node, where the place is in one."""
         return self.place.rpartition(" (")[0] or self.place
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The subject of a finding; fields as in `Finding`, '' or None if it has none."""
+
+    kind: Kind
+    check: str = ""
+    case: str = ""
+    environment: str = ""
+    metric: str = ""
+    size_bytes: int | None = None
+    unit: str = ""
+    limit: float | None = None
+    direction: str = ""
+    reference_kind: str = ""
+    reference_source: str = ""
+    criterion: str = ""
+    method: str = ""
+
+    @classmethod
+    def of_case(cls, key: CaseKey, kind: Kind = "case") -> "Subject":
+        """Return the subject of a finding on a whole case."""
+        return cls(kind, key.check, key.case, key.environment)
+
+    def held_to(self, criterion: Criterion) -> "Subject":
+        """Return the same subject with the metric, limit and method of a criterion."""
+        limit, unit = criterion.limit, criterion.unit
+        if criterion.tolerance is not None:
+            rest = round(1 - criterion.tolerance, 12)  # 1 - 0.9: 0.09999999999999998
+            limit, unit = rest if criterion.direction == "higher" else 1 / rest, "1"
+        return replace(
+            self,
+            metric=criterion.metric,
+            unit=unit,
+            direction=criterion.direction,
+            limit=limit,
+            reference_kind=criterion.kind,
+            reference_source=criterion.source,
+            criterion=criterion.name,
+            method=_METHODS[criterion.model],
+        )
+
+    def finding(
+        self,
+        verdict: Verdict | Literal["skipped"],
+        reason: str,
+        *,
+        place: str = "",
+        n: int = 0,
+        value: float | None = None,
+        **further: Any,
+    ) -> Finding:
+        """Return a finding on this subject."""
+        return Finding(
+            **vars(self),
+            place=place,
+            n=n,
+            value=value,
+            verdict=verdict,
+            reason=reason,
+            **further,
+        )
 
 
 @dataclass(frozen=True)
@@ -119,28 +189,6 @@ class Judgement:
         """
         text = json.dumps(_canonical(vars(self)), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def plain_finding(key: CaseKey, kind: Kind) -> Finding:
-    """Make a finding that says nothing yet but what it is about."""
-    return Finding(
-        kind=kind,
-        check=key.check,
-        case=key.case,
-        environment=key.environment,
-        metric="",
-        size_bytes=None,
-        place="",
-        n=0,
-        value=None,
-        unit="",
-        limit=None,
-        direction="",
-        reference_kind="",
-        reference_source="",
-        verdict="undecided",
-        reason="",
-    )
 
 
 def _canonical(value: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.judge.sampling import COLUMNS, Sampled, sampled
-from seatrial.model.cases import Case, CaseKey, ListedCase, parameters_text
+from seatrial.judge.sampling import Sampled, rows_of, sampled
+from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
 from seatrial.runs.closed_run import Run
 
@@ -39,7 +39,7 @@ class History:
     @property
     def case_text(self) -> str:
         """The case as listings name it."""
-        return str(ListedCase(self.key.case, self.key.partition, self.key.environment))
+        return str(self.key.listed)
 
     def __str__(self) -> str:
         return f"{self.case_text} {self.metric}"
@@ -56,12 +56,9 @@ def histories(runs: Sequence[Run], checks: Sequence[str] = ()) -> Iterator[Histo
     for run in runs:
         chosen = [case for case in run.cases if not checks or case.check in checks]
         for case in chosen:
-            key = CaseKey(case.check, case.case, case.partition, case.environment)
-            cases.setdefault((key, len(case.nodes)), []).append(case)
+            cases.setdefault((case.key, len(case.nodes)), []).append(case)
         names = sorted({case.check for case in chosen})
-        rows = run.columns(*CaseKey._fields, "nodes", *COLUMNS)
-        name = pl.lit(run.manifest["run"]).cast(pl.Categorical)
-        tables.append(rows.filter(pl.col("check").is_in(names)).with_columns(run=name))
+        tables.append(rows_of(run).filter(pl.col("check").is_in(names)))
     if not tables:
         return
     nodes = pl.col("nodes").cast(pl.String)

@@ -8,15 +8,20 @@ is judged in the same way, but what is no measurement decides nothing: a replay 
 passes.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice, zip_longest
 from typing import Any
 
 import polars as pl
 
-from seatrial.criteria.criteria import Criteria, Criterion, changes, kept_criteria
-from seatrial.errors import SeatrialError
+from seatrial.criteria.criteria import (
+    Criteria,
+    Criterion,
+    Risks,
+    changes,
+    kept_criteria,
+)
 from seatrial.judge.case_findings import case_findings, inventory, retried
 from seatrial.judge.case_numbers import Numbers, numbers_by_size
 from seatrial.judge.findings import (
@@ -24,14 +29,21 @@ from seatrial.judge.findings import (
     Finding,
     Judgement,
     NodeVerdict,
+    Subject,
     Verdict,
-    plain_finding,
+)
+from seatrial.judge.joint_runs import (
+    cases_of,
+    delivered_nodes,
+    is_replay,
+    last_tries,
+    require_alike,
+    rows_by_case,
 )
 from seatrial.judge.place_findings import findings_of, node_verdicts
-from seatrial.judge.sampling import COLUMNS
 from seatrial.judge.screening import tried
 from seatrial.judge.start_crashes import start_findings
-from seatrial.judge.verdicts import Ruling, described, rulings
+from seatrial.judge.verdicts import Ruling, rulings
 from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
 from seatrial.names import natural_key
@@ -54,47 +66,39 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     the runs are not of one system and campaign, or if a criterion allows fewer looks.
     """
     runs = (run, *further)
-    _require_alike(runs, criteria)
-    replay = _is_replay(runs)
-    changed = _changes(run, criteria)
-    cases = _cases(runs)
-    rows = _rows_by_case(_table(runs))
-    expired = _expired(runs, criteria)
-    by_case = {
-        key: numbers_by_size(
-            key, _last(group), rows.get(key, []), criteria.criteria, expired
-        )
-        for key, group in cases.items()
-    }
-    numbers = [each for sizes in by_case.values() for each in sizes]
-    found, own = _ruled(numbers, criteria)
-    findings = inventory(_nodes(runs), replay)
-    for key, group in cases.items():
-        of_case = [finding for each in by_case[key] for finding in own[each.key]]
-        findings += of_case
-        findings += case_findings(key, _last(group), of_case)
-        findings += retried(key, group, _last(group))
+    require_alike(runs, criteria)
+    replay = is_replay(runs)
+    nodes = delivered_nodes(runs)
+    cases = cases_of(runs)
+    by_case = _numbers(runs, cases, criteria)
+    numbers = [of_size for sizes in by_case.values() for of_size in sizes]
+    ruled = _rule(numbers, criteria.risks)
+    findings = inventory(nodes, replay)
+    for key, tries in cases.items():
+        last = last_tries(tries)
+        own = [finding for of_size in by_case[key] for finding in of_size.findings]
+        findings += own + case_findings(key, last, own) + retried(key, tries, last)
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers)
-    findings += unmeasured
-    every_try = [case for group in cases.values() for case in group]
+    every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    findings += starts
+    findings += unmeasured + starts
+    changed = _changes(run, criteria)
     flagged = [_flagged(finding, changed) for finding in findings]
     flagged.sort(key=_order)
-    nodes = node_verdicts(_nodes(runs), found, flagged, replay=replay)
+    by_node = node_verdicts(nodes, ruled, flagged, replay=replay)
     return Judgement(
         run=run.manifest["run"],
         system=run.manifest["system"],
         campaign=run.manifest["campaign"],
         verdict=_overall(flagged),
         findings=tuple(flagged),
-        nodes=nodes,
+        nodes=by_node,
         convicted=tuple(
             node.name
-            for node in nodes
+            for node in by_node
             if node.verdict == "fail" and node.state == "present"
         ),
-        suspects=_suspects(found, conspicuous),
+        suspects=_suspects(ruled, conspicuous),
         replay=replay,
         further=tuple(each.manifest["run"] for each in further),
         criteria_sha256=criteria.sha256,
@@ -103,48 +107,6 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
         ),
         uncovered=uncovered,
     )
-
-
-def _require_alike(runs: Sequence[Run], criteria: Criteria) -> None:
-    """Refuse runs that cannot be judged together."""
-    first = runs[0]
-    for each in runs[1:]:
-        for key in ("system", "campaign"):
-            if each.manifest[key] != first.manifest[key]:
-                raise SeatrialError(
-                    f"{each.path}: {key} {each.manifest[key]!r}; expected "
-                    f"{first.manifest[key]!r}, as in {first.path}: only runs of one "
-                    "campaign on one system are judged together"
-                )
-    names = [each.manifest["run"] for each in runs]
-    if len(set(names)) < len(names):
-        raise SeatrialError(f"a run counts once; found {', '.join(names)}")
-    checks = {case.check for each in runs for case in each.cases}
-    for criterion in criteria.criteria:
-        if criterion.looks < len(runs) > 1 and criterion.check in checks:
-            raise SeatrialError(
-                f"criterion {criterion.name!r} allows {criterion.looks} look"
-                f"{'s' * (criterion.looks > 1)} at the data, this is number "
-                f"{len(runs)}: each look is one more chance to err; say `looks: "
-                f"{len(runs)}` in the criteria before the first, or judge a new run of "
-                "more repeats alone"
-            )
-
-
-def _is_replay(runs: Sequence[Run]) -> bool:
-    """Tell whether runs are of recorded output, as all in them must say alike."""
-    marks = set()
-    for run in runs:
-        marks |= {bool(run.manifest.get("replay"))}
-        marks |= {case.replay for case in run.cases}
-        marks |= set(run.measurements["replay"].fill_null(False).unique())
-    if len(marks) > 1:
-        raise SeatrialError(
-            f"{', '.join(str(run.path) for run in runs)}: some of the results are "
-            "measured, others replayed from recorded output; expected one or the "
-            "other; such a run is never judged"
-        )
-    return marks.pop()
 
 
 def _changes(run: Run, criteria: Criteria) -> dict[str, str]:
@@ -182,81 +144,41 @@ def _expired(runs: Sequence[Run], criteria: Criteria) -> dict[str, str]:
     return expired
 
 
-def _cases(runs: Sequence[Run]) -> dict[CaseKey, list[Case]]:
-    """Group the cases of all runs; sessions of further runs get names of their own."""
-    cases: dict[CaseKey, list[Case]] = defaultdict(list)
-    for number, run in enumerate(runs):
-        for case in run.cases:
-            key = CaseKey(case.check, case.case, case.partition, case.environment)
-            session = f"{run.manifest['run']}/{case.session}" if number else ""
-            cases[key].append(replace(case, session=session or case.session))
-    return cases
-
-
-def _table(runs: Sequence[Run]) -> pl.DataFrame:
-    """Put the numbers of all runs together; each run has its own name in them."""
-    columns = dict.fromkeys((*CaseKey._fields, "nodes", *COLUMNS))
-    return pl.concat(
-        run.columns(*columns).with_columns(
-            run=pl.lit(run.manifest["run"]).cast(pl.Categorical)
+def _numbers(
+    runs: Sequence[Run], cases: Mapping[CaseKey, Sequence[Case]], criteria: Criteria
+) -> dict[CaseKey, list[Numbers]]:
+    """Hold the numbers of each case to the criteria, apart by size of allocation."""
+    rows = rows_by_case(runs)
+    expired = _expired(runs, criteria)
+    return {
+        key: numbers_by_size(
+            key, last_tries(tries), rows.get(key, []), criteria.criteria, expired
         )
-        for run in runs
-    )
+        for key, tries in cases.items()
+    }
 
 
-def _rows_by_case(table: pl.DataFrame) -> dict[CaseKey, list[pl.DataFrame]]:
-    """Cut the table into the numbers of each metric, by case."""
-    by_case: dict[CaseKey, list[pl.DataFrame]] = defaultdict(list)
-    columns = (*CaseKey._fields, "metric", "size_bytes")
-    for key, rows in table.partition_by(columns, as_dict=True).items():
-        by_case[CaseKey(*key[: len(CaseKey._fields)])].append(rows)
-    return by_case
-
-
-def _last(tries: Sequence[Case]) -> list[Case]:
-    """Give the last try of each session. (Numbers of every try count.)"""
-    return list({case.session: case for case in tries}.values())
-
-
-def _nodes(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Give the delivered nodes; one that was absent in some run was absent."""
-    nodes: dict[str, dict[str, Any]] = {}
-    for run in runs:
-        for node in run.manifest["nodes"]:
-            known = nodes.get(node["name"])
-            if known is None or known["state"] == "present":
-                nodes[node["name"]] = node
-    return list(nodes.values())
-
-
-def _ruled(
-    numbers: Sequence[Numbers], criteria: Criteria
-) -> tuple[list[Ruling], dict[CaseKey, list[Finding]]]:
-    """Try all places of the machine together, then rule on each."""
+def _rule(numbers: Sequence[Numbers], risks: Risks) -> list[Ruling]:
+    """Try all places of the machine together; add the findings to their numbers."""
     groups = [group for each in numbers for group in each.groups]
-    after = dict(
-        zip(map(id, groups), rulings(tried(groups, criteria.risks)), strict=True)
-    )
-    pairs_of = {id(g.nodes): after[id(g)] for g in groups if g.nodes is not None}
-    found: list[Ruling] = []
-    own: dict[CaseKey, list[Finding]] = {}
+    after = rulings(tried(groups, risks))
+    ruled = []
     for each in numbers:
-        own[each.key] = list(each.findings)
-        for ruling in each.rulings:
-            own[each.key] += findings_of(ruling, None)
-        for group in each.groups:
-            own[each.key] += findings_of(after[id(group)], pairs_of.get(id(group)))
-        found += [*each.rulings, *(after[id(group)] for group in each.groups)]
-    return found, own
+        own = [*each.rulings, *islice(after, len(each.groups))]
+        # The ruling on nodes of pairs stands directly before that on the pairs.
+        for ruling, following in zip_longest(own, own[1:]):
+            pairs = following if ruling.of_nodes else None
+            each.findings += findings_of(ruling, pairs)
+        ruled += own
+    return ruled
 
 
 def _unmeasured(
     runs: Sequence[Run], criteria: Criteria, numbers: Sequence[Numbers]
 ) -> tuple[list[Finding], tuple[str, ...]]:
-    """Find the criteria that nobody measured, and those that the campaign leaves out.
+    """Return findings on criteria without numbers, and criteria of checks not run.
 
-    A promise is not kept by leaving out its check: only an optional criterion is
-    skipped.
+    Skipping a check does not satisfy its criterion, unless the criterion is optional.
     """
     answered = {name for each in numbers for name in each.answered}
     cases = [case for run in runs for case in run.cases]
@@ -269,12 +191,12 @@ def _unmeasured(
         if criterion.check not in checks:
             uncovered.append(criterion.name)
             continue
-        key = CaseKey(criterion.check, "", "", "")
         findings.append(
-            replace(
-                described(plain_finding(key, "limit"), criterion),
-                verdict="skipped" if criterion.optional else "undecided",
-                reason=f"{NOT_MEASURED}: {_why_not(criterion, cases)}",
+            Subject("limit", criterion.check)
+            .held_to(criterion)
+            .finding(
+                "skipped" if criterion.optional else "undecided",
+                f"{NOT_MEASURED}: {_why_not(criterion, cases)}",
             )
         )
     return findings, tuple(uncovered)

@@ -39,9 +39,8 @@ def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
         if code == PASS and len(worst_first) > MAX_PASSING:
             most = 0
         for place in worst_first[:most].tolist():
-            finding = ruling.finding(place, names[place])
             words = extra.get(place, "")
-            findings.append(replace(finding, reason=finding.reason + words))
+            findings.append(ruling.finding(place, names[place], words))
         rest = worst_first[most:]
         if rest.size:
             findings.append(_shared(ruling, rest, names, seen.size))
@@ -51,7 +50,7 @@ def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
 def _badness(ruling: Ruling) -> np.ndarray:
     """Give values of which the largest is the worst."""
     values = np.nan_to_num(ruling.value)
-    return values if ruling.plain.direction == "lower" else -values
+    return values if ruling.subject.direction == "lower" else -values
 
 
 def _shared(ruling: Ruling, rest: np.ndarray, names: list[str], places: int) -> Finding:
@@ -71,7 +70,8 @@ def _shared(ruling: Ruling, rest: np.ndarray, names: list[str], places: int) -> 
             f"{ruling.reason(worst)}"
         )
     return replace(
-        ruling.finding(worst, "", reason=reason),
+        ruling.finding(worst, ""),
+        reason=reason,
         n=int(ruling.n[rest].sum()),
         value=float(np.median(ruling.value[rest])),
         more=None,
@@ -197,8 +197,8 @@ def _look(ruling: Ruling, seen: dict[str, _Seen]) -> None:
     if ruling.names["node"].null_count() == ruling.names.height:
         return
     names = ruling.names["node"].cast(pl.String).to_list()
-    metric, lower = ruling.plain.metric, ruling.plain.direction == "lower"
-    ratios = ruling.plain.kind == "sameness"
+    metric, lower = ruling.subject.metric, ruling.subject.direction == "lower"
+    ratios = ruling.subject.kind == "sameness"
     verdicts, values = ruling.verdict.tolist(), ruling.value.tolist()
     for name, verdict, value in zip(names, verdicts, values, strict=True):
         if name is None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge import bounds
-from seatrial.judge.findings import Finding
+from seatrial.judge.findings import Kind, Subject
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.sampling import (
     LEAST_ALIKE,
@@ -47,7 +47,7 @@ class Group:
     the typical one. `nodes` are the nodes of pairs, judged before them.
     """
 
-    plain: Finding
+    subject: Subject
     criterion: Criterion
     scale: Scale
     names: pl.DataFrame
@@ -74,7 +74,7 @@ class Group:
     @property
     def case(self) -> tuple[str, ...]:
         """What tells the case from others."""
-        return (self.plain.check, self.plain.case, self.plain.environment)
+        return (self.subject.check, self.subject.case, self.subject.environment)
 
     @property
     def units(self) -> int:
@@ -132,7 +132,9 @@ class Group:
         return np.asarray(np.all(met | ~np.isfinite(self.levels), axis=1))
 
 
-def groups_of(plain: Finding, criterion: Criterion, found: Sampled) -> Iterator[Group]:
+def groups_of(
+    subject: Subject, criterion: Criterion, found: Sampled
+) -> Iterator[Group]:
     """Make the groups of one metric: pairs and their nodes, and what is no pair."""
     scale = scale_of(criterion)
     units = np.cumsum(found.per_run).tolist()
@@ -151,7 +153,7 @@ def groups_of(plain: Finding, criterion: Criterion, found: Sampled) -> Iterator[
         below = (found.values[rows] <= 0).any(axis=1) & scale.logs
         trouble[below] = "a value of 0 or less has no logarithm"
         trouble[found.spoilt[rows]] = "a value is no number"
-        group = Group(plain, criterion, scale, names, levels, trouble, share)
+        group = Group(subject, criterion, scale, names, levels, trouble, share)
         if not kind:
             yield _checked(group)
             continue
@@ -229,10 +231,10 @@ def _nodes_of(pairs: Group) -> Group:
     node_levels = by_node.select(pl.col(units).fill_null(np.nan)).to_numpy()
     trouble = np.full(names.height, "", dtype=object)
     trouble[~np.isfinite(node_levels).any(axis=1)] = "none of its pairs was measured"
-    plain = replace(pairs.plain, kind="sameness" if pairs.alike else "node")
+    kind: Kind = "sameness" if pairs.alike else "node"
     return replace(
         pairs,
-        plain=plain,
+        subject=replace(pairs.subject, kind=kind),
         names=names.select(*PLACE, WAY),
         levels=node_levels,
         trouble=trouble,

@@ -14,8 +14,10 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.criteria.methods import Method
+from seatrial.model.cases import CaseKey
 from seatrial.model.metrics import judged_statistic
 from seatrial.model.places import PLACE, turned
+from seatrial.runs.closed_run import Run
 
 Values = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
@@ -32,6 +34,12 @@ COLUMNS = (
 
 _LARGEST = 2**62
 """No number of a row grows beyond this."""
+
+
+def rows_of(run: Run) -> pl.DataFrame:
+    """Return the numbers of a run with their cases; `run` is its name."""
+    rows = run.columns(*CaseKey._fields, "nodes", *COLUMNS)
+    return rows.with_columns(run=pl.lit(run.manifest["run"]).cast(pl.Categorical))
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,16 @@ falls on the first node without any fault of it.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from seatrial.judge.findings import Finding, plain_finding
+from seatrial.judge.findings import Finding, Subject
 from seatrial.judge.multiple_testing import holm_adjusted
-from seatrial.model.cases import Case, CaseKey
+from seatrial.model.cases import Case
 
 _CASE = "MPI_Init"
+_METHOD = "Poisson binomial, Holm over nodes"
 
 
 @dataclass(frozen=True)
@@ -102,12 +103,8 @@ def start_findings(
     named = ", ".join(f"{node} (p = {p:.2g})" for node, p in nodes.items())
     told = f"worth a look: {named}" if nodes else "no node stands out"
     return [
-        replace(
-            plain_finding(CaseKey("", _CASE, "", found.stack), "start"),
-            n=found.jobs,
-            verdict="pass",
-            reason=f"{found.words}; {told}",
-            method="Poisson binomial, Holm over nodes",
+        Subject("start", case=_CASE, environment=found.stack, method=_METHOD).finding(
+            "pass", f"{found.words}; {told}", n=found.jobs
         )
         for found in start_crashes(cases)
     ], {*nodes}

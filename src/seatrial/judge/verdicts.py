@@ -12,7 +12,7 @@ import polars as pl
 from seatrial.criteria.criterion import LEAST_COUNTED, Criterion
 from seatrial.criteria.methods import smallest_n
 from seatrial.judge import bounds
-from seatrial.judge.findings import Finding, Verdict
+from seatrial.judge.findings import Finding, Subject, Verdict
 from seatrial.judge.place_groups import Group
 from seatrial.judge.sampling import Marks, Sampled, Values
 from seatrial.judge.screening import Tried, total_for, touching
@@ -23,12 +23,6 @@ FAIL, UNDECIDED, PASS = 0, 1, 2
 VERDICTS: tuple[Verdict, ...] = ("fail", "undecided", "pass")
 """A verdict by its code."""
 
-_METHODS = {
-    "lognormal": "Student's t of logarithms",
-    "normal": "Student's t",
-    "any": "order statistics of the median",
-    "every": "every single value",
-}
 _MOST_FOR_SPREAD = 20_000
 _EVEN = 0.5
 """A suspect with a larger p looks well, now that more is known."""
@@ -38,14 +32,13 @@ _EVEN = 0.5
 class Ruling:
     """A criterion and what became of it at each place; all arrays are (places,).
 
-    `plain` has what all findings share. `names` has the columns of PLACE (and WAY, for
-    the nodes of pairs, which `of_nodes` tells). Values, bounds and limit are in the
-    unit of `plain`. `more` is -1 where nobody knows. `reason` gives the words for one
-    place. `hidden` are pairs that do not pass, nor does one of their nodes, which is
-    named for them.
+    `names` has the columns of PLACE, and WAY if the places are nodes of pairs
+    (`of_nodes`). Values, bounds and limit are in the unit of `subject`. `more` is -1 if
+    unknown. `reason` returns the reason for one place. `hidden` marks pairs without a
+    finding of their own: they do not pass, and one of their nodes does not either.
     """
 
-    plain: Finding
+    subject: Subject
     names: pl.DataFrame
     of_nodes: bool
     verdict: npt.NDArray[np.int8]
@@ -57,43 +50,24 @@ class Ruling:
     hidden: Marks
     discovered: Marks
     reason: Callable[[int], str]
+    spread: str = ""
 
-    def finding(self, place: int, name: str, reason: str = "") -> Finding:
-        """Make the finding of one place; its own reason stands for none given."""
-        code = self.verdict[place]
-        return replace(
-            self.plain,
+    def finding(self, place: int, name: str, more_words: str = "") -> Finding:
+        """Return the finding on one place, with `more_words` after its reason."""
+        return self.subject.finding(
+            VERDICTS[self.verdict[place]],
+            self.reason(place) + more_words,
             place=name,
             n=int(self.n[place]),
             value=_finite(self.value[place]),
             lower=_finite(self.lower[place]),
             upper=_finite(self.upper[place]),
             more=int(self.more[place]) if self.more[place] >= 0 else None,
-            verdict=VERDICTS[code],
-            reason=reason or self.reason(place),
+            spread=self.spread,
         )
 
 
-def described(plain: Finding, criterion: Criterion) -> Finding:
-    """Say in a finding which criterion it is about."""
-    limit, unit = criterion.limit, criterion.unit
-    if criterion.tolerance is not None:
-        rest = round(1 - criterion.tolerance, 12)  # 1 - 0.9 is 0.09999999999999998
-        limit, unit = rest if criterion.direction == "higher" else 1 / rest, "1"
-    return replace(
-        plain,
-        metric=criterion.metric,
-        unit=unit,
-        direction=criterion.direction,
-        limit=limit,
-        reference_kind=criterion.kind,
-        reference_source=criterion.source,
-        criterion=criterion.name,
-        method=_METHODS[criterion.model],
-    )
-
-
-def counted(plain: Finding, criterion: Criterion, found: Sampled) -> Ruling:
+def counted(subject: Subject, criterion: Criterion, found: Sampled) -> Ruling:
     """Rule by every single value: one that misses the limit is a fail, a fact."""
     sign = 1 if criterion.direction == "higher" else -1
     assert criterion.limit is not None, "it has no other kind of limit"
@@ -115,7 +89,7 @@ def counted(plain: Finding, criterion: Criterion, found: Sampled) -> Ruling:
         return f"all {n[place]} values meet the limit"
 
     return Ruling(
-        plain=plain,
+        subject=subject,
         names=found.places,
         of_nodes=False,
         verdict=verdict.astype(np.int8),
@@ -175,7 +149,7 @@ class _Ruler:
         verdict[self.tried.convicted] = FAIL
         self.verdict = verdict
         return Ruling(
-            plain=replace(group.plain, spread=self._spread()),
+            subject=group.subject,
             names=group.names,
             of_nodes=group.of_nodes,
             verdict=verdict,
@@ -187,6 +161,7 @@ class _Ruler:
             hidden=np.zeros(len(verdict), dtype=bool),
             discovered=self.tried.discovered,
             reason=self.reason,
+            spread=self._spread(),
         )
 
     def reason(self, place: int) -> str:
@@ -233,7 +208,7 @@ class _Ruler:
         group, n = self.group, int(self.group.n[place])
         if n < self.smallest:
             return (
-                f"{_allocations(n)}; {group.plain.method} takes at least "
+                f"{_allocations(n)}; {group.subject.method} takes at least "
                 f"{self.smallest} at a risk of {_percent(group.buyer)}"
             )
         words = [self._between(place)]
@@ -313,10 +288,10 @@ class _Ruler:
     def _scatter(self, sd: float) -> str:
         if self.group.scale.logs:
             return _percent(sd)
-        return f"{rounded(sd)} {self.group.plain.unit}"
+        return f"{rounded(sd)} {self.group.subject.unit}"
 
     def _value(self, value: float) -> str:
-        return f"{rounded(value)} {self.group.plain.unit}".removesuffix(" 1")
+        return f"{rounded(value)} {self.group.subject.unit}".removesuffix(" 1")
 
 
 def _finite(value: float) -> float | None:

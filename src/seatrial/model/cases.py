@@ -44,6 +44,11 @@ class CaseKey(NamedTuple):
     partition: str
     environment: str
 
+    @property
+    def listed(self) -> ListedCase:
+        """The case as `seatrial plan` lists it before it runs."""
+        return ListedCase(self.case, self.partition, self.environment)
+
 
 @dataclass(frozen=True)
 class NodeEvent:
@@ -98,6 +103,11 @@ class Case:
     attempt: int = 1
     start_crashes: tuple[dict[str, Any], ...] = ()
     node_events: tuple[NodeEvent, ...] = ()
+
+    @property
+    def key(self) -> CaseKey:
+        """The key that the case has in common with its repeats."""
+        return CaseKey(self.check, self.case, self.partition, self.environment)
 
 
 def parameters_text(parameters: dict[str, Any]) -> str:

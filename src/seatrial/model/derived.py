@@ -1,170 +1,17 @@
 """Numbers that follow from measured ones, or from a link's rate alone.
 
-Each is defined once, here and in `DERIVED`. All raise ValueError for what no
-measurement can give: NaN, infinities, times, bandwidths and counts that are not
-positive, and sizes or numbers of pairs that differ where they must be the same.
+`DERIVED` has the unit, formula and source of each. All raise ValueError for NaN,
+infinities, times, bandwidths and counts that are not positive, and for sizes or numbers
+of pairs that differ where they must be the same.
 """
 
 import math
 from dataclasses import dataclass
 
+from seatrial.model.derived_table import DERIVED as DERIVED
 from seatrial.model.link_rates import infiniband_rate as infiniband_rate
 from seatrial.model.link_rates import pcie_rate as pcie_rate
 from seatrial.model.metrics import Direction
-
-
-@dataclass(frozen=True)
-class Derived:
-    """What a derived metric is; `direction` says which values are better, if any."""
-
-    name: str
-    unit: str
-    direction: Direction | None
-    formula: str
-    source: str
-
-
-SUR, LIU = "Sur et al. 2007", "Liu et al. 2005"
-SUBRAMONI, RASHTI = "Subramoni et al. 2009", "Rashti and Afsahi 2007"
-CSCS = "Schoenemeyer and El-Harake 2011"
-KIELMANN = "Kielmann, Bal and Verstoep, Fast Measurement of LogP Parameters, 2000"
-
-DERIVED = {
-    derived.name: derived
-    for derived in (
-        Derived(
-            "improvement",
-            "%",
-            "higher",
-            "of times: the part by which the new is shorter than the old; "
-            "of rates: the part by which it is higher",
-            f"{LIU}, {SUBRAMONI}",
-        ),
-        Derived(
-            "factor",
-            "1",
-            "higher",
-            "of times: old over new; of rates: new over old",
-            f"{SUR}, {LIU}",
-        ),
-        Derived(
-            "balance_ratio",
-            "1",
-            None,
-            "within a node over between two, of the same size and number of pairs; "
-            "1 is balanced",
-            f"{SUBRAMONI}, section V-A",
-        ),
-        Derived(
-            "connection_latency",
-            "us",
-            "lower",
-            "sum of half the round trips over messages times connections",
-            f"{RASHTI}, Multiple Connection Scalability",
-        ),
-        Derived(
-            "mpi_overhead",
-            "us",
-            "lower",
-            "latency of MPI minus that of the user level, of the same size",
-            f"{RASHTI}, MPI ping-pong latency (names it, without a formula)",
-        ),
-        Derived(
-            "mpi_overhead_share",
-            "%",
-            "lower",
-            "mpi_overhead over the latency of the user level",
-            f"{RASHTI}, MPI ping-pong latency (names it, without a formula)",
-        ),
-        Derived(
-            "buffer_reuse_ratio",
-            "1",
-            "lower",
-            "latency without re-use of buffers over that with full re-use, same size",
-            f"{RASHTI}, Effect of Message Buffer Re-use",
-        ),
-        Derived(
-            "queue_usage_ratio",
-            "1",
-            "lower",
-            "latency behind a queue over that of an empty one, same size",
-            f"{RASHTI}, queues of unexpected messages and receive calls (no formula)",
-        ),
-        Derived(
-            "connections_per_nic",
-            "count",
-            "lower",
-            "servers less one, times the square of the cores of a server",
-            f"{RASHTI}, table (which this formula gives)",
-        ),
-        Derived(
-            "logp_gap",
-            "us",
-            "lower",
-            "round trip of the size minus that of empty messages plus their gap",
-            KIELMANN,
-        ),
-        Derived(
-            "logp_latency",
-            "us",
-            "lower",
-            "half the round trip of empty messages minus their gap",
-            KIELMANN,
-        ),
-        Derived(
-            "message_rate",
-            "msg/s",
-            "higher",
-            "bandwidth of all pairs over size",
-            "OSU micro-benchmarks, osu_mbw_mr",
-        ),
-        Derived(
-            "scaling_over_pairs",
-            "1",
-            None,
-            "of all pairs together over one pair, same size: "
-            "more is better of bandwidths, less of latencies",
-            f"{SUR}, sections 3.1 to 3.3",
-        ),
-        Derived(
-            "communication_share",
-            "%",
-            "lower",
-            "time in MPI over run time",
-            f"{LIU}, figure 7",
-        ),
-        Derived(
-            "link_share",
-            "%",
-            "higher",
-            "bandwidth over the data rate of the link, of as many directions",
-            f"{LIU}, introduction",
-        ),
-        Derived(
-            "message_rate_per_ghz",
-            "msg/s/GHz",
-            "higher",
-            "message rate over the clock of the processors",
-            f"{CSCS}, figure 10",
-        ),
-        Derived(
-            "pcie_rate",
-            "MB/s",
-            "higher",
-            "transfers per second times lanes, less the coding, one direction; "
-            "what packets cost is not taken off",
-            f"{LIU}, {SUBRAMONI}, PCI Express Base Specification",
-        ),
-        Derived(
-            "infiniband_rate",
-            "MB/s",
-            "higher",
-            "signalling rate times lanes, less the coding, one direction; "
-            "what packets cost is not taken off",
-            f"{LIU}, {SUBRAMONI}, InfiniBand Architecture Specification",
-        ),
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -182,7 +29,7 @@ class Point:
 
 
 def improvement(new: float, old: float, direction: Direction) -> float:
-    """Give in % how much better the new value is; below 0 if it is worse.
+    """Return in % how much better the new value is; below 0 if it is worse.
 
     Of a time (lower is better) 100 (old - new) / old, which stays below 100; of a rate
     100 (new / old - 1). Units are any, but the same. As in Liu et al. 2005 and
@@ -195,7 +42,7 @@ def improvement(new: float, old: float, direction: Direction) -> float:
 
 
 def factor(new: float, old: float, direction: Direction) -> float:
-    """Give by which factor the new value is better; below 1 if it is worse.
+    """Return by which factor the new value is better; below 1 if it is worse.
 
     Of a time (lower is better) old / new, of a rate new / old. Units are any, but the
     same. As in Sur et al. 2007 and Liu et al. 2005.
@@ -205,7 +52,7 @@ def factor(new: float, old: float, direction: Direction) -> float:
 
 
 def balance_ratio(within: Point, between: Point) -> float:
-    """Give the communication balance: within a node over between two; 1 is balanced.
+    """Return the communication balance: within a node over between two; 1 is balanced.
 
     Of latencies, bandwidths of one or both directions, or those of many pairs, at the
     same size and number of pairs. As in Subramoni et al. 2009, section V-A. (Our check
@@ -217,7 +64,7 @@ def balance_ratio(within: Point, between: Point) -> float:
 
 
 def connection_latency(total_us: float, messages: int, connections: int) -> float:
-    """Give the normalised latency over many connections in us.
+    """Return the normalised latency over many connections in us.
 
     `total_us` is half the sum of all round trips, of `messages` on each connection.
     As in Rashti and Afsahi 2007. Its fall says that connections work in parallel.
@@ -227,7 +74,7 @@ def connection_latency(total_us: float, messages: int, connections: int) -> floa
 
 
 def mpi_overhead(mpi: Point, user: Point) -> float:
-    """Give in us what MPI adds to the latency of the user level, at the same size.
+    """Return in us what MPI adds to the latency of the user level, at the same size.
 
     Rashti and Afsahi 2007 name it and give no formula. Below 0 where MPI uses a faster
     way than the user-level test did.
@@ -237,12 +84,12 @@ def mpi_overhead(mpi: Point, user: Point) -> float:
 
 
 def mpi_overhead_share(mpi: Point, user: Point) -> float:
-    """Give `mpi_overhead` in % of the latency of the user level."""
+    """Return `mpi_overhead` in % of the latency of the user level."""
     return 100 * mpi_overhead(mpi, user) / user.value
 
 
 def buffer_reuse_ratio(without_us: float, full_us: float) -> float:
-    """Give the latency without re-use of buffers over that with full re-use.
+    """Return the latency without re-use of buffers over that with full re-use.
 
     Both in us, of the same size. As in Rashti and Afsahi 2007: what pinning and
     unpinning of ever new buffers costs.
@@ -252,7 +99,7 @@ def buffer_reuse_ratio(without_us: float, full_us: float) -> float:
 
 
 def queue_usage_ratio(behind_us: float, empty_us: float) -> float:
-    """Give the latency behind a queue of messages or receives over that without.
+    """Return the latency behind a queue of messages or receives over that without.
 
     Both in us, of the same size. Rashti and Afsahi 2007 draw it and give no formula.
     """
@@ -272,7 +119,7 @@ def connections_per_nic(servers: int, processors: int, cores: int) -> int:
 
 
 def logp_gap(rtt_us: float, rtt_0_us: float, gap_0_us: float) -> float:
-    """Give the LogP gap g(m) = RTT(m) - RTT(0) + g(0) in us.
+    """Return the LogP gap g(m) = RTT(m) - RTT(0) + g(0) in us.
 
     `gap_0_us` is measured by a flood of empty messages. As in Kielmann, Bal and
     Verstoep. It is a difference, and may be below 0 where round trips are uneven.
@@ -282,7 +129,7 @@ def logp_gap(rtt_us: float, rtt_0_us: float, gap_0_us: float) -> float:
 
 
 def logp_latency(rtt_0_us: float, gap_0_us: float) -> float:
-    """Give the LogP latency L = RTT(0) / 2 - g(0) in us.
+    """Return the LogP latency L = RTT(0) / 2 - g(0) in us.
 
     As in Kielmann, Bal and Verstoep. It is a difference, and below 0 where messages
     overlap so well that g(0) is more than half a round trip.
@@ -292,7 +139,7 @@ def logp_latency(rtt_0_us: float, gap_0_us: float) -> float:
 
 
 def message_rate(mb_per_s: float, size_bytes: int) -> float:
-    """Give the messages per second of a bandwidth in MB/s (10^6 B/s) of all pairs.
+    """Return the messages per second of a bandwidth in MB/s (10^6 B/s) of all pairs.
 
     As osu_mbw_mr computes it.
     """
@@ -301,7 +148,7 @@ def message_rate(mb_per_s: float, size_bytes: int) -> float:
 
 
 def scaling_over_pairs(many: Point, one: Point) -> float:
-    """Give what all pairs do together over what one does, at the same size.
+    """Return what all pairs do together over what one does, at the same size.
 
     A bandwidth of all pairs that is below 1 suffers from their number; a latency
     above 1 does. As Sur et al. 2007 compare 8 pairs with 1.
@@ -313,7 +160,7 @@ def scaling_over_pairs(many: Point, one: Point) -> float:
 
 
 def communication_share(communication_s: float, run_s: float) -> float:
-    """Give the time in MPI in % of the run time, both in s, as in Liu et al. 2005.
+    """Return the time in MPI in % of the run time, both in s, as in Liu et al. 2005.
 
     The time in MPI is that of the program's own timers or of a profiler such as mpiP,
     on the mean rank; it may be 0 and is never more than the run time.
@@ -325,7 +172,7 @@ def communication_share(communication_s: float, run_s: float) -> float:
 
 
 def link_share(mb_per_s: float, link_mb_per_s: float) -> float:
-    """Give a bandwidth in % of the data rate of its link or bus, both in MB/s.
+    """Return a bandwidth in % of the data rate of its link or bus, both in MB/s.
 
     Of as many directions: a bandwidth of both against twice the rate of one. More than
     100 is a bandwidth that the link cannot have carried. As Liu et al. 2005 compare
@@ -336,7 +183,7 @@ def link_share(mb_per_s: float, link_mb_per_s: float) -> float:
 
 
 def message_rate_per_ghz(msg_per_s: float, clock_ghz: float) -> float:
-    """Give a message rate per GHz of the processors' clock while it was measured.
+    """Return a message rate per GHz of the processors' clock while it was measured.
 
     Schoenemeyer and El-Harake 2011 found small messages proportional to the clock.
     """

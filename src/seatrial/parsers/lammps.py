@@ -94,20 +94,10 @@ def parse_lammps(
     or too many, numbers that are not finite, absurd, or contradict each other.
     """
     output = _Output(text)
-    number, banner = output.one(_BANNER, "LAMMPS (")
+    _, banner = output.one(_BANNER, "LAMMPS (")
     output.refuse_errors()
-    number, loop = output.one(_LOOP, "Loop time of ")
-    loop_time_s = read_positive("the loop time", number, loop[1], _ABSURD_S)
     steps = thermo_steps[-1] - thermo_steps[0]
-    for name, found, expected in (
-        ("steps", loop[3], steps),
-        ("atoms", loop[4], atoms),
-    ):
-        if read_count(name, number, found) != expected:
-            raise ParseError(number, f"{found} {name}, expected {expected}")
-    tasks = read_count("procs", number, loop[2])
-    if tasks not in (processes, processes * threads):
-        raise ParseError(number, f"{tasks} procs, expected {processes} x {threads}")
+    loop, loop_time_s = _loop(output, processes, threads, steps, atoms)
     cpu_use = _cpu_use(output, loop.end(), processes, threads)
     _verify_performance(output, loop_time_s, steps, atoms)
     number, builds = output.one(_BUILDS, "Neighbor list builds")
@@ -119,11 +109,7 @@ def parse_lammps(
     number, wall = output.one(_WALL, "Total wall time")
     output.refuse_numbers(builds.end(), dangerous.start())
     output.refuse_numbers(dangerous.end(), wall.start())
-    wall_time_s = int(wall[1]) * 3600 + int(wall[2]) * 60 + int(wall[3])
-    # LAMMPS cuts the total to whole seconds.
-    if not printed_short(loop_time_s).may_be_at_most(exactly(wall_time_s + 1)):
-        reason = f"{wall_time_s} s in all, but {loop_time_s} s for the run"
-        raise ParseError(number, reason)
+    wall_time_s = _wall_time(number, wall, loop_time_s)
     sections: dict[str, LammpsSection] = {}
     if breakdown:
         number, title = output.one(_BREAKDOWN, "MPI task timing breakdown:")
@@ -208,6 +194,31 @@ class _Output:
             start, self.text.rfind("\nPer MPI rank memory allocation", start, end)
         )
         return parse_thermo(self.text[start:end], self.line(start), steps)
+
+
+def _loop(
+    output: _Output, processes: int, threads: int, steps: int, atoms: int
+) -> tuple[re.Match[str], float]:
+    """Read the line of the loop time, in s; check tasks, steps and atoms in it."""
+    number, loop = output.one(_LOOP, "Loop time of ")
+    loop_time_s = read_positive("the loop time", number, loop[1], _ABSURD_S)
+    for name, found, expected in (("steps", loop[3], steps), ("atoms", loop[4], atoms)):
+        if read_count(name, number, found) != expected:
+            raise ParseError(number, f"{found} {name}, expected {expected}")
+    tasks = read_count("procs", number, loop[2])
+    if tasks not in (processes, processes * threads):
+        raise ParseError(number, f"{tasks} procs, expected {processes} x {threads}")
+    return loop, loop_time_s
+
+
+def _wall_time(number: int, wall: re.Match[str], loop_time_s: float) -> int:
+    """Read the total wall time in whole s; it must hold the loop time."""
+    wall_time_s = int(wall[1]) * 3600 + int(wall[2]) * 60 + int(wall[3])
+    # LAMMPS cuts the total to whole seconds.
+    if not printed_short(loop_time_s).may_be_at_most(exactly(wall_time_s + 1)):
+        reason = f"{wall_time_s} s in all, but {loop_time_s} s for the run"
+        raise ParseError(number, reason)
+    return wall_time_s
 
 
 def _cpu_use(output: _Output, start: int, processes: int, threads: int) -> float:

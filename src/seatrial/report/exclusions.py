@@ -147,14 +147,11 @@ def _named_once(names: Iterable[str]) -> str:
 
 def _retried(cases: Sequence[Case]) -> Table:
     """Show the cases that passed, but not at the first try."""
-    first = {
-        (case.session, case.case, case.partition, case.environment): case
-        for case in reversed(cases)
-    }
+    first = {(case.session, case.key): case for case in reversed(cases)}
     found = []
     for case in cases:
         if case.attempt > 1 and case.result == "pass":
-            before = first[case.session, case.case, case.partition, case.environment]
+            before = first[case.session, case.key]
             why = f"{before.phase}: " if before.phase else ""
             found.append(
                 (*_named(case), str(case.attempt), why + (before.reason or _NOT_GIVEN))

@@ -47,7 +47,7 @@ def groups(run: Run) -> Iterator[Group]:
     )
     allocated: dict[CaseKey, set[str]] = {}
     for case in run.cases:
-        key = CaseKey(case.check, case.case, case.partition, case.environment)
+        key = case.key
         allocated.setdefault(key, set()).update(case.nodes)
     for names, part in rows.group_by(*CaseKey._fields, maintain_order=True):
         key = CaseKey(*(str(name) for name in names))

@@ -228,8 +228,7 @@ def _point(history: History, statistic: str) -> Point:
 def _by_key(cases: Iterable[Case]) -> dict[CaseKey, list[Case]]:
     found: dict[CaseKey, list[Case]] = defaultdict(list)
     for case in cases:
-        key = CaseKey(case.check, case.case, case.partition, case.environment)
-        found[key].append(case)
+        found[case.key].append(case)
     return dict(found)
 
 

@@ -1,0 +1,95 @@
+"""The data of closed runs that are judged together: cases, numbers and nodes."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from seatrial.criteria.criteria import Criteria
+from seatrial.errors import SeatrialError
+from seatrial.judge.sampling import rows_of
+from seatrial.model.cases import Case, CaseKey
+from seatrial.runs.closed_run import Run
+
+
+def require_alike(runs: Sequence[Run], criteria: Criteria) -> None:
+    """Raise SeatrialError if runs cannot be judged together."""
+    first = runs[0]
+    for each in runs[1:]:
+        for key in ("system", "campaign"):
+            if each.manifest[key] != first.manifest[key]:
+                raise SeatrialError(
+                    f"{each.path}: {key} {each.manifest[key]!r}; expected "
+                    f"{first.manifest[key]!r}, as in {first.path}: only runs of one "
+                    "campaign on one system are judged together"
+                )
+    names = [each.manifest["run"] for each in runs]
+    if len(set(names)) < len(names):
+        raise SeatrialError(f"a run counts once; found {', '.join(names)}")
+    checks = {case.check for each in runs for case in each.cases}
+    for criterion in criteria.criteria:
+        if criterion.looks < len(runs) > 1 and criterion.check in checks:
+            raise SeatrialError(
+                f"criterion {criterion.name!r} allows {criterion.looks} look"
+                f"{'s' * (criterion.looks > 1)} at the data, this is number "
+                f"{len(runs)}: each look is one more chance to err; say `looks: "
+                f"{len(runs)}` in the criteria before the first, or judge a new run of "
+                "more repeats alone"
+            )
+
+
+def is_replay(runs: Sequence[Run]) -> bool:
+    """Return True if the runs replay recorded output.
+
+    Raises SeatrialError if only some of their results are replayed.
+    """
+    marks = set()
+    for run in runs:
+        marks |= {bool(run.manifest.get("replay"))}
+        marks |= {case.replay for case in run.cases}
+        marks |= set(run.measurements["replay"].fill_null(False).unique())
+    if len(marks) > 1:
+        raise SeatrialError(
+            f"{', '.join(str(run.path) for run in runs)}: some of the results are "
+            "measured, others replayed from recorded output; expected one or the "
+            "other; such a run is never judged"
+        )
+    return marks.pop()
+
+
+def cases_of(runs: Sequence[Run]) -> dict[CaseKey, list[Case]]:
+    """Group the cases of all runs; prefix the sessions of further runs by the run."""
+    cases: dict[CaseKey, list[Case]] = defaultdict(list)
+    for number, run in enumerate(runs):
+        for case in run.cases:
+            session = f"{run.manifest['run']}/{case.session}" if number else ""
+            cases[case.key].append(replace(case, session=session or case.session))
+    return cases
+
+
+def last_tries(tries: Sequence[Case]) -> list[Case]:
+    """Return the last try of each session. (Numbers of every try count.)"""
+    return list({case.session: case for case in tries}.values())
+
+
+def rows_by_case(runs: Sequence[Run]) -> dict[CaseKey, list[pl.DataFrame]]:
+    """Return the numbers of all runs by case, with a table for each metric and size."""
+    by_case: dict[CaseKey, list[pl.DataFrame]] = defaultdict(list)
+    table = pl.concat(map(rows_of, runs))
+    columns = (*CaseKey._fields, "metric", "size_bytes")
+    for key, rows in table.partition_by(columns, as_dict=True).items():
+        by_case[CaseKey(*key[: len(CaseKey._fields)])].append(rows)
+    return by_case
+
+
+def delivered_nodes(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return the delivered nodes; absence in one run is absence."""
+    nodes: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        for node in run.manifest["nodes"]:
+            known = nodes.get(node["name"])
+            if known is None or known["state"] == "present":
+                nodes[node["name"]] = node
+    return list(nodes.values())
