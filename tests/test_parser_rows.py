@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from row_damage import with_values, without_key, without_line
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import (
     Row,
+    Setting,
     Signed,
     Times,
     check_sizes,
@@ -25,9 +26,7 @@ from seatrial.parsers.rows import (
 class DemoRow(Times, Row):
     """A row with a field of every kind that rows may have."""
 
-    SETTINGS: ClassVar = ("mode", "validation")
-
-    mode: Literal["fast", "slow"]
+    mode: Setting[Literal["fast", "slow"]]
     size_bytes: int
     rate: float
     slope: Signed
@@ -168,7 +167,7 @@ def test_times_of_zero_are_refused() -> None:
         parse(with_values(TEXT, 2, min_us=0, p50_us=0))
 
 
-@pytest.mark.parametrize("key", sorted(get_type_hints(DemoRow).keys() - {"SETTINGS"}))
+@pytest.mark.parametrize("key", sorted(get_type_hints(DemoRow).keys()))
 def test_missing_key_is_refused(key: str) -> None:
     with pytest.raises(ParseError) as refusal:
         parse(without_key(TEXT, 2, key))

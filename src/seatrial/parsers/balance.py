@@ -1,9 +1,16 @@
 """Output of our own `balance --json`."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from seatrial.parsers.rows import Row, check_sizes, parse_rows, require, require_ratio
+from seatrial.parsers.rows import (
+    Row,
+    Setting,
+    check_sizes,
+    parse_rows,
+    require,
+    require_ratio,
+)
 
 
 @dataclass(frozen=True)
@@ -16,20 +23,11 @@ class BalanceRow(Row):
     at once, the others are of one.
     """
 
-    SETTINGS: ClassVar = (
-        "source",
-        "destination",
-        "window",
-        "windows",
-        "pairs",
-        "validation",
-    )
-
-    source: str
-    destination: str
-    window: int
-    windows: int
-    pairs: int
+    source: Setting[str]
+    destination: Setting[str]
+    window: Setting[int]
+    windows: Setting[int]
+    pairs: Setting[int]
     size_bytes: int
     latency_within_us: float
     latency_between_us: float
@@ -47,7 +45,7 @@ class BalanceRow(Row):
     multi_bw_between_mb_per_s: float
     multi_bw_ratio: float
     multi_bw_n: int
-    validation: Literal["pass", "off"]
+    validation: Setting[Literal["pass", "off"]]
 
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""

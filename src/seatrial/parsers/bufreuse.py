@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
-from typing import ClassVar, Literal
+from typing import Literal
 
 from seatrial.model.derived import buffer_reuse_ratio
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import (
-    Row,
-    Times,
+    PingPongRow,
+    Setting,
     check_sizes,
     parse_rows,
     require,
@@ -21,7 +21,7 @@ FULL_REUSE = 100
 
 
 @dataclass(frozen=True)
-class ReuseRow(Times, Row):
+class ReuseRow(PingPongRow):
     """A size and a share of re-use; times in us, half a round trip.
 
     `reuse_percent` of the messages use buffer 0, the others the next of `buffers`;
@@ -30,11 +30,9 @@ class ReuseRow(Times, Row):
     Before, `swept_bytes` were written, to clear the caches.
     """
 
-    SETTINGS: ClassVar = ("buffers", "eager_limit_bytes", "swept_bytes", "validation")
-
-    buffers: int
-    eager_limit_bytes: int
-    swept_bytes: int
+    buffers: Setting[int]
+    eager_limit_bytes: Setting[int]
+    swept_bytes: Setting[int]
     size_bytes: int
     protocol: Literal["eager", "rendezvous"]
     reuse_percent: int
@@ -43,12 +41,7 @@ class ReuseRow(Times, Row):
 
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""
-        self.verify_times()
-        require(self.np == 2, f"np is {self.np}, expected 2")
-        require(
-            self.n <= self.iterations,
-            f"{self.n} samples, expected at most {self.iterations}",
-        )
+        super().verify()
         require(
             (self.protocol == "eager") == (self.size_bytes <= self.eager_limit_bytes),
             f"protocol {self.protocol}, eager_limit_bytes {self.eager_limit_bytes}",

@@ -1,9 +1,9 @@
 """Output of `fixedwork --json`: how much fixed work each core of a node gets done."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from seatrial.parsers.rows import Row, parse_rows, require
+from seatrial.parsers.rows import Row, Setting, parse_rows, require
 
 _FLOPS = 24
 """Operations of one iteration: benchmarks/node/fixedwork/work.h."""
@@ -20,11 +20,9 @@ class FixedworkRow(Row):
     its `seconds`. `cpu` is where it ended, if it is not `bound`.
     """
 
-    SETTINGS: ClassVar[tuple[str, ...]] = ("host", "time_ms", "bound", "validation")
-
-    host: str
-    time_ms: int
-    bound: Literal["yes", "no"]
+    host: Setting[str]
+    time_ms: Setting[int]
+    bound: Setting[Literal["yes", "no"]]
     cpu: int
     seconds: float
     cpu_seconds: float
@@ -37,7 +35,7 @@ class FixedworkRow(Row):
     max_us: float
     mean_us: float
     n: int
-    validation: Literal["pass", "off"]
+    validation: Setting[Literal["pass", "off"]]
 
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""

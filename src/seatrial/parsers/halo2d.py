@@ -1,9 +1,8 @@
 """Output of our own `halo2d --json`."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from seatrial.parsers.rows import Row, Times, check_sizes, parse_rows, require
+from seatrial.parsers.rows import Row, Setting, Times, check_sizes, parse_rows, require
 
 
 @dataclass(frozen=True)
@@ -15,12 +14,10 @@ class HaloRow(Times, Row):
     exchanges, each on its slowest rank. `size_bytes` is an edge, 8 B x `subdomain`.
     """
 
-    SETTINGS: ClassVar = ("protocol", "px", "py", "repetitions", "validation")
-
-    protocol: str
-    px: int
-    py: int
-    repetitions: int
+    protocol: Setting[str]
+    px: Setting[int]
+    py: Setting[int]
+    repetitions: Setting[int]
     size_bytes: int
     subdomain: int
     time_median_us: float

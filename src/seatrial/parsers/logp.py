@@ -1,12 +1,13 @@
 """Output of our own `logp --json`."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 from seatrial.model.derived import logp_gap, logp_latency
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import (
     Row,
+    Setting,
     Signed,
     check_sizes,
     parse_rows,
@@ -29,22 +30,17 @@ class LogpRow(Row):
     latency of the network. `inserted` sizes are those where the values jump.
     """
 
-    SETTINGS: ClassVar = (
-        *("send", "receive", "least", "eps_percent", "confidence_percent", "flood"),
-        *("inserts", "delay_us", "nodes", "clock_us", "l_us", "validation"),
-    )
-
-    send: Literal["isend", "send"]
-    receive: Literal["recv", "irecv"]
-    least: int
-    eps_percent: int
-    confidence_percent: int
-    flood: int
-    inserts: int
-    delay_us: int
-    nodes: int
-    clock_us: float
-    l_us: Signed
+    send: Setting[Literal["isend", "send"]]
+    receive: Setting[Literal["recv", "irecv"]]
+    least: Setting[int]
+    eps_percent: Setting[int]
+    confidence_percent: Setting[int]
+    flood: Setting[int]
+    inserts: Setting[int]
+    delay_us: Setting[int]
+    nodes: Setting[int]
+    clock_us: Setting[float]
+    l_us: Annotated[Signed, "setting"]
     size_bytes: int
     os_p50_us: float
     os_mean_us: float
@@ -67,7 +63,7 @@ class LogpRow(Row):
     rtt_n: int
     precise: Literal["yes", "no"]
     inserted: Literal["yes", "no"]
-    validation: Literal["pass", "off"]
+    validation: Setting[Literal["pass", "off"]]
 
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""

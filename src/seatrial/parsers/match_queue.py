@@ -3,23 +3,22 @@
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean, linear_regression
-from typing import ClassVar, Literal
+from typing import Literal
 
 from seatrial.model.derived import queue_usage_ratio
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import (
-    Row,
+    PingPongRow,
+    Setting,
     Signed,
-    Times,
     check_sizes,
     parse_rows,
-    require,
     tolerance,
 )
 
 
 @dataclass(frozen=True)
-class QueueRow(Times, Row):
+class QueueRow(PingPongRow):
     """A size and depth of a run; times in us, half a round trip.
 
     The ping-pong's messages have `size_bytes`, the `depth` entries of the queue
@@ -28,23 +27,12 @@ class QueueRow(Times, Row):
     size, the same in all its rows; None of a single depth.
     """
 
-    SETTINGS: ClassVar = ("tags", "entry_bytes", "validation")
-
-    tags: Literal["same", "ordered", "random"]
-    entry_bytes: int
+    tags: Setting[Literal["same", "ordered", "random"]]
+    entry_bytes: Setting[int]
     size_bytes: int
     depth: int
     ratio: float
     slope_ns: Signed | None
-
-    def verify(self) -> None:
-        """Raise ValueError if the numbers contradict each other."""
-        self.verify_times()
-        require(self.np == 2, f"np is {self.np}, expected 2")
-        require(
-            self.n <= self.iterations,
-            f"{self.n} samples, expected at most {self.iterations}",
-        )
 
 
 def parse_match_queue(text: str, program: str) -> list[QueueRow]:

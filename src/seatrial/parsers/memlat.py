@@ -1,9 +1,16 @@
 """Output of `memlat --json`: latency of loads from working sets of growing size."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from seatrial.parsers.rows import Row, check_sizes, parse_rows, require, tolerance
+from seatrial.parsers.rows import (
+    Row,
+    Setting,
+    check_sizes,
+    parse_rows,
+    require,
+    verify_statistics,
+)
 
 
 @dataclass(frozen=True)
@@ -14,15 +21,11 @@ class MemlatRow(Row):
     working set was on huge pages.
     """
 
-    SETTINGS: ClassVar[tuple[str, ...]] = (
-        *("host", "stride", "loads", "cache_bytes", "huge_pages", "validation"),
-    )
-
-    host: str
-    stride: int
-    loads: int
-    cache_bytes: int
-    huge_pages: Literal["off", "transparent", "reserved"]
+    host: Setting[str]
+    stride: Setting[int]
+    loads: Setting[int]
+    cache_bytes: Setting[int]
+    huge_pages: Setting[Literal["off", "transparent", "reserved"]]
     size_bytes: int
     huge_bytes: int
     cpu: int
@@ -32,17 +35,11 @@ class MemlatRow(Row):
     max_ns: float
     mean_ns: float
     n: int
-    validation: Literal["pass", "off"]
+    validation: Setting[Literal["pass", "off"]]
 
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""
-        in_order = self.min_ns <= self.p50_ns <= self.p99_ns <= self.max_ns
-        require(in_order, "min_ns, p50_ns, p99_ns, max_ns are out of order")
-        slack = tolerance(2, self.n) * self.max_ns
-        require(
-            self.min_ns - slack <= self.mean_ns <= self.max_ns + slack,
-            f"mean_ns {self.mean_ns} is not between min_ns and max_ns",
-        )
+        verify_statistics(self, "ns")
         require(self.min_ns > 0, "min_ns is not positive")
         require(self.p50_ns < 1e6, f"p50_ns is {self.p50_ns}: a load takes no ms")
         require(

@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import ClassVar, Literal
+from typing import Literal
 
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import (
     Row,
+    Setting,
     Times,
     check_sizes,
     parse_rows,
@@ -31,12 +32,10 @@ class MpairRow(Times, Row):
     from the first to the last pair's start.
     """
 
-    SETTINGS: ClassVar = ("source", "destination", "window", "windows", "validation")
-
-    source: str
-    destination: str
-    window: int
-    windows: int
+    source: Setting[str]
+    destination: Setting[str]
+    window: Setting[int]
+    windows: Setting[int]
     mode: Mode
     sync: Literal["start", "each"]
     pairs: int

@@ -23,12 +23,6 @@ from seatrial.parsers.pairsweep_rows import (
 )
 from seatrial.parsers.rows import Decoder, decode_object
 
-_SETTINGS = (
-    *("version", "commit", "mpi", "rails", "rail_variable", "seed", "latency_bytes"),
-    *("bandwidth_bytes", "iterations", "warmup", "window", "windows", "time_ms"),
-    "suspect_percent",
-)
-
 
 @dataclass(frozen=True)
 class PairSweep:
@@ -169,7 +163,7 @@ class _Reader:
 
     def _run(self, line: int, row: RunRow) -> None:
         first = self._runs[0] if self._runs else row
-        for name in _SETTINGS:
+        for name in self._decoders["run"].settings:
             found, expected = getattr(row, name), getattr(first, name)
             if found != expected:
                 reason = f"{name}: {found!r}, in the first run {expected!r}"

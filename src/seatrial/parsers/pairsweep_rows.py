@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from seatrial.parsers.rows import require
+from seatrial.parsers.rows import Setting, require
 
 Stage = Literal["start", "init", "hello", "sweep", "after"]
 PairKey = tuple[str, str, int]
@@ -21,23 +21,23 @@ class RunRow:
 
     type: Literal["run"]
     program: Literal["pairsweep"]
-    version: str
-    commit: str
-    mpi: str
+    version: Setting[str]
+    commit: Setting[str]
+    mpi: Setting[str]
     np: int
     nodes: int
     rounds: int
-    rails: str | None
-    rail_variable: str | None
-    seed: int
-    latency_bytes: int
-    bandwidth_bytes: int
-    iterations: int
-    warmup: int
-    window: int
-    windows: int
-    time_ms: int
-    suspect_percent: float
+    rails: Setting[str | None]
+    rail_variable: Setting[str | None]
+    seed: Setting[int]
+    latency_bytes: Setting[int]
+    bandwidth_bytes: Setting[int]
+    iterations: Setting[int]
+    warmup: Setting[int]
+    window: Setting[int]
+    windows: Setting[int]
+    time_ms: Setting[int]
+    suspect_percent: Setting[float]
     pairs: int
     resumed: int
     start_time: float

@@ -18,7 +18,6 @@ from types import UnionType
 from typing import (
     Annotated,
     Any,
-    ClassVar,
     Generic,
     Literal,
     NoReturn,
@@ -32,27 +31,33 @@ from typing import (
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.printed import OPERATION
 
+T = TypeVar("T")
+_SIGNED = "may be negative"
+Signed = Annotated[float, _SIGNED]
+"""A field of a row: a finite number that may be below 0."""
+
+Setting = Annotated[T, "setting"]
+"""A field of a row that is the same in all rows of a run."""
+
 
 @dataclass(frozen=True)
 class Row:
-    """What every row of every benchmark says of its run.
+    """The fields that the rows of all benchmarks have.
 
-    A subclass adds the fields of its program, in any order; it names those that are
-    settings, the same in all rows of a run, in `SETTINGS`, and raises ValueError in
-    `verify` if its numbers contradict each other.
+    A subclass adds the fields of its program, in any order. Those marked as `Setting`
+    are the same in all rows of a run. `verify` raises ValueError if numbers contradict
+    each other.
     """
 
-    SETTINGS: ClassVar[tuple[str, ...]] = ()
-
     program: str
-    version: str
-    commit: str
-    mpi: str
-    np: int
-    iterations: int
-    warmup: int
+    version: Setting[str]
+    commit: Setting[str]
+    mpi: Setting[str]
+    np: Setting[int]
+    iterations: Setting[int]
+    warmup: Setting[int]
     row: int
-    rows: int
+    rows: Setting[int]
 
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""
@@ -68,35 +73,52 @@ class Times:
     max_us: float
     mean_us: float
     n: int
-    validation: Literal["pass", "off"]
+    validation: Setting[Literal["pass", "off"]]
 
     def verify_times(self) -> None:
         """Raise ValueError if the statistics are out of order."""
-        in_order = self.min_us <= self.p50_us <= self.p99_us <= self.max_us
-        require(in_order, "min_us, p50_us, p99_us, max_us are out of order")
-        slack = tolerance(2, self.n) * self.max_us
-        require(
-            self.min_us - slack <= self.mean_us <= self.max_us + slack,
-            f"mean_us {self.mean_us} is not between min_us and max_us",
-        )
+        verify_statistics(self, "us")
         require(self.p50_us > 0, "p50_us is not positive")
         require(self.n > 0, "no samples")
 
 
-Signed = Annotated[float, "may be negative"]
-"""A field of a row: a finite number that may be below 0."""
+@dataclass(frozen=True)
+class PingPongRow(Times, Row):
+    """Times of half round trips between two ranks."""
+
+    def verify(self) -> None:
+        """Raise ValueError if the numbers contradict each other."""
+        self.verify_times()
+        require(self.np == 2, f"np is {self.np}, expected 2")
+        require(
+            self.n <= self.iterations,
+            f"{self.n} samples, expected at most {self.iterations}",
+        )
+
 
 _DIGIT = 0.5e-14
 """How far `%.15g` moves a number at most, as a part of it: half a unit of 15 digits."""
 
 R = TypeVar("R", bound=Row)
-T = TypeVar("T")
 
 
 def require(holds: bool, otherwise: str) -> None:
     """Raise ValueError with a reason if something does not hold."""
     if not holds:
         raise ValueError(otherwise)
+
+
+def verify_statistics(row: Any, unit: str) -> None:
+    """Raise ValueError if minimum, percentiles, maximum and mean are out of order."""
+    names = [f"{name}_{unit}" for name in ("min", "p50", "p99", "max")]
+    values = [getattr(row, name) for name in names]
+    require(values == sorted(values), f"{', '.join(names)} are out of order")
+    least, *_, greatest = values
+    mean, slack = getattr(row, f"mean_{unit}"), tolerance(2, row.n) * greatest
+    require(
+        least - slack <= mean <= greatest + slack,
+        f"mean_{unit} {mean} is not between min_{unit} and max_{unit}",
+    )
 
 
 def tolerance(printed: int, operations: int = 0) -> float:
@@ -135,11 +157,10 @@ def parse_rows(text: str, program: str, row_type: type[R]) -> list[R]:
         count = len(text.splitlines())
         raise ParseError(0, f"no output of {program} in {count} lines")
     first = located[0][1]
-    settings = ("version", "commit", "mpi", "np", "iterations", "warmup", "rows")
     for count, (number, row) in enumerate(located, start=1):
         if row.row != count:
             raise ParseError(number, f"row {row.row}, expected row {count}")
-        for name in (*settings, *row_type.SETTINGS):
+        for name in decode.settings:
             found, expected = getattr(row, name), getattr(first, name)
             if found != expected:
                 raise ParseError(
@@ -176,6 +197,7 @@ class Decoder(Generic[T]):
             field.name: _Kind(hints[field.name])
             for field in fields(record_type)  # type: ignore[arg-type]
         }
+        self.settings = [name for name, kind in self._kinds.items() if kind.is_setting]
         self._newer = {
             field.name
             for field in fields(record_type)  # type: ignore[arg-type]
@@ -208,12 +230,16 @@ class _Kind:
     """What a field may hold, worked out once: there may be a million rows."""
 
     def __init__(self, expected: Any) -> None:
+        marks = getattr(expected, "__metadata__", ())
+        self.is_setting = "setting" in marks
+        expected = expected.__origin__ if marks else expected
         is_union = get_origin(expected) in (Union, UnionType)
         members = get_args(expected) if is_union else (expected,)
         self._choices: tuple[Any, ...] = ()
         if get_origin(expected) is Literal:
             self._choices, members = get_args(expected), ()
-        self.least = -_LIMITS[float] if Signed in members else 0.0
+        is_signed = Signed in members or _SIGNED in marks
+        self.least = -_LIMITS[float] if is_signed else 0.0
         self._names = tuple(float if kind == Signed else kind for kind in members)
         self.kinds = {*self._names, int} if float in self._names else {*self._names}
 

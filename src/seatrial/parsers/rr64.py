@@ -1,10 +1,10 @@
 """Output of our own `rr64 --json`."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from seatrial.parsers.rows import (
     Row,
+    Setting,
     Times,
     check_sizes,
     parse_rows,
@@ -22,12 +22,10 @@ class RegionsRow(Times, Row):
     regions over one.
     """
 
-    SETTINGS: ClassVar = ("nodes", "regions", "window", "windows", "validation")
-
-    nodes: int
-    regions: int
-    window: int
-    windows: int
+    nodes: Setting[int]
+    regions: Setting[int]
+    window: Setting[int]
+    windows: Setting[int]
     size_bytes: int
     one_p50_us: float
     one_n: int
