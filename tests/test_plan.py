@@ -17,7 +17,8 @@ from fake_home import write, write_home
 from history_runs import NODES, node_run, present, scattered
 from judge_samples import CASE
 
-from seatrial.calibration.detection_limits import Prospect, comparable_runs, prospects
+from seatrial.calibration.comparable_runs import comparable_runs
+from seatrial.calibration.detection_limits import Prospect, prospects
 from seatrial.campaign.campaign_file import Block, Campaign
 from seatrial.campaign.cost import Recorded, allocations, cost, recorded, sessions_of
 from seatrial.campaign.schedule import plan_sessions

@@ -255,7 +255,7 @@ def test_replay_that_finds_nothing_wrong_is_undecided(
     result = replayed(only_well(tmp_path / "well", measured))
     assert result.exit_code == 3, result.output
     assert "UNDECIDED  lab, campaign all: 1 undecided, " in result.stdout
-    assert f"replay: {SAID}, and nobody looked at the nodes" in result.stdout
+    assert f"replay: {SAID}; the nodes were not inspected" in result.stdout
     cases = load_run(nothing / "lab" / "r").cases
     assert {case.case: case.result for case in cases} == {
         "Count %how=well": "pass",

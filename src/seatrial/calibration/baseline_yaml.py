@@ -118,7 +118,7 @@ def _limits(group: Sequence[Reference], model: str) -> Iterator[str]:
 
 
 def _scatter(reference: Reference, model: str) -> str:
-    """Tell how far numbers of one place scatter, relative to the typical one."""
+    """Return the scatter of one place's numbers, relative to the typical one."""
     scale = 1.0 if model == "lognormal" else abs(reference.typical)
     return f"allocations scatter by {100 * reference.spread.within / scale:.2g} %"
 

@@ -80,7 +80,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A metric of which nothing can be said, and why."""
+    """A metric without a baseline, and the reason."""
 
     history: History
     reason: str
@@ -118,7 +118,7 @@ def measure(
 
 
 def require_alike(runs: Sequence[Run]) -> dict[str, str]:
-    """Give the fingerprint that all runs share; SeatrialError if they cannot be one."""
+    """Return the fingerprint of all runs; SeatrialError if they differ."""
     prints: dict[str, dict[str, str]] = {}
     systems = {run.manifest["system"] for run in runs}
     if len(systems) != 1:
@@ -201,7 +201,7 @@ def _measured(history: History, claim: Claim) -> Reference | str:
 
 
 def _not_measured(history: History, data: Sampled) -> list[str]:
-    """Name the nodes of which there is no number, where there are some of others."""
+    """Return the nodes without a number, if other nodes have some."""
     ends = data.places.select(pl.col("node", "source", "destination").cast(pl.String))
     measured = set(ends.unpivot()["value"].drop_nulls())
     return sorted(history.nodes - measured) if measured else []
@@ -220,7 +220,7 @@ def _too_few(n: int, claim: Claim) -> str:
 
 
 def _objection(levels: Values, claim: Claim) -> str:
-    """Say why the method does not apply to the places that count, '' if it does."""
+    """Return why the method does not apply to the counted places; '' if it does."""
     drift = bounds.drift_p(np.nanmedian(levels, axis=0))
     if drift < _LEAST_DRIFT_P:
         return (
@@ -238,7 +238,7 @@ def _objection(levels: Values, claim: Claim) -> str:
 
 
 def _bound(levels: Values, spread: Spread, claim: Claim) -> float:
-    """Give the tolerance bound of the worst place, on the additive scale.
+    """Return the tolerance bound of the worst place, on the additive scale.
 
     any: the order statistic of each place. normal, lognormal: mean - k s, with k of the
     least measured place and the scatter that all places share.

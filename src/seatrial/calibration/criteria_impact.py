@@ -1,4 +1,4 @@
-"""What a change of criteria does to the verdicts on past runs."""
+"""Impact of changed criteria on the verdicts on past runs."""
 
 import csv
 import io
@@ -127,7 +127,7 @@ def format_changes(
 
 
 def _by_key(findings: Iterable[Finding]) -> dict[tuple[Any, ...], Finding]:
-    """Give findings by what they are about; several of the same are numbered."""
+    """Return findings by subject; several of the same subject are numbered."""
     found: dict[tuple[Any, ...], Finding] = {}
     for each in findings:
         about = (each.kind, each.criterion, each.check, each.case, each.environment)

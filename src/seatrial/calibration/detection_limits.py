@@ -1,30 +1,26 @@
-"""What a campaign can find: each criterion, with the scatter of recorded runs."""
+"""Detection limits of a campaign for each criterion, from the scatter of runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import expm1, isfinite, log1p
-from pathlib import Path
 
 import numpy as np
 
-from seatrial.calibration.group_sequential import looks_of, outcome
+from seatrial.calibration.group_sequential import Design, designs_of, looks_of
 from seatrial.calibration.statistical_power import Passing, Trial
 from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.criteria.criterion import LEAST_COUNTED
 from seatrial.criteria.methods import Method, smallest_n
-from seatrial.errors import SeatrialError
 from seatrial.judge.findings import Subject
 from seatrial.judge.history import History, histories
 from seatrial.judge.place_groups import Group, groups_of
 from seatrial.judge.screening import total_for
 from seatrial.judge.variance_components import Spread, components
-from seatrial.runs.closed_run import Run, load_run, read_manifest
-from seatrial.runs.fingerprint import differences, fingerprint
+from seatrial.runs.closed_run import Run
 
 SURE, EVEN = 0.9, 0.5
 """The chances that are planned for."""
 
-_MOST_RUNS = 10
 _LEAST_RECORDED = 2
 
 
@@ -67,25 +63,6 @@ class Prospect:
 
 
 @dataclass(frozen=True)
-class Design:
-    """A criterion judged at so many looks, a run at each.
-
-    `units` and `risk` are those of each look; `mean_worse` and `mean_better` the mean
-    allocations until it is decided, or all looks are used, at a level that is worse or
-    better than the limit by its zone, `undecided_...` the chance that it never is.
-    """
-
-    criterion: str
-    looks: int
-    units: tuple[int, ...]
-    risk: tuple[float, ...]
-    mean_worse: float
-    undecided_worse: float
-    mean_better: float
-    undecided_better: float
-
-
-@dataclass(frozen=True)
 class _Kind:
     """The places of one kind in the case that scatters most."""
 
@@ -96,41 +73,6 @@ class _Kind:
     """The lowest level of a place."""
 
 
-def comparable_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
-    """Load the newest runs of the configuration of the newest one, oldest first.
-
-    Replays are left out, and runs that do not say on which nodes they were. Give also
-    what else was left out, and why.
-    """
-    manifests = {path: read_manifest(path) for path in paths}
-    known = [
-        path
-        for path, manifest in manifests.items()
-        if not manifest.get("replay") and manifest.get("nodes")
-    ]
-    if not known:
-        return [], []
-    today = fingerprint(manifests[known[-1]])
-    alike, notes = [], []
-    for path in known:
-        there = fingerprint(manifests[path])
-        if not (differences(today, there) or differences(there, today)):
-            alike.append(path)
-    others = len(known) - len(alike)
-    if others:
-        notes.append(
-            f"{others} older run{'s' * (others > 1)} of another configuration (kernel, "
-            "MPI, nodes ...) left out"
-        )
-    runs = []
-    for path in alike[-_MOST_RUNS:]:
-        try:
-            runs.append(load_run(path))
-        except SeatrialError as error:
-            notes.append(f"left out: {error}")
-    return runs, notes
-
-
 def prospects(
     criteria: Criteria,
     checks: Sequence[str],
@@ -139,7 +81,7 @@ def prospects(
     repeats: int,
     slowdown: float | None = None,
 ) -> tuple[list[Prospect], list[Design]]:
-    """Tell for each criterion of some checks what the planned allocations come to.
+    """Return what the planned allocations find, for each criterion of some checks.
 
     `units` counts allocations by the text of a case; one that is not in it has as many
     as `repeats`.
@@ -167,14 +109,14 @@ def prospects(
             answers.append(_filled(asked, kind, criteria, hypotheses, slowdown))
         if criterion.looks > 1 and worst:
             least = max(worst.values(), key=lambda kind: kind.spread.within)
-            designs += _designs(criterion, least, repeats)
+            designs += designs_of(criterion, least.spread.within, repeats)
     return answers, designs
 
 
 def _plain(
     criterion: Criterion, criteria: Criteria, units: int, *, alone: bool
 ) -> Prospect:
-    """Say what is known without any record."""
+    """Return the part of a prospect that needs no record."""
     if criterion.model == "every":
         least, passing = 1, LEAST_COUNTED
     else:
@@ -196,12 +138,12 @@ def _plain(
 
 
 def _first_share(criterion: Criterion, repeats: int) -> float:
-    """Give the share of the risks that the first run may spend."""
+    """Return the share of the risks that the first run may spend."""
     return looks_of(repeats, criterion.looks, criterion.cap)[0].share
 
 
 def _kinds(criterion: Criterion, recorded: Sequence[History]) -> Iterator[_Kind]:
-    """Give the places that a criterion is held against, as they were recorded."""
+    """Yield the recorded places that a criterion applies to."""
     for history in recorded:
         key = history.key
         if criterion.model == "every" or not (
@@ -266,7 +208,7 @@ def _filled(
     hypotheses: int,
     slowdown: float | None,
 ) -> Prospect:
-    """Work out what the planned allocations come to."""
+    """Compute what the planned allocations find."""
     group, criterion = kind.group, kind.group.criterion
     scale, within, units = group.scale, kind.spread.within, plain.units
     share = _first_share(criterion, units)
@@ -306,7 +248,7 @@ def _filled(
 
 
 def _worse(group: Group, distance: float) -> float | None:
-    """Turn a distance below the limit into a share of it; None: it is infinite."""
+    """Convert a distance below the limit to a share of it; None: infinite."""
     if not isfinite(distance):
         return None
     if not group.scale.logs:
@@ -315,7 +257,7 @@ def _worse(group: Group, distance: float) -> float | None:
 
 
 def _better(group: Group, distance: float) -> float | None:
-    """Turn a distance above the limit into a share of it; None: it is infinite."""
+    """Convert a distance above the limit to a share of it; None: infinite."""
     if not isfinite(distance):
         return None
     if not group.scale.logs:
@@ -324,7 +266,7 @@ def _better(group: Group, distance: float) -> float | None:
 
 
 def _distance(group: Group, worse: float) -> float:
-    """Turn a share of the limit into a distance below it."""
+    """Convert a share of the limit to a distance below it."""
     if not group.scale.logs:
         return worse * abs(group.scale.limit)
     return -log1p(-worse) if group.scale.sign > 0 else log1p(worse)
@@ -332,25 +274,3 @@ def _distance(group: Group, worse: float) -> float:
 
 def _over(value: float, whole: float) -> float | None:
     return value / abs(whole) if whole else None
-
-
-def _designs(criterion: Criterion, kind: _Kind, repeats: int) -> Iterator[Design]:
-    """Lay out the criterion with one look, with two, and so on to what it allows."""
-    scale, risks = kind.group.scale, criterion.risks
-    distance = scale.width / kind.spread.within
-    for number in range(1, criterion.looks + 1):
-        looks = looks_of(repeats, number, criterion.cap)
-        worse, better = (
-            outcome(looks, scale.method, away, risks.seller, risks.buyer)
-            for away in (-distance, distance)
-        )
-        yield Design(
-            criterion=criterion.name,
-            looks=number,
-            units=tuple(look.units for look in looks),
-            risk=tuple(risks.seller * look.share for look in looks),
-            mean_worse=worse.units,
-            undecided_worse=worse.undecided,
-            mean_better=better.units,
-            undecided_better=better.undecided,
-        )

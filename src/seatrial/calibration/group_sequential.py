@@ -1,15 +1,17 @@
-"""Sequential designs: what judging the same criterion several times costs and saves."""
+"""Sequential designs: cost and savings of several looks at one criterion."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seatrial.criteria.criterion import Criterion
 from seatrial.criteria.methods import Method
 from seatrial.judge import bounds
 from seatrial.judge.multiple_testing import share_of_look
+from seatrial.judge.sampling import scale_of
 
 _PATHS = 4000
 _SEED = 7
@@ -35,7 +37,7 @@ class Outcome:
 
 
 def looks_of(repeats: int, looks: int, cap: int) -> tuple[Look, ...]:
-    """Lay out looks of `repeats` more allocations each, up to the cap.
+    """Return looks of `repeats` further allocations each, up to the cap.
 
     Risk is spent as the judge does; the last look spends what is left.
     """
@@ -77,3 +79,47 @@ def outcome(
 @lru_cache(maxsize=64)
 def _normal(units: int) -> NDArray[np.float64]:
     return np.random.default_rng(_SEED).standard_normal((_PATHS, units))
+
+
+@dataclass(frozen=True)
+class Design:
+    """A criterion judged at several looks, one run each.
+
+    `units` and `risk` are those of each look; `mean_worse` and `mean_better` the mean
+    allocations until it is decided, or all looks are used, at a level that is worse or
+    better than the limit by its zone, `undecided_...` the chance that it never is.
+    """
+
+    criterion: str
+    looks: int
+    units: tuple[int, ...]
+    risk: tuple[float, ...]
+    mean_worse: float
+    undecided_worse: float
+    mean_better: float
+    undecided_better: float
+
+
+def designs_of(criterion: Criterion, within: float, repeats: int) -> Iterator[Design]:
+    """Yield the criterion's designs with one look, two, and up to what it allows.
+
+    `within` is the standard deviation of a place between allocations, as a level.
+    """
+    scale, risks = scale_of(criterion), criterion.risks
+    distance = scale.width / within
+    for number in range(1, criterion.looks + 1):
+        looks = looks_of(repeats, number, criterion.cap)
+        worse, better = (
+            outcome(looks, scale.method, away, risks.seller, risks.buyer)
+            for away in (-distance, distance)
+        )
+        yield Design(
+            criterion=criterion.name,
+            looks=number,
+            units=tuple(look.units for look in looks),
+            risk=tuple(risks.seller * look.share for look in looks),
+            mean_worse=worse.units,
+            undecided_worse=worse.undecided,
+            mean_better=better.units,
+            undecided_better=better.undecided,
+        )

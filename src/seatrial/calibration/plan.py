@@ -5,12 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seatrial import paths
-from seatrial.calibration.detection_limits import (
-    Design,
-    Prospect,
-    comparable_runs,
-    prospects,
-)
+from seatrial.calibration.comparable_runs import comparable_runs
+from seatrial.calibration.detection_limits import Prospect, prospects
+from seatrial.calibration.group_sequential import Design
 from seatrial.campaign.campaign_file import Campaign, load_campaign
 from seatrial.campaign.cost import (
     Cost,

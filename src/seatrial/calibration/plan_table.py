@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from seatrial.calibration.detection_limits import (
-    Design,
-    Prospect,
-)
+from seatrial.calibration.detection_limits import Prospect
+from seatrial.calibration.group_sequential import Design
 from seatrial.calibration.plan import Plan
 from seatrial.campaign.cost import (
     Cost,

@@ -1,7 +1,7 @@
 """The self-test on a living system: plant a fault, run a campaign, see who is blamed.
 
-Whatever ends a self-test, its fault is lifted. What stands is written down before it
-is planted, so that even after `kill -9` the next one knows, and refuses to begin.
+A self-test always lifts its fault, even when it is interrupted. The fault is recorded
+before it is planted: after `kill -9` the next self-test refuses to begin.
 """
 
 import fcntl
@@ -45,7 +45,7 @@ class Trial:
 
     @property
     def as_it_should(self) -> bool:
-        """Whether the fault was found, and nobody was blamed wrongly."""
+        """Whether the fault was found without a false accusation."""
         return self.found is not False and not self.wrongly
 
 
@@ -79,7 +79,7 @@ def selftest(
 
 @contextmanager
 def planted(folder: Path, fault: Fault, again: str) -> Iterator[None]:
-    """Have a fault for a while; it is written down first, and lifted in any case."""
+    """Plant a fault during the block; it is recorded first and always lifted."""
     record = _record(folder)
     record.write_text(
         json.dumps({"fault": fault.name, "node": fault.node, "since": utc_text()})
@@ -100,7 +100,7 @@ def planted(folder: Path, fault: Fault, again: str) -> Iterator[None]:
 
 
 def refuse_standing(folder: Path, again: str) -> None:
-    """SeatrialError if a fault of an earlier self-test still stands."""
+    """Raise SeatrialError if a fault of an earlier self-test still stands."""
     found = standing(folder)
     if found:
         raise SeatrialError(
@@ -134,7 +134,7 @@ def lift_standing(folder: Path, faults: Callable[[str], Mapping[str, Fault]]) ->
 
 
 def standing(folder: Path) -> dict[str, str]:
-    """Tell which fault stands: its name, node and time; empty if none does."""
+    """Return the name, node and time of the standing fault; empty without one."""
     record = _record(folder)
     if not record.exists():
         return {}
@@ -161,7 +161,7 @@ def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
         what=fault.what if fault else "",
         node=fault.node if fault else "",
         checks=fault.checks if fault else (),
-        expected=fault.expected if fault else "nobody is blamed",
+        expected=fault.expected if fault else "no node is blamed",
         run=judgement.run,
         verdict=judgement.verdict,
         found=found,
@@ -173,7 +173,7 @@ def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
 
 
 def _touches(finding: Finding, node: str) -> bool:
-    """Tell whether a place is a node, or a pair with it."""
+    """Return True if a place is a node, or a pair with it."""
     return node in finding.node.split(" - ")
 
 

@@ -43,7 +43,7 @@ class Fault:
 
 
 def known_faults(home: Path, system: str, node: str | None = None) -> dict[str, Fault]:
-    """Give the faults that may be planted on a system, by name.
+    """Return the faults that may be planted on a system, by name.
 
     `node` is where those of the lab are planted; by default the lab's last. Raises
     SeatrialError if the system allows none, or describes them badly.

@@ -1,4 +1,4 @@
-"""What a number of allocations can find, and what can pass with them.
+"""Statistical power: slowdowns that allocations detect, levels that pass.
 
 Distances and spreads are on the additive scale of a criterion; the spread is that of
 one place from allocation to allocation, taken as known: a plan, no promise. Values are
@@ -44,7 +44,7 @@ class Trial:
     alone: bool = False
 
     def power(self, units: int, below: float) -> float:
-        """Give the chance that a level so far below the limit is convicted."""
+        """Return the chance to convict a level at this distance below the limit."""
         if self.alone:
             return clears(self.method, units, below / self.spread, self.risk)
         first = screening(units)
@@ -56,11 +56,11 @@ class Trial:
         return suspected * fresh
 
     def smallest(self, units: int, power: float) -> float:
-        """Give how far below the limit a level must lie to be convicted; inf: never."""
+        """Return the distance below the limit that convicts; inf: none does."""
         return _smallest(lambda below: self.power(units, below), power, self.spread)
 
     def repeats(self, below: float, power: float) -> int | None:
-        """Give the allocations that convict a level so far below; None: too many."""
+        """Return the allocations that convict a level at a distance; None: too many."""
         return _fewest(lambda units: self.power(units, below), power)
 
 
@@ -74,21 +74,21 @@ class Passing:
     places: int = 1
 
     def power(self, units: int, above: float) -> float:
-        """Give the chance that all pass if each lies so far above the limit."""
+        """Return the chance that all pass, each at this distance above the limit."""
         each = clears(self.method, units, above / self.spread, self.risk)
         return float(each**self.places)
 
     def smallest(self, units: int, power: float) -> float:
-        """Give how far above the limit all must lie to pass; inf: they never do."""
+        """Return the distance above the limit at which all pass; inf: none."""
         return _smallest(lambda above: self.power(units, above), power, self.spread)
 
     def repeats(self, above: float, power: float) -> int | None:
-        """Give the allocations with which all pass; None: too many."""
+        """Return the allocations after which all pass; None: too many."""
         return _fewest(lambda units: self.power(units, above), power)
 
 
 def clears(method: Method, units: int, distance: float, risk: float) -> float:
-    """Give the chance that the bound of a level clears a limit it lies away from.
+    """Return the chance that the bound of a level clears the limit.
 
     `distance` is in standard deviations of a value. t: the mean over the distribution
     of s of P(mean > limit + t s / sqrt(n)), which is the noncentral t's probability;
@@ -108,7 +108,7 @@ def clears(method: Method, units: int, distance: float, risk: float) -> float:
 
 @lru_cache(maxsize=2048)
 def _scales(units: int) -> NDArray[np.float64]:
-    """Give s / sigma of so many normal values at even steps of its probability."""
+    """Return s / sigma of n normal values at even steps of its probability."""
     shares = (np.arange(_STEPS) + 0.5) / _STEPS
     return np.sqrt(scipy.special.chdtri(units - 1, 1 - shares) / (units - 1))
 

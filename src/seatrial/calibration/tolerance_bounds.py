@@ -13,7 +13,7 @@ import scipy
 
 @lru_cache(maxsize=1024)
 def normal_factor(n: int, coverage: float, confidence: float) -> float:
-    """Give k so that mean - k s of n normal values is the bound; n is at least 2.
+    """Return k so that mean - k s of n normal values is the bound; n is at least 2.
 
     Exact, by the noncentral t distribution.
     """
@@ -23,7 +23,7 @@ def normal_factor(n: int, coverage: float, confidence: float) -> float:
 
 @lru_cache(maxsize=1024)
 def order_rank(n: int, coverage: float, confidence: float) -> int:
-    """Give r so that the r-th smallest of n values is the bound; 0: n is too small.
+    """Return r so that the r-th smallest of n values is the bound; 0: n is too small.
 
     It holds for any distribution: the largest r with P(Bin(n, 1 - P) >= r) >= C.
     """
@@ -33,6 +33,6 @@ def order_rank(n: int, coverage: float, confidence: float) -> int:
 
 
 def smallest_order_n(coverage: float, confidence: float) -> int:
-    """Give the smallest n of which the smallest value is a bound: 59 for 95/95."""
+    """Return the smallest n whose minimum is a bound: 59 for 95/95."""
     n = ceil(log(1 - confidence) / log(coverage) - 1e-9)
     return n if order_rank(n, coverage, confidence) else n + 1

@@ -1,4 +1,4 @@
-"""What a system must reach: the criteria of reference-data/<system>/criteria.yaml."""
+"""Criteria of a system: reference-data/<system>/criteria.yaml."""
 
 import hashlib
 from collections.abc import Collection, Mapping
@@ -88,7 +88,7 @@ def recorded_criteria(run_folder: Path) -> Criteria | None:
 
 
 def changes(old: Criteria, new: Criteria) -> dict[str, str]:
-    """Tell by name what changed: `limit 5 us, now 6 us`, `new`, `gone`.
+    """Return changes by criterion: `limit 5 us, now 6 us`, `new`, `gone`.
 
     The risks of the machine are under the name ''. Who wrote a limit, when and how is
     no part of it.
@@ -107,7 +107,7 @@ def changes(old: Criteria, new: Criteria) -> dict[str, str]:
 
 
 def _facts(criterion: Criterion) -> dict[str, Any]:
-    """Give what a criterion demands, and by which risks."""
+    """Return the limit and the risks of a criterion."""
     facts = {k: v for k, v in vars(criterion).items() if k not in _NOT_COMPARED}
     if criterion.limit is not None:
         facts["limit"] = f"{criterion.limit:.12g} {criterion.unit}"

@@ -45,8 +45,16 @@ _OF_KIND: dict[str, Kind] = {
 """Keys that belong to one kind only; those of other kinds in defaults do not count."""
 
 _PROVENANCE = (
-    *("document", "clause", "who", "date", "method"),
-    *("formula", "run", "coverage", "confidence", "n"),
+    "document",
+    "clause",
+    "who",
+    "date",
+    "method",
+    "formula",
+    "run",
+    "coverage",
+    "confidence",
+    "n",
 )
 
 
@@ -54,7 +62,7 @@ class CriteriaFile(CriteriaValues):
     """One criteria.yaml on its way to criteria."""
 
     def read(self) -> tuple[Risks, tuple[Criterion, ...]]:
-        """Give the risks of the machine, and all criteria in the order of the file."""
+        """Return the machine's risks, and all criteria in the order of the file."""
         top = self.mapping(self.root, ", ".join(_TOP))
         for name, (key, _) in top.items():
             if name not in _TOP:
@@ -91,7 +99,7 @@ class CriteriaFile(CriteriaValues):
     def verify_alone(
         self, criterion: Criterion, node: yaml.Node, there: dict[Any, int]
     ) -> None:
-        """Refuse a criterion of which there is one already, or one of its name."""
+        """Raise an error for a repeated criterion or a repeated name."""
         line = node.start_mark.line + 1
         cases = frozenset((key, repr(each)) for key, each in criterion.where.items())
         what = (criterion.check, criterion.metric, criterion.kind, criterion.statistic)
@@ -136,7 +144,7 @@ class _Entry:
         self.elsewhere = {} if "where" not in defaults else defaults["where"].value
 
     def criteria(self) -> Iterator[tuple[Criterion, yaml.Node]]:
-        """Give the criterion of each metric, and where the metric is named."""
+        """Return the criterion of each metric, and where the metric is named."""
         self.verify_kind()
         risks = self.risks()
         self.verify_repeats(risks)
@@ -171,7 +179,7 @@ class _Entry:
             )
 
     def value(self, name: str) -> Any:
-        """Give what is written, else what holds without."""
+        """Return the value of a key, or its default."""
         return self.given[name].value if name in self.given else _DEFAULTS.get(name)
 
     def refuse(self, name: str, reason: str) -> None:
@@ -224,7 +232,7 @@ class _Entry:
                 )
 
     def metrics(self) -> dict[str, Given]:
-        """Give all metrics with their limits and places."""
+        """Return all metrics with their limits and places."""
         limits: dict[str, Given] = self.value("limits") or {}
         found: dict[str, Given] = dict(limits)
         for name, given in (self.value("metrics") or {}).items():
@@ -238,7 +246,7 @@ class _Entry:
         return found
 
     def risks(self) -> Risks:
-        """Give the criterion's risks: its own are not larger than the machine's."""
+        """Return the criterion's risks; they must not exceed the machine's."""
         own: dict[str, float] = self.value("risks") or {}
         for name, risk in own.items():
             most = getattr(self.machine, name)
@@ -247,7 +255,7 @@ class _Entry:
         return Risks(**{**vars(self.machine), **own})
 
     def name(self, flat: str, metrics: int) -> str:
-        """Give the name, or one from what sets the criterion apart."""
+        """Return the name, by default built from the criterion's distinctive keys."""
         if "name" in self.own:
             name: str = self.value("name")
             return name if metrics == 1 else f"{name} {flat}"
@@ -261,7 +269,7 @@ class _Entry:
         return " ".join(filter(None, [*parts, apart and f"({apart})"]))
 
     def source(self) -> str:
-        """Say where the limit comes from, in a few words."""
+        """Return the source of the limit, in a few words."""
         if self.kind == "theoretical":
             return str(self.value("formula")[0])
         if self.kind == "measured":
@@ -270,7 +278,7 @@ class _Entry:
         return ", ".join(filter(None, named)) or f"tolerance {self.value('tolerance')}"
 
     def provenance(self) -> dict[str, str]:
-        """Give all that is said of the limit, as texts."""
+        """Return the provenance of the limit, as texts."""
         told = {name: self.value(name) for name in _PROVENANCE if name in self.given}
         if "formula" in told:
             told["formula"] = told["formula"][0]

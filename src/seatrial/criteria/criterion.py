@@ -74,7 +74,7 @@ class Criterion:
         parameters: Mapping[str, Any],
         num_nodes: int,
     ) -> bool:
-        """Tell whether a case is held to it; `partition` is the full name, `lab:batch`.
+        """Return True if it covers a case; `partition` is the full name, `lab:batch`.
 
         As in ReFrame's `$ref`, a text that is not the key itself is matched against it
         as a regular expression. Unlike there, every criterion that applies counts.
@@ -95,7 +95,7 @@ class Criterion:
 
 
 def matches(wanted: Any, value: Any) -> bool:
-    """Tell whether a value is the wanted one, or a text that fits it as a pattern."""
+    """Return True if a value equals the wanted one, or fits it as a pattern."""
     if wanted == value:
         return True
     if not isinstance(wanted, str) or not isinstance(value, str):
@@ -104,7 +104,7 @@ def matches(wanted: Any, value: Any) -> bool:
 
 
 def fewest_allocations(model: Model, risk: float) -> int:
-    """Give the number of allocations below which a model cannot decide at a risk."""
+    """Return the fewest allocations with which a model can decide at a risk."""
     if model == "every":
         return LEAST_COUNTED
     return smallest_n("order" if model == "any" else "t", risk)

@@ -15,7 +15,7 @@ _OPERATORS = {
 
 
 def evaluate(formula: str) -> float:
-    """Calculate numbers with + - * / ** and brackets; ValueError if there is more."""
+    """Compute a formula of + - * / ** and brackets; ValueError if there is more."""
     expected = "expected numbers with + - * / ** and brackets"
     if len(formula) > _MOST_CHARACTERS:
         raise ValueError(f"more than {_MOST_CHARACTERS} characters; {expected}")

@@ -8,7 +8,7 @@ T_SMALLEST_N = 3
 
 
 def smallest_n(method: Method, risk: float) -> int:
-    """Give the fewest units that can bound a level at this risk."""
+    """Return the fewest units that can bound a level at this risk."""
     if method == "t":
         return T_SMALLEST_N
     return next(n for n in count(1) if 0.5**n <= risk)

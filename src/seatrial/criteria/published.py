@@ -1,4 +1,4 @@
-"""The systems that papers published: history to compare with, never a limit.
+"""Systems of published papers: for comparison, never a limit.
 
 `reference-data/published` holds `papers.yaml`, a file per system with its description
 and numbers, and one per paper with what it says of several systems or of none. Each has
@@ -25,19 +25,19 @@ class Published:
     general: tuple[Number, ...]
 
     def system(self, name: str) -> PublishedSystem:
-        """Give a system; SeatrialError that names the known ones if there is none."""
+        """Return a system; SeatrialError names the known ones if it is missing."""
         if name not in self.systems:
             known = ", ".join(self.systems)
             raise SeatrialError(f"no published system {name!r}; known ones: {known}")
         return self.systems[name]
 
     def numbers(self, system: str) -> tuple[Number, ...]:
-        """Give all that is said of a system, alone or in a group of systems."""
+        """Return all numbers of a system, alone or in a group of systems."""
         shared = (number for number in self.general if system in number.systems)
         return (*self.system(system).numbers.values(), *shared)
 
     def compare(self, system: str, baseline: str) -> tuple[Number, ...]:
-        """Give all that compares a system with another, in this order of the two."""
+        """Return the numbers that compare one system with another, in this order."""
         for name in (system, baseline):
             self.system(name)
         return tuple(
@@ -47,7 +47,7 @@ class Published:
         )
 
     def operands(self, number: Number) -> tuple[Number, ...]:
-        """Give the numbers that a number says it follows from; of most, none."""
+        """Return the numbers that a number is derived from; most have none."""
         return tuple(
             self.systems[owner].numbers[name]
             for owner, name in number.located_operands()

@@ -25,8 +25,15 @@ FORMS = ("papers", "system", "paper")
 """What a file can be of."""
 
 SETUP = (
-    *("node", "bus", "adapter", "firmware", "driver"),
-    *("switch", "os", "mpi", "settings"),
+    "node",
+    "bus",
+    "adapter",
+    "firmware",
+    "driver",
+    "switch",
+    "os",
+    "mpi",
+    "settings",
 )
 """What is told of every system, null where its paper says nothing."""
 
@@ -35,8 +42,18 @@ _PAPER = ("authors", "title", "venue", "year")
 _SYSTEM = (PUBLISHED, "name", "paper", "description", "setup", "numbers")
 _NUMBER = ("place", "metric", "what", "kind")
 _MORE = (
-    *("experiment", "value", "unit", "qualifier", "size_bytes", "size", "parameters"),
-    *("derived", "operands", "sentence", "note", "conflict"),
+    "experiment",
+    "value",
+    "unit",
+    "qualifier",
+    "size_bytes",
+    "size",
+    "parameters",
+    "derived",
+    "operands",
+    "sentence",
+    "note",
+    "conflict",
 )
 
 _Entries = dict[Any, tuple[yaml.Node, yaml.Node]]
@@ -60,7 +77,7 @@ class PublishedFile(YamlFile):
             self.refuse(node, f"{PUBLISHED} is {self.form!r}; expected one of {_FORMS}")
 
     def papers(self) -> dict[str, Paper]:
-        """Give the papers by their keys."""
+        """Return the papers by their keys."""
         papers = {}
         for name, (_, node) in self.top.items():
             if name != PUBLISHED:
@@ -69,7 +86,7 @@ class PublishedFile(YamlFile):
         return papers
 
     def system(self, papers: Collection[str]) -> PublishedSystem:
-        """Give the system of this file with its numbers."""
+        """Return the system of this file with its numbers."""
         top = self.entries(self.root, "a system", _SYSTEM)
         name = self.name(top["name"][1])
         paper = self.paper(top["paper"][1], papers)
@@ -89,7 +106,7 @@ class PublishedFile(YamlFile):
         )
 
     def of_several(self, papers: Collection[str]) -> Iterator[Number]:
-        """Give what the paper of this file says of several systems, or of none."""
+        """Return the numbers of this file's paper on several systems, or on none."""
         sections = ("comparisons", "numbers")
         top = self.entries(self.root, "a paper", (PUBLISHED, "name"), sections)
         name = self.name(top["name"][1])
@@ -112,7 +129,7 @@ class PublishedFile(YamlFile):
                     self.refuse(key, f"operand {name!r} is no number of {owner}")
 
     def name(self, node: yaml.Node) -> str:
-        """Give the name of what the file is of, which is the file's own."""
+        """Return the subject; it must equal the file stem."""
         if self.value(node) != self.path.stem:
             self.refuse(
                 node, f"name is {self.value(node)!r}; expected {self.path.stem!r}"
@@ -120,7 +137,7 @@ class PublishedFile(YamlFile):
         return self.path.stem
 
     def paper(self, node: yaml.Node, papers: Collection[str]) -> str:
-        """Give the key of a paper."""
+        """Return the key of a paper."""
         name: str = self.field("the file", "paper", node)
         if name not in papers:
             self.refuse(node, f"unknown paper {name!r}; expected {', '.join(papers)}")
@@ -134,7 +151,7 @@ class PublishedFile(YamlFile):
         required: tuple[str, ...] = (),
         optional: tuple[str, ...] = (),
     ) -> list[Number]:
-        """Give the numbers of a mapping in their order, each by its name."""
+        """Return the numbers of a mapping in their order, each by its name."""
         numbers = []
         for name, (key, row) in self.mapping(node, "numbers by their names").items():
             if not _is_text(name):
@@ -157,7 +174,7 @@ class PublishedFile(YamlFile):
         required: tuple[str, ...],
         optional: tuple[str, ...] = (),
     ) -> _Entries:
-        """Give the entries of a mapping that has these keys and no others."""
+        """Return the entries of a mapping that has these keys and no others."""
         found = self.mapping(node, ", ".join(required))
         known = ", ".join((*required, *optional))
         for name, (key, _) in found.items():
@@ -169,11 +186,11 @@ class PublishedFile(YamlFile):
         return found
 
     def fields(self, of: object, entries: _Entries) -> dict[str, Any]:
-        """Give the values of entries by their names."""
+        """Return the values of entries by name."""
         return {name: self.field(of, name, node) for name, (_, node) in entries.items()}
 
     def field(self, of: object, name: str, node: yaml.Node) -> Any:
-        """Give the value of a field, refused unless it is of its type."""
+        """Return the value of a field; raise an error if its type is wrong."""
         value = self.value(node)
         is_valid, expected = _FIELDS.get(name, _TEXT)
         if not is_valid(value):
@@ -184,7 +201,7 @@ class PublishedFile(YamlFile):
 
 
 def _fault(number: Number) -> str | None:
-    """Say what in a number contradicts itself; None if nothing does."""
+    """Return the contradiction in a number; None if there is none."""
     if number.kind == "shape":
         if number.value is not None or number.unit is not None:
             return "a shape with a value or unit; expected a sentence only"

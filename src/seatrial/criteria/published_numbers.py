@@ -1,4 +1,4 @@
-"""What papers published: their numbers, each as one statement at its place."""
+"""Published numbers, each with its place in the paper."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -82,7 +82,7 @@ class Number:
         return paper_metrics()[self.metric].direction
 
     def located_operands(self) -> Iterator[tuple[str, str]]:
-        """Give the system and the name of each operand.
+        """Return the system and the name of each operand.
 
         The first is a number of the system, the second one of the baseline, if any.
         """
@@ -90,7 +90,7 @@ class Number:
         return zip(owners, self.operands, strict=False)
 
     def sound_value(self) -> float:
-        """Give the value; SeatrialError if it has none, or is in conflict."""
+        """Return the value; SeatrialError if it has none, or is in conflict."""
         if self.value is None:
             raise SeatrialError(f"{self.paper}, {self.name}: a shape has no value")
         if self.conflict is not None:
@@ -112,5 +112,5 @@ class PublishedSystem:
 
 
 def paper_metrics() -> dict[str, Metric]:
-    """Give all metrics that a published number may have."""
+    """Return all metrics that a published number may have."""
     return METRICS | PAPER_METRICS

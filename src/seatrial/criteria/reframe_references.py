@@ -38,7 +38,7 @@ _PLAIN = re.compile(r"[\w:/ @%,=-]*")
 def render_reference_files(
     home: Path, criteria: Criteria, system: str
 ) -> dict[Path, str]:
-    """Give the text of each reference file of a system.
+    """Return the text of each reference file of a system.
 
     Raises SeatrialError if a check names no file, or lacks a parameter that a
     criterion asks for.
@@ -66,7 +66,7 @@ def render_reference_files(
 
 
 def write_reference_files(home: Path, criteria: Criteria, system: str) -> list[Path]:
-    """Bring the reference files of a system up to date; give those that changed.
+    """Update the reference files of a system; return those that changed.
 
     Raises SeatrialError, before anything is written, if one of them was written by
     hand.
@@ -88,7 +88,7 @@ def write_reference_files(home: Path, criteria: Criteria, system: str) -> list[P
 
 
 def compare_reference_files(home: Path, criteria: Criteria, system: str) -> list[Path]:
-    """List the files that differ from the criteria, are missing, or are left over."""
+    """Return the files that differ from the criteria, are missing, or are left over."""
     rendered = render_reference_files(home, criteria, system)
     there = references_dir(home, system).glob("*.yaml")
     stale = [file for file in there if file not in rendered and _is_generated(file)]
@@ -144,7 +144,7 @@ def _tree(
 
 
 def _leaf(criteria: Sequence[Criterion]) -> dict[str, list[Any]]:
-    """Give the strictest limit of each metric, as ReFrame writes it.
+    """Return the strictest limit of each metric, as ReFrame writes it.
 
     ReFrame sees one statistic of a metric; limits of others count if there is none of
     that.
@@ -193,7 +193,7 @@ def _branches(
 
 
 def _values(check: CheckClass, key: str, asked: Sequence[Any]) -> list[Any]:
-    """List the values that need branches of their own.
+    """Return the values that need branches of their own.
 
     ReFrame has no pattern for a number: where some criteria ask for one and others
     for none, all numbers are listed. (Of nodes there is any number: see
@@ -218,7 +218,7 @@ def _plain(text: str) -> bool:
 
 
 def _overlaps(patterns: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """Give all sets of patterns that one text may fit, the largest first.
+    """Return all sets of patterns that one text may fit, the largest first.
 
     A text fits exactly those of the first set all of which it fits.
     """
@@ -247,7 +247,7 @@ def _all_of(patterns: Sequence[str]) -> str:
 
 
 def _prefix(pattern: str) -> str:
-    """Give the text with which all begin that fits a pattern, as far as is obvious."""
+    """Return the literal text at the start of a pattern."""
     found = _PLAIN.match(pattern)
     if found is None or "|" in pattern:
         return ""
@@ -261,7 +261,7 @@ def _disjoint(one: str, other: str) -> bool:
 
 
 def _within(special: str, general: str) -> bool:
-    """Tell whether it is obvious that what fits the one fits the other, too."""
+    """Return True if texts that fit one pattern surely fit the other."""
     return general == _prefix(general) + _ANY_TEXT and _prefix(special).startswith(
         _prefix(general)
     )

@@ -1,4 +1,4 @@
-"""What counts how much in a bake-off: a file of weights, fixed before the first number.
+"""Weights of a bake-off, fixed before the first number.
 
 A group has a weight; its share in the whole score is that over the sum of all. Within a
 group all checks count the same, in a check all cases (parameters, environment,
@@ -43,7 +43,7 @@ class Choice:
     where: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def takes_metric(self, metric: str, size_bytes: int | None) -> bool:
-        """Tell whether a metric is meant."""
+        """Return True if a metric is selected."""
         if not self.metrics:
             return True
         named = [split_flat_name(flat) for flat in self.metrics]
@@ -52,7 +52,7 @@ class Choice:
         )
 
     def takes_case(self, check: str, values: Mapping[str, Collection[Any]]) -> bool:
-        """Tell whether a case is meant; `values` are what each key is on some side."""
+        """Return True if a case is selected; `values` has the keys of each side."""
         return check == self.check and all(
             any(matches(wanted, value) for value in values.get(key, ()))
             for key, wanted in self.where.items()
@@ -110,7 +110,7 @@ class _WeightsFile(CriteriaValues):
     """One file of weights; checks and cases are named as in criteria.yaml."""
 
     def read(self) -> tuple[RankBy, float, tuple[Group, ...]]:
-        """Give what to rank by, the margin, and the groups."""
+        """Return the ranking key, the margin, and the groups."""
         top = self.entries(self.root, "the weights", _TOP, ("schema", "groups"))
         schema = self.value(top["schema"])
         if type(schema) is not int or schema != _SCHEMA:
@@ -167,7 +167,7 @@ class _WeightsFile(CriteriaValues):
         return Choice(self.check("check", given["check"]), metrics, where)
 
     def sequence(self, node: yaml.Node, what: str) -> list[yaml.Node]:
-        """Give the nodes of a list that has some."""
+        """Return the nodes of a non-empty list."""
         if not isinstance(node, yaml.SequenceNode) or not node.value:
             self.refuse(node, f"{what}: expected a list with at least one entry")
         return list(node.value)
@@ -179,7 +179,7 @@ class _WeightsFile(CriteriaValues):
         known: tuple[str, ...],
         needed: tuple[str, ...],
     ) -> dict[str, yaml.Node]:
-        """Give the values of a mapping that has these keys."""
+        """Return the values of a mapping that has these keys."""
         names = ", ".join(known)
         found = {}
         for name, (key, value) in self.mapping(node, names).items():

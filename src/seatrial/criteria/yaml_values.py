@@ -1,4 +1,4 @@
-"""The values of criteria.yaml one by one: each is read, or refused with its line."""
+"""Readers of the values of criteria.yaml; errors name the line."""
 
 import datetime
 import math
@@ -28,7 +28,7 @@ class Given(NamedTuple):
 
 
 class CriteriaValues(YamlFile):
-    """Readers of every key of a criterion; each takes the key's name and its node."""
+    """Map each criterion key to its reader function."""
 
     def __init__(self, path: Path, known: Collection[str], content: bytes) -> None:
         super().__init__(path, content)
@@ -194,7 +194,7 @@ class CriteriaValues(YamlFile):
         return found or self.refuse(node, f"{name} is empty; expected e.g. kernel: ...")
 
     def text(self, name: str, node: yaml.Node) -> str:
-        """Read a text that says something."""
+        """Read a non-empty string."""
         value = self.value(node)
         if not isinstance(value, str) or not value.strip():
             self.refuse(node, f"{name} is {value!r}; expected a text")
@@ -239,7 +239,7 @@ class CriteriaValues(YamlFile):
 
 
 def _choice(file: YamlFile, names: tuple[str, ...]) -> Callable[[str, yaml.Node], str]:
-    """Make the reader of one of some names."""
+    """Return a reader of one of some names."""
 
     def read(name: str, node: yaml.Node) -> str:
         value = file.value(node)

@@ -1,7 +1,8 @@
 """The steps of the judge, from rows of numbers to findings.
 
-`sampling` sorts rows by place and allocation, `scale` puts them on the scale of a
-criterion, `groups` holds all places of one kind, `convict` tries those of the whole
-machine together, `rulings` says what becomes of each, `place_findings` turns that into
-findings. `bounds`, `families` and `spread` are the statistics.
+`sampling` sorts rows by place and allocation on the scale of a criterion,
+`place_groups` holds all places of one kind, `screening` tries those of the whole
+machine together, `verdicts` rules on each place, `place_findings` turns rulings into
+findings.
+`bounds`, `multiple_testing` and `variance_components` are the statistics.
 """

@@ -1,11 +1,11 @@
-"""How sure a level is: one-sided bounds, p-values and what they take for granted.
+"""One-sided confidence bounds and p-values of levels, and their assumptions.
 
 Values have the shape (places, units): a row is a node or pair, a column an allocation.
 Higher is better, NaN was not measured. A result has one number for each place; all
 places are computed together, however many. A risk lies between 0 and 1.
 
 - ``t``: the level is the mean. Student's t, each place with its own variance.
-- ``order``: the level is the median. Order statistics, whatever the distribution.
+- ``order``: the level is the median. Order statistics, for any distribution.
 """
 
 from functools import lru_cache
@@ -27,7 +27,7 @@ UNITS_FOR_DRIFT = 6
 
 
 def centre(values: Floats, method: Method) -> Floats:
-    """Give the mean (t) or the median (order) of each place; NaN without a value."""
+    """Return the mean (t) or the median (order) of each place; NaN without a value."""
     if method == "t":
         return _moments(values)[1]
     ordered, n = np.sort(values, axis=1), _measured(values)
@@ -36,7 +36,7 @@ def centre(values: Floats, method: Method) -> Floats:
 
 
 def lower_bound(values: Floats, method: Method, risk: float) -> Floats:
-    """Give what the level of each place reaches, wrong with this risk; -inf: unknown.
+    """Return lower bounds of the levels, each wrong at this risk; -inf: unknown.
 
     It is the upper bound of the values turned around.
     """
@@ -44,7 +44,7 @@ def lower_bound(values: Floats, method: Method, risk: float) -> Floats:
 
 
 def upper_bound(values: Floats, method: Method, risk: float) -> Floats:
-    """Give what the level of each place does not exceed, wrong with this risk.
+    """Return upper bounds of the levels, each wrong at this risk.
 
     It is inf where there are too few units, or all have the same value, which no timer
     gives by chance.
@@ -66,7 +66,7 @@ def upper_bound(values: Floats, method: Method, risk: float) -> Floats:
 
 
 def p_below(values: Floats, limit: float, method: Method) -> Floats:
-    """Give p of 'the level reaches the limit' for each place: small, it is below.
+    """Return p of 'the level reaches the limit' for each place; small: it is below.
 
     p is at most a risk exactly where `upper_bound` with this risk is below the limit.
     It is 1 where the bound is inf at every risk.
@@ -94,9 +94,9 @@ def more_units(
 ) -> Integers:
     """Project how many further units of each place would probably decide.
 
-    0: none. It is decided; or the level is known to +/- zone_width, so that it lies
-    near the limit, where nobody asks. -1: more than 1000. A projection from what was
-    measured so far, no promise: the next units may be unlike the first.
+    0: none. It is decided; or the level is known to +/- zone_width, so that it lies in
+    the indifference zone around the limit. -1: more than 1000. It is a projection from
+    the present units: the next ones may differ.
 
     t: until the half width of the bound, with the present s, is at most the distance
     of the mean from the limit, or zone_width if that is more.
@@ -117,7 +117,7 @@ def more_units(
 
 
 def t_shape_p(values: Floats) -> float:
-    """Give p of 'Student's t applies': small, the values are not normal.
+    """Return p of 'Student's t applies'; small: the values are not normal.
 
     With 20 places of 4 units: one unit of a place against its n - 1 others,
     (x - mean) / (s sqrt(n / (n - 1))) with mean and s of the others, has Student's
@@ -156,12 +156,12 @@ def _measured(values: Floats) -> Integers:
 
 
 def _counts(values: Floats) -> Integers:
-    """Give every number of units that a place can have."""
+    """Return every possible number of units of a place."""
     return np.arange(values.shape[1] + 1)
 
 
 def _column(ordered: NDArray[Any], column: Integers) -> NDArray[Any]:
-    """Give one value of each row; any, or NaN, where there is no such column."""
+    """Return one value of each row; any value, or NaN, without such a column."""
     if not ordered.shape[1]:
         return np.full(len(ordered), np.nan)
     column = np.clip(column, 0, ordered.shape[1] - 1)
@@ -175,7 +175,7 @@ def _all_equal(values: Floats) -> NDArray[np.bool_]:
 
 
 def _moments(values: Floats) -> tuple[Integers, Floats, Floats]:
-    """Give n, mean and standard deviation; the last is NaN where there is no spread."""
+    """Return n, mean and standard deviation, which is NaN without spread."""
     measured = ~np.isnan(values)
     n = np.sum(measured, axis=1)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -187,14 +187,14 @@ def _moments(values: Floats) -> tuple[Integers, Floats, Floats]:
 
 
 def _half_widths(n: Integers, risk: float) -> Floats:
-    """Give the half width of the t bound of n units in standard deviations."""
+    """Return the half width of the t bound of n units, in standard deviations."""
     counts = np.arange(2, max(n.max(initial=0), 2) + 1)
     widths = scipy.special.stdtrit(counts - 1, 1 - risk) / np.sqrt(counts)
     return np.concatenate([[np.inf, np.inf], widths])[n]
 
 
 def _most_beyond(n: Integers, risk: float) -> Integers:
-    """Give the largest j with P(Bin(n, 1/2) <= j) at most the risk, -1 if none has."""
+    """Return the largest j with P(Bin(n, 1/2) <= j) <= risk; -1 without one."""
     j = np.asarray(scipy.stats.binom.ppf(risk, n, 0.5)).astype(np.int64)
     return j - (scipy.special.bdtr(j, n, 0.5) > risk)
 
@@ -230,7 +230,7 @@ def _further_for_order(
 
 @lru_cache(maxsize=4096)
 def _further_for_signs(n: int, minority: int, risk: float) -> int:
-    """Give the further units that probably decide, if so many of n stand against it."""
+    """Return the further units that probably decide; `minority` of n are against."""
     if n == 0:
         return smallest_n("order", risk)
     further = np.arange(1, MOST_FURTHER_UNITS + 1)
@@ -241,7 +241,7 @@ def _further_for_signs(n: int, minority: int, risk: float) -> int:
 
 
 def _one_against_others(values: Floats) -> Floats:
-    """Give Student's probability of less than one unit of each place, by the others."""
+    """Return Student's P(less than one unit of each place), by its other units."""
     values = values[:, ~np.isnan(values).all(axis=0)]
     n, mean, _ = _moments(values)
     values = values - np.nanmedian(values - mean[:, np.newaxis], axis=0)

@@ -1,4 +1,4 @@
-"""Findings that rest on no number: what was delivered, what ran, and what did not."""
+"""Findings without a number: delivered nodes, failed and skipped cases, retries."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def inventory(nodes: Sequence[Row], replay: bool) -> list[Finding]:
         if node["state"] != "present"
     ]
     if replay:
-        reason = f"{NO_MEASUREMENT}, and nobody looked at the nodes"
+        reason = f"{NO_MEASUREMENT}; the nodes were not inspected"
         return [Subject("replay").finding("undecided", reason), *findings]
     if not nodes:
         reason = "the run does not say which nodes were delivered"
@@ -61,7 +61,7 @@ def case_findings(
 
 
 def _explained(case: Case, numbers: Sequence[Finding]) -> bool:
-    """Tell whether a case failed for its numbers, and these are judged by themselves.
+    """Return True if a case failed only for numbers that are judged by themselves.
 
     ReFrame holds the worst of them to the limit; that is not what a criterion says.
     """

@@ -1,4 +1,4 @@
-"""The numbers of one case, each with the criteria that it is held to."""
+"""The numbers of one case, with the criteria that apply to each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -84,7 +84,7 @@ def _with_size(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sizes(rows: pl.DataFrame) -> set[int]:
-    """List the sizes of the allocations that were measured as a whole."""
+    """Return the sizes of the allocations that were measured as a whole."""
     allocations = rows.filter(~_PLACED).select("nodes").unique()
     return set(_with_size(allocations)["_size"].drop_nulls())
 
@@ -189,7 +189,7 @@ def _hold(
 
 
 def _not_measured(data: Sampled, nodes: set[str]) -> set[str]:
-    """Name the nodes of which there is no number, where there are some of others."""
+    """Return the nodes without a number, if other nodes have some."""
     places = data.places.select(
         pl.col("node", "source", "destination").cast(pl.String)
     ).unpivot()["value"]
@@ -198,7 +198,7 @@ def _not_measured(data: Sampled, nodes: set[str]) -> set[str]:
 
 
 def _own(rows: Sequence[pl.DataFrame], cases: Sequence[Case]) -> Iterator[pl.DataFrame]:
-    """Leave out numbers with parameters of their own: they describe, and are not held.
+    """Yield the numbers without parameters of their own; no criterion covers others.
 
     A sweep has millions of rows, none of them such.
     """

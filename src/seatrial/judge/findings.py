@@ -1,4 +1,4 @@
-"""What a judgement is made of: findings, the verdict on each node, and on the run."""
+"""Records of a judgement: findings, verdicts on the nodes, verdict on the run."""
 
 import hashlib
 import json
@@ -192,7 +192,7 @@ class Judgement:
 
 
 def _canonical(value: Any) -> Any:
-    """Turn every number into text of as many digits as count, and records into dicts.
+    """Convert numbers to text of nine digits, and records to dicts.
 
     asdict() copies what is inside: seconds for a large machine.
     """

@@ -46,7 +46,7 @@ class History:
 
 
 def histories(runs: Sequence[Run], checks: Sequence[str] = ()) -> Iterator[History]:
-    """Give every metric of every case of some runs, oldest run first.
+    """Return every metric of every case of some runs, oldest run first.
 
     With `checks` only theirs. Numbers that have parameters beside those of their case
     are left out: nothing is held to a limit by them.

@@ -60,7 +60,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     """Hold a run to the criteria of its system; same input, same judgement.
 
     `further` runs of the same campaign are judged together with it: each is one more
-    look, of which a criterion says how many there may be.
+    look, and a criterion limits the number of looks.
 
     Raises SeatrialError if some of its numbers are replayed and others measured, if
     the runs are not of one system and campaign, or if a criterion allows fewer looks.
@@ -110,7 +110,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
 
 
 def _changes(run: Run, criteria: Criteria) -> dict[str, str]:
-    """Tell by criterion what changed after the data were taken; '' for all of them."""
+    """Return changes since the data were taken, by criterion; '' stands for all."""
     recorded = kept_criteria(run)
     if recorded is None:
         return {"": _UNKNOWN_CRITERIA}
@@ -120,7 +120,7 @@ def _changes(run: Run, criteria: Criteria) -> dict[str, str]:
 
 
 def _flagged(finding: Finding, changed: dict[str, str]) -> Finding:
-    """Say in a finding that its criterion is not the one of the time of the data."""
+    """Flag a finding whose criterion changed after the data were taken."""
     if finding.criterion not in changed or not finding.criterion:
         return finding
     flag = f"changed after the data were taken: {changed[finding.criterion]}"
@@ -128,7 +128,7 @@ def _flagged(finding: Finding, changed: dict[str, str]) -> Finding:
 
 
 def _expired(runs: Sequence[Run], criteria: Criteria) -> dict[str, str]:
-    """Tell of measured criteria why they no longer hold: another configuration."""
+    """Return why measured criteria expired (another configuration), by name."""
     expired = {}
     for run in runs:
         today = fingerprint(run.manifest)
@@ -212,7 +212,7 @@ def _why_not(criterion: Criterion, cases: Sequence[Case]) -> str:
 
 
 def _suspects(found: Iterable[Ruling], conspicuous: Iterable[str]) -> tuple[str, ...]:
-    """Name the places worth a look, each once, in their order."""
+    """Return the places worth a look, each once, in natural order."""
     names = dict.fromkeys(conspicuous)
     for ruling in found:
         if ruling.discovered.any():

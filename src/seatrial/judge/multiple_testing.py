@@ -1,4 +1,4 @@
-"""Many hypotheses at once: who is convicted, who is suspect, what a look may cost."""
+"""Multiple testing: convictions, suspects, and the risk of each look."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def holm(p: Floats, risk: float) -> Flags:
 
 
 def holm_adjusted(p: Floats) -> Floats:
-    """Give the smallest risk at which Holm rejects each hypothesis, at most 1."""
+    """Return the smallest risk at which Holm rejects each hypothesis, at most 1."""
     order = np.argsort(p)
     adjusted = np.empty(len(p))
     adjusted[order] = np.maximum.accumulate(np.arange(len(p), 0, -1) * p[order])
@@ -57,7 +57,7 @@ def cauchy(p: Floats) -> Floats:
 
 
 def rank_p(values: Floats) -> Floats:
-    """Give p of 'this place is like the others' for each: small, it is worse.
+    """Return p of 'this place is like the others' for each; small: it is worse.
 
     Values have the shape (places, units), higher is better, NaN was not measured. In
     each unit p is the share of places that are not better, itself included; Fisher's
@@ -73,7 +73,7 @@ def rank_p(values: Floats) -> Floats:
 
 
 def spent(risk: float, looks: Sequence[float]) -> float:
-    """Give the part of a risk that the last of these looks may spend.
+    """Return the part of a risk that the last of these looks may spend.
 
     A look stands for the share of the most units that had been measured, in (0, 1];
     above counts as 1. The parts of all looks sum to at most the risk: spending of
@@ -87,7 +87,7 @@ def spent(risk: float, looks: Sequence[float]) -> float:
 
 
 def share_of_look(units: Sequence[int], looks: int, cap: int) -> float:
-    """Give the part of the risks that the newest of some looks may spend.
+    """Return the part of the risks that the newest of some looks may spend.
 
     `units` were measured by the end of each look so far, of at most `cap`; the last of
     the `looks` that are allowed spends all that is left.

@@ -1,4 +1,4 @@
-"""Findings of a ruling: one per place, and one for many that nobody will look at."""
+"""Findings of a ruling: one for each place; one summary of many passing places."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ ones of more share one."""
 
 
 def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
-    """Make the findings of a ruling; `pairs` are those of its nodes, if it has any."""
+    """Return the findings of a ruling; `pairs` is the ruling on its nodes' pairs."""
     seen = np.flatnonzero(~ruling.hidden)
     rails = several_rails(ruling.names)
     names = with_place(ruling.names, rails)["place"].fill_null("").to_list()
@@ -48,13 +48,13 @@ def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
 
 
 def _badness(ruling: Ruling) -> np.ndarray:
-    """Give values of which the largest is the worst."""
+    """Return values whose largest is the worst."""
     values = np.nan_to_num(ruling.value)
     return values if ruling.subject.direction == "lower" else -values
 
 
 def _shared(ruling: Ruling, rest: np.ndarray, names: list[str], places: int) -> Finding:
-    """Make one finding of many places with the same verdict, the worst one first."""
+    """Summarise places of the same verdict, the worst first, in one finding."""
     noun, worst = _noun(ruling), int(rest[0])
     verdict = VERDICTS[ruling.verdict[worst]]
     if verdict != "pass":
@@ -117,7 +117,7 @@ def _worst_of_each(
 
 
 def _which(ruling: Ruling, places: list[int]) -> str:
-    """Name the rails and the direction that fail, where a node has several."""
+    """Describe the rails and the direction that fail, if a node has several."""
     failing = ruling.names[[p for p in places if ruling.verdict[p] == FAIL]]
     words = ""
     if ruling.names["hca"].n_unique() > 1:
@@ -176,9 +176,9 @@ def node_verdicts(
     *,
     replay: bool,
 ) -> tuple[NodeVerdict, ...]:
-    """Sum up what became of each delivered node.
+    """Return the verdict on each delivered node.
 
-    A node that was absent fails; one of which nothing was measured is undecided.
+    An absent node fails; a node without measurements is undecided.
     """
     seen: dict[str, _Seen] = defaultdict(_Seen)
     for ruling in found:

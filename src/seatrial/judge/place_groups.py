@@ -1,4 +1,4 @@
-"""The places that one criterion is held against: pairs, their nodes, nodes, or one."""
+"""Places of a criterion: pairs, their nodes, nodes, or the whole allocation."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -78,7 +78,7 @@ class Group:
 
     @property
     def units(self) -> int:
-        """Allocations, whether or not every place was measured in each."""
+        """All allocations, complete or not."""
         return int(self.levels.shape[1])
 
     @property
@@ -126,7 +126,7 @@ class Group:
         return reached & self.agree(self.levels >= self.scale.limit)
 
     def agree(self, met: Marks) -> Marks:
-        """Tell where all values agree, if they must because of a drift."""
+        """Mark places whose values all agree; without drift all places."""
         if not self.drifts:
             return np.ones(len(self.levels), dtype=bool)
         return np.asarray(np.all(met | ~np.isfinite(self.levels), axis=1))
@@ -135,7 +135,7 @@ class Group:
 def groups_of(
     subject: Subject, criterion: Criterion, found: Sampled
 ) -> Iterator[Group]:
-    """Make the groups of one metric: pairs and their nodes, and what is no pair."""
+    """Yield the groups of one metric: nodes of pairs, the pairs, all other places."""
     scale = scale_of(criterion)
     units = np.cumsum(found.per_run).tolist()
     share = share_of_look(units, criterion.looks, criterion.cap)
@@ -200,7 +200,7 @@ def _column(marks: Marks) -> Marks:
 
 
 def _nodes_of(pairs: Group) -> Group:
-    """Give each node the better quartile of its pairs, allocation by allocation.
+    """Judge each node by the better quartile of its pairs in each allocation.
 
     A pair is as good as the worse of its nodes, so a bad node spoils all its pairs,
     while most pairs of a sound one are sound. Rails count one by one, and so do the

@@ -1,4 +1,4 @@
-"""From rows of numbers to levels: places by allocations, on a criterion's scale.
+"""Samples of a metric as arrays (places, allocations), and a criterion's scale.
 
 What is sampled is the allocation: a job, on its nodes. Numbers that one job took of
 one place are back to back, share its luck, and count as one: their median.
@@ -27,8 +27,14 @@ UNIT = ("run", "session", "attempt", "job_id")
 
 COLUMNS = (
     *UNIT,
-    *("parameters", *PLACE),
-    *("metric", "size_bytes", "statistic", "value", "unit", "direction"),
+    "parameters",
+    *PLACE,
+    "metric",
+    "size_bytes",
+    "statistic",
+    "value",
+    "unit",
+    "direction",
 )
 """What is read of the measurements."""
 
@@ -116,7 +122,7 @@ def _numbered(
 
 
 LEAST_ALIKE = 3
-"""Places that sameness takes: of two, nobody knows which one is the typical."""
+"""Minimum places for a sameness criterion: 3."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ class Scale:
     """How values become levels to compare with `limit`, and back.
 
     `logs`: levels are logarithms. `sign` is -1 where lower values are better. Within
-    `width` of the limit nobody asks for a decision.
+    `width` of the limit lies the indifference zone.
     """
 
     logs: bool
@@ -134,20 +140,20 @@ class Scale:
     method: Method
 
     def levels(self, values: Values) -> Values:
-        """Turn values into levels; NaN where there is no logarithm."""
+        """Convert values to levels; NaN where there is no logarithm."""
         if not self.logs:
             return self.sign * values
         positive = np.where(values > 0, values, np.nan)
         return self.sign * np.log(positive)
 
     def values(self, levels: Values) -> Values:
-        """Turn levels back into values."""
+        """Convert levels to values."""
         turned = self.sign * levels
         return np.exp(turned) if self.logs else turned
 
 
 def scale_of(criterion: Criterion) -> Scale:
-    """Give the scale of a criterion with a limit or a tolerance."""
+    """Return the scale of a criterion with a limit or a tolerance."""
     sign: Literal[1, -1] = 1 if criterion.direction == "higher" else -1
     method: Method = "order" if criterion.model == "any" else "t"
     if criterion.tolerance is not None:
@@ -162,7 +168,7 @@ def scale_of(criterion: Criterion) -> Scale:
 
 
 def beside_the_others(levels: Values) -> Values:
-    """Take from each level the median of the other places' in the same allocation.
+    """Subtract from each level the median of the other places in its allocation.
 
     Shape (places, allocations) in and out. What befell all places at once is gone, and
     a place does not count for what it is compared with.

@@ -1,4 +1,4 @@
-"""Which places are to blame: suspected on some allocations, convicted on others.
+"""Screening: some allocations pick suspects, the others convict them.
 
 A machine has thousands of numbers; some of them look bad by chance. So the first
 quarter of the allocations only picks suspects, leniently, and the others, which had no
@@ -22,10 +22,10 @@ from seatrial.judge.place_groups import Group
 from seatrial.judge.sampling import Marks, Values
 
 _LENIENT = 0.1
-"""A place that ranks low by chance is suspected in so many cases of a hundred."""
+"""Probability to suspect a sound place by its low rank."""
 
 _ALLOCATIONS_FOR_SUSPICION = 4
-"""One of so many allocations picks suspects."""
+"""Allocations for each one that picks suspects."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Tried:
 
 
 def screening(units: int) -> int:
-    """Give how many of the allocations pick suspects."""
+    """Return the number of allocations that pick suspects."""
     return max(1, units // _ALLOCATIONS_FOR_SUSPICION)
 
 
 def total_for(convicting: int) -> int:
-    """Give the fewest allocations of which so many are left to convict."""
+    """Return the fewest allocations that leave `convicting` of them to convict."""
     total = convicting + 1
     while total - screening(total) < convicting:
         total += 1
@@ -98,7 +98,7 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
 
 
 def _of(marks: Marks, answers: Marks) -> Marks:
-    """Give the marked places their answers, and the others False."""
+    """Return the answers at the marked places, False elsewhere."""
     result = np.zeros(len(marks), dtype=bool)
     result[marks] = answers
     return result
@@ -176,7 +176,7 @@ def _covered(groups: Sequence[Group], suspected: Sequence[Marks]) -> list[Marks]
 
 
 def touching(pairs: pl.DataFrame, nodes: Collection[str]) -> Marks:
-    """Mark the pairs of which one end is one of these nodes."""
+    """Mark the pairs that contain one of these nodes."""
     ends = pairs.select(
         pl.col("source", "destination").cast(pl.String).is_in(list(nodes))
     ).fill_null(value=False)
@@ -184,7 +184,7 @@ def touching(pairs: pl.DataFrame, nodes: Collection[str]) -> Marks:
 
 
 def _p_of_suspects(group: Group, first: int, suspected: Marks) -> Values:
-    """Give p of 'it reaches the limit', on allocations that had no part in suspicion.
+    """Return p of 'it reaches the limit', from allocations that picked no suspects.
 
     Where less than the whole risk may be spent at this look, p grows accordingly.
     """

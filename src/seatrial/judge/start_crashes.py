@@ -1,4 +1,4 @@
-"""Crashes of the MPI library at start: how many of each stack, and whether at one node.
+"""Crashes in MPI_Init: their number for each stack, and conspicuous nodes.
 
 They blame no node: a library that crashes by chance does so anywhere. A node is named
 as worth a look if more crashes fell on it than chance explains at the seller's risk. It

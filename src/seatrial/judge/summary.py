@@ -26,8 +26,14 @@ _MOST_SUSPECTS = 12
 _MOST_CHANGES = 10
 _MOST_NAMES = 4
 _HEADINGS = (
-    *("verdict", "case", "environment", "metric", "place"),
-    *("value", "limit", "reason"),
+    "verdict",
+    "case",
+    "environment",
+    "metric",
+    "place",
+    "value",
+    "limit",
+    "reason",
 )
 _REASON_WIDTH, _UNLIMITED = 40, 10_000
 _DATA_DIGITS = 12
@@ -119,7 +125,7 @@ def _folded(findings: Iterable[Finding], *, across_cases: bool) -> list[list[Fin
 
 
 def _undecided_places(findings: Iterable[Finding]) -> list[str]:
-    """Name the places that an undecided finding singles out, each once.
+    """Return the places that an undecided finding singles out, each once.
 
     It does so if its value misses the limit, or if other places of the metric pass.
     """
@@ -186,7 +192,7 @@ def _places(group: Sequence[Finding]) -> str:
 
 
 def _table(groups: Sequence[Sequence[Finding]]) -> Table:
-    """Lay out findings, equal ones in one row; no column is narrower than a word."""
+    """Format findings, equal ones in one row; no column is narrower than a word."""
     rows = [_row(group) for group in groups]
     table = Table(box=None, pad_edge=False)
     for heading, *cells in zip(_HEADINGS, *rows, strict=True):

@@ -1,4 +1,4 @@
-"""How far numbers scatter: between places, between allocations, and the rest.
+"""Variance components: between places, between allocations, and the rest.
 
 A number is the level of its place, plus what its allocation did to all places alike,
 plus the rest. Place and unit are random, and so is the rest. One slow or one noisy node
@@ -55,7 +55,7 @@ class Spread:
         return hypot(self.place, self.unit, self.rest)
 
     def of_mean(self, units: int, places: int = 1) -> float:
-        """Give the standard error of the mean of so many allocations and places."""
+        """Return the standard error of the mean over allocations and places."""
         return sqrt((self.unit**2 + self.rest**2 / places) / units)
 
 
@@ -90,7 +90,7 @@ def components(values: NDArray[np.float64]) -> Spread:
 
 
 def set_aside(levels: NDArray[np.float64]) -> tuple[int, ...]:
-    """Name the levels that the generalized ESD test takes for outliers, as indices.
+    """Return the indices of the outliers by the generalized ESD test.
 
     At most a quarter of them; so none of fewer than four.
     """
@@ -126,7 +126,7 @@ def _between(levels: NDArray[np.float64]) -> tuple[float, tuple[int, ...]]:
 
 
 def _shifts(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Tell for each unit by how much it shifted the typical place, against the mean.
+    """Return the shift of the typical place in each unit, relative to the mean.
 
     A shift is the mean of the median differences to all units: unlike medians of rows
     and columns by turns it has no bias.
@@ -144,7 +144,7 @@ def _shifts(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _rest(level: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
-    """Give the standard deviation of one place, over what was common is taken away."""
+    """Return the standard deviation of one place without the common part."""
     several = counts > 1
     if not several.any():
         return nan
@@ -156,7 +156,7 @@ def _rest(level: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
 
 
 def _shift_variance(places: int, units: int) -> float:
-    """Give the variance of a shift where numbers have variance 1 and units do nothing.
+    """Return the variance of a shift for numbers of variance 1 without unit effects.
 
     That of a median of so many places; means of several differences, two of which share
     a third of their variance, have less.
@@ -169,7 +169,7 @@ def _shift_variance(places: int, units: int) -> float:
 
 @lru_cache(maxsize=256)
 def _median_chi2(count: int, freedom: int) -> float:
-    """Give the expected median of so many chi-square variables over their freedom."""
+    """Return the expected median of `count` chi-square variables over their freedom."""
     shares = (np.arange(400) + 0.5) / 400
     middle = {(count + 1) // 2, count // 2 + 1}
     quantiles = [scipy.stats.beta.ppf(shares, at, count + 1 - at) for at in middle]

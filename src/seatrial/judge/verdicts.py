@@ -1,4 +1,4 @@
-"""What becomes of every place of a group: verdict, level, bounds, and the words."""
+"""Rulings on the places of a group: verdict, level, bounds and reason."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -13,7 +13,6 @@ from seatrial.criteria.criterion import LEAST_COUNTED, Criterion
 from seatrial.criteria.methods import smallest_n
 from seatrial.judge import bounds
 from seatrial.judge.findings import Finding, Subject, Verdict
-from seatrial.judge.place_groups import Group
 from seatrial.judge.sampling import Marks, Sampled, Values
 from seatrial.judge.screening import Tried, total_for, touching
 from seatrial.judge.variance_components import components
@@ -68,7 +67,7 @@ class Ruling:
 
 
 def counted(subject: Subject, criterion: Criterion, found: Sampled) -> Ruling:
-    """Rule by every single value: one that misses the limit is a fail, a fact."""
+    """Judge every single value: one that misses the limit is a fail."""
     sign = 1 if criterion.direction == "higher" else -1
     assert criterion.limit is not None, "it has no other kind of limit"
     measured = np.isfinite(found.values)
@@ -105,7 +104,7 @@ def counted(subject: Subject, criterion: Criterion, found: Sampled) -> Ruling:
 
 
 def rulings(tried: list[Tried]) -> Iterator[Ruling]:
-    """Rule on every group after the trial."""
+    """Yield the ruling on every group after the trial."""
     suspects = sum(int(each.suspected.sum()) for each in tried)
     found = [_Ruler(each, suspects).ruling() for each in tried]
     bad: dict[tuple[str, ...], set[str]] = defaultdict(set)
@@ -124,8 +123,7 @@ class _Ruler:
 
     def __init__(self, tried: Tried, suspects: int) -> None:
         self.tried = tried
-        self.group: Group = tried.group
-        self.criterion = tried.group.criterion
+        self.group, self.criterion = tried.group, tried.group.criterion
         self.suspects = suspects
         scale = self.group.scale
         self.smallest = smallest_n(scale.method, self.group.buyer)
@@ -137,7 +135,7 @@ class _Ruler:
         ends = (scale.values(self.group.lower), scale.values(upper))
         self.lower, self.upper = ends if scale.sign > 0 else ends[::-1]
         self.more = self._more()
-        # Nobody takes more than the most that was agreed on, if that is not to decide.
+        # The cap ends the allocations, even without a decision.
         self.capped = self.group.sound & (self.group.n >= self.criterion.cap)
 
     def ruling(self) -> Ruling:
@@ -182,27 +180,26 @@ class _Ruler:
     def _reaches(self, place: int) -> str:
         better = self.lower if self.group.scale.sign > 0 else self.upper
         words = "at least" if self.group.scale.sign > 0 else "at most"
-        confidence = _percent(1 - self.group.buyer)
-        return f"{words} {self._value(better[place])} with {confidence} confidence"
+        value, confidence = self._value(better[place]), _percent(1 - self.group.buyer)
+        return f"{words} {value} with {confidence} confidence"
 
     def _between(self, place: int) -> str:
         low, high = self.lower[place], self.upper[place]
         if not isfinite(low) or not isfinite(high) or (low <= 0 < high == np.inf):
-            return f"{self._value(self.group.scale.values(self.group.centre)[place])}"
+            return self._value(self.group.scale.values(self.group.centre)[place])
         return f"between {rounded(low)} and {self._value(high)}"
 
     def _conviction(self, place: int) -> str:
         group, first = self.group, self.tried.screened
         miss = int((group.levels[place] < group.scale.limit).sum())
         text = f"{miss} of {group.n[place]} values miss the limit"
-        if first:
-            text += (
-                f"; suspected by the first {first} of {group.units} allocations, "
-                f"convicted by the others, p = {self.tried.p[place]:.1g}"
-            )
-            if self.suspects > 1:
-                text += f" (Holm over {self.suspects} suspects)"
-        return text
+        if not first:
+            return text
+        family = f" (Holm over {self.suspects} suspects)" if self.suspects > 1 else ""
+        return (
+            f"{text}; suspected by the first {first} of {group.units} allocations, "
+            f"convicted by the others, p = {self.tried.p[place]:.1g}{family}"
+        )
 
     def _undecided(self, place: int) -> str:
         group, n = self.group, int(self.group.n[place])
@@ -215,10 +212,9 @@ class _Ruler:
         if group.drifts:
             words.append("the values drift, so that all would have to agree")
         if self.tried.p[place] <= _EVEN:
-            words.append(
-                f"suspected and not convicted: p = {self.tried.p[place]:.2g} for "
-                f"{self.suspects} suspect{'s' if self.suspects > 1 else ''}"
-            )
+            suspects = f"{self.suspects} suspect{'s' * (self.suspects > 1)}"
+            p = f"p = {self.tried.p[place]:.2g} for {suspects}"
+            words.append(f"suspected and not convicted: {p}")
         if self.tried.covered[place]:
             words.append("one of its nodes is a suspect")
         return "; ".join([*words, self._what_next(place)])
@@ -233,10 +229,8 @@ class _Ruler:
         if further == 0 and off > self.group.scale.width:
             return "the first allocations raised no suspicion; a new run would decide"
         if further == 0:
-            return (
-                f"it is within {_percent(self.criterion.zone)} of the limit, where "
-                "nobody asked for a decision"
-            )
+            zone = _percent(self.criterion.zone)
+            return f"it is within the indifference zone around the limit ({zone})"
         return f"about {further} more would decide"
 
     def _more(self) -> npt.NDArray[np.int64]:
@@ -271,7 +265,7 @@ class _Ruler:
         )
 
     def _spread(self) -> str:
-        """Say how far the numbers scatter, and by what."""
+        """Describe the scatter of the numbers by its components."""
         group = self.group
         usable = group.levels[group.sound]
         if not usable.size or len(usable) > _MOST_FOR_SPREAD or usable.shape[1] < 2:
@@ -286,9 +280,8 @@ class _Ruler:
         )
 
     def _scatter(self, sd: float) -> str:
-        if self.group.scale.logs:
-            return _percent(sd)
-        return f"{rounded(sd)} {self.group.subject.unit}"
+        unit = self.group.subject.unit
+        return _percent(sd) if self.group.scale.logs else f"{rounded(sd)} {unit}"
 
     def _value(self, value: float) -> str:
         return f"{rounded(value)} {self.group.subject.unit}".removesuffix(" 1")

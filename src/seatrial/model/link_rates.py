@@ -27,7 +27,7 @@ LANES = (1, 2, 4, 8, 12, 16, 32)
 
 
 def pcie_rate(gt_per_s: float, lanes: int) -> float:
-    """Give the data rate of a PCI Express link in MB/s, one direction.
+    """Return the data rate of a PCI Express link in MB/s, one direction.
 
     `gt_per_s` is that of a lane, 2.5 to 32, as sysfs says in current_link_speed. The
     coding is taken off, the headers of packets are not: 8 lanes of PCIe 1.1 are 2000
@@ -41,7 +41,7 @@ def pcie_rate(gt_per_s: float, lanes: int) -> float:
 
 
 def infiniband_rate(name: str, lanes: int = 4) -> float:
-    """Give the data rate of an InfiniBand link in MB/s, one direction.
+    """Return the data rate of an InfiniBand link in MB/s, one direction.
 
     `name` is SDR to NDR. The coding is taken off, the headers of packets are not: 4X
     SDR is 1000 MB/s, DDR 2000, QDR 4000 (Liu et al. 2005, Subramoni et al. 2009,

@@ -210,7 +210,7 @@ def require_closed(path: Path) -> None:
 
 
 def is_unfinished(name: str) -> bool:
-    """Tell by its name whether a folder is an open run, or a copy on its way."""
+    """Return True if a folder's name is that of an open run or an unfinished copy."""
     return name.endswith(OPEN_SUFFIX) or name.startswith(".")
 
 

@@ -1,4 +1,4 @@
-"""The one table of metrics: unit, direction and meaning of every number taken.
+"""All metrics: unit, direction and meaning.
 
 Metrics of upstream tools keep their own names (`RandomlyOrderedRingLatency_usec`).
 """
@@ -71,19 +71,31 @@ METRICS = {
         Metric("logp_or", "us", "lower", "LogP: time the receiver is busy"),
         Metric("logp_g", "us", "lower", "LogP: gap between messages"),
         Metric(
-            *("exchange_time", "us", "lower", "one halo exchange, slowest rank"),
+            "exchange_time",
+            "us",
+            "lower",
+            "one halo exchange, slowest rank",
             size="bytes of a row, 8 N",
         ),
         Metric(
-            *("loop_time", "s", "lower", "LAMMPS time of the 100 timed steps"),
+            "loop_time",
+            "s",
+            "lower",
+            "LAMMPS time of the 100 timed steps",
             area="programs",
         ),
         Metric(
-            *("Mops_total", "Mop/s", "higher", "NPB, 10^6 operations of all ranks"),
+            "Mops_total",
+            "Mop/s",
+            "higher",
+            "NPB, 10^6 operations of all ranks",
             area="programs",
         ),
         Metric(
-            *("communication_share", "%", "lower", "of a rank's time, mean of all"),
+            "communication_share",
+            "%",
+            "lower",
+            "of a rank's time, mean of all",
             area="programs",
         ),
         Metric("mem_bw", "GB/s", "higher", "STREAM triad, all cores of a node"),
@@ -93,7 +105,10 @@ METRICS = {
         Metric("socket_dgemm", "Gflop/s", "higher", "DGEMM of one socket"),
         Metric("socket_hpl", "Gflop/s", "higher", "HPL of one socket"),
         Metric(
-            *("mem_latency", "ns", "lower", "one load at a random place"),
+            "mem_latency",
+            "ns",
+            "lower",
+            "one load at a random place",
             size="memory size",
         ),
         Metric("fixed_work", "Gflop/s", "higher", "fixed work, all cores of a node"),
@@ -170,12 +185,12 @@ def judged_statistic(present: Iterable[str]) -> str:
 
 
 def flat_name(metric: str, size_bytes: int | None = None) -> str:
-    """Name a metric at ReFrame's edge: `latency_8B`, `loop_time`."""
+    """Return the name of a metric in ReFrame: `latency_8B`, `loop_time`."""
     return metric if size_bytes is None else f"{metric}_{size_label(size_bytes)}"
 
 
 def split_flat_name(flat: str) -> tuple[Metric, int | None]:
-    """Turn a flat name back into its metric and size; ValueError if it is none."""
+    """Split a flat name into metric and size; ValueError if it is none."""
     if flat in METRICS:
         return METRICS[flat], None
     name, _, label = flat.rpartition("_")

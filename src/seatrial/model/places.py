@@ -1,4 +1,4 @@
-"""Where a number was taken: a pair of nodes, a node or its socket, or all of them."""
+"""Places of numbers: a pair of nodes, a node, a socket, or the allocation."""
 
 import polars as pl
 
@@ -23,7 +23,7 @@ def with_place(rows: pl.DataFrame, several_rails: bool) -> pl.DataFrame:
 
 
 def several_rails(rows: pl.DataFrame) -> bool:
-    """Tell whether the numbers were taken on more than one rail (hca)."""
+    """Return True if the numbers were taken on more than one rail (hca)."""
     return rows["hca"].drop_nulls().n_unique() > 1
 
 
@@ -51,13 +51,13 @@ def count_pairs(rows: pl.DataFrame, *within: str) -> tuple[int, int]:
 
 
 def both_ways(rows: pl.DataFrame) -> bool:
-    """Tell whether every pair was measured from either node to the other."""
+    """Return True if every pair was measured from either node to the other."""
     directed, pairs = count_pairs(rows)
     return directed == 2 * pairs
 
 
 def turned(rows: pl.DataFrame) -> pl.DataFrame:
-    """Make one place of a pair that has no direction.
+    """Merge the two directions of a pair that has no direction.
 
     A sweep takes one latency of a pair; which node starts may differ from session
     to session. Where that is so, the source is the first by name.

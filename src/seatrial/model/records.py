@@ -45,7 +45,7 @@ class Measurement:
     """One number with everything that identifies it: a row of measurements.parquet.
 
     `nodes` are the names of the allocation, separated by spaces: as one text they are
-    stored once per case, whatever the number of rows. `replay` and `attempt`: see
+    stored once per case, not once per row. `replay` and `attempt`: see
     `Case`.
     """
 
@@ -99,7 +99,7 @@ class Node:
 
 
 def as_dict(record: Sample | Case | Measurement | Node) -> dict[str, Any]:
-    """Turn a record into plain data for JSON or Parquet."""
+    """Convert a record to plain data for JSON or Parquet."""
     plain = {**vars(record)}  # asdict() copies what is inside: minutes for a million
     if isinstance(record, Case):
         plain["node_events"] = [vars(event) for event in record.node_events]
@@ -107,6 +107,6 @@ def as_dict(record: Sample | Case | Measurement | Node) -> dict[str, Any]:
 
 
 def metric_of(sample: Sample) -> tuple[str, Direction]:
-    """Give unit and direction of a sample; KeyError if its metric is unknown."""
+    """Return unit and direction of a sample; KeyError if its metric is unknown."""
     metric = METRICS[sample.metric]
     return metric.unit, metric.direction

@@ -140,7 +140,7 @@ def find_unit(text: str) -> Unit | None:
 
 
 def conversion(source: Unit, target: Unit) -> float:
-    """Give the factor from one unit to another; ValueError if their kinds differ."""
+    """Return the factor from one unit to another; ValueError if their kinds differ."""
     if source.kind != target.kind:
         raise ValueError(
             f"{source.name} is a unit of {source.kind}, {target.name} of {target.kind}"
@@ -160,7 +160,7 @@ def rounded(value: float, digits: int = 4) -> str:
 
 
 def size_label(size_bytes: int) -> str:
-    """Name a message size: 8 -> '8B', 4194304 -> '4MiB', 1000 -> '1000B'."""
+    """Format a message size: 8 -> '8B', 4194304 -> '4MiB', 1000 -> '1000B'."""
     for label, factor in _LABELS:
         if size_bytes >= factor and size_bytes % factor == 0:
             return f"{size_bytes // factor}{label}"
@@ -168,7 +168,7 @@ def size_label(size_bytes: int) -> str:
 
 
 def parse_size(label: str) -> int:
-    """Turn a size label back into bytes; ValueError if it is none."""
+    """Convert a size label to bytes; ValueError if it is none."""
     match = _LABEL.fullmatch(label)
     if match is None:
         raise ValueError(f"not a message size: {label!r}, expected e.g. 8B or 4MiB")

@@ -1,4 +1,4 @@
-"""A YAML file whose faults are told with file and line."""
+"""YAML with errors that name file and line."""
 
 from collections.abc import Hashable
 from pathlib import Path
@@ -52,7 +52,7 @@ class YamlFile:
     def mapping(
         self, node: yaml.Node | None, expected: str
     ) -> dict[Any, tuple[yaml.Node, yaml.Node]]:
-        """Give the entries of a mapping with the nodes of key and value."""
+        """Return the entries of a mapping with the nodes of key and value."""
         if not isinstance(node, yaml.MappingNode):
             self.refuse(node, f"expected a mapping of {expected}")
         entries: dict[Any, tuple[yaml.Node, yaml.Node]] = {}

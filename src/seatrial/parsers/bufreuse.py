@@ -73,7 +73,7 @@ def parse_bufreuse(text: str) -> list[ReuseRow]:
 
 
 def median_ratio(rows: list[ReuseRow], protocol: str) -> float:
-    """Give the median over a protocol's sizes of the ratio without re-use.
+    """Return the median ratio without re-use over the sizes of a protocol.
 
     Raises ParseError if there is none.
     """

@@ -1,4 +1,4 @@
-"""The file hpccoutf.txt taken apart: sections and summary of exactly one run."""
+"""Sections and summary of the file hpccoutf.txt, of exactly one run."""
 
 import re
 
@@ -7,8 +7,17 @@ from seatrial.parsers.printed import read_count, read_number, read_positive
 from seatrial.parsers.rounding import Range, printed_short
 
 _FAILURES = (
-    *("FAILED", "(failed)", "Failed ", "BYPASS", "without checking", "ERROR", "Error "),
-    *("ALARM", "ILLEGAL", "Skip.", "Cannot open"),
+    "FAILED",
+    "(failed)",
+    "Failed ",
+    "BYPASS",
+    "without checking",
+    "ERROR",
+    "Error ",
+    "ALARM",
+    "ILLEGAL",
+    "Skip.",
+    "Cannot open",
 )
 _BANNER = re.compile("\nThis is the DARPA/DOE HPC Challenge Benchmark version ")
 _EDGE = re.compile(r"\n(Begin|End) of (\w+) section\.(?=\n)")
@@ -25,7 +34,7 @@ class HpccFile:
     """One run of HPCC: its sections by their names, and the numbers of its summary."""
 
     def __init__(self, text: str) -> None:
-        """Take the text; ParseError unless it is one whole run in which none failed."""
+        """Check that the text is one run without a failure; ParseError otherwise."""
         self._text = f"\n{text}"
         over = _END.search(self._text)
         for word in _FAILURES:
@@ -59,7 +68,7 @@ class HpccFile:
         return found[0]
 
     def line(self, name: str) -> int:
-        """Tell where the summary has a number, or where it begins."""
+        """Return the line of a number in the summary, or the summary's first line."""
         if name in self._summary:
             return self._summary[name][0]
         return self._number(self._section("Summary")[0])

@@ -1,4 +1,4 @@
-"""What the numbers of HPCC's summary are, and where the file shows each a second time.
+"""The numbers of HPCC's summary, and the second place of each in the file.
 
 Names are HPCC 1.5's own. Rates are 10^9 per second, times us, sizes elements.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Of = Literal["all", "each", "one", "pair", "ring", "size"]
-"""Whose number it is.
+"""The processes that a number belongs to.
 
 all: the sum over all processes; each: the mean of a process while all of them run
 the same beside each other (Star); one: a single process while the others wait
@@ -33,7 +33,7 @@ class HpccMetric:
 
 
 def _line(before: str, after: str = "") -> re.Pattern[str]:
-    """Make the pattern of a whole line with one number."""
+    """Return the pattern of a whole line with one number."""
     return re.compile(f"\n{before}(\\S+){after}(?=\n)")
 
 
@@ -120,11 +120,15 @@ METRICS: dict[str, HpccMetric] = {
     "FFT_N": HpccMetric("", "size", "StarFFT", _line("Vector size: +")),
     "MPIFFT_N": HpccMetric("", "size", "MPIFFT", _line("Vector size: +")),
     "RandomAccess_N": HpccMetric(
-        *("", "size", "StarRandomAccess"),
+        "",
+        "size",
+        "StarRandomAccess",
         _line(r"Main table size   = 2\^\d+ = ", " words"),
     ),
     "MPIRandomAccess_N": HpccMetric(
-        *("", "size", "MPIRandomAccess"),
+        "",
+        "size",
+        "MPIRandomAccess",
         _line(r"Total Main table size = 2\^\d+ = ", " words"),
     ),
 }

@@ -1,4 +1,4 @@
-"""What stands above the rows of the Intel MPI Benchmarks: of which run they are."""
+"""Parse the headers of IMB tables."""
 
 import re
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class ImbHeaders:
         self._groups = 0
 
     def add(self, number: int, line: str) -> None:
-        """Take a line that begins with #; ParseError if it is not as expected."""
+        """Read a line that begins with #; ParseError if it is not as expected."""
         if match := _BENCHMARK.fullmatch(line):
             self._add_title(number, match[1])
         elif match := _PROCESSES.fullmatch(line):

@@ -12,8 +12,13 @@ _TIMES = (("t_min[usec]", "t_avg[usec]", "t_max[usec]"), ("t[usec]",) * 3)
 """Least, mean and greatest time: where there is one time only, it is all of them."""
 
 _KNOWN = (
-    *("#bytes", "#repetitions", "t[usec]", *_TIMES[0]),
-    *("Mbytes/sec", "Msg/sec", "defects"),
+    "#bytes",
+    "#repetitions",
+    "t[usec]",
+    *_TIMES[0],
+    "Mbytes/sec",
+    "Msg/sec",
+    "defects",
 )
 
 _DROPPED = re.compile(r"\s*([0-9]+)\s+((?:time-out|out-of-mem|int-overflow)\b.*)")
@@ -108,11 +113,11 @@ class ImbColumns:
         return None
 
     def size_of(self, fields: Sequence[str]) -> str:
-        """Give the message size as it is printed; Barrier has no column of it."""
+        """Return the message size as printed; Barrier has no such column."""
         return "0" if self._size is None else fields[self._size]
 
     def row(self, line: int, fields: Sequence[str], benchmark: str) -> ImbRow:
-        """Make a row with a time, and perhaps a bandwidth, of `benchmark`."""
+        """Convert a row with a time, and a bandwidth if `benchmark` prints one."""
         size = int(fields[self._place(line, self._size, "#bytes")])
         repetitions = self._counted(line, fields)
         least, mean, greatest = self._three_times(line, fields, allow_zero=not size)
@@ -126,7 +131,7 @@ class ImbColumns:
         return ImbRow(size, repetitions, mean, bandwidth, least, greatest)
 
     def rate(self, line: int, fields: Sequence[str]) -> ImbRate:
-        """Make a row of Uniband or Biband."""
+        """Convert a row of Uniband or Biband."""
         size = int(fields[self._place(line, self._size, "#bytes")])
         repetitions = self._counted(line, fields)
         mb_per_s = float(fields[self._place(line, self._bandwidth, "Mbytes/sec")])
@@ -145,7 +150,7 @@ class ImbColumns:
         return ImbRate(size, repetitions, mb_per_s, msg_per_s)
 
     def barrier(self, line: int, fields: Sequence[str]) -> ImbBarrier:
-        """Make the row of Barrier."""
+        """Convert the row of Barrier."""
         least, mean, greatest = self._three_times(line, fields, allow_zero=False)
         return ImbBarrier(self._counted(line, fields), mean, least, greatest)
 
@@ -155,7 +160,7 @@ class ImbColumns:
         return place
 
     def _counted(self, line: int, fields: Sequence[str]) -> int:
-        """Give the number of repetitions, if contents were right."""
+        """Return the number of repetitions, if contents were right."""
         if self._defects is not None and float(fields[self._defects]) > 0:
             raise ParseError(
                 line, f"contents failed validation: {fields[self._defects]}"
@@ -168,7 +173,7 @@ class ImbColumns:
     def _three_times(
         self, line: int, fields: Sequence[str], allow_zero: bool
     ) -> tuple[float, float, float]:
-        """Give least, mean and greatest time; the fastest rank may show none."""
+        """Return least, mean and greatest time; the fastest rank may show none."""
         if not self._times:
             raise ParseError(line, f"no time among the columns {self.text}")
         least, mean, greatest = (float(fields[place]) for place in self._times)

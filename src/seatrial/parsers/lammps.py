@@ -57,7 +57,7 @@ class LammpsRun:
     warnings: tuple[str, ...]
 
     def by_step(self, column: str) -> dict[int, float]:
-        """Give a column of the thermodynamic output; ParseError if it has none such."""
+        """Return a column of the thermodynamic output; ParseError if it is missing."""
         if column not in self.thermo.columns:
             raise ParseError(0, f"no {column} among {' '.join(self.thermo.columns)}")
         step, at = (self.thermo.columns.index(name) for name in ("Step", column))
@@ -139,7 +139,7 @@ class _Output:
         self.text = f"\n{text}\n"
 
     def line(self, at: int) -> int:
-        """Tell the line of a place, counted from 1."""
+        """Return the line number of a position, counted from 1."""
         return self.text.count("\n", 0, at) or 1
 
     def one(self, pattern: re.Pattern[str], key: str) -> tuple[int, re.Match[str]]:
@@ -183,7 +183,7 @@ class _Output:
             raise ParseError(self.line(match.start()), match[0].strip())
 
     def warnings(self) -> tuple[str, ...]:
-        """Give the text of all warnings."""
+        """Return the text of all warnings."""
         if "WARNING" not in self.text:
             return ()
         return tuple(match[1].strip() for match in _WARNING.finditer(self.text))

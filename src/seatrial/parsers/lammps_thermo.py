@@ -1,10 +1,9 @@
 """Thermodynamic output of LAMMPS, in the styles one, multi, custom and yaml.
 
-Columns are found by the names above them, which are those of the input: only `Step`
-must be among them. Foreign lines between the rows (warnings, statistics of SHAKE) are
-passed over if they cannot be a row or the rest of one: `is_row`. A row that a foreign
-line has destroyed is missed, as the steps are known. A foreign line may also have taken
-the end of the line above it: this line must show that its last value is whole.
+Columns are found by the names above them: only `Step` must be among them. Foreign lines
+between the rows (warnings, statistics of SHAKE) are skipped unless they may be a row or
+the rest of one (`is_row`). The steps are known, so a row that a foreign line destroyed
+is missing. A foreign line may also take the end of the line above it.
 """
 
 import re
@@ -76,14 +75,13 @@ class _Table:
     rows: Iterator[_Row]
 
     def at_once(self, steps: Sequence[int]) -> tuple[tuple[float, ...], ...]:
-        """Give all rows, or none if anything is wrong with any of them.
+        """Return all rows, or none if one of them is wrong.
 
         There may be a million of them, so this works on whole columns.
         """
         step = self.columns.index("Step")
-        if not self.fields or {*map(len, self.fields)} != {len(steps)}:
-            return ()
-        if not all(map(_are_plain, self.fields)):
+        whole = self.fields and {*map(len, self.fields)} == {len(steps)}
+        if not (whole and all(map(_are_plain, self.fields))):
             return ()
         try:
             if list(map(int, self.fields[step])) != list(steps):
@@ -92,9 +90,8 @@ class _Table:
         except ValueError:
             return ()
         for column in values:
-            if not -_ABSURD < sum(column) < _ABSURD:  # false for nan, too
-                return ()
-            if max(column) >= _ABSURD or min(column) <= -_ABSURD:
+            extremes = (sum(column), min(column), max(column))
+            if not all(-_ABSURD < value < _ABSURD for value in extremes):
                 return ()
         if energies := self._energies():
             parts = zip(*(values[column] for column in energies), strict=True)
@@ -108,7 +105,7 @@ class _Table:
     def one_by_one(
         self, steps: Sequence[int], last: int
     ) -> tuple[tuple[float, ...], ...]:
-        """Give all rows, each of the step that is next; ParseError names a bad one."""
+        """Yield the rows in the order of the steps; ParseError names a bad one."""
         step_column, energies = self.columns.index("Step"), self._energies()
         found: list[tuple[float, ...]] = []
         for line, fields in self.rows:
@@ -136,7 +133,7 @@ class _Table:
         return tuple(found)
 
     def _energies(self) -> tuple[int, ...]:
-        """Give the columns of potential, kinetic and total energy, if all are there."""
+        """Return the columns of potential, kinetic and total energy, if all exist."""
         found = [self.columns.index(name) for name in _ENERGIES if name in self.columns]
         return tuple(found) if len(found) == len(_ENERGIES) else ()
 
@@ -154,7 +151,7 @@ def _add_up(
 
 
 def _multi(text: str, line: int) -> _Table:
-    """Take apart the style multi; `text` begins with the break before a title."""
+    """Parse the style multi; `text` begins with the line break before a title."""
     first = _MULTI.match(text)
     assert first is not None
     names = [name for name, _ in _MULTI_VALUE.findall(first[3])]
@@ -239,7 +236,7 @@ def _yaml_rows(text: str, start: int, line: int, width: int) -> Iterator[_Row]:
 
 
 def _one(text: str, line: int, count: int) -> _Table:
-    """Take apart the styles one and custom: a line of names, and lines of numbers."""
+    """Parse the styles one and custom: a line of names, then lines of numbers."""
     columns, end = _find_header(text)
     if not columns:
         return _Table((), [], iter(()))
@@ -280,7 +277,7 @@ def _one_rows(text: str, line: int, width: int) -> Iterator[_Row]:
 
 
 def _are_plain(texts: Iterable[str]) -> bool:
-    """Tell digits from others and from 1_000, which Python takes for numbers."""
+    """Accept plain decimal digits only (not 1_000)."""
     text = "".join(texts)
     return text.isascii() and "_" not in text
 

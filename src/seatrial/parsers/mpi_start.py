@@ -117,7 +117,7 @@ def mark(name: str, attempt: int, printed: str) -> str:
 
 
 def without_crashed_tries(text: str) -> str:
-    """Drop the lines that crashed tries printed, and their marks."""
+    """Remove the lines that crashed tries printed, and their marks."""
     kept: list[str] = []
     for line in text.splitlines(keepends=True):
         if match := _MARK.fullmatch(line):

@@ -55,7 +55,7 @@ def verify_osu_hello(text: str, processes: int) -> None:
 def _one_line(
     text: str, title: str, pattern: re.Pattern[str], processes: int
 ) -> tuple[int, re.Match[str]]:
-    """Give the one line of a program, below its title, with its number."""
+    """Return the one line of a program, below its title, with its number."""
     lines = text.split("\n")
     found: list[tuple[int, re.Match[str]]] = []
     has_title = False
@@ -86,7 +86,7 @@ _IMB_ROW = re.compile(r"^ +\d+(?: +\d+\.\d+){3}\s*$", re.MULTILINE)
 
 
 def verify_started(text: str, program: str, ranks: int) -> None:
-    """Raise ParseError unless exactly so many ranks have started, and ended."""
+    """Raise ParseError unless exactly `ranks` ranks have started, and ended."""
     if program == "pairsweep":
         found = [_greetings(text)]
     elif program == "IMB-MPI1":

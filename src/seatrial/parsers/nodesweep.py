@@ -69,7 +69,7 @@ class NodeSweep:
     events: tuple[EventRow, ...]
 
     def expected(self, node: str) -> frozenset[Part]:
-        """Give what had to run on a node; of one that never answered only `sensors`.
+        """Return the expected programs of a node; only `sensors` if it never answered.
 
         HPCC has each socket to itself where there are several.
         """
@@ -91,7 +91,7 @@ class NodeSweep:
         return {node: (len(done[node]), len(self.expected(node))) for node in nodes}
 
     def verify_complete(self, nodes: Sequence[str]) -> None:
-        """Prove that every number of every delivered node is there, or is missed.
+        """Check that every number of every delivered node exists or is known to miss.
 
         Raises ParseError for a program that has neither numbers nor an event, for one
         that has both, and for nodes that were not delivered.
@@ -129,7 +129,7 @@ class NodeSweep:
         return done
 
     def _verify_memlat(self) -> None:
-        """Prove that every size of every socket is there."""
+        """Check that every size of every socket exists."""
         sizes: dict[tuple[str, int | None], list[int]] = defaultdict(list)
         for row in self.memlat:
             sizes[row.node, row.socket].append(row.size_bytes)
@@ -140,7 +140,7 @@ class NodeSweep:
                 raise ParseError(0, f"{node}: memlat on socket {socket}: sizes {found}")
 
     def _verify_sensors(self) -> None:
-        """Prove that every node was read while it was quiet and under load."""
+        """Check that the sensors of every node were read idle and under load."""
         found = {(row.node, row.phase, row.socket) for row in self.sensors}
         loaded = {row.node for row in self.hpcc if row.socket is None}
         for node in self.counters:

@@ -33,8 +33,17 @@ A formula rounds up to 8 times; the sum of all is below 3 for every class.
 
 _ACTIVE = ("Active processes", "Active procs", "Compiled procs")
 _NAMES = {
-    *("Class", "Size", "Iterations", "Time in seconds", "Total processes", *_ACTIVE),
-    *("Mop/s total", "Mop/s/process", "Operation type", "Verification", "Version"),
+    "Class",
+    "Size",
+    "Iterations",
+    "Time in seconds",
+    "Total processes",
+    *_ACTIVE,
+    "Mop/s total",
+    "Mop/s/process",
+    "Operation type",
+    "Verification",
+    "Version",
     "Compile date",
 }
 _NUMBER_ALONE = re.compile(r"\s*[0-9.]+\s*")
@@ -262,7 +271,7 @@ def _only(text: str, wanted: str, name: str) -> int:
 
 
 def _line_at(text: str, position: int) -> tuple[int, str]:
-    """Give the line around a position, and its number."""
+    """Return the line around a position, and its number."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     number = text.count("\n", 0, position) + 1

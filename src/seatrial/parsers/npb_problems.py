@@ -57,7 +57,7 @@ class Problem:
 
 
 def problem_of(benchmark: str, problem_class: str) -> Problem:
-    """Look up a problem, e.g. `CG`, `C`; ValueError if NPB has none of that name."""
+    """Return a problem, e.g. `CG`, `C`; ValueError if NPB has none of that name."""
     if benchmark not in BENCHMARKS:
         raise ValueError(f"benchmark {benchmark!r}, expected one of {BENCHMARKS}")
     classes = _CLASSES[: len(_ITERATIONS[benchmark])]

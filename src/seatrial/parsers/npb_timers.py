@@ -18,30 +18,18 @@ _TIMER = re.compile(
 _OF_TIMER = re.compile(r"^ *timer +[0-9]|(?<![0-9.])[0-9]*\.[0-9]{4}(?![0-9])")
 """What a row has, and a piece of one that a foreign line has broken."""
 
-_SOLVER_TIMERS = (
-    *("rhs", "xsolve", "ysolve", "zsolve", "bpack", "exch"),
-    *("xcomm", "ycomm", "zcomm", "totcomp", "totcomm"),
-)
+_SOLVER_TIMERS = "rhs xsolve ysolve zsolve bpack exch xcomm ycomm zcomm totcomp totcomm"
 _NAMES = {
-    "BT": ("total", "i/o", *_SOLVER_TIMERS),
-    "CG": ("total", "conjg", "rcomm", "ncomm", "totcomp", "totcomm"),
-    "EP": ("total", "gpairs", "randn", "rcomm", "totcomp", "totcomm"),
-    "FT": (
-        *("total", "setup", "fft", "evolve", "checksum", "fftlow", "fftcopy"),
-        *("transpose", "transpose1_loc", "transpose1_glo", "transpose1_fin"),
-        *("transpose2_loc", "transpose2_glo", "transpose2_fin", "sync", "init"),
-        *("totcomp", "totcomm"),
-    ),
-    "IS": ("total", "rcomp", "rcomm", "verify"),
-    "LU": (
-        *("total", "rhs", "blts", "buts", "jacld", "jacu", "exch"),
-        *("lcomm", "ucomm", "rcomm", "totcomp", "totcomm"),
-    ),
-    "MG": (
-        *("total", "init", "psinv", "resid", "rprj3", "interp", "norm2u3"),
-        *("comm3", "rcomm", "totcomp", "totcomm"),
-    ),
-    "SP": ("total", *_SOLVER_TIMERS),
+    "BT": "total i/o " + _SOLVER_TIMERS,
+    "CG": "total conjg rcomm ncomm totcomp totcomm",
+    "EP": "total gpairs randn rcomm totcomp totcomm",
+    "FT": "total setup fft evolve checksum fftlow fftcopy transpose transpose1_loc "
+    "transpose1_glo transpose1_fin transpose2_loc transpose2_glo transpose2_fin "
+    "sync init totcomp totcomm",
+    "IS": "total rcomp rcomm verify",
+    "LU": "total rhs blts buts jacld jacu exch lcomm ucomm rcomm totcomp totcomm",
+    "MG": "total init psinv resid rprj3 interp norm2u3 comm3 rcomm totcomp totcomm",
+    "SP": "total " + _SOLVER_TIMERS,
 }
 _PARTS = {"IS": ("rcomp", "rcomm")}
 _TOGETHER = {  # printed all or not at all
@@ -92,7 +80,7 @@ def read_timers(
     numbered = enumerate(lines[1:], start=first + 1)
     rows = ((number, line) for number, line in numbered if _OF_TIMER.search(line))
     number, line = next(rows, (first + 1, ""))
-    for position, name in enumerate(_NAMES[benchmark], start=1):
+    for position, name in enumerate(_NAMES[benchmark].split(), start=1):
         match = _TIMER.fullmatch(line)
         if match is None or (int(match[1]), match[2]) != (position, name):
             if name in optional:

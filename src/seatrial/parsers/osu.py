@@ -249,7 +249,7 @@ class _Headers:
         self._percentiles: tuple[int, ...] = ()
 
     def add(self, number: int, line: str, has_rows: bool) -> None:
-        """Take a line that begins with #; ParseError if it is not as expected."""
+        """Read a line that begins with #; ParseError if it is not as expected."""
         if not line.startswith(_HEADERS):
             return
         is_datatype = line.startswith("# Datatype")

@@ -40,7 +40,7 @@ class PairSweep:
     ended: bool
 
     def verify_complete(self, nodes: Sequence[str]) -> None:
-        """Prove that no pair of the delivered nodes was forgotten.
+        """Check that no pair of the delivered nodes is missing.
 
         Each is measured or hung on every rail, or has a node that was left out.
         Raises ParseError otherwise, and for nodes that were not delivered.
@@ -128,7 +128,7 @@ class _Reader:
         self._retested = 0  # since the last row `run`
 
     def read(self, line: int, values: dict[str, Any]) -> None:
-        """Take the next row; ParseError if it cannot follow those before."""
+        """Read the next row; ParseError if it cannot follow those before."""
         self._last = line
         kind = values.get("type")
         if kind == "pair" and values.get("status") != "hung":
@@ -147,7 +147,7 @@ class _Reader:
             self._fault(line, row)
 
     def result(self) -> PairSweep:
-        """Give the sweep; ParseError if it is cut off."""
+        """Return the sweep; ParseError if it is cut off."""
         if not (self._runs or self._left_out):
             raise ParseError(self._last, "no output of pairsweep")
         if self._at_work:

@@ -150,7 +150,7 @@ class EndRow:
 
 
 def pair_key(source: str, destination: str, rail: int) -> PairKey:
-    """Give what tells a pair on a rail from all others."""
+    """Return the key of a pair on a rail."""
     if source < destination:
         return source, destination, rail
     return destination, source, rail

@@ -154,7 +154,7 @@ def _check_title(text: str, test: str) -> None:
 
 
 def _header(text: str) -> tuple[int, list[str], dict[str, str]]:
-    """Give the line of the header, its columns, and the unit of those that have one."""
+    """Return the line of the header, its columns, and their units if any."""
     count = text.count(_HEADER)
     if count != 1:
         last = text.rfind(_HEADER)

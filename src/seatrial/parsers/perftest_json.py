@@ -37,8 +37,14 @@ _COLUMNS = {
 }
 _BANDWIDTH = ("MsgSize", "n_iterations", "BW_peak", "BW_average", "MsgRate")
 _LATENCY = (
-    *("MsgSize", "n_iterations", "t_min", "t_max", "t_typical", "t_avg"),
-    *("percentile_99", "percentile_99.9"),
+    "MsgSize",
+    "n_iterations",
+    "t_min",
+    "t_max",
+    "t_typical",
+    "t_avg",
+    "percentile_99",
+    "percentile_99.9",
 )
 _NOT_READ = ("t_stdev", "CPU_util", "sl")
 
@@ -71,7 +77,7 @@ def parse_perftest_json_lat(
 def _results(
     text: str, test: str, size: int, needed: tuple[str, ...]
 ) -> tuple[int, dict[str, str]]:
-    """Give the line of the results and their values by the column of the table."""
+    """Return the line of the results and their values by the column of the table."""
     sections = _sections(text)
     line, info = sections["test_info"]
     found = info.get("test", "nothing")

@@ -1,6 +1,6 @@
 """One row of perftest, as its table and its JSON have it, proved to be possible.
 
-Bandwidth is MB/s of 10^6 B/s here, whatever perftest prints: its `MB/sec` and, since
+Bandwidth is MB/s of 10^6 B/s here, unlike perftest's output: its `MB/sec` and, since
 March 2024, `MiB/sec` are both 2^20 B/s, `Gb/sec` (`--report_gbits`) is 10^9 bit/s
 (perftest_parameters.c: `format_factor`). Message rate and size give the same number
 once more, so a wrong unit or a damaged digit does not get through. Of a bidirectional
@@ -77,7 +77,7 @@ class LatencyRow:
 def bandwidth_row(
     line: int, values: Mapping[str, str], unit: str, iterations: int | None
 ) -> BandwidthRow:
-    """Make a row of what the columns say, in `unit`; ParseError if it cannot be true.
+    """Convert the columns to a row, in `unit`; ParseError if it cannot be true.
 
     `iterations` is what was asked for, None if nothing was (`-D`).
     """
@@ -128,7 +128,7 @@ def _verify_peak(line: int, shown: str, average: str) -> None:
 def latency_row(
     line: int, values: Mapping[str, str], test: str, iterations: int | None
 ) -> LatencyRow:
-    """Make a row of what the columns say; ParseError if it cannot be true."""
+    """Convert the columns to a row; ParseError if it cannot be true."""
     size, count = _size_and_iterations(line, values, iterations)
     times = {
         name: read_positive(name, line, _printed(name, line, values, _TIME), MOST_US)
@@ -177,7 +177,7 @@ def _size_and_iterations(
 def _printed(
     name: str, line: int, values: Mapping[str, str], pattern: re.Pattern[str]
 ) -> str:
-    """Get a value; ParseError unless it has the decimals that perftest prints."""
+    """Return a value; ParseError unless it has the decimals that perftest prints."""
     text = values[name]
     if not pattern.fullmatch(text):
         raise ParseError(line, f"{name} is {text}, expected a number like 1.25")

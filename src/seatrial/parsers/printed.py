@@ -69,7 +69,7 @@ def is_foreign(words: Sequence[str]) -> bool:
 
 
 def last_line(lines: Sequence[str], first: int = 1) -> int:
-    """Give the number of the last of `lines` that is not empty after a newline."""
+    """Return the number of the last of `lines` that is not empty after a newline."""
     return first + len(lines) - 1 - ([*lines[-1:]] == [""])
 
 
@@ -156,7 +156,7 @@ def read_count(name: str, line: int, text: str) -> int:
 
 
 def half_digit(text: str) -> float:
-    """Give half a unit of the last digit of a printed number: '1.25' -> 0.005."""
+    """Return half a unit of the last digit of a printed number: '1.25' -> 0.005."""
     if "e" in text or "E" in text:
         mantissa, _, exponent = text.lower().partition("e")
         return half_digit(mantissa) * 10.0 ** int(exponent)
@@ -165,7 +165,7 @@ def half_digit(text: str) -> float:
 
 
 def half_digit_of(value: float, digits: int) -> float:
-    """Give half a unit of the last digit of a number that C printed with %.<digits>g.
+    """Return half a unit of the last digit of a number that C printed with %.<digits>g.
 
     %g drops trailing zeros, so the text does not show how precise it is.
     """

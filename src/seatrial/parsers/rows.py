@@ -187,7 +187,7 @@ class Decoder(Generic[T]):
     """Makes records of one type from decoded JSON objects."""
 
     def __init__(self, record_type: type[T]) -> None:
-        """Take a dataclass of str, int, float, Signed, a Literal, or also None.
+        """Prepare a dataclass with fields of str, int, float, Signed, Literal or None.
 
         Fields with a default are newer than some recordings.
         """
@@ -205,7 +205,7 @@ class Decoder(Generic[T]):
         }
 
     def __call__(self, line: int, values: dict[str, Any]) -> T:
-        """Make a record from values whose keys and types must be its fields'.
+        """Build a record; keys and types of `values` must be those of its fields.
 
         The fields with a default are all there, or none of them. Numbers are finite,
         and not negative unless Signed. Raises ParseError.
@@ -244,7 +244,7 @@ class _Kind:
         self.kinds = {*self._names, int} if float in self._names else {*self._names}
 
     def fault(self, value: Any) -> str | None:
-        """Say what is wrong with a value; None if it is of the expected type."""
+        """Return the fault of a value; None if it is of the expected type."""
         if self._choices:
             known = value in self._choices
             return None if known else f"{value!r} is none of {self._choices}"

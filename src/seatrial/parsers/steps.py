@@ -31,7 +31,7 @@ class StepOutput:
 
     @contextmanager
     def located(self) -> Iterator[None]:
-        """Let a ParseError of this text name the step and the line of the job."""
+        """Add the step and the line of the job to a ParseError of this text."""
         try:
             yield
         except ParseError as error:

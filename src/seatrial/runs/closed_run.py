@@ -19,7 +19,7 @@ from seatrial.limits import (
     TABLE_SIZE,
     YAML_SIZE,
 )
-from seatrial.model.cases import Case, ListedCase
+from seatrial.model.cases import Case
 from seatrial.model.manifest import (
     MANIFEST,
     NEWEST_SCHEMA,
@@ -292,8 +292,7 @@ def known_durations(results: Path, system: str) -> dict[str, list[float]]:
         with suppress(SeatrialError):
             for case in read_cases(run):
                 if case.elapsed_s is not None and not case.replay:
-                    listed = ListedCase(case.case, case.partition, case.environment)
-                    durations[str(listed)].append(case.elapsed_s)
+                    durations[str(case.key.listed)].append(case.elapsed_s)
     return durations
 
 

@@ -1,1 +1,1 @@
-"""Machines whose truth is known, and how often each rule judges them wrongly."""
+"""Simulated machines of known truth, and the error rates of each rule."""

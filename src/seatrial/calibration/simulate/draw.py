@@ -118,7 +118,7 @@ def _draw_pairs(machine: Machine, generator: np.random.Generator) -> Drawn:
 
 
 def _values(machine: Machine, levels: Floats, generator: np.random.Generator) -> Floats:
-    """Give each place its numbers, one of each allocation."""
+    """Draw the numbers of each place, one for each allocation."""
     layers, places = levels.shape
     error = _errors(machine, layers, places, generator)
     error -= _centre(replace(machine, nodes=1, metrics=1, repeats=1, drift=0))
@@ -163,7 +163,7 @@ def _mixed(machine: Machine, common: Floats, own: Floats) -> Floats:
 
 @lru_cache
 def _centre(machine: Machine) -> float:
-    """Give the median of the errors, so that a level is a median."""
+    """Return the median of the errors, so that a level is a median."""
     if machine.shape != "bimodal":
         return 0.0
     many = replace(machine, repeats=_ONE_DRAW)

@@ -99,7 +99,14 @@ class Tally:
 
 
 RATES = (
-    *("false_fail", "false_pass", "pass", "fail", "undecided"),
-    *("found", "blamed_right", "blamed_wrong", "false_suspects"),
+    "false_fail",
+    "false_pass",
+    "pass",
+    "fail",
+    "undecided",
+    "found",
+    "blamed_right",
+    "blamed_wrong",
+    "false_suspects",
 )
 """All rates, in the order in which they are shown."""

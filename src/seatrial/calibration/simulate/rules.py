@@ -59,7 +59,7 @@ RULES: dict[str, Rule] = {
 
 
 def flagged_nodes(drawn: Drawn, flags: Flags) -> frozenset[str]:
-    """Name the nodes that a rule blames: of a flagged pair, both."""
+    """Return the nodes that a rule blames: both nodes of a flagged pair."""
     names = np.array(drawn.machine.names or [""])
     places = np.flatnonzero(flags.any(axis=0))
     if len(drawn.ends):

@@ -1,4 +1,4 @@
-"""Turn a drawn machine into a closed run in memory and the criteria for it."""
+"""Convert a drawn machine to a closed run in memory and the criteria for it."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ _STARTED, _JOB_S = 1_790_000_000.0, 60.0
 
 
 def run_of(drawn: Drawn) -> Run:
-    """Make a run of a drawn machine: a session and a job for every allocation."""
+    """Build a run of a drawn machine: a session and a job for every allocation."""
     machine = drawn.machine
     layers, places, repeats = drawn.values.shape
     cases = tuple(_case(machine, repeat) for repeat in range(1, repeats + 1))
@@ -69,7 +69,7 @@ def criteria_for(
     zone: float = 0.1,
     looks: int = 1,
 ) -> Criteria:
-    """State the limit of every metric of a machine, as its truth knows it."""
+    """Return criteria with the true limit of every metric of a machine."""
     same = machine.kind == "sameness"
     criteria = []
     for metric, size in _metrics(machine):
@@ -110,7 +110,7 @@ def _check(machine: Machine) -> str:
 
 
 def _layer(drawn: Drawn, layer: int) -> pl.DataFrame:
-    """Give the numbers of a layer with their place, allocation after allocation."""
+    """Return the numbers of a layer with their places, by allocation."""
     machine = drawn.machine
     repeats = drawn.values.shape[2]
     numbers = drawn.values[layer].T.ravel()

@@ -20,7 +20,7 @@ class Scenario:
     changes: Mapping[str, Any]
 
     def machine(self, base: Machine) -> Machine:
-        """Give the machine; a drift or a level of the base is changed last."""
+        """Return the machine; a drift or a level of the base is changed last."""
         same = self.kind == "sameness"
         level = 1.0 if same else base.level
         changes = dict(self.changes)
@@ -34,52 +34,76 @@ SCENARIOS = {
     for scenario in (
         Scenario("healthy", "all nodes above the limit", "nodes", {}),
         Scenario(
-            *("at-limit", "all nodes exactly at the limit", "nodes"),
+            "at-limit",
+            "all nodes exactly at the limit",
+            "nodes",
             {"level": 1.0, "spread": 0.0},
         ),
         Scenario(
-            *("borderline", "one node exactly at the limit", "nodes"),
+            "borderline",
+            "one node exactly at the limit",
+            "nodes",
             {"slow_nodes": 1, "slow_level": "limit", "slow_metrics": 1},
         ),
         Scenario("slow-node", "one node below the limit", "nodes", {"slow_nodes": 1}),
         Scenario(
-            *("correlated", "the same, metrics of a node alike", "nodes"),
+            "correlated",
+            "the same, metrics of a node alike",
+            "nodes",
             {"slow_nodes": 1, "shared": 0.7},
         ),
         Scenario(
-            *("drift", "healthy, but all fall by 10 % in the campaign", "nodes"),
+            "drift",
+            "healthy, but all fall by 10 % in the campaign",
+            "nodes",
             {"drift": 0.1},
         ),
         Scenario(
-            *("value", "one value exactly at its limit", "value"),
+            "value",
+            "one value exactly at its limit",
+            "value",
             {"level": 1.0, "spread": 0.0, "metrics": 1},
         ),
         Scenario("same", "nodes held to each other", "sameness", {}),
         Scenario(
-            *("same-borderline", "one node exactly at the tolerance", "sameness"),
+            "same-borderline",
+            "one node exactly at the tolerance",
+            "sameness",
             {"slow_nodes": 1, "slow_level": "limit"},
         ),
         Scenario(
             "same-slow", "one node below the others", "sameness", {"slow_nodes": 1}
         ),
         Scenario(
-            *("same-drift", "all fall by 10 %, one is below", "sameness"),
+            "same-drift",
+            "all fall by 10 %, one is below",
+            "sameness",
             {"slow_nodes": 1, "drift": 0.1},
         ),
         Scenario("pairs", "all pairs above the limit", "pairs", {"metrics": 2}),
         Scenario(
-            *("slow-link", "one pair below the limit", "pairs"),
+            "slow-link",
+            "one pair below the limit",
+            "pairs",
             {"slow_links": 1, "metrics": 2},
         ),
         Scenario(
-            *("slow-node-link", "all pairs of one node below the limit", "pairs"),
+            "slow-node-link",
+            "all pairs of one node below the limit",
+            "pairs",
             {"slow_nodes": 1, "metrics": 2},
         ),
     )
 }
 
 STORY = (
-    *("healthy", "at-limit", "borderline", "slow-node"),
-    *("drift", "same-slow", "slow-link", "slow-node-link"),
+    "healthy",
+    "at-limit",
+    "borderline",
+    "slow-node",
+    "drift",
+    "same-slow",
+    "slow-link",
+    "slow-node-link",
 )
 """The scenarios that tell most; the others are for a closer look."""

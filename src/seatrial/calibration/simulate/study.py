@@ -40,7 +40,7 @@ def study(
 ) -> list[Result]:
     """Judge `runs` machines of each scenario and shape; `judged` is called after each.
 
-    The same seed gives the same machines, whatever other scenarios there are.
+    The same seed gives the same machines, with any other scenarios.
     """
     shapes = tuple(shapes)
     return [
@@ -84,6 +84,6 @@ def add_rules(tallies: Mapping[str, Tally], drawn: Drawn) -> None:
 
 
 def blamed(judgement: Judgement) -> frozenset[str]:
-    """Name the nodes and pairs that a judgement convicts."""
+    """Return the nodes and pairs that a judgement convicts."""
     failed = {f.node for f in judgement.findings if f.verdict == "fail" and f.place}
     return frozenset(judgement.convicted) | failed

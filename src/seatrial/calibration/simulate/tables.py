@@ -32,7 +32,7 @@ _SHOWN = {
 
 
 def results_table(results: Sequence[Result]) -> Table:
-    """Lay out our rates, in %, and how many machines each other rule fails."""
+    """Format our rates, in %, and the machines that each other rule fails."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("scenario", no_wrap=True)
     table.add_column("noise", no_wrap=True)
@@ -59,7 +59,7 @@ def results_table(results: Sequence[Result]) -> Table:
 
 
 def legend(results: Sequence[Result]) -> str:
-    """Say what was simulated."""
+    """Describe the simulation."""
     said = {result.scenario.name: result.scenario.meaning for result in results}
     lines = [f"{name}: {meaning}" for name, meaning in said.items()]
     first = results[0]
@@ -75,7 +75,7 @@ def legend(results: Sequence[Result]) -> str:
 
 
 def facts_table(seed: int) -> Table:
-    """Lay out the arithmetic of one value against one tolerance."""
+    """Format the arithmetic of one value against one tolerance."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("why one value is not enough")
     for heading in ("by arithmetic", "measured"):
