@@ -13,7 +13,8 @@ from closed_runs import rewrite_manifest
 from fake_home import CRITERIA, fake_program, write, write_home
 from test_replay import CAMPAIGNS, CHECK, REFERENCES, settings
 
-from seatrial.campaign.remote import Remote, fetch, resume_remotely
+from seatrial.campaign.login_node import Remote
+from seatrial.campaign.remote import fetch, resume_remotely
 from seatrial.checks.replay import staged
 from seatrial.cli import main
 from seatrial.errors import SeatrialError

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from fake_home import fake_program, write, write_home
 
 from seatrial.campaign import remote
-from seatrial.campaign.remote import Remote, load_remote
+from seatrial.campaign.login_node import Remote, load_remote
 from seatrial.campaign.schedule import Agenda
 from seatrial.cli import main
 from seatrial.errors import SeatrialError

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seatrial.campaign.remote import login_variables
+from seatrial.campaign.login_node import login_variables
 from seatrial.errors import SeatrialError
 
 LAB = "lab"

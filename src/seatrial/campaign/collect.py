@@ -1,6 +1,5 @@
 """From a finished ReFrame session to cases, measurements and raw files."""
 
-import gzip
 import json
 import re
 import shutil
@@ -9,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seatrial.campaign.session import Outcome, Session
+from seatrial.campaign.session import Outcome
+from seatrial.campaign.session_command import Session
+from seatrial.campaign.stage_files import compress, keep_files
 from seatrial.checks.mpi_start import recorded
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import (
@@ -20,19 +21,25 @@ from seatrial.model.cases import (
     parameters_text,
 )
 from seatrial.model.records import OF_REFRAME, Measurement, Sample, metric_of
-from seatrial.runs.open_run import copy_files
-from seatrial.runs.raw_output import COMPRESSED, JOB_FILE, RECORD_FILE
+from seatrial.runs.raw_output import RECORD_FILE
 from seatrial.system import slurm
 from seatrial.system.description import System
 from seatrial.system.slurm_nodes import node_failures
 
-BIG_FILE = 1 << 20
-"""Raw files of that many bytes are compressed."""
-
 _FINAL = ("pass", "fail", "skip", "xfail", "xpass")
 """ReFrame's results of a case that came to its end."""
 
-_UNCLEAN = re.compile(r"[^A-Za-z0-9._=+-]+")
+_CASE_COLUMNS = (
+    "session",
+    "repeat",
+    "partition",
+    "environment",
+    "check",
+    "case",
+    "job_id",
+    "replay",
+    "attempt",
+)
 _LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?(?![\w.]*\w)")
 
 
@@ -102,24 +109,6 @@ def _ended(entry: dict[str, Any], outcome: Outcome) -> bool:
     return entry["result"] in _FINAL or str(entry["jobid"]) in outcome.blocked
 
 
-def compress(folder: Path) -> None:
-    """Replace every big file below a folder by a compressed one."""
-    for file in sorted(folder.rglob("*")):
-        if file.name in (RECORD_FILE, JOB_FILE) or not file.is_file():
-            continue
-        if file.stat().st_size >= BIG_FILE:
-            with (
-                file.open("rb") as plain,
-                file.with_name(file.name + COMPRESSED).open("wb") as target,
-                # A file of the same content is to have the same bytes.
-                gzip.GzipFile(
-                    fileobj=target, mode="wb", mtime=0, filename=""
-                ) as packed,
-            ):
-                shutil.copyfileobj(plain, packed, 1 << 20)
-            file.unlink()
-
-
 def readable(reason: str) -> str:
     """Write ReFrame's reason on one line, its numbers with at most 6 digits.
 
@@ -139,20 +128,14 @@ def _collect_case(
     collected: Collected,
 ) -> None:
     stage = Path(entry["stagedir"]) if entry.get("stagedir") else None
-    raw = None
-    kept = _kept(stage, entry) if stage is not None and stage.is_dir() else []
-    if stage is not None and kept:
-        name = _UNCLEAN.sub("_", "-".join(stage.parts[-3:]))
-        part = f"_part{session.part}" if session.part > 1 else ""
-        raw = session.raw / f"{name}{part}"
-        copy_files(kept, stage, raw)
+    part = f"_part{session.part}" if session.part > 1 else ""
+    raw = None if stage is None else keep_files(stage, entry, session.raw, part)
+    record, samples, problem = _record(stage)
+    if raw is not None and record:
+        # The samples go into a table; here they would be there a second time.
+        (raw / RECORD_FILE).write_text(json.dumps(record) + "\n", encoding="utf-8")
     result = OF_REFRAME.get(entry["result"], "fail")
     phase, reason = entry["fail_phase"], entry["fail_reason"]
-    told, problem = _told(stage)
-    samples = told.pop("samples", [])
-    if raw is not None and told:
-        # The samples go into a table; here they would be there a second time.
-        (raw / RECORD_FILE).write_text(json.dumps(told) + "\n", encoding="utf-8")
     if problem and result == "pass":
         result, phase, reason = "fail", "sanity", problem
     if result == "skip":
@@ -161,22 +144,22 @@ def _collect_case(
         reason = "expected to fail, and passed: the known defect is gone"
     if result == "fail" and entry["jobid"] and system.uses_slurm:
         phase, reason = blame_slurm(phase, reason, entry, outcome)
-    told_nodes = told.get("nodes")
+    nodes = record.get("nodes")
     case = _case(
         session,
         listed,
         result,
-        parameters=told.get("parameters", listed.parameters),
+        parameters=record.get("parameters", listed.parameters),
         phase=phase,
         reason=readable(reason) if reason else None,
-        job_id=str(told.get("job_id") or entry["jobid"] or "") or None,
-        nodes=tuple(entry["job_nodelist"] if told_nodes is None else told_nodes),
+        job_id=str(record.get("job_id") or entry["jobid"] or "") or None,
+        nodes=tuple(entry["job_nodelist"] if nodes is None else nodes),
         start_time=entry["job_submit_time"],
         elapsed_s=entry["time_total"],
-        payload_s=told.get("payload_s"),
+        payload_s=record.get("payload_s"),
         raw=None if raw is None else str(raw.relative_to(session.raw.parent.parent)),
-        declared=_declared(told, entry),
-        replay=bool(told.get("replay")) if told else session.replay is not None,
+        declared=_declared(record, entry),
+        replay=bool(record.get("replay")) if record else session.replay is not None,
         attempt=attempt,
         start_crashes=recorded(stage) if stage is not None else (),
     )
@@ -198,96 +181,57 @@ def _node_failures(
     return [NodeEvent(name, "down", "", "", ended) for name in names]
 
 
-def _told(stage: Path | None) -> tuple[dict[str, Any], str | None]:
-    """Read what the check wrote about itself; give what is wrong with it, if so."""
+def _record(stage: Path | None) -> tuple[dict[str, Any], list[Sample], str | None]:
+    """Read the check's record without its samples; these; the record's problem."""
     file = stage / RECORD_FILE if stage is not None else None
     if file is None or not file.is_file():
-        return {}, None
+        return {}, [], None
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
-        for sample in told.get("samples", []):
-            metric_of(Sample(**sample))
+        record = json.loads(file.read_text(encoding="utf-8"))
+        samples = [Sample(**sample) for sample in record.pop("samples", [])]
+        for sample in samples:
+            metric_of(sample)
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        return {}, f"{RECORD_FILE} of the check is damaged: {error!r}"
-    return told, None
+        return {}, [], f"{RECORD_FILE} of the check is damaged: {error!r}"
+    return record, samples, None
 
 
 def _measurements(
-    case: Case, session: Session, system: System, samples: Iterable[dict[str, Any]]
+    case: Case, session: Session, system: System, samples: Iterable[Sample]
 ) -> list[Measurement]:
+    """Return the rows of a case: what is the same for all, and each sample."""
+    same = {name: getattr(case, name) for name in _CASE_COLUMNS}
+    same |= {"run": session.run_id, "system": system.name}
+    same |= {"block": session.planned.block, "nodes": " ".join(case.nodes)}
+    parameters = parameters_text(case.parameters)
     rows = []
-    nodes, parameters = " ".join(case.nodes), parameters_text(case.parameters)
-    for sample in (Sample(**data) for data in samples):
+    for sample in samples:
         unit, direction = metric_of(sample)
-        rows.append(
-            Measurement(
-                run=session.run_id,
-                session=case.session,
-                block=session.planned.block,
-                repeat=case.repeat,
-                system=system.name,
-                partition=case.partition,
-                environment=case.environment,
-                check=case.check,
-                case=case.case,
-                parameters=parameters_text({**case.parameters, **sample.parameters})
-                if sample.parameters
-                else parameters,
-                job_id=case.job_id,
-                nodes=nodes,
-                node=sample.node,
-                socket=sample.socket,
-                source=sample.source,
-                destination=sample.destination,
-                hca=sample.hca,
-                round=sample.round,
-                metric=sample.metric,
-                size_bytes=sample.size_bytes,
-                statistic=sample.statistic,
-                n=sample.n,
-                value=float(sample.value),
-                unit=unit,
-                direction=direction,
-                start_time=sample.start_time or case.start_time,
-                replay=case.replay,
-                attempt=case.attempt,
+        row = {**vars(sample), **same, "unit": unit, "direction": direction}
+        row["parameters"] = parameters
+        if sample.parameters:
+            row["parameters"] = parameters_text(
+                {**case.parameters, **sample.parameters}
             )
-        )
+        row["value"] = float(sample.value)
+        row["start_time"] = sample.start_time or case.start_time
+        rows.append(Measurement(**row))
     return rows
 
 
-def _declared(told: dict[str, Any], entry: dict[str, Any]) -> tuple[str, ...]:
-    names = told.get("declared")
+def _declared(record: dict[str, Any], entry: dict[str, Any]) -> tuple[str, ...]:
+    names = record.get("declared")
     if names is None:
         names = [key.rpartition(":")[2] for key in entry.get("perfvalues", {})]
     return tuple(sorted(names))
 
 
-def _kept(stage: Path, entry: dict[str, Any]) -> list[Path]:
-    """Choose the files that are worth keeping of a stage folder."""
-    names = [
-        f"{Path(entry['job_stdout'] or 'rfm_job.out').stem}.sh",
-        entry["job_stdout"] or "rfm_job.out",
-        entry["job_stderr"] or "rfm_job.err",
-        RECORD_FILE,
-        *entry.get("keep_files", []),
-    ]
-    found = [path for name in names for path in sorted(stage.glob(name))]
-    files = [
-        file
-        for path in found
-        for file in (path.rglob("*") if path.is_dir() else [path])
-        if file.is_file()
-    ]
-    return list(dict.fromkeys(files))
-
-
 def blame_slurm(
     phase: str | None, reason: str | None, entry: dict[str, Any], outcome: Outcome
 ) -> tuple[str | None, str | None]:
-    """Say it first if the job, not the check, is why a case failed.
+    """Return phase and reason of a failure, the job's before the check's.
 
-    Gives phase and reason of the failure. To ReFrame a job that was cancelled, or
+    To ReFrame a job that was cancelled, or
     ran out of time, is one whose output is incomplete.
     """
     blocked = outcome.blocked.get(str(entry["jobid"]))
@@ -299,8 +243,8 @@ def blame_slurm(
     if not end.started:
         limit = entry.get("max_pending_time")
         waited = f" within its pending limit of {limit:g} s" if limit else ""
-        told = blocked or outcome.pending.get(str(entry["jobid"]))
-        why = f"; Slurm's reason: {told}" if told else ""
+        cause = blocked or outcome.pending.get(str(entry["jobid"]))
+        why = f"; Slurm's reason: {cause}" if cause else ""
         return "run", f"the job never started{waited}: {end.state}{why}"
     limit = entry.get("time_limit")
     if end.state == "TIMEOUT" and limit:

@@ -1,6 +1,7 @@
 """What Slurm says of a session's jobs while ReFrame waits for them."""
 
 import time
+from dataclasses import dataclass
 
 from seatrial.campaign.node_watch import NodeWatch
 from seatrial.errors import SeatrialError
@@ -18,36 +19,30 @@ _NEXT_LOOK_S = 10.0
 
 
 class LostJobError(SeatrialError):
-    """Slurm forgot a job for which ReFrame would wait for ever.
+    """Slurm forgot a job, and ReFrame would wait for it for ever.
 
-    That becomes of a job that was submitted shortly before slurmctld died.
+    This happens to a job that was submitted shortly before slurmctld died.
     """
 
 
+@dataclass
 class Watch:
     """Looks at Slurm now and then: why jobs wait, and whether it still knows them.
 
     `comment` is that of the jobs, `started` the start of their session in UTC seconds;
-    `pending` is given the reasons by job id. `all_jobs`: whatever the session runs is a
-    job of Slurm. `nodes` looks after the nodes at the same moments.
+    `pending` receives the reasons by job id. `all_jobs`: the session runs nothing but
+    jobs of Slurm. `nodes` looks at the nodes at the same moments.
     """
 
-    def __init__(
-        self,
-        comment: str,
-        started: float,
-        pending: dict[str, str],
-        display: Display,
-        *,
-        all_jobs: bool = True,
-        nodes: NodeWatch | None = None,
-    ) -> None:
-        self._comment = comment
-        self._started = started
-        self._pending = pending
-        self._display = display
-        self._all_jobs = all_jobs
-        self._nodes = nodes
+    comment: str
+    started: float
+    pending: dict[str, str]
+    display: Display
+    all_jobs: bool = True
+    nodes: NodeWatch | None = None
+
+    def __post_init__(self) -> None:
+        """Look for the first time a little later."""
         self._next = time.monotonic() + _FIRST_LOOK_S
         self._missing_since: float | None = None
         self._lost_since: float | None = None
@@ -61,20 +56,20 @@ class Watch:
         now = time.monotonic()
         if now < self._next:
             return
-        reasons = slurm.pending_reasons(self._comment)
+        reasons = slurm.pending_reasons(self.comment)
         self._next = time.monotonic() + _NEXT_LOOK_S
         if reasons is None:
             self._missing(now)
             return
         if self._missing_since is not None:
-            self._display.warn("Slurm's controller answers again; the run goes on")
+            self.display.warn("Slurm's controller answers again; the run goes on")
         self._missing_since = None
-        self._pending.update(reasons)
+        self.pending.update(reasons)
         for job_id, reason in reasons.items():
-            self._display.note(f"job {job_id} waits: {reason}")
-        if self._nodes is not None:
-            self._nodes.look(reasons)
-        if self._all_jobs:
+            self.display.note(f"job {job_id} waits: {reason}")
+        if self.nodes is not None:
+            self.nodes.look(reasons)
+        if self.all_jobs:
             self._look_for_lost(now)
 
     def heard(self) -> None:
@@ -85,7 +80,7 @@ class Watch:
         minutes = f"{CONTROLLER_LIMIT_S / 60:.0f} minutes"
         if self._missing_since is None:
             self._missing_since = now
-            self._display.warn(
+            self.display.warn(
                 "Slurm's controller does not answer; waiting for slurmctld, up to "
                 + minutes
             )
@@ -96,7 +91,7 @@ class Watch:
             )
 
     def _look_for_lost(self, now: float) -> None:
-        lost = slurm.lost_jobs(self._comment, self._started)
+        lost = slurm.lost_jobs(self.comment, self.started)
         if lost is None:
             self._lost_since = None
             return
@@ -107,7 +102,7 @@ class Watch:
             if lost:
                 named = (
                     f", its accounting believes that {', '.join(lost)} goes on "
-                    "(`sacctmgr show runawayjobs` mends that)"
+                    "(`sacctmgr show runawayjobs` fixes that)"
                 )
             raise LostJobError(
                 f"Slurm lost the job for which ReFrame waits: its controller knows "

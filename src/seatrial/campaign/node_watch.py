@@ -1,9 +1,10 @@
-"""Looks after the nodes that a session's jobs wait for, or run on."""
+"""The nodes that a session's jobs wait for, or run on."""
 
 import os
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from seatrial.campaign.node_log import NodeLog, at_present, clock
 from seatrial.errors import SeatrialError
@@ -21,32 +22,24 @@ class NodesLostError(SeatrialError):
     """A waiting job needs more nodes than are left."""
 
 
+@dataclass
 class NodeWatch:
     """Notes lost nodes, and finds jobs that wait for them in vain.
 
-    `comment` is that of the session's jobs. `blocked` is given, by job id, what such
-    jobs wait for. Without `may_stop` they go on waiting.
+    `comment` is that of the session's jobs. `blocked` receives, by job id, the lost
+    nodes that such jobs wait for. Without `may_stop` they go on waiting.
     """
 
-    def __init__(
-        self,
-        comment: str,
-        log: NodeLog,
-        blocked: dict[str, str],
-        display: Display,
-        *,
-        may_stop: bool = True,
-    ) -> None:
-        self._comment = comment
-        self._log = log
-        self._blocked = blocked
-        self._display = display
-        self._may_stop = may_stop
-        self._said: dict[str, str] = {}
-        self._waits: Mapping[str, str] = {}
+    comment: str
+    log: NodeLog
+    blocked: dict[str, str]
+    display: Display
+    may_stop: bool = True
+    _shown: dict[str, str] = field(default_factory=dict, init=False)
+    _waits: Mapping[str, str] = field(default_factory=dict, init=False)
 
     def look(self, reasons: Mapping[str, str]) -> None:
-        """Look at the nodes, and at the jobs that wait, by job id their reasons.
+        """Look at the nodes, and at the waiting jobs, whose reasons are by job id.
 
         Raises NodesLostError if one needs nodes that are lost, at two looks, and no job
         of the session runs.
@@ -54,20 +47,20 @@ class NodeWatch:
         found = slurm_nodes.look()
         if found is None:
             return
-        for event in self._log.note(found, time.time()):
-            self._display.warn(f"lost: {at_present(event)}")
+        for event in self.log.note(found, time.time()):
+            self.display.warn(f"lost: {at_present(event)}")
         causes = {job: self._cause(job, why, found) for job, why in reasons.items()}
         for job, why in reasons.items():
             if causes[job] or self._waits.get(job) == why:
                 self._say(job, causes[job] or f"job {job}: {why}")
         self._waits = reasons
-        self._tell_of_silent(found)
+        self._warn_of_silent(found)
         stuck = {job: cause for job, cause in causes.items() if cause}
-        again = stuck.keys() & self._blocked.keys()
-        self._blocked.clear()
-        self._blocked.update(stuck)
-        left = found.usable & self._log.names
-        if again and left and self._may_stop and not self._others_run():
+        again = stuck.keys() & self.blocked.keys()
+        self.blocked.clear()
+        self.blocked.update(stuck)
+        left = found.usable & self.log.names
+        if again and left and self.may_stop and not self._others_run():
             raise NodesLostError("; ".join(stuck[job] for job in sorted(again)))
 
     def _cause(self, job: str, reason: str, found: NodeLook) -> str:
@@ -76,9 +69,9 @@ class NodeWatch:
         if wanted is None:
             return ""
         members = {n for each in wanted.partitions for n in found.members.get(each, ())}
-        names = members & self._log.names
+        names = members & self.log.names
         lost = [
-            self._log.since(found.lost[name])
+            self.log.since(found.lost[name])
             for name in sorted(names)
             if name in found.lost
         ]
@@ -89,13 +82,13 @@ class NodeWatch:
             f"{', '.join(map(at_present, lost))}"
         )
 
-    def _tell_of_silent(self, found: NodeLook) -> None:
-        """Say it if a job runs on a node that does not respond: Slurm decides."""
+    def _warn_of_silent(self, found: NodeLook) -> None:
+        """Warn of jobs on nodes that do not respond; Slurm decides when to end them."""
         for name, event in found.lost.items():
-            if event.state != "not responding" or name not in self._log.names:
+            if event.state != "not responding" or name not in self.log.names:
                 continue
-            for job, what in slurm_nodes.jobs_on(name, self._comment).items():
-                since = clock(self._log.since(event).time)
+            for job, what in slurm_nodes.jobs_on(name, self.comment).items():
+                since = clock(self.log.since(event).time)
                 self._say(
                     job,
                     f"job {job} ({what}) runs on {name}, which does not respond since "
@@ -103,12 +96,12 @@ class NodeWatch:
                 )
 
     def _say(self, job: str, text: str) -> None:
-        """Say what a job waits for, once until that changes."""
-        if self._said.get(job) != text:
-            self._said[job] = text
-            self._display.warn(f"waiting: {text}")
-        self._display.note(f"waiting: {text}")
+        """Print what a job waits for, once until that changes."""
+        if self._shown.get(job) != text:
+            self._shown[job] = text
+            self.display.warn(f"waiting: {text}")
+        self.display.note(f"waiting: {text}")
 
     def _others_run(self) -> bool:
-        jobs = slurm.jobs(self._comment, os.getuid())
+        jobs = slurm.jobs(self.comment, os.getuid())
         return jobs is None or any(job.state in _HOLDING for job in jobs)

@@ -1,7 +1,6 @@
 """One ReFrame session as a subprocess: started, watched, and stopped if need be."""
 
 import ctypes
-import json
 import os
 import queue
 import re
@@ -10,22 +9,18 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-import yaml
-
 from seatrial.campaign.job_watch import LostJobError, Watch
 from seatrial.campaign.node_log import NodeLog
 from seatrial.campaign.node_watch import NodesLostError, NodeWatch
-from seatrial.campaign.schedule import Planned
-from seatrial.checks.listing import reframe_command, reframe_environment
+from seatrial.campaign.session_command import Session, comment_of, session_command
+from seatrial.checks.listing import reframe_environment
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
-from seatrial.model.cases import ListedCase
 from seatrial.progress import Display
 from seatrial.runs.open_run import probe_space
 from seatrial.system import slurm
@@ -43,52 +38,6 @@ LINE = re.compile(
 _DEBUG_LOG = re.compile(r"^Log file\(s\) saved in '(.*/rfm-\w+\.log)'$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Session:
-    """A planned session on its way: where it writes, and under which conditions.
-
-    `replay` is the folder of the recordings that are to stand in for the programs.
-    `inherited` is a file descriptor that ReFrame keeps open as long as it lives.
-    Where nodes are lost a session goes on in another `part`, of one partition and
-    environment: `tries` counts by case how often it ended in those before. Unless it
-    `may_cut` the session, a job waits for lost nodes.
-    """
-
-    run_id: str
-    planned: Planned
-    raw: Path
-    work: Path
-    num_nodes: int | None = None
-    retries: int = 0
-    max_jobs: int = 1
-    replay: Path | None = None
-    inherited: int | None = None
-    part: int = 1
-    tries: Mapping[str, int] = field(default_factory=dict)
-    may_cut: bool = True
-
-    @property
-    def name(self) -> str:
-        """Its name within the run, for example pairs-2."""
-        return self.planned.name
-
-    @property
-    def comment(self) -> str:
-        """The comment of its jobs."""
-        return f"{comment_of(self.run_id)}{self.name}"
-
-    @property
-    def report(self) -> Path:
-        """The file of ReFrame's own report."""
-        part = f"-{self.part}" if self.part > 1 else ""
-        return self.raw / f"report{part}.json"
-
-
-def comment_of(run_id: str) -> str:
-    """Give how the comments of all jobs of a run begin."""
-    return f"seatrial:{run_id}:"
-
-
 @dataclass
 class Outcome:
     """What is known only while it runs: why cases are skipped, why jobs wait.
@@ -103,59 +52,6 @@ class Outcome:
     pending: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
     cut: str = ""
-
-
-def session_command(session: Session, system: System, checks: Path) -> list[str]:
-    """Give the ReFrame command of a session; anyone can run it by hand."""
-    settings = system.settings
-    policy = "serial"
-    most = session.max_jobs // len(system.partitions)
-    if most > 1:
-        policy = "async"
-        settings = _limited(system.settings, session.work, most)
-    name, chosen = system.name, []
-    if session.part > 1:
-        first = session.planned.cases[0]
-        name, chosen = first.partition, ["-p", f"^{re.escape(first.environment)}$"]
-    command = [
-        *reframe_command(settings, name, checks),
-        *chosen,
-        "-n",
-        f"^({'|'.join(dict.fromkeys(map(_pattern, session.planned.cases)))})$",
-        "-r",
-        f"--exec-policy={policy}",
-        f"--max-retries={session.retries}",
-        "--keep-stage-files",
-        f"--prefix={session.work}",
-        f"--perflogdir={session.raw / 'perflogs'}",
-        f"--report-file={session.report}",
-    ]
-    if system.uses_slurm:
-        command += ["-J", f"comment={session.comment}"]
-    if session.num_nodes is not None:
-        command += ["-S", f"num_nodes={session.num_nodes}"]
-    if session.replay is not None:
-        command += ["-S", f"replay={session.replay}"]
-        command += ["-S", f"replay_session={session.name}"]
-    for name, value in session.planned.variables.items():
-        command += ["-S", f"{name}={value}"]
-    return command
-
-
-def _pattern(case: ListedCase) -> str:
-    """Match a check with its parameters alone; an @ means something else to ReFrame."""
-    return re.escape(case.case.replace(" ", "")).replace("@", ".")
-
-
-def _limited(settings: Path, work: Path, max_jobs: int) -> Path:
-    """Write settings with another limit of jobs in the queue, for every partition."""
-    content = yaml.safe_load(settings.read_text(encoding="utf-8"))
-    for partition in content["systems"][0]["partitions"]:
-        partition["max_jobs"] = max_jobs
-    work.mkdir(parents=True, exist_ok=True)
-    limited = work / "settings.json"
-    limited.write_text(json.dumps(content), encoding="utf-8")
-    return limited
 
 
 def run_session(
@@ -179,30 +75,9 @@ def run_session(
     process = None
     try:
         with postponed():
-            process = subprocess.Popen(
-                session_command(session, system, checks),
-                cwd=session.raw,
-                env=reframe_environment(home, system.name),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-                pass_fds=() if session.inherited is None else (session.inherited,),
-                preexec_fn=_end_with_driver,
-            )
+            process = _start(session, system, checks, home)
         with log.open("a", buffering=1, encoding="utf-8") as copy:
-            watch = None
-            if system.uses_slurm:
-                watch = Watch(
-                    *(session.comment, outcome.started, outcome.pending, display),
-                    all_jobs=system.only_slurm,
-                    nodes=NodeWatch(
-                        *(session.comment, nodes, outcome.blocked, display),
-                        may_stop=session.may_cut,
-                    ),
-                )
+            watch = _watch(session, system, outcome, display, nodes)
             _follow(process, copy, outcome, display, watch)
     except BaseException:
         if process is not None:
@@ -216,15 +91,48 @@ def run_session(
         slurm.cancel(session.comment)
         if not session.report.is_file():
             raise LostJobError(f"{outcome.cut}; ReFrame did not end in time")
+    text = log.read_text(encoding="utf-8", errors="replace")
     if not session.report.is_file():
-        text = log.read_text(encoding="utf-8")
         tail = "\n  ".join(text.strip().splitlines()[-10:])
         raise SeatrialError(
             f"ReFrame ended without a report in session {session.name}; expected "
-            f"{session.report}; its last words:\n  {tail}"
+            f"{session.report}; its last lines:\n  {tail}"
         )
-    _remove_debug_log(log)
+    _remove_debug_log(text)
     return outcome
+
+
+def _start(
+    session: Session, system: System, checks: Path, home: Path
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        session_command(session, system, checks),
+        cwd=session.raw,
+        env=reframe_environment(home, system.name),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        pass_fds=() if session.inherited is None else (session.inherited,),
+        preexec_fn=_end_with_driver,
+    )
+
+
+def _watch(
+    session: Session,
+    system: System,
+    outcome: Outcome,
+    display: Display,
+    log: NodeLog,
+) -> Watch | None:
+    if not system.uses_slurm:
+        return None
+    comment = session.comment
+    nodes = NodeWatch(comment, log, outcome.blocked, display, session.may_cut)
+    only_slurm, started = system.only_slurm, outcome.started
+    return Watch(comment, started, outcome.pending, display, only_slurm, nodes)
 
 
 def _end_with_driver() -> None:
@@ -286,9 +194,8 @@ def _show(line: str, outcome: Outcome, display: Display) -> None:
     display.finish(case, match["status"])
 
 
-def _remove_debug_log(log: Path) -> None:
+def _remove_debug_log(text: str) -> None:
     """Remove the debug log that ReFrame leaves in the folder of temporary files."""
-    text = log.read_text(encoding="utf-8", errors="replace")
     for name in _DEBUG_LOG.findall(text)[-1:]:
         file = Path(name)
         if file.parent == Path(tempfile.gettempdir()) and not file.is_symlink():

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from seatrial import paths
 from seatrial.campaign.campaign_file import load_campaign, only_checks
-from seatrial.campaign.remote import load_remote, resume_remotely, run_remotely
+from seatrial.campaign.login_node import load_remote
+from seatrial.campaign.remote import resume_remotely, run_remotely
 from seatrial.campaign.runner import Order, resume_run, run_campaign
 from seatrial.campaign.schedule import read_agenda
 from seatrial.console import Terminal

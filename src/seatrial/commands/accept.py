@@ -110,7 +110,8 @@ def _campaign(
     repeats: int | None = None,
 ) -> "tuple[Judgement, Path]":
     """Run a campaign on the lab, judge it, write its report."""
-    from seatrial.campaign.remote import load_remote, run_remotely
+    from seatrial.campaign.login_node import load_remote
+    from seatrial.campaign.remote import run_remotely
     from seatrial.judge.summary import print_summary
     from seatrial.report import write_report
     from seatrial.runs.open_run import new_run_id

@@ -38,7 +38,8 @@ def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
 
     Example: seatrial build lab --plan
     """
-    from seatrial.campaign.remote import load_remote, seatrial_there
+    from seatrial.campaign.login_node import load_remote
+    from seatrial.campaign.remote import seatrial_there
     from seatrial.console import Terminal
     from seatrial.system.description import is_provisioned, load_system
     from seatrial.system.spack_build import build as install

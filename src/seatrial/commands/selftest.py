@@ -150,7 +150,8 @@ def _run(
 ) -> "Judgement":
     """Run the campaign on this login node, or over ssh, and judge it."""
     from seatrial.campaign.campaign_file import load_campaign, only_checks
-    from seatrial.campaign.remote import load_remote, run_remotely
+    from seatrial.campaign.login_node import load_remote
+    from seatrial.campaign.remote import run_remotely
     from seatrial.campaign.runner import Order, run_campaign
     from seatrial.console import Terminal
     from seatrial.runs.open_run import new_run_id

@@ -60,7 +60,8 @@ def status(
     home = paths.home()
     results = paths.results_dir(home)
     if system is not None and _is_elsewhere(home, results, system):
-        from seatrial.campaign.remote import load_remote, seatrial_there
+        from seatrial.campaign.login_node import load_remote
+        from seatrial.campaign.remote import seatrial_there
 
         arguments = ["status", system, "--format", form]
         arguments += [] if run_id is None else ["--run-id", run_id]
@@ -131,7 +132,8 @@ def _elsewhere(home: Path, results: Path) -> list[str]:
 
 def _ask(home: Path, system: str) -> None:
     """Show the open runs of a system on its login node, or the error."""
-    from seatrial.campaign.remote import load_remote, seatrial_there
+    from seatrial.campaign.login_node import load_remote
+    from seatrial.campaign.remote import seatrial_there
 
     echo(f"{system}, on its login node:")
     try:

@@ -25,7 +25,6 @@ from seatrial.runs.open_run import (
     WORK_FOLDER,
     sync,
     write_file,
-    write_measurements,
 )
 from seatrial.runs.raw_output import INTERRUPTED
 
@@ -54,11 +53,13 @@ def close_session(
 
     `record` is what the manifest will say of it, above all its `name`.
     """
+    from seatrial.runs.measurement_table import parquet
+
     name = record["name"]
     sessions = folder / SESSIONS_FOLDER
     sessions.mkdir(exist_ok=True)
     table = sessions / f"{name}.parquet"
-    write_measurements(table, measurements)
+    write_file(table, parquet(measurements))
     kept = [
         file
         for part in (name, *record["interrupted"])

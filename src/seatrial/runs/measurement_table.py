@@ -1,13 +1,14 @@
-"""The table of a run's measurements, measurements.parquet."""
+"""The table of a run's measurements: its columns, read and checked, and written."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import TABLE_DENSITY, TABLE_ROWS, TABLE_SIZE, TABLE_SMALL
-from seatrial.model.records import COLUMNS
+from seatrial.model.records import COLUMNS, Measurement, as_dict
 from seatrial.model.units import UNITS
 from seatrial.plain_files import read_plain
 
@@ -65,3 +66,13 @@ def check_units(measurements: pl.DataFrame, file: Path, *, imported: bool) -> No
             f"{', '.join(map(repr, found))}; expected one for all numbers, of "
             "those in units.py; measure or import it again"
         )
+
+
+def parquet(measurements: Sequence[Measurement] | pl.DataFrame) -> bytes:
+    """Return the content of measurements.parquet; a table has the columns of SCHEMA."""
+    if not isinstance(measurements, pl.DataFrame):
+        rows = [as_dict(row) for row in measurements]
+        measurements = pl.DataFrame(rows, schema=SCHEMA)
+    buffer = io.BytesIO()
+    measurements.write_parquet(buffer)
+    return buffer.getvalue()

@@ -5,7 +5,6 @@ last step, so a folder without the suffix is always complete.
 """
 
 import errno
-import io
 import json
 import os
 import shutil
@@ -22,7 +21,7 @@ import msgspec
 
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case
-from seatrial.model.records import Measurement, as_dict
+from seatrial.model.records import Measurement
 from seatrial.runs.closed_run import (
     MANIFEST,
     OPEN_SUFFIX,
@@ -119,9 +118,11 @@ class RunFolder:
 
         Raises SeatrialError if the disk is full; the folder then stays open.
         """
+        from seatrial.runs.measurement_table import parquet
+
         with disk_errors(self.path):
             write_cases(self.path / "cases.json", cases)
-            write_measurements(self.path / "measurements.parquet", measurements)
+            write_file(self.path / "measurements.parquet", parquet(measurements))
             shutil.rmtree(self.path / WORK_FOLDER, ignore_errors=True)
             checksums = {
                 str(file.relative_to(self.path)): sha256(file)
@@ -246,22 +247,6 @@ def write_cases(file: Path, cases: Sequence[Case]) -> None:
     """Write cases.json, a case per line."""
     encode = msgspec.json.Encoder().encode  # json takes seconds for 100,000 cases
     write_file(file, b"[\n" + b",\n".join(map(encode, cases)) + b"\n]\n")
-
-
-def write_measurements(
-    file: Path, measurements: "Sequence[Measurement] | pl.DataFrame"
-) -> None:
-    """Write measurements.parquet; a table has the columns of `SCHEMA`."""
-    import polars as pl
-
-    from seatrial.runs.measurement_table import SCHEMA
-
-    if not isinstance(measurements, pl.DataFrame):
-        rows = [as_dict(row) for row in measurements]
-        measurements = pl.DataFrame(rows, schema=SCHEMA)
-    buffer = io.BytesIO()
-    measurements.write_parquet(buffer)
-    write_file(file, buffer.getvalue())
 
 
 def write_file(file: Path, content: bytes) -> None:

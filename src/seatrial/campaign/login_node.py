@@ -1,0 +1,98 @@
+"""The login node of a system, as Ansible sees it in the inventory."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seatrial.errors import SeatrialError
+from seatrial.system.description import unknown_system
+
+_NOTICE_LOSS = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
+_VARIABLES = {
+    "host": "{{ ansible_host | default(inventory_hostname) }}",
+    "port": "{{ ansible_port | default('') }}",
+    "user": "{{ ansible_user | default('') }}",
+    "key": "{{ ansible_ssh_private_key_file | default('') }}",
+    "arguments": "{{ ansible_ssh_common_args | default('') }}",
+    "prefix": "{{ seatrial_prefix | default('') }}",
+}
+
+
+@dataclass(frozen=True)
+class Remote:
+    """The login node of a system: how to reach it, and the suite's prefix there."""
+
+    host: str
+    prefix: str
+    options: tuple[str, ...] = ()
+
+    def ssh(self, command: list[str], *, tty: bool = False) -> list[str]:
+        """Give the local command that runs a command there."""
+        flags = ["-tt" if tty else "-T", *_NOTICE_LOSS]
+        return ["ssh", *flags, *self.options, self.host, shlex.join(command)]
+
+
+def load_remote(home: Path, system: str) -> Remote:
+    """Read from a system's inventory where its login node is, as Ansible sees it.
+
+    Raises SeatrialError if there is no such inventory, if it cannot be read, or if
+    it has no host in the group `login` or no `seatrial_prefix`.
+    """
+    inventory = home / "inventories" / system
+    if not inventory.is_dir():
+        raise unknown_system(home, system)
+    found = {
+        name: str(value)
+        for name, value in login_variables(inventory, home, _VARIABLES).items()
+    }
+    if not found["prefix"]:
+        raise SeatrialError(
+            f"{inventory}: the login node needs the variable `seatrial_prefix`, the "
+            "path where the suite is installed"
+        )
+    options: list[str] = []
+    for flag, name in (("-p", "port"), ("-i", "key"), ("-l", "user")):
+        if found[name]:
+            options += [flag, found[name]]
+    options += shlex.split(found["arguments"])
+    return Remote(found["host"], found["prefix"], tuple(options))
+
+
+def login_variables(
+    inventory: Path, home: Path, templates: Mapping[str, str]
+) -> dict[str, Any]:
+    """Let Ansible fill in templates for the first host of the group `login`.
+
+    SeatrialError if there is no such host, or the inventory cannot be read.
+    """
+    beside = Path(sys.executable).parent / "ansible"
+    program = str(beside) if beside.exists() else shutil.which("ansible")
+    if program is None:
+        raise SeatrialError(
+            f"ansible is not installed; it is needed to read {inventory}; run "
+            "`make deps`"
+        )
+    message = json.dumps({"msg": dict(templates)})
+    done = subprocess.run(
+        [program, "-i", str(inventory), "login[0]", "-m", "debug", "-a", message],
+        cwd=home,
+        env={**os.environ, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    _, arrow, answer = done.stdout.partition(" => ")
+    if done.returncode or not arrow:
+        problem = done.stderr.strip() or done.stdout.strip()
+        raise SeatrialError(
+            f"{inventory}: no login node found; expected a host in the group "
+            f"`login`, where jobs are submitted; Ansible says:\n{problem}"
+        )
+    return dict(json.loads(answer)["msg"])

@@ -1,0 +1,173 @@
+"""The sessions of an open run: run one after the other, then put together."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from seatrial.campaign.concurrent_runs import other_runs
+from seatrial.campaign.job_watch import LostJobError
+from seatrial.campaign.manifest import run_manifest
+from seatrial.campaign.schedule import Agenda, Planned
+from seatrial.campaign.session_command import Session
+from seatrial.campaign.session_parts import run_parts
+from seatrial.errors import SeatrialError
+from seatrial.interrupts import postponed
+from seatrial.paths import checks_dir
+from seatrial.progress import Display
+from seatrial.runs.closed_run import known_durations
+from seatrial.runs.closed_sessions import (
+    close_session,
+    closed_session,
+    read_starts,
+    session_table,
+    set_aside,
+)
+from seatrial.runs.open_run import WORK_FOLDER, RunFolder, utc_text
+from seatrial.system.description import NodeState, System, node_states
+
+_CLOCK_TOLERANCE_S = 1.0
+_MOST_LOSSES = 2
+"""How often one session may lose its jobs before the run stops."""
+
+
+@dataclass
+class OpenRun:
+    """A run on its way: its sessions, one after the other, until it is closed."""
+
+    home: Path
+    system: System
+    states: tuple[NodeState, ...]
+    folder: RunFolder
+    agenda: Agenda
+    lock: int
+
+    def sessions(self, console: Console) -> None:
+        """Run every session that is not closed, one after the other."""
+        closed = {
+            planned.name: closed_session(self.folder.path, planned.name)
+            for planned in self.agenda.sessions
+        }
+        left = [each for each in self.agenda.sessions if closed[each.name] is None]
+        done = len(self.agenda.sessions) - len(left)
+        if done:
+            console.print(
+                f"{done} of {len(self.agenda.sessions)} sessions are closed already",
+                markup=False,
+            )
+        ended = max(
+            (_seconds(each.record["ended"]) for each in closed.values() if each),
+            default=0.0,
+        )
+        cases = [case for planned in left for case in planned.cases]
+        results = self.folder.final.parent.parent
+        known = {} if self.agenda.replay else known_durations(results, self.system.name)
+        with Display(console, cases, known) as display:
+            for planned in left:
+                ended = self._tried(planned, display, ended)
+
+    def _look_again(self, display: Display) -> tuple[NodeState, ...]:
+        """Return the nodes' states by now; the last ones if the controller is away."""
+        if self.system.uses_slurm:
+            with suppress(SeatrialError):
+                before = self.states
+                self.states = node_states(self.system)
+                for state in self.states:
+                    if not state.present and state not in before:
+                        display.warn(absence(state))
+        return self.states
+
+    def _tried(self, planned: Planned, display: Display, earlier: float) -> float:
+        """Run one session; again if Slurm loses its jobs."""
+        for _ in range(_MOST_LOSSES):
+            try:
+                return self._session(planned, display, earlier)
+            except LostJobError as loss:
+                display.warn(f"{str(loss).partition(';')[0]}; the session starts anew")
+        return self._session(planned, display, earlier)
+
+    def _session(self, planned: Planned, display: Display, earlier: float) -> float:
+        """Run one session and close it; return the latest end of all so far."""
+        path = self.folder.path
+        interrupted = set_aside(path, planned.name)
+        beside = self._beside()
+        session = Session(
+            run_id=self.agenda.run,
+            planned=planned,
+            raw=path / "raw" / planned.name,
+            work=path / WORK_FOLDER / planned.name,
+            retries=self.agenda.campaign["retries"],
+            max_jobs=self.agenda.campaign["max_jobs"],
+            replay=replay_of(self.agenda),
+            inherited=self.lock,
+        )
+        finished = run_parts(
+            session,
+            self.system,
+            checks_dir(self.home),
+            self.home,
+            display,
+            states=lambda: self._look_again(display),
+        )
+        outcome = finished.outcome
+        record = {
+            "name": planned.name,
+            "block": planned.block,
+            "repeat": planned.repeat,
+            "variables": planned.variables,
+            "started": utc_text(outcome.started),
+            "ended": utc_text(outcome.ended),
+            "absent": finished.absent,
+            "lost": [loss.as_dict() for loss in finished.losses],
+            "interrupted": interrupted,
+        }
+        beside |= self._beside()
+        if beside:
+            record["beside"] = sorted(beside)
+        if outcome.started < earlier - _CLOCK_TOLERANCE_S:
+            back = earlier - outcome.started
+            record["clock_went_back_s"] = round(back)
+            display.warn(f"the clock went back by {back:.0f} s since the last session")
+        with postponed():
+            found = finished.collected
+            close_session(path, record, found.cases, found.measurements)
+        return max(earlier, outcome.ended)
+
+    def _beside(self) -> set[str]:
+        """Return the other runs of the system that are at work now."""
+        if self.agenda.replay is not None:
+            return set()
+        others = other_runs(self.system, self.folder)
+        return {other.run for other in others if other.at_work}
+
+    def close(self) -> Path:
+        """Put the closed sessions together and close the run for good."""
+        import polars as pl
+
+        path = self.folder.path
+        closed = []
+        for planned in self.agenda.sessions:
+            session = closed_session(path, planned.name)
+            assert session is not None, "all of them have run"
+            closed.append(session)
+        tables = [session_table(path, planned.name) for planned in self.agenda.sessions]
+        cases = [case for session in closed for case in session.cases]
+        starts = read_starts(path)
+        manifest = run_manifest(self.agenda, self.system, self.states, closed, starts)
+        return self.folder.close(manifest, cases, pl.concat(tables))
+
+
+def absence(state: NodeState) -> str:
+    """Return that a node is absent, and why."""
+    return f"node {state.node.name} is absent: {state.reason}; the rest runs without it"
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def replay_of(agenda: Agenda) -> Path | None:
+    """Return the folder of recordings that a run replays; None: it measures."""
+    return None if agenda.replay is None else Path(agenda.replay)
