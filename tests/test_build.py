@@ -258,7 +258,7 @@ def test_failed_build_names_package_phase_and_log(site: Site) -> None:
         "  build log: /tmp/tester/spack-stage/spack-stage-hpcc-1.5.0-"
         f"{NAMES['hpcc']}/spack-build-out.txt\n"
         f"  What Spack printed is in {log}. What it has installed stays: once the "
-        "cause is mended, `seatrial build lab` goes on from there.\n"
+        "cause is fixed, `seatrial build lab` goes on from there.\n"
     )
     assert "hpcc" not in (site.prefix / "build-times.jsonl").read_text()
 

@@ -41,9 +41,9 @@ class Balance(PairsBenchmark):
         return max(cores // 2, 1) * 2
 
     def extract(self, text):
-        """Give all balances, of the run that was asked for."""
+        """Return all balances, of the run that was asked for."""
         rows = parse_balance(text)
-        self.verify_rows(rows, self.ppn // 2)
+        self.verify_pairs(rows, self.ppn // 2)
         return [
             Sample(
                 f"balance_{name}",

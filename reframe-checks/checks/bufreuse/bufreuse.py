@@ -72,21 +72,15 @@ class BufferReuse(OwnBenchmark):
         ]
 
     def extract(self, text):
-        """Give the ratios and all latencies, of the run that was asked for."""
+        """Return the ratios and all latencies, of the run that was asked for."""
         rows = parse_bufreuse(text)
-        wanted = (self.buffers, self.eager_limit, self.iterations, "pass")
-        for row in rows:
-            found = (
-                row.buffers,
-                row.eager_limit_bytes,
-                row.iterations,
-                row.validation,
-            )
-            if found != wanted:
-                raise ParseError(0, f"a run of {found}, expected {wanted}")
-        span = (rows[0].size_bytes, rows[-1].size_bytes)
-        if span != (self.min_size, self.max_size):
-            raise ParseError(0, f"sizes {span[0]} to {span[1]}")
+        self.verify_rows(
+            rows,
+            buffers=self.buffers,
+            eager_limit_bytes=self.eager_limit,
+            iterations=self.iterations,
+        )
+        self.verify_span(rows, "size_bytes", self.min_size, self.max_size)
         shares = [row.reuse_percent for row in rows[: len(self.shares)]]
         if shares != self.shares:
             raise ParseError(0, f"shares {shares}, expected {self.shares}")

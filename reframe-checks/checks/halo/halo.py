@@ -7,7 +7,6 @@ from reframe.core.builtins import parameter, run_before, variable
 from seatrial.checks.base import Tag
 from seatrial.checks.own_benchmark import OwnBenchmark
 from seatrial.model.records import Sample
-from seatrial.parsers.errors import ParseError
 from seatrial.parsers.halo2d import parse_halo2d
 
 
@@ -53,16 +52,10 @@ class Halo(OwnBenchmark):
         ]
 
     def extract(self, text):
-        """Give the exchange time of every size, of the run that was asked for."""
+        """Return the exchange time of every size, of the run that was asked for."""
         rows = parse_halo2d(text)
-        wanted = (self.protocol, self.num_tasks, "pass")
-        for row in rows:
-            found = (row.protocol, row.np, row.validation)
-            if found != wanted:
-                raise ParseError(0, f"a run of {found}, expected {wanted}")
-        span = (rows[0].subdomain, rows[-1].subdomain)
-        if span != (self.min_subdomain, self.max_subdomain):
-            raise ParseError(0, f"sub-domains {span[0]} to {span[1]}")
+        self.verify_rows(rows, protocol=self.protocol, np=self.num_tasks)
+        self.verify_span(rows, "subdomain", self.min_subdomain, self.max_subdomain)
         return [
             Sample("exchange_time", row.p50_us, row.size_bytes, "p50", row.n)
             for row in rows

@@ -73,7 +73,7 @@ class Hpcc(SeatrialCheck):
     ]
 
     def case_parameters(self):
-        """Name the share of the memory, too."""
+        """Add the share of the memory to the parameters."""
         chosen = (
             {"memory_fraction": self.memory_fraction} if self.memory_fraction else {}
         )

@@ -82,7 +82,7 @@ class ImbRing(ImbCheck):
         self.job.launcher = getlauncher("local")()
 
     def extract(self, text):
-        """Give latency and bandwidth of every size for every pair."""
+        """Return latency and bandwidth of every size for every pair."""
         count = len(self.nodes)
         pairs = [
             (node, self.nodes[(i + 1) % count])
@@ -127,7 +127,7 @@ class ImbWithin(ImbCheck):
         self.executable_opts = self.options("PingPong", smallest_log2=0)
 
     def extract(self, text):
-        """Give latency and bandwidth of every size."""
+        """Return latency and bandwidth of every size."""
         sizes = [0, *(1 << k for k in range(self.largest_log2 + 1))]
         rows = parse_imb(text, "PingPong", 2, sizes)
         (node,) = self.nodes
@@ -165,7 +165,7 @@ class ImbPairs(ImbCheck):
         self.executable_opts = [*options, "-zero_size off"]
 
     def extract(self, text):
-        """Give bandwidth and message rate of every size."""
+        """Return bandwidth and message rate of every size."""
         sizes = [1 << k for k in range(self.largest_log2 + 1)]
         return [
             Sample(metric, value, row.size_bytes, n=row.repetitions)
@@ -229,7 +229,7 @@ class ImbAllNodes(ImbCheck):
         self.executable_opts = [*options, "-zero_size off"]
 
     def extract(self, text):
-        """Give the time of a call, and the bandwidth if there is one, by size."""
+        """Return the time of a call, and the bandwidth if there is one, by size."""
         sizes = [1 << k for k in range(self.smallest_log2, self.largest_log2 + 1)]
         rows = parse_imb(text, self.benchmark, self.num_tasks, sizes)
         return [sample for row in rows for sample in samples_of(row)]
@@ -282,7 +282,7 @@ class ImbBarrier(ImbAllNodes):
     judged = ["latency"]
 
     def extract(self, text):
-        """Give the time of a call."""
+        """Return the time of a call."""
         row = parse_imb_barrier(text, self.num_tasks)
         return [Sample("latency", row.time_us, n=row.repetitions)]
 

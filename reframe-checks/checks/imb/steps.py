@@ -28,7 +28,7 @@ class ImbSteps(SteppedCheck):
     most_nodes = 2
 
     def command(self, benchmark, largest_log2, iterations, *more):
-        """Give program and options of one run, with those of its own at the end."""
+        """Return program and options of one run, with those of its own at the end."""
         return " ".join(
             (
                 benchmark,
@@ -112,7 +112,7 @@ class ImbOneSided(ImbSteps):
         ]
 
     def extract_steps(self, outputs):
-        """Give the time or the bandwidth of every size but 0."""
+        """Return the time or the bandwidth of every size but 0."""
         source, destination = self.nodes
         samples = []
         for run, output in zip(self.runs(), outputs, strict=True):
@@ -188,7 +188,7 @@ class ImbMultiLatency(ImbSteps):
         ]
 
     def extract_steps(self, outputs):
-        """Give the latency of every size, for every number of pairs."""
+        """Return the latency of every size, for every number of pairs."""
         source, destination = self.nodes
         sizes = [1 << k for k in range(self.largest_log2 + 1)]
         samples = []

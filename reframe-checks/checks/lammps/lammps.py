@@ -80,7 +80,7 @@ class LammpsCheck(ScalingCheck):
         return steps
 
     def extract_steps(self, outputs):
-        """Give loop time and share of communication, after proving the result."""
+        """Return loop time and share of communication, after proving the result."""
         problem = PROBLEMS[self.problem]
         samples = []
         for spot, output in zip(self.spots(), outputs, strict=True):

@@ -54,27 +54,23 @@ class LogP(OwnBenchmark):
         ]
 
     def extract(self, text):
-        """Give the parameters of every size, of the run that was asked for."""
+        """Return the parameters of every size, of the run that was asked for."""
         rows = parse_logp(text)
-        wanted = (self.send, self.receive, self.iterations, self.inserts, 2, 0, "pass")
-        row = rows[0]
-        found = (
-            *(row.send, row.receive, row.iterations, row.inserts),
-            *(row.nodes, row.delay_us, row.validation),
+        own = {name: getattr(self, name) for name in ("send", "receive", "inserts")}
+        self.verify_rows(
+            rows[:1], iterations=self.iterations, nodes=2, delay_us=0, **own
         )
-        if found != wanted:
-            raise ParseError(0, f"a run of {found}, expected {wanted}")
-        sizes = [row.size_bytes for row in rows if row.inserted == "no"]
-        if (sizes[1], sizes[-1]) != (self.min_size, self.max_size):
-            raise ParseError(0, f"sizes {sizes[1]} to {sizes[-1]}")
-        if rows[-1].g_p50_us <= 0:
-            raise ParseError(0, f"g of {sizes[-1]} B is {rows[-1].g_p50_us} us")
-        latency = Sample("logp_L", row.l_us, statistic="p50", n=row.rtt_n)
+        plain = [row for row in rows if row.inserted == "no"]
+        self.verify_span(plain[1:], "size_bytes", self.min_size, self.max_size)
+        first, last = rows[0], rows[-1]
+        if last.g_p50_us <= 0:
+            raise ParseError(0, f"g of {last.size_bytes} B is {last.g_p50_us} us")
+        latency = Sample("logp_L", first.l_us, statistic="p50", n=first.rtt_n)
         return [latency, *(sample for row in rows for sample in samples_of(row))]
 
 
 def samples_of(row: LogpRow) -> list[Sample]:
-    """Give the parameters of one size; the gap by both ways to measure it."""
+    """Return the parameters of one size; the gap by both ways to measure it."""
     size = row.size_bytes
     flood = {"method": "flood"}
     return [

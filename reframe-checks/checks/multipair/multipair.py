@@ -46,9 +46,9 @@ class MultiPair(PairsBenchmark):
         self.executable_opts += [f"--pairs {self.ppn}:{self.ppn}"]
 
     def extract(self, text):
-        """Give all modes and sizes, of the run that was asked for."""
+        """Return all modes and sizes, of the run that was asked for."""
         rows = parse_mpair(text)
-        self.verify_rows(rows, self.ppn)
+        self.verify_pairs(rows, self.ppn)
         modes = tuple(dict.fromkeys(row.mode for row in rows))
         if modes != MODES:
             raise ParseError(0, f"modes {modes}, expected {MODES}")

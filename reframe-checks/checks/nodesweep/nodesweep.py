@@ -65,14 +65,17 @@ class NodeSweep(SeatrialCheck):
     tags = {Tag.COMPUTE}
     judged = ["mem_bw", "dgemm", "hpl", "programs_passed"]
     judged_if_there = [
-        *("mem_latency", "fixed_work"),
-        *("throttle_events", "quota_stops", "ecc_uncorrected"),
+        "mem_latency",
+        "fixed_work",
+        "throttle_events",
+        "quota_stops",
+        "ecc_uncorrected",
     ]
     """The same of what some nodes do not offer."""
 
     @run_after("setup")
     def demonstrate(self):
-        """Prove that it works, and no more, on a system whose nodes are none."""
+        """Run a short test only, on a system whose nodes share one machine."""
         extras = self.current_partition.extras
         self.is_demonstration = bool(extras.get("demonstration"))
         if self.is_demonstration:
@@ -109,7 +112,7 @@ class NodeSweep(SeatrialCheck):
         self.keep_files = ["nodes"]
 
     def extract(self, text):
-        """Give the numbers of every node, and how many of its programs passed."""
+        """Return the numbers of every node, and how many of its programs passed."""
         sweep = parse_nodesweep(text)
         sweep.verify_complete(self.nodes)
         self.verify_run(sweep)

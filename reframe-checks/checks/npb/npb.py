@@ -45,7 +45,7 @@ class Npb(ScalingCheck):
     problem_class = variable(typ.Str["[SWABCDEF]"], value="C")
     """Size of the problem, from S (seconds) by W, A, B, C, D, E to F (largest)."""
     communication = variable(typ.Bool, value=True)
-    """Make the second run, with timers."""
+    """Add the second run, with timers."""
 
     ppn = 0
     descr = "NAS Parallel Benchmarks, verified, on all ranks"
@@ -64,7 +64,7 @@ class Npb(ScalingCheck):
     judged = ["Mops_total"]
 
     def case_parameters(self):
-        """Name the class, too."""
+        """Add the class to the parameters."""
         return {**super().case_parameters(), "problem_class": self.problem_class}
 
     def can_run(self, ranks):
@@ -72,7 +72,7 @@ class Npb(ScalingCheck):
         return runs_on(self.benchmark, self.problem_class, ranks)
 
     def takes(self):
-        """Say these rules."""
+        """Describe the rules of the benchmark."""
         return rule_of(self.benchmark, self.problem_class)
 
     @run_after("setup")
@@ -126,7 +126,7 @@ class Npb(ScalingCheck):
         ]
 
     def extract_steps(self, outputs):
-        """Give the rate of the runs without timers, the share of those with them."""
+        """Return the rate of the runs without timers, the share of those with them."""
         samples = []
         for (spot, timed), output in zip(self.runs(), outputs, strict=True):
             problem = (self.benchmark, self.problem_class, spot.ranks)

@@ -242,7 +242,7 @@ class OsuClock(OsuPairs):
         ]
 
     def clock_of(self, run):
-        """Give the clock of a run in kHz."""
+        """Return the clock of a run in kHz."""
         return run.parameters.get("clock_khz", self.frequencies[-1])
 
     def srun_options(self, run):
@@ -250,7 +250,7 @@ class OsuClock(OsuPairs):
         return f"--cpu-freq={self.clock_of(run)}"
 
     def wrapped(self, command):
-        """Let every rank tell its clock, before it becomes OSU's."""
+        """Print every rank's clock before it starts the OSU program."""
         tell = (
             "cpu=$(ps -o psr= -p $$); "
             'read -r clock <"/sys/devices/system/cpu/cpu${cpu// }/cpufreq/'

@@ -59,7 +59,7 @@ class PairSweep(OwnBenchmark):
 
     @run_after("setup")
     def take_rails(self):
-        """Give every rail of a node a rank, where the MPI stack can be told."""
+        """Start a rank for every rail of a node, where the MPI stack can select it."""
         self.rail_variable = self.current_environ.extras.get("rail_variable")
         self.rails = []
         if self.rail_variable:
@@ -92,7 +92,7 @@ class PairSweep(OwnBenchmark):
         conduct(self, "seatrial.checks.pairsweep", options)
 
     def extract(self, text):
-        """Give the numbers of every pair, and how many pairs of each node have some."""
+        """Return the numbers of every pair, and each node's count of measured pairs."""
         sweep = parse_pairsweep(text)
         sweep.verify_complete(self.nodes)
         for run in sweep.runs:
@@ -124,7 +124,7 @@ class PairSweep(OwnBenchmark):
 
 
 def samples_of(row: PairRow, prefix="") -> list[Sample]:
-    """Give latency, and bandwidth of both directions, of a pair."""
+    """Return latency, and bandwidth of both directions, of a pair."""
     latency = {"size_bytes": 8, "n": row.latency_n}
     bw = {"size_bytes": 1 << 20, "n": row.bw_n}
     back = {"source": row.destination, "destination": row.source}

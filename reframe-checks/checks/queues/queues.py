@@ -7,7 +7,6 @@ from reframe.core.builtins import parameter, run_after, run_before, variable
 from seatrial.checks.base import Tag
 from seatrial.checks.own_benchmark import OwnBenchmark
 from seatrial.model.records import Sample
-from seatrial.parsers.errors import ParseError
 from seatrial.parsers.match_queue import parse_match_queue
 
 
@@ -54,16 +53,10 @@ class MatchQueue(OwnBenchmark):
         ]
 
     def extract(self, text):
-        """Give the slope, and the latency at every depth, of the run asked for."""
+        """Return the slope, and the latency at every depth, of the run asked for."""
         rows = parse_match_queue(text, self.program)
-        wanted = (self.size_bytes, self.iterations, "pass")
-        for row in rows:
-            found = (row.size_bytes, row.iterations, row.validation)
-            if found != wanted:
-                raise ParseError(0, f"a run of {found}, expected {wanted}")
-        span = (rows[0].depth, rows[-1].depth)
-        if span != (0, self.max_depth):
-            raise ParseError(0, f"depths {span[0]} to {span[1]}")
+        self.verify_rows(rows, size_bytes=self.size_bytes, iterations=self.iterations)
+        self.verify_span(rows, "depth", 0, self.max_depth)
         return [
             Sample("match_time", rows[0].slope_ns, statistic="slope", n=len(rows)),
             *(

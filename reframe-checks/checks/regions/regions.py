@@ -7,7 +7,6 @@ from reframe.core.builtins import run_before, variable
 from seatrial.checks.base import Tag
 from seatrial.checks.own_benchmark import OwnBenchmark
 from seatrial.model.records import Sample
-from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rr64 import parse_rr64
 
 
@@ -51,16 +50,11 @@ class ManyRegions(OwnBenchmark):
         ]
 
     def extract(self, text):
-        """Give latency and bandwidth of many regions and of one."""
+        """Return latency and bandwidth of many regions and of one."""
         rows = parse_rr64(text)
-        wanted = (1, self.regions, self.window, self.windows, "pass")
-        for row in rows:
-            found = (row.nodes, row.regions, row.window, row.windows, row.validation)
-            if found != wanted:
-                raise ParseError(0, f"a run of {found}, expected {wanted}")
-        span = (rows[0].size_bytes, rows[-1].size_bytes)
-        if span != (self.min_size, self.max_size):
-            raise ParseError(0, f"sizes {span[0]} to {span[1]}")
+        own = {"regions": self.regions, "window": self.window, "windows": self.windows}
+        self.verify_rows(rows, nodes=1, **own)
+        self.verify_span(rows, "size_bytes", self.min_size, self.max_size)
         return [sample for row in rows for sample in _samples(row)]
 
 

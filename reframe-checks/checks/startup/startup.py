@@ -84,7 +84,7 @@ class Startup(SteppedCheck):
         ]
 
     def extract_steps(self, outputs):
-        """Give the median times, and refuse a start that lacks ranks."""
+        """Return the median times, and refuse a start that lacks ranks."""
         times = {}
         for (nodes, program, _), output in zip(self.starts(), outputs, strict=True):
             with output.located():

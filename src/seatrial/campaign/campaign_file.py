@@ -18,8 +18,16 @@ CONTROLS = "controls"
 ORDERS = ("listed", "shuffled")
 
 _KEYS = {
-    *("description", "repeats", "retries", "max_jobs"),
-    *("order", "seed", "block_size", "blocks", "weights", CONTROLS),
+    "description",
+    "repeats",
+    "retries",
+    "max_jobs",
+    "order",
+    "seed",
+    "block_size",
+    "blocks",
+    "weights",
+    CONTROLS,
 }
 _BLOCK_KEYS = {"name", "checks", "variables"}
 _CONTROL_KEYS = {"checks", "variables", "every"}
@@ -50,7 +58,7 @@ class FrozenWeights:
 
     @property
     def sha256(self) -> str:
-        """Give the SHA-256 of the file."""
+        """Return the SHA-256 of the file."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 

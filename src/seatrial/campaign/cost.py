@@ -1,4 +1,4 @@
-"""What a campaign costs: its jobs, how long they take, how many node-hours.
+"""The cost of a campaign: its jobs, how long they take, their node-hours.
 
 Cases and times are those that were recorded; what never ran is taken from the
 catalogue, and marked.
@@ -202,7 +202,7 @@ def allocations(sessions: Iterable[Planned]) -> Counter[str]:
 
 
 def _between(manifest: Mapping[str, object], cases: Sequence[Case]) -> list[float]:
-    """Tell what a session of a run took beside its cases, one after the other."""
+    """Return the seconds per session of a run beside its cases."""
     sessions = len({case.session for case in cases})
     try:
         began, ended = (
@@ -223,7 +223,7 @@ def _chosen(campaign: Campaign, check: str) -> Mapping[str, Sequence[str]]:
 
 
 def _without(block: Block, checks: Sequence[str]) -> Block:
-    """Forget which parameters of some checks were chosen."""
+    """Remove the chosen parameters of some checks."""
     kept = {
         name: found for name, found in block.parameters.items() if name not in checks
     }
@@ -260,7 +260,7 @@ def _check_cost(check: str, jobs: Sequence[_Job]) -> CheckCost:
 
 
 def _wall(jobs: Sequence[_Job], max_jobs: int, delivered: int) -> float:
-    """Give the time until the last of some jobs ends; they start in their order."""
+    """Return the time until the last job ends; jobs start in their order."""
     if max_jobs == 1:
         return sum(job.seconds for job in jobs)
     running: list[tuple[float, int]] = []

@@ -1,4 +1,4 @@
-"""What Slurm says of a session's jobs while ReFrame waits for them."""
+"""The state of a session's jobs in Slurm, while ReFrame waits for them."""
 
 import time
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Watch:
         self._lost_since: float | None = None
 
     def silent(self) -> None:
-        """Take note of what Slurm says, while ReFrame says nothing.
+        """Look at Slurm while ReFrame prints nothing.
 
         Raises SeatrialError after `CONTROLLER_LIMIT_S` without answer, LostJobError
         after `LOST_AFTER_S` without any job, and NodesLostError as `NodeWatch` does.
@@ -73,7 +73,7 @@ class Watch:
             self._look_for_lost(now)
 
     def heard(self) -> None:
-        """Take note that ReFrame said something."""
+        """Note that ReFrame printed something."""
         self._lost_since = None
 
     def _missing(self, now: float) -> None:

@@ -34,7 +34,7 @@ class Remote:
     options: tuple[str, ...] = ()
 
     def ssh(self, command: list[str], *, tty: bool = False) -> list[str]:
-        """Give the local command that runs a command there."""
+        """Return the local command that runs a command there."""
         flags = ["-tt" if tty else "-T", *_NOTICE_LOSS]
         return ["ssh", *flags, *self.options, self.host, shlex.join(command)]
 

@@ -61,7 +61,7 @@ def _weights(agenda: Agenda) -> dict[str, str] | None:
 
 
 def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
-    """Tell whether a delivered node was there for the whole run.
+    """Return True if a delivered node was there for the whole run.
 
     One that was absent in some sessions, and came back, was absent; one that Slurm gave
     up during a session, or an administrator drained, is lost.

@@ -60,7 +60,7 @@ class NodeLog:
         return new
 
     def since(self, event: NodeEvent) -> NodeEvent:
-        """Give the present state of a node the time at which it was first seen."""
+        """Return a node's present state with the time at which it was first seen."""
         return replace(event, time=self._silent.get(event.node, event.time))
 
     def add(self, events: Iterable[NodeEvent]) -> list[NodeEvent]:
@@ -87,7 +87,7 @@ class Loss:
     during: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Give plain data, for the record of a session."""
+        """Return plain data, for the record of a session."""
         return {**vars(self.event), "during": self.during}
 
     @classmethod
@@ -100,23 +100,23 @@ class Loss:
 def attribute(
     cases: Sequence[Case], events: Sequence[NodeEvent]
 ) -> tuple[list[Case], list[Loss]]:
-    """Give the cases with the losses that belong to them, and the losses with cases.
+    """Return the cases with the losses that belong to them, and the losses with cases.
 
     A case that failed while a node of its own was lost failed for that: its phase is
     run, and its reason names the node, not the task that Slurm ended with it.
     """
     hit = [[event for event in events if _hits(event, case)] for case in cases]
-    told = [_blamed(case, found) for case, found in zip(cases, hit, strict=True)]
+    blamed = [_blamed(case, found) for case, found in zip(cases, hit, strict=True)]
     losses = []
     for event in events:
-        during = [case for case, own in zip(told, hit, strict=True) if event in own]
+        during = [case for case, own in zip(blamed, hit, strict=True) if event in own]
         failed = [case for case in during if case.result == "fail"]
         losses.append(Loss(event, _title((failed or during)[0]) if during else ""))
-    return told, losses
+    return blamed, losses
 
 
 def in_words(losses: Iterable[Loss]) -> str:
-    """Tell what became of one node, its losses in their order."""
+    """Describe one node by its losses in their order."""
     return ", then ".join(
         _words(loss.event, loss.during)
         for loss in sorted(losses, key=lambda loss: loss.event.time)
@@ -124,7 +124,7 @@ def in_words(losses: Iterable[Loss]) -> str:
 
 
 def at_present(event: NodeEvent) -> str:
-    """Tell of a lost node: `cn02 is drained (bad DIMM, by root, 12:31 UTC)`."""
+    """Describe a lost node: `cn02 is drained (bad DIMM, by root, 12:31 UTC)`."""
     by = "" if event.user in _BY_SLURM else f"by {event.user}"
     details = ", ".join(filter(None, (event.reason, by, clock(event.time))))
     return f"{event.node} is {event.state} ({details})"
@@ -145,7 +145,7 @@ def _words(event: NodeEvent, during: str) -> str:
 
 
 def _same(event: NodeEvent, known: NodeEvent) -> bool:
-    """Tell whether two sources tell of one loss; the later may know no reason."""
+    """Return True if two sources report one loss; the later may know no reason."""
     return (
         event.node == known.node
         and event.state == known.state
@@ -155,7 +155,7 @@ def _same(event: NodeEvent, known: NodeEvent) -> bool:
 
 
 def _hits(event: NodeEvent, case: Case) -> bool:
-    """Tell whether a loss was during a case, or explains why it failed before."""
+    """Return True if a loss was during a case, or explains why it failed before."""
     if case.start_time is None or case.elapsed_s is None:
         return False
     end = case.start_time + case.elapsed_s
@@ -166,7 +166,7 @@ def _hits(event: NodeEvent, case: Case) -> bool:
 
 
 def _by_job(case: Case) -> bool:
-    """Tell whether a case failed for its job, not for its numbers."""
+    """Return True if a case failed for its job, not for its numbers."""
     return case.result == "fail" and case.phase in ("run", "sanity")
 
 

@@ -45,8 +45,15 @@ def run_remotely(
     there, final = f"{remote.prefix}/{folder}", results / system / run_id
     _require_room(final)
     arguments = [
-        *("run", system, "--campaign", campaign, "--run-id", run_id),
-        *("--results", there, "--no-judge"),
+        "run",
+        system,
+        "--campaign",
+        campaign,
+        "--run-id",
+        run_id,
+        "--results",
+        there,
+        "--no-judge",
         *(part for check in checks for part in ("--checks", check)),
         *(() if repeats is None else ("--repeats", str(repeats))),
         *(("--beside",) if beside else ()),
@@ -66,7 +73,7 @@ def resume_remotely(
     *,
     beside: bool = False,
 ) -> Path:
-    """Go on with a run on the login node, and copy it to `results` once it is closed.
+    """Resume a run on the login node, and copy it to `results` once it is closed.
 
     Without an id it is the newest that is open there. Raises SeatrialError as
     `run_remotely` does.

@@ -69,7 +69,7 @@ class Order:
 
 
 def run_campaign(order: Order, console: Console) -> Path:
-    """Run a campaign on this machine; give the path of the closed run.
+    """Run a campaign on this machine; return the path of the closed run.
 
     Raises SeatrialError if Slurm does not answer, no node is up, a check is unknown
     or cannot be loaded, another run of the system is at work, the disk is full, or the
@@ -108,7 +108,7 @@ def resume_run(
     *,
     beside: bool = False,
 ) -> Path:
-    """Go on with a run that was cut off; give the path of the closed run.
+    """Resume a run that was cut off; return the path of the closed run.
 
     Jobs that it left behind are cancelled first. Raises SeatrialError as
     `run_campaign` does, and if another driver is at work on it.
@@ -148,7 +148,7 @@ def _drive(
 def _states(
     system: System, replay: Path | None, console: Console
 ) -> tuple[NodeState, ...]:
-    """Look at the delivered nodes, and say which are absent."""
+    """Read the states of the delivered nodes, and print which are absent."""
     states = node_states(system) if replay is None else recorded_states(system, replay)
     for state in states:
         if not state.present:
@@ -203,7 +203,7 @@ def _listed(order: Order) -> tuple[ListedCase, ...]:
 
 
 def _without_cases(order: Order, listed: tuple[ListedCase, ...]) -> dict[str, str]:
-    """Tell what the system lacks for each check of the campaign that has no case.
+    """Return what the system lacks for each check of the campaign without a case.
 
     Raises SeatrialError if a check is unknown.
     """
@@ -222,7 +222,7 @@ def _without_cases(order: Order, listed: tuple[ListedCase, ...]) -> dict[str, st
 
 @contextmanager
 def _stoppable(folder: Path) -> Iterator[None]:
-    """Let an interrupt end the run, and say what became of it."""
+    """Let an interrupt end the run, with a message on its state."""
     try:
         with interruptible():
             yield

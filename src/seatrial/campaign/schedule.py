@@ -59,7 +59,7 @@ class Agenda:
     replay: str | None = None
 
     def write(self) -> bytes:
-        """Give it as JSON."""
+        """Return it as JSON."""
         content = {"schema": SCHEMA_VERSION, **asdict(self)}
         return (json.dumps(content, indent=1) + "\n").encode()
 
@@ -100,7 +100,7 @@ class _Frozen(msgspec.Struct):
 
 
 def frozen(campaign: Campaign) -> dict[str, Any]:
-    """Give what an agenda keeps of a campaign."""
+    """Return what an agenda keeps of a campaign."""
     names = ("name", "description", "repeats", "retries", "max_jobs")
     kept = {name: getattr(campaign, name) for name in names}
     weights = campaign.weights and {

@@ -56,12 +56,12 @@ class Session:
 
 
 def comment_of(run_id: str) -> str:
-    """Give how the comments of all jobs of a run begin."""
+    """Return how the comments of all jobs of a run begin."""
     return f"seatrial:{run_id}:"
 
 
 def session_command(session: Session, system: System, checks: Path) -> list[str]:
-    """Give the ReFrame command of a session; anyone can run it by hand."""
+    """Return the ReFrame command of a session; anyone can run it by hand."""
     settings = system.settings
     policy = "serial"
     most = session.max_jobs // len(system.partitions)

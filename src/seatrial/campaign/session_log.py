@@ -70,15 +70,15 @@ def live_cases(log: Path, work: Path) -> tuple[CaseState, ...]:
 
 
 def running(case: CaseState, session: str, jobs: Sequence[slurm.Job]) -> Running:
-    """Tell since when a case runs, in which job and where, or why it waits.
+    """Return since when a case runs, in which job and where, or why it waits.
 
     A job says itself when and where it began; Slurm knows the rest.
     """
-    told = read_job(case.stage)
+    job_file = read_job(case.stage)
     below = "/".join(case.stage.parts[-_STAGE_DEPTH:])
     job = next((job for job in jobs if job.folder.endswith(f"/{below}")), None)
     script = case.stage / SCRIPT_FILE
-    since = float(told["start"]) if "start" in told else None
+    since = float(job_file["start"]) if "start" in job_file else None
     if since is None and script.is_file():
         since = script.stat().st_mtime
     return Running(
@@ -86,7 +86,7 @@ def running(case: CaseState, session: str, jobs: Sequence[slurm.Job]) -> Running
         session=session,
         since=since,
         job_id=None if job is None else job.job_id,
-        nodes=told.get("nodes") or ("" if job is None else job.nodes),
+        nodes=job_file.get("nodes") or ("" if job is None else job.nodes),
         waits=job.reason if job is not None and job.state == "PENDING" else None,
     )
 

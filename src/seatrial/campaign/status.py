@@ -1,4 +1,4 @@
-"""How far an open run is: read from its folder and its lock, and from Slurm."""
+"""The progress of an open run, from its folder, its lock, and Slurm."""
 
 import time
 from collections import Counter
@@ -146,7 +146,7 @@ def _session(folder: Path, planned: Planned, alive: bool) -> _Session:
 
 
 def _last_tries(cases: Iterable[Case]) -> list[tuple[CaseState, float | None]]:
-    """Give each case as its last try left it, and the seconds that this took."""
+    """Return each case as its last try left it, and the seconds that this took."""
     last: dict[tuple[str, str], Case] = {}
     for case in cases:
         key = case.session, _text(case)
@@ -182,7 +182,7 @@ def _failed_by_node(states: Sequence[CaseState]) -> dict[str, int]:
 
 
 def _lost(sessions: Sequence[_Session]) -> dict[str, str]:
-    """Tell of each node that was lost in closed sessions, in words."""
+    """Describe each node that was lost in closed sessions."""
     losses: dict[str, list[Loss]] = {}
     for session in sessions:
         for row in (session.record or {}).get("lost", ()):

@@ -1,4 +1,4 @@
-"""How far an open run is, laid out for people: a topic a row."""
+"""The progress of an open run as a table: a topic a row."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def status_line(status: Status) -> str:
 
 
 def _rows(status: Status) -> Iterator[tuple[str, str, str]]:
-    """Give topic, text and style of what there is to say."""
+    """Return topic, text and style of every line."""
     of = f"campaign {status.campaign}"
     note = f"; {NO_MEASUREMENT}" if status.replay else ""
     yield "run", f"{status.system}/{status.run}, {of}{note}", "bold"
@@ -110,7 +110,7 @@ def _nodes(nodes: Sequence[str]) -> str:
 def _list(
     topic: str, texts: Sequence[str], style: str = ""
 ) -> Iterator[tuple[str, str, str]]:
-    """Give a row for each text, the topic before the first."""
+    """Return a row for each text, the topic before the first."""
     for number, text in enumerate(_first(texts)):
         yield topic if not number else "", text, style
 

@@ -1,13 +1,8 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
-"""The one base class of all checks: it closes the traps that ReFrame leaves open.
+"""The one base class of all checks.
 
-ReFrame 4.10 only warns when a metric cannot be extracted and when a unit differs
-from the reference's; it passes a metric that has no reference, or one without
-bounds, and takes a class that is missing from the YAML file for one without
-references; a missing or broken reference file makes the check disappear; the
-program's exit status is not looked at. Each of these fails a case here. (core/
-pipeline.py: check_performance, _ReferenceDict; frontend/loader.py.)
+It records what ran where, with all samples, whatever becomes of the job.
 """
 
 import json
@@ -16,13 +11,11 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Any, Final
 
-import reframe.utility.sanity as sn
-import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
-from reframe.core.runtime import runtime
+from reframe.core.exceptions import ReframeError, SanityError
 
 from seatrial.checks.fact_sheet import FactSheet
+from seatrial.checks.judged_metrics import JudgedMetrics
 from seatrial.checks.mpi_start import FILE as CRASHES_FILE
 from seatrial.checks.mpi_start import SCRIPT, recorded, write_script
 from seatrial.checks.reframe_patches import (
@@ -30,12 +23,10 @@ from seatrial.checks.reframe_patches import (
     skip_suppressed_warnings,
 )
 from seatrial.checks.replay import Replayable
-from seatrial.errors import SeatrialError
-from seatrial.model.metrics import METRICS, judged_statistic, split_flat_name
+from seatrial.model.metrics import METRICS
 from seatrial.model.records import Sample, as_dict
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.mpi_start import GAVE_UP, TRIES, without_crashed_tries
-from seatrial.paths import home, references_dir
 from seatrial.runs.raw_output import JOB_FILE, RECORD_FILE, read_job
 from seatrial.system.description import SLURM
 from seatrial.system.slurm import first_death
@@ -56,7 +47,7 @@ ALL_END = "--kill-on-bad-exit=1"
 """The option of srun by which one dead rank ends them all."""
 
 
-class SeatrialCheck(Replayable, FactSheet):
+class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
     """A check of all nodes, or of the first `num_nodes` that Slurm gives.
 
     A check states its numbers once, in `extract`. `judged` names the few that are
@@ -75,12 +66,6 @@ class SeatrialCheck(Replayable, FactSheet):
     """Nodes that the program needs; with fewer, the case is skipped."""
     most_nodes = 0
     """Nodes that it takes of those there are; 0: all."""
-    calibrate = variable(typ.Bool, value=False)
-    """Let metrics pass that have no reference yet."""
-    judged = variable(typ.List[str])
-    """Flat names of the metrics that are held to references."""
-    reference_file = variable(str)
-    """File below the reference prefix, read as ReFrame's `$ref`."""
     output_file = variable(str, value="")
     """File in the stage folder with the numbers; '': standard output."""
     preamble = ""
@@ -121,30 +106,11 @@ class SeatrialCheck(Replayable, FactSheet):
             f"it takes {self.min_tasks} ranks, there is room for {self.num_tasks}",
         )
 
-    @run_after("setup")
-    def read_references(self) -> None:
-        """Read the references late, where an error fails the case and is seen.
-
-        While ReFrame loads the checks, the same error would only drop this one.
-        The folder is ReFrame's reference prefix, else the one of this system. (The
-        schema of ReFrame 4.10.4 knows no reference_prefix in a configuration file.)
-        """
-        prefix = runtime().get_option("general/0/reference_prefix")
-        try:
-            folder = prefix or references_dir(home(), self.current_system.name)
-            file = Path(folder, self.reference_file).resolve()
-            reference: dict[str, Any] = {"$ref": str(file)}
-            if file.is_file() or not self.calibrate:
-                self.reference = reference
-        except (OSError, TypeError, AttributeError, SeatrialError) as error:
-            raise ReframeError(f"references {self.reference_file}: {error}") from None
-
     @run_before("run")
     def choose_mpi(self) -> None:
         """Start the ranks by the process manager that the MPI stack speaks.
 
-        If one of them dies the others end, too: they would wait for it until the time
-        limit of the job.
+        If one of them dies, all end: they would wait for it until the time limit.
         """
         if self.job.launcher.registered_name == "srun":
             srun_mpi = self.current_environ.extras.get("srun_mpi")
@@ -153,7 +119,7 @@ class SeatrialCheck(Replayable, FactSheet):
 
     @run_before("run")
     def run_once(self) -> None:
-        """Let a job that lost a node fail: begun again, it would hide that."""
+        """Let a job fail that lost a node: a requeue would hide the loss."""
         if self.current_partition.scheduler.registered_name in SLURM:
             self.job.options += ["--no-requeue"]
 
@@ -161,7 +127,7 @@ class SeatrialCheck(Replayable, FactSheet):
     def survive_crashes_at_start(self) -> None:
         """Start the program again if its MPI library crashes at start.
 
-        Where a script or a module of ours starts the programs, it sees to that.
+        A script or a module of ours that starts the programs does this itself.
         """
         write_script(Path(self.stagedir), self.preamble, self.output_file)
         if self.job.launcher.registered_name != "local":
@@ -202,7 +168,7 @@ class SeatrialCheck(Replayable, FactSheet):
 
     @sanity_function
     def validate(self) -> bool:
-        """Prove that the program ended well and that every number is there."""
+        """Check that the program ended well and that every number is there."""
         job = read_job(Path(self.stagedir))
         self.nodes = job.get("nodes", "").split()
         try:
@@ -212,97 +178,14 @@ class SeatrialCheck(Replayable, FactSheet):
             self._write_record(job)
         return True
 
-    @run_before("performance")
-    def state_metrics(self) -> None:
-        """Give ReFrame the judged metrics, derived from the samples."""
-        if not self.is_dry_run():
-            self.perf_variables = {
-                flat: sn.make_performance_function(self.worst, unit_of(flat), flat)
-                for flat in self.judged
-            }
-
-    @run_after("performance", always_last=True)
-    def close_traps(self) -> None:
-        """Fail the case for everything that ReFrame's performance stage lets pass."""
-        if self.is_dry_run():
-            return
-        reported = {key.split(":")[-1]: row for key, row in self.perfvalues.items()}
-        faults = [] if self.judged else ["the check declares no metric"]
-        for flat in sorted({*self.judged, *self.perf_variables, *reported}):
-            faults += self._faults(flat, reported.get(flat))
-        if faults:
-            raise PerformanceError("; ".join(faults))
-
-    def _faults(self, flat: str, reported: list[Any] | None) -> list[str]:
-        """List what is wrong with one metric and its reference."""
-        if flat not in self.judged:
-            return [f"{flat}: reported, but not declared"]
-        if reported is None:
-            return [f"{flat}: declared, but it could not be extracted"]
-        *_, unit, result = reported
-        if unit != unit_of(flat):
-            return [f"{flat}: reported in {unit!r}, expected {unit_of(flat)!r}"]
-        reference = self._references().get(flat)
-        if reference is None:
-            missing = f"no reference in {self.reference_file}, class {self._class}"
-            return [] if self.calibrate else [f"{flat}: {missing}"]
-        _, lower, upper, *reference_unit = getattr(reference, "data", reference)
-        faults = []
-        if lower is None and upper is None:
-            faults.append(f"{flat}: its reference has no bound")
-        if reference_unit != [unit]:
-            found = reference_unit[0] if reference_unit else None
-            faults.append(f"{flat}: its reference is in {found!r}, expected {unit!r}")
-        if result == "fail":
-            faults.append(f"{flat}: does not meet its reference")
-        return faults
-
-    def __ref_missing_num_nodes__(self, data: dict[Any, Any], key: int) -> Any:
-        """Give ReFrame what holds for any number of nodes; KeyError if nothing does."""
-        return data[".*"]
-
-    def _references(self) -> dict[str, Any]:
-        """Give the references of this case; none if the class or a key is missing.
-
-        References without `$index` do not count: `reframe_references` writes none.
-        """
-        if not getattr(self.reference, "index", None):
-            return {}
-        try:
-            found: dict[str, Any] = self.reference[self]
-        except KeyError:
-            return {}
-        return found
-
-    @property
-    def _class(self) -> str:
-        return type(self).__name__
-
     @property
     def _job_id(self) -> str | None:
         if self.recording is not None:
             return self.recording.job_id
         return None if self.job.jobid is None else str(self.job.jobid)
 
-    def worst(self, flat: str) -> float:
-        """Give the worst sample of a judged metric; ValueError if there is none.
-
-        Of several statistics one counts. Samples with parameters of their own
-        describe, and are not judged.
-        """
-        metric, size_bytes = split_flat_name(flat)
-        samples = [
-            sample
-            for sample in self.samples
-            if (sample.metric, sample.size_bytes) == (metric.name, size_bytes)
-            and not sample.parameters
-        ]
-        statistic = judged_statistic({sample.statistic for sample in samples})
-        values = [each.value for each in samples if each.statistic == statistic]
-        return min(values) if metric.direction == "higher" else max(values)
-
     def _verify_job(self, job: dict[str, str]) -> None:
-        """Refuse a program that did not end, failed, or ran on too few nodes."""
+        """Raise SanityError if the program failed, or had too few nodes."""
         if job.get("status") != "0":
             self._verify_start()
             state = f"exit status {job['status']}" if "status" in job else "no end"
@@ -318,7 +201,7 @@ class SeatrialCheck(Replayable, FactSheet):
             )
 
     def _verify_start(self) -> None:
-        """Refuse a program whose MPI library crashed at every start."""
+        """Raise SanityError if the MPI library crashed at every start."""
         crashes = recorded(Path(self.stagedir))
         if crashes and crashes[-1]["try"] == TRIES:
             mpi = self.current_environ.extras.get("mpi", self.current_environ.name)
@@ -330,7 +213,7 @@ class SeatrialCheck(Replayable, FactSheet):
             )
 
     def _cause(self) -> str:
-        """Quote what a task died of; without that, the last line."""
+        """Quote the cause of a task's death; without one, the last line."""
         text = Path(self.stagedir, self.job.stderr).read_text(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         died = first_death(lines)
@@ -357,7 +240,7 @@ class SeatrialCheck(Replayable, FactSheet):
         if job and "end" in job:
             payload = float(job["end"]) - float(job["start"])
         record = {
-            "check": self._class,
+            "check": type(self).__name__,
             "case": self.display_name,
             "partition": self.current_partition.fullname,
             "environment": self.current_environ.name,
@@ -375,13 +258,7 @@ class SeatrialCheck(Replayable, FactSheet):
         Path(self.stagedir, RECORD_FILE).write_text(text)
 
 
-def unit_of(flat: str) -> str:
-    """Give the unit of a flat metric; ValueError if it is unknown."""
-    metric, _ = split_flat_name(flat)
-    return metric.unit
-
-
 def cores_of(partition: Any) -> int:
-    """Give the cores of a node, as ReFrame's settings name them; 0: they do not."""
+    """Return the cores of a node in ReFrame's settings; 0 if they name none."""
     processor = partition.processor
     return (processor.num_cpus or 0) // (processor.num_cpus_per_core or 1)

@@ -80,7 +80,7 @@ def on_system(
     cases: Sequence[ListedCase] | None,
     recorded: Mapping[str, Sequence[float]],
 ) -> list[Entry]:
-    """Tell of a system how many cases a check has there, and how long they took.
+    """Add the number of cases of each check on a system, and how long they took.
 
     Without `cases`, their number stays that of the parameters.
     """
@@ -98,7 +98,7 @@ def on_system(
 
 
 def recorded_times(results: Path, system: str) -> dict[str, list[float]]:
-    """Give the seconds of every measured case of a system's last runs, by check."""
+    """Return the seconds of every measured case of a system's last runs, by check."""
     times: dict[str, list[float]] = defaultdict(list)
     for run in closed_runs(results, system)[-_EARLIER_RUNS:]:
         with suppress(SeatrialError):
@@ -118,7 +118,7 @@ def format_catalogue(entries: Sequence[Entry], form: str) -> str:
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    """Give an entry with each of its lists as one text."""
+    """Return an entry with each of its lists as one text."""
     row = asdict(entry)
     lists = {key: " ".join(row[key]) for key in ("needs", "experiments", "tags")}
     metrics = "; ".join(f"{m.name} {m.unit} {m.direction}" for m in entry.metrics)
@@ -135,7 +135,7 @@ def metric_words(entry: Entry) -> str:
 
 
 def _problems(check: dict[str, Any]) -> list[str]:
-    """Name what a check does not state, or states wrongly."""
+    """List what a check does not state, or states wrongly."""
     unsaid = [
         name
         for name in _STATED

@@ -25,6 +25,6 @@ class FactSheet(rfm.RegressionTestPlugin):
 
     @run_after("init", always_last=True)
     def sum_up(self) -> None:
-        """Tell what would otherwise be lost: `--describe` shows variables only."""
+        """Copy docstring and features to variables: `--describe` shows only these."""
         self.question = inspect.cleandoc(type(self).__doc__ or "").partition("\n")[0]
         self.needs = [*self.valid_systems, *self.valid_prog_environs]

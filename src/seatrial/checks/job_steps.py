@@ -68,7 +68,7 @@ class Step:
     options: str = ""
 
     def srun_options(self) -> str:
-        """Give what tells srun where the ranks of this step go."""
+        """Return what tells srun where the ranks of this step go."""
         place = (
             f"--nodes={self.num_nodes} --ntasks={self.num_nodes * self.ppn} "
             f"--ntasks-per-node={self.ppn}"
@@ -116,7 +116,7 @@ class SteppedCheck(SeatrialCheck):
         self.job.launcher = getlauncher("local")()
 
     def extract(self, text: str) -> list[Sample]:
-        """Give the samples of all steps, which must all have come to their ends."""
+        """Return the samples of all steps, which must all have come to their ends."""
         outputs = split_steps(text, [step.name for step in self.steps()])
         return self.extract_steps(outputs)
 
@@ -145,7 +145,10 @@ def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:
     check.executable_opts = [
         f"--output {check.output_file}",
         *options,
-        *("--", launcher, "--", *program),
+        "--",
+        launcher,
+        "--",
+        *program,
     ]
     check.executable = f"{sys.executable} -I -m {module}"
     check.job.launcher = getlauncher("local")()

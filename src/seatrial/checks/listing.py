@@ -1,4 +1,4 @@
-"""What ReFrame would run: the concrete cases of every check, from one listing."""
+"""The concrete cases of every check, from one listing by ReFrame."""
 
 import json
 import os
@@ -44,7 +44,7 @@ _NOWHERE = {
 
 
 def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
-    """Give ReFrame's command line as far as it is the same for every use."""
+    """Return ReFrame's command line as far as it is the same for every use."""
     beside = Path(sys.executable).parent / "reframe"
     program = str(beside) if beside.exists() else shutil.which("reframe")
     if program is None:
@@ -57,7 +57,7 @@ def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
 
 
 def reframe_environment(home: Path, system: str) -> dict[str, str]:
-    """Give the environment of ReFrame: ours, without settings of the user's own."""
+    """Return the environment of ReFrame: ours, without settings of the user's own."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
     references = {"RFM_REFERENCE_PREFIX": str(references_dir(home, system))}
     return {**kept, **references, "SEATRIAL_HOME": str(home)}
@@ -77,7 +77,7 @@ def list_cases(
 
 
 def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:
-    """Give the variables of every check, once per choice of its parameters.
+    """Return the variables of every check, once per choice of its parameters.
 
     No system is needed. Names that begin with @ are ReFrame's own; a variable that
     is not set is `UNDEFINED`. Raises SeatrialError as `list_cases` does.
@@ -121,7 +121,7 @@ def _reframe(
         raise SeatrialError(
             f"ReFrame cannot load every check below {checks}:\n  "
             + "\n  ".join(broken)
-            + "\nmend these checks first: a check must not disappear"
+            + "\nfix these checks first: a check must not disappear"
         )
     if done.returncode:
         tail = "\n  ".join(done.stdout.strip().splitlines()[-10:])

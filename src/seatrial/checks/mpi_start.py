@@ -2,10 +2,10 @@
 
     python -m seatrial.checks.mpi_start NAME --output-from BYTES --errors FILE
 
-is what the shell in a job asks about a program that failed. Exit status 0: it crashed
-at start and a try is left. Everything that a program printed, and what it says on
-standard error, is judged by parsers/mpi_start.py. Standard output must be a file, as
-it is in a job: of a pipe it is not known what was printed.
+The shell of a job runs this after a program failed. Exit status 0: the program crashed
+at start and a try is left. parsers/mpi_start.py judges everything that it printed, and
+its standard error. Standard output must be a file, as in a job: the content of a pipe
+cannot be read again.
 
 Every crash is a line of mpi_start.jsonl in the folder of the job, with the text of
 standard error: a try that is repeated stays on record.

@@ -18,7 +18,7 @@ _IS_MOST_CLASS_S = 128
 
 
 def runs_on(benchmark: str, problem_class: str, ranks: int) -> bool:
-    """Tell whether a benchmark of a class runs on so many ranks.
+    """Return True if a benchmark of a class runs on so many ranks.
 
     ValueError for a benchmark or class that NPB does not have.
     """
@@ -43,7 +43,7 @@ def runs_on(benchmark: str, problem_class: str, ranks: int) -> bool:
 
 
 def rule_of(benchmark: str, problem_class: str) -> str:
-    """Say on what numbers of ranks a benchmark of a class runs."""
+    """Describe the numbers of ranks that a benchmark of a class runs on."""
     what = {"EP": "any number", **dict.fromkeys(_SQUARES, "a square number")}
     return (
         f"{what.get(benchmark, 'a power of two')} of ranks that "

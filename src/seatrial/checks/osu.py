@@ -18,7 +18,11 @@ Place = tuple[str | None, str | None]
 """Source and destination of a number."""
 
 _NOT_VALIDATED = {
-    *("osu_barrier", "osu_put_latency", "osu_get_latency", "osu_put_bw", "osu_get_bw")
+    "osu_barrier",
+    "osu_put_latency",
+    "osu_get_latency",
+    "osu_put_bw",
+    "osu_get_bw",
 }
 """Benchmarks that cannot validate: they know no -c."""
 
@@ -61,7 +65,7 @@ class OsuRun:
 
     @property
     def is_collective(self) -> bool:
-        """Whether it has the option -f, for the fastest and the slowest rank, too."""
+        """True for a collective: it has the option -f (fastest and slowest rank)."""
         point_to_point = ("_latency", "bw", "_mbw_mr", "_multi_lat")
         return not self.program.endswith(point_to_point)
 
@@ -72,7 +76,7 @@ class OsuRun:
         return ",".join((self.program, *values))
 
     def command(self, more: str) -> str:
-        """Give program and options, with more options before the benchmark's own."""
+        """Return program and options, with more options before the benchmark's own."""
         span = f"-m {self.smallest}:{self.largest}" if self.sizes else ""
         window = f"-W {self.window}" if self.window else ""
         full = "-f" if self.is_collective else ""
@@ -93,7 +97,7 @@ class OsuRun:
         )
 
     def samples(self, text: str, place: Place) -> Iterator[Sample]:
-        """Give every number of the timed run."""
+        """Return every number of the timed run."""
         source, destination = place
         for row in self.parse(text, validated=False):
             for metric, value in (
@@ -153,15 +157,15 @@ class OsuCheck(SteppedCheck):
         return steps
 
     def wrapped(self, command: str) -> str:
-        """Give the command of a timed step; a check may put something before it."""
+        """Return the command of a timed step; a check may put something before it."""
         return command
 
     def srun_options(self, run: OsuRun) -> str:
-        """Give further options of srun for a timed step."""
+        """Return further options of srun for a timed step."""
         return ""
 
     def extract_steps(self, outputs: Sequence[StepOutput]) -> list[Sample]:
-        """Give the numbers of all timed runs; each must be validated, too."""
+        """Return the numbers of all timed runs; each must be validated, too."""
         samples: list[Sample] = []
         remaining = iter(outputs)
         for run in self.runs():

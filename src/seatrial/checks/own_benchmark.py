@@ -2,6 +2,8 @@
 """The base classes of the checks that run one of our own C benchmarks."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 from reframe.core.builtins import run_after, run_before, variable
 
@@ -36,6 +38,20 @@ class OwnBenchmark(SeatrialCheck):
             "--validate",
             "--json",
         ]
+
+    def verify_rows(self, rows: Sequence[Any], **wanted: Any) -> None:
+        """Raise ParseError unless the rows are valid, and of the run asked for."""
+        wanted["validation"] = "pass"
+        for row in rows:
+            values = {name: getattr(row, name) for name in wanted}
+            if values != wanted:
+                raise ParseError(0, f"a run of {values}, expected {wanted}")
+
+    def verify_span(self, rows: Sequence[Any], name: str, low: int, high: int) -> None:
+        """Raise ParseError unless a field goes from `low` to `high`."""
+        span = (getattr(rows[0], name), getattr(rows[-1], name))
+        if span != (low, high):
+            raise ParseError(0, f"{name} from {span[0]} to {span[1]}")
 
 
 class PairsBenchmark(OwnBenchmark):
@@ -77,15 +93,11 @@ class PairsBenchmark(OwnBenchmark):
             f"--windows {self.windows}",
         ]
 
-    def verify_rows(self, rows: list[MpairRow] | list[BalanceRow], pairs: int) -> None:
-        """Raise ParseError unless the rows are of the run that was asked for."""
-        wanted = (self.num_tasks, pairs, self.window, self.windows, "pass")
+    def verify_pairs(self, rows: list[MpairRow] | list[BalanceRow], pairs: int) -> None:
+        """Raise ParseError unless the rows are of pairs between nodes, as asked for."""
+        own = {"window": self.window, "windows": self.windows}
+        self.verify_rows(rows, np=self.num_tasks, pairs=pairs, **own)
+        self.verify_span(rows, "size_bytes", self.min_size, self.max_size)
         for row in rows:
-            found = (row.np, row.pairs, row.window, row.windows, row.validation)
-            if found != wanted:
-                raise ParseError(0, f"a run of {found}, expected {wanted}")
             if row.source == row.destination:
                 raise ParseError(0, f"pairs within {row.source}")
-        span = (rows[0].size_bytes, rows[-1].size_bytes)
-        if span != (self.min_size, self.max_size):
-            raise ParseError(0, f"sizes {span[0]} to {span[1]}")

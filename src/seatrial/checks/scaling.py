@@ -31,7 +31,7 @@ class Spot:
 
     @property
     def ranks(self) -> int:
-        """Give the number of ranks."""
+        """Return the number of ranks."""
         return self.num_nodes * self.ppn
 
     @property
@@ -42,7 +42,7 @@ class Spot:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Tell a sample of this spot from that of all nodes.
+        """Parameters that tell a sample of this spot from that of all nodes.
 
         One of them is a number, which the report draws curves over.
         """
@@ -53,7 +53,7 @@ class Spot:
 
     @property
     def srun_options(self) -> str:
-        """Give the options of srun beyond nodes and ranks."""
+        """Return the options of srun beyond nodes and ranks."""
         return f"--distribution={self.placement}" if self.placement else ""
 
 
@@ -72,11 +72,11 @@ class ScalingCheck(SteppedCheck):
     """Exactly so many ranks, on as few nodes as hold them; 0: all that fit."""
 
     def can_run(self, ranks: int) -> bool:
-        """Tell whether the program runs on so many ranks."""
+        """Return True if the program runs on so many ranks."""
         return True
 
     def takes(self) -> str:
-        """Say what numbers of ranks the program runs on."""
+        """Describe the numbers of ranks that the program runs on."""
         return "any number of ranks"
 
     @run_after("setup")
@@ -120,14 +120,14 @@ class ScalingCheck(SteppedCheck):
 
 
 def _matters(spot: Spot) -> bool:
-    """Tell whether block and cyclic order differ."""
+    """Return True if block and cyclic order differ."""
     return spot.num_nodes > 1 and spot.ppn > 1
 
 
 def most_ranks(
     nodes: int, ppn: int, can_run: Callable[[int], bool]
 ) -> tuple[int, int] | None:
-    """Give nodes and ranks per node, at most these, with most ranks that can run.
+    """Return nodes and ranks per node, at most these, with most ranks that can run.
 
     Of several ways it is the one with most nodes; None if there is no way.
     """

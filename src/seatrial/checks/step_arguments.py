@@ -20,7 +20,7 @@ def divided_parser(module: str, about: str | None) -> argparse.ArgumentParser:
 def parse_divided(
     parser: argparse.ArgumentParser, arguments: Sequence[str]
 ) -> tuple[argparse.Namespace, list[str], list[str]]:
-    """Give options, launcher and program, divided by the first two `--`.
+    """Return options, launcher and program, divided by the first two `--`.
 
     Exits with status 2 if one of them is missing, or if the output is there already.
     """

@@ -40,7 +40,7 @@ class Adjustable(rfm.RegressionTestPlugin):
             self.job.launcher.options += [f"--distribution={self.placement}"]
 
     def case_parameters(self) -> dict[str, Any]:
-        """Give what tells this case apart: parameters, tuning and placement."""
+        """Return what tells this case apart: parameters, tuning and placement."""
         chosen = {"tuning": self.tuning, "placement": self.placement}
         return {
             **{name: getattr(self, name) for name in type(self).raw_params},

@@ -113,7 +113,7 @@ class Run:
 
 
 def sha256(path: Path) -> str:
-    """Give the SHA-256 of a file as 64 hex digits."""
+    """Return the SHA-256 of a file as 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

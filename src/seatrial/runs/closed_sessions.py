@@ -1,4 +1,4 @@
-"""What an open run has for certain: its closed sessions, and the starts of its driver.
+"""Closed sessions of an open run, and the starts of its driver.
 
 A session is closed if and only if `sessions/<name>.json` exists: it is written last,
 as a whole, and has the checksums of all that the session left.
@@ -115,7 +115,7 @@ def session_table(folder: Path, name: str) -> "pl.DataFrame":
 
 
 def set_aside(folder: Path, name: str) -> list[str]:
-    """Keep what a try of a session left that was cut off.
+    """Keep the files of a try of a session that was cut off.
 
     It moves to `raw/<name>.interrupted-<n>`. Gives the names of all such folders, for
     the record of the session.
@@ -137,7 +137,7 @@ def set_aside(folder: Path, name: str) -> list[str]:
 
 
 def note_start(folder: Path, start: dict[str, Any]) -> list[dict[str, Any]]:
-    """Add a start of the driver; give all of them."""
+    """Add a start of the driver; return all of them."""
     starts = [*read_starts(folder), start]
     write_file(folder / STARTS_FILE, json.dumps(starts, indent=1).encode())
     return starts

@@ -20,9 +20,26 @@ from seatrial.runs.query import started
 Form = Literal["csv", "parquet", "openmetrics"]
 
 _LABELS = (
-    *("system", "run", "campaign", "session", "repeat", "attempt", "partition"),
-    *("environment", "check", "case", "parameters", "node", "socket", "source"),
-    *("destination", "hca", "round", "size_bytes", "statistic", "replay"),
+    "system",
+    "run",
+    "campaign",
+    "session",
+    "repeat",
+    "attempt",
+    "partition",
+    "environment",
+    "check",
+    "case",
+    "parameters",
+    "node",
+    "socket",
+    "source",
+    "destination",
+    "hca",
+    "round",
+    "size_bytes",
+    "statistic",
+    "replay",
 )
 """What tells samples of one metric apart. The allocation is left out: a label of 500
 names would be most of the text, and the case tells how many nodes it had."""
@@ -92,9 +109,9 @@ def _samples(family: str, rows: pl.DataFrame) -> Iterator[str]:
         labels, moment = _labels(row), f"{row['start_time']:.3f}"
         seen[labels, moment] += 1
         number = seen[labels, moment]
-        told = labels if number == 1 else f'{labels},occurrence="{number}"'
-        sample = f"{family}{{{told}}} {row['value']!r} {moment}"
-        of.setdefault(told, []).append(sample)
+        unique = labels if number == 1 else f'{labels},occurrence="{number}"'
+        sample = f"{family}{{{unique}}} {row['value']!r} {moment}"
+        of.setdefault(unique, []).append(sample)
     return itertools.chain.from_iterable(of.values())
 
 

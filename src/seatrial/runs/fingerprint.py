@@ -9,7 +9,7 @@ _LAST_NUMBER = re.compile(r"(?P<prefix>.*?)(?P<number>\d+)")
 
 
 def fingerprint(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Tell what a run's numbers depend on: nodes and what is on them.
+    """Return what a run's numbers depend on: nodes and what is on them.
 
     The keys are sorted. Where nodes differ, each value has its nodes:
     `6.1.0-25 (cn[01-03]); 6.1.0-28 (cn04)`. What nobody told is left out.
@@ -75,7 +75,7 @@ def _folded(prefix: str, numbers: list[str]) -> str:
 def _of_nodes(
     nodes: Iterable[Mapping[str, Any]], tell: Callable[[Mapping[str, Any]], str]
 ) -> str:
-    """Say what is the same on all nodes that tell it, or which have what."""
+    """Return what is the same on all nodes, or which nodes have what."""
     values: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
         text = tell(node.get("facts") or {})

@@ -29,7 +29,7 @@ _LOOK_S = 0.1
 
 @contextmanager
 def driver_lock(folder: Path) -> Iterator[int]:
-    """Hold the lock of an open run; give its file descriptor, to be inherited.
+    """Hold the lock of an open run; return its file descriptor, to be inherited.
 
     Raises SeatrialError if another driver is at work, or if the folder is gone: the
     run was closed meanwhile.
@@ -57,7 +57,7 @@ def driver_lock(folder: Path) -> Iterator[int]:
 
 
 def driver_of(folder: Path) -> dict[str, Any] | None:
-    """Tell which driver is at work on an open run: host, pid and start; None if none.
+    """Return the driver at work on an open run: host, pid and start; None if none.
 
     What is not known is missing. The lock of another user cannot be looked at, or else
     anybody could hold it: his driver then counts as at work unless its process is gone.

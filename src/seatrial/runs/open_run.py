@@ -43,7 +43,10 @@ _LEAST_FREE = 100_000_000
 """Bytes of disk space that a campaign must find at its start."""
 
 _TRANSIENT = (
-    *(LOCK_FILE, STARTS_FILE, SESSIONS_FOLDER, WORK_FOLDER),
+    LOCK_FILE,
+    STARTS_FILE,
+    SESSIONS_FOLDER,
+    WORK_FOLDER,
     f".{MANIFEST}.new",
 )
 """What an open folder needs, and a closed one does not: it is in the tables."""
@@ -70,7 +73,7 @@ def disk_errors(folder: Path) -> Iterator[None]:
 
 
 def write_error(folder: Path, error: OSError) -> SeatrialError:
-    """Say what became of a write below a folder, and what to do."""
+    """Describe a failed write below a folder, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SeatrialError(
             f"no space left on the disk of {folder}; what was being written is "
@@ -136,7 +139,7 @@ class RunFolder:
 
     @property
     def written(self) -> bool:
-        """Tell whether all is written, and only `finish` is left to do."""
+        """Return True if all is written, and only `finish` is left to do."""
         return (self.path / MANIFEST).is_file()
 
     def finish(self) -> Path:

@@ -84,7 +84,7 @@ def _write(contents: Contents, part: Path) -> None:
 
 
 def unpack(file: Path, folder: Path) -> Path:
-    """Open a packed run in a folder; give the folder of the run there.
+    """Open a packed run in a folder; return the folder of the run there.
 
     Raises SeatrialError if the file is no run, is damaged, exceeds a limit, or has
     something in it that is neither a plain file nor below the folder of the run.
@@ -108,7 +108,7 @@ def unpack(file: Path, folder: Path) -> Path:
 
 
 def _decompressed(packed: BinaryIO, stack: ExitStack) -> tuple[Readable, int]:
-    """Find out how a file is compressed: a stream of what is in it, and its size.
+    """Return the decompressed stream of a file, and its size.
 
     The size is 0 if it is not compressed.
     """

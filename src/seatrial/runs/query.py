@@ -90,7 +90,7 @@ def choose(
 
 
 def started(path: Path, manifest: Mapping[str, Any]) -> datetime:
-    """Give the time when a run started, with its zone; SeatrialError if it has none."""
+    """Return the start of a run, with its zone; SeatrialError if it has none."""
     moment = _moment(manifest.get("started"))
     if moment is None:
         raise SeatrialError(
@@ -229,7 +229,7 @@ def _create_runs(connection: Any, manifests: Manifests) -> None:
 def _create_view(
     connection: Any, name: str, types: Mapping[str, str], read: str | None, where: str
 ) -> None:
-    """Make a view with all columns of today, whatever the age of its files."""
+    """Create a view with all columns of today; older files may lack some."""
     columns = ", ".join(f'"{column}" {kind}' for column, kind in types.items())
     connection.execute(f"CREATE TABLE no_{name} ({columns})")
     rows = f"no_{name}"

@@ -28,7 +28,7 @@ from seatrial.names import natural_key
 from seatrial.plain_files import open_plain, read_plain
 
 NO_MEASUREMENT = "replay of recorded output: no measurement"
-"""What is said of a replay, wherever its results are shown."""
+"""Shown with all results of a replay."""
 
 INTERRUPTED = ".interrupted-"
 """What follows the name of a session in that of a folder with a try that was cut off;
@@ -277,6 +277,6 @@ def _recording(file: Path, source: Source) -> Recording:
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Give parameters as JSON holds them."""
+    """Return parameters as JSON holds them."""
     plain: dict[str, Any] = json.loads(json.dumps(parameters))
     return plain

@@ -28,7 +28,7 @@ from seatrial.system.description import (
 
 @contextmanager
 def recorded_system(home: Path, name: str, recordings: Path) -> Iterator[System]:
-    """Give the system of some recordings, for as long as it is replayed.
+    """Return the system of some recordings, for as long as it is replayed.
 
     It is that of the run in whose folder they are, else the provisioned one. Raises
     SeatrialError if there is neither, if the run is of another system, or if a file of
@@ -88,7 +88,7 @@ def _copied(source: Source, kept: Path, folder: Path, name: str) -> System:
 
 
 def recorded_states(system: System, recordings: Path) -> tuple[NodeState, ...]:
-    """Give the delivered nodes as the recorded run found them, else as present."""
+    """Return the delivered nodes as the recorded run found them, else as present."""
     manifest = beside(recordings, "manifest.json")
     found = read_manifest(manifest.parent)["nodes"] if manifest else []
     absent = {

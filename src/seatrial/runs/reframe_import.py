@@ -112,7 +112,7 @@ def _earlier(results: Path, run: str) -> Path | None:
 
 
 def _survey(stored: Stored, survey: Survey, choice: Choice) -> str | None:
-    """Read a session for the first time; give its system, None if it has no case."""
+    """Read a session for the first time; return its system, None if it has no case."""
     session = stored.read()
     if max(session.started, session.ended) > time.time() + _MOST_AHEAD_S:
         raise SeatrialError(
@@ -186,8 +186,11 @@ def _manifest(
         "demonstration": False,
         "replay": None,
         "software": {
-            **{"seatrial": seatrial.__version__, "reframe": session.version},
-            **{"slurm": None, "stacks": [], "spack": None},
+            "seatrial": seatrial.__version__,
+            "reframe": session.version,
+            "slurm": None,
+            "stacks": [],
+            "spack": None,
         },
         "nodes": [
             {"name": node, "facts": {}, "state": "present", "reason": None}

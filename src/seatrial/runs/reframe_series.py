@@ -1,4 +1,4 @@
-"""What plain ReFrame's performance values are here: metric, unit and direction.
+"""Plain ReFrame's performance values as metrics with unit and direction.
 
 ReFrame stores a name and a unit as the check wrote them. Which values are better is
 nowhere said, and one check may have changed its unit in the course of time.
@@ -178,7 +178,7 @@ class Survey:
 
 
 def name_of(key: str) -> str:
-    """Give the name of a performance value without system and partition."""
+    """Return the name of a performance value without system and partition."""
     return key.split(":", 2)[-1]
 
 

@@ -26,8 +26,17 @@ _REASONS = {
     "abort": "ReFrame ended before this case did",
 }
 _CASE_COLUMNS = (
-    *("session", "repeat", "partition", "environment", "check", "case"),
-    *("parameters", "job_id", "nodes", "start_time", "attempt"),
+    "session",
+    "repeat",
+    "partition",
+    "environment",
+    "check",
+    "case",
+    "parameters",
+    "job_id",
+    "nodes",
+    "start_time",
+    "attempt",
 )
 _SERIES_COLUMNS = ("metric", "size_bytes", "unit", "direction")
 _FAILED = ("fail", "abort")
@@ -74,7 +83,7 @@ class Tables:
 
     @property
     def converted(self) -> tuple[str, ...]:
-        """Say which numbers are not in the unit in which they were reported."""
+        """Name the numbers that are not in the unit in which they were reported."""
         numbers = set(self._series_of)
         return tuple(
             sorted(
@@ -87,10 +96,14 @@ class Tables:
         )
 
     def measurements(self, run: str, system: str) -> pl.DataFrame:
-        """Give all numbers as a table of `results.SCHEMA`."""
+        """Return all numbers as a table of `SCHEMA`."""
         same = {
-            **{"run": run, "system": system, "block": BLOCK},
-            **{"statistic": "mean", "n": 1, "replay": False},
+            "run": run,
+            "system": system,
+            "block": BLOCK,
+            "statistic": "mean",
+            "n": 1,
+            "replay": False,
         }
         cases = _frame(map(_case_row, self.cases), _CASE_COLUMNS)
         series = _frame((vars(each) for _, each in self._known), _SERIES_COLUMNS)
@@ -127,9 +140,9 @@ class Tables:
         if not reason:
             reason = _REASONS.get(entry.result)
         if bad:
-            told = f"; {reason}" if reason else ""
+            more = f"; {reason}" if reason else ""
             result, phase = "fail", phase or "performance"
-            reason = f"{', '.join(bad)}: no number{told}"
+            reason = f"{', '.join(bad)}: no number{more}"
         keys = tuple(entry.perfvalues)
         if keys not in self._declared:
             self._declared[keys] = tuple(sorted(map(name_of, keys)))
@@ -176,7 +189,7 @@ def _place(entry: Entry) -> _Place:
 
 
 def _nodes(found: Any) -> tuple[str, ...]:
-    """Take the nodes of a job; ReFrame has none, or `<undefined>`, if none ran."""
+    """Return the nodes of a job; ReFrame has none, or `<undefined>`, if none ran."""
     if not isinstance(found, list):
         return ()
     return tuple(str(node) for node in found)

@@ -17,7 +17,7 @@ SealState = Literal["none", "known", "unknown", "wrong"]
 
 @dataclass(frozen=True)
 class Verification:
-    """What verifying a closed run found; `digest` is the SHA-256 of its manifest.
+    """The result of verifying a closed run; `digest` is the SHA-256 of its manifest.
 
     `files` and `size_bytes` count what the manifest lists, as far as it is there. A
     broken seal is a difference, too.
@@ -35,7 +35,7 @@ class Verification:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing changed since the run was closed, as far as one can see."""
+        """True if no change since the run was closed is visible."""
         return not self.differences
 
 
@@ -73,7 +73,7 @@ def require_signer(path: Path, sealed: Sealed | None, signers: Path) -> Signatur
 
 
 def not_sealed(path: Path) -> SeatrialError:
-    """Make the error of a run without a seal where one is asked for."""
+    """Return the error for a run without the seal that was asked for."""
     return SeatrialError(
         f"{path}: not sealed; expected {SIGNATURE} in it; whoever is to vouch for it "
         "runs `seatrial seal`",

@@ -143,8 +143,8 @@ def _signer(
                 Exit.FAILED,
             )
         return signer, ""
-    told = found.stderr.decode(errors="replace")
-    lines = re.findall(rf"^({re.escape(str(signers))}:\d+: (.*))", told, re.MULTILINE)
+    stderr = found.stderr.decode(errors="replace")
+    lines = re.findall(rf"^({re.escape(str(signers))}:\d+: (.*))", stderr, re.MULTILINE)
     for line, problem in lines:
         if problem.startswith(_NOT_VALID):
             return None, line
@@ -176,6 +176,6 @@ def _ssh_keygen(
 
 
 def _words(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Give what ssh-keygen said, in one line."""
+    """Return what ssh-keygen said, in one line."""
     text = (done.stderr + b"\n" + done.stdout).decode(errors="replace")
     return " ".join(text.split()) or f"status {done.returncode}"

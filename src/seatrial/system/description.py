@@ -46,7 +46,7 @@ class System:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Give the files that describe it, with the lock files of Spack if it built."""
+        """Return the files that describe it, with Spack's lock files if it built."""
         spack = self.software.get("spack") or {}
         locks = [each["lock"] for each in spack.get("environments", ())]
         return tuple(
@@ -71,7 +71,7 @@ def known_systems(home: Path) -> list[str]:
 
 
 def is_provisioned(home: Path, name: str) -> bool:
-    """Tell whether this is the machine on which the system's jobs are submitted."""
+    """Return True if this is the machine on which the system's jobs are submitted."""
     return (etc_dir(home, name) / SYSTEM_FILE).is_file()
 
 
@@ -140,7 +140,7 @@ def _expect(file: Path, name: str) -> None:
 
 
 def unknown_system(home: Path, name: str) -> SeatrialError:
-    """Make the error of a system name that is known nowhere below home."""
+    """Return the error for a system name that is unknown below home."""
     known = ", ".join(known_systems(home)) or "none"
     return SeatrialError(
         f"unknown system {name!r}; known systems: {known} (folders of "
@@ -171,7 +171,7 @@ def node_states(system: System) -> tuple[NodeState, ...]:
 
 
 def usable_nodes(system: System, states: tuple[NodeState, ...]) -> int | None:
-    """Give the number of nodes to run on, or None if all are present.
+    """Return the number of nodes to run on, or None if all are present.
 
     With several partitions it is that of the smallest one which has any.
     """

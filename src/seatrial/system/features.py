@@ -14,7 +14,7 @@ PROGRAMS = {
 
 
 def needed(described: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Give the features that each check needs, from `describe_checks`."""
+    """Return the features that each check needs, from `describe_checks`."""
     needs: dict[str, list[str]] = {}
     for each in described:
         known = needs.setdefault(each["@class"], [])

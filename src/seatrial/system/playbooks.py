@@ -12,14 +12,17 @@ _RECAP = re.compile(r"\bchanged=(\d+)")
 
 
 def playbook(home: Path, system: str, name: str, log: Path, *options: str) -> int:
-    """Run `playbooks/NAME.yml` on a system; give how many things it changed.
+    """Run `playbooks/NAME.yml` on a system; return how many things it changed.
 
     `home` is the checkout; all output goes to `log`. SeatrialError quotes the lines of
     the failed tasks and names the log.
     """
     command = [
         str(Path(sys.executable).with_name("ansible-playbook")),
-        *("-i", f"inventories/{system}", f"playbooks/{name}.yml", *options),
+        "-i",
+        f"inventories/{system}",
+        f"playbooks/{name}.yml",
+        *options,
     ]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w+") as output:

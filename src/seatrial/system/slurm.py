@@ -96,7 +96,7 @@ def first_death(lines: Iterable[str]) -> str | None:
 
 
 def availability(node: SlurmNode | None) -> tuple[bool, str]:
-    """Tell whether a job can run on a node, and if not, why."""
+    """Return whether a job can run on a node, and if not, why."""
     if node is None:
         return False, "unknown to Slurm"
     state = node.state.rstrip(_SUFFIXES)
@@ -149,7 +149,7 @@ def jobs(comment: str, user: int | None) -> list[Job] | None:
 
 
 def lost_jobs(comment: str, since: float) -> list[str] | None:
-    """Tell whether Slurm has lost our jobs: None if not, or if one cannot say.
+    """Return what Slurm knows of our lost jobs: None if none is lost, or unknown.
 
     They are, if its controller knows none whose comment begins so. Those of which its
     accounting believes that they go on, submitted `since` then (UTC seconds), are
@@ -190,7 +190,7 @@ def job_end(job_id: str) -> JobEnd | None:
 
 
 def cancel(comment: str) -> list[str]:
-    """Cancel our own jobs whose comment begins so, if Slurm answers; give their ids."""
+    """Cancel our jobs whose comment begins so, if Slurm answers; return their ids."""
     found = [job.job_id for job in jobs(comment, os.getuid()) or ()]
     with suppress(subprocess.TimeoutExpired):
         if found:

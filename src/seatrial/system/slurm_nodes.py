@@ -1,4 +1,4 @@
-"""What Slurm says of nodes: which can run jobs, which are lost, since when and why."""
+"""The state of nodes in Slurm: usable or lost, since when and why."""
 
 import os
 import re
@@ -67,7 +67,10 @@ def look() -> NodeLook | None:
         kind = lost_state(state)
         if kind is not None:
             lost[name] = NodeEvent(
-                *(name, kind, _known(reason), _known(user)),
+                name,
+                kind,
+                _known(reason),
+                _known(user),
                 time=_seconds(since) or time.time(),
             )
     frozen = {partition: frozenset(names) for partition, names in members.items()}
@@ -132,7 +135,7 @@ def jobs_on(node: str, comment: str) -> dict[str, str]:
 
 
 def _lines(*command: str) -> list[str] | None:
-    """Run a program of Slurm; give its lines, None if it fails."""
+    """Run a program of Slurm; return its lines, None if it fails."""
     try:
         done = subprocess.run(
             command,

@@ -1,4 +1,4 @@
-"""Let Spack install what was planned: progress, a log of all, and why it failed."""
+"""Runs `spack install` for a plan: progress, a log, and the causes of failures."""
 
 import os
 import re
@@ -35,7 +35,7 @@ _SOURCE = re.compile(
 def build(
     site: SpackSite, locks: Mapping[str, Lock], steps: Sequence[Step], console: Console
 ) -> Path:
-    """Install all environments, and show how far it is; give the log of all output.
+    """Install all environments, and show how far it is; return the log of all output.
 
     Raises SeatrialError that names each package that failed, its phase and its log, and
     one with the exit status INTERRUPTED on Ctrl-C, after Spack has ended. In any case
@@ -104,7 +104,7 @@ class BuildTimeLeft(TimeLeft):
         self._began[case] = time.monotonic() - spent
 
     def finish(self, case: str) -> float:
-        """Note that a package ended now; give its duration in seconds."""
+        """Note that a package ended now; return its duration in seconds."""
         self._estimates.pop(case, None)
         now = time.monotonic()
         return now - self._began.pop(case, now)
@@ -123,7 +123,7 @@ class BuildTimeLeft(TimeLeft):
         return sum(max(known[case] - spent[case], 0.0) for case in known)
 
     def text(self) -> str:
-        """Say it, and how many packages have no estimate."""
+        """Format the time left, and how many packages have no estimate."""
         unknown = sum(seconds is None for seconds in self._estimates.values())
         seconds = self.seconds()
         if seconds is None or not unknown:
@@ -194,7 +194,7 @@ def failure_text(
         )
     parts.append(
         f"What Spack printed is in {log}. What it has installed stays: once the cause "
-        f"is mended, `seatrial build {system}` goes on from there."
+        f"is fixed, `seatrial build {system}` goes on from there."
     )
     return "\n".join(parts)
 
@@ -248,7 +248,7 @@ def _log_text(log: str) -> str:
 def _install(
     site: SpackSite, environment: str, lock: Lock, copy: IO[str], watch: Watch
 ) -> tuple[Failure, ...]:
-    """Run `spack install` in an environment, to its end; give what failed."""
+    """Run `spack install` in an environment, to its end; return what failed."""
     options = ["--only-concrete", *([f"--jobs={site.jobs}"] if site.jobs else [])]
     packages = site.wanted(environment)
     command = site.command(environment, "install", *options, *packages)

@@ -36,7 +36,7 @@ class Lock:
     specs: Mapping[str, Spec]
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Give the roots with these names, or all; SeatrialError if one is missing."""
+        """Return the roots of these names, or all; SeatrialError if one is missing."""
         known = {self.specs[root].name: root for root in self.roots}
         unknown = [name for name in names if name not in known]
         if unknown:

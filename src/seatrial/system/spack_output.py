@@ -100,7 +100,7 @@ class SpackOutput:
         self._wrapped = False  # a marked line of the log may go on in the next one
 
     def feed(self, line: str) -> Event | None:
-        """Read the next line, without its end; give its news if it has any."""
+        """Read the next line, without its end; return its news if it has any."""
         line = line.rstrip()
         if line.startswith(_ERROR):
             return self._error(line.removeprefix(_ERROR))
@@ -112,7 +112,7 @@ class SpackOutput:
         return event
 
     def failures(self) -> tuple[Failure, ...]:
-        """Give what failed, in the order in which it did; the general trouble last."""
+        """Return the failures in their order, general ones last."""
         found = [
             Failure(
                 self._specs[hash_],
@@ -216,7 +216,7 @@ class SpackOutput:
 
 
 def first_errors(log: str) -> tuple[str, ...]:
-    """Give the first lines of a build log that look like errors, else its last ones."""
+    """Return the first lines of a build log that look like errors, else the last."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     trouble = [line for line in lines if _TROUBLE.search(line)]
     return tuple(trouble[:_MOST_LINES] or lines[-3:])
@@ -230,7 +230,7 @@ def mirror_folders(listing: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def listed_hashes(listing: str) -> Iterable[str]:
-    """Give the hashes of `spack buildcache list --very-long`."""
+    """Return the hashes of `spack buildcache list --very-long`."""
     return re.findall(rf"^({_HASH}) ", listing, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""What Spack will do: each package from where, and how long, by recorded builds."""
+"""The plan of a build: each package's source, and its time in recorded builds."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Step:
 
     @property
     def to_do(self) -> bool:
-        """Tell whether Spack has to install it."""
+        """Return True if Spack has to install it."""
         return self.origin in (Origin.CACHE, Origin.SOURCE)
 
     def __str__(self) -> str:

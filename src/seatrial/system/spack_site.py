@@ -47,16 +47,16 @@ class SpackSite:
         return (*self.packages, mpi) if chosen else ()
 
     def folder(self, environment: str) -> Path:
-        """Give the folder of an environment."""
+        """Return the folder of an environment."""
         return self.prefix / "spack-env" / environment
 
     def command(self, environment: str, *arguments: str) -> list[str]:
-        """Give a command of Spack in an environment."""
+        """Return a command of Spack in an environment."""
         program = self.prefix / "spack" / "bin" / "spack"
         return [str(program), "-e", str(self.folder(environment)), *arguments]
 
     def variables(self) -> dict[str, str]:
-        """Give the variables it runs with, those of PREFIX/activate.sh (role spack).
+        """Return the variables it runs with, those of PREFIX/activate.sh (role spack).
 
         None is left of a Spack that the user has loaded.
         """
@@ -147,7 +147,7 @@ def installed(site: SpackSite) -> dict[str, Path]:
 def in_build_caches(
     site: SpackSite, specs: Iterable[Spec]
 ) -> tuple[frozenset[str], str]:
-    """Give the hashes of those specs that a build cache has, and a warning or ''.
+    """Return the hashes of those specs that a build cache has, and a warning or ''.
 
     A folder is asked for the files themselves, as `spack install` does, because its
     index may be old; of another mirror Spack fetches the index.
@@ -170,7 +170,7 @@ def in_build_caches(
 
 
 def timings(site: SpackSite, prefixes: Mapping[str, Path]) -> tuple[Timing, ...]:
-    """Give the recorded times of builds: our file's, then those in the prefixes."""
+    """Return the recorded times of builds: our file's, then those in the prefixes."""
     return tuple(dict.fromkeys((*_own_timings(site), *_spacks_timings(prefixes))))
 
 
@@ -234,7 +234,7 @@ def _manifest(cache: Path, spec: Spec) -> Path:
 
 
 def _spack(site: SpackSite, environment: str, *arguments: str) -> str:
-    """Run a short command of Spack; give what it prints."""
+    """Run a short command of Spack; return what it prints."""
     command = site.command(environment, *arguments)
     done = subprocess.run(
         command,

@@ -4,8 +4,9 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import seatrial.checks.nodesweep
 from seatrial.checks.job_control import host_names
@@ -16,6 +17,30 @@ from seatrial.checks.nodesweep.settings import SHORTEST_MS, Settings
 from seatrial.checks.step_arguments import divided_parser, parse_divided
 from seatrial.checks.step_launcher import Launcher
 from seatrial.errors import SeatrialError
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    low, _, high = text.partition(":")
+    if not 0 < int(low) <= int(high):
+        raise argparse.ArgumentTypeError(f"{text!r} is not MIN:MAX")
+    return int(low), int(high)
+
+
+_OPTIONS: tuple[tuple[str, Callable[[str], Any], Any, str, str], ...] = (
+    ("n", int, 0, "N", "order of HPL's matrix; 0: from the memory"),
+    ("memory-percent", float, 10.0, "PERCENT", "of a node's memory for that matrix"),
+    ("block", int, 192, "NB", "of HPL"),
+    ("memlat", str, "", "COMMAND", "memlat with its options"),
+    ("no-memlat", str, "not asked for", "REASON", "why without"),
+    ("memlat-sizes", _sizes, "16384:1073741824", "MIN:MAX", "working sets in bytes"),
+    ("fixedwork", str, "", "COMMAND", "fixedwork with its options"),
+    ("no-fixedwork", str, "not asked for", "REASON", "why without"),
+    ("fixedwork-ms", int, 20000, "MS", "how long fixedwork takes"),
+    ("quiet", float, 5.0, "SECONDS", "to read sensors before any load"),
+    ("start-limit", float, 60.0, "SECONDS", "for a node to answer, and for a step"),
+    ("memlat-limit", float, 300.0, "SECONDS", "for memlat on a socket, then it hangs"),
+    ("hpcc-limit", float, 3600.0, "SECONDS", "for HPCC, then it hangs"),
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -74,58 +99,10 @@ def _parse(
         default=Path("nodes"),
         help="for the files of the programs, shared by all nodes (default %(default)s)",
     )
-    parser.add_argument(
-        "--n", type=int, default=0, help="order of HPL's matrix; 0: from the memory"
-    )
-    parser.add_argument(
-        "--memory-percent",
-        type=float,
-        default=10.0,
-        metavar="PERCENT",
-        help="of a node's memory for that matrix (default %(default)g)",
-    )
-    parser.add_argument("--block", type=int, default=192, help="of HPL")
-    parser.add_argument(
-        "--memlat", default="", metavar="COMMAND", help="memlat with its options"
-    )
-    parser.add_argument(
-        "--no-memlat", default="not asked for", metavar="REASON", help="why without"
-    )
-    parser.add_argument(
-        "--memlat-sizes",
-        type=_sizes,
-        default=(1 << 14, 1 << 30),
-        metavar="MIN:MAX",
-        help="working sets in bytes (default 16384:1073741824)",
-    )
-    parser.add_argument(
-        "--fixedwork", default="", metavar="COMMAND", help="fixedwork with its options"
-    )
-    parser.add_argument(
-        "--no-fixedwork",
-        default="not asked for",
-        metavar="REASON",
-        help="why without",
-    )
-    parser.add_argument(
-        "--fixedwork-ms",
-        type=int,
-        default=20000,
-        metavar="MS",
-        help="how long fixedwork takes (default %(default)s)",
-    )
-    for name, seconds, what in (
-        ("quiet", 5.0, "during which sensors are read before any load"),
-        ("start-limit", 60.0, "for a node to answer, and for Slurm to make a step"),
-        ("memlat-limit", 300.0, "for memlat on a socket, then it hangs"),
-        ("hpcc-limit", 3600.0, "for HPCC, then it hangs"),
-    ):
+    for name, kind, default, metavar, what in _OPTIONS:
+        shown = "" if default in (0, "") else " (default %(default)s)"
         parser.add_argument(
-            f"--{name}",
-            type=float,
-            default=seconds,
-            metavar="SECONDS",
-            help=f"{what} (default %(default)g)",
+            f"--{name}", type=kind, default=default, metavar=metavar, help=what + shown
         )
     options, srun, hpcc = parse_divided(parser, arguments)
     if not (0 < options.memory_percent <= 100 and options.n >= 0 and options.block > 0):
@@ -135,13 +112,6 @@ def _parse(
     if options.folder.exists():
         parser.error(f"{options.folder} is there already")
     return options, srun, hpcc
-
-
-def _sizes(text: str) -> tuple[int, int]:
-    low, _, high = text.partition(":")
-    if not 0 < int(low) <= int(high):
-        raise argparse.ArgumentTypeError(f"{text!r} is not MIN:MAX")
-    return int(low), int(high)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the programs left on a node, as rows of the file."""
+"""Converts the output of the programs on a node to rows of the file."""
 
 import json
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def node_row(text: str) -> Row | None:
 
 
 def sensors_rows(text: str) -> list[Row]:
-    """Give everything else that `sensors` has written."""
+    """Return everything else that `sensors` has written."""
     return [row for row in _whole_rows(text) if row.get("type") not in ("node", None)]
 
 

@@ -1,4 +1,4 @@
-"""Where the ranks of a node go: its cores, as far as Slurm has given them."""
+"""The cores of a node that Slurm has given to the job, for its ranks."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ _CPUS = re.compile(r"(\d+)(?:\(x(\d+)\))?")
 class Place:
     """A node that answers, with the CPUs to bind to: one for each core, by socket.
 
-    `unbound` says why its ranks cannot be bound, and its sockets not be told apart;
+    `unbound` is why its ranks cannot be bound, and its sockets not be distinguished;
     then only `ranks` counts.
     """
 
@@ -35,7 +35,7 @@ class Place:
 
     @property
     def cores(self) -> tuple[int, ...]:
-        """Give the CPUs of all cores."""
+        """Return the CPUs of all cores."""
         return tuple(cpu for cpus in self.sockets for cpu in cpus)
 
     @property
@@ -55,7 +55,7 @@ class Place:
             )
 
     def row(self) -> dict[str, Any]:
-        """Give its row of the file."""
+        """Return its row of the file."""
         return {
             "type": "node",
             "node": self.node,
@@ -71,39 +71,39 @@ class Place:
         }
 
 
-def place_of(node: str, told: dict[str, Any], given: int) -> Place:
-    """Make a place of what `sensors` has told, and of the CPUs that Slurm has given.
+def place_of(node: str, row: dict[str, Any], given: int) -> Place:
+    """Build a place from a row of `sensors` and the CPUs that Slurm has given.
 
     Cores that the job may not use do not count. Raises KeyError, TypeError or
     ValueError if the row of `sensors` is damaged.
     """
-    allowed = {*told["allowed"]}
-    everything = [cpu for cpus in told["sockets"] for cpu in cpus]
-    threads = max(1, int(told["cpus"]) // len(everything))
-    sockets = [[cpu for cpu in cpus if cpu in allowed] for cpus in told["sockets"]]
+    allowed = {*row["allowed"]}
+    everything = [cpu for cpus in row["sockets"] for cpu in cpus]
+    threads = max(1, int(row["cpus"]) // len(everything))
+    sockets = [[cpu for cpu in cpus if cpu in allowed] for cpus in row["sockets"]]
     sockets = [cpus for cpus in sockets if cpus]
     usable = sum(map(len, sockets))
     room = max(1, given // threads)
     unbound = None
     if len(allowed) < given or usable > room:
         unbound = f"Slurm gives {given} CPUs, the job may use {len(allowed)}"
-        sockets = told["sockets"]
+        sockets = row["sockets"]
         usable = min(room, len(everything))
     return Place(
         node=node,
         sockets=tuple(tuple(map(int, cpus)) for cpus in sockets),
         ranks=usable,
         unbound=unbound,
-        cpus=int(told["cpus"]),
-        cache_bytes=int(told["cache_bytes"]),
-        memory_bytes=int(told["memory_bytes"]),
-        available_bytes=int(told["available_bytes"]),
-        start_time=float(told["start_time"]),
+        cpus=int(row["cpus"]),
+        cache_bytes=int(row["cache_bytes"]),
+        memory_bytes=int(row["memory_bytes"]),
+        available_bytes=int(row["available_bytes"]),
+        start_time=float(row["start_time"]),
     )
 
 
 def bound(program: Sequence[str], cpus: Sequence[int]) -> tuple[str, ...]:
-    """Give the command that starts rank i of a node on the i-th of these CPUs.
+    """Return the command that starts rank i of a node on the i-th of these CPUs.
 
     It does without Slurm's own binding, which depends on the plugins of a site.
     """

@@ -1,4 +1,4 @@
-"""What the sensors and counters of a node say, and why one says nothing.
+"""Sensors and counters of a node, and why one has no value.
 
 Sources: Documentation/admin-guide/pm/cpufreq.rst, hwmon/sysfs-interface.rst,
 driver-api/thermal/sysfs-api.rst, admin-guide/RAS of Linux; the folder
@@ -26,7 +26,7 @@ class AbsentError(Exception):
 
 
 def read_clocks(root: Path) -> dict[int, float]:
-    """Give the clock of each CPU in GHz now; AbsentError if the kernel has none."""
+    """Return the clock of each CPU in GHz now; AbsentError if the kernel has none."""
     clocks = {}
     for file in (root / _CPUS).glob("cpu[0-9]*/cpufreq/scaling_cur_freq"):
         khz = _number(file)
@@ -52,7 +52,7 @@ def read_clocks(root: Path) -> dict[int, float]:
 
 
 def read_temperatures(root: Path, topology: Topology) -> dict[int | None, float]:
-    """Give the hottest reading of each socket in degrees Celsius.
+    """Return the hottest reading of each socket in degrees Celsius.
 
     None is the key of sensors that do not tell their socket, on nodes with several.
     Raises AbsentError if no sensor of a processor is there, or none can be read.
@@ -212,7 +212,7 @@ def _zone_sensors(root: Path, topology: Topology) -> dict[Path, int | None]:
 
 
 def _socket_of_device(root: Path, device: Path, topology: Topology) -> int | None:
-    """Tell the socket by the NUMA node that a PCI device belongs to."""
+    """Return the socket by the NUMA node that a PCI device belongs to."""
     number = _number(device / "numa_node")
     if number is None or number < 0:
         return None
@@ -226,5 +226,5 @@ def _socket_of_device(root: Path, device: Path, topology: Topology) -> int | Non
 
 
 def _only(topology: Topology) -> int | None:
-    """Give the socket of a node that has one."""
+    """Return the socket of a node that has one."""
     return 0 if len(topology.sockets) == 1 else None

@@ -16,15 +16,18 @@ from seatrial.parsers.nodesweep_rows import (
 )
 
 COUNTERS = (
-    *("throttle_events", "quota_stops"),
-    *("ecc_corrected", "ecc_uncorrected", "machine_checks"),
+    "throttle_events",
+    "quota_stops",
+    "ecc_corrected",
+    "ecc_uncorrected",
+    "machine_checks",
 )
 
 _BEYOND_CACHES = 4
 
 
 def samples_of(sweep: NodeSweep, nodes: Sequence[str]) -> list[Sample]:
-    """Give every number of a sweep."""
+    """Return every number of a sweep."""
     curves: dict[tuple[str, int | None], list[MemlatRow]] = defaultdict(list)
     for row in sweep.memlat:
         curves[row.node, row.socket].append(row)
@@ -68,7 +71,7 @@ def verify_sizes(sweep: NodeSweep) -> None:
 
 
 def _of_hpcc(row: HpccRow) -> Iterator[Sample]:
-    """Give the numbers of a node, or of one of its sockets."""
+    """Return the numbers of a node, or of one of its sockets."""
     place: dict[str, Any] = {"node": row.node, "start_time": row.start_time}
     one = {"ranks": 1}
     if row.socket is not None:
@@ -98,7 +101,7 @@ def _of_hpcc(row: HpccRow) -> Iterator[Sample]:
 
 
 def _of_memlat(curve: Sequence[MemlatRow]) -> Iterator[Sample]:
-    """Give the latency of each working set, and of the largest as that of memory."""
+    """Return the latency of each working set, and of the largest as that of memory."""
     for row in curve:
         yield _latency(row, "p50", size_bytes=row.size_bytes)
     for statistic in ("p50", "p99", "min", "max"):
@@ -128,7 +131,7 @@ def _of_fixedwork(row: FixedworkRow) -> Iterator[Sample]:
 
 
 def _of_sensors(row: SensorsRow) -> Iterator[Sample]:
-    """Give clocks before and under load, and temperatures under load."""
+    """Return clocks before and under load, and temperatures under load."""
     metric = {"quiet": "clock_idle", "hpcc": "clock_load"}.get(row.phase)
     if metric is None:
         return
@@ -143,7 +146,7 @@ def _of_sensors(row: SensorsRow) -> Iterator[Sample]:
 
 
 def _of_counters(row: CountersRow) -> Iterator[Sample]:
-    """Give what the load added to each counter, and what it had since boot."""
+    """Return what the load added to each counter, and what it had since boot."""
     for name in COUNTERS:
         added, before = getattr(row, name), getattr(row, f"{name}_before")
         if added is not None:

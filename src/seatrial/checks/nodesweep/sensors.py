@@ -62,7 +62,7 @@ class Phase:
             self.hottest[socket] = max(value, self.hottest.get(socket, value))
 
     def rows(self, sockets: int, ended: float) -> Iterator[Row]:
-        """Give a row for each socket, and one for what belongs to none of them."""
+        """Return a row for each socket, and one for what belongs to none of them."""
         places: list[int | None] = [*range(sockets)]
         if None in self.hottest:
             places.append(None)
@@ -86,7 +86,7 @@ class Sampler:
         self._seen: set[str] = set()
 
     def run(self, next_phase: Callable[[float], str | None]) -> Iterator[Row]:
-        """Give all rows as they come to be known.
+        """Return all rows as they come to be known.
 
         `next_phase` waits so many seconds for the name of a new phase; '' goes on, and
         None ends.
@@ -175,7 +175,7 @@ class _Input:
         self._text = b""
 
     def next_phase(self, seconds: float) -> str | None:
-        """Give the next line, '' if none comes in time, None at the end."""
+        """Return the next line, '' if none comes in time, None at the end."""
         if b"\n" not in self._text:
             if not select.select([self._descriptor], [], [], seconds)[0]:
                 return ""

@@ -1,4 +1,4 @@
-"""What a node is made of, as its kernel says: sockets, cores, caches, memory.
+"""The topology of a node, from its kernel: sockets, cores, caches, memory.
 
 All functions take the root of the file system, so that tests can give them a tree
 of their own.
@@ -61,7 +61,7 @@ def read_topology(root: Path) -> Topology:
 
 
 def read_allowed(root: Path) -> list[int]:
-    """Give the CPUs that this process may use; OSError if the kernel does not tell."""
+    """Return the CPUs that this process may use; OSError if the kernel has none."""
     text = (root / "proc/self/status").read_text()
     lists = re.findall(r"^Cpus_allowed_list:\s*(\S+)$", text, re.MULTILINE)
     return parse_list(lists[0]) if lists else []
@@ -105,7 +105,7 @@ def _cache_bytes(cpus: Path, online: Iterable[int]) -> int:
 
 
 def _memory(root: Path) -> dict[str, int]:
-    """Give the entries of /proc/meminfo in bytes."""
+    """Return the entries of /proc/meminfo in bytes."""
     lines = (root / "proc/meminfo").read_text().splitlines()
     pairs = (line.partition(":") for line in lines if line.endswith("kB"))
     memory = {key: int(value.split()[0]) * 1024 for key, _, value in pairs}

@@ -189,7 +189,7 @@ class _Watch:
         self._grown = self._reported = time.monotonic()
 
     def overdue(self) -> bool:
-        """Tell whether nothing was written for too long."""
+        """Return True if nothing was written for too long."""
         now = time.monotonic()
         size = self._file.size()
         if size != self._size:

@@ -20,7 +20,7 @@ class SweepFile:
         self._pairs = 0
 
     def size(self) -> int:
-        """Give its size in bytes as its server knows it: opening it asks there."""
+        """Return its size in bytes as its server knows it: opening it asks there."""
         try:
             with self.path.open("rb") as file:
                 return os.fstat(file.fileno()).st_size
@@ -48,7 +48,7 @@ class SweepFile:
         return self._pairs
 
     def is_measured(self, source: str, destination: str, rail: int) -> bool:
-        """Tell whether this pair, either way round, has been measured on this rail."""
+        """Return True if this pair was measured on this rail, in either order."""
         wanted = pair_key(source, destination, rail)
         with self.path.open("rb") as file:
             rows = (json.loads(line) for line in file if b'"ok"' in line)
@@ -59,7 +59,7 @@ class SweepFile:
 
 
 def _end_of_last_line(descriptor: int) -> int:
-    """Give the place behind the last newline."""
+    """Return the place behind the last newline."""
     end = os.fstat(descriptor).st_size
     while end > 0:
         start = max(0, end - _CHUNK)

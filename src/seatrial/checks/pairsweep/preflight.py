@@ -1,4 +1,4 @@
-"""Which nodes can run the program? Found by tests of groups, with a limit for each.
+"""Find the nodes that can run the program, by tests of groups with a time limit.
 
 A program of many nodes that does not start tells little about which of them is to
 blame. So the nodes are tested all at once first, and in smaller and smaller groups
@@ -59,7 +59,7 @@ class Preflight:
         self._limit_s = limit_s
 
     def test(self, nodes: Sequence[str]) -> tuple[list[str], list[Failure]]:
-        """Give the nodes that can run the program together, and the others.
+        """Return the nodes that can run the program together, and the failures.
 
         Raises SeatrialError if no step can be made at all, or if the program calls
         the nodes other than Slurm does.
@@ -74,7 +74,7 @@ class Preflight:
     def _narrow(
         self, groups: list[list[str]], witness: Sequence[str] = ()
     ) -> tuple[list[list[str]], list[Failure]]:
-        """Give the groups that pass, each with `witness`, and the nodes that fail."""
+        """Return the groups that pass, each with `witness`, and the nodes that fail."""
         passed, failures = [], []
         while groups:
             tests = [[*witness, *group] for group in groups]

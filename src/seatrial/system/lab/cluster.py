@@ -25,7 +25,7 @@ class NodeStatus:
 
 
 def up(home: Path, image: Path, nodes: dict[str, str], user: str) -> list[str]:
-    """Start the nodes (name -> address) that do not run; give the names of changes.
+    """Start the nodes (name -> address) that do not run; return the names of changes.
 
     SeatrialError, with nothing changed, if a lab of other nodes runs or a namespace of
     the lab's names is not the lab's own.

@@ -35,14 +35,25 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
     root = _mount_root(state, node, image)
     _write_node_files(state, node, root)
     command = [
-        *("nsenter", f"--net=/run/netns/{fabric.FABRIC}"),
-        *("systemd-nspawn", "--quiet", "--directory", str(root), "--boot"),
-        *("--register=no", "--keep-unit", "--link-journal=no"),
-        *("--resolv-conf=off", "--timezone=off", "--console=pipe"),
-        *(f"--hostname={node}", f"--machine={node}"),
+        "nsenter",
+        f"--net=/run/netns/{fabric.FABRIC}",
+        "systemd-nspawn",
+        "--quiet",
+        "--directory",
+        str(root),
+        "--boot",
+        "--register=no",
+        "--keep-unit",
+        "--link-journal=no",
+        "--resolv-conf=off",
+        "--timezone=off",
+        "--console=pipe",
+        f"--hostname={node}",
+        f"--machine={node}",
         f"--network-bridge={fabric.BRIDGE}",
         f"--private-users={owner_of_root(image)}:65536",
-        *("--private-users-ownership=off", f"--drop-capability={FORBIDDEN}"),
+        "--private-users-ownership=off",
+        f"--drop-capability={FORBIDDEN}",
         f"--bind={Path(state.home, 'home')}:/home",
     ]
     groups = _make_cgroups(node)
@@ -79,7 +90,7 @@ def leader(node: str) -> int:
 
 
 def is_running(node: str) -> bool:
-    """Whether the container's own process is alive and in the node's cgroup."""
+    """Return True if the container's own process is alive and in the node's cgroup."""
     pid_file = Path(RUN, f"{node}.pid")
     if not pid_file.exists():
         return False
@@ -111,7 +122,7 @@ def wait_reachable(state: LabState, seconds: float) -> None:
 
 
 def answers_ssh(address: str) -> bool:
-    """Whether an address of the lab accepts connections on the ssh port."""
+    """Return True if an address of the lab accepts connections on the ssh port."""
     probe = ("nc", "-z", "-w", "1", address, "22")
     done = subprocess.run(
         ["nsenter", f"--net=/run/netns/{fabric.FABRIC}", *probe],
@@ -138,7 +149,7 @@ def remove(state: LabState, node: str) -> bool:
 
 
 def limit_cpu(node: str, cores: float | None) -> None:
-    """Give a node so much processor time, as a number of cores; None lifts the limit.
+    """Limit a node's processor time to a number of cores; None lifts the limit.
 
     Works with cgroups of version 1 and 2; SeatrialError if neither can limit it.
     """
@@ -182,7 +193,7 @@ def _mount_root(state: LabState, node: str, image: Path) -> Path:
 
 
 def _write_node_files(state: LabState, node: str, root: Path) -> None:
-    """Give a node its name, address, neighbours, and limits this machine allows."""
+    """Set a node's name, address, neighbours, and limits this machine allows."""
     hosts = ["127.0.0.1 localhost"]
     hosts += [f"{address} {name}" for name, address in state.nodes.items()]
     address = f"{state.nodes[node]}/{fabric.PREFIX_LENGTH}"

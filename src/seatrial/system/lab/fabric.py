@@ -16,7 +16,7 @@ PREFIX_LENGTH = 24
 
 
 def exists(name: str) -> bool:
-    """Whether a network namespace of that name is there."""
+    """Return True if a network namespace of that name is there."""
     return Path("/run/netns", name).exists()
 
 
@@ -79,7 +79,7 @@ def limit_rate(node: str, pid: int, rate: str | None) -> None:
 
 
 def _has_address(name: str, device: str, address: str) -> bool:
-    """Whether a device of a namespace is there and has that address, the last step."""
+    """Return True if a device of a namespace exists and has that address."""
     where = ("ip", "-n", name, "-o", "addr", "show", "dev", device)
     return succeeds(*where) and f" {address}/" in run(*where)
 

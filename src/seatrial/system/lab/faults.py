@@ -110,7 +110,7 @@ def _known(node: str) -> None:
 
 
 def _ssh(node: str, command: str) -> str:
-    """Give what a command on a node of the lab prints; SeatrialError if it fails."""
+    """Return what a command on a node of the lab prints; SeatrialError if it fails."""
     _known(node)
     config = str(cluster.ssh_config(Path(state.require().home)))
     line = ["ssh", "-F", config, "-o", "ConnectTimeout=10", node, command]

@@ -24,6 +24,6 @@ def run(*command: str, text_input: str | None = None) -> str:
 
 
 def succeeds(*command: str) -> bool:
-    """Whether a command exits with 0; its output is dropped."""
+    """Return True if a command exits with 0; its output is dropped."""
     done = subprocess.run(command, capture_output=True, check=False)
     return done.returncode == 0

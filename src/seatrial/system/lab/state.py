@@ -1,4 +1,4 @@
-"""What the lab has made on this machine, so that it removes that and nothing else.
+"""What the lab created on this machine: it removes that and nothing else.
 
 The record lies on the machine's run folder and names the boot it belongs to. A name is
 written down before the thing is made: a half-failed `up` leaves a record that `down`
@@ -48,7 +48,7 @@ def boot_id() -> str:
 
 
 def load() -> LabState | None:
-    """Give the record of this boot, or None when no lab was started since."""
+    """Return the record of this boot, or None when no lab was started since."""
     if not RECORD.exists():
         return None
     try:
@@ -59,7 +59,7 @@ def load() -> LabState | None:
 
 
 def require() -> LabState:
-    """Give the record; SeatrialError if the lab is down."""
+    """Return the record; SeatrialError if the lab is down."""
     state = load()
     if state is None or not state.nodes:
         raise SeatrialError("the lab is down; start it with `seatrial lab up`")
