@@ -58,20 +58,19 @@ def compare(
     or units, no number that all have, or weights that fit none.
     """
     require_comparable(entrants)
-    sides = tuple(each.side for each in entrants)
     _require_runs(entrants, weights)
     numbers = paired(allocations(entrants), len(entrants))
     alone = add_published(numbers, entrants, experiments or {})
     _require_common(numbers, entrants)
     grouping = grouped(numbers.keys, numbers.values, weights)
     unmatched = Unmatched(entrants, numbers, grouping)
-    unpaired = [*unmatched.found(), *alone]
+    unpaired = (*unmatched.found(), *alone)
     parts, whole = _weights_of_numbers(numbers, grouping)
     _require_chosen(whole, weights, numbers, entrants)
+    sides = tuple(each.side for each in entrants)
     rules = _rules(weights, confidence)
     frozen = _frozen(sides, weights)
-    sparse = unmatched.sparse()
-    _note_repeats(numbers, sides, sparse)
+    _note_repeats(numbers, sides, sparse := unmatched.sparse())
     ranking = ranked(
         sides,
         scores(numbers, whole),
@@ -84,7 +83,7 @@ def compare(
         sides=sides,
         numbers=_records(numbers, grouping, whole, confidence),
         claims=claims(entrants, published) if published else (),
-        unpaired=tuple(unpaired),
+        unpaired=unpaired,
         groups=_groups(numbers, grouping, parts, confidence),
         ranking=ranking.standings,
         ahead=ranking.ahead,
