@@ -267,13 +267,12 @@ def test_packed_run_is_named_by_its_file(scene: dict[str, str], tmp_path: Path) 
 
 
 ON_NODES = {
-    "mpi_start.py",
-    "nodesweep/__main__.py",
-    "nodesweep/conductor.py",
-    "nodesweep/sensors.py",
-    "sweep/__main__.py",
-    "sweep/conductor.py",
-    "sweep/steps.py",
+    "checks/job_control.py",
+    "checks/mpi_start.py",
+    "checks/nodesweep/__main__.py",
+    "checks/nodesweep/sensors.py",
+    "checks/pairsweep/__main__.py",
+    "checks/srun_steps.py",
 }
 """Programs that run in jobs: they print into the job's output."""
 

@@ -14,6 +14,7 @@ from click.shell_completion import get_completion_class
 
 import seatrial
 from seatrial.cli import main
+from seatrial.output import echo
 from seatrial.paths import restrict_umask
 
 _COMPLETION = {
@@ -129,4 +130,4 @@ def _roff(text: str) -> str:
 
 if __name__ == "__main__":
     restrict_umask()
-    print(*write_shared_files(Path(sys.argv[1], "share")), sep="\n", end="")
+    echo(*write_shared_files(Path(sys.argv[1], "share")))
