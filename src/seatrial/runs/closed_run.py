@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from seatrial.errors import SeatrialError
-from seatrial.limits import (
-    CASES_SIZE,
-    MANIFEST_SIZE,
-    TABLE_SIZE,
-    YAML_SIZE,
-)
+from seatrial.limits import CASES_SIZE, MANIFEST_SIZE, TABLE_SIZE, YAML_SIZE
 from seatrial.model.cases import Case
 from seatrial.model.manifest import (
     MANIFEST,
@@ -76,8 +71,7 @@ _PARSED = {
 }
 """The files of a run that are parsed; all others are only compared."""
 
-_EARLIER_RUNS = 3
-"""Runs that say how long a case takes."""
+_EARLIER_RUNS = 3  # which show how long a case takes
 
 
 @dataclass(frozen=True)
