@@ -1,5 +1,6 @@
 # make accept    a lab cluster, provisioned, benchmarked, judged: clean, then with a slow link
 # make test      all tests: unit, C, checks, Ansible, the lab, the report in a browser
+# make test-all  these, and the slow ones: the check before a release
 # make demo      recorded runs judged, reported and compared; neither root nor a cluster
 # make docs      the web site of docs/ in build/docs; broken links are errors
 # make dist      the tarball of benchmarks/ that Spack builds, and its checksum
@@ -14,7 +15,7 @@ HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstr
 	netcat-openbsd systemd-container python3-apt
 TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver
 
-.PHONY: deps deps-test accept test demo docs lint format bench dist clean
+.PHONY: deps deps-test accept test test-all demo docs lint format bench dist clean
 
 deps: $(VENV)/installed
 	@tools/system-packages $(HOST_PACKAGES)
@@ -34,7 +35,11 @@ accept: deps
 # The lab has one user at a time; what measures wants the machine for itself
 test: deps-test
 	pytest --numprocesses 2 --dist loadfile -m "not lab and not measures"
-	pytest -m "lab or measures"
+	pytest -m "(lab or measures) and not slow"
+
+# Before a release: what takes too long for every change, too
+test-all: test
+	pytest -m slow
 
 demo: $(VENV)/installed
 	@seatrial demo

@@ -8,7 +8,7 @@ from conftest import Lab
 from lab_runs import seatrial
 from shown_commands import LAB_COMMANDS, Shown, shown_commands
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 
 def needs_the_lab(shown: Shown) -> bool:
