@@ -22,7 +22,7 @@ SYSTEM = "lab"
 
 
 @click.command()
-@click.option("--campaign", type=CAMPAIGN, default="functional", show_default=True)
+@click.option("--campaign", type=CAMPAIGN, default="acceptance", show_default=True)
 @click.option(
     "--fault-campaign",
     type=CAMPAIGN,
