@@ -88,7 +88,7 @@ def _claims(claims: tuple[Claim, ...]) -> str:
 
 
 def page_digest(page: Path) -> str:
-    """Give the SHA-256 of a page, its numbers to six digits.
+    """Return the SHA-256 of a page, its numbers to six digits.
 
     The last digits of logarithms differ from processor to processor.
     """
@@ -98,7 +98,7 @@ def page_digest(page: Path) -> str:
 
 
 def stale_pictures(home: Path, demo: Path) -> dict[str, str]:
-    """Give those whose pages are others by now, with the digests of these."""
+    """Return the pictures of changed pages, with the digests of these pages."""
     known_file = home / PICTURES_FOLDER / SOURCES
     known = json.loads(known_file.read_text()) if known_file.exists() else {}
     digests = {name: page_digest(demo / page) for name, (page, *_) in PICTURES.items()}
@@ -106,7 +106,7 @@ def stale_pictures(home: Path, demo: Path) -> dict[str, str]:
 
 
 def take_pictures(home: Path, demo: Path, stale: dict[str, str]) -> None:
-    """Take pictures anew, and note of which pages."""
+    """Take the pictures again, and record the digests of their pages."""
     for name in stale:
         page, width, height = PICTURES[name]
         _picture(demo / page, home / PICTURES_FOLDER / name, width, height)

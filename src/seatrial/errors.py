@@ -14,7 +14,7 @@ class Exit(IntEnum):
 
 
 class SeatrialError(Exception):
-    """A mistake or fault that the user can mend: printed without a traceback.
+    """A mistake or fault that the user can fix: printed without a traceback.
 
     The text says what failed, what was found, what was expected, and what to do
     next. The command line prints it on stderr and exits with `exit_code`.

@@ -34,7 +34,7 @@ def interruptible() -> Iterator[None]:
 def postponed() -> Iterator[None]:
     """Within `interruptible`: let the signals wait for the end of what this guards.
 
-    An exception out of nowhere gets lost in libraries that are not written in Python,
+    An asynchronous exception can get lost in libraries that are not written in Python,
     and in what Python calls by itself.
     """
     came = []

@@ -24,7 +24,7 @@ _MARKERS = ("reframe-checks", "reference-data")
 
 
 def is_home(folder: Path) -> bool:
-    """Tell whether a folder is a checkout or an install prefix of the suite."""
+    """Return True if a folder is a checkout or an install prefix of the suite."""
     return all((folder / name).is_dir() for name in _MARKERS)
 
 
@@ -80,46 +80,46 @@ def _safe(folder: Path, *, planted: bool = False) -> Path:
 
 
 def restrict_umask() -> None:
-    """Let nobody but the owner write to what this process creates."""
+    """Set the umask: only the owner may write to new files."""
     os.umask(os.umask(_UMASK) | _UMASK)
 
 
 def results_dir(home: Path) -> Path:
-    """Give the folder of all runs: SEATRIAL_RESULTS, else results/ below home."""
+    """Return the folder of all runs: SEATRIAL_RESULTS, else results/ below home."""
     named = os.environ.get("SEATRIAL_RESULTS")
     return Path(named).resolve() if named else home / "results"
 
 
 def checks_dir(home: Path) -> Path:
-    """Give the folder of the ReFrame checks."""
+    """Return the folder of the ReFrame checks."""
     return home / "reframe-checks" / "checks"
 
 
 def campaigns_dir(home: Path) -> Path:
-    """Give the folder of the campaigns, one YAML file each."""
+    """Return the folder of the campaigns, one YAML file each."""
     return home / "reframe-checks" / "campaigns"
 
 
 def references_dir(home: Path, system: str) -> Path:
-    """Give the folder of a system's references."""
+    """Return the folder of a system's references."""
     return home / "reference-data" / system
 
 
 def criteria_file(home: Path, system: str) -> Path:
-    """Give the file of what a system must reach."""
+    """Return the file with the criteria of a system."""
     return references_dir(home, system) / CRITERIA_FILE
 
 
 def weights_file(home: Path, name: str) -> Path:
-    """Give the file of the weights of a bake-off."""
+    """Return the file of the weights of a bake-off."""
     return home / "reference-data" / WEIGHTS / f"{name}.yaml"
 
 
 def published_dir(home: Path) -> Path:
-    """Give the folder of the numbers that papers published."""
+    """Return the folder of the numbers that papers published."""
     return home / "reference-data" / PUBLISHED
 
 
 def etc_dir(home: Path, system: str) -> Path:
-    """Give the folder of a provisioned system: settings.yaml and system.json."""
+    """Return the folder of a provisioned system: settings.yaml and system.json."""
     return home / "etc" / system

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, one line per finished case elsewhere."""
+"""Progress of a run: a bar on a terminal, one line per finished case elsewhere."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence

@@ -65,7 +65,7 @@ static void rounds_keep(struct sweep *sweep, const struct pair_result *result)
     plan_keep(sweep->plan, &record);
 }
 
-/* How many pairs measure now; nobody begins before all have come here. */
+/* Return the number of pairs in this round; all ranks wait for each other. */
 static int rounds_count(const struct sweep *sweep, int round, bool is_source)
 {
     int count = is_source;

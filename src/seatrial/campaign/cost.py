@@ -27,7 +27,7 @@ _LAST_TIMES = 3
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the newest runs of a system tell of its cases, by their texts.
+    """Durations of the cases in the newest runs of a system, by their texts.
 
     `times` are seconds, the newest last; `nodes` those of a job; `newest` lists by
     check the cases of the newest run that has it, preferably of the campaign.
@@ -49,7 +49,7 @@ class CheckCost:
     """The jobs of one check: how many, seconds of each, node-hours of all.
 
     `stated`: some of the times are those that the check states, not recorded ones.
-    `node_hours` is None where nobody knows on how many nodes they run.
+    `node_hours` is None where the number of nodes is unknown.
     """
 
     check: str
@@ -171,7 +171,7 @@ def cost(
     """Add up jobs, time and node-hours.
 
     At most `max_jobs` run at a time, in their order, and together on no more than the
-    `delivered` nodes (0: nobody knows). A case that was skipped when it came up last is
+    `delivered` nodes (0: unknown). A case that was skipped when it came up last is
     no job. Retries are not counted.
     """
     jobs = [_jobs(each, known, entries, delivered) for each in sessions]

@@ -1,4 +1,4 @@
-"""The manifest of a run: what ran when, where, with what, as far as it is no number."""
+"""Run metadata, without measurements."""
 
 import platform
 from collections.abc import Sequence

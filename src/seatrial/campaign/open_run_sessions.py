@@ -30,7 +30,7 @@ from seatrial.system.description import NodeState, System, node_states
 
 _CLOCK_TOLERANCE_S = 1.0
 _MOST_LOSSES = 2
-"""How often one session may lose its jobs before the run stops."""
+"""Retries of a session whose jobs Slurm lost; then the run stops."""
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """The driver: a campaign as small ReFrame sessions, from the first to a closed run.
 
-Each session closes by itself. A run that was cut off, by whatever it was, is resumed:
+Each session closes by itself. An interrupted run is resumed:
 what is closed stays as it is, the rest runs.
 """
 
@@ -52,7 +52,7 @@ from seatrial.system.features import needed, why_not
 
 @dataclass(frozen=True)
 class Order:
-    """What to run where; `partial` if some checks of the campaign are left out.
+    """A campaign on a system; `partial` if some checks of the campaign are left out.
 
     `replay` is a folder of recordings, to be taken in place of programs. `beside`
     allows another run of the system at the same time.
@@ -222,7 +222,7 @@ def _without_cases(order: Order, listed: tuple[ListedCase, ...]) -> dict[str, st
 
 @contextmanager
 def _stoppable(folder: Path) -> Iterator[None]:
-    """Let an interrupt end the run, with a message on its state."""
+    """End the run on an interrupt, with a message about its state."""
     try:
         with interruptible():
             yield

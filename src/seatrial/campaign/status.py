@@ -24,7 +24,7 @@ from seatrial.system import slurm
 
 @dataclass(frozen=True)
 class Status:
-    """How far an open run is.
+    """Progress of an open run.
 
     `alive`: its driver is at work; `driver` is that or the last one: host, pid, start.
     `closing`: all is measured, and only the folder is to be finished. `done` counts

@@ -2,7 +2,7 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """The one base class of all checks.
 
-It records what ran where, with all samples, whatever becomes of the job.
+It records all samples and the place of the run, even if the job fails.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a job asks Slurm from within: its nodes, its steps, and the controller."""
+"""Requests to Slurm from within a job: its nodes, its steps, and the controller."""
 
 import os
 import subprocess
@@ -62,7 +62,7 @@ def host_names(node_list: str) -> list[str]:
 
 
 def cancel_step(name: str) -> None:
-    """Let Slurm end what is left of a step whose srun is gone."""
+    """Cancel the remaining tasks of a step after its srun has ended."""
     job = os.environ.get("SLURM_JOB_ID", "")
     listed = _ask("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
     for line in (listed or "").splitlines():

@@ -44,7 +44,7 @@ _NOWHERE = {
 
 
 def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
-    """Return ReFrame's command line as far as it is the same for every use."""
+    """Return the part of ReFrame's command line that every use shares."""
     beside = Path(sys.executable).parent / "reframe"
     program = str(beside) if beside.exists() else shutil.which("reframe")
     if program is None:

@@ -18,7 +18,7 @@ _IS_MOST_CLASS_S = 128
 
 
 def runs_on(benchmark: str, problem_class: str, ranks: int) -> bool:
-    """Return True if a benchmark of a class runs on so many ranks.
+    """Return True if a benchmark of a class runs on this number of ranks.
 
     ValueError for a benchmark or class that NPB does not have.
     """

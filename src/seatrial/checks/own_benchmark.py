@@ -75,7 +75,7 @@ class PairsBenchmark(OwnBenchmark):
 
     @abstractmethod
     def ranks_per_node(self, cores: int) -> int:
-        """Choose ppn for nodes with so many cores, at most `most_ranks`."""
+        """Choose ppn by the cores of a node, at most `most_ranks`."""
 
     @run_after("setup")
     def place(self) -> None:

@@ -72,7 +72,7 @@ class ScalingCheck(SteppedCheck):
     """Exactly so many ranks, on as few nodes as hold them; 0: all that fit."""
 
     def can_run(self, ranks: int) -> bool:
-        """Return True if the program runs on so many ranks."""
+        """Return True if the program runs on this number of ranks."""
         return True
 
     def takes(self) -> str:

@@ -23,20 +23,20 @@ _LOOK_S = 2.0
 _END_S = 10.0
 _ABORT_S = 5.0
 NOT_OURS = re.compile(r"node configuration is not available|[Ii]nvalid node")
-"""What srun prints if Slurm has taken a node from the job."""
+"""Message of srun after Slurm has removed a node from the job."""
 _ABORT = re.compile(r"Job step aborted: Waiting")
-"""What it prints when it ends a step; on a dead node it then waits in vain."""
+"""Message of srun when it ends a step; it hangs then if a node is dead."""
 _ERROR = re.compile(r"\berror\b|^(pairsweep|memlat|taskset|seatrial\S*): ")
 _OUR_DOING = re.compile(
     r"CANCELLED AT \S+ \*\*\*|_step_signal|Terminated Step|for cpu binding"
 )
 _PREFLIGHT = r'{"type": ?"preflight".*'
-"""What the tests of nodes print: they time nothing."""
+"""Lines that the tests of nodes print; no timed loop runs in them."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a step ended: its exit status, None if it had to be ended; its lines."""
+    """End of a step: exit status, None if it was killed, and its lines."""
 
     status: int | None
     output: tuple[str, ...]

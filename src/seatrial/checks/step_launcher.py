@@ -19,7 +19,7 @@ from seatrial.parsers.mpi_start import TRIES
 _POLL_S = 0.25
 _PAUSE_S = 2.0
 _NOT_MADE = re.compile(r"Unable to (create step|confirm allocation)")
-"""What srun prints when Slurm creates no step."""
+"""Message of srun when Slurm creates no step."""
 _NOT_NOW = re.compile(r"node not available")
 
 AnyStep = TypeVar("AnyStep", bound=Step)

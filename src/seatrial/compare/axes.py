@@ -1,4 +1,4 @@
-"""What the charts of a comparison share: axes, and the looks of a side."""
+"""Axes and styles that all charts of a comparison share."""
 
 import math
 from collections.abc import Iterable, Sequence

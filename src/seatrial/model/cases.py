@@ -37,7 +37,7 @@ def parameters_of(display_name: str) -> dict[str, str]:
 
 
 class CaseKey(NamedTuple):
-    """What makes cases of different repeats the same case."""
+    """Key of a case, the same in all repeats."""
 
     check: str
     case: str

@@ -7,7 +7,7 @@ from seatrial.model.metrics import Direction
 
 @dataclass(frozen=True)
 class Derived:
-    """What a derived metric is; `direction` says which values are better, if any."""
+    """A derived metric; `direction` says which values are better, if any."""
 
     name: str
     unit: str

@@ -1,4 +1,4 @@
-"""What lies over the lines of a chart: limits, and numbers that papers published."""
+"""Layers above the lines of a chart: limits and published numbers."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ PARAMETER = "published"
 """The parameter of a chart that lists the published systems to show: none at first."""
 
 FAR = 30.0
-"""A limit so many times away from all numbers would flatten them: it is not drawn."""
+"""A limit farther away than this factor is not drawn: it would flatten the lines."""
 
 _BAND = 2**0.3  # how far a band reaches to either side of its size, as a factor
 

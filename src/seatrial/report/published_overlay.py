@@ -35,7 +35,7 @@ class PublishedPoint:
 
 @dataclass(frozen=True)
 class Overlay:
-    """What was published, and which experiments each check of the run repeated."""
+    """Published numbers, and the experiments that each check of the run repeats."""
 
     published: Published | None
     experiments: Mapping[str, Collection[str]]

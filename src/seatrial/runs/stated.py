@@ -1,4 +1,4 @@
-"""What checks stated of themselves when a run was taken: ReFrame's reports keep it."""
+"""Statements of checks about themselves, from the ReFrame reports of the run."""
 
 import gzip
 import io

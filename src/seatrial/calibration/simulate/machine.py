@@ -17,7 +17,7 @@ SHAPES: dict[Shape, str] = {
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine is like; shares and levels are relative to the limit, 1.
+    """Properties of a machine; shares and levels are relative to the limit, 1.
 
     `noise`, `allocation` and `spread` are standard deviations: of a number within an
     allocation, of what an allocation does to all places alike, of healthy nodes among

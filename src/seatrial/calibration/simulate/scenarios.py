@@ -7,7 +7,7 @@ from typing import Any, Literal
 from seatrial.calibration.simulate.machine import Kind, Machine
 
 Model = Literal["any", "normal", "lognormal"]
-"""What criteria assume of the numbers."""
+"""Models of noise that a criterion can declare."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ OURS = "seatrial"
 
 @dataclass(frozen=True)
 class Result:
-    """What came out for machines of one scenario and one shape of the noise."""
+    """Results for machines of one scenario and one noise distribution."""
 
     scenario: Scenario
     machine: Machine

@@ -126,7 +126,7 @@ class Conductor:
     def _memlat(self, socket: int) -> None:
         """Measure on one core of this socket, on every node that has it.
 
-        Where ranks cannot be bound, it is measured once, on whatever core.
+        Where ranks cannot be bound, it is measured once, on any core.
         """
         steps = []
         for place in self._with_socket(socket):

@@ -1,4 +1,4 @@
-"""What a sweep over single nodes measures, and how long it may take."""
+"""Programs of a sweep over single nodes, and their time limits."""
 
 import time
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ SHORTEST_MS = 2000
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured, and how long each program may take, in seconds.
+    """Programs to run, and their time limits in seconds.
 
     `n` 0: the matrix of HPL fills `memory_percent` of a node's memory. `memlat` is its
     command line, empty with the reason in `no_memlat`; likewise `fixedwork`.

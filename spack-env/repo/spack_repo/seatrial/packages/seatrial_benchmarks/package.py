@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="1f15a9e5d1a2cc34fc1965a393e2d863c3302da22826e6c00c8f86205cf5a973")
+    version("0.1.0", sha256="d8543c9fa90317655a1d1d55dfde93a32d1cf73b982fb2824decfa4b6d03b2f1")
 
     depends_on("c", type="build")
     depends_on("cmake@3.20:", type="build")
