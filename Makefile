@@ -13,7 +13,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstrap \
 	netcat-openbsd systemd-container python3-apt
-TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver
+TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver \
+	groff-base
 
 .PHONY: deps deps-test accept test test-all demo docs lint format bench dist clean
 
