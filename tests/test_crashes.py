@@ -320,7 +320,7 @@ def test_interrupted_at_random_moments(
             os.kill(process.pid, number)
         status = ended(process)
         if not scene.folder.final.is_dir():  # else the run was over before
-            assert status == 130
+            assert status == 130, error_of(scene)
             assert error_of(scene).startswith("interrupted: the jobs of this run are")
             assert list(scene.queue.iterdir()) == []
         check_open(scene, {})
