@@ -17,8 +17,8 @@ class History:
     """One metric of one case, on one number of nodes, in one or several runs.
 
     `nodes` are those of its allocations, `metric` is the flat name, `rows` have all its
-    numbers in the order of the runs, of every statistic. `faults` tells why cases among
-    them failed. `declared`: the check promises the metric, so it is one that counts.
+    numbers in the order of the runs, of every statistic. `faults` are the reasons of
+    its failed cases. `declared`: the check promises the metric.
     """
 
     key: CaseKey
@@ -33,7 +33,7 @@ class History:
     rows: pl.DataFrame
 
     def sampled(self, statistic: str | None = None) -> Sampled:
-        """Sort the numbers by place and allocation, over all runs."""
+        """Sort the numbers of all runs by place and allocation."""
         return sampled(self.rows, statistic)
 
     @property
@@ -46,10 +46,10 @@ class History:
 
 
 def histories(runs: Sequence[Run], checks: Sequence[str] = ()) -> Iterator[History]:
-    """Return every metric of every case of some runs, oldest run first.
+    """Yield every metric of every case (of some `checks`), oldest run first.
 
-    With `checks` only theirs. Numbers that have parameters beside those of their case
-    are left out: nothing is held to a limit by them.
+    Numbers with parameters of their own, beside those of their case, are left out: no
+    criterion covers them.
     """
     cases: dict[tuple[CaseKey, int], list[Case]] = {}
     tables = []
@@ -66,9 +66,8 @@ def histories(runs: Sequence[Run], checks: Sequence[str] = ()) -> Iterator[Histo
     table = pl.concat(tables).with_columns(num_nodes=count.cast(pl.Int64))
     parts = table.partition_by(*CaseKey._fields, "num_nodes", as_dict=True)
     for (key, num_nodes), group in cases.items():
-        found = parts.get((*key, num_nodes))
-        if found is not None:
-            yield from _metrics(key, num_nodes, group, found)
+        if (rows := parts.get((*key, num_nodes))) is not None:
+            yield from _metrics(key, num_nodes, group, rows)
 
 
 def _metrics(
