@@ -126,10 +126,10 @@ def compare(
     for turn, span in product(range(TURNS), SPANS):
         both = [(ours, own), (theirs, other)]
         for run, times in both if turn % 2 else reversed(both):
-            times = run(span)
-            if list(times) != span.sizes:
-                raise ValueError(f"sizes {list(times)}, expected {span.sizes}")
-            for size, time_us in times.items():
+            measured = run(span)
+            if list(measured) != span.sizes:
+                raise ValueError(f"sizes {list(measured)}, expected {span.sizes}")
+            for size, time_us in measured.items():
                 times.setdefault(size, []).append(time_us)
     return {
         size: Ratio(

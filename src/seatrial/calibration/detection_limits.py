@@ -12,8 +12,8 @@ from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.criteria.criterion import LEAST_COUNTED
 from seatrial.criteria.methods import Method, smallest_n
 from seatrial.judge.findings import Finding
-from seatrial.judge.history import History, histories
 from seatrial.judge.place_groups import Group, groups_of
+from seatrial.judge.sampling import History, histories
 from seatrial.judge.screening import total_for
 from seatrial.judge.variance_components import Spread, components
 from seatrial.runs.closed_run import Run

@@ -34,7 +34,7 @@ def require_alike(runs: Sequence[Run], criteria: Criteria) -> None:
             raise SeatrialError(
                 f"criterion {criterion.name!r} allows {criterion.looks} look"
                 f"{'s' * (criterion.looks > 1)} at the data, this is number "
-                f"{len(runs)}: each look is one more chance to err; say `looks: "
+                f"{len(runs)}: each look is one more chance to err; set `looks: "
                 f"{len(runs)}` in the criteria before the first, or judge a new run of "
                 "more repeats alone"
             )

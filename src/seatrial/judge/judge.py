@@ -14,14 +14,14 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.criteria.criteria import (
-    Criteria,
-    Criterion,
-    Risks,
-    changes,
-    kept_criteria,
+from seatrial.criteria.criteria import Criteria, Criterion, changes, kept_criteria
+from seatrial.judge import joint_runs
+from seatrial.judge.case_findings import (
+    case_findings,
+    inventory,
+    retried,
+    start_findings,
 )
-from seatrial.judge.case_findings import case_findings, inventory, retried
 from seatrial.judge.case_numbers import Numbers, numbers_by_size
 from seatrial.judge.findings import (
     NOT_MEASURED,
@@ -30,17 +30,8 @@ from seatrial.judge.findings import (
     NodeVerdict,
     Verdict,
 )
-from seatrial.judge.joint_runs import (
-    cases_of,
-    delivered_nodes,
-    is_replay,
-    last_tries,
-    require_alike,
-    rows_by_case,
-)
 from seatrial.judge.place_findings import findings_of, node_verdicts
 from seatrial.judge.screening import tried
-from seatrial.judge.start_crashes import start_findings
 from seatrial.judge.verdicts import Ruling, rulings
 from seatrial.model.cases import Case
 from seatrial.model.places import with_place
@@ -64,29 +55,31 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     the runs are not of one system and campaign, or if a criterion allows fewer looks.
     """
     runs = (run, *further)
-    require_alike(runs, criteria)
-    replay = is_replay(runs)
-    nodes = delivered_nodes(runs)
-    cases = cases_of(runs)
-    rows = rows_by_case(runs)
-    fingerprints = [fingerprint(each.manifest) for each in runs]
+    joint_runs.require_alike(runs, criteria)
+    replay = joint_runs.is_replay(runs)
+    nodes = joint_runs.delivered_nodes(runs)
+    cases = joint_runs.cases_of(runs)
+    rows = joint_runs.rows_by_case(runs)
+    fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
     by_case = {
-        key: numbers_by_size(key, last_tries(tries), rows.get(key, []), rules)
+        key: numbers_by_size(
+            key, joint_runs.last_tries(tries), rows.get(key, []), rules
+        )
         for key, tries in cases.items()
     }
     numbers = [of_size for sizes in by_case.values() for of_size in sizes]
-    ruled = _rule(numbers, criteria.risks)
+    ruled = _rule(numbers, criteria)
     findings = inventory(nodes, replay)
     for key, tries in cases.items():
-        last = last_tries(tries)
+        last = joint_runs.last_tries(tries)
         own = [finding for of_size in by_case[key] for finding in of_size.findings]
         findings += own + case_findings(key, last, own) + retried(key, tries, last)
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
     changed = _changes(run, criteria)
-    findings = [_flagged(each, changed) for each in findings + unmeasured + starts]
+    findings = [_flagged(item, changed) for item in findings + unmeasured + starts]
     findings.sort(key=_order)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
     return Judgement(
@@ -103,7 +96,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
         ),
         suspects=_suspects(ruled, conspicuous),
         replay=replay,
-        further=tuple(each.manifest["run"] for each in further),
+        further=tuple(other.manifest["run"] for other in further),
         criteria_sha256=criteria.sha256,
         changed=tuple(": ".join(filter(None, change)) for change in changed.items()),
         uncovered=uncovered,
@@ -136,10 +129,10 @@ def _expiry(criterion: Criterion, fingerprints: Sequence[dict[str, str]]) -> str
     return reason if parts else ""
 
 
-def _rule(numbers: Sequence[Numbers], risks: Risks) -> list[Ruling]:
+def _rule(numbers: Sequence[Numbers], criteria: Criteria) -> list[Ruling]:
     """Try all places of the machine together; add the findings to their numbers."""
     groups = [group for of_case in numbers for group in of_case.groups]
-    after = rulings(tried(groups, risks))
+    after = rulings(tried(groups, criteria.risks))
     ruled = []
     for of_case in numbers:
         own = [*of_case.rulings, *islice(after, len(of_case.groups))]
@@ -162,7 +155,7 @@ def _unmeasured(
     cases = [case for run in runs for case in run.cases]
     checks = {case.check for case in cases}
     checks |= {check for run in runs for check in run.manifest.get("checks", ())}
-    silent = [each for each in criteria.criteria if each.name not in answered]
+    silent = [rule for rule in criteria.criteria if rule.name not in answered]
     findings = [
         Finding("limit", criterion.check)
         .held_to(criterion)
@@ -173,7 +166,7 @@ def _unmeasured(
         for criterion in silent
         if criterion.check in checks
     ]
-    return findings, tuple(each.name for each in silent if each.check not in checks)
+    return findings, tuple(rule.name for rule in silent if rule.check not in checks)
 
 
 def _why_not(criterion: Criterion, cases: Sequence[Case]) -> str:

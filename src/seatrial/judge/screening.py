@@ -80,7 +80,7 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     convicted, discovered = np.zeros_like(family), np.zeros_like(family)
     convicted[family] = holm(every_p[family], risks.seller)
     discovered[family] = discoveries(every_p[family], risks.discovery)
-    places = [len(each) for each in p]
+    places = [len(values) for values in p]
     convicted &= every_p <= np.repeat(
         [group.criterion.risks.seller for group in groups], places
     )

@@ -52,7 +52,7 @@ def print_summary(
     if judgement.worth_a_look:
         others = _few(judgement.worth_a_look, _MOST_SUSPECTS)
         console.print_line(f"worth a look, not judged: {others}")
-    notes = [each.reason for each in judgement.findings if each.kind == "start"]
+    notes = [f.reason for f in judgement.findings if f.kind == "start"]
     notes += [f"criteria: {change}" for change in judgement.changed[:_MOST_CHANGES]]
     for note in notes:
         console.print_line((note, "yellow"))
