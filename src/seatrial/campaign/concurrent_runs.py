@@ -14,7 +14,7 @@ from rich.console import Console
 
 from seatrial.campaign.schedule import read_agenda
 from seatrial.errors import SeatrialError
-from seatrial.runs.closed_run import OPEN_SUFFIX
+from seatrial.model.manifest import OPEN_SUFFIX
 from seatrial.runs.lock import driver_of
 from seatrial.runs.open_run import RunFolder, disk_errors, open_runs
 from seatrial.system import slurm

@@ -19,7 +19,8 @@ from seatrial.campaign.schedule import Planned, plan_sessions
 from seatrial.checks.catalogue import Entry
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case, ListedCase
-from seatrial.runs.closed_run import closed_runs, read_cases, read_manifest
+from seatrial.model.manifest import read_manifest
+from seatrial.runs.closed_run import closed_runs, read_cases
 
 _RUNS = 20
 _LAST_TIMES = 3

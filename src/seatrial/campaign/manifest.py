@@ -8,7 +8,7 @@ from typing import Any
 import seatrial
 from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.schedule import Agenda
-from seatrial.runs.closed_run import NEWEST_SCHEMA
+from seatrial.model.manifest import NEWEST_SCHEMA
 from seatrial.runs.closed_sessions import ClosedSession
 from seatrial.runs.open_run import utc_text
 from seatrial.system.description import NodeState, System

@@ -8,8 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seatrial.errors import SeatrialError
+from seatrial.model.manifest import read_manifest
 from seatrial.plain_files import write_exclusively
-from seatrial.runs.closed_run import SYSTEM_FOLDER, read_manifest
+from seatrial.runs.closed_run import SYSTEM_FOLDER
 from seatrial.runs.raw_output import Source, beside, source_of
 from seatrial.runs.recorded_settings import replay_settings
 from seatrial.runs.run_contents import read_contents

@@ -14,9 +14,9 @@ from typing import Any
 
 import seatrial
 from seatrial.errors import SeatrialError
+from seatrial.model.manifest import NEWEST_SCHEMA
 from seatrial.model.metrics import Direction
 from seatrial.names import is_name
-from seatrial.runs.closed_run import NEWEST_SCHEMA
 from seatrial.runs.lock import driver_lock, driver_of
 from seatrial.runs.open_run import RunFolder, utc_text
 from seatrial.runs.reframe_report import ReframeSession, Stored, stored_sessions
