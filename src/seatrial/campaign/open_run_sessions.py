@@ -1,4 +1,4 @@
-"""The sessions of an open run: run one after the other, then put together."""
+"""Run the sessions of an open run one after the other, then close it."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ from seatrial.campaign.session_command import Session
 from seatrial.campaign.session_parts import run_parts
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
-from seatrial.paths import checks_dir
 from seatrial.progress import Display
 from seatrial.runs.closed_run import known_durations
 from seatrial.runs.closed_sessions import (
@@ -95,6 +94,8 @@ class OpenRun:
         beside = self._beside()
         session = Session(
             run_id=self.agenda.run,
+            system=self.system,
+            home=self.home,
             planned=planned,
             raw=path / "raw" / planned.name,
             work=path / WORK_FOLDER / planned.name,
@@ -103,14 +104,7 @@ class OpenRun:
             replay=replay_of(self.agenda),
             inherited=self.lock,
         )
-        finished = run_parts(
-            session,
-            self.system,
-            checks_dir(self.home),
-            self.home,
-            display,
-            states=lambda: self._look_again(display),
-        )
+        finished = run_parts(session, display, lambda: self._look_again(display))
         outcome = finished.outcome
         record = {
             "name": planned.name,
