@@ -21,10 +21,11 @@ def run_manifest(
     closed: Sequence[ClosedSession],
     starts: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Describe a run all of whose sessions are closed; checksums are not in it yet.
+    """Describe a run with all its sessions closed, without checksums.
 
     System and states are those at the last of the `starts` of its driver.
     """
+    weights = agenda.campaign.get("weights")  # agendas of older versions have none
     return {
         "schema": NEWEST_SCHEMA,
         "run": agenda.run,
@@ -32,7 +33,7 @@ def run_manifest(
         "description": system.description,
         "campaign": agenda.campaign["name"],
         "checks": agenda.campaign["checks"],
-        "weights": _weights(agenda),
+        "weights": weights and {key: weights[key] for key in ("name", "sha256")},
         "partial": agenda.partial,
         "started": agenda.created,
         "ended": utc_text(),
@@ -54,37 +55,24 @@ def run_manifest(
     }
 
 
-def _weights(agenda: Agenda) -> dict[str, str] | None:
-    """Name the weights that were frozen with the agenda; the run keeps the file."""
-    weights = agenda.campaign.get("weights")  # agendas of older versions have none
-    return weights and {key: weights[key] for key in ("name", "sha256")}
-
-
 def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
-    """Return True if a delivered node was there for the whole run.
+    """Describe a delivered node: present in the whole run, absent or lost.
 
-    One that was absent in some sessions, and came back, was absent; one that Slurm gave
-    up during a session, or an administrator drained, is lost.
+    A node that was absent in some sessions, and came back, was absent; one that Slurm
+    gave up during a session, or an administrator drained, is lost.
     """
     name = state.node.name
-    absences = [
-        session.record["absent"][name]
-        for session in closed
-        if name in session.record["absent"]
-    ]
+    records = [session.record for session in closed]
+    absences = [each["absent"][name] for each in records if name in each["absent"]]
     reason = absences[-1] if absences else ""
     share = f"in {len(absences)} of {len(closed)} sessions"
     if 0 < len(absences) < len(closed):
         reason = f"{share}: {reason}"
-    losses = [
-        Loss.of(row)
-        for session in closed
-        for row in session.record.get("lost", ())  # closed by an older version: none
-        if row["node"] == name
-    ]
+    # Sessions that an older version closed have no key `lost`.
+    rows = [row for record in records for row in record.get("lost", ())]
+    losses = [Loss.of(row) for row in rows if row["node"] == name]
     if losses:
-        after = f"; absent {share}" if absences else ""
-        reason = in_words(losses) + after
+        reason = in_words(losses) + (f"; absent {share}" if absences else "")
     return {
         "name": name,
         "facts": state.node.facts,

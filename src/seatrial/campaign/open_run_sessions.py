@@ -34,7 +34,7 @@ _MOST_LOSSES = 2
 
 @dataclass
 class OpenRun:
-    """A run on its way: its sessions, one after the other, until it is closed."""
+    """An open run; `lock` is the file descriptor of its lock."""
 
     home: Path
     system: System
@@ -45,30 +45,27 @@ class OpenRun:
 
     def sessions(self, console: Console) -> None:
         """Run every session that is not closed, one after the other."""
-        closed = {
-            planned.name: closed_session(self.folder.path, planned.name)
-            for planned in self.agenda.sessions
-        }
-        left = [each for each in self.agenda.sessions if closed[each.name] is None]
-        done = len(self.agenda.sessions) - len(left)
-        if done:
-            console.print(
-                f"{done} of {len(self.agenda.sessions)} sessions are closed already",
-                markup=False,
-            )
-        ended = max(
-            (_seconds(each.record["ended"]) for each in closed.values() if each),
-            default=0.0,
-        )
+        planned_sessions = self.agenda.sessions
+        left, ended = [], 0.0
+        for planned in planned_sessions:
+            session = closed_session(self.folder.path, planned.name)
+            if session is None:
+                left.append(planned)
+            else:
+                end = datetime.fromisoformat(session.record["ended"])
+                ended = max(ended, end.timestamp())
+        if len(left) < len(planned_sessions):
+            done = f"{len(planned_sessions) - len(left)} of {len(planned_sessions)}"
+            console.print(f"{done} sessions are closed already", markup=False)
         cases = [case for planned in left for case in planned.cases]
         results = self.folder.final.parent.parent
         known = {} if self.agenda.replay else known_durations(results, self.system.name)
         with Display(console, cases, known) as display:
             for planned in left:
-                ended = self._tried(planned, display, ended)
+                ended = self._attempt(planned, display, ended)
 
     def _look_again(self, display: Display) -> tuple[NodeState, ...]:
-        """Return the nodes' states by now; the last ones if the controller is away."""
+        """Return the nodes' states; the last ones if the controller does not answer."""
         if self.system.uses_slurm:
             with suppress(SeatrialError):
                 before = self.states
@@ -78,7 +75,7 @@ class OpenRun:
                         display.warn(absence(state))
         return self.states
 
-    def _tried(self, planned: Planned, display: Display, earlier: float) -> float:
+    def _attempt(self, planned: Planned, display: Display, earlier: float) -> float:
         """Run one session; again if Slurm loses its jobs."""
         for _ in range(_MOST_LOSSES):
             try:
@@ -125,19 +122,19 @@ class OpenRun:
             record["clock_went_back_s"] = round(back)
             display.warn(f"the clock went back by {back:.0f} s since the last session")
         with postponed():
-            found = finished.collected
-            close_session(path, record, found.cases, found.measurements)
+            results = finished.collected
+            close_session(path, record, results.cases, results.measurements)
         return max(earlier, outcome.ended)
 
     def _beside(self) -> set[str]:
-        """Return the other runs of the system that are at work now."""
+        """Return the ids of the system's other runs that are at work."""
         if self.agenda.replay is not None:
             return set()
         others = other_runs(self.system, self.folder)
         return {other.run for other in others if other.at_work}
 
     def close(self) -> Path:
-        """Put the closed sessions together and close the run for good."""
+        """Merge the closed sessions and close the run for good."""
         import polars as pl
 
         path = self.folder.path
@@ -154,14 +151,10 @@ class OpenRun:
 
 
 def absence(state: NodeState) -> str:
-    """Return that a node is absent, and why."""
+    """Format the absence of a node and its reason."""
     return f"node {state.node.name} is absent: {state.reason}; the rest runs without it"
 
 
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
-
-
 def replay_of(agenda: Agenda) -> Path | None:
-    """Return the folder of recordings that a run replays; None: it measures."""
+    """Return the folder of recordings that a run replays; None if it measures."""
     return None if agenda.replay is None else Path(agenda.replay)
