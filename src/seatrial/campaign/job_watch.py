@@ -19,19 +19,16 @@ _NEXT_LOOK_S = 10.0
 
 
 class LostJobError(SeatrialError):
-    """Slurm forgot a job, and ReFrame would wait for it for ever.
-
-    This happens to a job that was submitted shortly before slurmctld died.
-    """
+    """Slurm forgot a job, submitted shortly before slurmctld died: ReFrame waits."""
 
 
 @dataclass
 class Watch:
-    """Looks at Slurm now and then: why jobs wait, and whether it still knows them.
+    """Asks Slurm regularly why jobs wait, and whether it still knows them.
 
     `comment` is that of the jobs, `started` the start of their session in UTC seconds;
-    `pending` receives the reasons by job id. `all_jobs`: the session runs nothing but
-    jobs of Slurm. `nodes` looks at the nodes at the same moments.
+    `pending` receives the reasons by job id. `all_jobs`: the session runs jobs of Slurm
+    only. `nodes` looks at the nodes at the same moments.
     """
 
     comment: str
@@ -42,7 +39,7 @@ class Watch:
     nodes: NodeWatch | None = None
 
     def __post_init__(self) -> None:
-        """Look for the first time a little later."""
+        """Schedule the first look."""
         self._next = time.monotonic() + _FIRST_LOOK_S
         self._missing_since: float | None = None
         self._lost_since: float | None = None
@@ -59,7 +56,7 @@ class Watch:
         reasons = slurm.pending_reasons(self.comment)
         self._next = time.monotonic() + _NEXT_LOOK_S
         if reasons is None:
-            self._missing(now)
+            self._note_missing(now)
             return
         if self._missing_since is not None:
             self.display.warn("Slurm's controller answers again; the run goes on")
@@ -76,7 +73,7 @@ class Watch:
         """Note that ReFrame printed something."""
         self._lost_since = None
 
-    def _missing(self, now: float) -> None:
+    def _note_missing(self, now: float) -> None:
         minutes = f"{CONTROLLER_LIMIT_S / 60:.0f} minutes"
         if self._missing_since is None:
             self._missing_since = now
@@ -97,14 +94,15 @@ class Watch:
             return
         if self._lost_since is None:
             self._lost_since = now
-        if now - self._lost_since >= LOST_AFTER_S:
-            named = ""
-            if lost:
-                named = (
-                    f", its accounting believes that {', '.join(lost)} goes on "
-                    "(`sacctmgr show runawayjobs` fixes that)"
-                )
-            raise LostJobError(
-                f"Slurm lost the job for which ReFrame waits: its controller knows "
-                f"none{named}; go on with `seatrial run SYSTEM --resume`"
+        if now - self._lost_since < LOST_AFTER_S:
+            return
+        jobs = ""
+        if lost:
+            jobs = (
+                f", its accounting lists {', '.join(lost)} as unfinished (`sacctmgr "
+                "show runawayjobs` fixes that)"
             )
+        raise LostJobError(
+            "Slurm lost the job for which ReFrame waits: its controller knows none"
+            f"{jobs}; go on with `seatrial run SYSTEM --resume`"
+        )

@@ -70,7 +70,7 @@ def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
         reason = f"{share}: {reason}"
     # Sessions that an older version closed have no key `lost`.
     rows = [row for record in records for row in record.get("lost", ())]
-    losses = [Loss.of(row) for row in rows if row["node"] == name]
+    losses = [Loss(**row) for row in rows if row["node"] == name]
     if losses:
         reason = in_words(losses) + (f"; absent {share}" if absences else "")
     return {

@@ -111,7 +111,7 @@ class OpenRun:
             "started": utc_text(outcome.started),
             "ended": utc_text(outcome.ended),
             "absent": finished.absent,
-            "lost": [loss.as_dict() for loss in finished.losses],
+            "lost": [vars(loss) for loss in finished.losses],
             "interrupted": interrupted,
         }
         beside |= self._beside()

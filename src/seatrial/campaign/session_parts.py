@@ -76,7 +76,7 @@ def run_parts(
         log.add(whole.node_failures)
     whole.cases, losses = attribute(whole.cases, log.events)
     for loss in losses:
-        absent.pop(loss.event.node, None)
+        absent.pop(loss.node, None)
     return Finished(replace(outcome, started=began), whole, losses, absent)
 
 

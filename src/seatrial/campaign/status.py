@@ -164,7 +164,7 @@ def _lost(sessions: Sequence[_Session]) -> dict[str, str]:
     losses: dict[str, list[Loss]] = {}
     for session in sessions:
         for row in (session.record or {}).get("lost", ()):
-            losses.setdefault(row["node"], []).append(Loss.of(row))
+            losses.setdefault(row["node"], []).append(Loss(**row))
     return {name: in_words(losses[name]) for name in sorted(losses)}
 
 
