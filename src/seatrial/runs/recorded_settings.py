@@ -1,8 +1,7 @@
-"""ReFrame's settings for a replay: only what tells cases apart, of known shape.
+"""ReFrame's settings for a replay: only values that identify cases, of known types.
 
-The settings come with the recordings, maybe from somebody else. ReFrame writes
-environment variables, modules and commands of its settings into job scripts; none of
-them is taken over.
+The settings come with the recordings, maybe from another person. ReFrame writes their
+environment variables, modules and commands into job scripts; none of them is taken.
 """
 
 from typing import Annotated, Any, Literal
@@ -44,15 +43,17 @@ class _Partition(msgspec.Struct):
     processor: _Processor | UnsetType = UNSET
 
 
-class _EnvironmentExtras(msgspec.Struct):
-    """Of sets of variables only their names: a replay starts no program."""
+class _Emptied(msgspec.Struct):
+    """A set of variables, none of them taken: a replay starts no program."""
 
+
+class _EnvironmentExtras(msgspec.Struct):
     srun_mpi: _Word | UnsetType = UNSET
     programs: _Words = UNSET
     lammps_inputs: _Words = UNSET
     rail_variable: _Name | UnsetType = UNSET
-    tuning: dict[_Name, Any] | UnsetType = UNSET
-    registration_cache: dict[Literal["on", "off"], Any] | UnsetType = UNSET
+    tuning: dict[_Name, _Emptied] | UnsetType = UNSET
+    registration_cache: dict[Literal["on", "off"], _Emptied] | UnsetType = UNSET
 
 
 class _Environment(msgspec.Struct):
@@ -74,34 +75,18 @@ class _Settings(msgspec.Struct):
 def replay_settings(described: Any) -> dict[str, Any]:
     """Return ReFrame's settings of a replay.
 
-    All partitions are local: neither scheduler nor modules need to be there. The
-    launcher is only written into job scripts. Raises ValueError if a value that is
-    taken over has another shape; everything else is left out.
+    All partitions are local, without scheduler and modules; the launcher is only
+    written into job scripts. Raises ValueError if a value has another type; unknown
+    keys are left out.
     """
     settings = msgspec.convert(described, _Settings)
     if not settings.systems:
         raise ValueError("no system in it")
-    for environment in settings.environments:
-        extras = environment.extras
-        if isinstance(extras, _EnvironmentExtras):
-            if isinstance(extras.tuning, dict):
-                extras.tuning = {name: {} for name in extras.tuning}
-            if isinstance(extras.registration_cache, dict):
-                extras.registration_cache = {
-                    name: {} for name in extras.registration_cache
-                }
     kept = msgspec.to_builtins(settings)
     system = kept["systems"][0]
+    for partition in system["partitions"]:
+        partition["scheduler"] = "local"
     return {
-        "systems": [
-            {
-                "name": system["name"],
-                "hostnames": [".*"],
-                "partitions": [
-                    {**partition, "scheduler": "local"}
-                    for partition in system["partitions"]
-                ],
-            }
-        ],
+        "systems": [{**system, "hostnames": [".*"]}],
         "environments": kept["environments"],
     }

@@ -1,4 +1,4 @@
-"""The system of a replay: as it was recorded, under settings that need no Slurm."""
+"""The system of a replay, as it was recorded, with settings that need no Slurm."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seatrial.errors import SeatrialError
-from seatrial.model.manifest import read_manifest
+from seatrial.model.manifest import MANIFEST, read_manifest
 from seatrial.plain_files import write_exclusively
 from seatrial.runs.closed_run import SYSTEM_FOLDER
 from seatrial.runs.raw_output import Source, beside, source_of
@@ -29,24 +29,22 @@ from seatrial.system.description import (
 
 @contextmanager
 def recorded_system(home: Path, name: str, recordings: Path) -> Iterator[System]:
-    """Return the system of some recordings, for as long as it is replayed.
+    """Return the system of some recordings for the time of a replay.
 
-    It is that of the run in whose folder they are, else the provisioned one. Raises
-    SeatrialError if there is neither, if the run is of another system, or if a file of
-    the run is not what its manifest says.
+    It is that of their run, else the provisioned one. Raises SeatrialError if there is
+    neither, if the run is of another system, or differs from its manifest.
     """
     source = source_of(recordings)
     if source.checksums is not None:
-        contents = read_contents(source.root)
-        contents.require_whole()
-        if contents.sealed is not None:
-            contents.sealed.check()
+        read_contents(source.root).require_whole()
     kept = beside(recordings, f"{SYSTEM_FOLDER}/{SYSTEM_FILE}")
     with TemporaryDirectory(prefix="seatrial-replay-") as folder:
         if kept is not None:
-            system = _copied(source, kept.parent, Path(folder, SYSTEM_FOLDER), name)
+            origin = kept.parent
+            system = _copy_system(source, origin, Path(folder, SYSTEM_FOLDER), name)
         elif is_provisioned(home, name):
             system = load_system(home, name)
+            origin = system.folder
         else:
             raise SeatrialError(
                 f"{recordings} does not say what system {name!r} is like, and it is "
@@ -59,41 +57,36 @@ def recorded_system(home: Path, name: str, recordings: Path) -> Iterator[System]
                 f"{recordings}: recorded on system {system.name!r}, expected {name!r}"
             )
         settings = Path(folder, "settings.json")
-        where = kept.parent if kept is not None else system.folder
         try:
             described = replay_settings(read_yaml(system.settings))
         except ValueError as error:
             raise SeatrialError(
-                f"{where / SETTINGS_FILE}: cannot be replayed: {error}; expected "
+                f"{origin / SETTINGS_FILE}: cannot be replayed: {error}; expected "
                 "settings as the role `suite` writes them"
             ) from error
         settings.write_text(json.dumps(described), encoding="utf-8")
         yield replace(system, settings=settings, uses_slurm=False, only_slurm=False)
 
 
-def _copied(source: Source, kept: Path, folder: Path, name: str) -> System:
+def _copy_system(source: Source, kept: Path, folder: Path, name: str) -> System:
     """Read the system of a run from a copy of its files, each read once."""
     folder.mkdir()
-
-    def copy(file: str) -> None:
-        write_exclusively(folder / file, source.read(kept / file))
-
     for file in (SYSTEM_FILE, SETTINGS_FILE):
-        copy(file)
+        write_exclusively(folder / file, source.read(kept / file))
     try:
         for lock in lock_files(folder):
-            copy(lock)
+            write_exclusively(folder / lock, source.read(kept / lock))
         return read_system(folder, name)
     except SeatrialError as error:
         raise SeatrialError(f"{kept}: {error}") from error
 
 
 def recorded_states(system: System, recordings: Path) -> tuple[NodeState, ...]:
-    """Return the delivered nodes as the recorded run found them, else as present."""
-    manifest = beside(recordings, "manifest.json")
-    found = read_manifest(manifest.parent)["nodes"] if manifest else []
+    """Return the states of the delivered nodes in the recorded run, else present."""
+    manifest = beside(recordings, MANIFEST)
+    nodes = read_manifest(manifest.parent)["nodes"] if manifest else []
     absent = {
-        node["name"]: node["reason"] for node in found if node["state"] != "present"
+        node["name"]: node["reason"] for node in nodes if node["state"] != "present"
     }
     return tuple(
         NodeState(node, node.name not in absent, absent.get(node.name, ""))
