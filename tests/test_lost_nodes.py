@@ -14,8 +14,8 @@ from rich.console import Console
 
 from seatrial.campaign import job_watch
 from seatrial.campaign.campaign_file import load_campaign
+from seatrial.campaign.job_watch import NodesLostError, NodeWatch
 from seatrial.campaign.node_log import NodeLog, attribute, in_words
-from seatrial.campaign.node_watch import NodesLostError, NodeWatch
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.console import Terminal
 from seatrial.judge.judge import judge

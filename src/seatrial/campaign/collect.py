@@ -1,5 +1,6 @@
 """Collect cases, measurements and raw files of a finished ReFrame session."""
 
+import gzip
 import json
 import re
 import shutil
@@ -10,7 +11,6 @@ from typing import Any
 
 from seatrial.campaign.session import Outcome
 from seatrial.campaign.session_command import Session
-from seatrial.campaign.stage_files import compress, keep_files
 from seatrial.checks.mpi_start import recorded
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import (
@@ -21,10 +21,15 @@ from seatrial.model.cases import (
     parameters_text,
 )
 from seatrial.model.records import COLUMNS, OF_REFRAME, Measurement, Sample, metric_of
-from seatrial.runs.raw_output import RECORD_FILE
+from seatrial.runs.open_run import copy_files
+from seatrial.runs.raw_output import COMPRESSED, JOB_FILE, RECORD_FILE
 from seatrial.system import slurm
 from seatrial.system.slurm_nodes import node_failures
 
+BIG_FILE = 1 << 20
+"""Size in bytes from which raw files are compressed."""
+
+_UNCLEAN = re.compile(r"[^A-Za-z0-9._=+-]+")
 _FINAL = ("pass", "fail", "skip", "xfail", "xpass")
 """ReFrame's results of a case that ended."""
 
@@ -81,7 +86,7 @@ def _collect_report(session: Session, outcome: Outcome, collected: Collected) ->
             collected.cases.append(_case(session, listed, "fail", reason=reason))
     shutil.rmtree(session.work, ignore_errors=True)
     (session.raw / "latest.json").unlink(missing_ok=True)
-    compress(session.raw)
+    _compress(session.raw)
 
 
 def readable(reason: str) -> str:
@@ -100,7 +105,7 @@ def _collect_case(
 ) -> None:
     stage = Path(entry["stagedir"]) if entry.get("stagedir") else None
     part = f"_part{session.part}" if session.part > 1 else ""
-    raw = None if stage is None else keep_files(stage, entry, session.raw, part)
+    raw = None if stage is None else _keep_files(stage, entry, session.raw, part)
     record, samples, problem = _record(stage)
     if raw is not None and record:
         # Without the samples, which the table has.
@@ -223,3 +228,48 @@ def _case(
         result=result,
         **{**default, **vars(listed), **more},
     )
+
+
+def _keep_files(
+    stage: Path, entry: dict[str, Any], raw: Path, part: str
+) -> Path | None:
+    """Copy the files to keep of a stage folder; return the copy's folder, if any.
+
+    `entry` is that of ReFrame's report.
+    """
+    names = [
+        f"{Path(entry['job_stdout'] or 'rfm_job.out').stem}.sh",
+        entry["job_stdout"] or "rfm_job.out",
+        entry["job_stderr"] or "rfm_job.err",
+        RECORD_FILE,
+        *entry.get("keep_files", []),
+    ]
+    paths = [path for name in names for path in sorted(stage.glob(name))]
+    files = [
+        file
+        for path in paths
+        for file in (path.rglob("*") if path.is_dir() else [path])
+        if file.is_file()
+    ]
+    if not files:
+        return None
+    kept = raw / f"{_UNCLEAN.sub('_', '-'.join(stage.parts[-3:]))}{part}"
+    copy_files(list(dict.fromkeys(files)), stage, kept)
+    return kept
+
+
+def _compress(folder: Path) -> None:
+    """Replace every big file below a folder by a compressed one."""
+    for file in sorted(folder.rglob("*")):
+        if file.name in (RECORD_FILE, JOB_FILE) or not file.is_file():
+            continue
+        if file.stat().st_size >= BIG_FILE:
+            packed = file.with_name(file.name + COMPRESSED)
+            # Without time and name: the same content has the same bytes.
+            with (
+                file.open("rb") as plain,
+                packed.open("wb") as target,
+                gzip.GzipFile("", "wb", fileobj=target, mtime=0) as stream,
+            ):
+                shutil.copyfileobj(plain, stream, 1 << 20)
+            file.unlink()

@@ -1,23 +1,30 @@
 """Run the sessions of an open run one after the other, then close it."""
 
+import platform
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+import seatrial
 from seatrial.campaign.concurrent_runs import other_runs
 from seatrial.campaign.job_watch import LostJobError
-from seatrial.campaign.manifest import run_manifest
+from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.schedule import Agenda, Planned
 from seatrial.campaign.session_command import Session
 from seatrial.campaign.session_parts import run_parts
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
+from seatrial.model.manifest import NEWEST_SCHEMA
 from seatrial.progress import Display
 from seatrial.runs.closed_run import known_durations
 from seatrial.runs.closed_sessions import (
+    ClosedSession,
     close_session,
     closed_session,
     read_starts,
@@ -145,9 +152,39 @@ class OpenRun:
             closed.append(session)
         tables = [session_table(path, planned.name) for planned in self.agenda.sessions]
         cases = [case for session in closed for case in session.cases]
-        starts = read_starts(path)
-        manifest = run_manifest(self.agenda, self.system, self.states, closed, starts)
-        return self.folder.close(manifest, cases, pl.concat(tables))
+        return self.folder.close(self._manifest(closed), cases, pl.concat(tables))
+
+    def _manifest(self, closed: Sequence[ClosedSession]) -> dict[str, Any]:
+        """Describe the run without checksums; system and states are the last ones."""
+        agenda, system = self.agenda, self.system
+        weights = agenda.campaign.get("weights")  # agendas of older versions have none
+        return {
+            "schema": NEWEST_SCHEMA,
+            "run": agenda.run,
+            "system": system.name,
+            "description": system.description,
+            "campaign": agenda.campaign["name"],
+            "checks": agenda.campaign["checks"],
+            "weights": weights and {key: weights[key] for key in ("name", "sha256")},
+            "partial": agenda.partial,
+            "started": agenda.created,
+            "ended": utc_text(),
+            "demonstration": system.demonstration,
+            "replay": agenda.replay,
+            "software": {
+                "seatrial": seatrial.__version__,
+                "git_commit": system.suite.get("git_commit"),
+                "dirty": system.suite.get("dirty"),
+                "reframe": version("reframe-hpc"),
+                "python": platform.python_version(),
+                "slurm": system.software.get("slurm"),
+                "stacks": system.software.get("stacks", []),
+                "spack": system.software.get("spack"),
+            },
+            "nodes": [_node(state, closed) for state in self.states],
+            "starts": read_starts(self.folder.path),
+            "sessions": [session.record for session in closed],
+        }
 
 
 def absence(state: NodeState) -> str:
@@ -158,3 +195,29 @@ def absence(state: NodeState) -> str:
 def replay_of(agenda: Agenda) -> Path | None:
     """Return the folder of recordings that a run replays; None if it measures."""
     return None if agenda.replay is None else Path(agenda.replay)
+
+
+def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
+    """Describe a delivered node: present in the whole run, absent or lost.
+
+    A node that was absent in some sessions, and came back, was absent; one that Slurm
+    gave up during a session, or an administrator drained, is lost.
+    """
+    name = state.node.name
+    records = [session.record for session in closed]
+    absences = [each["absent"][name] for each in records if name in each["absent"]]
+    reason = absences[-1] if absences else ""
+    share = f"in {len(absences)} of {len(closed)} sessions"
+    if 0 < len(absences) < len(closed):
+        reason = f"{share}: {reason}"
+    # Sessions that an older version closed have no key `lost`.
+    rows = [row for record in records for row in record.get("lost", ())]
+    losses = [Loss(**row) for row in rows if row["node"] == name]
+    if losses:
+        reason = in_words(losses) + (f"; absent {share}" if absences else "")
+    return {
+        "name": name,
+        "facts": state.node.facts,
+        "state": "lost" if losses else "absent" if absences else "present",
+        "reason": reason,
+    }

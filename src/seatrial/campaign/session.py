@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from seatrial.campaign.job_watch import LostJobError, Watch
+from seatrial.campaign.job_watch import LostJobError, NodesLostError, NodeWatch, Watch
 from seatrial.campaign.node_log import NodeLog
-from seatrial.campaign.node_watch import NodesLostError, NodeWatch
 from seatrial.campaign.session_command import Session, comment_of, session_command
 from seatrial.checks.listing import reframe_environment
 from seatrial.errors import SeatrialError
