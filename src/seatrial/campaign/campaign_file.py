@@ -146,21 +146,15 @@ def load_campaign(home: Path, name: str) -> Campaign:
                 f"blocks are called {', '.join(names)}; expected different names, none "
                 f"of them {CONTROLS}"
             )
-        controls = content.controls
-        return Campaign(
-            name=name,
-            description=content.description,
-            repeats=content.repeats,
-            blocks=blocks,
-            retries=content.retries,
-            max_jobs=content.max_jobs,
-            order=content.order,
-            seed=content.seed,
-            block_size=content.block_size,
-            controls=controls.block(CONTROLS) if controls else None,
-            controls_every=controls.every if controls else 1,
-            weights=_weights(home, content.weights) if content.weights else None,
-        )
+        controls, weights = content.controls, content.weights
+        fields = msgspec.structs.asdict(content) | {
+            "name": name,
+            "blocks": blocks,
+            "controls": controls.block(CONTROLS) if controls else None,
+            "controls_every": controls.every if controls else 1,
+            "weights": _weights(home, weights) if weights else None,
+        }
+        return Campaign(**fields)
     except ValueError as error:
         raise SeatrialError(f"{file}: {error}; see docs/campaigns.md") from error
 

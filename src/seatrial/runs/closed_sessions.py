@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from seatrial.errors import SeatrialError
-from seatrial.limits import CASES_SIZE, MANIFEST_SIZE
+from seatrial.limits import CASES_SIZE, MANIFEST_SIZE, TABLE_SIZE
 from seatrial.model.cases import Case
 from seatrial.model.manifest import decoded
 from seatrial.model.records import Measurement, as_dict
@@ -129,9 +129,10 @@ def closed_session(folder: Path, name: str) -> ClosedSession | None:
 
 def session_table(folder: Path, name: str) -> "pl.DataFrame":
     """Read the measurements of a closed session."""
-    from seatrial.runs.measurement_table import read_table
+    from seatrial.runs.measurement_table import parse_table
 
-    return read_table(folder / SESSIONS_FOLDER / f"{name}.parquet")
+    file = folder / SESSIONS_FOLDER / f"{name}.parquet"
+    return parse_table(read_plain(file, TABLE_SIZE), file)
 
 
 def set_aside(folder: Path, name: str) -> list[str]:

@@ -192,6 +192,8 @@ def try_folder(folder: Path) -> None:
 
     Leaves nothing in it. Raises SeatrialError if it cannot be created or written.
     """
+    where = f"{folder} on {socket.gethostname()}"
+    other = "choose another folder (--results DIR or SEATRIAL_RESULTS for runs)"
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -199,9 +201,8 @@ def try_folder(folder: Path) -> None:
         free = shutil.disk_usage(folder).free
     except OSError as error:
         raise SeatrialError(
-            f"cannot write to {folder} on {socket.gethostname()}: {error.strerror}; "
-            "nothing was started; make it writable for you, or choose another folder "
-            "(--results DIR or SEATRIAL_RESULTS for runs)"
+            f"cannot write to {where}: {error.strerror}; nothing was started; make it "
+            f"writable for you, or {other}"
         ) from error
     finally:
         for path in missing:
@@ -209,10 +210,9 @@ def try_folder(folder: Path) -> None:
                 path.rmdir()
     if free < _LEAST_FREE:
         raise SeatrialError(
-            f"{folder} on {socket.gethostname()}: {free / 1e6:.0f} MB of disk space "
-            f"are free, expected at least {_LEAST_FREE / 1e6:.0f} MB; nothing was "
-            "started; free some space, or choose another folder (--results DIR or "
-            "SEATRIAL_RESULTS for runs)"
+            f"{where}: {free / 1e6:.0f} MB of disk space are free, expected at least "
+            f"{_LEAST_FREE / 1e6:.0f} MB; nothing was started; free some space, or "
+            f"{other}"
         )
 
 

@@ -59,13 +59,6 @@ class Imported:
     new: bool = True
 
 
-@dataclass(frozen=True)
-class _Pending:
-    stored: Stored
-    system: str
-    run: str
-
-
 def import_reports(
     files: Sequence[Path], results: Path, choice: Choice
 ) -> Iterator[Imported]:
@@ -76,7 +69,7 @@ def import_reports(
     or directions are ambiguous; then nothing is written.
     """
     survey = Survey(choice.units, choice.directions)
-    pending: dict[str, _Pending] = {}
+    pending: dict[str, tuple[Stored, RunFolder]] = {}
     for stored in chain.from_iterable(map(stored_sessions, files)):
         run = _run_id(stored)
         if run in pending or not choice.since <= stored.started < choice.until:
@@ -88,10 +81,10 @@ def import_reports(
             continue
         system = _survey(stored, survey, choice)
         if system is not None:
-            pending[run] = _Pending(stored, system, run)
+            pending[run] = (stored, RunFolder(results, system, run))
     series = survey.series()
-    for session in pending.values():
-        yield _write(session, series, results)
+    for stored, folder in pending.values():
+        yield _write(stored, folder, series)
 
 
 def _run_id(stored: Stored) -> str:
@@ -130,15 +123,15 @@ def _survey(stored: Stored, survey: Survey, choice: Choice) -> str | None:
     return system
 
 
-def _write(pending: _Pending, series: Mapping[Key, Series], results: Path) -> Imported:
-    folder = RunFolder(results, pending.system, pending.run)
+def _write(stored: Stored, folder: RunFolder, series: Mapping[Key, Series]) -> Imported:
     if folder.final.is_dir():  # another import was faster
         return Imported(folder.final, new=False)
-    session = pending.stored.read()
+    session = stored.read()
     tables = Tables(series)
     tables.add(session)
     session = replace(session, runs=())  # hundreds of megabytes that are read now
-    measurements = tables.measurements(pending.run, pending.system)
+    system, run = folder.final.parent.name, folder.final.name
+    measurements = tables.measurements(run, system)
     driver = driver_of(folder.path)
     if driver is not None:
         raise SeatrialError(
@@ -149,22 +142,20 @@ def _write(pending: _Pending, series: Mapping[Key, Series], results: Path) -> Im
     shutil.rmtree(folder.path, ignore_errors=True)  # of an interrupted import
     folder.create()
     with driver_lock(folder.path):
-        manifest = _manifest(pending, session, tables)
+        described = _manifest(stored, session, tables)
+        manifest = {"schema": NEWEST_SCHEMA, "run": run, "system": system, **described}
         path = folder.close(manifest, tables.cases, measurements)
     counts = (len(tables.cases), len(measurements), tables.not_finite)
     return Imported(path, *counts, tables.converted)
 
 
 def _manifest(
-    pending: _Pending, session: ReframeSession, tables: Tables
+    stored: Stored, session: ReframeSession, tables: Tables
 ) -> dict[str, Any]:
-    stored, cases = pending.stored, tables.cases
+    cases = tables.cases
     started, ended = utc_text(session.started), utc_text(session.ended)
     nodes = sorted({node for case in cases for node in case.nodes})
     return {
-        "schema": NEWEST_SCHEMA,
-        "run": pending.run,
-        "system": pending.system,
         "description": f"imported from {stored.file.name}",
         "campaign": "imported",
         "checks": sorted({case.check for case in cases}),

@@ -5,6 +5,7 @@ joined to the rows at the end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
@@ -25,19 +26,7 @@ _REASONS = {
     "xpass": "expected to fail, and passed: the known defect is gone",
     "abort": "ReFrame ended before this case did",
 }
-_CASE_COLUMNS = (
-    "session",
-    "repeat",
-    "partition",
-    "environment",
-    "check",
-    "case",
-    "parameters",
-    "job_id",
-    "nodes",
-    "start_time",
-    "attempt",
-)
+_CASE_COLUMNS = [field.name for field in fields(Case) if field.name in SCHEMA]
 _SERIES_COLUMNS = ("metric", "size_bytes", "unit", "direction")
 _FAILED = ("fail", "abort")
 _Place = tuple[str, str, str]
@@ -100,7 +89,6 @@ class Tables:
             "block": BLOCK,
             "statistic": "mean",
             "n": 1,
-            "replay": False,
         }
         cases = _frame(map(_case_row, self.cases), _CASE_COLUMNS)
         series = _frame((vars(each) for _, each in self._known), _SERIES_COLUMNS)
