@@ -127,7 +127,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def known_campaigns(home: Path) -> list[str]:
-    """Name the campaigns of this suite."""
+    """Return the names of the campaigns of this suite."""
     return sorted(file.stem for file in campaigns_dir(home).glob("*.yaml"))
 
 

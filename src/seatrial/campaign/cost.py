@@ -152,8 +152,9 @@ def sessions_of(
             f"campaign {campaign.name!r} names unknown checks: {', '.join(unknown)}"
         )
     blocks = (*campaign.blocks, *([campaign.controls] if campaign.controls else []))
+    parameters = [block.parameters for block in blocks]
     for check in never:
-        chosen = [each.parameters[check] for each in blocks if check in each.parameters]
+        chosen = [own[check] for own in parameters if check in own]
         number = entries[check].cases
         if chosen:
             number = prod(map(len, chosen[0].values()))
@@ -202,14 +203,16 @@ def cost(
         for check, own in by_check.items()
     )
     between_s = known.between_s * len(sessions)
-    nothing = {check: why for each in sessions for check, why in each.missing.items()}
+    nothing = {
+        name: why for planned in sessions for name, why in planned.missing.items()
+    }
     for check in (name for session in sessions for name in session.checks):
         if check not in by_check:
             nothing.setdefault(check, "its cases were skipped when they came up last")
     return Cost(
         sessions=len(sessions),
         jobs=sum(map(len, jobs)),
-        wall_s=sum(_wall(each, max_jobs, delivered) for each in jobs) + between_s,
+        wall_s=sum(_wall(own, max_jobs, delivered) for own in jobs) + between_s,
         between_s=between_s,
         node_hours=_total(check.node_hours for check in checks),
         checks=checks,

@@ -205,7 +205,7 @@ def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
     """
     name = state.node.name
     records = [session.record for session in closed]
-    absences = [each["absent"][name] for each in records if name in each["absent"]]
+    absences = [row["absent"][name] for row in records if name in row["absent"]]
     reason = absences[-1] if absences else ""
     share = f"in {len(absences)} of {len(closed)} sessions"
     if 0 < len(absences) < len(closed):

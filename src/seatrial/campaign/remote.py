@@ -118,11 +118,11 @@ def _newest_open(remote: Remote, system: str) -> str:
 
 
 def seatrial_there(
-    remote: Remote, arguments: list[str], system: str, what: str
+    remote: Remote, arguments: list[str], system: str, task: str
 ) -> None:
     """Run a command of the suite on the login node; its output is shown as it comes.
 
-    Raises SeatrialError, with its exit status, if it fails: `what` did not finish.
+    Raises SeatrialError, with its exit status, if it fails: `task` did not finish.
     """
     command = [f"{remote.prefix}/bin/seatrial", *arguments]
     with interruptible():
@@ -140,7 +140,7 @@ def seatrial_there(
         )
     if status:
         code = Exit(status) if status in set(Exit) else Exit.USAGE
-        raise SeatrialError(f"{what} on {remote.host} did not finish", code)
+        raise SeatrialError(f"{task} on {remote.host} did not finish", code)
 
 
 def fetch(remote: Remote, there: str, final: Path, again: str) -> Path:

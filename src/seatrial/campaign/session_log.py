@@ -93,7 +93,7 @@ def running(case: CaseState, session: str, jobs: Sequence[slurm.Job]) -> Running
 
 
 def _stage(stage: Path, match: re.Match[str], attempt: int) -> Path:
-    """Name the stage folder of a try, as ReFrame does."""
+    """Return the stage folder of a try, as ReFrame does."""
     partition, _, environment = match["place"].removeprefix("@").partition("+")
     parent = stage.joinpath(*partition.split(":"), environment)
     check = match["case"].split(" ", 1)[0]

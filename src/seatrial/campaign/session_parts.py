@@ -44,7 +44,7 @@ def run_parts(
     began, cuts = time.time(), 0
     parts = [session.planned]
     while parts:
-        absent |= {each.node.name: each.reason for each in now if not each.present}
+        absent |= {state.node.name: state.reason for state in now if not state.present}
         session = replace(
             session,
             planned=parts.pop(0),
@@ -81,7 +81,7 @@ def run_parts(
 
 
 def _last_look(log: NodeLog, since: float) -> None:
-    """Note unseen losses since then, also those that Slurm only begins to see.
+    """Note unseen losses since then, also if Slurm only begins to see them.
 
     A node that is silent now counts if another answers: then slurmctld is not new.
     """
@@ -92,7 +92,7 @@ def _last_look(log: NodeLog, since: float) -> None:
 
 
 def _left(session: Session, outcome: Outcome, collected: Collected) -> list[ListedCase]:
-    """List the cases that did not end, or failed and may be tried again.
+    """Return the cases that did not end, or failed and may be tried again.
 
     A job that waited for lost nodes was no try.
     """

@@ -87,7 +87,7 @@ def _read_status(folder: Path, known: Durations) -> Status:
     driver = driver_of(folder)
     starts = read_starts(folder)
     closing = (folder / MANIFEST).is_file()
-    sessions = [_session(folder, each, driver is not None) for each in agenda.sessions]
+    sessions = [_session(folder, plan, driver is not None) for plan in agenda.sessions]
     states = [state for session in sessions for state in session.states]
     if closing:
         states = _last_tries(read_cases(folder))
@@ -112,8 +112,8 @@ def _read_status(folder: Path, known: Durations) -> Status:
         driver=driver or (starts[-1] if starts else {}),
         closing=closing,
         sessions=len(sessions),
-        sessions_closed=sum(closing or each.record is not None for each in sessions),
-        cases=sum(len(each.cases) + len(each.missing) for each in agenda.sessions),
+        sessions_closed=sum(closing or row.record is not None for row in sessions),
+        cases=sum(len(plan.cases) + len(plan.missing) for plan in agenda.sessions),
         done={result: results[result] for result in get_args(CaseResult)},
         running=at_work,
         slurm_answers=jobs is not None,

@@ -130,7 +130,7 @@ def _parse_cases(content: bytes, file: Path) -> tuple[Case, ...]:
 
 
 def closed_runs(results: Path, system: str | None = None) -> list[Path]:
-    """List the closed runs of one system, or of all, by start time, oldest first.
+    """Return the closed runs of one system, or of all, by start time, oldest first.
 
     Raises SeatrialError if the results folder, or a folder in it, cannot be read.
     """
@@ -140,7 +140,7 @@ def closed_runs(results: Path, system: str | None = None) -> list[Path]:
 
 
 def run_folders(results: Path, system: str | None = None) -> Iterator[Path]:
-    """List the folders of the runs of one system, or of all, open and closed ones."""
+    """Yield the folders of the runs of one system, or of all, open and closed ones."""
     for folder in [results / system] if system else _folders(results):
         yield from _folders(folder)
 
@@ -173,7 +173,7 @@ def by_start(runs: Iterable[Path], file: str) -> list[Path]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """List the folders in a folder that may not exist."""
+    """Return the folders in a folder that may not exist."""
     try:
         return [path for path in folder.iterdir() if path.is_dir()]
     except (FileNotFoundError, NotADirectoryError):

@@ -145,7 +145,7 @@ class RunFolder:
 
 
 def open_runs(results: Path, system: str | None = None) -> list[Path]:
-    """List the open runs of one system, or of all, by start time, oldest first.
+    """Return the open runs of one system, or of all, by start time, oldest first.
 
     A folder without an agenda is not a run: a copy in progress, for example.
     """

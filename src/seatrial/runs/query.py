@@ -164,8 +164,8 @@ def execute(
         statements = connection.extract_statements(sql)
         kinds = [str(statement.type) for statement in statements]
         if kinds != ["StatementType.SELECT"]:
-            found = ", ".join(kind.partition(".")[2] for kind in kinds) or "nothing"
-            raise SeatrialError(f"SQL: found {found}; {_NOT_SQL}")
+            types = ", ".join(kind.partition(".")[2] for kind in kinds) or "nothing"
+            raise SeatrialError(f"SQL: found {types}; {_NOT_SQL}")
         cursor = connection.execute(statements[0], [*parameters])
     except duckdb.Error as error:
         raise _failed(error) from error

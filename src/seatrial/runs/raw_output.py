@@ -151,7 +151,7 @@ class Recording(_Record, kw_only=True):
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:
-    """List all files below a folder; SeatrialError at a link to a folder."""
+    """Yield all files below a folder; SeatrialError at a link to a folder."""
     for parent, folders, files in os.walk(folder):
         folders.sort()
         for name in folders:
@@ -163,8 +163,8 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 
 def kept_file(folder: Path, name: str) -> Path | None:
     """Find a raw file of a case, as it is or compressed."""
-    found = (folder / name, folder / f"{name}{COMPRESSED}")
-    return next((file for file in found if file.is_file()), None)
+    files = (folder / name, folder / f"{name}{COMPRESSED}")
+    return next((file for file in files if file.is_file()), None)
 
 
 def read_job(folder: Path) -> dict[str, str]:
@@ -180,7 +180,7 @@ def _parse_job(text: str) -> dict[str, str]:
 
 @cache
 def recordings(folder: Path) -> tuple[Recording, ...]:
-    """List the recordings below a folder, pairs-2 before pairs-10.
+    """Return the recordings below a folder, pairs-2 before pairs-10.
 
     Raises SeatrialError if there is none, or one that cannot be read.
     """

@@ -152,7 +152,7 @@ class Stored:
 
 
 def stored_sessions(file: Path) -> list[Stored]:
-    """List the sessions in a report or a database, oldest first.
+    """Return the sessions in a report or a database, oldest first.
 
     Raises SeatrialError if the file cannot be read, or is neither.
     """

@@ -44,7 +44,7 @@ class Tables:
         self.not_finite = 0
         self._known = tuple(series.items())
         self._numbers = {key: number for number, key in enumerate(series)}
-        self._factors = [each.factor for each in series.values()]
+        self._factors = [known.factor for known in series.values()]
         self._declared: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._case_of: list[int] = []
         self._series_of: list[int] = []
@@ -91,7 +91,7 @@ class Tables:
             "n": 1,
         }
         cases = _frame(map(_case_row, self.cases), _CASE_COLUMNS)
-        series = _frame((vars(each) for _, each in self._known), _SERIES_COLUMNS)
+        series = _frame((vars(series) for _, series in self._known), _SERIES_COLUMNS)
         values = pl.DataFrame({"value": self._values}, schema={"value": pl.Float64})
         table = values.hstack(cases[self._case_of]).hstack(series[self._series_of])
         return table.select(

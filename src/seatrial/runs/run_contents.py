@@ -1,4 +1,4 @@
-"""The files of a closed run, each read once: what is parsed is what was hashed.
+"""The files of a closed run, each read once: the parsed bytes are the hashed ones.
 
 Every command that judges, reports, compares, verifies, seals, packs or fetches a run
 reads it through `read_contents`.
@@ -120,14 +120,14 @@ def _differences(
         else:
             if name in keep:
                 content = read_plain(path / name, keep[name])
-                found = hashlib.sha256(content).hexdigest()
-                if found == expected:
+                digest = hashlib.sha256(content).hexdigest()
+                if digest == expected:
                     kept[name] = content
             else:
-                found = sha256_plain(path / name)
-            if found != expected:
-                problem = f"changed: SHA-256 is {found}, the manifest says {expected}"
-                yield Difference(name, problem, expected, found)
+                digest = sha256_plain(path / name)
+            if digest != expected:
+                problem = f"changed: SHA-256 is {digest}, the manifest says {expected}"
+                yield Difference(name, problem, expected, digest)
     # A driver that was killed while it closed the run leaves its lock.
     known = {*checksums, MANIFEST, SIGNATURE, LOCK_FILE}
     for name in sorted(there.keys() - known):
@@ -135,7 +135,7 @@ def _differences(
 
 
 def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """List everything in a run except folders; links are not followed."""
+    """Yield everything in a run except folders; links are not followed."""
 
     def refuse(error: OSError) -> None:
         raise SeatrialError(f"{error.filename}: cannot be read: {error.strerror}")

@@ -59,7 +59,7 @@ def verification(
 
 
 def require_signer(path: Path, sealed: Sealed | None, signers: Path) -> Signature:
-    """Require that a known signer sealed a run; `sealed` is what was read of it.
+    """Require that a known signer sealed a run; `sealed` are its bytes.
 
     Raises SeatrialError, with exit status 1 if the run is not sealed or its seal is
     broken, and 3 if its signature is right but not that of a known signer.

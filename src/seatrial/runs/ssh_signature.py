@@ -118,7 +118,7 @@ class Sealed:
 
 
 def sign(content: bytes, key: Path) -> bytes:
-    """Sign content with a private key, or a public one of which an agent has the other.
+    """Sign content with a private key, or a public one with its half in an agent.
 
     May ask for a passphrase on the terminal. Raises SeatrialError if that fails.
     """
