@@ -103,7 +103,7 @@ def test_unknown_campaign_lists_the_known_ones(home: Path, name: str) -> None:
         ("blocks: [{name: a/b, checks: [A]}]", "- at `$.blocks[0].name`"),
         ("blocks: [{name: a}]", "missing required field `checks` - at `$.blocks[0]`"),
         ("blocks: [{name: a, checks: A}]", "got `str` - at `$.blocks[0].checks`"),
-        ("blocks: [{name: a, checks: [A|B]}]", "- at `$.blocks[0].checks[0]`"),
+        ("blocks: [{name: a, checks: [A|B]}]", "'A|B' is no class of a check"),
         (
             "blocks: [{name: a, checks: [A], x: 1}]",
             "unknown field `x` - at",
