@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from criteria_samples import criteria
 from fake_home import fake_program, write_home
@@ -13,16 +14,16 @@ from rich.console import Console
 
 from seatrial.campaign import job_watch
 from seatrial.campaign.campaign_file import load_campaign
+from seatrial.campaign.job_watch import NodesLostError, NodeWatch
 from seatrial.campaign.node_log import NodeLog, attribute, in_words
-from seatrial.campaign.node_watch import NodesLostError, NodeWatch
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.console import Terminal
 from seatrial.judge.judge import judge
 from seatrial.judge.summary import print_summary
-from seatrial.model.cases import NodeEvent
+from seatrial.model.cases import Case, NodeEvent
 from seatrial.model.records import as_dict
 from seatrial.progress import Display
-from seatrial.runs.closed_run import case_from, load_run
+from seatrial.runs.closed_run import load_run
 from seatrial.system import slurm, slurm_nodes
 from seatrial.system.description import load_system
 from seatrial.system.slurm_nodes import JobRequest, NodeLook
@@ -180,7 +181,7 @@ def test_a_case_fails_for_the_node_that_it_lost(
     assert failed.reason == reason
     assert failed.node_events == (event,)
     assert loss.during == "ImbRing (intelmpi)"
-    assert case_from(as_dict(failed)) == failed
+    assert msgspec.convert(as_dict(failed), Case) == failed
 
 
 def test_losses_in_words() -> None:

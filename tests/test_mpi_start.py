@@ -454,7 +454,9 @@ def test_crashes_are_kept_with_their_case(tmp_path: Path) -> None:
     start(stage, PLAIN, 2)
     listed = ListedCase("Halo", "lab:batch", "openmpi")
     planned = Planned("halo-1", "halo", 1, ("Halo",), {}, (listed,))
-    session = Session("r", planned, tmp_path / "r" / "raw" / "halo-1", tmp_path)
+    system = cast(System, SimpleNamespace(uses_slurm=False, name="lab"))
+    raw = tmp_path / "r" / "raw" / "halo-1"
+    session = Session("r", system, tmp_path, planned, raw, tmp_path)
     entry: dict[str, Any] = {
         "display_name": "Halo",
         "result": "pass",
@@ -464,8 +466,7 @@ def test_crashes_are_kept_with_their_case(tmp_path: Path) -> None:
     entry |= {"job_nodelist": [*NODES], "job_submit_time": 0.0, "time_total": 9.0}
     entry |= {"job_stdout": "out", "job_stderr": "err", "keep_files": [FILE]}
     found = Collected()
-    system = cast(System, SimpleNamespace(uses_slurm=False, name="lab"))
-    _collect_case(session, Outcome(0.0), system, listed, 1, entry, found)
+    _collect_case(session, Outcome(0.0), listed, 1, entry, found)
     (path,) = (tmp_path / "r" / "raw" / "halo-1").rglob(FILE)
     assert path.read_text().count("errors") == 2
     run = close_run(tmp_path, cases=found.cases)

@@ -271,8 +271,7 @@ def test_newest_open_run_there_is_the_newest_by_start_time(
         created = f"2026-01-01T{hour:02}:00:00+00:00"
         campaign = {"name": "smoke", "max_jobs": 1}
         folder.create(Agenda(name, "lab", created, campaign, ()).write())
-    there = f"{tmp_path}/remote/results"
-    assert remote._newest_open(load_remote(home, "lab"), there, "lab") == "a-last"
+    assert remote._newest_open(load_remote(home, "lab"), "lab") == "a-last"
 
 
 def test_id_from_the_login_node_is_no_path(home: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import judge
 from seatrial.runs.closed_run import Run, find_run, load_run
-from seatrial.runs.raw_output import Recording, find_recording, recordings
+from seatrial.runs.raw_output import find_recording, recordings
 
 SAID = "replay of recorded output: no measurement"
 CHECK = """\
@@ -458,6 +458,8 @@ def test_recording_says_what_is_to_be_replayed(tmp_path: Path) -> None:
         write(tmp_path / "x" / name, "status=4\nnodes=cn01\n")
     record(tmp_path / "x", "openmpi")
     (found,) = recordings(tmp_path)
-    assert found == Recording(tmp_path / "x", "A", {}, "openmpi", None, None)
+    assert (found.folder, found.check) == (tmp_path / "x", "A")
+    assert (found.parameters, found.environment) == ({}, "openmpi")
+    assert (found.num_nodes, found.job_id) == (None, None)
     assert [str(place) for place, _ in found.files()] == ["seatrial.job", "a/b"]
     assert found.status() == 4

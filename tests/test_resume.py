@@ -16,7 +16,7 @@ from criteria_samples import criteria
 from fake_home import CRITERIA, SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
-from seatrial.campaign import job_watch, stage_files
+from seatrial.campaign import collect, job_watch
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.runner import Order, resume_run, run_campaign
 from seatrial.checks.replay import staged
@@ -456,7 +456,7 @@ def big(
     home: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> Run:
     """A run for which every raw file is big."""
-    monkeypatch.setattr(stage_files, "BIG_FILE", 5)
+    monkeypatch.setattr(collect, "BIG_FILE", 5)
     return load_run(run_campaign(order(home, "smoke", tmp_path / "results"), console))
 
 

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 from fake_home import fake_program, write, write_home
 
-from seatrial.campaign.node_log import Loss, clock
+from seatrial.campaign.node_log import clock
 from seatrial.campaign.schedule import Agenda, Planned
 from seatrial.campaign.status import Status, read_status
 from seatrial.cli import main
@@ -232,7 +232,8 @@ def test_lost_nodes_are_named(results: Path) -> None:
     close_first(folder)
     file = folder / "sessions" / "all-1.json"
     event = NodeEvent("cn02", "drained", "bad DIMM", "root", NOW)
-    record = {**json.loads(file.read_text()), "lost": [Loss(event, "Slow").as_dict()]}
+    loss = {**vars(event), "during": "Slow"}
+    record = {**json.loads(file.read_text()), "lost": [loss]}
     file.write_text(json.dumps(record))
     status = read(folder)
     words = f"drained at {clock(NOW)} by root during Slow: bad DIMM"

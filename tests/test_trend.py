@@ -22,11 +22,12 @@ from trend_runs import STRICTER, night, nights, run_id
 from seatrial.cli import main
 from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
+from seatrial.model.manifest import read_manifest
 from seatrial.report.trend.changes import night_changes
 from seatrial.report.trend.page import MAX_CHARTS, drawn_series, trend_html
 from seatrial.report.trend.series import Choice, Series, Trend
 from seatrial.report.trend.trend import trend
-from seatrial.runs.closed_run import closed_runs, read_manifest
+from seatrial.runs.closed_run import closed_runs
 from seatrial.runs.pack import pack
 
 HOME = Path(__file__).resolve().parents[1]

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
-from seatrial.runs.closed_run import Run, load_run, read_manifest
+from seatrial.model.manifest import read_manifest
+from seatrial.runs.closed_run import Run, load_run
 from seatrial.runs.fingerprint import differences, fingerprint
 
 _MOST_RUNS = 10

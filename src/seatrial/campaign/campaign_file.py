@@ -1,44 +1,29 @@
-"""A campaign: which checks run, in which blocks, in what order, how many times."""
+"""A campaign: its checks, their blocks, order and repeats."""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import yaml
+import msgspec
+from msgspec import Meta
 
 from seatrial.criteria.weights import Weights
 from seatrial.errors import SeatrialError
 from seatrial.paths import campaigns_dir, weights_file
+from seatrial.system.description import read_yaml
 
 CONTROLS = "controls"
 """The name of the block of the control checks."""
 
-ORDERS = ("listed", "shuffled")
-
-_KEYS = {
-    "description",
-    "repeats",
-    "retries",
-    "max_jobs",
-    "order",
-    "seed",
-    "block_size",
-    "blocks",
-    "weights",
-    CONTROLS,
-}
-_BLOCK_KEYS = {"name", "checks", "variables"}
-_CONTROL_KEYS = {"checks", "variables", "every"}
-
 Chosen = Mapping[str, tuple[str, ...]]
-"""Values, as text, of parameters of a check: those that are to run."""
+"""Selected values of the parameters of a check, as text."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What belongs together: class names of checks, ReFrame -S variables.
+    """A group of checks by class name, with ReFrame's -S variables.
 
     `parameters` restricts some checks to some values of their parameters.
     """
@@ -51,7 +36,7 @@ class Block:
 
 @dataclass(frozen=True)
 class FrozenWeights:
-    """The weights of a bake-off as they were before its first number was taken."""
+    """The weights of a bake-off, frozen before its first measurement."""
 
     name: str
     text: str
@@ -64,13 +49,13 @@ class FrozenWeights:
 
 @dataclass(frozen=True)
 class Campaign:
-    """A named choice of checks; every block runs `repeats` times, by turns.
+    """A named selection of checks; every block runs `repeats` times, by turns.
 
     A block of more than `block_size` checks (each with its parameters) is run in
     parts. In every repeat the blocks come as listed, or shuffled by `seed`. `controls`
     run first, after every `controls_every` parts, and last. A case that fails is tried
     `retries` times more. At most `max_jobs` of its jobs are in the queue at a time.
-    `weights` are those by which runs of it are compared; each run keeps them.
+    Its runs are compared by `weights`; each run keeps them.
     """
 
     name: str
@@ -88,13 +73,63 @@ class Campaign:
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """All its checks, each once, in order of first use."""
+        """Return all its checks, each once, in order of first use."""
         blocks = self.blocks if self.controls is None else (self.controls, *self.blocks)
         return tuple(dict.fromkeys(c for block in blocks for c in block.checks))
 
 
+_Name = Annotated[str, Meta(pattern=r"\A\w[\w-]*\Z")]
+_Values = Annotated[tuple[Any, ...], Meta(min_length=1)]
+_Variant = Annotated[dict[str, dict[Any, _Values]], Meta(min_length=1, max_length=1)]
+_Count = Annotated[int, Meta(ge=1)]
+_Natural = Annotated[int, Meta(ge=0)]
+
+
+class _Checks(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Checks as `ImbRing`, or `ImbRing: {parameter: [values]}`."""
+
+    # No pattern: msgspec 0.22 corrupts memory at one in a union with a dict.
+    checks: Annotated[tuple[str | _Variant, ...], Meta(min_length=1)]
+    variables: dict[str, Any] | None = None
+
+    def block(self, name: str) -> Block:
+        """Return the checks as a block; ValueError if one is listed twice."""
+        chosen: dict[str, Chosen] = {}
+        for entry in self.checks:
+            variant: _Variant = {entry: {}} if isinstance(entry, str) else entry
+            ((check, values),) = variant.items()
+            if not check.isidentifier():
+                raise ValueError(f"block {name!r}: {check!r} is no class of a check")
+            if check in chosen:
+                raise ValueError(f"block {name!r}: {check} is listed twice")
+            chosen[check] = {str(k): tuple(map(str, v)) for k, v in values.items()}
+        parameters = {check: values for check, values in chosen.items() if values}
+        return Block(name, tuple(chosen), self.variables or {}, parameters)
+
+
+class _Controls(_Checks):
+    every: _Count = 1
+
+
+class _Block(_Checks):
+    name: _Name
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    description: str = ""
+    repeats: _Count = 1
+    retries: _Natural = 0
+    max_jobs: _Count = 1
+    order: Literal["listed", "shuffled"] = "listed"
+    seed: _Natural = 0
+    block_size: _Count | None = None
+    blocks: Annotated[tuple[_Block, ...], Meta(min_length=1)]
+    controls: _Controls | None = None
+    weights: _Name | None = None
+
+
 def known_campaigns(home: Path) -> list[str]:
-    """Name the campaigns of this suite."""
+    """Return the names of the campaigns of this suite."""
     return sorted(file.stem for file in campaigns_dir(home).glob("*.yaml"))
 
 
@@ -105,55 +140,32 @@ def load_campaign(home: Path, name: str) -> Campaign:
         known = ", ".join(known_campaigns(home)) or "none"
         raise SeatrialError(f"unknown campaign {name!r}; known campaigns: {known}")
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SeatrialError(f"{file}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}:" if mark else ""
-        raise SeatrialError(f"{file}:{line} not valid YAML: {error}") from error
-    _expect(file, isinstance(data, dict), "a mapping at the top")
-    _expect_keys(file, "the campaign", data, _KEYS, {"blocks"})
-    blocks = data["blocks"]
-    _expect(file, isinstance(blocks, list) and bool(blocks), "blocks: a list")
-    order = data.get("order", ORDERS[0])
-    _expect(file, order in ORDERS, f"order: {' or '.join(ORDERS)}, found {order!r}")
-    controls = data.get(CONTROLS)
-    campaign = Campaign(
-        name=name,
-        description=str(data.get("description", "")),
-        repeats=_count(file, data, "repeats"),
-        blocks=tuple(_block(file, block) for block in blocks),
-        retries=_count(file, data, "retries", least=0),
-        max_jobs=_count(file, data, "max_jobs"),
-        order=order,
-        seed=_count(file, data, "seed", least=0),
-        block_size=_count(file, data, "block_size") if "block_size" in data else None,
-        controls=None if controls is None else _controls(file, controls),
-        controls_every=1 if controls is None else _count(file, controls, "every"),
-        weights=_weights(file, home, data["weights"]) if "weights" in data else None,
-    )
-    names = [block.name for block in campaign.blocks]
-    _expect(file, len(set(names)) == len(names), "every block has a name of its own")
-    _expect(
-        file,
-        campaign.controls is None or CONTROLS not in names,
-        f"no other block is called {CONTROLS}",
-    )
-    return campaign
+        content = msgspec.convert(read_yaml(file), _File)
+        blocks = tuple(block.block(block.name) for block in content.blocks)
+        names = [block.name for block in blocks]
+        if len({*names, CONTROLS}) <= len(names):
+            raise ValueError(
+                f"blocks are called {', '.join(names)}; expected different names, none "
+                f"of them {CONTROLS}"
+            )
+        controls, weights = content.controls, content.weights
+        fields = msgspec.structs.asdict(content) | {
+            "name": name,
+            "blocks": blocks,
+            "controls": controls.block(CONTROLS) if controls else None,
+            "controls_every": controls.every if controls else 1,
+            "weights": _weights(home, weights) if weights else None,
+        }
+        return Campaign(**fields)
+    except ValueError as error:
+        raise SeatrialError(f"{file}: {error}; see docs/campaigns.md") from error
 
 
-def _weights(file: Path, home: Path, name: Any) -> FrozenWeights:
-    """Read the weights that a campaign names; a fault in them ends it here."""
-    _expect(
-        file,
-        isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(),
-        f"weights: the name of a file in {weights_file(home, '').parent}, "
-        f"found {name!r}",
-    )
-    named = weights_file(home, name)
-    Weights.load(named)
-    return FrozenWeights(name, named.read_bytes().decode())
+def _weights(home: Path, name: str) -> FrozenWeights:
+    """Read and check the weights that a campaign names."""
+    file = weights_file(home, name)
+    Weights.load(file)
+    return FrozenWeights(name, file.read_bytes().decode())
 
 
 def only_checks(campaign: Campaign, checks: tuple[str, ...]) -> Campaign:
@@ -164,105 +176,13 @@ def only_checks(campaign: Campaign, checks: tuple[str, ...]) -> Campaign:
             f"campaign {campaign.name!r} has no check {', '.join(unknown)}; "
             f"its checks: {', '.join(campaign.checks)}"
         )
-    blocks = tuple(_only(block, checks) for block in campaign.blocks)
-    controls = None if campaign.controls is None else _only(campaign.controls, checks)
+
+    def only(block: Block) -> Block:
+        return replace(block, checks=tuple(c for c in block.checks if c in checks))
+
+    controls = campaign.controls and only(campaign.controls)
     return replace(
         campaign,
-        blocks=tuple(block for block in blocks if block.checks),
+        blocks=tuple(block for block in map(only, campaign.blocks) if block.checks),
         controls=controls if controls and controls.checks else None,
     )
-
-
-def _only(block: Block, checks: tuple[str, ...]) -> Block:
-    return replace(block, checks=tuple(c for c in block.checks if c in checks))
-
-
-def _controls(file: Path, data: Any) -> Block:
-    _expect(file, isinstance(data, dict), f"{CONTROLS}: a mapping")
-    _expect_keys(file, CONTROLS, data, _CONTROL_KEYS, {"checks"})
-    return _filled_block(file, CONTROLS, data)
-
-
-def _block(file: Path, data: Any) -> Block:
-    _expect(file, isinstance(data, dict), "every block is a mapping")
-    name = data.get("name")
-    _expect(
-        file,
-        isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(),
-        f"every block has a name of letters, digits, - and _, found {name!r}",
-    )
-    _expect_keys(file, f"block {name!r}", data, _BLOCK_KEYS, {"checks"})
-    return _filled_block(file, name, data)
-
-
-def _filled_block(file: Path, name: str, data: dict[str, Any]) -> Block:
-    listed = data["checks"]
-    _expect(
-        file,
-        isinstance(listed, list) and bool(listed),
-        f"block {name!r} lists class names of checks, found {listed!r}",
-    )
-    parameters = {}
-    checks = []
-    for entry in listed:
-        check, chosen = _check(file, name, entry)
-        checks.append(check)
-        if chosen:
-            parameters[check] = chosen
-    _expect(
-        file,
-        len(set(checks)) == len(checks),
-        f"block {name!r} lists every check once, found {', '.join(checks)}",
-    )
-    variables = data.get("variables") or {}
-    _expect(
-        file, isinstance(variables, dict), f"block {name!r}: variables is a mapping"
-    )
-    return Block(name, tuple(checks), variables, parameters)
-
-
-def _check(file: Path, block: str, entry: Any) -> tuple[str, Chosen]:
-    """Read `ImbRing`, or `ImbRing: {parameter: [values]}`."""
-    chosen: Any = {}
-    check = entry
-    if isinstance(entry, dict) and len(entry) == 1:
-        check, chosen = next(iter(entry.items()))
-    _expect(
-        file,
-        isinstance(check, str)
-        and check.isidentifier()
-        and isinstance(chosen, dict)
-        and all(isinstance(v, list) and v for v in chosen.values()),
-        f"block {block!r} lists class names of checks, or `Check: {{parameter: "
-        f"[values]}}`, found {entry!r}",
-    )
-    return check, {
-        str(name): tuple(str(value) for value in values)
-        for name, values in chosen.items()
-    }
-
-
-def _count(file: Path, data: dict[str, Any], key: str, least: int = 1) -> int:
-    value = data.get(key, least)
-    _expect(
-        file,
-        isinstance(value, int) and not isinstance(value, bool) and value >= least,
-        f"{key}: a whole number of at least {least}, found {value!r}",
-    )
-    return int(value)
-
-
-def _expect_keys(
-    file: Path, what: str, data: dict[str, Any], known: set[str], needed: set[str]
-) -> None:
-    unknown = sorted(str(key) for key in data.keys() - known)
-    _expect(
-        file, not unknown, f"{what} knows {sorted(known)}, found {', '.join(unknown)}"
-    )
-    missing = sorted(needed - data.keys())
-    _expect(file, not missing, f"{what} has {', '.join(missing)}")
-
-
-def _expect(file: Path, condition: bool, expected: str) -> None:
-    if not condition:
-        raise SeatrialError(f"{file}: expected: {expected}")

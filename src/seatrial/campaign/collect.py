@@ -1,16 +1,16 @@
-"""From a finished ReFrame session to cases, measurements and raw files."""
+"""Collect cases, measurements and raw files of a finished ReFrame session."""
 
+import gzip
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from seatrial.campaign.session import Outcome
 from seatrial.campaign.session_command import Session
-from seatrial.campaign.stage_files import compress, keep_files
 from seatrial.checks.mpi_start import recorded
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import (
@@ -20,42 +20,32 @@ from seatrial.model.cases import (
     NodeEvent,
     parameters_text,
 )
-from seatrial.model.records import OF_REFRAME, Measurement, Sample, metric_of
-from seatrial.runs.raw_output import RECORD_FILE
+from seatrial.model.records import COLUMNS, OF_REFRAME, Measurement, Sample, metric_of
+from seatrial.runs.open_run import copy_files
+from seatrial.runs.raw_output import COMPRESSED, JOB_FILE, RECORD_FILE
 from seatrial.system import slurm
-from seatrial.system.description import System
 from seatrial.system.slurm_nodes import node_failures
 
-_FINAL = ("pass", "fail", "skip", "xfail", "xpass")
-"""ReFrame's results of a case that came to its end."""
+BIG_FILE = 1 << 20
+"""Size in bytes from which raw files are compressed."""
 
-_CASE_COLUMNS = (
-    "session",
-    "repeat",
-    "partition",
-    "environment",
-    "check",
-    "case",
-    "job_id",
-    "replay",
-    "attempt",
-)
+_UNCLEAN = re.compile(r"[^A-Za-z0-9._=+-]+")
+_FINAL = ("pass", "fail", "skip", "xfail", "xpass")
+"""ReFrame's results of a case that ended."""
+
 _LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?(?![\w.]*\w)")
 
 
 @dataclass
 class Collected:
-    """Everything that a session left behind.
-
-    `node_failures` are those on which srun reports in the output of its jobs.
-    """
+    """All results of a session; `node_failures` are those that srun reports."""
 
     cases: list[Case] = field(default_factory=list)
     measurements: list[Measurement] = field(default_factory=list)
     node_failures: list[NodeEvent] = field(default_factory=list)
 
 
-def collect(session: Session, outcome: Outcome, system: System) -> Collected:
+def collect(session: Session, outcome: Outcome) -> Collected:
     """Read ReFrame's report and the stage folders, copy raw files, drop the stage.
 
     A case that was listed and does not appear in the report is a failed case, unless
@@ -65,16 +55,14 @@ def collect(session: Session, outcome: Outcome, system: System) -> Collected:
     """
     collected = Collected()
     if session.planned.cases:
-        _collect_report(session, outcome, system, collected)
+        _collect_report(session, outcome, collected)
     for check, reason in session.planned.missing.items():
         nowhere = ListedCase(check, "", "")
         collected.cases.append(_case(session, nowhere, "skip", reason=reason))
     return collected
 
 
-def _collect_report(
-    session: Session, outcome: Outcome, system: System, collected: Collected
-) -> None:
+def _collect_report(session: Session, outcome: Outcome, collected: Collected) -> None:
     try:
         report = json.loads(session.report.read_text(encoding="utf-8"))
         tries = [run["testcases"] for run in report["runs"]]
@@ -85,35 +73,24 @@ def _collect_report(
     seen = set()
     for attempt, entries in enumerate(tries, 1):
         for entry in entries:
-            listed = ListedCase(
-                entry["display_name"],
-                f"{entry['system']}:{entry['partition']}",
-                entry["environ"],
-            )
-            if outcome.cut and not _ended(entry, outcome):
-                continue
-            seen.add(listed)
-            number = session.tries.get(str(listed), 0) + attempt
-            _collect_case(session, outcome, system, listed, number, entry, collected)
+            partition = f"{entry['system']}:{entry['partition']}"
+            listed = ListedCase(entry["display_name"], partition, entry["environ"])
+            ended = entry["result"] in _FINAL or str(entry["jobid"]) in outcome.blocked
+            if ended or not outcome.cut:
+                seen.add(listed)
+                number = session.tries.get(str(listed), 0) + attempt
+                _collect_case(session, outcome, listed, number, entry, collected)
     for listed in session.planned.cases:
         if listed not in seen and not outcome.cut:
             reason = "ReFrame ended before it ran this case"
             collected.cases.append(_case(session, listed, "fail", reason=reason))
     shutil.rmtree(session.work, ignore_errors=True)
     (session.raw / "latest.json").unlink(missing_ok=True)
-    compress(session.raw)
-
-
-def _ended(entry: dict[str, Any], outcome: Outcome) -> bool:
-    """Return True if a case of a cut session ended or waited for lost nodes."""
-    return entry["result"] in _FINAL or str(entry["jobid"]) in outcome.blocked
+    _compress(session.raw)
 
 
 def readable(reason: str) -> str:
-    """Write ReFrame's reason on one line, its numbers with at most 6 digits.
-
-    ReFrame writes a number that misses its reference with up to 17.
-    """
+    """Format ReFrame's reason in one line, with at most 6 (not 17) digits a number."""
     line = " ".join(reason.split())
     return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", line)
 
@@ -121,7 +98,6 @@ def readable(reason: str) -> str:
 def _collect_case(
     session: Session,
     outcome: Outcome,
-    system: System,
     listed: ListedCase,
     attempt: int,
     entry: dict[str, Any],
@@ -129,10 +105,10 @@ def _collect_case(
 ) -> None:
     stage = Path(entry["stagedir"]) if entry.get("stagedir") else None
     part = f"_part{session.part}" if session.part > 1 else ""
-    raw = None if stage is None else keep_files(stage, entry, session.raw, part)
+    raw = None if stage is None else _keep_files(stage, entry, session.raw, part)
     record, samples, problem = _record(stage)
     if raw is not None and record:
-        # The samples go into a table; here they would be there a second time.
+        # Without the samples, which the table has.
         (raw / RECORD_FILE).write_text(json.dumps(record) + "\n", encoding="utf-8")
     result = OF_REFRAME.get(entry["result"], "fail")
     phase, reason = entry["fail_phase"], entry["fail_reason"]
@@ -142,9 +118,11 @@ def _collect_case(
         reason = outcome.skipped.get(str(listed), "no reason given")
     if entry["result"] == "xpass":
         reason = "expected to fail, and passed: the known defect is gone"
-    if result == "fail" and entry["jobid"] and system.uses_slurm:
+    if result == "fail" and entry["jobid"] and session.system.uses_slurm:
         phase, reason = blame_slurm(phase, reason, entry, outcome)
-    nodes = record.get("nodes")
+    nodes, declared = record.get("nodes"), record.get("declared")
+    if declared is None:
+        declared = [key.rpartition(":")[2] for key in entry.get("perfvalues", {})]
     case = _case(
         session,
         listed,
@@ -158,7 +136,7 @@ def _collect_case(
         elapsed_s=entry["time_total"],
         payload_s=record.get("payload_s"),
         raw=None if raw is None else str(raw.relative_to(session.raw.parent.parent)),
-        declared=_declared(record, entry),
+        declared=tuple(sorted(declared)),
         replay=bool(record.get("replay")) if record else session.replay is not None,
         attempt=attempt,
         start_crashes=recorded(stage) if stage is not None else (),
@@ -166,13 +144,13 @@ def _collect_case(
     collected.cases.append(case)
     collected.node_failures += _node_failures(stage, entry, case)
     if result != "skip":
-        collected.measurements += _measurements(case, session, system, samples)
+        collected.measurements += _measurements(case, session, samples)
 
 
 def _node_failures(
     stage: Path | None, entry: dict[str, Any], case: Case
 ) -> list[NodeEvent]:
-    """Read in the standard error of a failed case which nodes failed."""
+    """Read the failed nodes from the standard error of a failed case."""
     file = None if stage is None else stage / (entry["job_stderr"] or "rfm_job.err")
     if file is None or case.result != "fail" or not file.is_file():
         return []
@@ -182,7 +160,7 @@ def _node_failures(
 
 
 def _record(stage: Path | None) -> tuple[dict[str, Any], list[Sample], str | None]:
-    """Read the check's record without its samples; these; the record's problem."""
+    """Read the check's record without its samples, the samples, and its problem."""
     file = stage / RECORD_FILE if stage is not None else None
     if file is None or not file.is_file():
         return {}, [], None
@@ -197,42 +175,29 @@ def _record(stage: Path | None) -> tuple[dict[str, Any], list[Sample], str | Non
 
 
 def _measurements(
-    case: Case, session: Session, system: System, samples: Iterable[Sample]
-) -> list[Measurement]:
-    """Return the rows of a case: what is the same for all, and each sample."""
-    same = {name: getattr(case, name) for name in _CASE_COLUMNS}
-    same |= {"run": session.run_id, "system": system.name}
+    case: Case, session: Session, samples: Iterable[Sample]
+) -> Iterator[Measurement]:
+    """Return the rows of a case: its common columns, and each sample."""
+    same = {name: value for name, value in vars(case).items() if name in COLUMNS}
+    same |= {"run": session.run_id, "system": session.system.name}
     same |= {"block": session.planned.block, "nodes": " ".join(case.nodes)}
-    parameters = parameters_text(case.parameters)
-    rows = []
+    same["parameters"] = parameters_text(case.parameters)
     for sample in samples:
         unit, direction = metric_of(sample)
         row = {**vars(sample), **same, "unit": unit, "direction": direction}
-        row["parameters"] = parameters
         if sample.parameters:
-            row["parameters"] = parameters_text(
-                {**case.parameters, **sample.parameters}
-            )
+            row["parameters"] = parameters_text(case.parameters | sample.parameters)
         row["value"] = float(sample.value)
         row["start_time"] = sample.start_time or case.start_time
-        rows.append(Measurement(**row))
-    return rows
-
-
-def _declared(record: dict[str, Any], entry: dict[str, Any]) -> tuple[str, ...]:
-    names = record.get("declared")
-    if names is None:
-        names = [key.rpartition(":")[2] for key in entry.get("perfvalues", {})]
-    return tuple(sorted(names))
+        yield Measurement(**row)
 
 
 def blame_slurm(
     phase: str | None, reason: str | None, entry: dict[str, Any], outcome: Outcome
 ) -> tuple[str | None, str | None]:
-    """Return phase and reason of a failure, the job's before the check's.
+    """Return phase and reason of a failure, those of the job first.
 
-    To ReFrame a job that was cancelled, or
-    ran out of time, is one whose output is incomplete.
+    For ReFrame a cancelled job, or one out of time, only has incomplete output.
     """
     blocked = outcome.blocked.get(str(entry["jobid"]))
     if outcome.cut and blocked:
@@ -255,15 +220,56 @@ def blame_slurm(
 def _case(
     session: Session, listed: ListedCase, result: CaseResult, **more: Any
 ) -> Case:
+    default = {"parameters": {}, "replay": session.replay is not None}
     return Case(
         session=session.name,
         repeat=session.planned.repeat,
         check=listed.check,
-        case=listed.case,
-        partition=listed.partition,
-        environment=listed.environment,
-        parameters=more.pop("parameters", {}),
         result=result,
-        replay=more.pop("replay", session.replay is not None),
-        **more,
+        **{**default, **vars(listed), **more},
     )
+
+
+def _keep_files(
+    stage: Path, entry: dict[str, Any], raw: Path, part: str
+) -> Path | None:
+    """Copy the files to keep of a stage folder; return the copy's folder, if any.
+
+    `entry` is that of ReFrame's report.
+    """
+    names = [
+        f"{Path(entry['job_stdout'] or 'rfm_job.out').stem}.sh",
+        entry["job_stdout"] or "rfm_job.out",
+        entry["job_stderr"] or "rfm_job.err",
+        RECORD_FILE,
+        *entry.get("keep_files", []),
+    ]
+    paths = [path for name in names for path in sorted(stage.glob(name))]
+    files = [
+        file
+        for path in paths
+        for file in (path.rglob("*") if path.is_dir() else [path])
+        if file.is_file()
+    ]
+    if not files:
+        return None
+    kept = raw / f"{_UNCLEAN.sub('_', '-'.join(stage.parts[-3:]))}{part}"
+    copy_files(list(dict.fromkeys(files)), stage, kept)
+    return kept
+
+
+def _compress(folder: Path) -> None:
+    """Replace every big file below a folder by a compressed one."""
+    for file in sorted(folder.rglob("*")):
+        if file.name in (RECORD_FILE, JOB_FILE) or not file.is_file():
+            continue
+        if file.stat().st_size >= BIG_FILE:
+            packed = file.with_name(file.name + COMPRESSED)
+            # Without time and name: the same content has the same bytes.
+            with (
+                file.open("rb") as plain,
+                packed.open("wb") as target,
+                gzip.GzipFile("", "wb", fileobj=target, mtime=0) as stream,
+            ):
+                shutil.copyfileobj(plain, stream, 1 << 20)
+            file.unlink()

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from seatrial.campaign.schedule import read_agenda
 from seatrial.errors import SeatrialError
-from seatrial.runs.closed_run import OPEN_SUFFIX
+from seatrial.model.manifest import OPEN_SUFFIX
 from seatrial.runs.lock import driver_of
 from seatrial.runs.open_run import RunFolder, disk_errors, open_runs
 from seatrial.system import slurm
@@ -40,9 +40,9 @@ class OtherRun:
     run: str
     system: str
     folder: Path
-    since: str = ""
-    driver: dict[str, Any] | None = None
-    jobs: tuple[str, ...] = ()
+    since: str
+    driver: dict[str, Any] | None
+    jobs: tuple[str, ...]
 
     @property
     def at_work(self) -> bool:
@@ -51,12 +51,12 @@ class OtherRun:
 
     @property
     def resume(self) -> str:
-        """Return the command that goes on with it."""
+        """Return the command that resumes it."""
         return f"seatrial run {self.system} --resume --run-id {self.run}"
 
     def __str__(self) -> str:
         name = f"run {self.run} of system {self.system!r}"
-        jobs, user = f"{', '.join(self.jobs)}", _owner(self.folder)
+        jobs, user = ", ".join(self.jobs), _owner(self.folder)
         if self.driver is not None:
             process = self.driver.get("pid", "unknown")
             return (
@@ -78,7 +78,7 @@ class OtherRun:
 
 
 def other_runs(system: System, own: RunFolder) -> list[OtherRun]:
-    """List other open runs of a system, and those with jobs in Slurm's queue.
+    """Return other open runs of a system, and those with jobs in Slurm's queue.
 
     Replays are left out: they do not use the machine.
     """
@@ -96,10 +96,10 @@ def other_runs(system: System, own: RunFolder) -> list[OtherRun]:
                 continue
         ids = tuple(job.job_id for job in jobs.pop(run, ()))
         others.append(OtherRun(run, system.name, path, since, driver_of(path), ids))
-    for run, found in jobs.items():
-        ids = tuple(job.job_id for job in found)
-        folder = _run_folder(run, found[0]) or Path(found[0].folder)
-        others.append(OtherRun(run, system.name, folder, jobs=ids))
+    for run, left in jobs.items():
+        ids = tuple(job.job_id for job in left)
+        folder = _run_folder(run, left[0]) or Path(left[0].folder)
+        others.append(OtherRun(run, system.name, folder, "", None, ids))
     return others
 
 
@@ -107,7 +107,7 @@ def other_runs(system: System, own: RunFolder) -> list[OtherRun]:
 def starting(
     system: System, own: RunFolder, console: Console, *, beside: bool
 ) -> Iterator[None]:
-    """Check that no other run is at work; other starts wait until the end of this.
+    """Check that no other run is at work; block other starts meanwhile.
 
     It may end once others see that the driver of this run is at work. Raises
     SeatrialError if another run is at work, unless this one may run `beside` it.
@@ -135,8 +135,8 @@ def starting(
 def _start_lock(folder: Path) -> Iterator[None]:
     """Hold the lock for starting a run in a system's folder of runs.
 
-    The file exists only while it is held, so that it is in no other user's way. Raises
-    SeatrialError if another start holds it for too long.
+    The file is removed at the end: it would block other users. Raises SeatrialError if
+    another start holds it for too long.
     """
     file = folder / _START_LOCK
     with disk_errors(folder):
@@ -149,7 +149,7 @@ def _start_lock(folder: Path) -> Iterator[None]:
 
 
 def _wait(file: Path) -> int:
-    """Return the descriptor of the lock file as soon as it is ours."""
+    """Wait for the lock; return the descriptor of its file."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:
@@ -184,20 +184,19 @@ def _lock(file: Path) -> int:
 
 def _jobs(system: System) -> dict[str, list[slurm.Job]]:
     """Return the jobs of all runs of a system in Slurm's queue, by run."""
-    found: dict[str, list[slurm.Job]] = defaultdict(list)
-    if not system.uses_slurm:
-        return found
-    for job in slurm.jobs(_COMMENT, None) or ():
+    jobs: dict[str, list[slurm.Job]] = defaultdict(list)
+    queue = slurm.jobs(_COMMENT, None) if system.uses_slurm else None
+    for job in queue or ():
         run = job.comment.removeprefix(_COMMENT).partition(":")[0]
         folder = _run_folder(run, job)
         elsewhere = folder is not None and folder.parent.name != system.name
         if job.state != _ENDING and not elsewhere:
-            found[run].append(job)
-    return found
+            jobs[run].append(job)
+    return jobs
 
 
 def _run_folder(run: str, job: slurm.Job) -> Path | None:
-    """Return the folder of the run that submitted a job; None if it is unknown."""
+    """Return the folder of the run that submitted a job; None if unknown."""
     above = (Path(job.folder), *Path(job.folder).parents)
     return next((path for path in above if path.name == run + OPEN_SUFFIX), None)
 

@@ -1,6 +1,6 @@
-"""The cost of a campaign: its jobs, how long they take, their node-hours.
+"""The cost of a campaign: jobs, durations, node-hours.
 
-Cases and times are those that were recorded; what never ran is taken from the
+Cases and times are recorded ones; those of checks that never ran are taken from the
 catalogue, and marked.
 """
 
@@ -19,7 +19,8 @@ from seatrial.campaign.schedule import Planned, plan_sessions
 from seatrial.checks.catalogue import Entry
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case, ListedCase
-from seatrial.runs.closed_run import closed_runs, read_cases, read_manifest
+from seatrial.model.manifest import read_manifest
+from seatrial.runs.closed_run import closed_runs, read_cases
 
 _RUNS = 20
 _LAST_TIMES = 3
@@ -31,8 +32,8 @@ class Recorded:
 
     `times` are seconds, the newest last; `nodes` those of a job; `newest` lists by
     check the cases of the newest run that has it, preferably of the campaign.
-    `skipped` cases found no use when they came up last. `between_s` is what a session
-    takes beside its jobs.
+    `skipped` cases were skipped in their last run. `between_s` is the time of a session
+    outside its jobs.
     """
 
     times: Mapping[str, Sequence[float]]
@@ -46,10 +47,10 @@ class Recorded:
 
 @dataclass(frozen=True)
 class CheckCost:
-    """The jobs of one check: how many, seconds of each, node-hours of all.
+    """The jobs of one check: their number, seconds of each, node-hours of all.
 
-    `stated`: some of the times are those that the check states, not recorded ones.
-    `node_hours` is None where the number of nodes is unknown.
+    `stated`: some times are stated by the check, not recorded. `node_hours` is None
+    where the number of nodes is unknown.
     """
 
     check: str
@@ -61,10 +62,10 @@ class CheckCost:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a campaign costs. `wall_s` takes into account how many jobs run at a time.
+    """The cost of a campaign. `wall_s` takes concurrent jobs into account.
 
-    `between_s` of it is what sessions take beside their jobs. `nothing` tells for the
-    checks without a job why.
+    `between_s` of it is the time of sessions outside their jobs. `nothing`: the reasons
+    by check without a job.
     """
 
     sessions: int
@@ -82,6 +83,10 @@ class _Job:
     seconds: float
     nodes: int | None
     stated: bool
+
+    @property
+    def node_hours(self) -> float | None:
+        return None if self.nodes is None else self.seconds * self.nodes / 3600
 
 
 def recorded(results: Path, system: str, campaign: str) -> Recorded:
@@ -101,22 +106,22 @@ def recorded(results: Path, system: str, campaign: str) -> Recorded:
             runs += 1
             delivered = len(manifest["nodes"])
             between += _between(manifest, cases)
-            by_check: dict[str, dict[str, ListedCase]] = defaultdict(dict)
+            by_check: dict[str, dict[ListedCase, None]] = defaultdict(dict)
             for case in cases:
-                listed = case.key.listed
-                by_check[case.check][str(listed)] = listed
-                skipped[str(listed)] = case.result == "skip"
+                listed, text = case.key.listed, str(case.key.listed)
+                by_check[case.check][listed] = None
+                skipped[text] = case.result == "skip"
                 if case.elapsed_s is not None and case.result != "skip":
-                    times[str(listed)].append(case.elapsed_s)
-                    nodes[str(listed)] = len(case.nodes)
+                    times[text].append(case.elapsed_s)
+                    nodes[text] = len(case.nodes)
             own = manifest.get("campaign") == campaign
-            for check, found in by_check.items():
+            for check, variants in by_check.items():
                 if own or not newest.get(check, (False,))[0]:
-                    newest[check] = (own, list(found.values()))
+                    newest[check] = (own, list(variants))
     return Recorded(
         times=times,
         nodes=nodes,
-        newest={check: found for check, (_, found) in newest.items()},
+        newest={check: variants for check, (_, variants) in newest.items()},
         skipped=frozenset(text for text, skip in skipped.items() if skip),
         delivered=delivered,
         between_s=median(between) if between else 0.0,
@@ -131,12 +136,11 @@ def sessions_of(
     missing: Mapping[str, str],
     entries: Mapping[str, Entry],
 ) -> tuple[Planned, ...]:
-    """Lay out the campaign's sessions.
+    """Plan the campaign's sessions.
 
-    `listed` are all cases of the system, None where only records know them; then
-    `entries` of the catalogue say how many cases a check has that was never run.
-    Raises SeatrialError if a check is in none of them, or a parameter has no such
-    value.
+    `listed` are all cases of the system, None if only records know them: then the
+    `entries` of the catalogue have the number of cases of checks that never ran. Raises
+    SeatrialError if a check is in none of them, or a parameter has no such value.
     """
     if listed is not None:
         return plan_sessions(campaign, listed, missing)
@@ -147,18 +151,28 @@ def sessions_of(
         raise SeatrialError(
             f"campaign {campaign.name!r} names unknown checks: {', '.join(unknown)}"
         )
+    blocks = (*campaign.blocks, *([campaign.controls] if campaign.controls else []))
+    parameters = [block.parameters for block in blocks]
     for check in never:
-        chosen = _chosen(campaign, check)
-        number = prod(map(len, chosen.values())) if chosen else entries[check].cases
+        chosen = [own[check] for own in parameters if check in own]
+        number = entries[check].cases
+        if chosen:
+            number = prod(map(len, chosen[0].values()))
         cases += [
-            ListedCase(f"{check} (choice {each})", "?", "?")
-            for each in range(1, number + 1)
+            ListedCase(f"{check} (choice {choice})", "?", "?")
+            for choice in range(1, number + 1)
         ]
-    blocks = tuple(_without(block, never) for block in campaign.blocks)
-    controls = campaign.controls and _without(campaign.controls, never)
-    return plan_sessions(
-        replace(campaign, blocks=blocks, controls=controls), cases, missing
+
+    def unrestricted(block: Block) -> Block:
+        kept = {c: chosen for c, chosen in block.parameters.items() if c not in never}
+        return replace(block, parameters=kept)
+
+    campaign = replace(
+        campaign,
+        blocks=tuple(map(unrestricted, campaign.blocks)),
+        controls=campaign.controls and unrestricted(campaign.controls),
     )
+    return plan_sessions(campaign, cases, missing)
 
 
 def cost(
@@ -171,63 +185,63 @@ def cost(
     """Add up jobs, time and node-hours.
 
     At most `max_jobs` run at a time, in their order, and together on no more than the
-    `delivered` nodes (0: unknown). A case that was skipped when it came up last is
-    no job. Retries are not counted.
+    `delivered` nodes (0: unknown). A case that was skipped in its last run is no job.
+    Retries are not counted.
     """
-    jobs = [_jobs(each, known, entries, delivered) for each in sessions]
-    checks: dict[str, list[_Job]] = defaultdict(list)
+    jobs = [_jobs(session, known, entries, delivered) for session in sessions]
+    by_check: dict[str, list[_Job]] = defaultdict(list)
     for job in (job for session in jobs for job in session):
-        checks[job.check].append(job)
-    costs = tuple(_check_cost(check, found) for check, found in checks.items())
-    hours = [each.node_hours for each in costs if each.node_hours is not None]
+        by_check[job.check].append(job)
+    checks = tuple(
+        CheckCost(
+            check=check,
+            jobs=len(own),
+            seconds=fmean(job.seconds for job in own),
+            node_hours=_total(job.node_hours for job in own),
+            stated=any(job.stated for job in own),
+        )
+        for check, own in by_check.items()
+    )
     between_s = known.between_s * len(sessions)
-    nothing = {check: why for each in sessions for check, why in each.missing.items()}
-    for check in dict.fromkeys(name for each in sessions for name in each.checks):
-        if check not in checks:
+    nothing = {
+        name: why for planned in sessions for name, why in planned.missing.items()
+    }
+    for check in (name for session in sessions for name in session.checks):
+        if check not in by_check:
             nothing.setdefault(check, "its cases were skipped when they came up last")
     return Cost(
         sessions=len(sessions),
         jobs=sum(map(len, jobs)),
-        wall_s=sum(_wall(each, max_jobs, delivered) for each in jobs) + between_s,
+        wall_s=sum(_wall(own, max_jobs, delivered) for own in jobs) + between_s,
         between_s=between_s,
-        node_hours=sum(hours) if len(hours) == len(costs) else None,
-        checks=costs,
+        node_hours=_total(check.node_hours for check in checks),
+        checks=checks,
         nothing=nothing,
     )
 
 
 def allocations(sessions: Iterable[Planned]) -> Counter[str]:
-    """Count how often each case runs, by its text."""
+    """Count the runs of each case by its text."""
     return Counter(str(case) for session in sessions for case in session.cases)
 
 
+def _total(hours: Iterable[float | None]) -> float | None:
+    """Add up hours; None if some are unknown."""
+    known = list(hours)
+    return None if None in known else sum(filter(None, known))
+
+
 def _between(manifest: Mapping[str, object], cases: Sequence[Case]) -> list[float]:
-    """Return the seconds per session of a run beside its cases."""
+    """Return the seconds per session of a run outside its cases."""
     sessions = len({case.session for case in cases})
+    used = sum(case.elapsed_s or 0.0 for case in cases)
     try:
         began, ended = (
             datetime.fromisoformat(str(manifest[key])) for key in ("started", "ended")
         )
     except (KeyError, ValueError):
         return []
-    used = sum(case.elapsed_s or 0.0 for case in cases)
-    if not used:
-        return []
-    return [max(0.0, (ended - began).total_seconds() - used) / sessions]
-
-
-def _chosen(campaign: Campaign, check: str) -> Mapping[str, Sequence[str]]:
-    blocks = [*campaign.blocks, *([campaign.controls] if campaign.controls else [])]
-    found = [each.parameters[check] for each in blocks if check in each.parameters]
-    return found[0] if found else {}
-
-
-def _without(block: Block, checks: Sequence[str]) -> Block:
-    """Remove the chosen parameters of some checks."""
-    kept = {
-        name: found for name, found in block.parameters.items() if name not in checks
-    }
-    return replace(block, parameters=kept)
+    return [max(0.0, (ended - began).total_seconds() - used) / sessions] if used else []
 
 
 def _jobs(
@@ -235,28 +249,13 @@ def _jobs(
 ) -> list[_Job]:
     jobs = []
     for case in session.cases:
-        text = str(case)
-        if text in known.skipped:
-            continue
-        times = known.times.get(text)
-        entry = entries.get(case.check)
-        seconds = fmean(times[-_LAST_TIMES:]) if times else 0.0
-        if not times and entry is not None:
-            seconds = entry.typical_s
+        text, entry = str(case), entries.get(case.check)
+        times = known.times.get(text, ())[-_LAST_TIMES:]
+        seconds = fmean(times) if times else entry.typical_s if entry else 0.0
         nodes = known.nodes.get(text) or delivered or None
-        jobs.append(_Job(case.check, seconds, nodes, stated=not times))
+        if text not in known.skipped:
+            jobs.append(_Job(case.check, seconds, nodes, stated=not times))
     return jobs
-
-
-def _check_cost(check: str, jobs: Sequence[_Job]) -> CheckCost:
-    hours = [job.seconds * job.nodes / 3600 for job in jobs if job.nodes is not None]
-    return CheckCost(
-        check=check,
-        jobs=len(jobs),
-        seconds=fmean(job.seconds for job in jobs),
-        node_hours=sum(hours) if len(hours) == len(jobs) else None,
-        stated=any(job.stated for job in jobs),
-    )
 
 
 def _wall(jobs: Sequence[_Job], max_jobs: int, delivered: int) -> float:

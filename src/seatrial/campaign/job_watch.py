@@ -1,12 +1,16 @@
-"""The state of a session's jobs in Slurm, while ReFrame waits for them."""
+"""The jobs and nodes of a session in Slurm, while ReFrame waits for them."""
 
+import os
+import re
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from seatrial.campaign.node_watch import NodeWatch
+from seatrial.campaign.node_log import NodeLog, at_present, clock
 from seatrial.errors import SeatrialError
 from seatrial.progress import Display
-from seatrial.system import slurm
+from seatrial.system import slurm, slurm_nodes
+from seatrial.system.slurm_nodes import NodeLook
 
 CONTROLLER_LIMIT_S = 1800.0
 """How long a run waits for a controller that does not answer."""
@@ -17,21 +21,105 @@ LOST_AFTER_S = 90.0
 _FIRST_LOOK_S = 2.0
 _NEXT_LOOK_S = 10.0
 
+_NODES_LACK = re.compile(r"ReqNodeNotAvail|Nodes required for job are DOWN")
+"""Slurm's reasons of jobs that may wait for lost nodes; no reason proves it."""
+
+_HOLDING = ("RUNNING", "CONFIGURING", "SUSPENDED")
+
+
+class NodesLostError(SeatrialError):
+    """A waiting job needs more nodes than are left."""
+
+
+@dataclass
+class NodeWatch:
+    """Notes lost nodes, and finds jobs that wait for them in vain.
+
+    `comment` is that of the session's jobs. `blocked` receives the lost nodes that such
+    jobs wait for, by job id. Without `may_stop` they go on waiting.
+    """
+
+    comment: str
+    log: NodeLog
+    blocked: dict[str, str]
+    display: Display
+    may_stop: bool = True
+    _shown: dict[str, str] = field(default_factory=dict, init=False)
+    _waits: Mapping[str, str] = field(default_factory=dict, init=False)
+
+    def look(self, reasons: Mapping[str, str]) -> None:
+        """Look at the nodes, and at the waiting jobs; `reasons` are by job id.
+
+        Raises NodesLostError if one needs lost nodes, at two looks, and no job of the
+        session runs.
+        """
+        look = slurm_nodes.look()
+        if look is None:
+            return
+        for event in self.log.note(look, time.time()):
+            self.display.warn(f"lost: {at_present(event)}")
+        causes = {job: self._cause(job, why, look) for job, why in reasons.items()}
+        for job, why in reasons.items():
+            if causes[job] or self._waits.get(job) == why:
+                self._show(job, causes[job] or f"job {job}: {why}")
+        self._waits = reasons
+        self._warn_of_silent(look)
+        stuck = {job: cause for job, cause in causes.items() if cause}
+        again = stuck.keys() & self.blocked.keys()
+        self.blocked.clear()
+        self.blocked.update(stuck)
+        if again and self.may_stop and look.usable & self.log.names:
+            jobs = slurm.jobs(self.comment, os.getuid())
+            if jobs is not None and not any(job.state in _HOLDING for job in jobs):
+                raise NodesLostError("; ".join(stuck[job] for job in sorted(again)))
+
+    def _cause(self, job: str, reason: str, look: NodeLook) -> str:
+        """Return the lost nodes that a job waits for; '' if it waits for others."""
+        request = slurm_nodes.request(job) if _NODES_LACK.match(reason) else None
+        if request is None:
+            return ""
+        partitions = (look.members.get(name, ()) for name in request.partitions)
+        names = self.log.names & {node for nodes in partitions for node in nodes}
+        lost = [look.lost[name] for name in sorted(names) if name in look.lost]
+        if not lost or len(names & look.usable) >= request.num_nodes:
+            return ""
+        return (
+            f"job {job} ({request.name}) needs {request.num_nodes} nodes; "
+            f"{', '.join(at_present(self.log.since(event)) for event in lost)}"
+        )
+
+    def _warn_of_silent(self, look: NodeLook) -> None:
+        """Warn of jobs on silent nodes; Slurm decides when to end them."""
+        for name, event in look.lost.items():
+            if event.state != "not responding" or name not in self.log.names:
+                continue
+            for job, check in slurm_nodes.jobs_on(name, self.comment).items():
+                since = clock(self.log.since(event).time)
+                self._show(
+                    job,
+                    f"job {job} ({check}) runs on {name}, which does not respond since "
+                    f"{since}; Slurm ends it after its SlurmdTimeout",
+                )
+
+    def _show(self, job: str, text: str) -> None:
+        """Print the reason why a job waits, once until it changes."""
+        if self._shown.get(job) != text:
+            self._shown[job] = text
+            self.display.warn(f"waiting: {text}")
+        self.display.note(f"waiting: {text}")
+
 
 class LostJobError(SeatrialError):
-    """Slurm forgot a job, and ReFrame would wait for it for ever.
-
-    This happens to a job that was submitted shortly before slurmctld died.
-    """
+    """Slurm forgot a job, submitted shortly before slurmctld died: ReFrame waits."""
 
 
 @dataclass
 class Watch:
-    """Looks at Slurm now and then: why jobs wait, and whether it still knows them.
+    """Asks Slurm regularly why jobs wait, and whether it still knows them.
 
     `comment` is that of the jobs, `started` the start of their session in UTC seconds;
-    `pending` receives the reasons by job id. `all_jobs`: the session runs nothing but
-    jobs of Slurm. `nodes` looks at the nodes at the same moments.
+    `pending` receives the reasons by job id. `all_jobs`: the session runs jobs of Slurm
+    only. `nodes` looks at the nodes at the same moments.
     """
 
     comment: str
@@ -42,7 +130,7 @@ class Watch:
     nodes: NodeWatch | None = None
 
     def __post_init__(self) -> None:
-        """Look for the first time a little later."""
+        """Schedule the first look."""
         self._next = time.monotonic() + _FIRST_LOOK_S
         self._missing_since: float | None = None
         self._lost_since: float | None = None
@@ -59,7 +147,7 @@ class Watch:
         reasons = slurm.pending_reasons(self.comment)
         self._next = time.monotonic() + _NEXT_LOOK_S
         if reasons is None:
-            self._missing(now)
+            self._note_missing(now)
             return
         if self._missing_since is not None:
             self.display.warn("Slurm's controller answers again; the run goes on")
@@ -76,7 +164,7 @@ class Watch:
         """Note that ReFrame printed something."""
         self._lost_since = None
 
-    def _missing(self, now: float) -> None:
+    def _note_missing(self, now: float) -> None:
         minutes = f"{CONTROLLER_LIMIT_S / 60:.0f} minutes"
         if self._missing_since is None:
             self._missing_since = now
@@ -97,14 +185,15 @@ class Watch:
             return
         if self._lost_since is None:
             self._lost_since = now
-        if now - self._lost_since >= LOST_AFTER_S:
-            named = ""
-            if lost:
-                named = (
-                    f", its accounting believes that {', '.join(lost)} goes on "
-                    "(`sacctmgr show runawayjobs` fixes that)"
-                )
-            raise LostJobError(
-                f"Slurm lost the job for which ReFrame waits: its controller knows "
-                f"none{named}; go on with `seatrial run SYSTEM --resume`"
+        if now - self._lost_since < LOST_AFTER_S:
+            return
+        jobs = ""
+        if lost:
+            jobs = (
+                f", its accounting lists {', '.join(lost)} as unfinished (`sacctmgr "
+                "show runawayjobs` fixes that)"
             )
+        raise LostJobError(
+            "Slurm lost the job for which ReFrame waits: its controller knows none"
+            f"{jobs}; go on with `seatrial run SYSTEM --resume`"
+        )

@@ -40,7 +40,7 @@ class Remote:
 
 
 def load_remote(home: Path, system: str) -> Remote:
-    """Read from a system's inventory where its login node is, as Ansible sees it.
+    """Read the login node of a system from its inventory.
 
     Raises SeatrialError if there is no such inventory, if it cannot be read, or if
     it has no host in the group `login` or no `seatrial_prefix`.
@@ -48,37 +48,32 @@ def load_remote(home: Path, system: str) -> Remote:
     inventory = home / "inventories" / system
     if not inventory.is_dir():
         raise unknown_system(home, system)
-    found = {
-        name: str(value)
-        for name, value in login_variables(inventory, home, _VARIABLES).items()
-    }
-    if not found["prefix"]:
+    values = login_variables(inventory, home, _VARIABLES)
+    variables = {name: str(value) for name, value in values.items()}
+    if not variables["prefix"]:
         raise SeatrialError(
             f"{inventory}: the login node needs the variable `seatrial_prefix`, the "
             "path where the suite is installed"
         )
     options: list[str] = []
     for flag, name in (("-p", "port"), ("-i", "key"), ("-l", "user")):
-        if found[name]:
-            options += [flag, found[name]]
-    options += shlex.split(found["arguments"])
-    return Remote(found["host"], found["prefix"], tuple(options))
+        if variables[name]:
+            options += [flag, variables[name]]
+    options += shlex.split(variables["arguments"])
+    return Remote(variables["host"], variables["prefix"], tuple(options))
 
 
 def login_variables(
     inventory: Path, home: Path, templates: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Let Ansible fill in templates for the first host of the group `login`.
+    """Fill in Ansible templates for the first host of the group `login`.
 
-    SeatrialError if there is no such host, or the inventory cannot be read.
+    Raises SeatrialError if there is no such host, or the inventory cannot be read.
     """
     beside = Path(sys.executable).parent / "ansible"
     program = str(beside) if beside.exists() else shutil.which("ansible")
     if program is None:
-        raise SeatrialError(
-            f"ansible is not installed; it is needed to read {inventory}; run "
-            "`make deps`"
-        )
+        raise SeatrialError(f"{inventory}: ansible is not installed; run `make deps`")
     message = json.dumps({"msg": dict(templates)})
     done = subprocess.run(
         [program, "-i", str(inventory), "login[0]", "-m", "debug", "-a", message],

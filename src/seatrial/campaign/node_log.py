@@ -1,44 +1,39 @@
 """The delivered nodes that Slurm lost during a session, and the cases that they hit."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from seatrial.model.cases import Case, NodeEvent
 from seatrial.system.slurm_nodes import NodeLook
 
 SILENCE_S = 15.0
-"""A shorter silence is no loss: slurmctld hears no node just after its own restart."""
+"""A shorter silence is no loss: slurmctld hears no node just after its restart."""
 
 UNSEEN_S = 330.0
-"""How late Slurm may notice a dead node: its default SlurmdTimeout, and a ping more."""
+"""Longest delay until Slurm notices a dead node: default SlurmdTimeout and a ping."""
 
 _SAME_S = 120.0
 _BY_SLURM = ("", "slurm")
 
 
 class NodeLog:
-    """Collects the losses among the delivered nodes, each once.
+    """The losses among the delivered nodes, each once.
 
-    `names` are those nodes that were available when the session began.
+    `names` are the nodes that were available when the session began.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
         self.events: list[NodeEvent] = []
-        self._names = frozenset(names)
+        self.names = frozenset(names)
         self._silent: dict[str, float] = {}
         self._lost: dict[str, NodeEvent] = {}
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The nodes that the session began with."""
-        return self._names
-
     def note(self, look: NodeLook, now: float) -> list[NodeEvent]:
-        """Note the state of the nodes at a moment (UTC seconds); give new losses."""
+        """Note the state of the nodes at a moment (UTC seconds); return new losses."""
         new = []
-        for name in sorted(self._names):
+        for name in sorted(self.names):
             event = look.lost.get(name)
             if event is None or event.state != "not responding":
                 self._silent.pop(name, None)
@@ -50,12 +45,9 @@ class NodeLog:
                 if now - began < SILENCE_S:
                     continue
                 event = replace(event, time=began)
-            before = self._lost.get(name)
-            self._lost[name] = event
-            if before is None or (before.state, before.reason) != (
-                event.state,
-                event.reason,
-            ):
+            before, self._lost[name] = self._lost.get(name), event
+            known = before and (before.state, before.reason)
+            if known != (event.state, event.reason):
                 new += self.add([event])
         return new
 
@@ -64,12 +56,11 @@ class NodeLog:
         return replace(event, time=self._silent.get(event.node, event.time))
 
     def add(self, events: Iterable[NodeEvent]) -> list[NodeEvent]:
-        """Add losses that others saw; give those that are new."""
+        """Add losses from other sources; return the new ones."""
         new = []
         for event in events:
-            if event.node in self._names and not any(
-                _same(event, known) for known in self.events
-            ):
+            known = any(_same(event, other) for other in self.events)
+            if event.node in self.names and not known:
                 self.events.append(event)
                 new.append(event)
         self.events.sort(key=lambda event: event.time)
@@ -77,24 +68,13 @@ class NodeLog:
 
 
 @dataclass(frozen=True)
-class Loss:
+class Loss(NodeEvent):
     """A loss in the record of a session: `during` is the case that it hit, '' if none.
 
-    A case that failed comes before one that did not.
+    A failed case comes before others.
     """
 
-    event: NodeEvent
-    during: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data, for the record of a session."""
-        return {**vars(self.event), "during": self.during}
-
-    @classmethod
-    def of(cls, row: dict[str, Any]) -> "Loss":
-        """Make a loss of its plain data."""
-        event = {key: value for key, value in row.items() if key != "during"}
-        return cls(NodeEvent(**event), row["during"])
+    during: str = ""
 
 
 def attribute(
@@ -102,25 +82,26 @@ def attribute(
 ) -> tuple[list[Case], list[Loss]]:
     """Return the cases with the losses that belong to them, and the losses with cases.
 
-    A case that failed while a node of its own was lost failed for that: its phase is
+    A case that failed while one of its nodes was lost failed for that: its phase is
     run, and its reason names the node, not the task that Slurm ended with it.
     """
-    hit = [[event for event in events if _hits(event, case)] for case in cases]
-    blamed = [_blamed(case, found) for case, found in zip(cases, hit, strict=True)]
+    hits = [[event for event in events if _hits(event, case)] for case in cases]
+    blamed = [_blamed(case, own) for case, own in zip(cases, hits, strict=True)]
     losses = []
     for event in events:
-        during = [case for case, own in zip(blamed, hit, strict=True) if event in own]
-        failed = [case for case in during if case.result == "fail"]
-        losses.append(Loss(event, _title((failed or during)[0]) if during else ""))
+        during = [case for case, own in zip(blamed, hits, strict=True) if event in own]
+        during.sort(key=lambda case: case.result != "fail")
+        titles = [
+            f"{case.case} ({case.environment})" if case.environment else case.case
+            for case in during[:1]
+        ]
+        losses.append(Loss(**vars(event), during="".join(titles)))
     return blamed, losses
 
 
 def in_words(losses: Iterable[Loss]) -> str:
-    """Describe one node by its losses in their order."""
-    return ", then ".join(
-        _words(loss.event, loss.during)
-        for loss in sorted(losses, key=lambda loss: loss.event.time)
-    )
+    """Describe one node by its losses in order of time."""
+    return ", then ".join(map(_words, sorted(losses, key=lambda loss: loss.time)))
 
 
 def at_present(event: NodeEvent) -> str:
@@ -131,25 +112,24 @@ def at_present(event: NodeEvent) -> str:
 
 
 def clock(moment: float) -> str:
-    """Write a moment (UTC seconds) as `12:31 UTC`."""
+    """Format a moment (UTC seconds) as `12:31 UTC`."""
     return datetime.fromtimestamp(moment, UTC).strftime("%H:%M UTC")
 
 
-def _words(event: NodeEvent, during: str) -> str:
-    silent = event.state == "not responding"
-    what = "stopped responding" if silent else event.state
-    by = "" if event.user in _BY_SLURM else f" by {event.user}"
-    reason = f": {event.reason}" if event.reason else ""
-    case = f" during {during}" if during else ""
-    return f"{what} at {clock(event.time)}{by}{case}{reason}"
+def _words(loss: Loss) -> str:
+    silent = loss.state == "not responding"
+    state = "stopped responding" if silent else loss.state
+    by = "" if loss.user in _BY_SLURM else f" by {loss.user}"
+    reason = f": {loss.reason}" if loss.reason else ""
+    case = f" during {loss.during}" if loss.during else ""
+    return f"{state} at {clock(loss.time)}{by}{case}{reason}"
 
 
 def _same(event: NodeEvent, known: NodeEvent) -> bool:
     """Return True if two sources report one loss; the later may know no reason."""
     return (
-        event.node == known.node
-        and event.state == known.state
-        and (not event.reason or event.reason == known.reason)
+        (event.node, event.state) == (known.node, known.state)
+        and event.reason in ("", known.reason)
         and abs(event.time - known.time) < _SAME_S
     )
 
@@ -161,33 +141,27 @@ def _hits(event: NodeEvent, case: Case) -> bool:
     end = case.start_time + case.elapsed_s
     if int(case.start_time) <= event.time <= end:
         return True
-    kills = event.state != "drained" and event.node in case.nodes
-    return kills and _by_job(case) and end <= event.time <= end + UNSEEN_S
+    killed = _failed_by_job(case) and _kills(event, case)
+    return killed and end <= event.time <= end + UNSEEN_S
 
 
-def _by_job(case: Case) -> bool:
+def _kills(event: NodeEvent, case: Case) -> bool:
+    """Return True if a loss ends a job; the jobs of drained nodes go on."""
+    return event.state != "drained" and event.node in case.nodes
+
+
+def _failed_by_job(case: Case) -> bool:
     """Return True if a case failed for its job, not for its numbers."""
     return case.result == "fail" and case.phase in ("run", "sanity")
 
 
-def _blamed(case: Case, events: Collection[NodeEvent]) -> Case:
-    if not events:
-        return case
+def _blamed(case: Case, events: Sequence[NodeEvent]) -> Case:
     case = replace(case, node_events=tuple(events))
-    causes = [
-        Loss(event, "")
-        for event in events
-        if event.state != "drained" and event.node in case.nodes
-    ]
-    if not causes or not _by_job(case):
+    causes: dict[str, list[Loss]] = defaultdict(list)
+    for event in events:
+        if _kills(event, case):
+            causes[event.node].append(Loss(**vars(event)))
+    if not causes or not _failed_by_job(case):
         return case
-    names = dict.fromkeys(loss.event.node for loss in causes)
-    reason = "; ".join(
-        f"{name} {in_words(loss for loss in causes if loss.event.node == name)}"
-        for name in names
-    )
+    reason = "; ".join(f"{name} {in_words(own)}" for name, own in causes.items())
     return replace(case, phase="run", reason=f"lost a node: {reason}")
-
-
-def _title(case: Case) -> str:
-    return f"{case.case} ({case.environment})" if case.environment else case.case

@@ -1,24 +1,30 @@
-"""The sessions of an open run: run one after the other, then put together."""
+"""Run the sessions of an open run one after the other, then close it."""
 
+import platform
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+import seatrial
 from seatrial.campaign.concurrent_runs import other_runs
 from seatrial.campaign.job_watch import LostJobError
-from seatrial.campaign.manifest import run_manifest
+from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.schedule import Agenda, Planned
 from seatrial.campaign.session_command import Session
 from seatrial.campaign.session_parts import run_parts
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
-from seatrial.paths import checks_dir
+from seatrial.model.manifest import NEWEST_SCHEMA
 from seatrial.progress import Display
 from seatrial.runs.closed_run import known_durations
 from seatrial.runs.closed_sessions import (
+    ClosedSession,
     close_session,
     closed_session,
     read_starts,
@@ -35,7 +41,7 @@ _MOST_LOSSES = 2
 
 @dataclass
 class OpenRun:
-    """A run on its way: its sessions, one after the other, until it is closed."""
+    """An open run; `lock` is the file descriptor of its lock."""
 
     home: Path
     system: System
@@ -46,30 +52,27 @@ class OpenRun:
 
     def sessions(self, console: Console) -> None:
         """Run every session that is not closed, one after the other."""
-        closed = {
-            planned.name: closed_session(self.folder.path, planned.name)
-            for planned in self.agenda.sessions
-        }
-        left = [each for each in self.agenda.sessions if closed[each.name] is None]
-        done = len(self.agenda.sessions) - len(left)
-        if done:
-            console.print(
-                f"{done} of {len(self.agenda.sessions)} sessions are closed already",
-                markup=False,
-            )
-        ended = max(
-            (_seconds(each.record["ended"]) for each in closed.values() if each),
-            default=0.0,
-        )
+        planned_sessions = self.agenda.sessions
+        left, ended = [], 0.0
+        for planned in planned_sessions:
+            session = closed_session(self.folder.path, planned.name)
+            if session is None:
+                left.append(planned)
+            else:
+                end = datetime.fromisoformat(session.record["ended"])
+                ended = max(ended, end.timestamp())
+        if len(left) < len(planned_sessions):
+            done = f"{len(planned_sessions) - len(left)} of {len(planned_sessions)}"
+            console.print(f"{done} sessions are closed already", markup=False)
         cases = [case for planned in left for case in planned.cases]
         results = self.folder.final.parent.parent
         known = {} if self.agenda.replay else known_durations(results, self.system.name)
         with Display(console, cases, known) as display:
             for planned in left:
-                ended = self._tried(planned, display, ended)
+                ended = self._attempt(planned, display, ended)
 
     def _look_again(self, display: Display) -> tuple[NodeState, ...]:
-        """Return the nodes' states by now; the last ones if the controller is away."""
+        """Return the nodes' states; the last ones if the controller does not answer."""
         if self.system.uses_slurm:
             with suppress(SeatrialError):
                 before = self.states
@@ -79,7 +82,7 @@ class OpenRun:
                         display.warn(absence(state))
         return self.states
 
-    def _tried(self, planned: Planned, display: Display, earlier: float) -> float:
+    def _attempt(self, planned: Planned, display: Display, earlier: float) -> float:
         """Run one session; again if Slurm loses its jobs."""
         for _ in range(_MOST_LOSSES):
             try:
@@ -95,6 +98,8 @@ class OpenRun:
         beside = self._beside()
         session = Session(
             run_id=self.agenda.run,
+            system=self.system,
+            home=self.home,
             planned=planned,
             raw=path / "raw" / planned.name,
             work=path / WORK_FOLDER / planned.name,
@@ -103,14 +108,7 @@ class OpenRun:
             replay=replay_of(self.agenda),
             inherited=self.lock,
         )
-        finished = run_parts(
-            session,
-            self.system,
-            checks_dir(self.home),
-            self.home,
-            display,
-            states=lambda: self._look_again(display),
-        )
+        finished = run_parts(session, display, lambda: self._look_again(display))
         outcome = finished.outcome
         record = {
             "name": planned.name,
@@ -120,7 +118,7 @@ class OpenRun:
             "started": utc_text(outcome.started),
             "ended": utc_text(outcome.ended),
             "absent": finished.absent,
-            "lost": [loss.as_dict() for loss in finished.losses],
+            "lost": [vars(loss) for loss in finished.losses],
             "interrupted": interrupted,
         }
         beside |= self._beside()
@@ -131,19 +129,19 @@ class OpenRun:
             record["clock_went_back_s"] = round(back)
             display.warn(f"the clock went back by {back:.0f} s since the last session")
         with postponed():
-            found = finished.collected
-            close_session(path, record, found.cases, found.measurements)
+            results = finished.collected
+            close_session(path, record, results.cases, results.measurements)
         return max(earlier, outcome.ended)
 
     def _beside(self) -> set[str]:
-        """Return the other runs of the system that are at work now."""
+        """Return the ids of the system's other runs that are at work."""
         if self.agenda.replay is not None:
             return set()
         others = other_runs(self.system, self.folder)
         return {other.run for other in others if other.at_work}
 
     def close(self) -> Path:
-        """Put the closed sessions together and close the run for good."""
+        """Merge the closed sessions and close the run for good."""
         import polars as pl
 
         path = self.folder.path
@@ -154,20 +152,72 @@ class OpenRun:
             closed.append(session)
         tables = [session_table(path, planned.name) for planned in self.agenda.sessions]
         cases = [case for session in closed for case in session.cases]
-        starts = read_starts(path)
-        manifest = run_manifest(self.agenda, self.system, self.states, closed, starts)
-        return self.folder.close(manifest, cases, pl.concat(tables))
+        return self.folder.close(self._manifest(closed), cases, pl.concat(tables))
+
+    def _manifest(self, closed: Sequence[ClosedSession]) -> dict[str, Any]:
+        """Describe the run without checksums; system and states are the last ones."""
+        agenda, system = self.agenda, self.system
+        weights = agenda.campaign.get("weights")  # agendas of older versions have none
+        return {
+            "schema": NEWEST_SCHEMA,
+            "run": agenda.run,
+            "system": system.name,
+            "description": system.description,
+            "campaign": agenda.campaign["name"],
+            "checks": agenda.campaign["checks"],
+            "weights": weights and {key: weights[key] for key in ("name", "sha256")},
+            "partial": agenda.partial,
+            "started": agenda.created,
+            "ended": utc_text(),
+            "demonstration": system.demonstration,
+            "replay": agenda.replay,
+            "software": {
+                "seatrial": seatrial.__version__,
+                "git_commit": system.suite.get("git_commit"),
+                "dirty": system.suite.get("dirty"),
+                "reframe": version("reframe-hpc"),
+                "python": platform.python_version(),
+                "slurm": system.software.get("slurm"),
+                "stacks": system.software.get("stacks", []),
+                "spack": system.software.get("spack"),
+            },
+            "nodes": [_node(state, closed) for state in self.states],
+            "starts": read_starts(self.folder.path),
+            "sessions": [session.record for session in closed],
+        }
 
 
 def absence(state: NodeState) -> str:
-    """Return that a node is absent, and why."""
+    """Format the absence of a node and its reason."""
     return f"node {state.node.name} is absent: {state.reason}; the rest runs without it"
 
 
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
-
-
 def replay_of(agenda: Agenda) -> Path | None:
-    """Return the folder of recordings that a run replays; None: it measures."""
+    """Return the folder of recordings that a run replays; None if it measures."""
     return None if agenda.replay is None else Path(agenda.replay)
+
+
+def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
+    """Describe a delivered node: present in the whole run, absent or lost.
+
+    A node that was absent in some sessions, and came back, was absent; one that Slurm
+    gave up during a session, or an administrator drained, is lost.
+    """
+    name = state.node.name
+    records = [session.record for session in closed]
+    absences = [row["absent"][name] for row in records if name in row["absent"]]
+    reason = absences[-1] if absences else ""
+    share = f"in {len(absences)} of {len(closed)} sessions"
+    if 0 < len(absences) < len(closed):
+        reason = f"{share}: {reason}"
+    # Sessions that an older version closed have no key `lost`.
+    rows = [row for record in records for row in record.get("lost", ())]
+    losses = [Loss(**row) for row in rows if row["node"] == name]
+    if losses:
+        reason = in_words(losses) + (f"; absent {share}" if absences else "")
+    return {
+        "name": name,
+        "facts": state.node.facts,
+        "state": "lost" if losses else "absent" if absences else "present",
+        "reason": reason,
+    }

@@ -1,4 +1,4 @@
-"""A run on another machine: start it on the login node, fetch its folder back."""
+"""Run on another machine: start on the login node, fetch the folder of the run."""
 
 import json
 import shlex
@@ -36,33 +36,17 @@ def run_remotely(
 ) -> Path:
     """Run a campaign on the login node and copy the closed run to `results`.
 
-    `repeats` replaces those of the campaign; `folder` is where runs are kept there,
-    below the prefix; `beside` allows another run of the system at the same time. Its
-    output is shown as it comes. Raises SeatrialError, with the exit status of the run
-    there, if `results` cannot take the copy, before anything runs; if the run was not
-    closed; and if the copy is not complete.
+    `repeats` replaces those of the campaign; `folder` is that of the runs there, below
+    the prefix; `beside` allows another run of the system at the same time. Its output
+    is shown as it comes. Raises SeatrialError if `results` cannot take the copy, before
+    anything runs; with the exit status of the run there if it was not closed; and if
+    the copy is not complete.
     """
-    there, final = f"{remote.prefix}/{folder}", results / system / run_id
-    _require_room(final)
-    arguments = [
-        "run",
-        system,
-        "--campaign",
-        campaign,
-        "--run-id",
-        run_id,
-        "--results",
-        there,
-        "--no-judge",
-        *(part for check in checks for part in ("--checks", check)),
-        *(() if repeats is None else ("--repeats", str(repeats))),
-        *(("--beside",) if beside else ()),
-    ]
-    seatrial_there(remote, arguments, system, "the run")
-    again = "repeat the self-test"
-    if folder == _RESULTS:
-        again = _fetch_command(system, final)
-    return fetch(remote, f"{there}/{system}", final, again)
+    options = [part for check in checks for part in ("--checks", check)]
+    options += [] if repeats is None else ["--repeats", str(repeats)]
+    options += ["--beside"] if beside else []
+    final = results / system / run_id
+    return _run_and_fetch(remote, folder, final, ["--campaign", campaign], options)
 
 
 def resume_remotely(
@@ -78,21 +62,40 @@ def resume_remotely(
     Without an id it is the newest that is open there. Raises SeatrialError as
     `run_remotely` does.
     """
-    there = f"{remote.prefix}/{_RESULTS}"
-    run_id = run_id or _newest_open(remote, there, system)
-    final = results / system / run_id
+    final = results / system / (run_id or _newest_open(remote, system))
     if final.is_dir():
         return final
-    _require_room(final)
-    arguments = ["run", system, "--resume", "--run-id", run_id]
-    arguments += ["--results", there, "--no-judge"]
-    arguments += ["--beside"] if beside else []
+    options = ["--beside"] if beside else []
+    return _run_and_fetch(remote, _RESULTS, final, ["--resume"], options)
+
+
+def _run_and_fetch(
+    remote: Remote, folder: str, final: Path, mode: list[str], options: list[str]
+) -> Path:
+    """Run `seatrial run` on the login node, then copy the closed run to `final`."""
+    if final.exists():
+        raise SeatrialError(
+            f"{final}: this run exists already; nothing was started; choose another "
+            "--run-id"
+        )
+    try_folder(final.parent)
+    system, run_id, there = final.parent.name, final.name, f"{remote.prefix}/{folder}"
+    places = ["--run-id", run_id, "--results", there, "--no-judge"]
+    arguments = ["run", system, *mode, *places, *options]
     seatrial_there(remote, arguments, system, "the run")
-    return fetch(remote, f"{there}/{system}", final, _fetch_command(system, final))
+    again = "repeat the self-test"
+    if folder == _RESULTS:
+        results = shlex.quote(str(final.parent.parent))
+        again = (
+            f"fetch it with `seatrial run {system} --resume --run-id {run_id} "
+            f"--results {results}` (or with another folder of results)"
+        )
+    return fetch(remote, f"{there}/{system}", final, again)
 
 
-def _newest_open(remote: Remote, there: str, system: str) -> str:
-    """Return the id of the open run there that started last, as `status` lists them."""
+def _newest_open(remote: Remote, system: str) -> str:
+    """Return the id of the open run that started last there, as `status` lists them."""
+    there = f"{remote.prefix}/{_RESULTS}"
     command = [f"{remote.prefix}/bin/seatrial", "status", system, "--format", "json"]
     listed = subprocess.run(
         remote.ssh(["env", f"SEATRIAL_RESULTS={there}", *command]),
@@ -103,48 +106,27 @@ def _newest_open(remote: Remote, there: str, system: str) -> str:
     )
     runs = []
     with suppress(ValueError, TypeError, KeyError):
-        runs = [str(each["run"]) for each in json.loads(listed.stdout)]
+        runs = [str(status["run"]) for status in json.loads(listed.stdout)]
     if not runs:
         problem = f": {listed.stderr.strip()}" if listed.returncode else ""
         raise SeatrialError(
             f"no open run of system {system!r} in {there}/{system} on "
-            f"{remote.host}{problem}; nothing was cut off, or say --run-id ID for one "
-            "that is closed there and not yet here"
+            f"{remote.host}{problem}; nothing to resume; use --run-id ID to fetch a "
+            "run that is closed there"
         )
     return checked_name(runs[-1], f"{remote.host}: its newest open run")
 
 
-def _require_room(final: Path) -> None:
-    """Check that a run can be copied to `final`, before it runs for hours."""
-    if final.exists():
-        raise SeatrialError(
-            f"{final}: this run exists already; nothing was started; choose another "
-            "--run-id"
-        )
-    try_folder(final.parent)
-
-
-def _fetch_command(system: str, final: Path) -> str:
-    """Return the advice how to fetch a closed run once more."""
-    results = shlex.quote(str(final.parent.parent))
-    return (
-        "fetch it with "
-        f"`seatrial run {system} --resume --run-id {final.name} --results {results}` "
-        "(or with another folder of results)"
-    )
-
-
 def seatrial_there(
-    remote: Remote, arguments: list[str], system: str, what: str
+    remote: Remote, arguments: list[str], system: str, task: str
 ) -> None:
     """Run a command of the suite on the login node; its output is shown as it comes.
 
-    Raises SeatrialError, with its exit status, if it fails: `what` did not finish.
+    Raises SeatrialError, with its exit status, if it fails: `task` did not finish.
     """
     command = [f"{remote.prefix}/bin/seatrial", *arguments]
-    tty = sys.stdin.isatty() and sys.stdout.isatty()
     with interruptible():
-        status = _run_there(remote, command, tty=tty)
+        status = _run_there(remote, command)
     if status == _SSH_FAILED:
         raise SeatrialError(
             f"cannot reach the login node {remote.host} over ssh, or lost it; try "
@@ -158,14 +140,14 @@ def seatrial_there(
         )
     if status:
         code = Exit(status) if status in set(Exit) else Exit.USAGE
-        raise SeatrialError(f"{what} on {remote.host} did not finish", code)
+        raise SeatrialError(f"{task} on {remote.host} did not finish", code)
 
 
 def fetch(remote: Remote, there: str, final: Path, again: str) -> Path:
-    """Copy one closed run from the folder `there`; it counts once it is verified.
+    """Copy one closed run from the folder `there`, and verify it.
 
-    Raises SeatrialError if that fails. It tells where the run is safe, and `again`,
-    what to do then.
+    Raises SeatrialError if that fails, with the place of the run there and the remedy
+    `again`.
     """
     source = f"{there}/{final.name}"
     try:
@@ -196,7 +178,7 @@ def _copy(remote: Remote, source: str, target: Path) -> None:
             assert process.stdout is not None
             extract_plain(process.stdout, target, f"{remote.host}: {source}")
             while process.stdout.read(65536):
-                pass  # tar pads its archive, and must get rid of that too
+                pass  # tar pads its archive, and must write all of it
         except SeatrialError:
             process.kill()
             raise
@@ -213,7 +195,7 @@ def _copy(remote: Remote, source: str, target: Path) -> None:
 
 
 def _verify(path: Path, system: str) -> None:
-    """Verify a copy; only now is it known that it is the run that was asked for."""
+    """Verify that a copy is whole and of the requested run."""
     contents = read_contents(path)
     for first in contents.differences[:1]:
         raise SeatrialError(f"{path / first.file}: damaged on the way: {first.problem}")
@@ -224,9 +206,9 @@ def _verify(path: Path, system: str) -> None:
         )
 
 
-def _run_there(remote: Remote, command: list[str], *, tty: bool) -> int:
-    """Run the suite there; without a terminal, its end of input is our end."""
-    if tty:
+def _run_there(remote: Remote, command: list[str]) -> int:
+    """Run the suite there; without a terminal, it stops when its input ends with us."""
+    if sys.stdin.isatty() and sys.stdout.isatty():
         return subprocess.run(remote.ssh(command, tty=True), check=False).returncode
     line = remote.ssh([*command, "--stop-on-eof"])
     with subprocess.Popen(line, stdin=subprocess.PIPE) as process:

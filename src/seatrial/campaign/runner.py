@@ -1,7 +1,6 @@
-"""The driver: a campaign as small ReFrame sessions, from the first to a closed run.
+"""The driver: run a campaign as small ReFrame sessions, up to a closed run.
 
-Each session closes by itself. An interrupted run is resumed:
-what is closed stays as it is, the rest runs.
+Each session closes by itself: a resumed run keeps closed sessions and runs the rest.
 """
 
 import os
@@ -17,12 +16,7 @@ import seatrial
 from seatrial.campaign.campaign_file import Campaign
 from seatrial.campaign.concurrent_runs import starting
 from seatrial.campaign.open_run_sessions import OpenRun, absence, replay_of
-from seatrial.campaign.schedule import (
-    Agenda,
-    frozen,
-    plan_sessions,
-    read_agenda,
-)
+from seatrial.campaign.schedule import Agenda, frozen, plan_sessions, read_agenda
 from seatrial.campaign.session_command import comment_of
 from seatrial.checks.listing import describe_checks, list_cases
 from seatrial.errors import Exit, SeatrialError
@@ -30,10 +24,7 @@ from seatrial.interrupts import interruptible, postponed
 from seatrial.model.cases import ListedCase
 from seatrial.paths import WEIGHTS_FILE, checks_dir, criteria_file, restrict_umask
 from seatrial.runs.closed_run import SYSTEM_FOLDER
-from seatrial.runs.closed_sessions import (
-    note_start,
-    read_starts,
-)
+from seatrial.runs.closed_sessions import note_start, read_starts
 from seatrial.runs.lock import driver_lock
 from seatrial.runs.open_run import (
     RunFolder,
@@ -54,8 +45,8 @@ from seatrial.system.features import needed, why_not
 class Order:
     """A campaign on a system; `partial` if some checks of the campaign are left out.
 
-    `replay` is a folder of recordings, to be taken in place of programs. `beside`
-    allows another run of the system at the same time.
+    `replay` is a folder of recordings that replace the programs. `beside` allows
+    another run of the system at the same time.
     """
 
     home: Path
@@ -81,7 +72,8 @@ def run_campaign(order: Order, console: Console) -> Path:
     if order.replay is not None:
         recordings(order.replay)  # an error if there are none
     states = _states(order.system, order.replay, console)
-    listed = _listed(order)
+    system, home = order.system, order.home
+    listed = list_cases(system.settings, system.name, checks_dir(home), home)
     lacking = _without_cases(order, listed)
     agenda = Agenda(
         run=order.run_id,
@@ -94,10 +86,10 @@ def run_campaign(order: Order, console: Console) -> Path:
     )
     with ExitStack() as start:
         if order.replay is None:
-            alone = starting(order.system, folder, console, beside=order.beside)
+            alone = starting(system, folder, console, beside=order.beside)
             start.enter_context(alone)
         folder.create(agenda.write())
-        return _drive(order.home, order.system, states, folder, console, start)
+        return _drive(home, system, states, folder, console, start)
 
 
 def resume_run(
@@ -108,7 +100,7 @@ def resume_run(
     *,
     beside: bool = False,
 ) -> Path:
-    """Resume a run that was cut off; return the path of the closed run.
+    """Resume an interrupted run; return the path of the closed run.
 
     Jobs that it left behind are cancelled first. Raises SeatrialError as
     `run_campaign` does, and if another driver is at work on it.
@@ -136,7 +128,9 @@ def _drive(
         if folder.written:
             return folder.finish()
         if system.uses_slurm and read_starts(folder.path):
-            _cancel_orphans(agenda.run, console)
+            jobs = ", ".join(slurm.cancel_all(comment_of(agenda.run)))
+            if jobs:
+                console.print(f"cancelled jobs left behind: {jobs}", markup=False)
         with disk_errors(folder.path):
             _begin(folder.path, home, system, agenda)
             run = OpenRun(home, system, states, folder, agenda, lock)
@@ -148,7 +142,7 @@ def _drive(
 def _states(
     system: System, replay: Path | None, console: Console
 ) -> tuple[NodeState, ...]:
-    """Read the states of the delivered nodes, and print which are absent."""
+    """Read the states of the delivered nodes, and print the absent ones."""
     states = node_states(system) if replay is None else recorded_states(system, replay)
     for state in states:
         if not state.present:
@@ -159,20 +153,18 @@ def _states(
 def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
     """Record a start of the driver, and system and criteria if they are new.
 
-    Weights are those of the agenda: a change of them during a run counts for nothing.
+    Weights are those of the agenda: changes of them during a run are ignored.
     """
     number = len(read_starts(path)) + 1
     kept = path / SYSTEM_FOLDER
     criteria = criteria_file(home, system.name)
     files = (*system.files, *([criteria] if criteria.is_file() else []))
-    changed = [
-        file
-        for file in files
-        if not (kept / file.name).is_file()
-        or (kept / file.name).read_bytes() != file.read_bytes()
-    ]
-    if changed:
-        # What the system was like before stays as it is, and what it had to reach.
+    copies = {file: kept / file.name for file in files}
+    if any(
+        not copy.is_file() or copy.read_bytes() != file.read_bytes()
+        for file, copy in copies.items()
+    ):
+        # The files of earlier starts stay as they are.
         kept = kept / f"start-{number}" if kept.is_dir() and number > 1 else kept
         for file in files:
             copy_files([file], file.parent, kept)
@@ -189,21 +181,8 @@ def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
     note_start(path, start)
 
 
-def _cancel_orphans(run_id: str, console: Console) -> None:
-    """Cancel the jobs that a driver of this run left behind, and see them gone."""
-    jobs = slurm.cancel_all(comment_of(run_id))
-    if jobs:
-        console.print(f"cancelled jobs left behind: {', '.join(jobs)}", markup=False)
-
-
-def _listed(order: Order) -> tuple[ListedCase, ...]:
-    """List the cases of the system, whichever checks the campaign names."""
-    system, home = order.system, order.home
-    return list_cases(system.settings, system.name, checks_dir(home), home)
-
-
 def _without_cases(order: Order, listed: tuple[ListedCase, ...]) -> dict[str, str]:
-    """Return what the system lacks for each check of the campaign without a case.
+    """Return the missing features for each check of the campaign without a case.
 
     Raises SeatrialError if a check is unknown.
     """
@@ -227,10 +206,10 @@ def _stoppable(folder: Path) -> Iterator[None]:
         with interruptible():
             yield
     except KeyboardInterrupt:
-        became = "the run was closed before that"
+        state = "the run was closed before that"
         if folder.exists():
-            became = (
+            state = (
                 f"the jobs of this run are cancelled; {folder} stays open and is not "
                 f"judged; go on with `seatrial run {folder.parent.name} --resume`"
             )
-        raise SeatrialError(f"interrupted: {became}", Exit.INTERRUPTED) from None
+        raise SeatrialError(f"interrupted: {state}", Exit.INTERRUPTED) from None

@@ -1,7 +1,6 @@
-"""The agenda of a run: its sessions, in order, frozen before the first of them.
+"""The agenda of a run (plan.json): its sessions, frozen before the first of them.
 
-It is plan.json of the run's folder: a run that is resumed goes on by it, whatever has
-become of the campaign's file and of the checks since.
+A resumed run follows it, even if campaign or checks have changed since.
 """
 
 import json
@@ -30,7 +29,7 @@ SCHEMA_VERSION = 2
 class Planned:
     """One small ReFrame session: a block, or a part of it, in one repeat.
 
-    `missing` tells for each check without a case what the system lacks.
+    `missing`: the missing features of the system, by check without a case.
     """
 
     name: str
@@ -41,13 +40,16 @@ class Planned:
     cases: tuple[ListedCase, ...]
     missing: dict[str, str] = field(default_factory=dict)
 
+    def numbered(self, repeat: int) -> "Planned":
+        """Return the session of a repeat."""
+        return replace(self, name=f"{self.name}-{repeat}", repeat=repeat)
+
 
 @dataclass(frozen=True)
 class Agenda:
-    """What a run does. `created` is in UTC; `replay` a folder of recordings.
+    """The plan of a run. `created` is in UTC; `replay` a folder of recordings.
 
-    `campaign` has what counts of it: its name, description, repeats, retries,
-    max_jobs, checks and weights.
+    `campaign` has its name, description, repeats, retries, max_jobs, checks, weights.
     """
 
     run: str
@@ -68,26 +70,21 @@ def read_agenda(folder: Path) -> Agenda:
     """Read the agenda of a run's folder; SeatrialError if it is missing or damaged."""
     file = folder / AGENDA_FILE
     content = read_plain(file, CASES_SIZE)
-    schema = decoded(content, file, _Schema, "the agenda of a run").schema
+    schema = decoded(content, file, _Head, "the agenda of a run").schema
     if schema != SCHEMA_VERSION:
         raise SeatrialError(
             f"{file}: not the agenda of a run: schema {schema}, expected "
             f"{SCHEMA_VERSION}"
         )
     agenda = decoded(content, file, Agenda, "the agenda of a run")
-    decoded(content, file, _Frozen, "the agenda of a run")
     sessions = (session.name for session in agenda.sessions)
     for name in (agenda.run, agenda.system, *sessions):
         checked_name(name, f"{file}: run, system or session")
     return agenda
 
 
-class _Schema(msgspec.Struct):
-    schema: int
-
-
 class _Campaign(msgspec.Struct):
-    """Fields of an agenda's campaign that the suite reads."""
+    """Checked fields of an agenda's campaign."""
 
     name: str
     retries: int = 0
@@ -95,18 +92,17 @@ class _Campaign(msgspec.Struct):
     checks: tuple[str, ...] = ()
 
 
-class _Frozen(msgspec.Struct):
-    campaign: _Campaign
+class _Head(msgspec.Struct):
+    schema: int
+    campaign: _Campaign | msgspec.UnsetType = msgspec.UNSET
 
 
 def frozen(campaign: Campaign) -> dict[str, Any]:
-    """Return what an agenda keeps of a campaign."""
+    """Return the fields of a campaign that an agenda keeps."""
     names = ("name", "description", "repeats", "retries", "max_jobs")
     kept = {name: getattr(campaign, name) for name in names}
     weights = campaign.weights and {
-        "name": campaign.weights.name,
-        "sha256": campaign.weights.sha256,
-        "text": campaign.weights.text,
+        name: getattr(campaign.weights, name) for name in ("name", "sha256", "text")
     }
     return {**kept, "checks": list(campaign.checks), "weights": weights}
 
@@ -114,18 +110,17 @@ def frozen(campaign: Campaign) -> dict[str, Any]:
 def plan_sessions(
     campaign: Campaign, listed: Sequence[ListedCase], missing: Mapping[str, str]
 ) -> tuple[Planned, ...]:
-    """Lay out the sessions of a campaign.
+    """Plan the sessions of a campaign.
 
-    `listed` are all cases of the system; `missing` tells for checks without any what
-    is lacking. Raises SeatrialError if a parameter has none of the chosen values.
+    `listed` are all cases of the system; `missing`: the missing features, by check
+    without a case. Raises SeatrialError if a parameter has none of the chosen values.
     """
     parts = {
         block.name: _parts(block, campaign.block_size, listed, missing)
         for block in campaign.blocks
     }
-    between = max(1, campaign.controls_every)
     sessions = [
-        replace(part, name=f"{part.name}-{repeat}", repeat=repeat)
+        part.numbered(repeat)
         for repeat in range(1, campaign.repeats + 1)
         for name in _order(campaign, repeat)
         for part in parts[name]
@@ -133,23 +128,19 @@ def plan_sessions(
     if campaign.controls is None:
         return tuple(sessions)
     (control,) = _parts(campaign.controls, None, listed, missing)
-    planned: list[Planned] = []
-    for number, start in enumerate(range(0, len(sessions), between), 1):
-        planned.append(_numbered(control, number))
-        planned += sessions[start : start + between]
-    return (*planned, _numbered(control, -(-len(sessions) // between) + 1))
+    between = campaign.controls_every
+    planned = [control.numbered(1)]
+    for number, start in enumerate(range(0, len(sessions), between), 2):
+        planned += [*sessions[start : start + between], control.numbered(number)]
+    return tuple(planned)
 
 
 def _order(campaign: Campaign, repeat: int) -> list[str]:
-    """Name the blocks in the order of one repeat."""
+    """Return the names of the blocks in the order of one repeat."""
     names = [block.name for block in campaign.blocks]
     if campaign.order == "shuffled":
         random.Random(f"{campaign.seed}:{repeat}").shuffle(names)
     return names
-
-
-def _numbered(part: Planned, number: int) -> Planned:
-    return replace(part, name=f"{part.name}-{number}", repeat=number)
 
 
 def _parts(
@@ -160,7 +151,7 @@ def _parts(
 ) -> list[Planned]:
     """Cut a block into parts of at most `size` checks with their parameters.
 
-    A part is called like the block, with its number if there are several.
+    A part has the name of the block, with a number if there are several.
     """
     variants: dict[str, list[ListedCase]] = defaultdict(list)
     for check in block.checks:
@@ -169,7 +160,8 @@ def _parts(
     names = list(variants)
     size = size or max(len(names), 1)
     chunks = [names[start : start + size] for start in range(0, len(names), size)]
-    parts = [
+    lacking = {check: missing[check] for check in block.checks if check in missing}
+    return [
         Planned(
             name=block.name if len(chunks) < 2 else f"{block.name}.{number}",
             block=block.name,
@@ -177,15 +169,14 @@ def _parts(
             checks=tuple(dict.fromkeys(variants[name][0].check for name in chunk)),
             variables=block.variables,
             cases=tuple(case for name in chunk for case in variants[name]),
+            missing=lacking if number == 1 else {},
         )
         for number, chunk in enumerate(chunks or [[]], 1)
     ]
-    lacking = {check: missing[check] for check in block.checks if check in missing}
-    return [replace(parts[0], missing=lacking), *parts[1:]]
 
 
 def _cases(block: Block, check: str, listed: Sequence[ListedCase]) -> list[ListedCase]:
-    """List the cases of a check that have the chosen parameters."""
+    """Return the cases of a check that have the chosen parameters."""
     cases = [case for case in listed if case.check == check]
     for name, values in block.parameters.get(check, {}).items():
         known = {case.parameters.get(name) for case in cases}

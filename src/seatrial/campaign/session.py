@@ -1,4 +1,4 @@
-"""One ReFrame session as a subprocess: started, watched, and stopped if need be."""
+"""One ReFrame session as a subprocess: start, watch, stop."""
 
 import ctypes
 import os
@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from seatrial.campaign.job_watch import LostJobError, Watch
+from seatrial.campaign.job_watch import LostJobError, NodesLostError, NodeWatch, Watch
 from seatrial.campaign.node_log import NodeLog
-from seatrial.campaign.node_watch import NodesLostError, NodeWatch
 from seatrial.campaign.session_command import Session, comment_of, session_command
 from seatrial.checks.listing import reframe_environment
 from seatrial.errors import SeatrialError
@@ -24,7 +23,6 @@ from seatrial.interrupts import postponed
 from seatrial.progress import Display
 from seatrial.runs.open_run import probe_space
 from seatrial.system import slurm
-from seatrial.system.description import System
 
 _STOP_S = 20.0
 _LIBC = ctypes.CDLL(None)
@@ -34,16 +32,16 @@ LINE = re.compile(
     r"(?:\( *\d+/\d+\) )?(?P<case>.+?) /(?P<hash>[0-9a-f]{8}) (?P<place>@\S+)"
     r"(?: \[(?P<reason>.*)\])?"
 )
-"""A line of ReFrame on one of its cases."""
+"""A line of ReFrame about one of its cases."""
 _DEBUG_LOG = re.compile(r"^Log file\(s\) saved in '(.*/rfm-\w+\.log)'$", re.MULTILINE)
 
 
 @dataclass
 class Outcome:
-    """What is known only while it runs: why cases are skipped, why jobs wait.
+    """Facts that exist only while a session runs: reasons of skipped and waiting cases.
 
-    `skipped` is by text of the case, `pending` by job id. `blocked` says by job id
-    which lost nodes a job waits for. If that ended ReFrame, `cut` says so.
+    `skipped` is by text of the case, `pending` by job id. `blocked`: the lost nodes
+    that a job waits for, by job id; `cut`: the same if it ended the session.
     """
 
     started: float
@@ -54,20 +52,13 @@ class Outcome:
     cut: str = ""
 
 
-def run_session(
-    session: Session,
-    system: System,
-    checks: Path,
-    home: Path,
-    display: Display,
-    nodes: NodeLog,
-) -> Outcome:
+def run_session(session: Session, display: Display, nodes: NodeLog) -> Outcome:
     """Run a session to its end and follow its progress; `nodes` notes lost nodes.
 
     A job that waits for lost nodes ends it: then the outcome is `cut`. Raises
-    SeatrialError if ReFrame ends without a report, if the disk is full, or as
-    `Watch` does, which looks after the session's jobs. On any exception,
-    Ctrl-C included, ReFrame is stopped and the session's jobs are cancelled.
+    SeatrialError if ReFrame ends without a report, if the disk is full, or as `Watch`
+    does for the session's jobs. On any exception, Ctrl-C included, ReFrame is stopped
+    and the session's jobs are cancelled.
     """
     session.raw.mkdir(parents=True, exist_ok=session.part > 1)
     log = session.raw / "reframe.txt"
@@ -75,14 +66,14 @@ def run_session(
     process = None
     try:
         with postponed():
-            process = _start(session, system, checks, home)
+            process = _start(session)
         with log.open("a", buffering=1, encoding="utf-8") as copy:
-            watch = _watch(session, system, outcome, display, nodes)
+            watch = _watch(session, outcome, display, nodes)
             _follow(process, copy, outcome, display, watch)
     except BaseException:
         if process is not None:
             _stop(process)
-        if system.uses_slurm:
+        if session.system.uses_slurm:
             slurm.cancel(comment_of(session.run_id))
         raise
     outcome.ended = time.time()
@@ -102,13 +93,11 @@ def run_session(
     return outcome
 
 
-def _start(
-    session: Session, system: System, checks: Path, home: Path
-) -> subprocess.Popen[str]:
+def _start(session: Session) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        session_command(session, system, checks),
+        session_command(session),
         cwd=session.raw,
-        env=reframe_environment(home, system.name),
+        env=reframe_environment(session.home, session.system.name),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -121,22 +110,18 @@ def _start(
 
 
 def _watch(
-    session: Session,
-    system: System,
-    outcome: Outcome,
-    display: Display,
-    log: NodeLog,
+    session: Session, outcome: Outcome, display: Display, log: NodeLog
 ) -> Watch | None:
+    system, comment = session.system, session.comment
     if not system.uses_slurm:
         return None
-    comment = session.comment
     nodes = NodeWatch(comment, log, outcome.blocked, display, session.may_cut)
-    only_slurm, started = system.only_slurm, outcome.started
-    return Watch(comment, started, outcome.pending, display, only_slurm, nodes)
+    started, pending = outcome.started, outcome.pending
+    return Watch(comment, started, pending, display, system.only_slurm, nodes)
 
 
 def _end_with_driver() -> None:
-    """Let the kernel end ReFrame, which then cancels its jobs, when its driver dies."""
+    """Request SIGTERM at the driver's death: ReFrame then cancels its jobs."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
@@ -147,14 +132,18 @@ def _follow(
     display: Display,
     watch: Watch | None,
 ) -> None:
-    """Read ReFrame's output to its end; while it is silent, look at Slurm.
+    """Read ReFrame's output to its end; look at Slurm while ReFrame is silent.
 
-    ReFrame is stopped if a job waits for lost nodes; what it says then is read, too.
+    ReFrame is stopped if a job waits for lost nodes; its last output is read, too.
     """
-    assert process.stdout is not None
     lines: queue.Queue[str | None] = queue.Queue()
-    reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
-    reader.start()
+
+    def read() -> None:
+        for line in process.stdout or ():
+            lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
     while True:
         try:
             line = lines.get(timeout=1.0)
@@ -175,12 +164,6 @@ def _follow(
     process.wait()
 
 
-def _read(stream: IO[str], lines: "queue.Queue[str | None]") -> None:
-    for line in stream:
-        lines.put(line)
-    lines.put(None)
-
-
 def _show(line: str, outcome: Outcome, display: Display) -> None:
     match = LINE.match(line)
     if match is None:
@@ -195,7 +178,7 @@ def _show(line: str, outcome: Outcome, display: Display) -> None:
 
 
 def _remove_debug_log(text: str) -> None:
-    """Remove the debug log that ReFrame leaves in the folder of temporary files."""
+    """Remove ReFrame's debug log from the folder of temporary files."""
     for name in _DEBUG_LOG.findall(text)[-1:]:
         file = Path(name)
         if file.parent == Path(tempfile.gettempdir()) and not file.is_symlink():
@@ -204,7 +187,7 @@ def _remove_debug_log(text: str) -> None:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """Let ReFrame cancel its jobs, then make sure that it is gone."""
+    """Interrupt ReFrame so that it cancels its jobs; kill it if it does not end."""
     for number in (signal.SIGINT, signal.SIGKILL):
         if process.poll() is not None:
             return

@@ -1,4 +1,4 @@
-"""A planned ReFrame session on its way, and the command that runs it."""
+"""A ReFrame session of a run, and its command."""
 
 import json
 import re
@@ -10,22 +10,24 @@ import yaml
 
 from seatrial.campaign.schedule import Planned
 from seatrial.checks.listing import reframe_command
-from seatrial.model.cases import ListedCase
+from seatrial.paths import checks_dir
 from seatrial.system.description import System
 
 
 @dataclass(frozen=True)
 class Session:
-    """A planned session on its way: where it writes, and under which conditions.
+    """A planned session, its folders and its conditions.
 
-    `replay` is the folder of the recordings that are to stand in for the programs.
-    `inherited` is a file descriptor that ReFrame keeps open as long as it lives.
-    Where nodes are lost a session goes on in another `part`, of one partition and
-    environment: `tries` counts by case how often it ended in those before. Unless it
-    `may_cut` the session, a job waits for lost nodes.
+    `replay` is the folder of the recordings that replace the programs. `inherited` is a
+    file descriptor that ReFrame keeps open as long as it runs. After lost nodes a
+    session goes on in another `part`, of one partition and environment: `tries` counts
+    the ends of each case in earlier parts. If it may not be cut (`may_cut`), its jobs
+    wait for lost nodes.
     """
 
     run_id: str
+    system: System
+    home: Path
     planned: Planned
     raw: Path
     work: Path
@@ -40,43 +42,46 @@ class Session:
 
     @property
     def name(self) -> str:
-        """Its name within the run, for example pairs-2."""
+        """Return its name within the run, for example pairs-2."""
         return self.planned.name
 
     @property
     def comment(self) -> str:
-        """The comment of its jobs."""
+        """Return the comment of its jobs."""
         return f"{comment_of(self.run_id)}{self.name}"
 
     @property
     def report(self) -> Path:
-        """The file of ReFrame's own report."""
+        """Return the file of ReFrame's report."""
         part = f"-{self.part}" if self.part > 1 else ""
         return self.raw / f"report{part}.json"
 
 
 def comment_of(run_id: str) -> str:
-    """Return how the comments of all jobs of a run begin."""
+    """Return the common prefix of the comments of a run's jobs."""
     return f"seatrial:{run_id}:"
 
 
-def session_command(session: Session, system: System, checks: Path) -> list[str]:
-    """Return the ReFrame command of a session; anyone can run it by hand."""
-    settings = system.settings
-    policy = "serial"
-    most = session.max_jobs // len(system.partitions)
-    if most > 1:
-        policy = "async"
-        settings = _limited(system.settings, session.work, most)
-    name, chosen = system.name, []
+def session_command(session: Session) -> list[str]:
+    """Return the ReFrame command of a session."""
+    system = session.system
+    settings, policy = system.settings, "serial"
+    max_jobs = session.max_jobs // len(system.partitions)
+    if max_jobs > 1:
+        settings, policy = _limited(settings, session.work, max_jobs), "async"
+    name, environment = system.name, []
     if session.part > 1:
         first = session.planned.cases[0]
-        name, chosen = first.partition, ["-p", f"^{re.escape(first.environment)}$"]
+        name = first.partition
+        environment = ["-p", f"^{re.escape(first.environment)}$"]
+    # ReFrame joins names and parameters, and takes an @ as the begin of a variant.
+    names = (case.case.replace(" ", "") for case in session.planned.cases)
+    patterns = dict.fromkeys(re.escape(name).replace("@", ".") for name in names)
     command = [
-        *reframe_command(settings, name, checks),
-        *chosen,
+        *reframe_command(settings, name, checks_dir(session.home)),
+        *environment,
         "-n",
-        f"^({'|'.join(dict.fromkeys(map(_pattern, session.planned.cases)))})$",
+        f"^({'|'.join(patterns)})$",
         "-r",
         f"--exec-policy={policy}",
         f"--max-retries={session.retries}",
@@ -87,23 +92,18 @@ def session_command(session: Session, system: System, checks: Path) -> list[str]
     ]
     if system.uses_slurm:
         command += ["-J", f"comment={session.comment}"]
+    variables: dict[str, object] = {}
     if session.num_nodes is not None:
-        command += ["-S", f"num_nodes={session.num_nodes}"]
+        variables["num_nodes"] = session.num_nodes
     if session.replay is not None:
-        command += ["-S", f"replay={session.replay}"]
-        command += ["-S", f"replay_session={session.name}"]
-    for name, value in session.planned.variables.items():
+        variables |= {"replay": session.replay, "replay_session": session.name}
+    for name, value in (*variables.items(), *session.planned.variables.items()):
         command += ["-S", f"{name}={value}"]
     return command
 
 
-def _pattern(case: ListedCase) -> str:
-    """Match a check with its parameters alone; an @ means something else to ReFrame."""
-    return re.escape(case.case.replace(" ", "")).replace("@", ".")
-
-
 def _limited(settings: Path, work: Path, max_jobs: int) -> Path:
-    """Write settings with another limit of jobs in the queue, for every partition."""
+    """Write settings with another limit of queued jobs for every partition."""
     content = yaml.safe_load(settings.read_text(encoding="utf-8"))
     for partition in content["systems"][0]["partitions"]:
         partition["max_jobs"] = max_jobs

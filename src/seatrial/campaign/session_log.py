@@ -1,4 +1,4 @@
-"""A session that is still going on: its cases, read from what ReFrame wrote so far."""
+"""The cases of a session that is not closed, from ReFrame's output so far."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _STAGE_DEPTH = 6  # SESSION/stage/SYSTEM/PARTITION/ENVIRONMENT/CASE
 
 @dataclass
 class CaseState:
-    """A case as it is now: `result` is that of its last try, None while it runs.
+    """The state of a case: `result` is that of its last try, None while it runs.
 
-    `attempt` counts its tries; `stage` is where ReFrame stages the last one, `nodes`
-    where that ran, if it failed.
+    `attempt` counts its tries; `stage` is ReFrame's folder of the last one, `nodes` are
+    its nodes if it failed, `elapsed_s` its duration if its session is closed.
     """
 
     case: str
@@ -27,6 +27,7 @@ class CaseState:
     attempt: int = 0
     nodes: tuple[str, ...] = ()
     stage: Path = field(default_factory=Path)
+    elapsed_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Running:
 
 
 def live_cases(log: Path, work: Path) -> tuple[CaseState, ...]:
-    """Read ReFrame's output as far as it is written; `work` is its prefix."""
+    """Read the cases in ReFrame's output so far; `work` is its prefix."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -70,9 +71,9 @@ def live_cases(log: Path, work: Path) -> tuple[CaseState, ...]:
 
 
 def running(case: CaseState, session: str, jobs: Sequence[slurm.Job]) -> Running:
-    """Return since when a case runs, in which job and where, or why it waits.
+    """Return start, job and nodes of a running case, or why it waits.
 
-    A job says itself when and where it began; Slurm knows the rest.
+    A job records its own start and nodes; Slurm knows the rest.
     """
     job_file = read_job(case.stage)
     below = "/".join(case.stage.parts[-_STAGE_DEPTH:])
@@ -92,7 +93,7 @@ def running(case: CaseState, session: str, jobs: Sequence[slurm.Job]) -> Running
 
 
 def _stage(stage: Path, match: re.Match[str], attempt: int) -> Path:
-    """Name the stage folder of a try, as ReFrame does."""
+    """Return the stage folder of a try, as ReFrame does."""
     partition, _, environment = match["place"].removeprefix("@").partition("+")
     parent = stage.joinpath(*partition.split(":"), environment)
     check = match["case"].split(" ", 1)[0]

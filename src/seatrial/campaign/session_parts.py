@@ -1,28 +1,27 @@
-"""One session in as many parts as lost nodes cut it into."""
+"""One session, cut into parts by lost nodes."""
 
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from seatrial.campaign.collect import Collected, collect
 from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, run_session
 from seatrial.campaign.session_command import Session
-from seatrial.model.cases import ListedCase
+from seatrial.model.cases import Case, ListedCase
 from seatrial.progress import Display
 from seatrial.system import slurm_nodes
-from seatrial.system.description import NodeState, System, usable_nodes
+from seatrial.system.description import NodeState, usable_nodes
 
 _MOST_CUTS = 8
-"""How often lost nodes may cut a session; after that jobs wait until their limit."""
+"""Most cuts of a session by lost nodes; after that jobs wait until their limit."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What a whole session left: `absent` are nodes and why, in any of its parts."""
+    """A finished session; `absent`: reasons by node, in any of its parts."""
 
     outcome: Outcome
     collected: Collected
@@ -31,17 +30,12 @@ class Finished:
 
 
 def run_parts(
-    session: Session,
-    system: System,
-    checks: Path,
-    home: Path,
-    display: Display,
-    states: Callable[[], tuple[NodeState, ...]],
+    session: Session, display: Display, states: Callable[[], tuple[NodeState, ...]]
 ) -> Finished:
-    """Run a session; go on with what is left of it on the remaining nodes.
+    """Run a session; after lost nodes, run the rest of it on the remaining ones.
 
-    What ended before stays. `states` looks at the nodes before each part. Raises as
-    `run_session` and `collect` do.
+    Cases that ended before stay. `states` looks at the nodes before each part. Raises
+    as `run_session` and `collect` do.
     """
     whole = Collected()
     absent: dict[str, str] = {}
@@ -50,28 +44,26 @@ def run_parts(
     began, cuts = time.time(), 0
     parts = [session.planned]
     while parts:
-        absent |= {each.node.name: each.reason for each in now if not each.present}
+        absent |= {state.node.name: state.reason for state in now if not state.present}
         session = replace(
             session,
             planned=parts.pop(0),
-            num_nodes=usable_nodes(system, now),
+            num_nodes=usable_nodes(session.system, now),
             tries=Counter(str(case.key.listed) for case in whole.cases),
             may_cut=cuts < _MOST_CUTS,
         )
         outcome = Outcome(time.time(), time.time())
         if session.planned.cases:
-            outcome = run_session(session, system, checks, home, display, log)
+            outcome = run_session(session, display, log)
         display.note("collecting results")
-        found = collect(session, outcome, system)
-        whole.cases += found.cases
-        whole.measurements += found.measurements
-        whole.node_failures += found.node_failures
+        collected = collect(session, outcome)
+        whole.cases += collected.cases
+        whole.measurements += collected.measurements
+        whole.node_failures += collected.node_failures
         if outcome.cut:
             cuts += 1
-            left = [
-                *_left(session, outcome, found),
-                *(c for p in parts for c in p.cases),
-            ]
+            left = _left(session, outcome, collected)
+            left += [case for part in parts for case in part.cases]
             parts = _by_place(session.planned, left)
             display.warn(
                 f"session {session.name} goes on without the lost nodes; cases left: "
@@ -79,17 +71,17 @@ def run_parts(
             )
             now = states()
         session = replace(session, part=session.part + 1)
-    if system.uses_slurm:
+    if session.system.uses_slurm:
         _last_look(log, began)
         log.add(whole.node_failures)
     whole.cases, losses = attribute(whole.cases, log.events)
     for loss in losses:
-        absent.pop(loss.event.node, None)
+        absent.pop(loss.node, None)
     return Finished(replace(outcome, started=began), whole, losses, absent)
 
 
 def _last_look(log: NodeLog, since: float) -> None:
-    """Note what was lost since then and not seen, also if Slurm only begins to see it.
+    """Note unseen losses since then, also if Slurm only begins to see them.
 
     A node that is silent now counts if another answers: then slurmctld is not new.
     """
@@ -99,29 +91,26 @@ def _last_look(log: NodeLog, since: float) -> None:
         log.note(look, time.time() + SILENCE_S)
 
 
-def _left(
-    session: Session, outcome: Outcome, found: Collected
-) -> tuple[ListedCase, ...]:
-    """List the cases that did not end, or failed and may be tried again.
+def _left(session: Session, outcome: Outcome, collected: Collected) -> list[ListedCase]:
+    """Return the cases that did not end, or failed and may be tried again.
 
     A job that waited for lost nodes was no try.
     """
-    ended = defaultdict(list)
-    for case in found.cases:
-        ended[case.key.listed].append(case)
-    return tuple(
-        listed
-        for listed in session.planned.cases
-        if not ended[listed]
-        or ended[listed][-1].job_id in outcome.blocked
-        or (
-            ended[listed][-1].result == "fail" and len(ended[listed]) <= session.retries
-        )
-    )
+    tries: dict[ListedCase, list[Case]] = defaultdict(list)
+    for case in collected.cases:
+        tries[case.key.listed].append(case)
+
+    def is_left(listed: ListedCase) -> bool:
+        ended = tries[listed]
+        if not ended or ended[-1].job_id in outcome.blocked:
+            return True
+        return ended[-1].result == "fail" and len(ended) <= session.retries
+
+    return [listed for listed in session.planned.cases if is_left(listed)]
 
 
 def _by_place(planned: Planned, cases: Iterable[ListedCase]) -> list[Planned]:
-    """Plan a part for each partition and environment: ReFrame chooses cases by them."""
+    """Plan a part for each partition and environment: ReFrame selects by them."""
     places: dict[tuple[str, str], list[ListedCase]] = defaultdict(list)
     for case in cases:
         places[case.partition, case.environment].append(case)

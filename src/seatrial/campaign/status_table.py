@@ -1,4 +1,4 @@
-"""The progress of an open run as a table: a topic a row."""
+"""The progress of an open run as a table."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _MOST_NODES = 4
 
 
 def status_table(status: Status) -> Table:
-    """Lay out one run."""
+    """Format one run as a table."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
@@ -27,37 +27,41 @@ def status_table(status: Status) -> Table:
 
 def status_line(status: Status) -> str:
     """Format the state of a run as one line; it changes only if the run does."""
-    done = ", ".join(f"{n} {result}" for result, n in status.done.items())
+    waiting = [case for case in status.running if case.waits is not None]
     parts = [
         f"{status.sessions_closed} of {status.sessions} sessions closed",
-        f"{sum(status.done.values())} of {status.cases} cases done: {done}",
+        _counts(status, "cases done"),
         *([] if status.alive else ["driver not at work"]),
-        *(f"running {each.case}" for each in status.running if each.waits is None),
-        *(
-            f"pending {each.case}: {each.waits}"
-            for each in status.running
-            if each.waits is not None
-        ),
+        *(f"running {case.case}" for case in status.running if case.waits is None),
+        *(f"pending {case.case}: {case.waits}" for case in waiting),
     ]
     return f"{status.system}/{status.run}: {'; '.join(parts)}"
 
 
+def _counts(status: Status, unit: str) -> str:
+    counts = ", ".join(f"{number} {result}" for result, number in status.done.items())
+    return f"{sum(status.done.values())} of {status.cases} {unit}: {counts}"
+
+
 def _rows(status: Status) -> Iterator[tuple[str, str, str]]:
     """Return topic, text and style of every line."""
-    of = f"campaign {status.campaign}"
     note = f"; {NO_MEASUREMENT}" if status.replay else ""
-    yield "run", f"{status.system}/{status.run}, {of}{note}", "bold"
+    run = f"{status.system}/{status.run}, campaign {status.campaign}{note}"
+    yield "run", run, "bold"
     yield "driver", _driver(status), "" if status.alive else "red"
     if not status.alive:
         yield "to go on", f"seatrial run {status.system} --resume", "bold"
     if status.closing:
         yield "closing", "all is measured; only the folder is to be finished", ""
     yield "sessions", f"{status.sessions_closed} of {status.sessions} closed", ""
-    done = ", ".join(f"{n} {result}" for result, n in status.done.items())
-    yield "cases", f"{sum(status.done.values())} of {status.cases} done: {done}", ""
-    started = [_running(each) for each in status.running if each.waits is None]
+    yield "cases", _counts(status, "done"), ""
+    started = [_running(case) for case in status.running if case.waits is None]
     yield from _list("running", started)
-    waiting = [_waiting(each) for each in status.running if each.waits is not None]
+    waiting = [
+        f"{case.case}, job {case.job_id}: {case.waits}"
+        for case in status.running
+        if case.waits is not None
+    ]
     yield from _list("pending", waiting, "yellow")
     if not status.slurm_answers:
         yield "slurm", "slurmctld does not answer", "red"
@@ -78,12 +82,13 @@ def _rows(status: Status) -> Iterator[tuple[str, str, str]]:
 
 
 def _driver(status: Status) -> str:
-    who = status.driver
-    place = f"process {who['pid']} on {who['host']}" if "pid" in who else "unknown"
-    since = f" since {who['started']}" if "started" in who else ""
-    if status.alive:
-        return f"at work: {place}{since}"
-    return f"not at work; the last one: {place}{since}"
+    driver = status.driver
+    state = "at work" if status.alive else "not at work; the last one"
+    place = "unknown"
+    if "pid" in driver:
+        place = f"process {driver['pid']} on {driver['host']}"
+    since = f" since {driver['started']}" if "started" in driver else ""
+    return f"{state}: {place}{since}"
 
 
 def _running(case: Running) -> str:
@@ -92,19 +97,10 @@ def _running(case: Running) -> str:
         parts.append(duration(max(time.time() - case.since, 0.0)))
     if case.job_id is not None:
         parts.append(f"job {case.job_id}")
-    if case.nodes:
-        parts.append(_nodes(case.nodes.split()))
-    return ", ".join(parts)
-
-
-def _waiting(case: Running) -> str:
-    return f"{case.case}, job {case.job_id}: {case.waits}"
-
-
-def _nodes(nodes: Sequence[str]) -> str:
-    if len(nodes) <= _MOST_NODES:
-        return " ".join(nodes)
-    return f"{nodes[0]} ... {nodes[-1]} ({len(nodes)} nodes)"
+    nodes = case.nodes.split()
+    if len(nodes) > _MOST_NODES:
+        nodes = [f"{nodes[0]} ... {nodes[-1]} ({len(nodes)} nodes)"]
+    return ", ".join([*parts, " ".join(nodes)] if nodes else parts)
 
 
 def _list(
@@ -117,5 +113,4 @@ def _list(
 
 def _first(texts: Sequence[str]) -> list[str]:
     rest = len(texts) - _MOST
-    more = [f"and {rest} more"] if rest > 0 else []
-    return [*texts[:_MOST], *more]
+    return [*texts[:_MOST], *([f"and {rest} more"] if rest > 0 else [])]

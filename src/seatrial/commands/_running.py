@@ -12,8 +12,8 @@ from seatrial.campaign.schedule import read_agenda
 from seatrial.console import Terminal
 from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
+from seatrial.model.manifest import is_unfinished
 from seatrial.names import checked_name
-from seatrial.runs.closed_run import is_unfinished
 from seatrial.runs.open_run import RunFolder, new_run_id, newest_open, open_runs
 from seatrial.runs.recorded_system import recorded_system
 from seatrial.system.description import is_provisioned, load_system

@@ -19,7 +19,8 @@ def run_path(text: str) -> Path:
     """
     from tempfile import TemporaryDirectory
 
-    from seatrial.runs.closed_run import MANIFEST, find_run
+    from seatrial.model.manifest import MANIFEST
+    from seatrial.runs.closed_run import find_run
     from seatrial.runs.pack import unpack
 
     if (Path(text) / MANIFEST).is_file():

@@ -22,7 +22,7 @@ def pack(run: str, file: Path | None) -> None:
 
     Example: seatrial pack lab/latest offer.seatrial.tar.xz
     """
-    from seatrial.runs.closed_run import read_manifest
+    from seatrial.model.manifest import read_manifest
     from seatrial.runs.pack import SUFFIX
     from seatrial.runs.pack import pack as pack_run
 

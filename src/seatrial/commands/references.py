@@ -115,7 +115,8 @@ def measure_command(
 
     from seatrial.calibration.baseline_yaml import criteria_text
     from seatrial.calibration.baselines import Claim, measure, require_alike
-    from seatrial.runs.closed_run import MANIFEST, by_start, load_run
+    from seatrial.model.manifest import MANIFEST
+    from seatrial.runs.closed_run import by_start, load_run
 
     chosen = by_start((run_path(each) for each in runs), MANIFEST)
     loaded = [load_run(path) for path in chosen]
@@ -212,7 +213,8 @@ def diff(
 
 def _chosen(home: Path, system: str, runs: Sequence[str], number: int) -> list[Path]:
     """Return the named runs, else the newest of the system, without replays."""
-    from seatrial.runs.closed_run import closed_runs, read_manifest
+    from seatrial.model.manifest import read_manifest
+    from seatrial.runs.closed_run import closed_runs
 
     if runs:
         named = [run_path(each) for each in runs]
@@ -226,7 +228,7 @@ def _chosen(home: Path, system: str, runs: Sequence[str], number: int) -> list[P
 
 def _is_replay(path: Path) -> bool:
     """Return True for a replay; loading reports a run that cannot be read."""
-    from seatrial.runs.closed_run import read_manifest
+    from seatrial.model.manifest import read_manifest
 
     with suppress(SeatrialError):
         return bool(read_manifest(path).get("replay"))

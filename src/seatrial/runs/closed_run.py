@@ -17,7 +17,6 @@ from seatrial.limits import CASES_SIZE, MANIFEST_SIZE, TABLE_SIZE, YAML_SIZE
 from seatrial.model.cases import Case
 from seatrial.model.manifest import (
     MANIFEST,
-    NEWEST_SCHEMA,
     OPEN_SUFFIX,
     check_times,
     decoded,
@@ -33,30 +32,8 @@ from seatrial.runs.ssh_signature import Sealed
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "KEPT_CRITERIA",
-    "KEPT_WEIGHTS",
-    "MANIFEST",
-    "NEWEST_SCHEMA",
-    "OPEN_SUFFIX",
-    "SYSTEM_FOLDER",
-    "Run",
-    "case_from",
-    "check_times",
-    "closed_runs",
-    "find_run",
-    "is_unfinished",
-    "known_durations",
-    "load_run",
-    "read_cases",
-    "read_json",
-    "read_manifest",
-    "read_manifests",
-    "sha256",
-]
-
 SYSTEM_FOLDER = "system"
-"""Where a run keeps the files of its system."""
+"""The folder of a run with the files of its system."""
 
 KEPT_CRITERIA = f"{SYSTEM_FOLDER}/{CRITERIA_FILE}"
 KEPT_WEIGHTS = f"{SYSTEM_FOLDER}/{WEIGHTS_FILE}"
@@ -71,14 +48,15 @@ _PARSED = {
 }
 """The files of a run that are parsed; all others are only compared."""
 
-_EARLIER_RUNS = 3  # which show how long a case takes
+_EARLIER_RUNS = 3
+"""Runs from which the durations of cases are taken."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A closed run: its manifest, its cases, and every number taken.
+    """A closed run: its manifest, its cases, and all its measurements.
 
-    `digest` is the SHA-256 of the manifest; `sealed` is None if nobody signed it;
+    `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
     `kept` has the criteria and weights that the run kept, by their paths in it.
     """
 
@@ -93,8 +71,7 @@ class Run:
     def columns(self, *names: str) -> "pl.DataFrame":
         """Return some columns of the measurements, their texts as categories.
 
-        A sweep has millions of rows with a few thousand texts in them: to compare
-        these is slow, to compare their numbers is not.
+        Categories compare fast: a sweep has millions of rows with a few thousand texts.
         """
         import polars as pl
 
@@ -113,7 +90,7 @@ def sha256(path: Path) -> str:
 
 
 def load_run(path: Path) -> Run:
-    """Read a closed run and verify all of it, as `seatrial verify` does.
+    """Read a closed run and verify it as `seatrial verify` does.
 
     Raises SeatrialError if the run is still open, if a file is missing, changed, added
     or no plain file, if a sealed manifest was changed, if its times lie in the future,
@@ -123,8 +100,6 @@ def load_run(path: Path) -> Run:
 
     contents = read_contents(path, _PARSED)
     check_times(path, contents.manifest)
-    if contents.sealed is not None:
-        contents.sealed.check()
     contents.require_whole()
     kept = dict(contents.kept)
     for name in (_CASES, _TABLE):
@@ -132,17 +107,9 @@ def load_run(path: Path) -> Run:
             raise SeatrialError(f"{path / MANIFEST}: lists no {name}; expected one")
     cases = _parse_cases(kept.pop(_CASES), path / _CASES)
     measurements = parse_table(kept.pop(_TABLE), path / _TABLE)
-    imported = "imported" in contents.manifest
-    check_units(measurements, path / _TABLE, imported=imported)
-    return Run(
-        path,
-        contents.manifest,
-        cases,
-        measurements,
-        digest=contents.digest,
-        sealed=contents.sealed,
-        kept=kept,
-    )
+    manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
+    check_units(measurements, path / _TABLE, imported="imported" in manifest)
+    return Run(path, manifest, cases, measurements, digest, sealed, kept)
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:
@@ -151,37 +118,29 @@ def read_cases(path: Path) -> tuple[Case, ...]:
 
 
 def _parse_cases(content: bytes, file: Path) -> tuple[Case, ...]:
+    """Parse a list of cases; SeatrialError if a name or path in it leads elsewhere."""
     cases = decoded(content, file, tuple[Case, ...], "a list of cases")
     for case in cases:
-        checked_case(case, file)
+        if not is_name(case.session) or not (case.raw is None or is_inside(case.raw)):
+            raise SeatrialError(
+                f"{file}: damaged: session {case.session!r}, raw {case.raw!r}; "
+                "expected a name, and a path in the run"
+            )
     return cases
 
 
-def checked_case(case: Case, file: Path) -> Case:
-    """Return a case; SeatrialError if a name or path in it leads elsewhere."""
-    if not is_name(case.session) or not (case.raw is None or is_inside(case.raw)):
-        raise SeatrialError(
-            f"{file}: damaged: session {case.session!r}, raw {case.raw!r}; expected a "
-            "name, and a path in the run"
-        )
-    return case
-
-
 def closed_runs(results: Path, system: str | None = None) -> list[Path]:
-    """List the closed runs of one system, or of all, by start time, oldest first.
+    """Return the closed runs of one system, or of all, by start time, oldest first.
 
     Raises SeatrialError if the results folder, or a folder in it, cannot be read.
     """
-    runs = [
-        run
-        for run in run_folders(results, system)
-        if not is_unfinished(run.name) and (run / MANIFEST).is_file()
-    ]
-    return by_start(runs, MANIFEST)
+    folders = run_folders(results, system)
+    closed = (run for run in folders if not is_unfinished(run.name))
+    return by_start((run for run in closed if (run / MANIFEST).is_file()), MANIFEST)
 
 
 def run_folders(results: Path, system: str | None = None) -> Iterator[Path]:
-    """List the folders of the runs of one system, or of all, open and closed ones."""
+    """Yield the folders of the runs of one system, or of all, open and closed ones."""
     for folder in [results / system] if system else _folders(results):
         yield from _folders(folder)
 
@@ -197,8 +156,7 @@ class _Times(msgspec.Struct):
 def by_start(runs: Iterable[Path], file: str) -> list[Path]:
     """Sort runs by the start time in `file` of their folders, oldest first.
 
-    A run whose file is no plain one, or does not have its start time, comes before all
-    others, so that it is never the latest one.
+    A run without a readable start time comes first, so that it is never the latest.
     """
     read = msgspec.json.Decoder(_Times).decode
 
@@ -208,14 +166,14 @@ def by_start(runs: Iterable[Path], file: str) -> list[Path]:
         except (SeatrialError, ValueError):
             return -math.inf
         # A clock that was set back during the run leaves an end before the start.
-        known = (times.created, times.started, times.ended)
-        return min((each.timestamp() for each in known if each), default=-math.inf)
+        moments = filter(None, (times.created, times.started, times.ended))
+        return min((moment.timestamp() for moment in moments), default=-math.inf)
 
     return sorted(runs, key=lambda run: (start(run), run.name, run.parent.name))
 
 
 def _folders(folder: Path) -> list[Path]:
-    """List the folders in a folder that may not exist."""
+    """Return the folders in a folder that may not exist."""
     try:
         return [path for path in folder.iterdir() if path.is_dir()]
     except (FileNotFoundError, NotADirectoryError):
@@ -228,33 +186,32 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def read_manifests(runs: Iterable[Path]) -> dict[Path, dict[str, Any]]:
-    """Read the manifests of several closed runs, none of them twice.
+    """Read the manifests of several closed runs, each once.
 
     Raises SeatrialError as `read_manifest` and `check_times` do, and if two folders
     hold the same run of a system: its numbers would count twice.
     """
-    found: dict[Path, dict[str, Any]] = {}
-    seen: dict[tuple[Any, Any], Path] = {}
+    manifests: dict[Path, dict[str, Any]] = {}
+    folders: dict[tuple[Any, Any], Path] = {}
     for path in dict.fromkeys(run.resolve() for run in runs):
-        manifest = read_manifest(path)
+        manifests[path] = manifest = read_manifest(path)
         check_times(path, manifest)
-        run = (manifest.get("system"), manifest.get("run"))
-        if run in seen:
+        system, run = manifest.get("system"), manifest.get("run")
+        other = folders.setdefault((system, run), path)
+        if other != path:
             raise SeatrialError(
-                f"{seen[run]} and {path} are both run {run[1]} of {run[0]}; expected "
-                "one folder for each run; move the copy elsewhere"
+                f"{other} and {path} are both run {run} of {system}; expected one "
+                "folder for each run; move the copy elsewhere"
             )
-        seen[run] = path
-        found[path] = manifest
-    return found
+    return manifests
 
 
 def find_run(home: Path, text: str) -> Path:
-    """Find a run by path, by run id, or by `latest` and `SYSTEM/latest`.
+    """Find a run by path, run id, `latest` or `SYSTEM/latest`.
 
     Raises SeatrialError if there is none, or more than one of that id.
     """
-    if (Path(text) / "manifest.json").is_file() or text.endswith(OPEN_SUFFIX):
+    if (Path(text) / MANIFEST).is_file() or text.endswith(OPEN_SUFFIX):
         return Path(text).resolve()
     results = results_dir(home)
     system, _, name = text.rpartition("/")
@@ -262,21 +219,20 @@ def find_run(home: Path, text: str) -> Path:
     if name != "latest":
         runs = [run for run in runs if run.name == name]
     if not runs:
+        newest = [f"{run.parent.name}/{run.name}" for run in closed_runs(results)[-3:]]
+        known = (
+            f"the newest are: {', '.join(newest)}" if newest else "there is none yet"
+        )
         raise SeatrialError(
             f"no closed run {text!r} below {results}; expected the path of a run, "
-            f"its id, latest or SYSTEM/latest; {_newest(results)}"
+            f"its id, latest or SYSTEM/latest; {known}"
         )
     if name != "latest" and len(runs) > 1:
         systems = ", ".join(sorted(run.parent.name for run in runs))
         raise SeatrialError(
-            f"run {text!r} exists for several systems ({systems}): say SYSTEM/{text}"
+            f"run {text!r} exists for several systems ({systems}): use SYSTEM/{text}"
         )
     return runs[-1]
-
-
-def _newest(results: Path) -> str:
-    runs = [f"{run.parent.name}/{run.name}" for run in closed_runs(results)[-3:]]
-    return f"the newest are: {', '.join(runs)}" if runs else "there is none yet"
 
 
 def known_durations(results: Path, system: str) -> dict[str, list[float]]:
@@ -288,13 +244,3 @@ def known_durations(results: Path, system: str) -> dict[str, list[float]]:
                 if case.elapsed_s is not None and not case.replay:
                     durations[str(case.key.listed)].append(case.elapsed_s)
     return durations
-
-
-def case_from(row: dict[str, Any]) -> Case:
-    """Make a case of a row of JSON; ValueError if it is none."""
-    return msgspec.convert(row, Case)
-
-
-def read_json(file: Path) -> Any:
-    """Read a JSON file; SeatrialError if that cannot be done."""
-    return decoded(read_plain(file, CASES_SIZE), file, object, "JSON")

@@ -1,24 +1,26 @@
 """Closed sessions of an open run, and the starts of its driver.
 
 A session is closed if and only if `sessions/<name>.json` exists: it is written last,
-as a whole, and has the checksums of all that the session left.
+as a whole, and has the checksums of all files of the session.
 """
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from seatrial.errors import SeatrialError
-from seatrial.limits import MANIFEST_SIZE
+from seatrial.limits import CASES_SIZE, MANIFEST_SIZE, TABLE_SIZE
 from seatrial.model.cases import Case
 from seatrial.model.manifest import decoded
 from seatrial.model.records import Measurement, as_dict
 from seatrial.names import is_inside
 from seatrial.plain_files import read_plain
-from seatrial.runs.closed_run import case_from, read_json, sha256
+from seatrial.runs.closed_run import sha256
 from seatrial.runs.open_run import (
     SESSIONS_FOLDER,
     STARTS_FILE,
@@ -32,15 +34,24 @@ if TYPE_CHECKING:
     import polars as pl
 
 _EVIDENCE = ("rfm_*", "seatrial.*")
-"""What is kept of the stage folders of a session that was cut off."""
+"""Files to keep from the stage folders of an interrupted session."""
+
+
+class _Stored(msgspec.Struct):
+    """The checked keys of the file of a session."""
+
+    name: str
+    cases: tuple[Case, ...]
+    checksums: dict[str, str]
 
 
 @dataclass(frozen=True)
 class ClosedSession:
-    """A closed session: its record for the manifest, and its cases."""
+    """A closed session: record for the manifest, cases, checksums of its files."""
 
     record: dict[str, Any]
     cases: tuple[Case, ...]
+    checksums: Mapping[str, str]
 
 
 def close_session(
@@ -48,10 +59,10 @@ def close_session(
     record: dict[str, Any],
     cases: Sequence[Case],
     measurements: Sequence[Measurement],
-) -> ClosedSession:
+) -> None:
     """Close a session of an open run for good; OSError if that cannot be written.
 
-    `record` is what the manifest will say of it, above all its `name`.
+    `record` goes into the manifest; it needs `name` and `interrupted`.
     """
     from seatrial.runs.measurement_table import parquet
 
@@ -76,7 +87,26 @@ def close_session(
         },
     }
     write_file(sessions / f"{name}.json", json.dumps(content, indent=1).encode())
-    return ClosedSession({**record, "cases": len(cases)}, tuple(cases))
+
+
+def read_session(folder: Path, name: str) -> ClosedSession | None:
+    """Read a session of an open run without verifying it; None if it is not closed.
+
+    Raises SeatrialError if its file is damaged.
+    """
+    file = folder / SESSIONS_FOLDER / f"{name}.json"
+    if not file.is_file():
+        return None
+    content = read_plain(file, CASES_SIZE)
+    stored = decoded(content, file, _Stored, "a closed session")
+    if stored.name != name or not all(map(is_inside, stored.checksums)):
+        raise SeatrialError(
+            f"{file}: damaged: session {stored.name!r}; expected {name!r}, and files "
+            "in the run"
+        )
+    record = msgspec.json.decode(content) | {"cases": len(stored.cases)}
+    del record["checksums"]
+    return ClosedSession(record, stored.cases, stored.checksums)
 
 
 def closed_session(folder: Path, name: str) -> ClosedSession | None:
@@ -84,46 +114,35 @@ def closed_session(folder: Path, name: str) -> ClosedSession | None:
 
     Raises SeatrialError if a file of it is missing or has changed.
     """
-    file = folder / SESSIONS_FOLDER / f"{name}.json"
-    if not file.is_file():
-        return None
-    content = read_json(file)
-    try:
-        checksums = content.pop("checksums")
-        cases = tuple(case_from(row) for row in content["cases"])
-        if content["name"] != name or not all(map(is_inside, checksums)):
-            raise ValueError("another session, or files that are not in the run")
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise SeatrialError(f"{file}: damaged: {error!r}") from error
-    for part, expected in checksums.items():
-        place = folder / part
-        found = sha256(place) if place.is_file() else "missing"
-        if found != expected:
+    session = read_session(folder, name)
+    for part, expected in session.checksums.items() if session else ():
+        file = folder / part
+        digest = sha256(file) if file.is_file() else "missing"
+        if digest != expected:
             raise SeatrialError(
-                f"{place}: changed after its session was closed: SHA-256 is {found}, "
-                f"expected {expected}; bring the file back, or remove {file} to take "
-                "the whole session again"
+                f"{file}: changed after its session was closed: SHA-256 is {digest}, "
+                f"expected {expected}; bring the file back, or take the whole session "
+                f"again: remove {folder / SESSIONS_FOLDER / name}.json"
             )
-    return ClosedSession({**content, "cases": len(cases)}, cases)
+    return session
 
 
 def session_table(folder: Path, name: str) -> "pl.DataFrame":
     """Read the measurements of a closed session."""
-    from seatrial.runs.measurement_table import read_table
+    from seatrial.runs.measurement_table import parse_table
 
-    return read_table(folder / SESSIONS_FOLDER / f"{name}.parquet")
+    file = folder / SESSIONS_FOLDER / f"{name}.parquet"
+    return parse_table(read_plain(file, TABLE_SIZE), file)
 
 
 def set_aside(folder: Path, name: str) -> list[str]:
-    """Keep the files of a try of a session that was cut off.
+    """Move the files of an interrupted session to `raw/<name>.interrupted-<n>`.
 
-    It moves to `raw/<name>.interrupted-<n>`. Gives the names of all such folders, for
-    the record of the session.
+    Returns the names of all such folders, for the record of the session.
     """
     raw, work = folder / "raw" / name, folder / WORK_FOLDER / name
+    interrupted = [path.name for path in raw.parent.glob(f"{name}{INTERRUPTED}*")]
     if raw.is_dir() or work.is_dir():
-        number = len(_interrupted(folder, name)) + 1
-        kept = raw.with_name(f"{name}{INTERRUPTED}{number}")
         for pattern in _EVIDENCE:
             for file in sorted(work.rglob(pattern)):
                 if file.is_file():
@@ -132,15 +151,16 @@ def set_aside(folder: Path, name: str) -> list[str]:
                     shutil.copy2(file, target)
         shutil.rmtree(work, ignore_errors=True)
         if raw.is_dir():
-            raw.rename(kept)
-    return _interrupted(folder, name)
+            kept = f"{name}{INTERRUPTED}{len(interrupted) + 1}"
+            raw.rename(raw.with_name(kept))
+            interrupted.append(kept)
+    return sorted(interrupted)
 
 
-def note_start(folder: Path, start: dict[str, Any]) -> list[dict[str, Any]]:
-    """Add a start of the driver; return all of them."""
+def note_start(folder: Path, start: dict[str, Any]) -> None:
+    """Add a start of the driver."""
     starts = [*read_starts(folder), start]
     write_file(folder / STARTS_FILE, json.dumps(starts, indent=1).encode())
-    return starts
 
 
 def read_starts(folder: Path) -> list[dict[str, Any]]:
@@ -150,9 +170,3 @@ def read_starts(folder: Path) -> list[dict[str, Any]]:
         return []
     content = read_plain(file, MANIFEST_SIZE)
     return decoded(content, file, list[dict[str, Any]], "the starts of a driver")
-
-
-def _interrupted(folder: Path, name: str) -> list[str]:
-    raw = folder / "raw"
-    found = raw.glob(f"{name}{INTERRUPTED}*") if raw.is_dir() else []
-    return sorted(path.name for path in found)

@@ -6,8 +6,8 @@ OpenMetrics 1.0: https://prometheus.io/docs/specs/om/open_metrics_spec/
 import io
 import itertools
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,18 +41,17 @@ _LABELS = (
     "statistic",
     "replay",
 )
-"""What tells samples of one metric apart. The allocation is left out: a label of 500
-names would be most of the text, and the case tells how many nodes it had."""
+"""Labels that tell samples of one metric apart. The allocation is left out: a label of
+500 names would be most of the text, and the case has its number of nodes."""
 
 _UNITS = {"%": "percent", "1": "ratio"}
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def export(paths: Sequence[Path], form: Form) -> bytes:
-    """Write the measurements of some runs, each verified before.
+    """Verify runs, and write their measurements with a column `campaign`.
 
-    A column `campaign` is added. Raises SeatrialError if a run is damaged, or if
-    there are two of one id.
+    Raises SeatrialError if a run is damaged, or if there are two of one id.
     """
     runs = [load_run(path) for path in read_manifests(paths)]
     frame = pl.concat([_with_campaign(run) for run in runs])
@@ -66,7 +65,7 @@ def export(paths: Sequence[Path], form: Form) -> bytes:
 
 
 def _with_campaign(run: Run) -> pl.DataFrame:
-    """Add the campaign; a number without a time of its own is of the run's start."""
+    """Add the campaign; a number without a time of its own gets the run's start."""
     campaign = pl.lit(run.manifest.get("campaign"), pl.String).alias("campaign")
     start = started(run.path, run.manifest).timestamp()
     return run.measurements.with_columns(
@@ -77,8 +76,8 @@ def _with_campaign(run: Run) -> pl.DataFrame:
 def openmetrics(frame: pl.DataFrame) -> str:
     """Write measurements as OpenMetrics text: a gauge for every metric and unit.
 
-    Its name ends in the unit, as the suite has it: `seatrial_bw_MB_per_s`. Every sample
-    has the time of its measurement.
+    Its name ends in the suite's unit: `seatrial_bw_MB_per_s`. Every sample has the time
+    of its measurement.
     """
     lines: list[str] = []
     families: dict[str, tuple[str, str]] = {}
@@ -99,33 +98,28 @@ def openmetrics(frame: pl.DataFrame) -> str:
 
 
 def _samples(family: str, rows: pl.DataFrame) -> Iterator[str]:
-    """Write samples; those with the same labels together, as the format wants it.
+    """Write samples, those with the same labels together, as the format requires.
 
-    Numbers of one moment that nothing else tells apart are counted.
+    Samples with the same labels and time are numbered.
     """
-    of: dict[str, list[str]] = {}
-    seen: Counter[tuple[str, str]] = Counter()
+    by_labels: dict[str, list[str]] = defaultdict(list)
+    counts: Counter[tuple[str, str]] = Counter()
     for row in rows.iter_rows(named=True):
-        labels, moment = _labels(row), f"{row['start_time']:.3f}"
-        seen[labels, moment] += 1
-        number = seen[labels, moment]
-        unique = labels if number == 1 else f'{labels},occurrence="{number}"'
-        sample = f"{family}{{{unique}}} {row['value']!r} {moment}"
-        of.setdefault(unique, []).append(sample)
-    return itertools.chain.from_iterable(of.values())
-
-
-def _labels(row: Mapping[str, Any]) -> str:
-    texts = ((label, _text(row[label])) for label in _LABELS)
-    return ",".join(f'{label}="{text}"' for label, text in texts if text)
+        texts = ((label, _text(row[label])) for label in _LABELS)
+        labels = ",".join(f'{label}="{text}"' for label, text in texts if text)
+        moment = f"{row['start_time']:.3f}"
+        counts[labels, moment] += 1
+        number = counts[labels, moment]
+        if number > 1:
+            labels += f',occurrence="{number}"'
+        by_labels[labels].append(f"{family}{{{labels}}} {row['value']!r} {moment}")
+    return itertools.chain.from_iterable(by_labels.values())
 
 
 def _text(value: Any) -> str:
     if value is None or value is False or value == "{}":
         return ""
-    if value is True:
-        return "true"
-    return str(value).translate(_ESCAPES)
+    return "true" if value is True else str(value).translate(_ESCAPES)
 
 
 def _name(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The configuration under which a run took its numbers, as a few readable texts."""
+"""The configuration of a run as a few readable texts."""
 
 import re
 from collections import defaultdict
@@ -9,34 +9,29 @@ _LAST_NUMBER = re.compile(r"(?P<prefix>.*?)(?P<number>\d+)")
 
 
 def fingerprint(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a run's numbers depend on: nodes and what is on them.
+    """Return the configuration of nodes and software, sorted by key.
 
-    The keys are sorted. Where nodes differ, each value has its nodes:
-    `6.1.0-25 (cn[01-03]); 6.1.0-28 (cn04)`. What nobody told is left out.
+    Where nodes differ, each value has its nodes: `6.1.0-25 (cn[01-03]); 6.1.0-28
+    (cn04)`. Unknown values are left out.
     """
     nodes = manifest["nodes"]
     software = manifest.get("software", {})
     spack = software.get("spack") or {}
-    found = {name: _of_nodes(nodes, tell) for name, tell in _FACTS.items()}
-    found |= {
+    environments = [
+        f"{environment['name']} {environment['sha256'][:12]}"
+        for environment in spack.get("environments", [])
+    ]
+    texts = {name: _of_nodes(nodes, text) for name, text in _FACTS.items()} | {
         "mpi": ", ".join(sorted(map(_stack, software.get("stacks") or []))),
         "nodes": node_set(node["name"] for node in nodes),
         "slurm": software.get("slurm") or "",
-        "spack": ", ".join(
-            sorted(
-                f"{each['name']} {each['sha256'][:12]}"
-                for each in spack.get("environments", [])
-            )
-        ),
+        "spack": ", ".join(sorted(environments)),
     }
-    return {name: found[name] for name in sorted(found) if found[name]}
+    return {name: text for name, text in sorted(texts.items()) if text}
 
 
 def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """List what of an old fingerprint is different now.
-
-    What the old one does not tell is not compared.
-    """
+    """List the differences to an old fingerprint, for the keys that it has."""
     return [
         f"{name} was {was}, is {new.get(name, 'not known')}"
         for name, was in old.items()
@@ -45,18 +40,18 @@ def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 
 
 def node_set(names: Iterable[str]) -> str:
-    """Write nodes as Slurm does: `cn[01-03,07],login`."""
+    """Format nodes as Slurm does: `cn[01-03,07],login`."""
     numbers: dict[str, set[tuple[int, str]]] = defaultdict(set)
-    written = set()
+    texts = set()
     for name in names:
         match = _LAST_NUMBER.fullmatch(name)
         if match is None:
-            written.add(name)
+            texts.add(name)
         else:
             numbers[match["prefix"]].add((int(match["number"]), match["number"]))
-    for prefix, found in numbers.items():
-        written.add(_folded(prefix, [text for _, text in sorted(found)]))
-    return ",".join(sorted(written))
+    for prefix, own in numbers.items():
+        texts.add(_folded(prefix, [text for _, text in sorted(own)]))
+    return ",".join(sorted(texts))
 
 
 def _folded(prefix: str, numbers: list[str]) -> str:
@@ -67,18 +62,19 @@ def _folded(prefix: str, numbers: list[str]) -> str:
             ranges[-1].append(text)
         else:
             ranges.append([text])
-    texts = [each[0] if len(each) == 1 else f"{each[0]}-{each[-1]}" for each in ranges]
-    single = len(numbers) == 1
-    return prefix + (texts[0] if single else f"[{','.join(texts)}]")
+    if len(numbers) == 1:
+        return prefix + numbers[0]
+    texts = ["-".join(dict.fromkeys((part[0], part[-1]))) for part in ranges]
+    return f"{prefix}[{','.join(texts)}]"
 
 
 def _of_nodes(
-    nodes: Iterable[Mapping[str, Any]], tell: Callable[[Mapping[str, Any]], str]
+    nodes: Iterable[Mapping[str, Any]], format_fact: Callable[[Mapping[str, Any]], str]
 ) -> str:
-    """Return what is the same on all nodes, or which nodes have what."""
+    """Return the value of all nodes, or each value with its nodes."""
     values: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
-        text = tell(node.get("facts") or {})
+        text = format_fact(node.get("facts") or {})
         if text:
             values[text].append(node["name"])
     if len(values) == 1:
@@ -96,7 +92,7 @@ def _cpu(facts: Mapping[str, Any]) -> str:
 
 
 def _memory(facts: Mapping[str, Any]) -> str:
-    # The last MiB differ from start to start of a node.
+    # The last MiB differ between starts of a node.
     return f"{facts['memory_mib'] / 1024:.0f} GiB" if "memory_mib" in facts else ""
 
 

@@ -1,6 +1,6 @@
-"""One driver for a run: a lock that ends with the driver, however that ends.
+"""The lock of a run's driver, which ends with the driver, however that ends.
 
-ReFrame inherits the lock from its driver. So it is held while anything is left that
+ReFrame inherits the lock, so it is held while any process of the driver is left that
 could write to the run's folder or submit jobs.
 """
 
@@ -16,13 +16,14 @@ from typing import Any
 
 from seatrial.errors import SeatrialError
 from seatrial.runs.closed_sessions import read_starts
-from seatrial.runs.open_run import LOCK_FILE, disk_errors, utc_text, write_error
+from seatrial.runs.open_run import disk_errors, utc_text
+from seatrial.runs.run_contents import LOCK_FILE
 
 _PATIENCE_S = 60.0
 """How long the ReFrame of a dead driver may take to cancel its jobs."""
 
 _GRACE_S = 1.0
-"""How long somebody who only looks at the lock may hold it."""
+"""How long a process that only tests the lock may hold it."""
 
 _LOOK_S = 0.1
 
@@ -35,16 +36,16 @@ def driver_lock(folder: Path) -> Iterator[int]:
     run was closed meanwhile.
     """
     file = folder / LOCK_FILE
-    try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    except FileNotFoundError:
-        raise _gone(folder) from None
-    except OSError as error:
-        raise write_error(folder, error) from error
+    gone = f"{folder}: this run is no longer open; another driver has closed it"
+    with disk_errors(folder):
+        try:
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            raise SeatrialError(gone) from None
     try:
         _wait(descriptor, folder)
         if not file.exists() or not os.path.samestat(os.fstat(descriptor), file.stat()):
-            raise _gone(folder)
+            raise SeatrialError(gone)
         text = json.dumps(
             {"host": socket.gethostname(), "pid": os.getpid(), "started": utc_text()}
         )
@@ -59,8 +60,8 @@ def driver_lock(folder: Path) -> Iterator[int]:
 def driver_of(folder: Path) -> dict[str, Any] | None:
     """Return the driver at work on an open run: host, pid and start; None if none.
 
-    What is not known is missing. The lock of another user cannot be looked at, or else
-    anybody could hold it: his driver then counts as at work unless its process is gone.
+    Unknown keys are missing. The lock of another user is unreadable, as otherwise any
+    user could hold it: his driver counts as at work unless its process is gone.
     """
     try:
         descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY)
@@ -79,7 +80,7 @@ def driver_of(folder: Path) -> dict[str, Any] | None:
 
 
 def _wait(descriptor: int, folder: Path) -> None:
-    """Take the lock; wait for it only if its driver is dead and ReFrame lives on."""
+    """Take the lock; wait only if its driver is dead and its ReFrame still runs."""
     started = time.monotonic()
     while True:
         try:
@@ -113,11 +114,5 @@ def _is_dead(holder: dict[str, Any]) -> bool:
     except ProcessLookupError:
         return True
     except (KeyError, ValueError, PermissionError):
-        return False
+        pass
     return False
-
-
-def _gone(folder: Path) -> SeatrialError:
-    return SeatrialError(
-        f"{folder}: this run is no longer open; another driver has closed it meanwhile"
-    )

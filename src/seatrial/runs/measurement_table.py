@@ -1,4 +1,4 @@
-"""The table of a run's measurements: its columns, read and checked, and written."""
+"""The table of a run's measurements: its columns, parser, checks and writer."""
 
 import io
 from collections.abc import Sequence
@@ -7,10 +7,9 @@ from pathlib import Path
 import polars as pl
 
 from seatrial.errors import SeatrialError
-from seatrial.limits import TABLE_DENSITY, TABLE_ROWS, TABLE_SIZE, TABLE_SMALL
+from seatrial.limits import TABLE_DENSITY, TABLE_ROWS, TABLE_SMALL
 from seatrial.model.records import COLUMNS, Measurement, as_dict
 from seatrial.model.units import UNITS
-from seatrial.plain_files import read_plain
 
 _NEVER_NULL = ("session", "check", "case", "metric", "statistic", "n", "value", "unit")
 
@@ -26,13 +25,11 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 """Columns of measurements.parquet: the fields of `records.Measurement`."""
 
 
-def read_table(file: Path) -> pl.DataFrame:
-    """Read a table of measurements; SeatrialError if it is not readable."""
-    return parse_table(read_plain(file, TABLE_SIZE), file)
-
-
 def parse_table(content: bytes, file: Path) -> pl.DataFrame:
-    """Parse a table; its rows are counted before memory is taken for them."""
+    """Parse a table; count its rows before memory is allocated for them.
+
+    Raises SeatrialError if it is damaged, too large, or lacks a value.
+    """
     try:
         table = pl.scan_parquet(io.BytesIO(content))
         rows = table.select(pl.len()).collect().item()
@@ -42,7 +39,7 @@ def parse_table(content: bytes, file: Path) -> pl.DataFrame:
         names = table.collect_schema().names()
         known = [name for name in SCHEMA if name in names]
         written = pl.read_parquet(io.BytesIO(content), columns=known)
-        # A run that was closed before a column existed has nothing in it.
+        # Runs of older versions lack some columns.
         whole = pl.concat([pl.DataFrame(schema=SCHEMA), written], how="diagonal")
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise SeatrialError(f"{file}: not readable: {error}") from error
@@ -57,15 +54,14 @@ def parse_table(content: bytes, file: Path) -> pl.DataFrame:
 
 def check_units(measurements: pl.DataFrame, file: Path, *, imported: bool) -> None:
     """Refuse several units of a metric of a check, and unknown ones unless imported."""
-    each = measurements.group_by("check", "metric").agg(pl.col("unit").unique().sort())
-    for check, metric, found in each.sort("check", "metric").iter_rows():
-        if len(found) == 1 and (imported or found[0] in UNITS):
-            continue
-        raise SeatrialError(
-            f"{file}: {metric} of {check} is in units "
-            f"{', '.join(map(repr, found))}; expected one for all numbers, of "
-            "those in units.py; measure or import it again"
-        )
+    rows = measurements.group_by("check", "metric").agg(pl.col("unit").unique().sort())
+    for check, metric, units in rows.sort("check", "metric").iter_rows():
+        if len(units) > 1 or not (imported or units[0] in UNITS):
+            raise SeatrialError(
+                f"{file}: {metric} of {check} is in units "
+                f"{', '.join(map(repr, units))}; expected one for all numbers, of "
+                "those in units.py; measure or import it again"
+            )
 
 
 def parquet(measurements: Sequence[Measurement] | pl.DataFrame) -> bytes:

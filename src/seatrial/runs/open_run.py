@@ -21,39 +21,28 @@ import msgspec
 
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case
+from seatrial.model.manifest import MANIFEST, OPEN_SUFFIX
 from seatrial.model.records import Measurement
-from seatrial.runs.closed_run import (
-    MANIFEST,
-    OPEN_SUFFIX,
-    by_start,
-    run_folders,
-    sha256,
-)
+from seatrial.runs.closed_run import by_start, run_folders, sha256
+from seatrial.runs.run_contents import LOCK_FILE
 
 if TYPE_CHECKING:
     import polars as pl
 
 AGENDA_FILE = "plan.json"
-LOCK_FILE = "driver.lock"
 STARTS_FILE = "starts.json"
 SESSIONS_FOLDER = "sessions"
 WORK_FOLDER = "work"
 
 _LEAST_FREE = 100_000_000
-"""Bytes of disk space that a campaign must find at its start."""
+"""Bytes of disk space that a campaign needs at its start."""
 
-_TRANSIENT = (
-    LOCK_FILE,
-    STARTS_FILE,
-    SESSIONS_FOLDER,
-    WORK_FOLDER,
-    f".{MANIFEST}.new",
-)
-"""What an open folder needs, and a closed one does not: it is in the tables."""
+_TRANSIENT = (STARTS_FILE, SESSIONS_FOLDER, WORK_FOLDER, f".{MANIFEST}.new")
+"""Parts of an open folder, beside its lock, that the tables replace."""
 
 
 def new_run_id(campaign: str) -> str:
-    """Make a run id from the time in UTC, for example 20261121T063015Z-smoke."""
+    """Return a run id with the time in UTC, for example 20261121T063015Z-smoke."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{campaign}"
 
 
@@ -65,24 +54,18 @@ def utc_text(seconds: float | None = None) -> str:
 
 @contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Turn a failed write below a folder into an error that tells what to do."""
+    """Convert a failed write below a folder to an error with a remedy."""
     try:
         yield
     except OSError as error:
-        raise write_error(folder, error) from error
-
-
-def write_error(folder: Path, error: OSError) -> SeatrialError:
-    """Describe a failed write below a folder, and what to do."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return SeatrialError(
-            f"no space left on the disk of {folder}; what was being written is "
-            "not complete and never judged; free some space, then go on with "
-            "`seatrial run SYSTEM --resume` if a run was going on"
-        )
-    return SeatrialError(
-        f"cannot write below {folder}: {error.strerror}: {error.filename}"
-    )
+        problem = f"cannot write below {folder}: {error.strerror}: {error.filename}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            problem = (
+                f"no space left on the disk of {folder}; what was being written is "
+                "not complete and never judged; free some space, then go on with "
+                "`seatrial run SYSTEM --resume` if a run was going on"
+            )
+        raise SeatrialError(problem) from error
 
 
 class RunFolder:
@@ -93,10 +76,7 @@ class RunFolder:
         self.path = self.final.with_name(run_id + OPEN_SUFFIX)
 
     def create(self, agenda: bytes | None = None) -> None:
-        """Make the folder; it appears together with its agenda, if it has one.
-
-        Raises SeatrialError if this run exists already.
-        """
+        """Create the folder together with its agenda; SeatrialError if it exists."""
         new = self.final.with_name(f".{self.final.name}.new")
         with disk_errors(self.final.parent):
             self.final.parent.mkdir(parents=True, exist_ok=True)
@@ -127,11 +107,12 @@ class RunFolder:
             write_cases(self.path / "cases.json", cases)
             write_file(self.path / "measurements.parquet", parquet(measurements))
             shutil.rmtree(self.path / WORK_FOLDER, ignore_errors=True)
+            transient = {LOCK_FILE, *_TRANSIENT}
             checksums = {
                 str(file.relative_to(self.path)): sha256(file)
                 for file in sorted(self.path.rglob("*"))
                 if file.is_file()
-                and file.relative_to(self.path).parts[0] not in _TRANSIENT
+                and file.relative_to(self.path).parts[0] not in transient
             }
             text = json.dumps({**manifest, "checksums": checksums}, indent=1) + "\n"
             write_file(self.path / MANIFEST, text.encode())
@@ -139,42 +120,40 @@ class RunFolder:
 
     @property
     def written(self) -> bool:
-        """Return True if all is written, and only `finish` is left to do."""
+        """Return True if all files are written, and only `finish` is left to do."""
         return (self.path / MANIFEST).is_file()
 
     def finish(self) -> Path:
-        """Drop what only an open folder needs, and give it its final name.
+        """Remove the transient files, and rename the folder.
 
-        From the manifest on, nothing of that is needed: this can be done again.
+        They are not needed once the manifest is written, so this can be repeated.
         """
         with disk_errors(self.path):
-            for name in (name for name in _TRANSIENT if name != LOCK_FILE):
-                place = self.path / name
-                if place.is_dir():
-                    shutil.rmtree(place)
+            for path in (self.path / name for name in _TRANSIENT):
+                if path.is_dir():
+                    shutil.rmtree(path)
                 else:
-                    place.unlink(missing_ok=True)
+                    path.unlink(missing_ok=True)
             publish(self.path, self.final)
         return self.tidied()
 
     def tidied(self) -> Path:
-        """Drop the lock of a closed run: until then it kept others from closing it."""
+        """Remove the lock of a closed run: it kept others from closing it, too."""
         with disk_errors(self.final):
             (self.final / LOCK_FILE).unlink(missing_ok=True)
         return self.final
 
 
 def open_runs(results: Path, system: str | None = None) -> list[Path]:
-    """List the open runs of one system, or of all, by start time, oldest first.
+    """Return the open runs of one system, or of all, by start time, oldest first.
 
     A folder without an agenda is not a run: a copy in progress, for example.
     """
-    runs = [
-        run
-        for run in run_folders(results, system)
-        if run.name.endswith(OPEN_SUFFIX) and (run / AGENDA_FILE).is_file()
-    ]
-    return by_start(runs, AGENDA_FILE)
+    folders = run_folders(results, system)
+    opened = (run for run in folders if run.name.endswith(OPEN_SUFFIX))
+    return by_start(
+        (run for run in opened if (run / AGENDA_FILE).is_file()), AGENDA_FILE
+    )
 
 
 def newest_open(results: Path, system: str) -> str:
@@ -189,7 +168,7 @@ def newest_open(results: Path, system: str) -> str:
 
 
 def publish(open_path: Path, final: Path) -> None:
-    """Bring a complete folder to disk and give it its final name."""
+    """Sync a complete folder to disk, then rename it to its final name."""
     for path in (*open_path.rglob("*"), open_path):
         if path.is_file() or path.is_dir():
             sync(path)
@@ -198,10 +177,9 @@ def publish(open_path: Path, final: Path) -> None:
 
 
 def probe_space(folder: Path) -> None:
-    """Write a megabyte and drop it again; OSError if the disk (or quota) is full.
+    """Write and remove a megabyte; OSError if the disk (or quota) is full.
 
-    A full disk makes jobs and ReFrame fail in many ways, each hard to tell from a
-    fault of the machine under test.
+    With a full disk jobs and ReFrame fail as on a defective machine.
     """
     with TemporaryFile(dir=folder) as file:
         file.write(bytes(1_000_000))
@@ -210,10 +188,12 @@ def probe_space(folder: Path) -> None:
 
 
 def try_folder(folder: Path) -> None:
-    """Write to an output folder before hours of work depend on it; leave nothing.
+    """Check that an output folder is writable and has space, before hours of work.
 
-    Raises SeatrialError if it cannot be created or written, or has too little space.
+    Leaves nothing in it. Raises SeatrialError if it cannot be created or written.
     """
+    where = f"{folder} on {socket.gethostname()}"
+    other = "choose another folder (--results DIR or SEATRIAL_RESULTS for runs)"
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -221,9 +201,8 @@ def try_folder(folder: Path) -> None:
         free = shutil.disk_usage(folder).free
     except OSError as error:
         raise SeatrialError(
-            f"cannot write to {folder} on {socket.gethostname()}: {error.strerror}; "
-            "nothing was started; make it writable for you, or choose another folder "
-            "(--results DIR or SEATRIAL_RESULTS for runs)"
+            f"cannot write to {where}: {error.strerror}; nothing was started; make it "
+            f"writable for you, or {other}"
         ) from error
     finally:
         for path in missing:
@@ -231,15 +210,14 @@ def try_folder(folder: Path) -> None:
                 path.rmdir()
     if free < _LEAST_FREE:
         raise SeatrialError(
-            f"{folder} on {socket.gethostname()}: {free / 1e6:.0f} MB of disk space "
-            f"are free, expected at least {_LEAST_FREE / 1e6:.0f} MB; nothing was "
-            "started; free some space, or choose another folder (--results DIR or "
-            "SEATRIAL_RESULTS for runs)"
+            f"{where}: {free / 1e6:.0f} MB of disk space are free, expected at least "
+            f"{_LEAST_FREE / 1e6:.0f} MB; nothing was started; free some space, or "
+            f"{other}"
         )
 
 
 def copy_files(files: Sequence[Path], source: Path, target: Path) -> None:
-    """Copy some files of a stage folder, keeping their places below it."""
+    """Copy files of a stage folder with their relative paths."""
     for file in files:
         destination = target / file.relative_to(source)
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -247,13 +225,13 @@ def copy_files(files: Sequence[Path], source: Path, target: Path) -> None:
 
 
 def write_cases(file: Path, cases: Sequence[Case]) -> None:
-    """Write cases.json, a case per line."""
+    """Write cases.json, one case per line."""
     encode = msgspec.json.Encoder().encode  # json takes seconds for 100,000 cases
     write_file(file, b"[\n" + b",\n".join(map(encode, cases)) + b"\n]\n")
 
 
 def write_file(file: Path, content: bytes) -> None:
-    """Write a file to disk; it appears as a whole or not at all."""
+    """Write a file to disk atomically."""
     new = file.with_name(f".{file.name}.new")
     new.unlink(missing_ok=True)
     with new.open("xb") as stream:  # follows no link that another user has put there
@@ -265,7 +243,7 @@ def write_file(file: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Bring a file, or the names in a folder, to disk."""
+    """Sync a file, or the names in a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,4 @@
-"""A closed run as one file, to be sent: a tar archive, which opens into the run again.
-
-The seal goes with it, and what vouches for the run is the seal, not the archive.
-"""
+"""A closed run as one file: a tar archive with its seal, which alone proves origin."""
 
 import bz2
 import gzip
@@ -10,9 +7,9 @@ import lzma
 import shutil
 import tarfile
 import zlib
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import (
@@ -23,16 +20,15 @@ from seatrial.limits import (
     PACK_SIZE,
     PACK_SMALL,
 )
+from seatrial.model.manifest import MANIFEST
 from seatrial.names import is_name
 from seatrial.plain_files import open_plain
-from seatrial.runs.closed_run import MANIFEST
 from seatrial.runs.open_run import disk_errors
 from seatrial.runs.run_contents import Contents, read_contents
-from seatrial.runs.seal import require_whole
 from seatrial.runs.ssh_signature import SIGNATURE
 
 SUFFIX = ".seatrial.tar.xz"
-"""How the names of such files end; one that is called otherwise opens as well."""
+"""Usual end of the name of a pack; others open as well."""
 
 
 class Readable(Protocol):
@@ -49,9 +45,7 @@ def pack(path: Path, file: Path) -> None:
     be written.
     """
     contents = read_contents(path)
-    require_whole(contents, "packed")
-    if contents.sealed is not None:
-        contents.sealed.check()
+    contents.require_whole("packed")
     if file.exists():
         raise SeatrialError(f"{file}: exists already; expected the name of a new file")
     part = file.with_name(f".{file.name}.part")
@@ -73,21 +67,20 @@ def _write(contents: Contents, part: Path) -> None:
     with tarfile.open(part, "w:xz", format=tarfile.PAX_FORMAT) as archive:
         for name in sorted(names, key=lambda name: Path(name).parts):
             info = tarfile.TarInfo(f"{path.name}/{name}")
-            with ExitStack() as stack:
-                if name in read:
-                    stream: BinaryIO = io.BytesIO(read[name])
-                else:
-                    stream = stack.enter_context(open_plain(path / name))
+            source: AbstractContextManager[BinaryIO] = (
+                io.BytesIO(read[name]) if name in read else open_plain(path / name)
+            )
+            with source as stream:
                 info.size = stream.seek(0, io.SEEK_END)
                 stream.seek(0)
                 archive.addfile(info, stream)
 
 
 def unpack(file: Path, folder: Path) -> Path:
-    """Open a packed run in a folder; return the folder of the run there.
+    """Unpack a run into a folder; return the folder of the run there.
 
-    Raises SeatrialError if the file is no run, is damaged, exceeds a limit, or has
-    something in it that is neither a plain file nor below the folder of the run.
+    Raises SeatrialError if the file is no run, is damaged, exceeds a limit, or contains
+    anything that is no plain file below the folder of the run.
     """
     try:
         with disk_errors(folder), ExitStack() as stack:
@@ -99,7 +92,7 @@ def unpack(file: Path, folder: Path) -> Path:
             f"{file}: not a packed run, or damaged on the way: {error}; expected a "
             "file written by `seatrial pack`"
         ) from error
-    runs = [each.parent for each in folder.glob(f"*/{MANIFEST}")]
+    runs = [manifest.parent for manifest in folder.glob(f"*/{MANIFEST}")]
     if len(runs) != 1 or not is_name(runs[0].name):
         raise SeatrialError(
             f"{file}: {len(runs)} runs in it; expected one, written by `seatrial pack`"
@@ -108,10 +101,7 @@ def unpack(file: Path, folder: Path) -> Path:
 
 
 def _decompressed(packed: BinaryIO, stack: ExitStack) -> tuple[Readable, int]:
-    """Return the decompressed stream of a file, and its size.
-
-    The size is 0 if it is not compressed.
-    """
+    """Return the decompressed stream of a file; its size, 0 if not compressed."""
     magic = packed.read(6)
     size = packed.seek(0, io.SEEK_END)
     packed.seek(0)
@@ -125,7 +115,7 @@ def _decompressed(packed: BinaryIO, stack: ExitStack) -> tuple[Readable, int]:
 
 
 class _Xz:
-    """A stream out of an xz file, in bounded memory: `lzma.open` has no bound."""
+    """A stream from an xz file, in bounded memory: `lzma.open` has no bound."""
 
     def __init__(self, packed: BinaryIO) -> None:
         self.packed = packed
@@ -136,7 +126,7 @@ class _Xz:
         while not self.xz.eof:
             more = self.packed.read(1 << 16) if self.xz.needs_input else b""
             if self.xz.needs_input and not more:
-                raise EOFError("it ends too early")
+                raise EOFError("unexpected end of file")
             content = self.xz.decompress(more, max_length=size)
             if content:
                 return content
@@ -146,22 +136,23 @@ class _Xz:
 def extract_plain(
     stream: Readable, folder: Path, where: str, packed_size: int = 0
 ) -> None:
-    """Write the files of a tar archive below a folder; errors say `where` it is.
+    """Write the files of a tar archive below a folder; errors name `where` it is.
 
     `packed_size` is the size of the compressed archive in bytes; 0: not compressed.
     `tarfile` has filters of its own, but not in Debian 12's Python (3.11.2). Raises
-    tarfile.TarError at what is neither file nor folder, is there twice, or is not below
-    the folder, and SeatrialError if a limit is exceeded.
+    tarfile.TarError at an entry that is neither file nor folder, is there twice, or is
+    not below the folder, and SeatrialError if a limit is exceeded.
     """
     meter = _Meter(stream, where, packed_size)
     number = 0
-    with tarfile.open(fileobj=_typed(meter), mode="r|") as archive:
+    # tarfile needs nothing of a file but `read`
+    with tarfile.open(fileobj=cast(Any, meter), mode="r|") as archive:
         while (info := archive.next()) is not None:
             number += 1
             PACK_FILES.check(number, where)
             _extract(archive, info, folder, meter)
             archive.members.clear()  # type: ignore[attr-defined]  # a million take GBs
-            meter.next_header()
+            meter.allow()
 
 
 def _extract(
@@ -174,13 +165,12 @@ def _extract(
     if info.isdir():
         target.mkdir(parents=True, exist_ok=True)
         return
-    content = None
-    if info.isfile() and not info.issparse():
-        content = archive.extractfile(info)
+    plain = info.isfile() and not info.issparse()
+    content = archive.extractfile(info) if plain else None
     if content is None:
         raise tarfile.TarError(f"{info.name!r} is no plain file")
     target.parent.mkdir(parents=True, exist_ok=True)
-    meter.next_file(info.size)
+    meter.allow(info.size)
     try:
         with content, target.open("xb") as file:
             shutil.copyfileobj(content, file)
@@ -189,7 +179,7 @@ def _extract(
 
 
 class _Meter:
-    """A stream that gives no more than the next header or file may have."""
+    """A stream bounded by the allowed size of the next header or file."""
 
     def __init__(self, stream: Readable, where: str, packed_size: int) -> None:
         self.stream, self.where = stream, where
@@ -198,18 +188,14 @@ class _Meter:
         unpacked = max(PACK_SMALL, PACK_RATIO.most * packed_size)
         if packed_size and unpacked < self.most:
             self.most, self.limit = unpacked, PACK_RATIO
-        self.next_header()
+        self.allow()
 
-    def next_header(self) -> None:
-        """Allow one header."""
-        self.left = PACK_HEADER.most
-
-    def next_file(self, size: int) -> None:
-        """Allow a file of so many bytes."""
+    def allow(self, size: int = 0) -> None:
+        """Allow a header, and a file of `size` bytes."""
         self.left = size + PACK_HEADER.most
 
     def read(self, size: int) -> bytes:
-        """Read from the stream; SeatrialError if that is more than is allowed."""
+        """Read from the stream; SeatrialError beyond a limit."""
         content = self.stream.read(size)
         self.total += len(content)
         self.left -= len(content)
@@ -218,8 +204,3 @@ class _Meter:
         if self.left < 0:
             raise PACK_HEADER.exceeded(self.where)
         return content
-
-
-def _typed(meter: _Meter) -> Any:
-    """Let `tarfile` read from a meter: it needs nothing of a file but `read`."""
-    return meter

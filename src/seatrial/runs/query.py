@@ -1,11 +1,11 @@
 """SQL over all closed runs: DuckDB on their Parquet files, for reading only.
 
-Nothing is verified here but that the manifests can be read and that no run is there
-twice: `seatrial verify` compares checksums, and every judgement and export does.
+Checksums are not compared here: `seatrial verify`, judgements and exports do that.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,51 +13,32 @@ from typing import Any
 import duckdb
 
 from seatrial.errors import SeatrialError
+from seatrial.model.cases import Case, NodeEvent
+from seatrial.model.manifest import MANIFEST
 from seatrial.model.records import COLUMNS
-from seatrial.runs.closed_run import MANIFEST
 
 Manifests = Mapping[Path, Mapping[str, Any]]
 
-_TYPES = {bool: "BOOLEAN", float: "DOUBLE", int: "BIGINT", str: "VARCHAR"}
-
-_RUNS = {
-    "system": "VARCHAR",
-    "run": "VARCHAR",
-    "campaign": "VARCHAR",
-    "started": "TIMESTAMP",
-    "ended": "TIMESTAMP",
-    "partial": "BOOLEAN",
-    "replay": "BOOLEAN",
-    "imported": "VARCHAR",
-    "seatrial": "VARCHAR",
-    "git_commit": "VARCHAR",
-    "reframe": "VARCHAR",
-    "slurm": "VARCHAR",
-    "path": "VARCHAR",
+_TYPES: dict[Any, str] = {
+    bool: "BOOLEAN",
+    float: "DOUBLE",
+    float | None: "DOUBLE",
+    int: "BIGINT",
+    tuple[str, ...]: "VARCHAR[]",
+    dict[str, Any]: "JSON",
+    tuple[dict[str, Any], ...]: "JSON",
+    tuple[NodeEvent, ...]: "JSON",
 }
+"""DuckDB's types of the fields of records; all others are texts."""
 
-_CASES = {
-    "session": "VARCHAR",
-    "repeat": "BIGINT",
-    "check": "VARCHAR",
-    "case": "VARCHAR",
-    "partition": "VARCHAR",
-    "environment": "VARCHAR",
-    "parameters": "JSON",
-    "result": "VARCHAR",
-    "phase": "VARCHAR",
-    "reason": "VARCHAR",
-    "job_id": "VARCHAR",
-    "nodes": "VARCHAR[]",
-    "start_time": "DOUBLE",
-    "elapsed_s": "DOUBLE",
-    "payload_s": "DOUBLE",
-    "raw": "VARCHAR",
-    "declared": "VARCHAR[]",
-    "replay": "BOOLEAN",
-    "attempt": "BIGINT",
-    "start_crashes": "JSON",
-    "node_events": "JSON",
+_CASES = {field.name: _TYPES.get(field.type, "VARCHAR") for field in fields(Case)}
+_MEASUREMENTS = {name: _TYPES.get(kind, "VARCHAR") for name, kind in COLUMNS.items()}
+_SOFTWARE = ("seatrial", "git_commit", "reframe", "slurm")
+_RUNS = {
+    **dict.fromkeys(("system", "run", "campaign"), "VARCHAR"),
+    **dict.fromkeys(("started", "ended"), "TIMESTAMP"),
+    **dict.fromkeys(("partial", "replay"), "BOOLEAN"),
+    **dict.fromkeys(("imported", *_SOFTWARE, "path"), "VARCHAR"),
 }
 
 _GLOB = re.compile(r"[*?\[\]]")
@@ -76,7 +57,7 @@ def choose(
 ) -> dict[Path, Mapping[str, Any]]:
     """Choose runs by system, campaign and start (since <= started < until).
 
-    A replay of recorded output is no measurement: left out unless asked for.
+    Replays of recorded output are no measurements: left out by default.
     """
     return {
         path: manifest
@@ -90,7 +71,7 @@ def choose(
 
 
 def started(path: Path, manifest: Mapping[str, Any]) -> datetime:
-    """Return the start of a run, with its zone; SeatrialError if it has none."""
+    """Return the start of a run with its zone; SeatrialError without one."""
     moment = _moment(manifest.get("started"))
     if moment is None:
         raise SeatrialError(
@@ -122,23 +103,25 @@ def database(manifests: Manifests, *, replays: bool = False) -> Any:
     connection.execute(f"SET allowed_directories = {folders}")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-    _create_runs(connection, manifests)
-    measured = "" if replays else "WHERE replay IS NOT TRUE"
-    types = {name: _TYPES[kind] for name, kind in COLUMNS.items()}
-    files = _list(str(path / "measurements.parquet") for path in manifests)
-    read = f"read_parquet({files}, union_by_name = true)"
-    _create_view(
-        connection, "measurements", types, read if manifests else None, measured
+    rows = [_run_row(path, manifest) for path, manifest in manifests.items()]
+    connection.execute(
+        f"CREATE TABLE runs AS SELECT unnest(?::STRUCT({_columns(_RUNS)})[], "
+        "recursive := true)",
+        [rows],
     )
-    files = _list(str(path / "cases.json") for path in manifests)
+    chosen = "" if replays else "WHERE replay IS NOT TRUE"
+    tables = _list(str(path / "measurements.parquet") for path in manifests)
+    read = f"read_parquet({tables}, union_by_name = true)" if manifests else ""
+    _create_view(connection, "measurements", _MEASUREMENTS, read, chosen)
+    lists = _list(str(path / "cases.json") for path in manifests)
     kinds = ", ".join(f"'{name}': '{kind}'" for name, kind in _CASES.items())
     read = (
         "(SELECT runs.system, runs.run, rows.* EXCLUDE (filename) FROM read_json("
-        f"{files}, columns = {{{kinds}}}, format = 'array', filename = true) AS rows "
+        f"{lists}, columns = {{{kinds}}}, format = 'array', filename = true) AS rows "
         "JOIN runs ON rows.filename = runs.path || '/cases.json')"
     )
     types = {"system": "VARCHAR", "run": "VARCHAR", **_CASES}
-    _create_view(connection, "cases", types, read if manifests else None, measured)
+    _create_view(connection, "cases", types, read if manifests else "", chosen)
     return connection
 
 
@@ -150,9 +133,8 @@ def select(
 ) -> tuple[str, list[str | int]]:
     """Write the SELECT of some measurements, and its parameters.
 
-    `filters`: column to the values that it may have. `nodes`: names of nodes of which
-    a number tells: those of its place, else those of its allocation. `where`: more SQL.
-    Rows come in the order of the runs.
+    `filters`: accepted values by column. `nodes`: nodes of the place of a number, else
+    of its allocation. `where`: more SQL. Rows come in the order of the runs.
     """
     conditions, parameters = ["true"], list[str | int]()
     for column, values in filters.items():
@@ -167,25 +149,23 @@ def select(
     if where is not None:
         conditions.append(f"(\n{where}\n)")  # a comment in it ends with its line
     most = f" LIMIT {limit}" if limit else ""
-    return (
-        f"SELECT * FROM measurements WHERE {' AND '.join(conditions)}{most}",
-        parameters,
-    )
+    chosen = f"SELECT * FROM measurements WHERE {' AND '.join(conditions)}"
+    return f"{chosen}{most}", parameters
 
 
 def execute(
     connection: Any, sql: str, parameters: Sequence[str | int] = ()
 ) -> tuple[list[str], Any]:
-    """Run one SELECT: the names of its columns, and a cursor for `fetchmany`.
+    """Run one SELECT; return the names of its columns, and a cursor for `fetchmany`.
 
-    Raises SeatrialError if it is something else, or if a file is damaged.
+    Raises SeatrialError for any other statement, or if a file is damaged.
     """
     try:
         statements = connection.extract_statements(sql)
         kinds = [str(statement.type) for statement in statements]
         if kinds != ["StatementType.SELECT"]:
-            found = ", ".join(kind.partition(".")[2] for kind in kinds) or "nothing"
-            raise SeatrialError(f"SQL: found {found}; {_NOT_SQL}")
+            types = ", ".join(kind.partition(".")[2] for kind in kinds) or "nothing"
+            raise SeatrialError(f"SQL: found {types}; {_NOT_SQL}")
         cursor = connection.execute(statements[0], [*parameters])
     except duckdb.Error as error:
         raise _failed(error) from error
@@ -195,43 +175,28 @@ def execute(
 def fetch(cursor: Any, number: int) -> list[tuple[Any, ...]]:
     """Fetch the next rows; SeatrialError if a file turns out to be damaged."""
     try:
-        rows: list[tuple[Any, ...]] = cursor.fetchmany(number)
+        return list(cursor.fetchmany(number))
     except duckdb.Error as error:
         raise _failed(error) from error
-    return rows
 
 
-def _create_runs(connection: Any, manifests: Manifests) -> None:
-    rows = []
-    for path, manifest in manifests.items():
-        software = manifest.get("software") or {}
-        imported = manifest.get("imported") or {}
-        rows.append(
-            {
-                **{key: manifest.get(key) for key in ("system", "run", "campaign")},
-                "started": _moment(manifest.get("started")),
-                "ended": _moment(manifest.get("ended")),
-                "partial": bool(manifest.get("partial")),
-                "replay": bool(manifest.get("replay")),
-                "imported": imported.get("source"),
-                **{key: software.get(key) for key in ("seatrial", "git_commit")},
-                **{key: software.get(key) for key in ("reframe", "slurm")},
-                "path": str(path),
-            }
-        )
-    struct = ", ".join(f"{name} {kind}" for name, kind in _RUNS.items())
-    connection.execute(
-        f"CREATE TABLE runs AS SELECT unnest(?::STRUCT({struct})[], recursive := true)",
-        [rows],
-    )
+def _run_row(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    software = manifest.get("software") or {}
+    return {
+        **{key: manifest.get(key) for key in ("system", "run", "campaign")},
+        **{key: _moment(manifest.get(key)) for key in ("started", "ended")},
+        **{key: bool(manifest.get(key)) for key in ("partial", "replay")},
+        "imported": (manifest.get("imported") or {}).get("source"),
+        **{key: software.get(key) for key in _SOFTWARE},
+        "path": str(path),
+    }
 
 
 def _create_view(
-    connection: Any, name: str, types: Mapping[str, str], read: str | None, where: str
+    connection: Any, name: str, types: Mapping[str, str], read: str, where: str
 ) -> None:
     """Create a view with all columns of today; older files may lack some."""
-    columns = ", ".join(f'"{column}" {kind}' for column, kind in types.items())
-    connection.execute(f"CREATE TABLE no_{name} ({columns})")
+    connection.execute(f"CREATE TABLE no_{name} ({_columns(types)})")
     rows = f"no_{name}"
     if read:
         rows = f"(FROM {rows} UNION ALL BY NAME SELECT * FROM {read})"
@@ -239,6 +204,10 @@ def _create_view(
         connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {rows} {where}")
     except duckdb.Error as error:
         raise _failed(error) from error
+
+
+def _columns(types: Mapping[str, str]) -> str:
+    return ", ".join(f'"{name}" {kind}' for name, kind in types.items())
 
 
 def _failed(error: duckdb.Error) -> SeatrialError:
@@ -261,7 +230,7 @@ def _moment(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
 
 
-def _list(texts: Any) -> str:
+def _list(texts: Iterable[str]) -> str:
     quoted = (text.replace("'", "''") for text in texts)
     return "[" + ", ".join(f"'{text}'" for text in quoted) + "]"
 

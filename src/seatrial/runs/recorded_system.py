@@ -1,4 +1,9 @@
-"""The system of a replay: as it was recorded, under settings that need no Slurm."""
+"""The system of a replay, as it was recorded, with settings that need no Slurm.
+
+The settings come with the recordings, maybe from another person. ReFrame writes their
+environment variables, modules and commands into job scripts; none of them is taken: a
+replay takes only values that identify cases, of known types.
+"""
 
 import json
 from collections.abc import Iterator
@@ -6,12 +11,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from seatrial.errors import SeatrialError
+from seatrial.model.manifest import MANIFEST, read_manifest
 from seatrial.plain_files import write_exclusively
-from seatrial.runs.closed_run import SYSTEM_FOLDER, read_manifest
+from seatrial.runs.closed_run import SYSTEM_FOLDER
 from seatrial.runs.raw_output import Source, beside, source_of
-from seatrial.runs.recorded_settings import replay_settings
 from seatrial.runs.run_contents import read_contents
 from seatrial.system.description import (
     SETTINGS_FILE,
@@ -25,27 +34,87 @@ from seatrial.system.description import (
     read_yaml,
 )
 
+_MOST = 1_000_000
+"""Nodes, cores or MiB of one kind: more is a mistake."""
+
+_Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\Z")]
+_Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.:@/+-]{0,199}\Z")]
+_Words = tuple[_Word, ...] | UnsetType
+_Count = Annotated[int, Meta(ge=1, le=_MOST)] | UnsetType
+_Kilohertz = Annotated[int, Meta(ge=1, le=10**9)]
+
+
+class _Processor(msgspec.Struct):
+    num_cpus: _Count = UNSET
+    num_cpus_per_core: _Count = UNSET
+    num_cpus_per_socket: _Count = UNSET
+    num_sockets: _Count = UNSET
+
+
+class _PartitionExtras(msgspec.Struct):
+    nodes: tuple[_Name, ...] | UnsetType = UNSET
+    rails: _Words = UNSET
+    cpu_frequencies: tuple[_Kilohertz, ...] | UnsetType = UNSET
+    memory_mib: Annotated[int, Meta(ge=1, le=10**10)] | UnsetType = UNSET
+    demonstration: bool | UnsetType = UNSET
+
+
+class _Partition(msgspec.Struct):
+    name: _Name
+    environs: tuple[_Name, ...]
+    launcher: _Word
+    features: _Words = UNSET
+    extras: _PartitionExtras | UnsetType = UNSET
+    processor: _Processor | UnsetType = UNSET
+
+
+class _Emptied(msgspec.Struct):
+    """A set of variables, none of them taken: a replay starts no program."""
+
+
+class _EnvironmentExtras(msgspec.Struct):
+    srun_mpi: _Word | UnsetType = UNSET
+    programs: _Words = UNSET
+    lammps_inputs: _Words = UNSET
+    rail_variable: _Name | UnsetType = UNSET
+    tuning: dict[_Name, _Emptied] | UnsetType = UNSET
+    registration_cache: dict[Literal["on", "off"], _Emptied] | UnsetType = UNSET
+
+
+class _Environment(msgspec.Struct):
+    name: _Name
+    features: _Words = UNSET
+    extras: _EnvironmentExtras | UnsetType = UNSET
+
+
+class _System(msgspec.Struct):
+    name: _Name
+    partitions: tuple[_Partition, ...]
+
+
+class _Settings(msgspec.Struct):
+    systems: tuple[_System, ...]
+    environments: tuple[_Environment, ...]
+
 
 @contextmanager
 def recorded_system(home: Path, name: str, recordings: Path) -> Iterator[System]:
-    """Return the system of some recordings, for as long as it is replayed.
+    """Return the system of some recordings for the time of a replay.
 
-    It is that of the run in whose folder they are, else the provisioned one. Raises
-    SeatrialError if there is neither, if the run is of another system, or if a file of
-    the run is not what its manifest says.
+    It is that of their run, else the provisioned one. Raises SeatrialError if there is
+    neither, if the run is of another system, or differs from its manifest.
     """
     source = source_of(recordings)
     if source.checksums is not None:
-        contents = read_contents(source.root)
-        contents.require_whole()
-        if contents.sealed is not None:
-            contents.sealed.check()
+        read_contents(source.root).require_whole()
     kept = beside(recordings, f"{SYSTEM_FOLDER}/{SYSTEM_FILE}")
     with TemporaryDirectory(prefix="seatrial-replay-") as folder:
         if kept is not None:
-            system = _copied(source, kept.parent, Path(folder, SYSTEM_FOLDER), name)
+            origin = kept.parent
+            system = _copy_system(source, origin, Path(folder, SYSTEM_FOLDER), name)
         elif is_provisioned(home, name):
             system = load_system(home, name)
+            origin = system.folder
         else:
             raise SeatrialError(
                 f"{recordings} does not say what system {name!r} is like, and it is "
@@ -58,43 +127,58 @@ def recorded_system(home: Path, name: str, recordings: Path) -> Iterator[System]
                 f"{recordings}: recorded on system {system.name!r}, expected {name!r}"
             )
         settings = Path(folder, "settings.json")
-        where = kept.parent if kept is not None else system.folder
         try:
             described = replay_settings(read_yaml(system.settings))
         except ValueError as error:
             raise SeatrialError(
-                f"{where / SETTINGS_FILE}: cannot be replayed: {error}; expected "
+                f"{origin / SETTINGS_FILE}: cannot be replayed: {error}; expected "
                 "settings as the role `suite` writes them"
             ) from error
         settings.write_text(json.dumps(described), encoding="utf-8")
         yield replace(system, settings=settings, uses_slurm=False, only_slurm=False)
 
 
-def _copied(source: Source, kept: Path, folder: Path, name: str) -> System:
+def _copy_system(source: Source, kept: Path, folder: Path, name: str) -> System:
     """Read the system of a run from a copy of its files, each read once."""
     folder.mkdir()
-
-    def copy(file: str) -> None:
-        write_exclusively(folder / file, source.read(kept / file))
-
     for file in (SYSTEM_FILE, SETTINGS_FILE):
-        copy(file)
+        write_exclusively(folder / file, source.read(kept / file))
     try:
         for lock in lock_files(folder):
-            copy(lock)
+            write_exclusively(folder / lock, source.read(kept / lock))
         return read_system(folder, name)
     except SeatrialError as error:
         raise SeatrialError(f"{kept}: {error}") from error
 
 
 def recorded_states(system: System, recordings: Path) -> tuple[NodeState, ...]:
-    """Return the delivered nodes as the recorded run found them, else as present."""
-    manifest = beside(recordings, "manifest.json")
-    found = read_manifest(manifest.parent)["nodes"] if manifest else []
+    """Return the states of the delivered nodes in the recorded run, else present."""
+    manifest = beside(recordings, MANIFEST)
+    nodes = read_manifest(manifest.parent)["nodes"] if manifest else []
     absent = {
-        node["name"]: node["reason"] for node in found if node["state"] != "present"
+        node["name"]: node["reason"] for node in nodes if node["state"] != "present"
     }
     return tuple(
         NodeState(node, node.name not in absent, absent.get(node.name, ""))
         for node in system.nodes
     )
+
+
+def replay_settings(described: Any) -> dict[str, Any]:
+    """Return ReFrame's settings of a replay.
+
+    All partitions are local, without scheduler and modules; the launcher is only
+    written into job scripts. Raises ValueError if a value has another type; unknown
+    keys are left out.
+    """
+    settings = msgspec.convert(described, _Settings)
+    if not settings.systems:
+        raise ValueError("no system in it")
+    kept = msgspec.to_builtins(settings)
+    system = kept["systems"][0]
+    for partition in system["partitions"]:
+        partition["scheduler"] = "local"
+    return {
+        "systems": [{**system, "hostnames": [".*"]}],
+        "environments": kept["environments"],
+    }

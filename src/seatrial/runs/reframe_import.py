@@ -1,7 +1,7 @@
-"""From ReFrame's own records to closed runs: every session becomes one run.
+"""Convert ReFrame's records to closed runs, one for every session.
 
-An import reads twice: first all sessions, to learn units and directions and to find
-mistakes, so that nothing is written if something is wrong; then one after the other.
+An import reads all sessions first, for units, directions and errors, so that an error
+leaves nothing written; then it reads each again and writes its run.
 """
 
 import shutil
@@ -9,14 +9,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import seatrial
 from seatrial.errors import SeatrialError
+from seatrial.model.manifest import NEWEST_SCHEMA
 from seatrial.model.metrics import Direction
 from seatrial.names import is_name
-from seatrial.runs.closed_run import NEWEST_SCHEMA
 from seatrial.runs.lock import driver_lock, driver_of
 from seatrial.runs.open_run import RunFolder, utc_text
 from seatrial.runs.reframe_report import ReframeSession, Stored, stored_sessions
@@ -28,11 +29,11 @@ _MOST_AHEAD_S = 3600.0
 
 @dataclass(frozen=True)
 class Choice:
-    """What to import, and what of it the user knows better.
+    """Options of an import.
 
-    `system` is our name of the system (None: ReFrame's). `units` are taken as they
-    stand although unknown; `directions` are by metric. Sessions count that started at
-    `since` or later and before `until`, in UTC seconds since the epoch.
+    `system` is our name of the system (None: ReFrame's). `units` are accepted although
+    unknown; `directions` are by metric. Imported are sessions that started at `since`
+    or later and before `until`, in UTC seconds since the epoch.
     """
 
     system: str | None = None
@@ -44,10 +45,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Imported:
-    """A session of ReFrame that is a closed run; `new` if it was not before.
+    """The closed run of a session; `new` if it was imported now.
 
-    `not_finite` counts values that are no numbers (NaN, infinity), and left out;
-    `converted` says which were converted to another unit.
+    `not_finite` counts values that are left out (NaN, infinity); `converted` lists the
+    metrics that were converted to another unit.
     """
 
     path: Path
@@ -58,42 +59,36 @@ class Imported:
     new: bool = True
 
 
-@dataclass(frozen=True)
-class _Pending:
-    stored: Stored
-    system: str
-    run: str
-
-
 def import_reports(
     files: Sequence[Path], results: Path, choice: Choice
 ) -> Iterator[Imported]:
-    """Make a closed run of every session in reports and databases of plain ReFrame.
+    """Write a closed run for every session in reports and databases of plain ReFrame.
 
-    A session that was imported before is left as it is. Raises SeatrialError if a
-    file cannot be read, if a session is damaged, of an older ReFrame or of the
-    future, or if units or directions are unclear; then nothing is written.
+    A session that was imported before is skipped. Raises SeatrialError if a file cannot
+    be read, if a session is damaged, of an older ReFrame or of the future, or if units
+    or directions are ambiguous; then nothing is written.
     """
     survey = Survey(choice.units, choice.directions)
-    pending: dict[str, _Pending] = {}
-    for stored in (each for file in files for each in stored_sessions(file)):
+    pending: dict[str, tuple[Stored, RunFolder]] = {}
+    for stored in chain.from_iterable(map(stored_sessions, files)):
         run = _run_id(stored)
         if run in pending or not choice.since <= stored.started < choice.until:
             continue
-        earlier = _earlier(results, run)
-        if earlier is not None:
-            yield Imported(earlier, new=False)
+        # The run of an earlier import may be of another name of the system.
+        earlier = [path for path in results.glob(f"*/{run}") if path.is_dir()]
+        if earlier:
+            yield Imported(earlier[0], new=False)
             continue
         system = _survey(stored, survey, choice)
         if system is not None:
-            pending[run] = _Pending(stored, system, run)
+            pending[run] = (stored, RunFolder(results, system, run))
     series = survey.series()
-    for each in pending.values():
-        yield _write(each, series, results)
+    for stored, folder in pending.values():
+        yield _write(stored, folder, series)
 
 
 def _run_id(stored: Stored) -> str:
-    """Name a run so that the same session has the same name for ever."""
+    """Return the id of the run of a session, always the same."""
     try:
         moment = datetime.fromtimestamp(stored.started, UTC)
     except (ValueError, OverflowError, OSError) as error:
@@ -103,16 +98,8 @@ def _run_id(stored: Stored) -> str:
     return f"{moment:%Y%m%dT%H%M%SZ}-imported-{stored.uuid[:8]}"
 
 
-def _earlier(results: Path, run: str) -> Path | None:
-    """Find the run of a session, whatever its system is called."""
-    if not results.is_dir():
-        return None
-    runs = (folder / run for folder in results.iterdir())
-    return next((path for path in runs if path.is_dir()), None)
-
-
 def _survey(stored: Stored, survey: Survey, choice: Choice) -> str | None:
-    """Read a session for the first time; return its system, None if it has no case."""
+    """Survey the values of a session; return its system, None without a case."""
     session = stored.read()
     if max(session.started, session.ended) > time.time() + _MOST_AHEAD_S:
         raise SeatrialError(
@@ -122,10 +109,9 @@ def _survey(stored: Stored, survey: Survey, choice: Choice) -> str | None:
             "this session out (--until), and measure again"
         )
     systems = set()
-    for run in session.runs:
-        for entry in run:
-            systems.add(entry.system)
-            survey.add(entry, stored.source)
+    for entry in chain.from_iterable(session.runs):
+        systems.add(entry.system)
+        survey.add(entry, stored.source)
     if not systems:
         return None
     system = choice.system or " and ".join(sorted(systems))
@@ -137,26 +123,15 @@ def _survey(stored: Stored, survey: Survey, choice: Choice) -> str | None:
     return system
 
 
-def _write(pending: _Pending, series: Mapping[Key, Series], results: Path) -> Imported:
-    folder = RunFolder(results, pending.system, pending.run)
+def _write(stored: Stored, folder: RunFolder, series: Mapping[Key, Series]) -> Imported:
     if folder.final.is_dir():  # another import was faster
         return Imported(folder.final, new=False)
-    session = pending.stored.read()
+    session = stored.read()
     tables = Tables(series)
     tables.add(session)
     session = replace(session, runs=())  # hundreds of megabytes that are read now
-    measurements = tables.measurements(pending.run, pending.system)
-    _drop_remains(folder)
-    folder.create()
-    with driver_lock(folder.path):
-        manifest = _manifest(pending, session, tables)
-        path = folder.close(manifest, tables.cases, measurements)
-    counts = (len(tables.cases), len(measurements), tables.not_finite)
-    return Imported(path, *counts, tables.converted)
-
-
-def _drop_remains(folder: RunFolder) -> None:
-    """Drop what an import left behind that was cut off; it is all made again."""
+    system, run = folder.final.parent.name, folder.final.name
+    measurements = tables.measurements(run, system)
     driver = driver_of(folder.path)
     if driver is not None:
         raise SeatrialError(
@@ -164,19 +139,23 @@ def _drop_remains(folder: RunFolder) -> None:
             f"{driver.get('pid', 'unknown')} on {driver.get('host', 'unknown')}; wait "
             "for its end, then import again"
         )
-    shutil.rmtree(folder.path, ignore_errors=True)
+    shutil.rmtree(folder.path, ignore_errors=True)  # of an interrupted import
+    folder.create()
+    with driver_lock(folder.path):
+        described = _manifest(stored, session, tables)
+        manifest = {"schema": NEWEST_SCHEMA, "run": run, "system": system, **described}
+        path = folder.close(manifest, tables.cases, measurements)
+    counts = (len(tables.cases), len(measurements), tables.not_finite)
+    return Imported(path, *counts, tables.converted)
 
 
 def _manifest(
-    pending: _Pending, session: ReframeSession, tables: Tables
+    stored: Stored, session: ReframeSession, tables: Tables
 ) -> dict[str, Any]:
-    stored, cases = pending.stored, tables.cases
+    cases = tables.cases
     started, ended = utc_text(session.started), utc_text(session.ended)
     nodes = sorted({node for case in cases for node in case.nodes})
     return {
-        "schema": NEWEST_SCHEMA,
-        "run": pending.run,
-        "system": pending.system,
         "description": f"imported from {stored.file.name}",
         "campaign": "imported",
         "checks": sorted({case.check for case in cases}),

@@ -1,8 +1,7 @@
-"""Plain ReFrame's own records: run reports (JSON) and results databases (SQLite).
+"""Plain ReFrame's records: run reports (JSON) and results databases (SQLite).
 
-Both hold sessions in the same form, since ReFrame 4.7: `session_info` and `runs`, of
-which the second and later ones are retries, or reruns. Version 4.0 of that form is of
-ReFrame 4.7, 4.1 of 4.8, 4.2 of 4.9 and 4.10.
+Both have sessions of the same form, since ReFrame 4.7: `session_info` and `runs`; later
+runs are retries or reruns. Form 4.0 is of ReFrame 4.7, 4.1 of 4.8, 4.2 of 4.9 and 4.10.
 """
 
 import hashlib
@@ -12,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,7 +41,7 @@ class Value(msgspec.Struct, array_like=True, gc=False):
 
 
 class Entry(msgspec.Struct, gc=False):
-    """A test case as ReFrame records it, as far as it matters here."""
+    """The fields of a test case in ReFrame's records that an import needs."""
 
     display_name: str
     system: str
@@ -58,7 +58,7 @@ class Entry(msgspec.Struct, gc=False):
 
     @property
     def check(self) -> str:
-        """The class name of the check, unless the check has chosen another."""
+        """Return the class name of the check, or the name that it chose."""
         return self.display_name.split(" ", 1)[0]
 
 
@@ -92,9 +92,9 @@ _ENTRY = msgspec.json.Decoder(Entry)
 
 @dataclass(frozen=True)
 class ReframeRun:
-    """The cases of a run, decoded as they are asked for: all at once take gigabytes.
+    """The cases of a run, decoded one by one: all at once take gigabytes.
 
-    To go through them raises SeatrialError if one is damaged.
+    Iterating raises SeatrialError at a damaged one.
     """
 
     source: str
@@ -125,7 +125,7 @@ class ReframeSession:
 
 @dataclass(frozen=True)
 class Stored:
-    """Where a session is stored: in `file`, and what `source` says beside it."""
+    """The place of a session: `file`, and `source` for messages."""
 
     file: Path
     source: str
@@ -134,7 +134,7 @@ class Stored:
     _content: Callable[[], bytes]
 
     def read(self) -> ReframeSession:
-        """Read it; SeatrialError if it is damaged, or of an older ReFrame."""
+        """Read the session; SeatrialError if it is damaged, or of an older ReFrame."""
         content = self._content()
         report = _decode(self.source, content, _REPORT)
         info = report.session_info
@@ -152,7 +152,7 @@ class Stored:
 
 
 def stored_sessions(file: Path) -> list[Stored]:
-    """List the sessions in a report or a database, oldest first.
+    """Return the sessions in a report or a database, oldest first.
 
     Raises SeatrialError if the file cannot be read, or is neither.
     """
@@ -179,7 +179,7 @@ def _stored(
 
 
 def _decode(source: str, content: bytes, decoder: msgspec.json.Decoder[_T]) -> _T:
-    """Decode a session; NaN and Infinity, which JSON has not, become texts."""
+    """Decode a session; NaN and Infinity, which JSON lacks, become texts."""
     try:
         try:
             head = decoder.decode(content)
@@ -189,68 +189,62 @@ def _decode(source: str, content: bytes, decoder: msgspec.json.Decoder[_T]) -> _
         except msgspec.DecodeError:
             if b"NaN" not in content and b"Infinity" not in content:
                 raise
-            head = decoder.decode(_NOT_FINITE.sub(_quoted, content))
+            quoted = _NOT_FINITE.sub(
+                lambda match: b'"%b"' % match[1] if match[1] else match[0], content
+            )
+            head = decoder.decode(quoted)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _no_report(source, str(error)) from error
     _check_version(source, head.session_info)
     return head
 
 
-def _quoted(match: re.Match[bytes]) -> bytes:
-    return b'"' + match[1] + b'"' if match[1] else match[0]
-
-
 def _check_version(source: str, info: _Info) -> None:
     major = info.data_version.partition(".")[0]
     if not major.isdecimal():
         raise _no_report(source, "session_info has no data_version")
-    made_by = f"ReFrame {info.version or 'of unknown version'}"
-    found = f"{source}: made by {made_by}, whose reports are of form"
-    if int(major) < _FORM:
+    if int(major) != _FORM:
+        remedy = f"this Seatrial knows form {_FORM}; upgrade this Seatrial"
+        if int(major) < _FORM:
+            remedy = (
+                f"expected form {_FORM}, of ReFrame 4.7 or later; run these checks "
+                "again with a newer ReFrame"
+            )
         raise SeatrialError(
-            f"{found} {info.data_version}; expected form {_FORM}, of ReFrame 4.7 or "
-            "later; run these checks again with a newer ReFrame"
-        )
-    if int(major) > _FORM:
-        raise SeatrialError(
-            f"{found} {info.data_version}; this Seatrial knows form {_FORM}; upgrade "
-            "this Seatrial"
+            f"{source}: made by ReFrame {info.version or 'of unknown version'}, whose "
+            f"reports are of form {info.data_version}; {remedy}"
         )
 
 
 def _of_database(file: Path) -> list[Stored]:
-    with _database_errors(file), closing(_open(file)) as database:
+    with _database(file) as database:
         rows = database.execute(
             "SELECT rowid, uuid, session_start_unix FROM sessions "
             "ORDER BY session_start_unix, uuid"
         ).fetchall()
     return [
-        _stored(file, f"{file}: session {uuid}", uuid, started, _reader(file, row))
+        _stored(
+            file, f"{file}: session {uuid}", uuid, started, partial(_blob, file, row)
+        )
         for row, uuid, started in rows
     ]
 
 
-def _reader(file: Path, row: int) -> Callable[[], bytes]:
-    def read() -> bytes:
-        # Of a blob SQLite makes no copy of its own, of a column it does.
-        with (
-            _database_errors(file),
-            closing(_open(file)) as database,
-            database.blobopen("sessions", "json_blob", row, readonly=True) as blob,
-        ):
-            return blob.read()
-
-    return read
-
-
-def _open(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+def _blob(file: Path, row: int) -> bytes:
+    # SQLite would copy a column, but not a blob.
+    with (
+        _database(file) as database,
+        database.blobopen("sessions", "json_blob", row, readonly=True) as blob,
+    ):
+        return blob.read()
 
 
 @contextmanager
-def _database_errors(file: Path) -> Iterator[None]:
+def _database(file: Path) -> Iterator[sqlite3.Connection]:
+    uri = f"{file.absolute().as_uri()}?mode=ro"
     try:
-        yield
+        with closing(sqlite3.connect(uri, uri=True)) as database:
+            yield database
     except sqlite3.Error as error:
         raise SeatrialError(
             f"{file}: not a readable results database of ReFrame: {error}; expected "

@@ -1,7 +1,7 @@
 """Plain ReFrame's performance values as metrics with unit and direction.
 
-ReFrame stores a name and a unit as the check wrote them. Which values are better is
-nowhere said, and one check may have changed its unit in the course of time.
+ReFrame stores a name and a unit as the check wrote them, without the direction of
+better values; a check may have changed its unit between sessions.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,7 +18,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Series:
-    """What the values of a key are: stored times `factor`, in `unit`."""
+    """The metric of the values of a key: stored times `factor`, in `unit`."""
 
     metric: str
     size_bytes: int | None
@@ -29,7 +29,10 @@ class Series:
 
 @dataclass
 class _Reported:
-    """How a check reports a value: its units, each with where it came first."""
+    """The units in which a check reports a value, each with its first source.
+
+    `lower` and `upper`: some reference has that bound.
+    """
 
     check: str
     name: str
@@ -39,7 +42,7 @@ class _Reported:
 
     @property
     def first(self) -> str:
-        """The first of its units."""
+        """Return the first of its units."""
         return next(iter(self.units))
 
     def __str__(self) -> str:
@@ -47,9 +50,9 @@ class _Reported:
 
 
 class Survey:
-    """Collects what all sessions of an import report, then decides what it is.
+    """Collects the values of all sessions of an import, and identifies their metrics.
 
-    `units` are taken as they stand although unknown; `directions` are by metric.
+    `units` are accepted although unknown; `directions` are by metric.
     """
 
     def __init__(
@@ -60,45 +63,44 @@ class Survey:
         self._seen: dict[tuple[str, str, str, bool, bool], str] = {}
 
     def add(self, entry: Entry, source: str) -> None:
-        """Take note of the values of a case that were measured."""
+        """Note the measured values of a case."""
         check, seen = entry.check, self._seen
-        for key, each in entry.perfvalues.items():
-            if each.value is not None:
-                low, high = each.lower is not None, each.upper is not None
-                seen.setdefault((check, key, each.unit, low, high), source)
+        for key, value in entry.perfvalues.items():
+            if value.value is not None:
+                low, high = value.lower is not None, value.upper is not None
+                seen.setdefault((check, key, value.unit, low, high), source)
 
     def series(self) -> dict[Key, Series]:
-        """Decide what every value is.
+        """Return the series of every value.
 
-        Raises SeatrialError with all units that are unknown, else with all metrics
-        whose units do not convert, else with all whose direction cannot be told.
+        Raises SeatrialError with all unknown units, else with all metrics with units
+        that do not convert, else with all metrics of unknown direction.
         """
-        found: dict[tuple[str, str], _Reported] = {}
+        values: dict[tuple[str, str], _Reported] = {}
         for (check, key, unit, low, high), source in self._seen.items():
             name = name_of(key)
-            reported = found.setdefault((check, name), _Reported(check, name))
+            reported = values.setdefault((check, name), _Reported(check, name))
             reported.units.setdefault(unit, source)
             reported.lower |= low
             reported.upper |= high
-        self._refuse_unknown(found.values())
-        self._refuse_mixed(found.values())
-        directions = self._decide(found.values())
-        return {
-            (check, key, unit): self._one(
-                found[check, name_of(key)], unit, directions[check, name_of(key)]
-            )
-            for check, key, unit, _, _ in self._seen
-        }
+        self._check_units(values.values())
+        directions = self._decide(values.values())
+        series = {}
+        for check, key, unit, _, _ in self._seen:
+            value = check, name_of(key)
+            series[check, key, unit] = self._one(values[value], unit, directions[value])
+        return series
 
     def _unit(self, text: str) -> Unit | None:
-        """Find a unit; one that is taken as it stands converts to no other."""
-        if text not in self._units:
-            return find_unit(text)
-        return find_unit(text) or Unit(text or "1", f"what {text!r} is", 1.0)
+        """Find a unit; an accepted unknown one converts to no other."""
+        unit = find_unit(text)
+        if unit is None and text in self._units:
+            return Unit(text or "1", f"what {text!r} is", 1.0)
+        return unit
 
-    def _refuse_unknown(self, found: Collection[_Reported]) -> None:
+    def _check_units(self, values: Collection[_Reported]) -> None:
         unknown: dict[str, str] = {}
-        for reported in found:
+        for reported in values:
             for unit, source in reported.units.items():
                 if self._unit(unit) is None:
                     unknown.setdefault(unit, f"{reported}, in {source}")
@@ -109,12 +111,10 @@ class Survey:
                 f"unknown units: {listed}; expected one of {', '.join(UNITS)}; to take "
                 f"them as they stand: {remedy}"
             )
-
-    def _refuse_mixed(self, found: Collection[_Reported]) -> None:
         mixed = [
             f"{reported}: "
             + ", ".join(f"{unit!r} in {src}" for unit, src in reported.units.items())
-            for reported in found
+            for reported in values
             if len({unit.kind for unit in map(self._unit, reported.units) if unit}) > 1
         ]
         if mixed:
@@ -124,31 +124,29 @@ class Survey:
                 "and after the change apart, with --until and --since"
             )
 
-    def _decide(self, found: Collection[_Reported]) -> dict[tuple[str, str], Direction]:
-        directions = {}
-        undecided = []
-        for reported in found:
+    def _decide(
+        self, values: Collection[_Reported]
+    ) -> dict[tuple[str, str], Direction]:
+        directions: dict[tuple[str, str], Direction] = {}
+        undecided: dict[str, str] = {}
+        for reported in values:
             direction = self._direction(reported)
-            if direction is None:
-                undecided.append(reported)
-            else:
+            if direction is not None:
                 directions[reported.check, reported.name] = direction
+                continue
+            first = reported.first
+            place = f"{reported} in {first!r} ({reported.units[first]})"
+            undecided[place] = f"--direction {reported.name}=higher"
         if undecided:
-            listed = ", ".join(
-                f"{each} in {each.first!r} ({each.units[each.first]})"
-                for each in undecided
-            )
-            remedy = dict.fromkeys(f"--direction {each.name}=" for each in undecided)
             raise SeatrialError(
-                f"which values are better, higher or lower ones, cannot be told of "
-                f"{listed}: neither reference nor unit says it; say it: "
-                + " ".join(f"{option}higher" for option in remedy)
-                + " (or lower)"
+                "which values are better, higher or lower ones, cannot be told of "
+                f"{', '.join(undecided)}: neither reference nor unit says it; say it: "
+                f"{' '.join(dict.fromkeys(undecided.values()))} (or lower)"
             )
         return directions
 
     def _direction(self, reported: _Reported) -> Direction | None:
-        """Decide by the user, the reference's one bound, our metrics, or the unit."""
+        """Decide by the options, the only bound of references, our metric, the unit."""
         unit = self._unit(reported.first)
         assert unit is not None
         ours = _ours(reported.name, unit)
@@ -183,7 +181,7 @@ def name_of(key: str) -> str:
 
 
 def _ours(name: str, unit: Unit) -> tuple[Metric, int | None] | None:
-    """Find the metric and size of a name of ours, if its unit is of that kind, too."""
+    """Find our metric and size of a flat name, if its unit is of that kind."""
     try:
         metric, size = split_flat_name(name)
     except ValueError:

@@ -1,10 +1,11 @@
-"""The cases and measurements of a ReFrame session, column by column.
+"""The cases and measurements of a ReFrame session.
 
-A session can have a million numbers: what belongs to a case, or to a series, is
-stored once, and spread over the rows at the end.
+A session can have a million numbers: values of a case or a series are stored once, and
+joined to the rows at the end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
@@ -25,19 +26,7 @@ _REASONS = {
     "xpass": "expected to fail, and passed: the known defect is gone",
     "abort": "ReFrame ended before this case did",
 }
-_CASE_COLUMNS = (
-    "session",
-    "repeat",
-    "partition",
-    "environment",
-    "check",
-    "case",
-    "parameters",
-    "job_id",
-    "nodes",
-    "start_time",
-    "attempt",
-)
+_CASE_COLUMNS = [field.name for field in fields(Case) if field.name in SCHEMA]
 _SERIES_COLUMNS = ("metric", "size_bytes", "unit", "direction")
 _FAILED = ("fail", "abort")
 _Place = tuple[str, str, str]
@@ -46,7 +35,7 @@ _Place = tuple[str, str, str]
 class Tables:
     """Fills tables with the runs of a session.
 
-    A run that repeats only what failed in the run before is a retry: the next
+    A run that repeats only failed cases of the run before is a retry: the next
     `attempt`. Any other is a rerun: the next `repeat`.
     """
 
@@ -55,7 +44,7 @@ class Tables:
         self.not_finite = 0
         self._known = tuple(series.items())
         self._numbers = {key: number for number, key in enumerate(series)}
-        self._factors = [each.factor for each in series.values()]
+        self._factors = [known.factor for known in series.values()]
         self._declared: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._case_of: list[int] = []
         self._series_of: list[int] = []
@@ -83,17 +72,14 @@ class Tables:
 
     @property
     def converted(self) -> tuple[str, ...]:
-        """Name the numbers that are not in the unit in which they were reported."""
-        numbers = set(self._series_of)
-        return tuple(
-            sorted(
-                {
-                    f"{name_of(key)} of {check} from {unit} to {series.unit}"
-                    for number, ((check, key, unit), series) in enumerate(self._known)
-                    if number in numbers and series.factor != 1.0
-                }
-            )
-        )
+        """Return the metrics that are not in the unit in which they were reported."""
+        used = (self._known[number] for number in set(self._series_of))
+        texts = {
+            f"{name_of(key)} of {check} from {unit} to {series.unit}"
+            for (check, key, unit), series in used
+            if series.factor != 1.0
+        }
+        return tuple(sorted(texts))
 
     def measurements(self, run: str, system: str) -> pl.DataFrame:
         """Return all numbers as a table of `SCHEMA`."""
@@ -103,10 +89,9 @@ class Tables:
             "block": BLOCK,
             "statistic": "mean",
             "n": 1,
-            "replay": False,
         }
         cases = _frame(map(_case_row, self.cases), _CASE_COLUMNS)
-        series = _frame((vars(each) for _, each in self._known), _SERIES_COLUMNS)
+        series = _frame((vars(series) for _, series in self._known), _SERIES_COLUMNS)
         values = pl.DataFrame({"value": self._values}, schema={"value": pl.Float64})
         table = values.hstack(cases[self._case_of]).hstack(series[self._series_of])
         return table.select(
@@ -120,29 +105,27 @@ class Tables:
         bad = []
         position = len(self.cases)
         check = entry.check
-        for key, each in entry.perfvalues.items():
-            value = each.value
-            if value is None:
-                continue
-            if not isinstance(value, float):
+        for key, reported in entry.perfvalues.items():
+            value = reported.value
+            if isinstance(value, float):
+                number = self._numbers[check, key, reported.unit]
+                self._case_of.append(position)
+                self._series_of.append(number)
+                self._values.append(value * self._factors[number])
+            elif value is not None:
                 bad.append(f"{name_of(key)} is {value}")
-                continue
-            number = self._numbers[check, key, each.unit]
-            self._case_of.append(position)
-            self._series_of.append(number)
-            self._values.append(value * self._factors[number])
         self.not_finite += len(bad)
         self.cases.append(self._case(entry, repeat, attempt, bad))
 
     def _case(self, entry: Entry, repeat: int, attempt: int, bad: list[str]) -> Case:
         result = OF_REFRAME.get(entry.result, "fail")
-        phase, reason = entry.fail_phase, entry.fail_reason
-        if not reason:
-            reason = _REASONS.get(entry.result)
+        phase = entry.fail_phase
+        reason = entry.fail_reason or _REASONS.get(entry.result)
         if bad:
             more = f"; {reason}" if reason else ""
             result, phase = "fail", phase or "performance"
             reason = f"{', '.join(bad)}: no number{more}"
+        nodes = entry.job_nodelist
         keys = tuple(entry.perfvalues)
         if keys not in self._declared:
             self._declared[keys] = tuple(sorted(map(name_of, keys)))
@@ -158,7 +141,8 @@ class Tables:
             phase=phase,
             reason=" ".join(reason.split()) if reason else None,
             job_id=str(entry.jobid) if entry.jobid else None,
-            nodes=_nodes(entry.job_nodelist),
+            # ReFrame has no list, or `<undefined>`, if the job never ran.
+            nodes=tuple(map(str, nodes)) if isinstance(nodes, list) else (),
             start_time=_number(entry.job_submit_time),
             elapsed_s=_number(entry.time_total),
             declared=self._declared[keys],
@@ -188,12 +172,5 @@ def _place(entry: Entry) -> _Place:
     return entry.display_name, entry.partition, entry.environ
 
 
-def _nodes(found: Any) -> tuple[str, ...]:
-    """Return the nodes of a job; ReFrame has none, or `<undefined>`, if none ran."""
-    if not isinstance(found, list):
-        return ()
-    return tuple(str(node) for node in found)
-
-
-def _number(found: Any) -> float | None:
-    return float(found) if isinstance(found, int | float) else None
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

@@ -1,4 +1,4 @@
-"""The files of a closed run, each read once: what is parsed is what was hashed.
+"""The files of a closed run, each read once: the parsed bytes are the hashed ones.
 
 Every command that judges, reports, compares, verifies, seals, packs or fetches a run
 reads it through `read_contents`.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seatrial.errors import SeatrialError
+from seatrial.errors import Exit, SeatrialError
 from seatrial.limits import SIGNATURE_SIZE, Limit
 from seatrial.model.manifest import MANIFEST, manifest_bytes, parse_manifest
 from seatrial.plain_files import read_plain, sha256_plain
@@ -23,7 +23,7 @@ LOCK_FILE = "driver.lock"
 
 @dataclass(frozen=True)
 class Difference:
-    """A file that is not what the manifest says; checksums are SHA-256, '': no file."""
+    """A file that is not as listed; checksums are SHA-256, '' without a file."""
 
     file: str
     problem: str
@@ -35,9 +35,9 @@ class Difference:
 class Contents:
     """A closed run as it was read; `digest` is the SHA-256 of its manifest.
 
-    `kept` has the bytes of the files that were asked for, as far as they are what the
-    manifest says. `sealed` is None if there is no signature. `files` counts the files
-    that the manifest lists, `size_bytes` sums those that are there.
+    `kept` has the bytes of requested files that match the manifest. `sealed` is None
+    without a signature. `files` counts the files that the manifest lists, `size_bytes`
+    sums those that exist.
     """
 
     path: Path
@@ -50,31 +50,47 @@ class Contents:
     differences: tuple[Difference, ...]
     kept: Mapping[str, bytes] = field(repr=False)
 
-    def require_whole(self) -> None:
-        """Raise SeatrialError if a file is not what the manifest says."""
+    @property
+    def run(self) -> str:
+        """Return the id of the run."""
+        return str(self.manifest["run"])
+
+    @property
+    def system(self) -> str:
+        """Return the name of its system."""
+        return str(self.manifest["system"])
+
+    def require_whole(self, purpose: str = "") -> None:
+        """Raise SeatrialError if the seal is broken or a file is not as listed.
+
+        The exit status of the latter is 1 with a `purpose`, such as `packed`.
+        """
+        if self.sealed is not None:
+            self.sealed.check()
         for first in self.differences[:1]:
-            raise SeatrialError(f"{self.path / first.file}: {first.problem}")
+            remedy = f"; only a whole run is {purpose}" if purpose else ""
+            raise SeatrialError(
+                f"{self.path / first.file}: {first.problem}{remedy}",
+                Exit.FAILED if purpose else Exit.USAGE,
+            )
 
 
 def read_contents(path: Path, keep: Mapping[str, Limit] | None = None) -> Contents:
     """Read a closed run and compare all its files with its manifest.
 
-    `keep` names files whose bytes are wanted, and how large each may be. Raises
-    SeatrialError if the run is open, if its manifest is damaged or of another run, or
-    if a file cannot be read.
+    `keep`: files to return the bytes of, each with its limit. Raises SeatrialError if
+    the run is open, its manifest is damaged or of another run, or a file is unreadable.
     """
     content = manifest_bytes(path)
     manifest = parse_manifest(path, content)
-    signature = path / SIGNATURE
-    sealed = (
-        Sealed(path / MANIFEST, content, read_plain(signature, SIGNATURE_SIZE))
-        if os.path.lexists(signature)
-        else None
-    )
+    signature, sealed = path / SIGNATURE, None
+    if os.path.lexists(signature):
+        signed = read_plain(signature, SIGNATURE_SIZE)
+        sealed = Sealed(path / MANIFEST, content, signed)
     checksums: dict[str, str] = manifest["checksums"]
     there = dict(_files(path))
     kept: dict[str, bytes] = {}
-    differences = (*_differences(path, checksums, there, keep or {}, kept),)
+    differences = tuple(_differences(path, checksums, there, keep or {}, kept))
     return Contents(
         path=path,
         manifest=manifest,
@@ -102,30 +118,29 @@ def _differences(
         elif not stat.S_ISREG(there[name].st_mode):
             yield Difference(name, "not a plain file", expected)
         else:
-            content = read_plain(path / name, keep[name]) if name in keep else None
-            found = (
-                sha256_plain(path / name)
-                if content is None
-                else hashlib.sha256(content).hexdigest()
-            )
-            if found != expected:
-                problem = f"changed: SHA-256 is {found}, the manifest says {expected}"
-                yield Difference(name, problem, expected, found)
-            elif content is not None:
-                kept[name] = content
-    # A driver that was killed at the very end leaves its lock.
+            if name in keep:
+                content = read_plain(path / name, keep[name])
+                digest = hashlib.sha256(content).hexdigest()
+                if digest == expected:
+                    kept[name] = content
+            else:
+                digest = sha256_plain(path / name)
+            if digest != expected:
+                problem = f"changed: SHA-256 is {digest}, the manifest says {expected}"
+                yield Difference(name, problem, expected, digest)
+    # A driver that was killed while it closed the run leaves its lock.
     known = {*checksums, MANIFEST, SIGNATURE, LOCK_FILE}
     for name in sorted(there.keys() - known):
         yield Difference(name, "not in the manifest: it was added later")
 
 
 def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """List everything in a run that is no folder, symbolic links unfollowed."""
+    """Yield everything in a run except folders; links are not followed."""
 
-    def give_up(error: OSError) -> None:
+    def refuse(error: OSError) -> None:
         raise SeatrialError(f"{error.filename}: cannot be read: {error.strerror}")
 
-    for folder, folders, files in os.walk(path, onerror=give_up):
+    for folder, folders, files in os.walk(path, onerror=refuse):
         inside = Path(folder)
         links = [name for name in folders if (inside / name).is_symlink()]
         for name in (*files, *links):

@@ -17,10 +17,10 @@ from seatrial.runs.raw_output import COMPRESSED
 
 
 class Stated(msgspec.Struct, frozen=True):
-    """A check's statements; those that ReFrame did not record have their defaults.
+    """A check's statements; defaults where ReFrame did not record them.
 
-    `experiments` are the numbers of the experiments that it repeats; `scaled` tells
-    whether its problem grows with the nodes, None if that is not recorded.
+    `experiments` are the numbers of the experiments that it repeats; `scaled`: its
+    problem grows with the nodes.
     """
 
     check: str = msgspec.field(name="display_name")
@@ -37,19 +37,19 @@ class _Report(msgspec.Struct):
 
 
 def stated(run: Run, checks: Collection[str]) -> dict[str, Stated]:
-    """Return the statements of some checks by name; those without a report lack.
+    """Return the statements of some checks by name, as far as they were reported.
 
-    A report that cannot be read states nothing: numbers and verdicts need none.
+    Unreadable reports are skipped: numbers and verdicts do not need them.
     """
-    found: dict[str, Stated] = {}
+    statements: dict[str, Stated] = {}
     for file in sorted(run.path.glob("raw/*/report*.json*")):
-        if found.keys() >= {*checks}:
+        if statements.keys() >= {*checks}:
             break
         with suppress(SeatrialError, OSError, EOFError):
             for attempt in _read(file).runs:
                 for case in attempt.testcases:
-                    found.setdefault(case.check.split(" ", 1)[0], case)
-    return found
+                    statements.setdefault(case.check.split(" ", 1)[0], case)
+    return statements
 
 
 def _read(file: Path) -> _Report:
