@@ -4,33 +4,17 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import yaml
+from msgspec import Meta, Struct
 
 from seatrial.criteria.weights import Weights
 from seatrial.errors import SeatrialError
+from seatrial.model.yaml_file import Count, Place, YamlFile
 from seatrial.paths import campaigns_dir, weights_file
 
 CONTROLS = "controls"
 """The name of the block of the control checks."""
-
-ORDERS = ("listed", "shuffled")
-
-_KEYS = {
-    "description",
-    "repeats",
-    "retries",
-    "max_jobs",
-    "order",
-    "seed",
-    "block_size",
-    "blocks",
-    "weights",
-    CONTROLS,
-}
-_BLOCK_KEYS = {"name", "checks", "variables"}
-_CONTROL_KEYS = {"checks", "variables", "every"}
 
 Chosen = Mapping[str, tuple[str, ...]]
 """Values, as text, of parameters of a check: those that are to run."""
@@ -93,6 +77,48 @@ class Campaign:
         return tuple(dict.fromkeys(c for block in blocks for c in block.checks))
 
 
+_Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[\w-]*[^\W_][\w-]*$",
+        description="a name of letters, digits, - and _",
+    ),
+]
+_Values = Annotated[tuple[Any, ...], Meta(min_length=1, description="a list of values")]
+_FromZero = Annotated[int, Meta(ge=0, description="a whole number >= 0")]
+
+
+class _Checks(Struct, forbid_unknown_fields=True, kw_only=True):
+    checks: Annotated[
+        tuple[str | dict[str, dict[str, _Values]], ...],
+        Meta(min_length=1, description="a list of checks"),
+    ]
+    variables: dict[str, Any] = {}
+
+
+class _Controls(_Checks):
+    every: Count = 1
+
+
+class _Block(_Checks):
+    name: _Name
+
+
+class _Campaign(Struct, forbid_unknown_fields=True, kw_only=True):
+    blocks: Annotated[
+        tuple[_Block, ...], Meta(min_length=1, description="a list of blocks")
+    ]
+    description: str | None = None
+    repeats: Count = 1
+    retries: _FromZero = 0
+    max_jobs: Count = 1
+    order: Literal["listed", "shuffled"] = "listed"
+    seed: _FromZero = 0
+    block_size: Count | None = None
+    controls: _Controls | None = None
+    weights: _Name | None = None
+
+
 def known_campaigns(home: Path) -> list[str]:
     """Name the campaigns of this suite."""
     return sorted(file.stem for file in campaigns_dir(home).glob("*.yaml"))
@@ -104,56 +130,56 @@ def load_campaign(home: Path, name: str) -> Campaign:
     if name not in known_campaigns(home):
         known = ", ".join(known_campaigns(home)) or "none"
         raise SeatrialError(f"unknown campaign {name!r}; known campaigns: {known}")
-    try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SeatrialError(f"{file}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}:" if mark else ""
-        raise SeatrialError(f"{file}:{line} not valid YAML: {error}") from error
-    _expect(file, isinstance(data, dict), "a mapping at the top")
-    _expect_keys(file, "the campaign", data, _KEYS, {"blocks"})
-    blocks = data["blocks"]
-    _expect(file, isinstance(blocks, list) and bool(blocks), "blocks: a list")
-    order = data.get("order", ORDERS[0])
-    _expect(file, order in ORDERS, f"order: {' or '.join(ORDERS)}, found {order!r}")
-    controls = data.get(CONTROLS)
-    campaign = Campaign(
+    read = YamlFile(file)
+    content = read.convert(_Campaign)
+    names = [block.name for block in content.blocks]
+    for index, block in enumerate(names):
+        if block == CONTROLS or block in names[:index]:
+            expected = f"a name of its own, not {CONTROLS}"
+            read.expected(expected, block, ("blocks", index, "name"))
+    controls = content.controls
+    return Campaign(
         name=name,
-        description=str(data.get("description", "")),
-        repeats=_count(file, data, "repeats"),
-        blocks=tuple(_block(file, block) for block in blocks),
-        retries=_count(file, data, "retries", least=0),
-        max_jobs=_count(file, data, "max_jobs"),
-        order=order,
-        seed=_count(file, data, "seed", least=0),
-        block_size=_count(file, data, "block_size") if "block_size" in data else None,
-        controls=None if controls is None else _controls(file, controls),
-        controls_every=1 if controls is None else _count(file, controls, "every"),
-        weights=_weights(file, home, data["weights"]) if "weights" in data else None,
+        description=content.description or "",
+        repeats=content.repeats,
+        blocks=tuple(
+            _block(read, block.name, block, ("blocks", index))
+            for index, block in enumerate(content.blocks)
+        ),
+        retries=content.retries,
+        max_jobs=content.max_jobs,
+        order=content.order,
+        seed=content.seed,
+        block_size=content.block_size,
+        controls=_block(read, CONTROLS, controls, (CONTROLS,)) if controls else None,
+        controls_every=controls.every if controls else 1,
+        weights=_weights(home, content.weights) if content.weights else None,
     )
-    names = [block.name for block in campaign.blocks]
-    _expect(file, len(set(names)) == len(names), "every block has a name of its own")
-    _expect(
-        file,
-        campaign.controls is None or CONTROLS not in names,
-        f"no other block is called {CONTROLS}",
-    )
-    return campaign
 
 
-def _weights(file: Path, home: Path, name: Any) -> FrozenWeights:
+def _weights(home: Path, name: str) -> FrozenWeights:
     """Read the weights that a campaign names; a fault in them ends it here."""
-    _expect(
-        file,
-        isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(),
-        f"weights: the name of a file in {weights_file(home, '').parent}, "
-        f"found {name!r}",
-    )
-    named = weights_file(home, name)
-    Weights.load(named)
-    return FrozenWeights(name, named.read_bytes().decode())
+    file = weights_file(home, name)
+    Weights.load(file)
+    return FrozenWeights(name, file.read_bytes().decode())
+
+
+def _block(file: YamlFile, name: str, written: _Checks, place: Place) -> Block:
+    """Return a block; its checks are `Check` or `Check: {parameter: [values]}`."""
+    parameters: dict[str, Chosen] = {}
+    checks: list[str] = []
+    for index, entry in enumerate(written.checks):
+        chosen = {entry: {}} if isinstance(entry, str) else entry
+        check, values = next(iter(chosen.items()), ("", {}))
+        if len(chosen) != 1 or not check.isidentifier() or check in checks:
+            expected = "the class of one check, once in a block"
+            file.expected(expected, entry, (*place, "checks", index))
+        checks.append(check)
+        if values:
+            parameters[check] = {
+                key: tuple(map(str, allowed)) for key, allowed in values.items()
+            }
+    return Block(name, tuple(checks), written.variables, parameters)
 
 
 def only_checks(campaign: Campaign, checks: tuple[str, ...]) -> Campaign:
@@ -175,94 +201,3 @@ def only_checks(campaign: Campaign, checks: tuple[str, ...]) -> Campaign:
 
 def _only(block: Block, checks: tuple[str, ...]) -> Block:
     return replace(block, checks=tuple(c for c in block.checks if c in checks))
-
-
-def _controls(file: Path, data: Any) -> Block:
-    _expect(file, isinstance(data, dict), f"{CONTROLS}: a mapping")
-    _expect_keys(file, CONTROLS, data, _CONTROL_KEYS, {"checks"})
-    return _filled_block(file, CONTROLS, data)
-
-
-def _block(file: Path, data: Any) -> Block:
-    _expect(file, isinstance(data, dict), "every block is a mapping")
-    name = data.get("name")
-    _expect(
-        file,
-        isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(),
-        f"every block has a name of letters, digits, - and _, found {name!r}",
-    )
-    _expect_keys(file, f"block {name!r}", data, _BLOCK_KEYS, {"checks"})
-    return _filled_block(file, name, data)
-
-
-def _filled_block(file: Path, name: str, data: dict[str, Any]) -> Block:
-    listed = data["checks"]
-    _expect(
-        file,
-        isinstance(listed, list) and bool(listed),
-        f"block {name!r} lists class names of checks, found {listed!r}",
-    )
-    parameters = {}
-    checks = []
-    for entry in listed:
-        check, chosen = _check(file, name, entry)
-        checks.append(check)
-        if chosen:
-            parameters[check] = chosen
-    _expect(
-        file,
-        len(set(checks)) == len(checks),
-        f"block {name!r} lists every check once, found {', '.join(checks)}",
-    )
-    variables = data.get("variables") or {}
-    _expect(
-        file, isinstance(variables, dict), f"block {name!r}: variables is a mapping"
-    )
-    return Block(name, tuple(checks), variables, parameters)
-
-
-def _check(file: Path, block: str, entry: Any) -> tuple[str, Chosen]:
-    """Read `ImbRing`, or `ImbRing: {parameter: [values]}`."""
-    chosen: Any = {}
-    check = entry
-    if isinstance(entry, dict) and len(entry) == 1:
-        check, chosen = next(iter(entry.items()))
-    _expect(
-        file,
-        isinstance(check, str)
-        and check.isidentifier()
-        and isinstance(chosen, dict)
-        and all(isinstance(v, list) and v for v in chosen.values()),
-        f"block {block!r} lists class names of checks, or `Check: {{parameter: "
-        f"[values]}}`, found {entry!r}",
-    )
-    return check, {
-        str(name): tuple(str(value) for value in values)
-        for name, values in chosen.items()
-    }
-
-
-def _count(file: Path, data: dict[str, Any], key: str, least: int = 1) -> int:
-    value = data.get(key, least)
-    _expect(
-        file,
-        isinstance(value, int) and not isinstance(value, bool) and value >= least,
-        f"{key}: a whole number of at least {least}, found {value!r}",
-    )
-    return int(value)
-
-
-def _expect_keys(
-    file: Path, what: str, data: dict[str, Any], known: set[str], needed: set[str]
-) -> None:
-    unknown = sorted(str(key) for key in data.keys() - known)
-    _expect(
-        file, not unknown, f"{what} knows {sorted(known)}, found {', '.join(unknown)}"
-    )
-    missing = sorted(needed - data.keys())
-    _expect(file, not missing, f"{what} has {', '.join(missing)}")
-
-
-def _expect(file: Path, condition: bool, expected: str) -> None:
-    if not condition:
-        raise SeatrialError(f"{file}: expected: {expected}")

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from seatrial.checks.sources import known_checks
-from seatrial.criteria.criteria_file import CriteriaFile
+from seatrial.criteria.criteria_file import read_criteria
 from seatrial.criteria.criterion import Criterion, Risks
 from seatrial.errors import SeatrialError
 from seatrial.limits import YAML_SIZE
-from seatrial.model.yaml_file import yaml_bytes
+from seatrial.model.yaml_file import YamlFile, yaml_bytes
 from seatrial.paths import checks_dir
 from seatrial.plain_files import read_plain
 from seatrial.runs.closed_run import KEPT_CRITERIA, Run
@@ -61,7 +63,7 @@ class Criteria:
     @classmethod
     def parse(cls, content: bytes, file: Path, known: Collection[str]) -> "Criteria":
         """Parse the content of a criteria.yaml; `load` says what else."""
-        risks, criteria = CriteriaFile(file, known, content).read()
+        risks, criteria = read_criteria(YamlFile(file, content), known)
         return cls(risks, criteria, hashlib.sha256(content).hexdigest())
 
 
@@ -95,7 +97,7 @@ def changes(old: Criteria, new: Criteria) -> dict[str, str]:
     """
     before = {criterion.name: criterion for criterion in old.criteria}
     after = {criterion.name: criterion for criterion in new.criteria}
-    found = {"": _differences(vars(old.risks), vars(new.risks))}
+    found = {"": _differences(asdict(old.risks), asdict(new.risks))}
     for name in {**before, **after}:
         if name not in after:
             found[name] = "gone"

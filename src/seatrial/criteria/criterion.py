@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
 
 from seatrial.criteria.methods import smallest_n
 from seatrial.model.metrics import Direction
@@ -16,17 +18,19 @@ LEAST_COUNTED = 2
 """Allocations that a criterion of model every takes: one look is never a pass."""
 
 
-@dataclass(frozen=True)
-class Risks:
+Risk = Annotated[float, Meta(gt=0, le=0.5, description="a number above 0, at most 0.5")]
+
+
+class Risks(Struct, frozen=True, forbid_unknown_fields=True):
     """Declared risks, shares of 1.
 
     `seller`: that a machine which meets its limits fails; `buyer`: that one which does
     not passes; `discovery`: share of sound ones in the list of suspects.
     """
 
-    seller: float
-    buyer: float
-    discovery: float = 0.1
+    seller: Risk
+    buyer: Risk
+    discovery: Risk = 0.1
 
 
 @dataclass(frozen=True)

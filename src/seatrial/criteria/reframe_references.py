@@ -18,7 +18,7 @@ import yaml
 from seatrial.checks.sources import CheckClass, check_classes
 from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.criterion import Criterion, matches
-from seatrial.criteria.yaml_values import CASE_KEYS
+from seatrial.criteria.keys import CASE_KEYS
 from seatrial.errors import SeatrialError
 from seatrial.paths import CRITERIA_FILE, references_dir
 

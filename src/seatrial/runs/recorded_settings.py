@@ -10,11 +10,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from seatrial.model.yaml_file import YamlFile
+
 _MOST = 1_000_000
 """Nodes, cores or MiB of one kind: more is a mistake."""
 
-_Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\Z")]
-_Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.:@/+-]{0,199}\Z")]
+_NAME = r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\Z"
+_WORD = r"\A[A-Za-z0-9_][A-Za-z0-9_.:@/+-]{0,199}\Z"
+_Name = Annotated[str, Meta(pattern=_NAME, description="a name of a-z, 0-9, _ . -")]
+_Word = Annotated[str, Meta(pattern=_WORD, description="a word of a-z, 0-9, _.:@/+-")]
 _Words = tuple[_Word, ...] | UnsetType
 _Count = Annotated[int, Meta(ge=1, le=_MOST)] | UnsetType
 _Kilohertz = Annotated[int, Meta(ge=1, le=10**9)]
@@ -71,16 +75,16 @@ class _Settings(msgspec.Struct):
     environments: tuple[_Environment, ...]
 
 
-def replay_settings(described: Any) -> dict[str, Any]:
+def replay_settings(file: YamlFile) -> dict[str, Any]:
     """Return ReFrame's settings of a replay.
 
     All partitions are local: neither scheduler nor modules need to be there. The
-    launcher is only written into job scripts. Raises ValueError if a value that is
+    launcher is only written into job scripts. Raises SeatrialError if a value that is
     taken over has another shape; everything else is left out.
     """
-    settings = msgspec.convert(described, _Settings)
+    settings = file.convert(_Settings)
     if not settings.systems:
-        raise ValueError("no system in it")
+        file.expected("a system", (), ("systems",))
     for environment in settings.environments:
         extras = environment.extras
         if isinstance(extras, _EnvironmentExtras):

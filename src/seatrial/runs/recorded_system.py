@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seatrial.errors import SeatrialError
+from seatrial.model.yaml_file import YamlFile, yaml_bytes
 from seatrial.plain_files import write_exclusively
 from seatrial.runs.closed_run import SYSTEM_FOLDER, read_manifest
 from seatrial.runs.raw_output import Source, beside, source_of
@@ -22,7 +23,6 @@ from seatrial.system.description import (
     load_system,
     lock_files,
     read_system,
-    read_yaml,
 )
 
 
@@ -59,13 +59,8 @@ def recorded_system(home: Path, name: str, recordings: Path) -> Iterator[System]
             )
         settings = Path(folder, "settings.json")
         where = kept.parent if kept is not None else system.folder
-        try:
-            described = replay_settings(read_yaml(system.settings))
-        except ValueError as error:
-            raise SeatrialError(
-                f"{where / SETTINGS_FILE}: cannot be replayed: {error}; expected "
-                "settings as the role `suite` writes them"
-            ) from error
+        file = YamlFile(where / SETTINGS_FILE, yaml_bytes(system.settings))
+        described = replay_settings(file)
         settings.write_text(json.dumps(described), encoding="utf-8")
         yield replace(system, settings=settings, uses_slurm=False, only_slurm=False)
 

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import MANIFEST_SIZE
 from seatrial.model.manifest import Facts, Software, decoded
 from seatrial.model.records import Node
-from seatrial.model.yaml_file import YamlFile, yaml_bytes
+from seatrial.model.yaml_file import YamlFile
 from seatrial.names import checked_name
 from seatrial.paths import etc_dir
 from seatrial.system import slurm
@@ -90,45 +91,39 @@ def load_system(home: Path, name: str) -> System:
 def read_system(folder: Path, name: str) -> System:
     """Read a system from the folder of its files; SeatrialError as above."""
     facts = _described(folder)
-    settings = folder / SETTINGS_FILE
-    _expect(settings, name)
-    try:
-        content = read_yaml(settings)
-        config = content["systems"][0]
-        environments = {each["name"]: each for each in content["environments"]}
-        by_slurm = [each["scheduler"] in SLURM for each in config["partitions"]]
-        system = System(
-            name=facts["system"],
-            folder=folder,
-            description=facts.get("description", ""),
-            demonstration=bool(facts.get("demonstration", False)),
-            nodes=tuple(
-                Node(node["name"], node.get("facts") or {}) for node in facts["nodes"]
-            ),
-            software=facts.get("software", {}),
-            suite=facts.get("suite", {}),
-            settings=settings,
-            partitions=tuple(
-                tuple(partition.get("extras", {}).get("nodes", ()))
-                for partition in config["partitions"]
-            ),
-            features=tuple(
-                frozenset(partition.get("features", []))
-                | frozenset(environments[name].get("features", []))
-                for partition in config["partitions"]
-                for name in partition["environs"]
-            ),
-            uses_slurm=any(by_slurm),
-            only_slurm=all(by_slurm),
-        )
-        for file in system.files:
-            _expect(file, name)
-        return system
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise SeatrialError(
-            f"{folder}: system.json or settings.yaml is damaged: {error!r}; run "
-            f"`ansible-playbook -i inventories/{name} playbooks/site.yml` again"
-        ) from error
+    file = folder / SETTINGS_FILE
+    _expect(file, name)
+    settings = YamlFile(file)
+    content = settings.convert(_Settings)
+    environments = {stack.name: stack.features for stack in content.environments}
+    partitions = content.systems[0].partitions
+    for index, partition in enumerate(partitions):
+        for stack in partition.environs:
+            place = ("systems", 0, "partitions", index, "environs")
+            settings.one_of("environments", environments, stack, place)
+    system = System(
+        name=facts["system"],
+        folder=folder,
+        description=facts.get("description", ""),
+        demonstration=facts.get("demonstration", False),
+        nodes=tuple(
+            Node(node["name"], node.get("facts") or {}) for node in facts["nodes"]
+        ),
+        software=facts.get("software") or {},
+        suite=facts.get("suite") or {},
+        settings=file,
+        partitions=tuple(partition.extras.nodes for partition in partitions),
+        features=tuple(
+            frozenset((*partition.features, *environments[stack]))
+            for partition in partitions
+            for stack in partition.environs
+        ),
+        uses_slurm=any(partition.scheduler in SLURM for partition in partitions),
+        only_slurm=all(partition.scheduler in SLURM for partition in partitions),
+    )
+    for file in system.files:
+        _expect(file, name)
+    return system
 
 
 def _expect(file: Path, name: str) -> None:
@@ -198,6 +193,36 @@ class _Suite(msgspec.Struct):
     dirty: bool | None = None
 
 
+class _Extras(msgspec.Struct):
+    nodes: tuple[str, ...] = ()
+
+
+class _Partition(msgspec.Struct):
+    scheduler: str
+    environs: tuple[str, ...]
+    features: tuple[str, ...] = ()
+    extras: _Extras = msgspec.field(default_factory=_Extras)
+
+
+class _Environment(msgspec.Struct):
+    name: str
+    features: tuple[str, ...] = ()
+
+
+class _Partitions(msgspec.Struct):
+    partitions: tuple[_Partition, ...]
+
+
+class _Settings(msgspec.Struct):
+    """Keys of settings.yaml that the suite reads."""
+
+    systems: Annotated[
+        tuple[_Partitions, ...],
+        Meta(min_length=1, description="a list of systems"),
+    ]
+    environments: tuple[_Environment, ...]
+
+
 class _Described(msgspec.Struct):
     """What the suite reads of system.json; all else may be anything."""
 
@@ -224,9 +249,3 @@ def _described(folder: Path) -> dict[str, Any]:
         checked_name(name, str(file))
     described: dict[str, Any] = msgspec.json.decode(content)
     return {"software": {}, **described}
-
-
-def read_yaml(file: Path) -> Any:
-    """Read a YAML file of bounded size; SeatrialError if that cannot be done."""
-    content = YamlFile(file, yaml_bytes(file))
-    return None if content.root is None else content.value(content.root)
