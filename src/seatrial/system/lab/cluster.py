@@ -88,10 +88,7 @@ def slow_link(node: str, rate: str | None) -> None:
     """Limit a node's link to `rate` in both directions; None lifts the limit."""
     with state.locked():
         lab = state.require()
-        if node not in lab.nodes:
-            raise SeatrialError(
-                f"the lab has no node {node}; it has {', '.join(lab.nodes)}"
-            )
+        lab.check_node(node)
         fabric.limit_rate(node, container.leader(node), rate)
         if rate is None:
             lab.slow.pop(node, None)
