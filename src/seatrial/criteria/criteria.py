@@ -47,14 +47,14 @@ class Criteria:
         """Read and validate a criteria.yaml.
 
         `known` are the classes that may have criteria (none: any may); by default
-        those of the checks beside the file. Raises SeatrialError with file, line and
-        what was expected there.
+        those of the checks beside the file. Raises SeatrialError with file, line, key
+        and expectation.
         """
         if not file.is_file():
             raise SeatrialError(
-                f"{file}: not there; expected what the system must reach, in the form "
-                "of reference-data/lab/criteria.yaml; `seatrial run --no-judge` takes "
-                "numbers without"
+                f"{file}: not there; expected the limits of the system, in the form "
+                "of reference-data/lab/criteria.yaml; `seatrial run --no-judge` "
+                "measures without"
             )
         if known is None:
             known = known_checks(checks_dir(file.resolve().parents[2]))
@@ -62,13 +62,13 @@ class Criteria:
 
     @classmethod
     def parse(cls, content: bytes, file: Path, known: Collection[str]) -> "Criteria":
-        """Parse the content of a criteria.yaml; `load` says what else."""
+        """Parse the content of a criteria.yaml, as `load`."""
         risks, criteria = read_criteria(YamlFile(file, content), known)
         return cls(risks, criteria, hashlib.sha256(content).hexdigest())
 
 
 def kept_criteria(run: Run) -> Criteria | None:
-    """Parse the criteria that held when a run took its first data; None: it kept none.
+    """Parse the criteria of a run at its first data; None if it kept none.
 
     Raises SeatrialError if they are damaged.
     """
@@ -79,7 +79,7 @@ def kept_criteria(run: Run) -> Criteria | None:
 
 
 def recorded_criteria(run_folder: Path) -> Criteria | None:
-    """Read the criteria that a run kept, unverified; None: it kept none.
+    """Read the criteria that a run kept, unverified; None if it kept none.
 
     Raises SeatrialError if they cannot be read.
     """
@@ -92,8 +92,7 @@ def recorded_criteria(run_folder: Path) -> Criteria | None:
 def changes(old: Criteria, new: Criteria) -> dict[str, str]:
     """Return changes by criterion: `limit 5 us, now 6 us`, `new`, `gone`.
 
-    The risks of the machine are under the name ''. Who wrote a limit, when and how is
-    no part of it.
+    The risks of the machine are under the name ''. Provenance is not compared.
     """
     before = {criterion.name: criterion for criterion in old.criteria}
     after = {criterion.name: criterion for criterion in new.criteria}

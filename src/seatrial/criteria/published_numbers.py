@@ -12,8 +12,8 @@ from seatrial.model.metrics import METRICS, Direction, Metric
 from seatrial.model.yaml_file import Count, Text
 
 Kind = Literal["absolute", "ratio", "bound", "shape", "model"]
-"""A value that was measured; one over another; what cannot be exceeded; how values
-behave, in words; what a formula gives."""
+"""A measured value; a ratio of two; an upper bound; a curve in words; a result of a
+formula."""
 
 Qualifier = Literal["about", "almost", "up to", "more than", "less than"]
 

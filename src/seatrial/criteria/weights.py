@@ -96,8 +96,8 @@ class Weights:
         """Read and validate a file of weights.
 
         `known` are the classes of checks that may be named (none: any may); by default
-        those of the suite that the file is in. Raises SeatrialError with file, line and
-        what was expected there.
+        those of the suite that the file is in. Raises SeatrialError with file, line, key
+        and expectation.
         """
         if known is None:
             known = known_checks(checks_dir(path.resolve().parents[2]))
@@ -105,7 +105,7 @@ class Weights:
 
     @classmethod
     def parse(cls, content: bytes, path: Path, known: Collection[str]) -> "Weights":
-        """Parse the content of a file of weights; `load` says what else."""
+        """Parse the content of a file of weights, as `load`."""
         file = YamlFile(path, content)
         read = file.convert(_File)
         _check(file, read, known)

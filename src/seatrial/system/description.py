@@ -47,12 +47,9 @@ class System:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Return the files that describe it, with Spack's lock files if it built."""
-        spack = self.software.get("spack") or {}
-        locks = [each["lock"] for each in spack.get("environments", ())]
-        return tuple(
-            self.folder / name for name in (SYSTEM_FILE, SETTINGS_FILE, *locks)
-        )
+        """Return the files of its description, with Spack's lock files if it built."""
+        names = (SYSTEM_FILE, SETTINGS_FILE, *_lock_names(self.software))
+        return tuple(self.folder / name for name in names)
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class NodeState:
 
 
 def known_systems(home: Path) -> list[str]:
-    """Name the systems that are described (inventories/) or provisioned (etc/)."""
+    """Return the systems with an inventory (inventories/) or provisioned (etc/)."""
     inventories = {file.parent.name for file in home.glob("inventories/*/hosts*")}
     provisioned = {file.parent.name for file in home.glob("etc/*/system.json")}
     return sorted(inventories | provisioned)
@@ -109,7 +106,7 @@ def read_system(folder: Path, name: str) -> System:
         nodes=tuple(
             Node(node["name"], node.get("facts") or {}) for node in facts["nodes"]
         ),
-        software=facts.get("software") or {},
+        software=facts["software"],
         suite=facts.get("suite") or {},
         settings=file,
         partitions=tuple(partition.extras.nodes for partition in partitions),
@@ -144,10 +141,10 @@ def unknown_system(home: Path, name: str) -> SeatrialError:
 
 
 def node_states(system: System) -> tuple[NodeState, ...]:
-    """Compare the delivered nodes with what Slurm says of them now.
+    """Return the delivered nodes with their states in Slurm.
 
-    A system without Slurm has all its nodes present. Raises SeatrialError if Slurm
-    does not answer or no node is left.
+    Without Slurm all nodes are present. Raises SeatrialError if Slurm does not answer
+    or no node is left.
     """
     if not system.uses_slurm:
         return tuple(NodeState(node, True, "") for node in system.nodes)
@@ -168,7 +165,7 @@ def node_states(system: System) -> tuple[NodeState, ...]:
 def usable_nodes(system: System, states: tuple[NodeState, ...]) -> int | None:
     """Return the number of nodes to run on, or None if all are present.
 
-    With several partitions it is that of the smallest one which has any.
+    Of several partitions the smallest one with present nodes counts.
     """
     if all(state.present for state in states):
         return None
@@ -178,9 +175,13 @@ def usable_nodes(system: System, states: tuple[NodeState, ...]) -> int | None:
 
 
 def lock_files(folder: Path) -> list[str]:
-    """Name the lock files of Spack beside the file of a system."""
-    spack = _described(folder)["software"].get("spack") or {}
-    return [each["lock"] for each in spack.get("environments", ())]
+    """Return the names of Spack's lock files beside the file of a system."""
+    return _lock_names(_described(folder)["software"])
+
+
+def _lock_names(software: dict[str, Any]) -> list[str]:
+    environments = (software.get("spack") or {}).get("environments", ())
+    return [environment["lock"] for environment in environments]
 
 
 class _Node(msgspec.Struct):
@@ -224,7 +225,7 @@ class _Settings(msgspec.Struct):
 
 
 class _Described(msgspec.Struct):
-    """What the suite reads of system.json; all else may be anything."""
+    """Keys of system.json that the suite reads; others are not checked."""
 
     system: str
     nodes: tuple[_Node, ...]
@@ -243,9 +244,9 @@ def _described(folder: Path) -> dict[str, Any]:
         raise SeatrialError(f"{file}: {error.strerror}") from error
     MANIFEST_SIZE.check(len(content), file)
     checked = decoded(content, file, _Described, "a system as site.yml describes it")
-    spack = checked.software and checked.software.spack
-    locks = [each.lock for each in spack.environments] if spack else []
+    described: dict[str, Any] = msgspec.json.decode(content)
+    described["software"] = described.get("software") or {}
+    locks = _lock_names(described["software"])
     for name in (checked.system, *(node.name for node in checked.nodes), *locks):
         checked_name(name, str(file))
-    described: dict[str, Any] = msgspec.json.decode(content)
-    return {"software": {}, **described}
+    return described
