@@ -96,8 +96,8 @@ class Weights:
         """Read and validate a file of weights.
 
         `known` are the classes of checks that may be named (none: any may); by default
-        those of the suite that the file is in. Raises SeatrialError with file, line, key
-        and expectation.
+        those of the suite that the file is in. Raises SeatrialError with file, line,
+        key and expectation.
         """
         if known is None:
             known = known_checks(checks_dir(path.resolve().parents[2]))
