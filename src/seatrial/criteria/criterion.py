@@ -42,8 +42,9 @@ class Criterion:
     `tolerance`, the share by which a node may be worse than its class. `zone` is the
     indifference zone, a share of the limit; `cap` the most repeats, `looks` the number
     of joint judgements, and `bears` the party that bears an undecided verdict at the
-    cap. A missing measurement leaves the machine undecided, unless it is `optional`. `source` is document and clause, the formula, or the run;
-    `provenance` holds the provenance of the limit, as texts.
+    cap. A missing measurement leaves the machine undecided, unless it is `optional`.
+    `source` is document and clause, the formula, or the run; `provenance` holds the
+    provenance of the limit, as texts.
     """
 
     name: str
