@@ -93,68 +93,119 @@ def test_unknown_campaign_lists_the_known_ones(home: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("blocks: [", ":1: not valid YAML"),
-        ("a: 1\nb: [", ":2: not valid YAML"),
-        ("- a", "Expected `object`, got `array`"),
-        ("repeats: 1", "missing required field `blocks`"),
-        ("blocks: []", "length >= 1 - at `$.blocks`"),
-        ("blocks: [x]", "Expected `object`, got `str` - at `$.blocks[0]`"),
-        ("blocks: [{checks: [A]}]", "missing required field `name` - at `$.blocks[0]`"),
-        ("blocks: [{name: a/b, checks: [A]}]", "- at `$.blocks[0].name`"),
-        ("blocks: [{name: a}]", "missing required field `checks` - at `$.blocks[0]`"),
-        ("blocks: [{name: a, checks: A}]", "got `str` - at `$.blocks[0].checks`"),
-        ("blocks: [{name: a, checks: [A|B]}]", "'A|B' is no class of a check"),
+        (
+            "blocks: [",
+            "1: not valid YAML: expected the node content, but found '<stream end>'",
+        ),
+        (
+            "a: 1\nb: [",
+            "2: not valid YAML: expected the node content, but found '<stream end>'",
+        ),
+        (
+            "- a",
+            "1: expected a mapping of blocks, description, repeats, retries, max_jobs",
+        ),
+        ("repeats: 1", "1: blocks: expected a list of blocks, got nothing."),
+        ("blocks: []", "1: blocks: expected a list of blocks, got []."),
+        (
+            "blocks: [x]",
+            "1: blocks[0]: expected a mapping of name, checks, variables, got 'x'.",
+        ),
+        (
+            "blocks: [{checks: [A]}]",
+            "1: blocks[0].name: expected a name of letters, digits, - and _, got noth",
+        ),
+        (
+            "blocks: [{name: a/b, checks: [A]}]",
+            "1: blocks[0].name: expected a name of letters, digits, - and _, got 'a/b",
+        ),
+        (
+            "blocks: [{name: a}]",
+            "1: blocks[0].checks: expected a list of checks, got nothing.",
+        ),
+        (
+            "blocks: [{name: a, checks: A}]",
+            "1: blocks[0].checks: expected a list of checks, got 'A'.",
+        ),
+        (
+            "blocks: [{name: a, checks: [A|B]}]",
+            "1: blocks[0].checks[0]: expected the class of one check, once in a block",
+        ),
         (
             "blocks: [{name: a, checks: [A], x: 1}]",
-            "unknown field `x` - at",
+            "1: blocks[0].x: expected one of the keys name, checks, variables, got 'x",
         ),
         (
             "blocks: [{name: a, checks: [A]}, {name: a, checks: [B]}]",
-            "blocks are called a, a; expected different names",
+            "1: blocks[1].name: expected a name of its own, not controls, got 'a'.",
         ),
-        ("repeats: 0\nblocks: [{name: a, checks: [A]}]", ">= 1 - at `$.repeats`"),
+        (
+            "repeats: 0\nblocks: [{name: a, checks: [A]}]",
+            "1: repeats: expected a whole number >= 1, got 0.",
+        ),
         (
             "repeats: yes\nblocks: [{name: a, checks: [A]}]",
-            "got `bool` - at",
+            "1: repeats: expected a whole number >= 1, got True.",
         ),
-        ("retries: -1\nblocks: [{name: a, checks: [A]}]", ">= 0 - at `$.retries`"),
-        ("max_jobs: 0\nblocks: [{name: a, checks: [A]}]", ">= 1 - at `$.max_jobs`"),
-        ("block_size: 0\nblocks: [{name: a, checks: [A]}]", ">= 1 - at `$.block_size`"),
-        ("seed: x\nblocks: [{name: a, checks: [A]}]", "got `str` - at `$.seed`"),
+        (
+            "retries: -1\nblocks: [{name: a, checks: [A]}]",
+            "1: retries: expected a whole number >= 0, got -1.",
+        ),
+        (
+            "max_jobs: 0\nblocks: [{name: a, checks: [A]}]",
+            "1: max_jobs: expected a whole number >= 1, got 0.",
+        ),
+        (
+            "block_size: 0\nblocks: [{name: a, checks: [A]}]",
+            "1: block_size: expected a whole number >= 1, got 0.",
+        ),
+        (
+            "seed: x\nblocks: [{name: a, checks: [A]}]",
+            "1: seed: expected a whole number >= 0, got 'x'.",
+        ),
         (
             "order: random\nblocks: [{name: a, checks: [A]}]",
-            "'random' - at `$.order`",
+            "1: order: expected one of listed, shuffled, got 'random'.",
         ),
         (
             "controls: [A]\nblocks: [{name: a, checks: [A]}]",
-            "at `$.controls`",
+            "1: controls: expected a mapping of every, checks, variables, got ['A'].",
         ),
         (
             "controls: {every: 2}\nblocks: [{name: a, checks: [A]}]",
-            "missing required field `checks` - at `$.controls`",
+            "1: controls.checks: expected a list of checks, got nothing.",
         ),
         (
             "controls: {checks: [A], every: 0}\nblocks: [{name: a, checks: [A]}]",
-            ">= 1 - at `$.controls.every`",
+            "1: controls.every: expected a whole number >= 1, got 0.",
         ),
         (
             "controls: {checks: [A]}\nblocks: [{name: controls, checks: [A]}]",
-            "none of them controls",
+            "2: blocks[0].name: expected a name of its own, not controls, got 'contro",
         ),
-        ("blocks: [{name: a, checks: [A, A]}]", "block 'a': A is listed twice"),
-        ("blocks: [{name: a, checks: [{A: 1}]}]", "- at `$.blocks[0].checks[0][...]`"),
+        (
+            "blocks: [{name: a, checks: [A, A]}]",
+            "1: blocks[0].checks[1]: expected the class of one check, once in a block",
+        ),
+        (
+            "blocks: [{name: a, checks: [{A: 1}]}]",
+            "1: blocks[0].checks[0].A: expected a mapping, got 1.",
+        ),
         (
             "blocks: [{name: a, checks: [{A: {x: 1}}]}]",
-            "got `int` - at",
+            "1: blocks[0].checks[0].A.x: expected a list of values, got 1.",
         ),
         (
             "blocks: [{name: a, checks: [{A: {x: []}}]}]",
-            "length >= 1 - at",
+            "1: blocks[0].checks[0].A.x: expected a list of values, got [].",
         ),
-        ("repets: 1\nblocks: [{name: a, checks: [A]}]", "unknown field `repets`"),
+        (
+            "repets: 1\nblocks: [{name: a, checks: [A]}]",
+            "1: repets: expected one of the keys blocks, description, repeats, retrie",
+        ),
         (
             "blocks: [{name: a, checks: [A], variables: [1]}]",
-            "got `array` - at `$.blocks[0].variables`",
+            "1: blocks[0].variables: expected a mapping, got [1].",
         ),
     ],
 )
@@ -204,8 +255,8 @@ def test_weights_are_read_with_the_campaign(home: Path) -> None:
     ("named", "text", "said"),
     [
         ("offers", None, "offers.yaml"),
-        ("../offers", WEIGHTS, "`$.weights`"),
-        ("offers", WEIGHTS.replace("weight: 1", "weight: 0"), "offers.yaml:4"),
+        ("../offers", WEIGHTS, "weights: expected a name of letters, "),
+        ("offers", WEIGHTS.replace("weight: 1", "weight: 0"), "offers.yaml:3"),
     ],
 )
 def test_broken_weights_end_a_campaign_before_it_begins(

@@ -143,80 +143,269 @@ def given(old: str, new: str, line: int, reason: str) -> tuple[str, int, str]:
 
 
 BROKEN = [
-    ("", 1, "expected a mapping of schema, risks, defaults, criteria"),
+    ("", 1, "expected a mapping of schema, risks, criteria, defaults, got nothing."),
     given("criteria:", "criteria: [", 15, "not valid YAML"),
-    given("schema: 1\n", "", 1, "no schema; expected it at the top level"),
-    given("schema: 1", "schema: 2", 1, "schema is 2; expected 1"),
-    given("schema: 1", "schema: true", 1, "schema is True; expected 1"),
-    given("defaults", "default", 3, "unknown key 'default'; expected schema, risks"),
-    (GOOD[: GOOD.index("criteria:")], 1, "no criteria; expected it at the top"),
-    (GOOD[: GOOD.index("  - check")], 14, "no criteria; expected a list"),
-    given("risks: {seller: 0.05, buyer: 0.1, discovery: 0.2}\n", "", 1, "no risks"),
-    given("seller: 0.05, ", "", 2, "risks have no seller"),
-    given("seller: 0.05", "seller: 0", 2, "risk seller is 0; expected a number above"),
-    given("buyer: 0.1", "buyer: 0.6", 2, "risk buyer is 0.6; expected a number above"),
-    given("buyer: 0.1", "buyer: .nan", 2, "risk buyer is nan"),
-    given("buyer: 0.1", "buyer: true", 2, "risk buyer is True"),
-    given("discovery", "found", 2, "unknown risk 'found'; expected seller, buyer, dis"),
-    given("seller: 0.01", "discovery: 0.01", 25, "unknown risk 'discovery'"),
-    given("seller: 0.01", "seller: 0.06", 25, "risk seller is 0.06, the machine's 0."),
-    given("  zone", "  check: Fake\n  zone", 11, "check in defaults; expected it in"),
-    given("  zone", "  limits: {}\n  zone", 11, "limits in defaults; expected it in"),
-    given("zone: 0.1", "zone: 1", 11, "zone is 1; expected a share of the limit"),
-    given("zone: 0.1", "zone: -0.1", 11, "zone is -0.1; expected a share"),
-    given("zone: 0.1", "zones: 0.1", 11, "unknown key 'zones'; expected one of check"),
+    given("schema: 1\n", "", 1, "schema: expected 1, got nothing."),
+    given("schema: 1", "schema: 2", 1, "schema: expected 1, got 2."),
+    given("schema: 1", "schema: true", 1, "schema: expected 1, got True."),
+    given(
+        "defaults",
+        "default",
+        3,
+        "default: expected one of the keys schema, risks, criteria, defaults, got 'de",
+    ),
+    (
+        GOOD[: GOOD.index("criteria:")],
+        1,
+        "criteria: expected a list of criteria, got nothing.",
+    ),
+    (
+        GOOD[: GOOD.index("  - check")],
+        14,
+        "criteria: expected a list of criteria, got None.",
+    ),
+    given(
+        "risks: {seller: 0.05, buyer: 0.1, discovery: 0.2}\n",
+        "",
+        1,
+        "risks: expected a mapping of seller, buyer, discovery, got nothing.",
+    ),
+    given(
+        "seller: 0.05, ",
+        "",
+        2,
+        "risks.seller: expected a number above 0, at most 0.5, got nothing.",
+    ),
+    given(
+        "seller: 0.05",
+        "seller: 0",
+        2,
+        "risks.seller: expected a number above 0, at most 0.5, got 0.",
+    ),
+    given(
+        "buyer: 0.1",
+        "buyer: 0.6",
+        2,
+        "risks.buyer: expected a number above 0, at most 0.5, got 0.6.",
+    ),
+    given(
+        "buyer: 0.1",
+        "buyer: .nan",
+        2,
+        "risks.buyer: expected a number above 0, at most 0.5, got nan.",
+    ),
+    given(
+        "buyer: 0.1",
+        "buyer: true",
+        2,
+        "risks.buyer: expected a number above 0, at most 0.5, got True.",
+    ),
+    given(
+        "discovery",
+        "found",
+        2,
+        "risks.found: expected one of the keys seller, buyer, discovery, got 'found'.",
+    ),
+    given(
+        "seller: 0.01",
+        "discovery: 0.01",
+        25,
+        "criteria[2].risks.discovery: expected one of the keys seller, buyer, got 'di",
+    ),
+    given(
+        "seller: 0.01",
+        "seller: 0.06",
+        25,
+        "criteria[2].risks.seller: expected at most the machine's 0.05, got 0.06.",
+    ),
+    given(
+        "  zone",
+        "  check: Fake\n  zone",
+        11,
+        "defaults.check: expected one of the keys kind, document, clause, who, date, ",
+    ),
+    given(
+        "  zone",
+        "  limits: {}\n  zone",
+        11,
+        "defaults.limits: expected one of the keys kind, document, clause, who, date,",
+    ),
+    given(
+        "zone: 0.1",
+        "zone: 1",
+        11,
+        "defaults.zone: expected a share, from 0 to below 1, got 1.",
+    ),
+    given(
+        "zone: 0.1",
+        "zone: -0.1",
+        11,
+        "defaults.zone: expected a share, from 0 to below 1, got -0.1.",
+    ),
+    given(
+        "zone: 0.1",
+        "zones: 0.1",
+        11,
+        "defaults.zones: expected one of the keys kind, document, clause, who, date, ",
+    ),
     given("cap: 10", "cap: 2", 12, "cap is 2, but model lognormal decides nothing"),
-    given("cap: 10", "cap: 0", 12, "cap is 0; expected a whole number >= 1"),
-    given("cap: 10", "cap: 4.5", 12, "cap is 4.5; expected a whole number"),
-    given("cap: 10", "looks: 0", 12, "looks is 0; expected a whole number >= 1"),
-    given("cap: 10", "cap: 3\n  looks: 4", 13, "looks are 4; expected no more than ca"),
+    given(
+        "cap: 10", "cap: 0", 12, "defaults.cap: expected a whole number >= 1, got 0."
+    ),
+    given(
+        "cap: 10",
+        "cap: 4.5",
+        12,
+        "defaults.cap: expected a whole number >= 1, got 4.5.",
+    ),
+    given(
+        "cap: 10",
+        "looks: 0",
+        12,
+        "defaults.looks: expected a whole number >= 1, got 0.",
+    ),
+    given(
+        "cap: 10",
+        "cap: 3\n  looks: 4",
+        13,
+        "defaults.looks: expected no more than cap, 3, got 4",
+    ),
     given(
         "model: lognormal\n  zone: 0.1\n  cap: 10",
         "model: any\n  zone: 0.1\n  cap: 3",
         12,
         "model any decides nothing with fewer than 4 repeats",
     ),
-    given("model: lognormal", "model: weibull", 10, "model is 'weibull'; expected one"),
-    given("kind: promised", "kind: published", 9, "kind is 'published'; expected one"),
-    given("kind: promised\n", "bears: vendor\n", 9, "bears is 'vendor'; expected one"),
-    given("  kind: promised\n", "", 14, "the criterion has no kind"),
+    given(
+        "model: lognormal",
+        "model: weibull",
+        10,
+        "defaults.model: expected one of any, normal, lognormal, every, got 'weibull'",
+    ),
+    given(
+        "kind: promised",
+        "kind: published",
+        9,
+        "defaults.kind: expected one of promised, theoretical, measured, sameness, go",
+    ),
+    given(
+        "kind: promised\n",
+        "bears: vendor\n",
+        9,
+        "defaults.bears: expected one of seller, buyer, got 'vendor'.",
+    ),
+    given(
+        "  kind: promised\n",
+        "",
+        14,
+        "criteria[0].kind: expected a kind, here or in defaults, got nothing.",
+    ),
     given("  clause: '3.2'\n", "", 8, "kind promised needs clause; it is not given"),
     given("  document: Contract 4711\n", "", 8, "kind promised needs document"),
-    given("Contract 4711", "4711", 4, "document is 4711; expected a text"),
-    given("clause: '3.2'", "clause: 3.2", 5, "clause is 3.2; expected a text"),
-    given("clause: '3.2'", "clause: ''", 5, "clause is ''; expected a text"),
-    given("2026-11-21", "today", 7, "date is 'today'; expected a date"),
-    given("'sample:.*'", "'*:.*'", 13, "'*:.*' is no regular expression"),
+    given("Contract 4711", "4711", 4, "defaults.document: expected a text, got 4711."),
     given(
-        "$partition: 'sample:.*'", "$part: a", 13, "where holds '$part'; expected $s"
+        "clause: '3.2'", "clause: 3.2", 5, "defaults.clause: expected a text, got 3.2."
     ),
     given(
-        "$partition: 'sample:.*'", "$partition: 4", 13, "4 is no name for $partition"
+        "clause: '3.2'", "clause: ''", 5, "defaults.clause: expected a text, got ''."
     ),
     given(
-        "{between: nodes}", "{between: [a]}", 20, "between is ['a']; expected a text"
+        "2026-11-21",
+        "today",
+        7,
+        "defaults.date: expected a date as 2026-11-21, got 'today'.",
     ),
     given(
-        "num_nodes: 4", "num_nodes: '4'", 39, "'4' is no number of nodes; expected 4"
+        "'sample:.*'",
+        "'*:.*'",
+        13,
+        "defaults.where.$partition: expected a regular expression (nothing to repeat ",
     ),
-    given("check: Fake", "chek: Fake", 15, "unknown key 'chek'; expected one of check"),
-    given("check: Fake\n    ", "", 15, "the criterion has no check"),
     given(
-        "check: Fake", "check: Fakes", 15, "unknown check 'Fakes'; expected one of F"
+        "$partition: 'sample:.*'",
+        "$part: a",
+        13,
+        "defaults.where.$part: expected $system, $partition, $environ, num_nodes or a",
+    ),
+    given(
+        "$partition: 'sample:.*'",
+        "$partition: 4",
+        13,
+        "defaults.where.$partition: expected a text, got 4.",
+    ),
+    given(
+        "{between: nodes}",
+        "{between: [a]}",
+        20,
+        "criteria[1].where.between: expected a text, a number, true or false, got ['a",
+    ),
+    given(
+        "num_nodes: 4",
+        "num_nodes: '4'",
+        39,
+        "criteria[4].where.num_nodes: expected a number of nodes such as 4, not '4', ",
+    ),
+    given(
+        "check: Fake",
+        "chek: Fake",
+        15,
+        "criteria[0].chek: expected one of the keys kind, document, clause, who, date",
+    ),
+    given(
+        "check: Fake\n    ", "", 15, "criteria[0].check: expected a text, got nothing."
+    ),
+    given(
+        "check: Fake",
+        "check: Fakes",
+        15,
+        "criteria[0].check: expected one of the checks Fake, got 'Fakes'. Did you mea",
     ),
     given(LATENCY, "speed_8B: 2 us", 16, "unknown metric 'speed_8B'"),
     given(LATENCY, "latency_8KB: 2 us", 16, "not a message size: '8KB'"),
     given(
-        LATENCY, "latency_8B: 2.5", 16, "latency_8B is 2.5; expected a number and it"
+        LATENCY,
+        "latency_8B: 2.5",
+        16,
+        "criteria[0].limits.latency_8B: expected a number >= 0 and its unit, such as ",
     ),
     given(LATENCY, "latency_8B: 2.5", 16, "such as '5000 us'"),
-    given(LATENCY, "latency_8B: 2.5 ms", 16, "latency_8B is in 'ms'; expected 'us'"),
-    given(LATENCY, "latency_8B: two us", 16, "latency_8B is 'two us'; expected a numb"),
-    given(LATENCY, "latency_8B: nan us", 16, "'nan us'; expected a number >= 0"),
-    given(LATENCY, "latency_8B: inf us", 16, "'inf us'; expected a number >= 0"),
-    given(LATENCY, "latency_8B: -1 us", 16, "'-1 us'; expected a number >= 0"),
+    given(
+        LATENCY,
+        "latency_8B: 2.5 ms",
+        16,
+        "criteria[0].limits.latency_8B: expected a number in 'us', got '2.5 ms'.",
+    ),
+    given(
+        LATENCY,
+        "latency_8B: two us",
+        16,
+        "criteria[0].limits.latency_8B: expected a number >= 0 and its unit, such as ",
+    ),
+    given(
+        LATENCY,
+        "latency_8B: nan us",
+        16,
+        "criteria[0].limits.latency_8B: expected a number >= 0 and its unit, such as ",
+    ),
+    given(
+        LATENCY,
+        "latency_8B: inf us",
+        16,
+        "criteria[0].limits.latency_8B: expected a number >= 0 and its unit, such as ",
+    ),
+    given(
+        LATENCY,
+        "latency_8B: -1 us",
+        16,
+        "criteria[0].limits.latency_8B: expected a number >= 0 and its unit, such as ",
+    ),
     given(LATENCY, "latency_8B: 0 us", 16, "model lognormal needs a limit above 0"),
-    given(f"{{{LATENCY}, bw_4MiB: 10000 MB/s}}", "{}", 15, "no limits; kind promised"),
+    given(
+        f"{{{LATENCY}, bw_4MiB: 10000 MB/s}}",
+        "{}",
+        16,
+        "criteria[0].limits: expected some for kind promised, got none",
+    ),
     given(
         "    limits", "    direction: lower\n    limits", 16, "bw_4MiB is better hig"
     ),
@@ -224,19 +413,50 @@ BROKEN = [
         "    limits", "    metrics: [bw_8B]\n    limits", 16, "kind promised has limi"
     ),
     given(
-        "    limits", "    formula: 1 + 1\n    limits", 16, "formula belongs to kind t"
+        "    limits",
+        "    formula: 1 + 1\n    limits",
+        16,
+        "criteria[0].formula: belongs to kind theoretical, not promised",
     ),
     given(
-        "    limits", "    tolerance: 0.1\n    limits", 16, "tolerance belongs to kin"
+        "    limits",
+        "    tolerance: 0.1\n    limits",
+        16,
+        "criteria[0].tolerance: belongs to kind sameness, not promised",
     ),
-    given("    limits", "    run: r1\n    limits", 16, "run belongs to kind measured"),
+    given(
+        "    limits",
+        "    run: r1\n    limits",
+        16,
+        "criteria[0].run: belongs to kind measured, not promised",
+    ),
     given(
         f"    {FORMULA}\n", "", 18, "kind theoretical needs formula; it is not given"
     ),
-    given(FORMULA, "formula: sqrt(2)", 19, "formula 'sqrt(2)': expected numbers with"),
-    given(FORMULA, "formula: 1 / 0", 19, "formula '1 / 0': no number comes out"),
-    given(FORMULA, "formula: 1 - 2", 19, "formula '1 - 2' is -1; expected >= 0"),
-    given(FORMULA, "formula: [1]", 19, "formula is [1]; expected e.g."),
+    given(
+        FORMULA,
+        "formula: sqrt(2)",
+        19,
+        "criteria[1].formula: 'sqrt(2)': expected numbers with + - * / ** and bracket",
+    ),
+    given(
+        FORMULA,
+        "formula: 1 / 0",
+        19,
+        "criteria[1].formula: '1 / 0': no number comes out: float division by zero",
+    ),
+    given(
+        FORMULA,
+        "formula: 1 - 2",
+        19,
+        "criteria[1].formula: '1 - 2' is -1; expected >= 0",
+    ),
+    given(
+        FORMULA,
+        "formula: [1]",
+        19,
+        "criteria[1].formula: expected a formula as 4 * 25 / 8, got [1].",
+    ),
     given(
         "metrics: [bw_4MiB]",
         "limits: {bw_4MiB: 11250.1 MB/s}",
@@ -254,10 +474,16 @@ BROKEN = [
     given("[bw_4MiB]", "[bw_8B, bw_8B]", 21, "bw_8B is listed twice"),
     given(TOLERANCE, "", 23, "kind sameness needs tolerance; it is not given"),
     given(
-        "tolerance: 0.1", "tolerance: 1", 24, "tolerance is 1; expected a number bet"
+        "tolerance: 0.1",
+        "tolerance: 1",
+        24,
+        "criteria[2].tolerance: expected a number between 0 and 1, got 1.",
     ),
     given(
-        "tolerance: 0.1", "tolerance: 0", 24, "tolerance is 0; expected a number bet"
+        "tolerance: 0.1",
+        "tolerance: 0",
+        24,
+        "criteria[2].tolerance: expected a number between 0 and 1, got 0.",
     ),
     given(
         TOLERANCE, f"{TOLERANCE}    model: every\n", 25, "model every holds values to"
@@ -272,12 +498,30 @@ BROKEN = [
     given(
         "    fingerprint: {kernel: 6.1.0-25}\n", "", 28, "measured needs fingerprint"
     ),
-    given("{kernel: 6.1.0-25}", "{kernel: 6.1}", 30, "kernel is 6.1; expected a text"),
-    given("{kernel: 6.1.0-25}", "{}", 30, "fingerprint is empty"),
     given(
-        "coverage: 0.95", "coverage: 95", 31, "coverage is 95; expected a number bet"
+        "{kernel: 6.1.0-25}",
+        "{kernel: 6.1}",
+        30,
+        "criteria[3].fingerprint.kernel: expected a text, got 6.1.",
     ),
-    given("statistic: p99", "statistic: 99", 34, "statistic is 99; expected a text"),
+    given(
+        "{kernel: 6.1.0-25}",
+        "{}",
+        30,
+        "criteria[3].fingerprint: expected facts and their texts, such as kernel: 6.1",
+    ),
+    given(
+        "coverage: 0.95",
+        "coverage: 95",
+        31,
+        "criteria[3].coverage: expected a number between 0 and 1, got 95.",
+    ),
+    given(
+        "statistic: p99",
+        "statistic: 99",
+        34,
+        "criteria[3].statistic: expected a text, got 99.",
+    ),
     given(
         "all answer", "Fake bw_4MiB", 40, "the criterion of line 16 is called 'Fake b"
     ),
@@ -287,7 +531,10 @@ BROKEN = [
         "contradictory: line 16 says what is promised of Fake bw_4MiB on",
     ),
     given(
-        "cap: 10", "cap: 10\n  cap: 11", 13, "key 'cap'; expected a text that is not"
+        "cap: 10",
+        "cap: 10\n  cap: 11",
+        13,
+        "defaults.cap: key of line 12 again. Remove one.",
     ),
 ]
 

@@ -41,52 +41,132 @@ def test_weights_of_the_suite_are_sound(file: Path) -> None:
 
 
 BROKEN = [
-    ("schema: 1", "schema: 2", 1, "schema is 2; expected 1"),
+    ("schema: 1", "schema: 2", 1, "schema: expected 1, got 2."),
     (
         "schema: 1\n",
         "",
         1,
-        "the weights: no schema; expected schema, rank_by, margin, ",
+        "schema: expected 1, got nothing.",
     ),
-    ("margin: 0.02", "margins: 1", 2, "unknown key 'margins'; expected schema, rank_b"),
-    ("margin: 0.02", "margin: 2 %", 2, "margin is '2 %'; expected a share from 0 to b"),
-    ("margin: 0.02", "margin: -1", 2, "margin is -1; expected a share from 0 to below"),
-    ("margin: 0.02", "margin: .nan", 2, "margin is nan; expected a share from 0 to be"),
-    ("margin: 0.02", "rank_by: looks", 2, "rank_by is 'looks'; expected one of perfor"),
-    ("margin: 0.02", "rank_by: [a]", 2, "rank_by is ['a']; expected one of performanc"),
-    ("weight: 1", "weight: -1", 5, "weight is -1; expected a number from 0"),
-    ("weight: 1", "weight: .nan", 5, "weight is nan; expected a number from 0"),
-    ("weight: 1", "weight: .inf", 5, "weight is inf; expected a number from 0"),
-    ("weight: 1", "weight: heavy", 5, "weight is 'heavy'; expected a number from 0"),
-    ("weight: 1", "weight: true", 5, "weight is True; expected a number from 0"),
-    ("    weight: 1\n", "", 4, "a group: no weight; expected name, weight, numbers"),
-    ("name: latency", "name: ''", 4, "name is ''; expected a text"),
-    ("name: latency", "title: a", 4, "unknown key 'title'; expected name, weight, num"),
-    ("name: latency", "name: programs", 8, "there is a group 'programs' already"),
+    (
+        "margin: 0.02",
+        "margins: 1",
+        2,
+        "margins: expected one of the keys schema, groups, rank_by, margin, got 'marg",
+    ),
+    (
+        "margin: 0.02",
+        "margin: 2 %",
+        2,
+        "margin: expected a share, from 0 to below 1, got '2 %'.",
+    ),
+    (
+        "margin: 0.02",
+        "margin: -1",
+        2,
+        "margin: expected a share, from 0 to below 1, got -1.",
+    ),
+    (
+        "margin: 0.02",
+        "margin: .nan",
+        2,
+        "margin: expected a share, from 0 to below 1, got nan.",
+    ),
+    (
+        "margin: 0.02",
+        "rank_by: looks",
+        2,
+        "rank_by: expected one of performance, price, power, got 'looks'.",
+    ),
+    (
+        "margin: 0.02",
+        "rank_by: [a]",
+        2,
+        "rank_by: expected one of performance, price, power, got ['a'].",
+    ),
+    ("weight: 1", "weight: -1", 5, "groups[0].weight: expected a number >= 0, got -1."),
+    (
+        "weight: 1",
+        "weight: .nan",
+        5,
+        "groups[0].weight: expected a number >= 0, got nan.",
+    ),
+    (
+        "weight: 1",
+        "weight: .inf",
+        5,
+        "groups[0].weight: expected a number >= 0, got inf.",
+    ),
+    (
+        "weight: 1",
+        "weight: heavy",
+        5,
+        "groups[0].weight: expected a number >= 0, got 'heavy'.",
+    ),
+    (
+        "weight: 1",
+        "weight: true",
+        5,
+        "groups[0].weight: expected a number >= 0, got True.",
+    ),
+    (
+        "    weight: 1\n",
+        "",
+        4,
+        "groups[0].weight: expected a number >= 0, got nothing.",
+    ),
+    ("name: latency", "name: ''", 4, "groups[0].name: expected a text, got ''."),
+    (
+        "name: latency",
+        "title: a",
+        4,
+        "groups[0].title: expected one of the keys name, weight, numbers, got 'title'",
+    ),
+    (
+        "name: latency",
+        "name: programs",
+        8,
+        "groups[1]: line 4 has a group 'programs'. Rename one.",
+    ),
     ("[latency]", "[lat]", 7, "unknown metric 'lat', expected a name such as latency"),
     ("[latency]", "[latency_8]", 7, "not a message size: '8'"),
     ("[latency]", "[]", 7, "expected a list of metrics such as bw_4MiB"),
     ("[latency]", "[latency, latency]", 7, "latency is listed twice"),
-    ("OsuLatency", "OsuLate", 7, "unknown check 'OsuLate'; expected one of LammpsRhod"),
-    ("check: OsuL", "test: OsuL", 7, "unknown key 'test'; expected check, metrics, wh"),
+    (
+        "OsuLatency",
+        "OsuLate",
+        7,
+        "groups[0].numbers[0].check: expected one of the checks LammpsRhodo, OsuLaten",
+    ),
+    (
+        "check: OsuL",
+        "test: OsuL",
+        7,
+        "groups[0].numbers[0].test: expected one of the keys check, metrics, where, g",
+    ),
     (
         "[latency]}",
         "[latency], where: {$system: a}}",
         7,
-        "$system differs between side",
+        "groups[0].numbers[0].where.$system: differs between sides. Leave it out.",
     ),
     (
         "[latency]}",
         "[latency], where: {$environ: '['}}",
         7,
-        "'[' is no regular express",
+        "groups[0].numbers[0].where.$environ: expected a regular expression (untermin",
     ),
-    ("groups:", "groups: []\nx:", 4, "unknown key 'x'"),
+    (
+        "groups:",
+        "groups: []\nx:",
+        4,
+        "x: expected one of the keys schema, groups, rank_by, margin, got 'x'.",
+    ),
     (
         WEIGHTS[WEIGHTS.index("groups") :],
         "groups: []",
         3,
-        "groups: expected a list wit",
+        "groups: expected a list of groups, got [].",
     ),
 ]
 
@@ -110,7 +190,7 @@ def test_weights_that_sum_to_0_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SeatrialError) as caught:
         weights_of(tmp_path, text)
     assert str(caught.value) == (
-        f"{tmp_path}/bakeoff.yaml:4: the weights sum to 0; expected one above 0"
+        f"{tmp_path}/bakeoff.yaml:3: groups: expected a weight above 0, got a sum of 0."
     )
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from seatrial.criteria.weights import Weights
 from seatrial.errors import SeatrialError
+from seatrial.model.yaml_file import Count, Place, YamlFile
 from seatrial.paths import campaigns_dir, weights_file
-from seatrial.system.description import read_yaml
 
 CONTROLS = "controls"
 """The name of the block of the control checks."""
@@ -73,63 +72,55 @@ class Campaign:
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Return all its checks, each once, in order of first use."""
+        """All its checks, each once, in order of first use."""
         blocks = self.blocks if self.controls is None else (self.controls, *self.blocks)
         return tuple(dict.fromkeys(c for block in blocks for c in block.checks))
 
 
-_Name = Annotated[str, Meta(pattern=r"\A\w[\w-]*\Z")]
-_Values = Annotated[tuple[Any, ...], Meta(min_length=1)]
-_Variant = Annotated[dict[str, dict[Any, _Values]], Meta(min_length=1, max_length=1)]
-_Count = Annotated[int, Meta(ge=1)]
-_Natural = Annotated[int, Meta(ge=0)]
+_Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[\w-]*[^\W_][\w-]*$",
+        description="a name of letters, digits, - and _",
+    ),
+]
+_Values = Annotated[tuple[Any, ...], Meta(min_length=1, description="a list of values")]
+_FromZero = Annotated[int, Meta(ge=0, description="a whole number >= 0")]
 
 
-class _Checks(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Checks as `ImbRing`, or `ImbRing: {parameter: [values]}`."""
-
-    # No pattern: msgspec 0.22 corrupts memory at one in a union with a dict.
-    checks: Annotated[tuple[str | _Variant, ...], Meta(min_length=1)]
-    variables: dict[str, Any] | None = None
-
-    def block(self, name: str) -> Block:
-        """Return the checks as a block; ValueError if one is listed twice."""
-        chosen: dict[str, Chosen] = {}
-        for entry in self.checks:
-            variant: _Variant = {entry: {}} if isinstance(entry, str) else entry
-            ((check, values),) = variant.items()
-            if not check.isidentifier():
-                raise ValueError(f"block {name!r}: {check!r} is no class of a check")
-            if check in chosen:
-                raise ValueError(f"block {name!r}: {check} is listed twice")
-            chosen[check] = {str(k): tuple(map(str, v)) for k, v in values.items()}
-        parameters = {check: values for check, values in chosen.items() if values}
-        return Block(name, tuple(chosen), self.variables or {}, parameters)
+class _Checks(Struct, forbid_unknown_fields=True, kw_only=True):
+    checks: Annotated[
+        tuple[str | dict[str, dict[str, _Values]], ...],
+        Meta(min_length=1, description="a list of checks"),
+    ]
+    variables: dict[str, Any] = {}
 
 
 class _Controls(_Checks):
-    every: _Count = 1
+    every: Count = 1
 
 
 class _Block(_Checks):
     name: _Name
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    description: str = ""
-    repeats: _Count = 1
-    retries: _Natural = 0
-    max_jobs: _Count = 1
+class _Campaign(Struct, forbid_unknown_fields=True, kw_only=True):
+    blocks: Annotated[
+        tuple[_Block, ...], Meta(min_length=1, description="a list of blocks")
+    ]
+    description: str | None = None
+    repeats: Count = 1
+    retries: _FromZero = 0
+    max_jobs: Count = 1
     order: Literal["listed", "shuffled"] = "listed"
-    seed: _Natural = 0
-    block_size: _Count | None = None
-    blocks: Annotated[tuple[_Block, ...], Meta(min_length=1)]
+    seed: _FromZero = 0
+    block_size: Count | None = None
     controls: _Controls | None = None
     weights: _Name | None = None
 
 
 def known_campaigns(home: Path) -> list[str]:
-    """Return the names of the campaigns of this suite."""
+    """Name the campaigns of this suite."""
     return sorted(file.stem for file in campaigns_dir(home).glob("*.yaml"))
 
 
@@ -139,33 +130,56 @@ def load_campaign(home: Path, name: str) -> Campaign:
     if name not in known_campaigns(home):
         known = ", ".join(known_campaigns(home)) or "none"
         raise SeatrialError(f"unknown campaign {name!r}; known campaigns: {known}")
-    try:
-        content = msgspec.convert(read_yaml(file), _File)
-        blocks = tuple(block.block(block.name) for block in content.blocks)
-        names = [block.name for block in blocks]
-        if len({*names, CONTROLS}) <= len(names):
-            raise ValueError(
-                f"blocks are called {', '.join(names)}; expected different names, none "
-                f"of them {CONTROLS}"
-            )
-        controls, weights = content.controls, content.weights
-        fields = msgspec.structs.asdict(content) | {
-            "name": name,
-            "blocks": blocks,
-            "controls": controls.block(CONTROLS) if controls else None,
-            "controls_every": controls.every if controls else 1,
-            "weights": _weights(home, weights) if weights else None,
-        }
-        return Campaign(**fields)
-    except ValueError as error:
-        raise SeatrialError(f"{file}: {error}; see docs/campaigns.md") from error
+    read = YamlFile(file)
+    content = read.convert(_Campaign)
+    names = [block.name for block in content.blocks]
+    for index, block in enumerate(names):
+        if block == CONTROLS or block in names[:index]:
+            expected = f"a name of its own, not {CONTROLS}"
+            read.expected(expected, block, ("blocks", index, "name"))
+    controls = content.controls
+    return Campaign(
+        name=name,
+        description=content.description or "",
+        repeats=content.repeats,
+        blocks=tuple(
+            _block(read, block.name, block, ("blocks", index))
+            for index, block in enumerate(content.blocks)
+        ),
+        retries=content.retries,
+        max_jobs=content.max_jobs,
+        order=content.order,
+        seed=content.seed,
+        block_size=content.block_size,
+        controls=_block(read, CONTROLS, controls, (CONTROLS,)) if controls else None,
+        controls_every=controls.every if controls else 1,
+        weights=_weights(home, content.weights) if content.weights else None,
+    )
 
 
 def _weights(home: Path, name: str) -> FrozenWeights:
-    """Read and check the weights that a campaign names."""
+    """Read the weights that a campaign names; a fault in them ends it here."""
     file = weights_file(home, name)
     Weights.load(file)
     return FrozenWeights(name, file.read_bytes().decode())
+
+
+def _block(file: YamlFile, name: str, written: _Checks, place: Place) -> Block:
+    """Return a block; its checks are `Check` or `Check: {parameter: [values]}`."""
+    parameters: dict[str, Chosen] = {}
+    checks: list[str] = []
+    for index, entry in enumerate(written.checks):
+        chosen = {entry: {}} if isinstance(entry, str) else entry
+        check, values = next(iter(chosen.items()), ("", {}))
+        if len(chosen) != 1 or not check.isidentifier() or check in checks:
+            expected = "the class of one check, once in a block"
+            file.expected(expected, entry, (*place, "checks", index))
+        checks.append(check)
+        if values:
+            parameters[check] = {
+                key: tuple(map(str, allowed)) for key, allowed in values.items()
+            }
+    return Block(name, tuple(checks), written.variables, parameters)
 
 
 def only_checks(campaign: Campaign, checks: tuple[str, ...]) -> Campaign:
@@ -176,13 +190,14 @@ def only_checks(campaign: Campaign, checks: tuple[str, ...]) -> Campaign:
             f"campaign {campaign.name!r} has no check {', '.join(unknown)}; "
             f"its checks: {', '.join(campaign.checks)}"
         )
-
-    def only(block: Block) -> Block:
-        return replace(block, checks=tuple(c for c in block.checks if c in checks))
-
-    controls = campaign.controls and only(campaign.controls)
+    blocks = tuple(_only(block, checks) for block in campaign.blocks)
+    controls = None if campaign.controls is None else _only(campaign.controls, checks)
     return replace(
         campaign,
-        blocks=tuple(block for block in map(only, campaign.blocks) if block.checks),
+        blocks=tuple(block for block in blocks if block.checks),
         controls=controls if controls and controls.checks else None,
     )
+
+
+def _only(block: Block, checks: tuple[str, ...]) -> Block:
+    return replace(block, checks=tuple(c for c in block.checks if c in checks))

@@ -43,8 +43,7 @@ def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
     from seatrial.console import Terminal
     from seatrial.system.description import is_provisioned, load_system
     from seatrial.system.spack_build import build as install
-    from seatrial.system.spack_plan import total
-    from seatrial.system.spack_plan_text import format_plan, plan_table, summary
+    from seatrial.system.spack_plan import format_plan, plan_table, summary, total
     from seatrial.system.spack_site import load_site, read_locks
 
     if form != "table" and not only_plan:

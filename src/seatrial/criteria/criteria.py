@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from seatrial.checks.sources import known_checks
-from seatrial.criteria.criteria_file import CriteriaFile
+from seatrial.criteria.criteria_file import read_criteria
 from seatrial.criteria.criterion import Criterion, Risks
 from seatrial.errors import SeatrialError
 from seatrial.limits import YAML_SIZE
-from seatrial.model.yaml_file import yaml_bytes
+from seatrial.model.yaml_file import YamlFile, yaml_bytes
 from seatrial.paths import checks_dir
 from seatrial.plain_files import read_plain
 from seatrial.runs.closed_run import KEPT_CRITERIA, Run
@@ -45,14 +47,14 @@ class Criteria:
         """Read and validate a criteria.yaml.
 
         `known` are the classes that may have criteria (none: any may); by default
-        those of the checks beside the file. Raises SeatrialError with file, line and
-        what was expected there.
+        those of the checks beside the file. Raises SeatrialError with file, line, key
+        and expectation.
         """
         if not file.is_file():
             raise SeatrialError(
-                f"{file}: not there; expected what the system must reach, in the form "
-                "of reference-data/lab/criteria.yaml; `seatrial run --no-judge` takes "
-                "numbers without"
+                f"{file}: not there; expected the limits of the system, in the form "
+                "of reference-data/lab/criteria.yaml; `seatrial run --no-judge` "
+                "measures without"
             )
         if known is None:
             known = known_checks(checks_dir(file.resolve().parents[2]))
@@ -60,13 +62,13 @@ class Criteria:
 
     @classmethod
     def parse(cls, content: bytes, file: Path, known: Collection[str]) -> "Criteria":
-        """Parse the content of a criteria.yaml; `load` says what else."""
-        risks, criteria = CriteriaFile(file, known, content).read()
+        """Parse the content of a criteria.yaml, as `load`."""
+        risks, criteria = read_criteria(YamlFile(file, content), known)
         return cls(risks, criteria, hashlib.sha256(content).hexdigest())
 
 
 def kept_criteria(run: Run) -> Criteria | None:
-    """Parse the criteria that held when a run took its first data; None: it kept none.
+    """Parse the criteria of a run at its first data; None if it kept none.
 
     Raises SeatrialError if they are damaged.
     """
@@ -77,7 +79,7 @@ def kept_criteria(run: Run) -> Criteria | None:
 
 
 def recorded_criteria(run_folder: Path) -> Criteria | None:
-    """Read the criteria that a run kept, unverified; None: it kept none.
+    """Read the criteria that a run kept, unverified; None if it kept none.
 
     Raises SeatrialError if they cannot be read.
     """
@@ -90,12 +92,11 @@ def recorded_criteria(run_folder: Path) -> Criteria | None:
 def changes(old: Criteria, new: Criteria) -> dict[str, str]:
     """Return changes by criterion: `limit 5 us, now 6 us`, `new`, `gone`.
 
-    The risks of the machine are under the name ''. Who wrote a limit, when and how is
-    no part of it.
+    The risks of the machine are under the name ''. Provenance is not compared.
     """
     before = {criterion.name: criterion for criterion in old.criteria}
     after = {criterion.name: criterion for criterion in new.criteria}
-    found = {"": _differences(vars(old.risks), vars(new.risks))}
+    found = {"": _differences(asdict(old.risks), asdict(new.risks))}
     for name in {**before, **after}:
         if name not in after:
             found[name] = "gone"

@@ -1,35 +1,35 @@
-"""Reading criteria.yaml: every fault is an error with file, line and expectation."""
+"""Types and rules of criteria.yaml."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import datetime
+import math
+from collections.abc import Collection, Iterator
+from typing import Annotated, Any, Literal, NoReturn
 
-import yaml
+from msgspec import Meta, Struct, structs
 
 from seatrial.criteria.criterion import (
+    Bears,
     Criterion,
     Kind,
     Model,
+    Risk,
     Risks,
     fewest_allocations,
 )
-from seatrial.criteria.yaml_values import CriteriaValues, Given
-from seatrial.model.metrics import split_flat_name
+from seatrial.criteria.formula import evaluate
+from seatrial.criteria.keys import (
+    Metrics,
+    Share,
+    Where,
+    check_metrics,
+    check_where,
+    checked_metric,
+)
+from seatrial.model.metrics import Direction
+from seatrial.model.yaml_file import Count, Place, Text, YamlFile
 
-_SCHEMA = 1
-_TOP = ("schema", "risks", "defaults", "criteria")
 _AGREES = 1e-6
 """Relative difference between a limit and its formula."""
-
-_NEVER_DEFAULT = ("check", "limits", "metrics", "name")
-_DEFAULTS = {
-    "model": "any",
-    "zone": 0.05,
-    "cap": 20,
-    "looks": 1,
-    "bears": "seller",
-    "optional": False,
-}
-"""What holds where nothing is written."""
 
 _NEEDED: dict[Kind, tuple[str, ...]] = {
     "promised": ("document", "clause"),
@@ -57,229 +57,299 @@ _PROVENANCE = (
     "n",
 )
 
-
-class CriteriaFile(CriteriaValues):
-    """One criteria.yaml on its way to criteria."""
-
-    def read(self) -> tuple[Risks, tuple[Criterion, ...]]:
-        """Return the machine's risks, and all criteria in the order of the file."""
-        top = self.mapping(self.root, ", ".join(_TOP))
-        for name, (key, _) in top.items():
-            if name not in _TOP:
-                self.refuse(key, f"unknown key {name!r}; expected {', '.join(_TOP)}")
-        for name in ("schema", "risks", "criteria"):
-            if name not in top:
-                self.refuse(self.root, f"no {name}; expected it at the top level")
-        schema = self.value(top["schema"][1])
-        if type(schema) is not int or schema != _SCHEMA:
-            self.refuse(top["schema"][1], f"schema is {schema!r}; expected {_SCHEMA}")
-        risks = self.machine_risks(top["risks"][1])
-        defaults = self.defaults(top["defaults"][1]) if "defaults" in top else {}
-        listed = top["criteria"][1]
-        if not isinstance(listed, yaml.SequenceNode) or not listed.value:
-            self.refuse(listed, "no criteria; expected a list of them")
-        there: dict[Any, int] = {}
-        criteria = []
-        for node in listed.value:
-            entry = _Entry(self, node, defaults, risks)
-            for criterion, place in entry.criteria():
-                self.verify_alone(criterion, place, there)
-                criteria.append(criterion)
-        return risks, tuple(criteria)
-
-    def defaults(self, node: yaml.Node) -> dict[str, Given]:
-        """Read what holds for every criterion that does not say otherwise."""
-        defaults = self.given(node)
-        for name in _NEVER_DEFAULT:
-            if name in defaults:
-                where = defaults[name].node
-                self.refuse(where, f"{name} in defaults; expected it in a criterion")
-        return defaults
-
-    def verify_alone(
-        self, criterion: Criterion, node: yaml.Node, there: dict[Any, int]
-    ) -> None:
-        """Raise an error for a repeated criterion or a repeated name."""
-        line = node.start_mark.line + 1
-        cases = frozenset((key, repr(each)) for key, each in criterion.where.items())
-        what = (criterion.check, criterion.metric, criterion.kind, criterion.statistic)
-        if (what, cases) in there:
-            self.refuse(
-                node,
-                f"contradictory: line {there[what, cases]} says what is "
-                f"{criterion.kind} of {criterion.check} {criterion.metric} on the same "
-                "cases; expected one place",
-            )
-        if criterion.name in there:
-            self.refuse(
-                node,
-                f"the criterion of line {there[criterion.name]} is called "
-                f"{criterion.name!r}, too; expected another name",
-            )
-        there[what, cases] = there[criterion.name] = line
+_Date = Annotated[datetime.date, Meta(description="a date as 2026-11-21")]
+_Part = Annotated[float, Meta(gt=0, lt=1, description="a number between 0 and 1")]
+_Limit = Annotated[
+    str,
+    Meta(
+        pattern=r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s+\S+\s*$",
+        description="a number >= 0 and its unit, such as '5000 us'",
+    ),
+]
+_Formula = Annotated[str | int | float, Meta(description="a formula as 4 * 25 / 8")]
+_Facts = Annotated[
+    dict[str, Text],
+    Meta(min_length=1, description="facts and their texts, such as kernel: 6.1.0"),
+]
 
 
-class _Entry:
-    """One entry of the list: criteria of some metrics of one check."""
+class _SmallerRisks(Struct, frozen=True, forbid_unknown_fields=True):
+    seller: Risk | None = None
+    buyer: Risk | None = None
 
-    def __init__(
-        self,
-        file: CriteriaFile,
-        node: yaml.Node,
-        defaults: Mapping[str, Given],
-        machine: Risks,
-    ) -> None:
-        self.file, self.node, self.machine = file, node, machine
-        self.own = file.given(node)
-        for name in ("check", "kind"):
-            if name not in self.own and name not in defaults:
-                file.refuse(node, f"the criterion has no {name}")
-        self.kind: Kind = {**defaults, **self.own}["kind"].value
-        fitting = {
-            name: value
-            for name, value in defaults.items()
-            if _OF_KIND.get(name, self.kind) == self.kind
+
+class _Defaults(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Keys of a criterion that all criteria can share."""
+
+    kind: Kind | None = None
+    document: Text | None = None
+    clause: Text | None = None
+    who: Text | None = None
+    date: _Date | None = None
+    method: Text | None = None
+    run: Text | None = None
+    fingerprint: _Facts | None = None
+    coverage: _Part | None = None
+    confidence: _Part | None = None
+    n: Count | None = None
+    formula: _Formula | None = None
+    tolerance: _Part | None = None
+    where: Where = {}
+    direction: Direction | None = None
+    statistic: Text | None = None
+    model: Model = "any"
+    zone: Share = 0.05
+    risks: _SmallerRisks = _SmallerRisks()
+    cap: Count = 20
+    looks: Count = 1
+    bears: Bears = "seller"
+    optional: bool = False
+
+
+class _Entry(_Defaults, frozen=True, kw_only=True):
+    """An entry of the list: criteria of some metrics of one check."""
+
+    check: Text
+    name: Text | None = None
+    limits: dict[str, _Limit] = {}
+    metrics: Metrics | None = None
+
+
+class _File(Struct, forbid_unknown_fields=True):
+    schema: Literal[1]
+    risks: Risks
+    criteria: Annotated[
+        tuple[_Entry, ...], Meta(min_length=1, description="a list of criteria")
+    ]
+    defaults: _Defaults = _Defaults()
+
+
+def read_criteria(
+    file: YamlFile, known: Collection[str]
+) -> tuple[Risks, tuple[Criterion, ...]]:
+    """Return the machine's risks, and all criteria in the order of the file."""
+    content = file.convert(_File)
+    there: dict[Any, int] = {}
+    criteria = []
+    for index, entry in enumerate(content.criteria):
+        place = ("criteria", index)
+        if known:
+            file.one_of("checks", sorted(known), entry.check, (*place, "check"))
+        for criterion, at in _Merged(file, content, index).criteria():
+            _check_alone(file, criterion, at, there)
+            criteria.append(criterion)
+    return content.risks, tuple(criteria)
+
+
+def _check_alone(
+    file: YamlFile, criterion: Criterion, place: Place, there: dict[Any, int]
+) -> None:
+    """Refuse a repeated criterion, or a repeated name."""
+    cases = frozenset((key, repr(value)) for key, value in criterion.where.items())
+    subject = (criterion.check, criterion.metric, criterion.kind, criterion.statistic)
+    if (subject, cases) in there:
+        file.refuse(
+            place,
+            f"contradictory: line {there[subject, cases]} says what is "
+            f"{criterion.kind} of {criterion.check} {criterion.metric} on the same "
+            "cases; expected one place",
+        )
+    if criterion.name in there:
+        file.refuse(
+            place,
+            f"the criterion of line {there[criterion.name]} is called "
+            f"{criterion.name!r}, too; expected another name",
+        )
+    there[subject, cases] = there[criterion.name] = file.lines[place]
+
+
+class _Merged:
+    """An entry together with the defaults that fit its kind."""
+
+    def __init__(self, file: YamlFile, content: _File, index: int) -> None:
+        self.file, self.machine = file, content.risks
+        self.place: Place = ("criteria", index)
+        self.own = file.data["criteria"][index]
+        entry, defaults = content.criteria[index], content.defaults
+        kind = entry.kind or defaults.kind
+        if kind is None:
+            file.expected("a kind, here or in defaults", None, (*self.place, "kind"))
+        self.kind: Kind = kind
+        self.fitting = {
+            name: getattr(defaults, name)
+            for name in file.data.get("defaults", ())
+            if _OF_KIND.get(name, kind) == kind
         }
-        self.given = {**fitting, **self.own}
-        self.elsewhere = {} if "where" not in defaults else defaults["where"].value
+        own = {name: getattr(entry, name) for name in self.own}
+        given = {**self.fitting, **own}
+        for name, value in given.items():
+            given[name] = " ".join(value.split()) if isinstance(value, str) else value
+        self.given = _Entry(**given)
+        self.elsewhere = defaults.where
+        self.formula = 0.0
 
-    def criteria(self) -> Iterator[tuple[Criterion, yaml.Node]]:
+    def at(self, *names: Any) -> Place:
+        """Return the place of a key: in the entry, in the defaults, or missing."""
+        inherited = names[0] in self.fitting and names[0] not in self.own
+        return ("defaults", *names) if inherited else (*self.place, *names)
+
+    def refuse(self, name: str, reason: str) -> NoReturn:
+        """Raise SeatrialError for a key."""
+        self.file.refuse(self.at(name), reason)
+
+    def criteria(self) -> Iterator[tuple[Criterion, Place]]:
         """Return the criterion of each metric, and where the metric is named."""
-        self.verify_kind()
+        given = self.given
+        self.check_kind()
+        check_where(self.file, given.where, self.at("where"))
         risks = self.risks()
-        self.verify_repeats(risks)
+        self.check_repeats(risks)
+        self.formula = self.evaluated()
         metrics = self.metrics()
-        for flat, (limit, node) in metrics.items():
-            metric, _ = split_flat_name(flat)
-            self.verify_metric(flat, limit, metric.direction, node)
+        for flat, (limit, place) in metrics.items():
+            metric = checked_metric(self.file, flat, place)
             yield (
                 Criterion(
                     name=self.name(flat, len(metrics)),
-                    check=self.value("check"),
-                    where=self.value("where") or {},
+                    check=given.check,
+                    where=given.where,
                     metric=flat,
                     unit=metric.unit,
                     direction=metric.direction,
-                    statistic=self.value("statistic"),
+                    statistic=given.statistic,
                     kind=self.kind,
-                    limit=limit,
-                    tolerance=self.value("tolerance"),
-                    model=self.value("model"),
-                    zone=self.value("zone"),
+                    limit=self.limit(flat, limit, place),
+                    tolerance=given.tolerance,
+                    model=given.model,
+                    zone=given.zone,
                     risks=risks,
-                    cap=self.value("cap"),
-                    looks=self.value("looks"),
-                    bears=self.value("bears"),
+                    cap=given.cap,
+                    looks=given.looks,
+                    bears=given.bears,
                     source=self.source(),
-                    optional=self.value("optional"),
-                    fingerprint=self.value("fingerprint") or {},
+                    optional=given.optional,
+                    fingerprint=given.fingerprint or {},
                     provenance=self.provenance(),
                 ),
-                node,
+                place,
             )
 
-    def value(self, name: str) -> Any:
-        """Return the value of a key, or its default."""
-        return self.given[name].value if name in self.given else _DEFAULTS.get(name)
-
-    def refuse(self, name: str, reason: str) -> None:
-        """Raise SeatrialError where a value is written, else at the criterion."""
-        node = self.given[name].node if name in self.given else self.node
-        self.file.refuse(node, reason)
-
-    def verify_kind(self) -> None:
-        """Refuse what does not belong to the kind, or lacks in it."""
+    def check_kind(self) -> None:
+        """Refuse keys that do not belong to the kind, and report missing ones."""
+        kind = self.kind
         for name in self.own:
-            kind = _OF_KIND.get(name, self.kind)
-            if kind != self.kind:
-                self.refuse(name, f"{name} belongs to kind {kind}, not {self.kind}")
-        for name in _NEEDED[self.kind]:
-            if name not in self.given:
-                self.refuse("kind", f"kind {self.kind} needs {name}; it is not given")
-        if self.kind == "sameness" and "limits" in self.own:
+            if _OF_KIND.get(name, kind) != kind:
+                self.refuse(name, f"belongs to kind {_OF_KIND[name]}, not {kind}")
+        for name in _NEEDED[kind]:
+            if getattr(self.given, name) is None:
+                self.refuse("kind", f"kind {kind} needs {name}; it is not given")
+        if kind == "sameness" and "limits" in self.own:
             self.refuse("limits", "kind sameness has no limits; expected metrics")
-        if self.kind in ("promised", "measured") and "metrics" in self.own:
-            self.refuse("metrics", f"kind {self.kind} has limits; expected no metrics")
-        if self.kind == "sameness" and self.value("model") == "every":
+        if kind in ("promised", "measured") and "metrics" in self.own:
+            self.refuse("metrics", f"kind {kind} has limits; expected no metrics")
+        if kind == "sameness" and self.given.model == "every":
             self.refuse("model", "model every holds values to limits, not to others")
 
-    def verify_repeats(self, risks: Risks) -> None:
+    def check_repeats(self, risks: Risks) -> None:
         """Refuse fewer repeats than can decide, and more looks than repeats."""
-        model: Model = self.value("model")
-        least, cap = fewest_allocations(model, risks.buyer), self.value("cap")
+        model, cap, looks = self.given.model, self.given.cap, self.given.looks
+        least = fewest_allocations(model, risks.buyer)
         if cap < least:
             reason = f"model {model} decides nothing with fewer than {least} repeats"
             self.refuse("cap", f"cap is {cap}, but {reason} at these risks")
-        if self.value("looks") > cap:
-            reason = f"expected no more than cap, {cap}"
-            self.refuse("looks", f"looks are {self.value('looks')}; {reason}")
+        if looks > cap:
+            self.refuse("looks", f"expected no more than cap, {cap}, got {looks}")
 
-    def verify_metric(
-        self, flat: str, limit: float | None, direction: str, node: yaml.Node
-    ) -> None:
-        """Refuse what contradicts the metric, its model or the formula."""
-        if self.value("direction") not in (None, direction):
-            self.refuse("direction", f"{flat} is better {direction}")
-        if limit == 0 and self.value("model") == "lognormal":
-            self.file.refuse(node, f"{flat}: model lognormal needs a limit above 0")
-        if self.kind == "theoretical" and limit is not None:
-            formula, result = self.value("formula")
-            if abs(limit - result) > _AGREES * result:
-                self.file.refuse(
-                    node,
-                    f"{flat}: contradictory: the limit is {limit:.12g}, the formula "
-                    f"{formula} gives {result:.12g}",
-                )
+    def evaluated(self) -> float:
+        """Return the result of the formula; 0 without one."""
+        if self.given.formula is None:
+            return 0.0
+        try:
+            value = evaluate(str(self.given.formula))
+        except ValueError as error:
+            self.refuse("formula", f"{self.given.formula!r}: {error}")
+        if value < 0:
+            self.refuse(
+                "formula", f"{self.given.formula!r} is {value:g}; expected >= 0"
+            )
+        return value
 
-    def metrics(self) -> dict[str, Given]:
-        """Return all metrics with their limits and places."""
-        limits: dict[str, Given] = self.value("limits") or {}
-        found: dict[str, Given] = dict(limits)
-        for name, given in (self.value("metrics") or {}).items():
-            if name in limits:
-                self.file.refuse(given.node, f"{name} is in limits already")
-            limit = self.value("formula")[1] if self.kind == "theoretical" else None
-            found[name] = Given(limit, given.node)
-        if not found:
-            what = "limits" if self.kind in ("promised", "measured") else "metrics"
-            self.file.refuse(self.node, f"no {what}; kind {self.kind} needs some")
-        return found
+    def metrics(self) -> dict[str, tuple[str | None, Place]]:
+        """Return all metrics with their written limits and places."""
+        limits, metrics = self.given.limits, self.given.metrics or ()
+        check_metrics(self.file, metrics, self.at("metrics"))
+        for index, flat in enumerate(metrics):
+            if flat in limits:
+                place = self.at("metrics", index)
+                self.file.refuse(place, f"{flat} is in limits already")
+        if not limits and not metrics:
+            name = "limits" if self.kind in ("promised", "measured") else "metrics"
+            self.refuse(name, f"expected some for kind {self.kind}, got none")
+        return {
+            **{flat: (text, self.at("limits", flat)) for flat, text in limits.items()},
+            **{f: (None, self.at("metrics", i)) for i, f in enumerate(metrics)},
+        }
+
+    def limit(self, flat: str, written: str | None, place: Place) -> float | None:
+        """Return the limit of a metric; refuse a contradiction to its definition."""
+        metric = checked_metric(self.file, flat, place)
+        if self.given.direction not in (None, metric.direction):
+            self.refuse("direction", f"{flat} is better {metric.direction}")
+        if written is None:
+            return self.formula if self.kind == "theoretical" else None
+        text, unit = written.split()
+        limit = float(text)
+        if unit != metric.unit or not math.isfinite(limit):
+            self.file.expected(f"a number in {metric.unit!r}", written, place)
+        if limit == 0 and self.given.model == "lognormal":
+            self.file.refuse(place, "model lognormal needs a limit above 0")
+        if (
+            self.kind == "theoretical"
+            and abs(limit - self.formula) > _AGREES * self.formula
+        ):
+            self.file.refuse(
+                place,
+                f"contradictory: the limit is {limit:.12g}, the formula "
+                f"{self.given.formula} gives {self.formula:.12g}",
+            )
+        return limit
 
     def risks(self) -> Risks:
         """Return the criterion's risks; they must not exceed the machine's."""
-        own: dict[str, float] = self.value("risks") or {}
+        own = structs.asdict(self.given.risks)
+        own = {name: risk for name, risk in own.items() if risk is not None}
         for name, risk in own.items():
             most = getattr(self.machine, name)
             if risk > most:
-                self.refuse("risks", f"risk {name} is {risk:g}, the machine's {most:g}")
-        return Risks(**{**vars(self.machine), **own})
+                place = self.at("risks", name)
+                self.file.expected(f"at most the machine's {most:g}", risk, place)
+        return structs.replace(self.machine, **own)
 
     def name(self, flat: str, metrics: int) -> str:
         """Return the name, by default built from the criterion's distinctive keys."""
-        if "name" in self.own:
-            name: str = self.value("name")
-            return name if metrics == 1 else f"{name} {flat}"
-        parts = [self.value("check"), flat, self.value("statistic") or ""]
+        given = self.given
+        if given.name is not None:
+            return given.name if metrics == 1 else f"{given.name} {flat}"
+        parts = [given.check, flat, given.statistic or ""]
         parts += [] if self.kind == "promised" else [self.kind]
         apart = ", ".join(
             f"{key}={value}"
-            for key, value in (self.value("where") or {}).items()
+            for key, value in given.where.items()
             if self.elsewhere.get(key) != value
         )
         return " ".join(filter(None, [*parts, apart and f"({apart})"]))
 
     def source(self) -> str:
         """Return the source of the limit, in a few words."""
+        given = self.given
         if self.kind == "theoretical":
-            return str(self.value("formula")[0])
+            return str(given.formula)
         if self.kind == "measured":
-            return str(self.value("run"))
-        named = [self.value("document"), self.value("clause")]
-        return ", ".join(filter(None, named)) or f"tolerance {self.value('tolerance')}"
+            return str(given.run)
+        named = [given.document, given.clause]
+        return ", ".join(filter(None, named)) or f"tolerance {given.tolerance}"
 
     def provenance(self) -> dict[str, str]:
         """Return the provenance of the limit, as texts."""
-        told = {name: self.value(name) for name in _PROVENANCE if name in self.given}
-        if "formula" in told:
-            told["formula"] = told["formula"][0]
-        return {name: str(value) for name, value in told.items()}
+        values = {name: getattr(self.given, name) for name in _PROVENANCE}
+        return {name: str(v) for name, v in values.items() if v is not None}

@@ -1,9 +1,11 @@
-"""One criterion: what one metric of a check must reach, by which method and risks."""
+"""One criterion: the limit of a metric of a check, its method and its risks."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
 
 from seatrial.criteria.methods import smallest_n
 from seatrial.model.metrics import Direction
@@ -16,31 +18,33 @@ LEAST_COUNTED = 2
 """Allocations that a criterion of model every takes: one look is never a pass."""
 
 
-@dataclass(frozen=True)
-class Risks:
+Risk = Annotated[float, Meta(gt=0, le=0.5, description="a number above 0, at most 0.5")]
+
+
+class Risks(Struct, frozen=True, forbid_unknown_fields=True):
     """Declared risks, shares of 1.
 
-    `seller`: that a machine which meets its limits fails; `buyer`: that one which does
-    not passes; `discovery`: share of sound ones in the list of suspects.
+    `seller` (producer's risk): a compliant machine fails; `buyer`: a non-compliant
+    machine passes; `discovery`: share of sound nodes or pairs among the suspects.
     """
 
-    seller: float
-    buyer: float
-    discovery: float = 0.1
+    seller: Risk
+    buyer: Risk
+    discovery: Risk = 0.1
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """What one metric of a check must reach on the cases that `where` chooses.
+    """The limit of one metric of a check on the cases that `where` selects.
 
     `metric` is the flat name, `statistic` None the first present of
     metrics.STATISTICS. `limit` is in `unit`; None for sameness, which has a
     `tolerance`, the share by which a node may be worse than its class. `zone` is the
-    share of the limit within which nobody asks for a decision, `cap` the most
-    repeats, `looks` how often runs may be judged together, and `bears` says who bears
-    what is undecided at the cap. What nobody measured leaves the machine undecided,
-    unless it is `optional`. `source` is document and clause, the formula, or the
-    run; `provenance` holds all that was said of the limit, as texts.
+    indifference zone, a share of the limit; `cap` the most repeats, `looks` the number
+    of joint judgements, and `bears` the party that bears an undecided verdict at the
+    cap. A missing measurement leaves the machine undecided, unless it is `optional`.
+    `source` is document and clause, the formula, or the run; `provenance` holds the
+    provenance of the limit, as texts.
     """
 
     name: str
@@ -104,7 +108,7 @@ def matches(wanted: Any, value: Any) -> bool:
 
 
 def fewest_allocations(model: Model, risk: float) -> int:
-    """Return the fewest allocations with which a model can decide at a risk."""
+    """Return the fewest allocations for a decision of a model at a risk."""
     if model == "every":
         return LEAST_COUNTED
     return smallest_n("order" if model == "any" else "t", risk)

@@ -1,4 +1,4 @@
-"""Limits that are calculated: arithmetic of numbers, and nothing else."""
+"""Formulas of limits: arithmetic of numbers only."""
 
 import ast
 import math
@@ -15,7 +15,7 @@ _OPERATORS = {
 
 
 def evaluate(formula: str) -> float:
-    """Compute a formula of + - * / ** and brackets; ValueError if there is more."""
+    """Compute a formula of + - * / ** and brackets; ValueError on anything else."""
     expected = "expected numbers with + - * / ** and brackets"
     if len(formula) > _MOST_CHARACTERS:
         raise ValueError(f"more than {_MOST_CHARACTERS} characters; {expected}")

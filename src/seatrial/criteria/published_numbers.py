@@ -1,16 +1,19 @@
 """Published numbers, each with its place in the paper."""
 
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
 
 from seatrial.errors import SeatrialError
 from seatrial.model.metrics import METRICS, Direction, Metric
+from seatrial.model.yaml_file import Count, Text
 
 Kind = Literal["absolute", "ratio", "bound", "shape", "model"]
-"""A value that was measured; one over another; what cannot be exceeded; how values
-behave, in words; what a formula gives."""
+"""A measured value; a ratio of two; an upper bound; a curve in words; a result of a
+formula."""
 
 Qualifier = Literal["about", "almost", "up to", "more than", "less than"]
 
@@ -29,52 +32,74 @@ PAPER_METRICS = {
 """Metrics that only papers have, beside those of `seatrial.model.metrics`."""
 
 
-@dataclass(frozen=True)
-class Paper:
-    """A paper; `name` is its key."""
-
-    name: str
-    authors: tuple[str, ...]
-    title: str
-    venue: str
-    year: int
-    note: str | None = None
+_Texts = Annotated[tuple[Text, ...], Meta(min_length=1, description="a list of texts")]
+_Experiment = Annotated[
+    str, Meta(pattern=r"^E\d\d(-\d\d)?$", description="one such as E01 or E08-11")
+]
+_Value = Annotated[
+    Count | Annotated[float, Meta(gt=0, le=sys.float_info.max)],
+    Meta(description="a number above 0"),
+]
 
 
-@dataclass(frozen=True)
-class Number:
-    """One statement of a paper about a system, several, or none.
+class Paper(Struct, frozen=True, forbid_unknown_fields=True):
+    """A paper."""
 
-    A comparison is of `systems` with `baselines`. `value` and `unit` are None of a
-    shape; a ratio is in "1" or "%", all else in the unit of the metric. It is at one
-    `size_bytes`, or at a `size` in words. `derived` names the formula by which it
-    follows from others (`seatrial.model.derived`); `operands` are their names: first
-    that of the new, or of the system, then that of the old, or of the baseline.
-    `sentence` quotes the paper. With a `conflict` it contradicts something else there.
+    authors: _Texts
+    title: Text
+    venue: Text
+    year: Count
+    note: Text | None = None
+
+
+class Statement(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A number as a file states it.
+
+    `value` and `unit` are None of a shape; a ratio is in "1" or "%", all else in the
+    unit of the metric. It is at one `size_bytes`, or at a `size` in words. `derived`
+    names the formula by which it follows from others (`seatrial.model.derived`);
+    `operands` are their names: first that of the new, or of the system, then that of
+    the old, or of the baseline. `sentence` quotes the paper. With a `conflict` it
+    contradicts something else there.
     """
+
+    place: Text
+    metric: Text
+    what: Text
+    kind: Kind
+    experiment: _Experiment | None = None
+    value: _Value | None = None
+    unit: Text | None = None
+    qualifier: Qualifier | None = None
+    size_bytes: Count | None = None
+    size: Text | None = None
+    parameters: dict[Text, Text | Count] = {}
+    derived: Text | None = None
+    operands: _Texts = ()
+    sentence: Text | None = None
+    note: Text | None = None
+    conflict: Text | None = None
+
+
+class GeneralStatement(Statement, frozen=True):
+    """A statement about several systems, or none."""
+
+    systems: _Texts = ()
+
+
+class Comparison(Statement, frozen=True, kw_only=True):
+    """A statement that compares systems with baselines."""
+
+    systems: _Texts
+    baselines: _Texts
+
+
+class Number(GeneralStatement, frozen=True, kw_only=True):
+    """A statement of a paper about a system, several, or none; or a comparison."""
 
     name: str
     paper: str
-    place: str
-    metric: str
-    what: str
-    kind: Kind
-    systems: tuple[str, ...] = ()
     baselines: tuple[str, ...] = ()
-    experiment: str | None = None
-    value: float | None = None
-    unit: str | None = None
-    qualifier: Qualifier | None = None
-    size_bytes: int | None = None
-    size: str | None = None
-    parameters: Mapping[str, str | int] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
-    derived: str | None = None
-    operands: tuple[str, ...] = ()
-    sentence: str | None = None
-    note: str | None = None
-    conflict: str | None = None
 
     @property
     def direction(self) -> Direction:
@@ -100,14 +125,28 @@ class Number:
         return self.value
 
 
+class Setup(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parts of a system; None where its paper says nothing."""
+
+    node: Text | None
+    bus: Text | None
+    adapter: Text | None
+    firmware: Text | None
+    driver: Text | None
+    switch: Text | None
+    os: Text | None
+    mpi: Text | None
+    settings: Text | None
+
+
 @dataclass(frozen=True)
 class PublishedSystem:
-    """A system of a paper; what the paper does not say of its `setup` is None."""
+    """A system of a paper."""
 
     name: str
     paper: str
     description: str
-    setup: Mapping[str, str | None]
+    setup: Setup
     numbers: Mapping[str, Number]
 
 

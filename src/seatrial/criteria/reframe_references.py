@@ -1,9 +1,8 @@
 """ReFrame's reference files, as `$ref` reads them, made from a system's criteria.
 
-ReFrame looks for one branch of a tree and takes the first whose keys fit, where a
-case is held to every criterion that applies to it. So each branch has all limits that
-hold for the cases that reach it, the strictest of each metric, and special branches
-come before general ones.
+ReFrame takes the first branch of a tree with keys that fit; Seatrial applies every
+criterion of a case. So each branch has the strictest limit of each metric for its
+cases, and special branches come before general ones.
 """
 
 import re
@@ -18,7 +17,7 @@ import yaml
 from seatrial.checks.sources import CheckClass, check_classes
 from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.criterion import Criterion, matches
-from seatrial.criteria.yaml_values import CASE_KEYS
+from seatrial.criteria.keys import CASE_KEYS
 from seatrial.errors import SeatrialError
 from seatrial.paths import CRITERIA_FILE, references_dir
 
@@ -92,14 +91,10 @@ def compare_reference_files(home: Path, criteria: Criteria, system: str) -> list
     rendered = render_reference_files(home, criteria, system)
     there = references_dir(home, system).glob("*.yaml")
     stale = [file for file in there if file not in rendered and _is_generated(file)]
-    return sorted(
-        stale
-        + [
-            file
-            for file, text in rendered.items()
-            if not file.is_file() or file.read_text(encoding="utf-8") != text
-        ]
-    )
+    for file, text in rendered.items():
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            stale.append(file)
+    return sorted(stale)
 
 
 def _is_generated(file: Path) -> bool:
@@ -107,7 +102,7 @@ def _is_generated(file: Path) -> bool:
 
 
 def _class(check: CheckClass, criteria: Sequence[Criterion]) -> str:
-    """Write the references of one class, with where they come from."""
+    """Return the references of one class as YAML, with their sources."""
     used = {key for criterion in criteria for key in criterion.where}
     for name in used - {*CASE_KEYS, *check.parameters}:
         raise SeatrialError(
@@ -146,8 +141,7 @@ def _tree(
 def _leaf(criteria: Sequence[Criterion]) -> dict[str, list[Any]]:
     """Return the strictest limit of each metric, as ReFrame writes it.
 
-    ReFrame sees one statistic of a metric; limits of others count if there is none of
-    that.
+    Limits of the usual statistic count, without any those of others.
     """
     metrics: dict[str, list[Criterion]] = defaultdict(list)
     for criterion in criteria:

@@ -7,40 +7,44 @@ sizes a benchmark happens to print changes no weight.
 """
 
 import hashlib
-import math
+import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args
+from typing import Annotated, Any, Literal
 
-import yaml
+from msgspec import Meta, Struct
 
 from seatrial.checks.sources import known_checks
 from seatrial.criteria.criterion import matches
-from seatrial.criteria.yaml_values import CriteriaValues
+from seatrial.criteria.keys import (
+    Metrics,
+    Share,
+    Where,
+    check_metrics,
+    check_where,
+)
 from seatrial.model.metrics import split_flat_name
-from seatrial.model.yaml_file import yaml_bytes
+from seatrial.model.yaml_file import Place, Text, YamlFile, yaml_bytes
 from seatrial.paths import checks_dir
 
 RankBy = Literal["performance", "price", "power"]
 """Rank by what is measured, by that per price, or by that per power."""
 
-_SCHEMA = 1
-_TOP = ("schema", "rank_by", "margin", "groups")
-_GROUP = ("name", "weight", "numbers")
-_CHOICE = ("check", "metrics", "where")
+_Weight = Annotated[
+    float, Meta(ge=0, le=sys.float_info.max, description="a number >= 0")
+]
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True, forbid_unknown_fields=True):
     """Numbers of one check: of all metrics if none are named, of all cases or some.
 
     `metrics` are flat names; one without a size, where it has sizes, means all of them.
     """
 
-    check: str
-    metrics: tuple[str, ...] = ()
-    where: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    check: Text
+    metrics: Metrics = ()
+    where: Where = {}
 
     def takes_metric(self, metric: str, size_bytes: int | None) -> bool:
         """Return True if a metric is selected."""
@@ -64,13 +68,14 @@ class Choice:
         return " ".join(filter(None, [self.check, named, where and f"({where})"]))
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Struct, frozen=True, forbid_unknown_fields=True):
     """Numbers that count together."""
 
-    name: str
-    weight: float
-    numbers: tuple[Choice, ...]
+    name: Text
+    weight: _Weight
+    numbers: Annotated[
+        tuple[Choice, ...], Meta(min_length=1, description="a list of choices")
+    ]
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,8 @@ class Weights:
         """Read and validate a file of weights.
 
         `known` are the classes of checks that may be named (none: any may); by default
-        those of the suite that the file is in. Raises SeatrialError with file, line and
-        what was expected there.
+        those of the suite that the file is in. Raises SeatrialError with file, line,
+        key and expectation.
         """
         if known is None:
             known = known_checks(checks_dir(path.resolve().parents[2]))
@@ -100,96 +105,40 @@ class Weights:
 
     @classmethod
     def parse(cls, content: bytes, path: Path, known: Collection[str]) -> "Weights":
-        """Parse the content of a file of weights; `load` says what else."""
-        rank_by, margin, groups = _WeightsFile(path, known, content).read()
+        """Parse the content of a file of weights, as `load`."""
+        file = YamlFile(path, content)
+        read = file.convert(_File)
+        _check(file, read, known)
         digest = hashlib.sha256(content).hexdigest()
-        return cls(path.stem, digest, rank_by, margin, groups)
+        return cls(path.stem, digest, read.rank_by, read.margin, read.groups)
 
 
-class _WeightsFile(CriteriaValues):
-    """One file of weights; checks and cases are named as in criteria.yaml."""
+class _File(Struct, forbid_unknown_fields=True):
+    schema: Literal[1]
+    groups: Annotated[
+        tuple[Group, ...], Meta(min_length=1, description="a list of groups")
+    ]
+    rank_by: RankBy = "performance"
+    margin: Share = 0.0
 
-    def read(self) -> tuple[RankBy, float, tuple[Group, ...]]:
-        """Return the ranking key, the margin, and the groups."""
-        top = self.entries(self.root, "the weights", _TOP, ("schema", "groups"))
-        schema = self.value(top["schema"])
-        if type(schema) is not int or schema != _SCHEMA:
-            self.refuse(top["schema"], f"schema is {schema!r}; expected {_SCHEMA}")
-        rank_by: RankBy = "performance"
-        if "rank_by" in top:
-            rank_by = self.value(top["rank_by"])
-            if rank_by not in get_args(RankBy):
-                names = ", ".join(get_args(RankBy))
-                self.refuse(
-                    top["rank_by"], f"rank_by is {rank_by!r}; expected one of {names}"
-                )
-        margin = 0.0
-        if "margin" in top:
-            expected = "a share from 0 to below 1"
-            margin = self.number(
-                "margin", top["margin"], lambda x: 0 <= x < 1, expected
-            )
-        groups: dict[str, Group] = {}
-        for node in self.sequence(top["groups"], "groups"):
-            group = self.group(node)
-            if group.name in groups:
-                self.refuse(node, f"there is a group {group.name!r} already")
-            groups[group.name] = group
-        if not sum(group.weight for group in groups.values()) > 0:
-            self.refuse(top["groups"], "the weights sum to 0; expected one above 0")
-        return rank_by, margin, tuple(groups.values())
 
-    def group(self, node: yaml.Node) -> Group:
-        """Read one group."""
-        given = self.entries(node, "a group", _GROUP, _GROUP)
-        weight = self.number(
-            "weight",
-            given["weight"],
-            lambda x: math.isfinite(x) and x >= 0,
-            "a number from 0",
-        )
-        choices = self.sequence(given["numbers"], "numbers")
-        return Group(
-            self.text("name", given["name"]), weight, tuple(map(self.choice, choices))
-        )
-
-    def choice(self, node: yaml.Node) -> Choice:
-        """Read which numbers of a check are meant."""
-        given = self.entries(node, "numbers", _CHOICE, ("check",))
-        where = self.where("where", given["where"]) if "where" in given else {}
-        if "$system" in where:
-            self.refuse(given["where"], "$system differs between sides; leave it out")
-        metrics = (
-            tuple(self.metrics("metrics", given["metrics"]))
-            if "metrics" in given
-            else ()
-        )
-        return Choice(self.check("check", given["check"]), metrics, where)
-
-    def sequence(self, node: yaml.Node, what: str) -> list[yaml.Node]:
-        """Return the nodes of a non-empty list."""
-        if not isinstance(node, yaml.SequenceNode) or not node.value:
-            self.refuse(node, f"{what}: expected a list with at least one entry")
-        return list(node.value)
-
-    def entries(
-        self,
-        node: yaml.Node | None,
-        what: str,
-        known: tuple[str, ...],
-        needed: tuple[str, ...],
-    ) -> dict[str, yaml.Node]:
-        """Return the values of a mapping that has these keys."""
-        names = ", ".join(known)
-        found = {}
-        for name, (key, value) in self.mapping(node, names).items():
-            if name not in known:
-                self._unknown(key, name, names)
-            found[name] = value
-        for name in needed:
-            if name not in found:
-                self.refuse(node, f"{what}: no {name}; expected {names}")
-        return found
-
-    def _unknown(self, key: yaml.Node, name: Any, names: str) -> NoReturn:
-        self.refuse(key, f"unknown key {name!r}; expected {names}")
+def _check(file: YamlFile, content: _File, known: Collection[str]) -> None:
+    """Refuse repeated groups, weights of 0, unknown checks, cases and metrics."""
+    lines: dict[str, int] = {}
+    for index, group in enumerate(content.groups):
+        place: Place = ("groups", index)
+        if group.name in lines:
+            line = lines[group.name]
+            file.refuse(place, f"line {line} has a group {group.name!r}. Rename one.")
+        lines[group.name] = file.lines[place]
+        for number, choice in enumerate(group.numbers):
+            at = (*place, "numbers", number)
+            if known:
+                file.one_of("checks", sorted(known), choice.check, (*at, "check"))
+            check_metrics(file, choice.metrics, (*at, "metrics"))
+            check_where(file, choice.where, (*at, "where"))
+            if "$system" in choice.where:
+                reason = "differs between sides. Leave it out."
+                file.refuse((*at, "where", "$system"), reason)
+    if not any(group.weight for group in content.groups):
+        file.refuse(("groups",), "expected a weight above 0, got a sum of 0.")

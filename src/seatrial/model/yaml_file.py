@@ -1,15 +1,42 @@
-"""YAML with errors that name file and line."""
+"""YAML files as msgspec types; errors name file, line, key and expectation."""
 
-from collections.abc import Hashable
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Any, NoReturn
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
+import msgspec
 import yaml
+from msgspec import Meta, Struct, UnsetType
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import YAML_NODES, YAML_SCALAR, YAML_SIZE
 
-_MERGE = "tag:yaml.org,2002:merge"
+Place = tuple[Any, ...]
+"""Keys and indexes from the top of a file to a value."""
+
+Text = Annotated[str, Meta(pattern=r"\S", description="a text")]
+Count = Annotated[int, Meta(ge=1, description="a whole number >= 1")]
+
+_T = TypeVar("_T")
+
+_TAG = "tag:yaml.org,2002:"
+_DEEPEST = 30
+_LONGEST = 100
+_PLAIN = {str: "a text", bool: "true or false", int: "a whole number"}
+_PLAIN |= {float: "a number", dict: "a mapping", tuple: "a list", NoneType: "null"}
 
 
 def yaml_bytes(file: Path) -> bytes:
@@ -24,80 +51,169 @@ def yaml_bytes(file: Path) -> bytes:
 
 
 class YamlFile:
-    """One YAML file as a tree of nodes, which know their lines.
+    """The plain `data` of a YAML file, and the line of each key and list item.
 
-    `content` are its bytes. Merges (`<<`) are refused: some bytes of them can stand for
-    gigabytes.
+    Merges (`<<`) are refused: some bytes of them can stand for gigabytes.
     """
 
-    def __init__(self, path: Path, content: bytes) -> None:
+    def __init__(self, path: Path, content: bytes | None = None) -> None:
         self.path = path
+        self.lines: dict[Place, int] = {}
+        text = yaml_bytes(path) if content is None else content
         try:
-            self.loader = yaml.SafeLoader(content.decode("utf-8"))
-            self.root = self.loader.get_single_node()
-        except UnicodeDecodeError as error:
-            raise SeatrialError(f"{path}: {error}") from error
+            self.loader = yaml.SafeLoader(text.decode("utf-8"))
+            root = self.loader.get_single_node()
+            self.data: Any = None if root is None else self._value(root, ())
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else 1
             raise SeatrialError(
                 f"{path}:{line}: not valid YAML: {error.problem}"
             ) from error
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError) as error:
             raise SeatrialError(f"{path}: not valid YAML: {error}") from error
         except RecursionError as error:
             raise SeatrialError(f"{path}: nested too deeply") from error
-        self._check_size()
 
-    def mapping(
-        self, node: yaml.Node | None, expected: str
-    ) -> dict[Any, tuple[yaml.Node, yaml.Node]]:
-        """Return the entries of a mapping with the nodes of key and value."""
-        if not isinstance(node, yaml.MappingNode):
-            self.refuse(node, f"expected a mapping of {expected}")
-        entries: dict[Any, tuple[yaml.Node, yaml.Node]] = {}
-        for key, value in node.value:
-            name = self.value(key)
-            if not isinstance(name, Hashable) or name in entries:
-                self.refuse(key, f"key {name!r}; expected a text that is not yet there")
-            entries[name] = (key, value)
-        return entries
-
-    def value(self, node: yaml.Node) -> Any:
-        """Build the plain value of a node."""
-        try:
-            return self.loader.construct_object(node, deep=True)
-        except (yaml.MarkedYAMLError, ValueError) as error:
-            return self.refuse(node, f"not valid YAML: {error}")
-
-    def refuse(self, node: yaml.Node | None, reason: str) -> NoReturn:
-        """Raise SeatrialError with file, line and reason."""
-        line = node.start_mark.line + 1 if node is not None else 1
-        raise SeatrialError(f"{self.path}:{line}: {reason}")
-
-    def _check_size(self) -> None:
-        """Refuse merges, long values, and aliases that stand for too many values."""
-        try:
-            values = 0 if self.root is None else self._count(self.root, {})
-        except RecursionError as error:
-            raise SeatrialError(f"{self.path}: nested too deeply") from error
-        YAML_NODES.check(values, self.path)
-
-    def _count(self, node: yaml.Node, counts: dict[int, int]) -> int:
-        """Count the values below a node; one with several aliases counts each time."""
-        known = counts.get(id(node))
-        if known is not None:
-            return known or self.refuse(node, "an alias of what it is in; write it out")
-        if node.tag == _MERGE:
-            self.refuse(node, "merges (<<) are not supported; write the keys out")
+    def _value(self, node: yaml.Node, place: Place) -> Any:
+        """Return the plain value of a node; record the lines of all parts."""
+        self.lines.setdefault(place, node.start_mark.line + 1)
+        YAML_NODES.check(len(self.lines), self.path)
         if isinstance(node, yaml.ScalarNode):
             YAML_SCALAR.check(len(node.value), self.path)
-            return 1
-        counts[id(node)] = 0
-        parts = (
-            (part for pair in node.value for part in pair)
-            if isinstance(node, yaml.MappingNode)
-            else iter(node.value)
-        )
-        counts[id(node)] = 1 + sum(self._count(part, counts) for part in parts)
-        return counts[id(node)]
+            try:
+                return self.loader.construct_object(node)
+            except ValueError as error:  # a month 13, for example
+                self.refuse(place, f"not valid YAML: {error}")
+        if len(place) > _DEEPEST:
+            self.refuse(place[:1], "nested too deeply: an alias of what it is in?")
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+            parts = enumerate(node.value)
+            return [self._value(part, (*place, index)) for index, part in parts]
+        if node.tag != f"{_TAG}map":
+            self.refuse(place, f"expected no tag, got {node.tag}. Remove it.")
+        mapping: dict[Any, Any] = {}
+        for key_node, part in node.value:
+            if key_node.tag == f"{_TAG}merge":
+                self.refuse(place, "merges (<<) are not supported; write the keys out")
+            key = self._value(key_node, (*place, None))
+            line = self.lines.pop((*place, None))
+            if not isinstance(key_node, yaml.ScalarNode):
+                self.refuse(place, f"expected texts as keys, got {key!r}.")
+            first = self.lines.get((*place, key))
+            self.lines[(*place, key)] = line
+            if key in mapping:
+                self.refuse((*place, key), f"key of line {first} again. Remove one.")
+            mapping[key] = self._value(part, (*place, key))
+        return mapping
+
+    def convert(self, kind: type[_T], place: Place = ()) -> _T:
+        """Convert the value of a place; SeatrialError if one in it has another type."""
+        value = self.data
+        for key in place:
+            value = value[key]
+        self._check(kind, value, place)
+        return msgspec.convert(value, kind)
+
+    def refuse(self, place: Place, reason: str) -> NoReturn:
+        """Raise SeatrialError with file, line, key and reason."""
+        steps = [f"[{key}]" if type(key) is int else f".{key}" for key in place]
+        name = "".join(steps).removeprefix(".")
+        while place and place not in self.lines:
+            place = place[:-1]
+        where = f"{self.path}:{self.lines.get(place, 1)}: "
+        raise SeatrialError(f"{where}{name}: {reason}" if name else f"{where}{reason}")
+
+    def expected(self, expected: str, value: object, place: Place) -> NoReturn:
+        """Raise SeatrialError for a value that is not the expected one."""
+        text = "nothing" if value is None and place not in self.lines else repr(value)
+        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        self.refuse(place, f"expected {expected}, got {text}.")
+
+    def one_of(
+        self, noun: str, known: Collection[str], value: object, place: Place
+    ) -> None:
+        """Refuse an unknown name; the error has the nearest known one."""
+        if value not in known:
+            nearest = get_close_matches(str(value), known, 1)
+            remedy = f" Did you mean {nearest[0]!r}?" if nearest else ""
+            names = ", ".join(known)
+            self.refuse(
+                place, f"expected one of the {noun} {names}, got {value!r}.{remedy}"
+            )
+
+    def _check(self, kind: Any, value: Any, place: Place) -> None:
+        """Refuse the deepest part of a value that does not fit its type."""
+        for option in _options(kind):
+            if isinstance(value, dict) and _is_struct(option):
+                self._check_keys(option, value, place)
+        for key, part, part_kind in _parts(kind, value):
+            self._check(part_kind, part, (*place, key))
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            self.expected(_described(kind), value, place)
+
+    def _check_keys(self, kind: type[Struct], value: Any, place: Place) -> None:
+        """Refuse unknown keys of a mapping, and report missing ones."""
+        fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+        for key in value:
+            if kind.__struct_config__.forbid_unknown_fields:
+                self.one_of("keys", fields, key, (*place, key))
+        for name, field in fields.items():
+            if field.required and name not in value:
+                self.expected(_described(field.type), None, (*place, name))
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def _options(kind: Any) -> Iterator[Any]:
+    """Return the alternatives of a type, without their constraints."""
+    if get_origin(kind) in (Annotated, Union, UnionType):
+        kinds = get_args(kind)
+        for option in kinds[:1] if get_origin(kind) is Annotated else kinds:
+            yield from _options(option)
+    else:
+        yield kind
+
+
+def _parts(kind: Any, value: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Return key or index, value and type of the parts of a value.
+
+    A field that may be left out, with None as default, must not be null.
+    """
+    for option in _options(kind):
+        origin, kinds = get_origin(option), get_args(option)
+        if isinstance(value, list) and origin in (list, tuple):
+            yield from ((index, part, kinds[0]) for index, part in enumerate(value))
+        elif isinstance(value, dict) and origin is dict:
+            yield from ((key, key, kinds[0]) for key in value)
+            yield from ((key, part, kinds[1]) for key, part in value.items())
+        elif isinstance(value, dict) and _is_struct(option):
+            for field in msgspec.structs.fields(option):
+                if field.encode_name in value:
+                    kinds = tuple(o for o in get_args(field.type) if o is not NoneType)
+                    may_be_null = field.default is not None
+                    yield (
+                        field.encode_name,
+                        value[field.encode_name],
+                        field.type if may_be_null else reduce(or_, kinds),
+                    )
+
+
+def _described(kind: Any) -> str:
+    """Describe the values of a type in a few words."""
+    origin, kinds = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        texts = [meta.description for meta in kinds[1:] if meta.description]
+        return texts[0] if texts else _described(kinds[0])
+    if origin in (Union, UnionType):
+        options = (option for option in kinds if option is not UnsetType)
+        return " or ".join(map(_described, options))
+    if origin is Literal:
+        return f"one of {', '.join(map(str, kinds))}" if kinds[1:] else str(kinds[0])
+    if _is_struct(kind):
+        return f"a mapping of {', '.join(kind.__struct_encode_fields__)}"
+    return _PLAIN.get(origin or kind, "a plain value")

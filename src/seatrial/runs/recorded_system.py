@@ -18,6 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from seatrial.errors import SeatrialError
 from seatrial.model.manifest import MANIFEST, read_manifest
+from seatrial.model.yaml_file import YamlFile, yaml_bytes
 from seatrial.plain_files import write_exclusively
 from seatrial.runs.closed_run import SYSTEM_FOLDER
 from seatrial.runs.raw_output import Source, beside, source_of
@@ -31,14 +32,15 @@ from seatrial.system.description import (
     load_system,
     lock_files,
     read_system,
-    read_yaml,
 )
 
 _MOST = 1_000_000
 """Nodes, cores or MiB of one kind: more is a mistake."""
 
-_Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\Z")]
-_Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.:@/+-]{0,199}\Z")]
+_NAME = r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\Z"
+_WORD = r"\A[A-Za-z0-9_][A-Za-z0-9_.:@/+-]{0,199}\Z"
+_Name = Annotated[str, Meta(pattern=_NAME, description="a name of a-z, 0-9, _ . -")]
+_Word = Annotated[str, Meta(pattern=_WORD, description="a word of a-z, 0-9, _.:@/+-")]
 _Words = tuple[_Word, ...] | UnsetType
 _Count = Annotated[int, Meta(ge=1, le=_MOST)] | UnsetType
 _Kilohertz = Annotated[int, Meta(ge=1, le=10**9)]
@@ -127,13 +129,8 @@ def recorded_system(home: Path, name: str, recordings: Path) -> Iterator[System]
                 f"{recordings}: recorded on system {system.name!r}, expected {name!r}"
             )
         settings = Path(folder, "settings.json")
-        try:
-            described = replay_settings(read_yaml(system.settings))
-        except ValueError as error:
-            raise SeatrialError(
-                f"{origin / SETTINGS_FILE}: cannot be replayed: {error}; expected "
-                "settings as the role `suite` writes them"
-            ) from error
+        file = YamlFile(origin / SETTINGS_FILE, yaml_bytes(system.settings))
+        described = replay_settings(file)
         settings.write_text(json.dumps(described), encoding="utf-8")
         yield replace(system, settings=settings, uses_slurm=False, only_slurm=False)
 
@@ -164,16 +161,16 @@ def recorded_states(system: System, recordings: Path) -> tuple[NodeState, ...]:
     )
 
 
-def replay_settings(described: Any) -> dict[str, Any]:
+def replay_settings(file: YamlFile) -> dict[str, Any]:
     """Return ReFrame's settings of a replay.
 
     All partitions are local, without scheduler and modules; the launcher is only
-    written into job scripts. Raises ValueError if a value has another type; unknown
-    keys are left out.
+    written into job scripts. Raises SeatrialError if a value has another type;
+    unknown keys are left out.
     """
-    settings = msgspec.convert(described, _Settings)
+    settings = file.convert(_Settings)
     if not settings.systems:
-        raise ValueError("no system in it")
+        file.expected("a system", (), ("systems",))
     kept = msgspec.to_builtins(settings)
     system = kept["systems"][0]
     for partition in system["partitions"]:

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import MANIFEST_SIZE
 from seatrial.model.manifest import Facts, Software, decoded
 from seatrial.model.records import Node
-from seatrial.model.yaml_file import YamlFile, yaml_bytes
+from seatrial.model.yaml_file import YamlFile
 from seatrial.names import checked_name
 from seatrial.paths import etc_dir
 from seatrial.system import slurm
@@ -46,12 +47,9 @@ class System:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Return the files that describe it, with Spack's lock files if it built."""
-        spack = self.software.get("spack") or {}
-        locks = [each["lock"] for each in spack.get("environments", ())]
-        return tuple(
-            self.folder / name for name in (SYSTEM_FILE, SETTINGS_FILE, *locks)
-        )
+        """Return the files of its description, with Spack's lock files if it built."""
+        names = (SYSTEM_FILE, SETTINGS_FILE, *_lock_names(self.software))
+        return tuple(self.folder / name for name in names)
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class NodeState:
 
 
 def known_systems(home: Path) -> list[str]:
-    """Name the systems that are described (inventories/) or provisioned (etc/)."""
+    """Return the systems with an inventory (inventories/) or provisioned (etc/)."""
     inventories = {file.parent.name for file in home.glob("inventories/*/hosts*")}
     provisioned = {file.parent.name for file in home.glob("etc/*/system.json")}
     return sorted(inventories | provisioned)
@@ -90,45 +88,39 @@ def load_system(home: Path, name: str) -> System:
 def read_system(folder: Path, name: str) -> System:
     """Read a system from the folder of its files; SeatrialError as above."""
     facts = _described(folder)
-    settings = folder / SETTINGS_FILE
-    _expect(settings, name)
-    try:
-        content = read_yaml(settings)
-        config = content["systems"][0]
-        environments = {each["name"]: each for each in content["environments"]}
-        by_slurm = [each["scheduler"] in SLURM for each in config["partitions"]]
-        system = System(
-            name=facts["system"],
-            folder=folder,
-            description=facts.get("description", ""),
-            demonstration=bool(facts.get("demonstration", False)),
-            nodes=tuple(
-                Node(node["name"], node.get("facts") or {}) for node in facts["nodes"]
-            ),
-            software=facts.get("software", {}),
-            suite=facts.get("suite", {}),
-            settings=settings,
-            partitions=tuple(
-                tuple(partition.get("extras", {}).get("nodes", ()))
-                for partition in config["partitions"]
-            ),
-            features=tuple(
-                frozenset(partition.get("features", []))
-                | frozenset(environments[name].get("features", []))
-                for partition in config["partitions"]
-                for name in partition["environs"]
-            ),
-            uses_slurm=any(by_slurm),
-            only_slurm=all(by_slurm),
-        )
-        for file in system.files:
-            _expect(file, name)
-        return system
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise SeatrialError(
-            f"{folder}: system.json or settings.yaml is damaged: {error!r}; run "
-            f"`ansible-playbook -i inventories/{name} playbooks/site.yml` again"
-        ) from error
+    file = folder / SETTINGS_FILE
+    _expect(file, name)
+    settings = YamlFile(file)
+    content = settings.convert(_Settings)
+    environments = {stack.name: stack.features for stack in content.environments}
+    partitions = content.systems[0].partitions
+    for index, partition in enumerate(partitions):
+        for stack in partition.environs:
+            place = ("systems", 0, "partitions", index, "environs")
+            settings.one_of("environments", environments, stack, place)
+    system = System(
+        name=facts["system"],
+        folder=folder,
+        description=facts.get("description", ""),
+        demonstration=facts.get("demonstration", False),
+        nodes=tuple(
+            Node(node["name"], node.get("facts") or {}) for node in facts["nodes"]
+        ),
+        software=facts["software"],
+        suite=facts.get("suite") or {},
+        settings=file,
+        partitions=tuple(partition.extras.nodes for partition in partitions),
+        features=tuple(
+            frozenset((*partition.features, *environments[stack]))
+            for partition in partitions
+            for stack in partition.environs
+        ),
+        uses_slurm=any(partition.scheduler in SLURM for partition in partitions),
+        only_slurm=all(partition.scheduler in SLURM for partition in partitions),
+    )
+    for file in system.files:
+        _expect(file, name)
+    return system
 
 
 def _expect(file: Path, name: str) -> None:
@@ -149,10 +141,10 @@ def unknown_system(home: Path, name: str) -> SeatrialError:
 
 
 def node_states(system: System) -> tuple[NodeState, ...]:
-    """Compare the delivered nodes with what Slurm says of them now.
+    """Return the delivered nodes with their states in Slurm.
 
-    A system without Slurm has all its nodes present. Raises SeatrialError if Slurm
-    does not answer or no node is left.
+    Without Slurm all nodes are present. Raises SeatrialError if Slurm does not answer
+    or no node is left.
     """
     if not system.uses_slurm:
         return tuple(NodeState(node, True, "") for node in system.nodes)
@@ -173,7 +165,7 @@ def node_states(system: System) -> tuple[NodeState, ...]:
 def usable_nodes(system: System, states: tuple[NodeState, ...]) -> int | None:
     """Return the number of nodes to run on, or None if all are present.
 
-    With several partitions it is that of the smallest one which has any.
+    Of several partitions the smallest one with present nodes counts.
     """
     if all(state.present for state in states):
         return None
@@ -183,9 +175,13 @@ def usable_nodes(system: System, states: tuple[NodeState, ...]) -> int | None:
 
 
 def lock_files(folder: Path) -> list[str]:
-    """Name the lock files of Spack beside the file of a system."""
-    spack = _described(folder)["software"].get("spack") or {}
-    return [each["lock"] for each in spack.get("environments", ())]
+    """Return the names of Spack's lock files beside the file of a system."""
+    return _lock_names(_described(folder)["software"])
+
+
+def _lock_names(software: dict[str, Any]) -> list[str]:
+    environments = (software.get("spack") or {}).get("environments", ())
+    return [environment["lock"] for environment in environments]
 
 
 class _Node(msgspec.Struct):
@@ -198,8 +194,38 @@ class _Suite(msgspec.Struct):
     dirty: bool | None = None
 
 
+class _Extras(msgspec.Struct):
+    nodes: tuple[str, ...] = ()
+
+
+class _Partition(msgspec.Struct):
+    scheduler: str
+    environs: tuple[str, ...]
+    features: tuple[str, ...] = ()
+    extras: _Extras = msgspec.field(default_factory=_Extras)
+
+
+class _Environment(msgspec.Struct):
+    name: str
+    features: tuple[str, ...] = ()
+
+
+class _Partitions(msgspec.Struct):
+    partitions: tuple[_Partition, ...]
+
+
+class _Settings(msgspec.Struct):
+    """Keys of settings.yaml that the suite reads."""
+
+    systems: Annotated[
+        tuple[_Partitions, ...],
+        Meta(min_length=1, description="a list of systems"),
+    ]
+    environments: tuple[_Environment, ...]
+
+
 class _Described(msgspec.Struct):
-    """What the suite reads of system.json; all else may be anything."""
+    """Keys of system.json that the suite reads; others are not checked."""
 
     system: str
     nodes: tuple[_Node, ...]
@@ -218,15 +244,9 @@ def _described(folder: Path) -> dict[str, Any]:
         raise SeatrialError(f"{file}: {error.strerror}") from error
     MANIFEST_SIZE.check(len(content), file)
     checked = decoded(content, file, _Described, "a system as site.yml describes it")
-    spack = checked.software and checked.software.spack
-    locks = [each.lock for each in spack.environments] if spack else []
+    described: dict[str, Any] = msgspec.json.decode(content)
+    described["software"] = described.get("software") or {}
+    locks = _lock_names(described["software"])
     for name in (checked.system, *(node.name for node in checked.nodes), *locks):
         checked_name(name, str(file))
-    described: dict[str, Any] = msgspec.json.decode(content)
-    return {"software": {}, **described}
-
-
-def read_yaml(file: Path) -> Any:
-    """Read a YAML file of bounded size; SeatrialError if that cannot be done."""
-    content = YamlFile(file, yaml_bytes(file))
-    return None if content.root is None else content.value(content.root)
+    return described

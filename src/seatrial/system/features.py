@@ -1,4 +1,4 @@
-"""Features: what checks need of a partition and an MPI stack, and who brings it."""
+"""Features of partitions and MPI stacks that checks need, and their providers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,21 +15,23 @@ PROGRAMS = {
 
 def needed(described: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return the features that each check needs, from `describe_checks`."""
-    needs: dict[str, list[str]] = {}
-    for each in described:
-        known = needs.setdefault(each["@class"], [])
-        known += [need for need in each.get("needs", []) if need not in known]
-    return needs
+    needs: dict[str, dict[str, None]] = {}
+    for case in described:
+        needs.setdefault(case["@class"], {}).update(
+            dict.fromkeys(case.get("needs", ()))
+        )
+    return {check: list(features) for check, features in needs.items()}
 
 
 def why_not(needs: Sequence[str], offered: Sequence[frozenset[str]]) -> str:
-    """Say what is missing for a check to have a case on a system, and what brings it.
+    """Return the missing features of a check without a case, and their remedies.
 
     `needs` are as ReFrame writes them ('+osu'); `offered` are the features of each
-    partition together with one of its MPI stacks. The one that lacks least counts.
+    partition together with one of its MPI stacks. The pair with the fewest missing
+    features counts.
     """
     wanted = [need[1:] for need in needs if need.startswith("+")]
-    lacks = [[name for name in wanted if name not in each] for each in offered]
+    lacks = [[name for name in wanted if name not in pair] for pair in offered]
     missing = min(lacks, key=len, default=wanted)
     if not missing:
         asked = " ".join(needs) or "what valid_systems and valid_prog_environs ask for"

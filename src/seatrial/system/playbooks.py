@@ -1,4 +1,4 @@
-"""Run the project's playbooks and keep what they print in a log file."""
+"""Run the project's playbooks; their output goes to a log file."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ _RECAP = re.compile(r"\bchanged=(\d+)")
 
 
 def playbook(home: Path, system: str, name: str, log: Path, *options: str) -> int:
-    """Run `playbooks/NAME.yml` on a system; return how many things it changed.
+    """Run `playbooks/NAME.yml` on a system; return the number of changes.
 
     `home` is the checkout; all output goes to `log`. SeatrialError quotes the lines of
     the failed tasks and names the log.
@@ -25,7 +25,7 @@ def playbook(home: Path, system: str, name: str, log: Path, *options: str) -> in
         *options,
     ]
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w+") as output:
+    with log.open("w") as output:
         done = subprocess.run(
             command,
             cwd=home,
@@ -34,14 +34,12 @@ def playbook(home: Path, system: str, name: str, log: Path, *options: str) -> in
             stderr=subprocess.STDOUT,
             check=False,
         )
-        output.seek(0)
-        lines = output.read().splitlines()
+    lines = log.read_text().splitlines()
     if done.returncode != 0:
         trouble = [line for line in lines if _TROUBLE.match(line)] or lines[-5:]
         raise SeatrialError(
             f"playbooks/{name}.yml failed on system {system}:\n"
             + "\n".join(trouble[:10])
-            + f"\nEverything it printed is in {log}"
+            + f"\nfull output: {log}"
         )
-    recap = lines[max(0, len(lines) - 200) :]
-    return sum(int(found[1]) for line in recap for found in _RECAP.finditer(line))
+    return sum(map(int, _RECAP.findall("\n".join(lines[-200:]))))

@@ -1,16 +1,16 @@
-"""The few questions the driver asks Slurm: nodes, controller, jobs."""
+"""Nodes and jobs as Slurm reports them, and their cancellation."""
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from seatrial.errors import SeatrialError
 
-_USABLE = {
+_USABLE = [
     "allocated",
     "blocked",
     "completing",
@@ -20,7 +20,7 @@ _USABLE = {
     "planned",
     "powering_up",
     "reserved",
-}
+]
 _DEATH = re.compile(r"srun: error: (Node failure on .*|\S+: tasks? [0-9,-]+: .*)")
 _ENDED_WITH_IT = ("Killed", "Terminated")
 _SUFFIXES = "*~#!%$@^+-"
@@ -65,7 +65,7 @@ class Job:
 def node_states() -> dict[str, SlurmNode]:
     """Ask Slurm for the state of every node; SeatrialError if it does not answer."""
     try:
-        done = _run(["sinfo", "-N", "-h", "-o", "%N|%T|%E"])
+        done = _run("sinfo", "-N", "-h", "-o", "%N|%T|%E")
         problem = done.stderr.strip() if done.returncode else ""
     except FileNotFoundError:
         problem = "sinfo is not installed here"
@@ -76,11 +76,8 @@ def node_states() -> dict[str, SlurmNode]:
             f"Slurm does not answer: {problem}; expected the state of the nodes; "
             "check `scontrol ping` and slurmctld on the controller, then run again"
         )
-    nodes = {}
-    for line in done.stdout.splitlines():
-        name, state, reason = line.split("|", 2)
-        nodes[name] = SlurmNode(state, reason)
-    return nodes
+    rows = (line.split("|", 2) for line in done.stdout.splitlines())
+    return {name: SlurmNode(state, reason) for name, state, reason in rows}
 
 
 def first_death(lines: Iterable[str]) -> str | None:
@@ -110,101 +107,80 @@ def availability(node: SlurmNode | None) -> tuple[bool, str]:
 
 
 def pending_reasons(comment: str) -> dict[str, str] | None:
-    """Ask why our pending jobs wait, by job id; None if slurmctld does not answer.
+    """Return why our pending jobs wait, by job id; None if slurmctld does not answer.
 
-    `comment` is how the comment of the jobs begins. Once such a job is cancelled,
-    Slurm forgets the reason.
+    `comment` begins the comment of the jobs. Slurm forgets the reason of a job that is
+    cancelled.
     """
-    try:
-        done = _run(["squeue", "--me", "-h", "-t", "PD", "-o", "%i|%k|%r"])
-    except (FileNotFoundError, subprocess.TimeoutExpired):
+    lines = printed("squeue", "--me", "-h", "-t", "PD", "-o", "%i|%k|%r")
+    if lines is None:
         return None
-    if done.returncode:
-        return None
-    rows = (line.split("|", 2) for line in done.stdout.splitlines())
-    return {row[0]: row[2] for row in rows if row[1].startswith(comment)}
+    rows = (line.split("|", 2) for line in lines)
+    return {job_id: why for job_id, text, why in rows if text.startswith(comment)}
 
 
 def jobs(comment: str, user: int | None) -> list[Job] | None:
-    """List the jobs of a user (uid; None: of all) whose comment begins so.
+    """Return the jobs of a user (uid; None: of all) by the start of their comment.
 
-    None if slurmctld does not answer; none where there is no Slurm.
+    None if slurmctld does not answer; no jobs where there is no Slurm.
     """
-    form = "%i|%T|%k|%N|%r|%Z"
-    try:
-        whose = [] if user is None else ["-u", str(user)]
-        done = _run(["squeue", "-h", *whose, "-o", form])
-    except FileNotFoundError:
+    if shutil.which("squeue") is None:
         return []
-    except subprocess.TimeoutExpired:
+    users = [] if user is None else ["-u", str(user)]
+    lines = printed("squeue", "-h", *users, "-o", "%i|%T|%k|%N|%r|%Z")
+    if lines is None:
         return None
-    if done.returncode:
-        return None
-    found = []
-    for line in done.stdout.splitlines():
-        job_id, state, text, nodes, reason, folder = line.split("|", 5)
-        if text.startswith(comment):
-            found.append(Job(job_id, state, text, nodes, reason, folder))
-    return found
+    found = (Job(*line.split("|", 5)) for line in lines)
+    return [job for job in found if job.comment.startswith(comment)]
 
 
 def lost_jobs(comment: str, since: float) -> list[str] | None:
-    """Return what Slurm knows of our lost jobs: None if none is lost, or unknown.
+    """Return the ids of our jobs that slurmctld lost; None if it lost none, or unknown.
 
-    They are, if its controller knows none whose comment begins so. Those of which its
-    accounting believes that they go on, submitted `since` then (UTC seconds), are
-    named; it may never have heard of them.
+    It lost them if it knows no job with such a comment. The ids are those of jobs that
+    were submitted `since` then (UTC seconds) and go on in the accounting, which may
+    never have heard of them.
     """
     known = jobs("", os.getuid())
     if known is None or any(job.comment.startswith(comment) for job in known):
         return None
     moment = time.localtime(since - _CLOCKS_DIFFER_S)
     start = time.strftime("%Y-%m-%dT%H:%M:%S", moment)
-    of_ours = ["-u", str(os.getuid()), "-S", start]
-    try:
-        done = _run(["sacct", "-XnP", *of_ours, "-o", "JobID,State,Submit"])
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return None
-    if done.returncode:
+    columns = ("-o", "JobID,State,Submit")
+    lines = printed("sacct", "-XnP", "-u", str(os.getuid()), "-S", start, *columns)
+    if lines is None:
         return None
     ids = {job.job_id for job in known}
-    rows = (line.split("|") for line in done.stdout.splitlines())
     return [
         job_id
-        for job_id, state, submitted in rows
+        for job_id, state, submitted in (line.split("|") for line in lines)
         if state in _UNFINISHED and submitted >= start and job_id not in ids
     ]
 
 
 def job_end(job_id: str) -> JobEnd | None:
-    """Ask the accounting how a job ended; None if it cannot say."""
-    try:
-        done = _run(["sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State,Start"])
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return None
-    lines = done.stdout.splitlines()
-    if done.returncode or not lines:
+    """Return the end of a job from the accounting; None if it does not know it."""
+    lines = printed("sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State,Start")
+    if not lines:
         return None
     state, _, start = lines[-1].partition("|")
     return JobEnd(state, start not in ("", "None", "Unknown"))
 
 
 def cancel(comment: str) -> list[str]:
-    """Cancel our jobs whose comment begins so, if Slurm answers; return their ids."""
-    found = [job.job_id for job in jobs(comment, os.getuid()) or ()]
-    with suppress(subprocess.TimeoutExpired):
-        if found:
-            _run(["scancel", *found])
-    return found
+    """Cancel our jobs by the start of their comment; return their ids."""
+    ids = [job.job_id for job in jobs(comment, os.getuid()) or ()]
+    if ids:
+        printed("scancel", *ids)
+    return ids
 
 
 def cancel_all(comment: str) -> list[str]:
-    """Cancel all our jobs whose comment begins so, and wait until they are gone.
+    """Cancel all our jobs by the start of their comment; return their ids at the end.
 
-    Gives their ids. Raises SeatrialError if Slurm does not answer, or if a job does
-    not end.
+    Raises SeatrialError if Slurm does not answer, or if a job does not end.
     """
-    cancelled: list[str] = []
+    cancelled: dict[str, None] = {}
     deadline = time.monotonic() + _GONE_S
     while True:
         left = jobs(comment, os.getuid())
@@ -214,20 +190,34 @@ def cancel_all(comment: str) -> list[str]:
                 "cancelled; check `scontrol ping` and slurmctld, then resume again"
             )
         if not left:
-            return cancelled
+            return list(cancelled)
+        ids = [job.job_id for job in left]
         if time.monotonic() > deadline:
-            names = ", ".join(job.job_id for job in left)
             raise SeatrialError(
-                f"jobs {names} of this run were cancelled {_GONE_S:.0f} s ago and do "
-                "not end; look at them with `scontrol show job`, then resume again"
+                f"jobs {', '.join(ids)} of this run were cancelled {_GONE_S:.0f} s ago "
+                "and do not end; look at them with `scontrol show job`, then resume "
+                "again"
             )
-        cancelled += [job.job_id for job in left if job.job_id not in cancelled]
-        with suppress(subprocess.TimeoutExpired):
-            _run(["scancel", *(job.job_id for job in left)])
+        cancelled |= dict.fromkeys(ids)
+        printed("scancel", *ids)
         time.sleep(_LOOK_S)
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+def printed(*command: str) -> list[str] | None:
+    """Return the lines that a program of Slurm prints; None if it fails."""
+    try:
+        done = _run(*command)
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return None
+    return None if done.returncode else done.stdout.splitlines()
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        command,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+        env={**os.environ, "SLURM_TIME_FORMAT": "standard"},
     )

@@ -1,16 +1,13 @@
 """The state of nodes in Slurm: usable or lost, since when and why."""
 
-import os
 import re
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seatrial.model.cases import NodeEvent
-from seatrial.system.slurm import SlurmNode, availability
+from seatrial.system.slurm import SlurmNode, availability, printed
 
-_TIMEOUT_S = 60
 _STATES = {
     "down": "down",
     "error": "down",
@@ -50,29 +47,23 @@ class JobRequest:
 
 def look() -> NodeLook | None:
     """Ask for the state of all nodes; None if Slurm does not answer."""
-    lines = _lines("sinfo", "-N", "-h", "-o", "%N|%P|%T|%u|%H|%E")
+    lines = printed("sinfo", "-N", "-h", "-o", "%N|%P|%T|%u|%H|%E")
     if lines is None:
         return None
     members: dict[str, set[str]] = {}
     usable, lost = set(), {}
     for line in lines:
-        fields = line.split("|", 5)
-        if len(fields) < 6:
+        if line.count("|") < 5:
             continue
-        name, partition, state, user, since, reason = fields
+        name, partition, state, user, since, reason = line.split("|", 5)
         members.setdefault(partition.rstrip("*"), set()).add(name)
         if availability(SlurmNode(state, reason))[0]:
             usable.add(name)
             continue
         kind = lost_state(state)
         if kind is not None:
-            lost[name] = NodeEvent(
-                name,
-                kind,
-                _known(reason),
-                _known(user),
-                time=_seconds(since) or time.time(),
-            )
+            moment = _seconds(since) or time.time()
+            lost[name] = NodeEvent(name, kind, _known(reason), _known(user), moment)
     frozen = {partition: frozenset(names) for partition, names in members.items()}
     return NodeLook(frozen, frozenset(usable), lost)
 
@@ -84,13 +75,12 @@ def past_losses(since: float) -> list[NodeEvent]:
     """
     start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(since))
     columns = "format=NodeName,State,User,TimeStart,Reason"
-    lines = _lines("sacctmgr", "-nP", "list", "event", f"start={start}", columns)
+    lines = printed("sacctmgr", "-nP", "list", "event", f"start={start}", columns)
     losses = []
     for line in lines or ():
-        fields = line.split("|", 4)
-        if len(fields) < 5 or not fields[0]:
+        if line.count("|") < 4 or line.startswith("|"):
             continue
-        name, state, user, began, reason = fields
+        name, state, user, began, reason = line.split("|", 4)
         kind, moment = lost_state(state), _seconds(began)
         if kind is not None and moment is not None and moment >= int(since):
             user = re.sub(r"\(\d+\)$", "", user)
@@ -115,7 +105,7 @@ def node_failures(text: str) -> list[str]:
 
 def request(job_id: str) -> JobRequest | None:
     """Ask what a job asked for; None if Slurm does not say."""
-    for line in _lines("squeue", "-h", "-j", job_id, "-o", "%P|%D|%j") or ():
+    for line in printed("squeue", "-h", "-j", job_id, "-o", "%P|%D|%j") or ():
         fields = line.split("|", 2)
         if len(fields) == 3 and fields[1].isdigit():
             name = _check(fields[2])
@@ -126,28 +116,12 @@ def request(job_id: str) -> JobRequest | None:
 def jobs_on(node: str, comment: str) -> dict[str, str]:
     """Name our jobs that run on a node, by job id; `comment` is how theirs begins."""
     options = ("--me", "-h", "-t", "R", "-w", node, "-o", "%i|%k|%j")
-    rows = (line.split("|", 2) for line in _lines("squeue", *options) or ())
+    rows = (line.split("|", 2) for line in printed("squeue", *options) or ())
     return {
         row[0]: _check(row[2])
         for row in rows
         if len(row) == 3 and row[1].startswith(comment)
     }
-
-
-def _lines(*command: str) -> list[str] | None:
-    """Run a program of Slurm; return its lines, None if it fails."""
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-            env={**os.environ, "SLURM_TIME_FORMAT": "standard"},
-        )
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return None
-    return None if done.returncode else done.stdout.splitlines()
 
 
 def _check(job: str) -> str:

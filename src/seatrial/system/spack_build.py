@@ -1,4 +1,4 @@
-"""Runs `spack install` for a plan: progress, a log, and the causes of failures."""
+"""Run `spack install` for a plan: progress, a log, and the causes of failures."""
 
 import os
 import re
@@ -35,18 +35,18 @@ _SOURCE = re.compile(
 def build(
     site: SpackSite, locks: Mapping[str, Lock], steps: Sequence[Step], console: Console
 ) -> Path:
-    """Install all environments, and show how far it is; return the log of all output.
+    """Install all environments and show the progress; return the log of all output.
 
-    Raises SeatrialError that names each package that failed, its phase and its log, and
-    one with the exit status INTERRUPTED on Ctrl-C, after Spack has ended. In any case
-    the times of what was built are recorded.
+    Raises SeatrialError with each package that failed, its phase and its log, or with
+    the exit status INTERRUPTED on Ctrl-C, after Spack has ended. The times of all
+    builds are recorded in any case.
     """
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     log = site.logs / f"build-{stamp}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     waiting = [step for step in steps if step.to_do]
     failures: list[tuple[str, Failure]] = []
-    seen: set[str] = set()  # what failed in one environment fails in the next, too
+    seen: set[str] = set()  # a package that failed fails in the next environment, too
     watch = Watch(waiting)
     try:
         with (
@@ -82,14 +82,14 @@ def build(
 
 
 def label(package: str, environment: str) -> str:
-    """Name a package of an environment: `hpcc@1.5.0 (openmpi)`."""
+    """Return the label of a package in an environment: `hpcc@1.5.0 (openmpi)`."""
     return f"{package} ({environment})"
 
 
 class BuildTimeLeft(TimeLeft):
-    """Adds up the estimates of a plan; nothing is made up for a package without one.
+    """The time left by the estimates of a plan; packages without one add nothing.
 
-    Several packages may be built at once; then it ends earlier than it says.
+    It is an upper bound where several packages are built at once.
     """
 
     def __init__(self, steps: Iterable[Step]) -> None:
@@ -110,17 +110,14 @@ class BuildTimeLeft(TimeLeft):
         return now - self._began.pop(case, now)
 
     def seconds(self) -> float | None:
-        """Estimate the seconds left of what has an estimate; None if nothing has."""
-        known = {
-            case: seconds
+        """Return the estimated seconds left; None if no package has an estimate."""
+        now = time.monotonic()
+        left = [
+            max(seconds - (now - self._began.get(case, now)), 0.0)
             for case, seconds in self._estimates.items()
             if seconds is not None
-        }
-        if self._estimates and not known:
-            return None
-        now = time.monotonic()
-        spent = {case: now - self._began.get(case, now) for case in known}
-        return sum(max(known[case] - spent[case], 0.0) for case in known)
+        ]
+        return sum(left) if left or not self._estimates else None
 
     def text(self) -> str:
         """Format the time left, and how many packages have no estimate."""
@@ -132,7 +129,7 @@ class BuildTimeLeft(TimeLeft):
 
 
 class Watch:
-    """Follows Spack's output: progress for the display, a stopwatch per package."""
+    """Progress of a build: feeds the display, and takes the time of each package."""
 
     def __init__(self, waiting: Iterable[Step]) -> None:
         self._steps = {step.hash: step for step in waiting}
@@ -149,7 +146,7 @@ class Watch:
         display.note(f"{environment}: Spack reads the environment")
 
     def see(self, event: Event) -> None:
-        """Take note of what happened to a package."""
+        """Record an event of a package."""
         assert self._display is not None
         spec = event.spec
         name = label(str(spec), self._environment)
@@ -178,9 +175,9 @@ def failure_text(
     missing: Iterable[Step],
     log: Path,
 ) -> str:
-    """Say what failed in which phase, why, where its log is, and what to do.
+    """Return the failures with phases, causes and logs, and the remedies.
 
-    `missing` are the packages that were planned and are not installed.
+    `missing` are the planned packages that are not installed.
     """
     parts = [_failure_text(system, name, failure) for name, failure in failures]
     failed = {failure.spec.hash for _, failure in failures if failure.spec}
@@ -219,7 +216,7 @@ def _failure_text(system: str, environment: str, failure: Failure) -> str:
 
 
 def _advice(system: str, text: str) -> str:
-    """Say what to do about a source that is missing or not the right one."""
+    """Return the remedy for a source that is missing or the wrong one."""
     if "ChecksumError" in text:
         source = _SOURCE.search(text)
         there = f" ({source[1]})" if source else ""
@@ -248,7 +245,7 @@ def _log_text(log: str) -> str:
 def _install(
     site: SpackSite, environment: str, lock: Lock, copy: IO[str], watch: Watch
 ) -> tuple[Failure, ...]:
-    """Run `spack install` in an environment, to its end; return what failed."""
+    """Run `spack install` in an environment to its end; return the failures."""
     options = ["--only-concrete", *([f"--jobs={site.jobs}"] if site.jobs else [])]
     packages = site.wanted(environment)
     command = site.command(environment, "install", *options, *packages)
@@ -285,7 +282,7 @@ def _install(
 
 
 def _stop(process: "subprocess.Popen[str]") -> None:
-    """End Spack and all that it started: first politely, so that it cleans up."""
+    """End Spack and its child processes, first by SIGINT so that it cleans up."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)

@@ -1,4 +1,4 @@
-"""What a Spack environment is made of: its lock file, the graph of concrete specs."""
+"""Lock files of Spack environments: graphs of concrete specs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +13,8 @@ from seatrial.errors import SeatrialError
 class Spec:
     """A package as Spack solved it, down to its hash.
 
-    `external` ones are the system's own. `needed` are the hashes of what it needs once
-    it is there; `building` of what it needs to be built, those of `needed` among them.
+    `external` ones are the system's own. `needed` are the hashes of its dependencies at
+    run time; `building` of those to build it, `needed` included.
     """
 
     hash: str
@@ -30,7 +30,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Lock:
-    """A solved environment: the hashes that were asked for, and all specs by hash."""
+    """A solved environment: the hashes of its roots, and all specs by hash."""
 
     roots: tuple[str, ...]
     specs: Mapping[str, Spec]
@@ -59,9 +59,9 @@ def read_lock(file: Path) -> Lock:
 
 
 def parse_lock(content: Any) -> Lock:
-    """Make a lock from the content of a spack.lock (versions 5 to 7 of its format).
+    """Convert the content of a spack.lock (versions 5 to 7 of its format).
 
-    Raises KeyError, TypeError or AttributeError if it is none.
+    Raises KeyError, TypeError or AttributeError if it is not one.
     """
     specs = {
         key: Spec(
@@ -75,12 +75,12 @@ def parse_lock(content: Any) -> Lock:
         for key, spec in content["concrete_specs"].items()
     }
     roots = tuple(root["hash"] for root in content["roots"])
-    for hash_ in (*roots, *(each for s in specs.values() for each in s.building)):
+    for hash_ in (*roots, *(needed for s in specs.values() for needed in s.building)):
         specs[hash_]  # a hole in the graph is a KeyError here, and nowhere later
     return Lock(roots, specs)
 
 
 def _dependencies(spec: Mapping[str, Any], types: set[str]) -> Iterator[str]:
-    for each in spec.get("dependencies", ()):
-        if types & set(each["parameters"]["deptypes"]):
-            yield each["hash"]
+    for dependency in spec.get("dependencies", ()):
+        if types & set(dependency["parameters"]["deptypes"]):
+            yield dependency["hash"]

@@ -1,4 +1,4 @@
-"""What `spack install` prints: which package is in which phase, and what failed.
+"""Output of `spack install`: the phases of packages, and failures.
 
 Three layouts are read: that of the installer of Spack before 1.2, of the new installer
 while it was optional, and of the new one since it is the default (1.2.0). Spack prints
@@ -41,7 +41,7 @@ _MOST_LINES = 5
 
 
 class Kind(StrEnum):
-    """What happened to a package."""
+    """Kinds of events of a package."""
 
     BEGIN = "begin"
     PHASE = "phase"
@@ -51,7 +51,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """One line of news of a package; `phase` is the one it is in."""
+    """An event of a package in its current `phase`."""
 
     kind: Kind
     spec: Spec
@@ -60,9 +60,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Failure:
-    """A package that was not installed; None if Spack itself gave up.
+    """A package that was not installed; None if Spack itself failed.
 
-    `log` is the path of its build log, '' if there is none; `lines` what Spack said.
+    `log` is the path of its build log, '' if there is none; `lines` are Spack's.
     """
 
     spec: Spec | None
@@ -82,7 +82,7 @@ class _Fault:
 
 
 class SpackOutput:
-    """Reads the output of one `spack install`, line by line.
+    """Parser of the output of one `spack install`, line by line.
 
     `specs` are all of the environment, by hash. Lines about packages that are not among
     them, and lines of a layout that is not known, pass without an event.
@@ -100,7 +100,7 @@ class SpackOutput:
         self._wrapped = False  # a marked line of the log may go on in the next one
 
     def feed(self, line: str) -> Event | None:
-        """Read the next line, without its end; return its news if it has any."""
+        """Read the next line, without its end; return its event if it has one."""
         line = line.rstrip()
         if line.startswith(_ERROR):
             return self._error(line.removeprefix(_ERROR))
@@ -173,12 +173,12 @@ class SpackOutput:
         return Event(kind, spec, phase)
 
     def _error(self, text: str) -> Event | None:
-        """Read `==> Error: ...`: of the running package, or of the one it names."""
+        """Read `==> Error: ...` of the running package, or of the package it names."""
         self._block = None
         match = _BLAME.match(text)
         spec = self._specs.get(match[1]) if match else None
         if match and spec is not None:
-            if self._faults:  # the summary: what failed is known
+            if self._faults:  # the summary: the failures are known
                 return None
             text = match[2]
         elif len(self._phases) == 1:

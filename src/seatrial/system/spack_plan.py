@@ -1,9 +1,15 @@
-"""The plan of a build: each package's source, and its time in recorded builds."""
+"""The plan of a build: the origin of each package, its time, its display."""
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 
+from rich.table import Table
+
+from seatrial.model.csv_text import csv_text
+from seatrial.model.units import rounded
+from seatrial.progress import duration
 from seatrial.system.spack_lock import Lock, Spec
 
 
@@ -16,9 +22,12 @@ class Origin(StrEnum):
     SOURCE = "source"
 
 
+_COLOURS = {Origin.SOURCE: "yellow", Origin.CACHE: "cyan"}
+
+
 @dataclass(frozen=True)
 class Timing:
-    """How long a package once took, in seconds: from the build cache or from source."""
+    """A recorded time of a package in seconds: from the build cache or from source."""
 
     hash: str
     name: str
@@ -30,9 +39,8 @@ class Timing:
 class Step:
     """One package of the plan of an environment.
 
-    `seconds` is the estimated time: 0 for what is there, None where no build of the
-    package was ever recorded. `basis` says from which records: `same build`, `other
-    builds`, or nothing.
+    `seconds` is the estimated time: 0 if installed, None without a recorded build. The
+    `basis` are records of the `same build`, of `other builds`, or nothing.
     """
 
     environment: str
@@ -73,9 +81,9 @@ def plan(
     cached: Collection[str],
     timings: Sequence[Timing],
 ) -> tuple[Step, ...]:
-    """Plan an environment: what its roots need, what is needed first comes first.
+    """Return the packages that the roots of an environment need, in build order.
 
-    Like Spack it leaves out what only builds a package that is not to be built.
+    As in Spack, build dependencies of packages that are not built are left out.
     """
 
     def origin(spec: Spec) -> Origin:
@@ -104,10 +112,10 @@ def plan(
 def estimate(
     spec: Spec, origin: Origin, timings: Sequence[Timing]
 ) -> tuple[float | None, str]:
-    """Estimate the seconds for a package, and say from which records.
+    """Return the estimated seconds of a package, and the kind of records behind it.
 
-    The last record of the very same build counts, else the mean of the package's other
-    builds, with another MPI for example.
+    The last record of the same build counts, else the mean of the package's other
+    builds, for example with another MPI.
     """
     if origin in (Origin.INSTALLED, Origin.EXTERNAL):
         return 0.0, ""
@@ -127,10 +135,52 @@ def estimate(
 def total(steps: Iterable[Step]) -> Total:
     """Count what is to be installed, and add up its time."""
     waiting = [step for step in steps if step.to_do]
+    source = sum(step.origin is Origin.SOURCE for step in waiting)
     known = [step.seconds for step in waiting if step.seconds is not None]
-    return Total(
-        source=sum(step.origin is Origin.SOURCE for step in waiting),
-        cache=sum(step.origin is Origin.CACHE for step in waiting),
-        seconds=sum(known),
-        unknown=len(waiting) - len(known),
-    )
+    unknown = len(waiting) - len(known)
+    return Total(source, len(waiting) - source, sum(known), unknown)
+
+
+def summary(steps: Sequence[Step]) -> str:
+    """Return one line: the number of builds and their time."""
+    sums = total(steps)
+    if not sums.source + sums.cache:
+        return "All of it is installed."
+    if sums.unknown == sums.source + sums.cache:
+        time = "time unknown, no build of them is recorded"
+    elif sums.unknown:
+        time = f"at least {duration(sums.seconds)}, {sums.unknown} of unknown time"
+    else:
+        time = f"about {duration(sums.seconds)}"
+    return f"{sums.source} from source, {sums.cache} from a build cache: {time}"
+
+
+def format_plan(system: str, steps: Sequence[Step], form: str) -> str:
+    """Format a plan as `json`, with its sums, or as `csv`."""
+    rows = [asdict(step) for step in steps]
+    if form == "json":
+        sums = asdict(total(steps))
+        content = {"system": system, "total": sums, "steps": rows}
+        return json.dumps(content, indent=1) + "\n"
+    return csv_text([field.name for field in fields(Step)], rows)
+
+
+def plan_table(steps: Sequence[Step]) -> Table:
+    """Return a table of the steps."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("environment", "package", "hash", "from"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("recorded", no_wrap=True)
+    for step in steps:
+        took = "unknown" if step.seconds is None else f"{rounded(step.seconds, 3)} s"
+        table.add_row(
+            step.environment,
+            str(step),
+            step.hash[:7],
+            step.origin,
+            took if step.to_do else "",
+            step.basis,
+            style=_COLOURS.get(step.origin, "dim"),
+        )
+    return table

@@ -1,12 +1,14 @@
-"""Spack on the login node: where it is, what it has, what it recorded."""
+"""Spack on the login node: its folders, packages, build caches and build times."""
 
 import json
 import os
 import subprocess
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from seatrial.errors import SeatrialError
 from seatrial.system.description import System
@@ -37,11 +39,11 @@ class SpackSite:
 
     @property
     def logs(self) -> Path:
-        """The folder of what Spack printed."""
+        """The folder of Spack's output."""
         return self.prefix / "log"
 
     def wanted(self, environment: str) -> tuple[str, ...]:
-        """Name the packages to install of an environment; none means all."""
+        """Return the packages to install of an environment; none means all."""
         folder, _, mpi = environment.partition("/")
         chosen = self.packages and folder == "apps"
         return (*self.packages, mpi) if chosen else ()
@@ -56,16 +58,13 @@ class SpackSite:
         return [str(program), "-e", str(self.folder(environment)), *arguments]
 
     def variables(self) -> dict[str, str]:
-        """Return the variables it runs with, those of PREFIX/activate.sh (role spack).
+        """Return Spack's environment variables, as in PREFIX/activate.sh (role spack).
 
-        None is left of a Spack that the user has loaded.
+        Variables of a Spack that the user has loaded are left out.
         """
         python = self.prefix / "python" / "bin"
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith("SPACK_")
-        }
+        user = os.environ.items()
+        kept = {name: text for name, text in user if not name.startswith("SPACK_")}
         return {
             **kept,
             "PATH": f"{python}:{kept.get('PATH', '')}",
@@ -80,9 +79,9 @@ class SpackSite:
 
 
 def load_site(system: System) -> SpackSite:
-    """Find the Spack of a provisioned system.
+    """Return the Spack of a provisioned system.
 
-    Raises SeatrialError if no stack comes from Spack, if Spack is not there, or if an
+    Raises SeatrialError if no stack comes from Spack, Spack is missing, or an
     environment is not solved.
     """
     known = system.software.get("spack")
@@ -111,7 +110,7 @@ def load_site(system: System) -> SpackSite:
 
 
 def prepare(system: str) -> str:
-    """Name the command that puts Spack there and solves, but builds nothing."""
+    """Return the command that installs Spack and solves, but builds nothing."""
     return (
         f"`ansible-playbook -i inventories/{system} playbooks/site.yml "
         "-e spack_install=false` on the control machine"
@@ -147,10 +146,10 @@ def installed(site: SpackSite) -> dict[str, Path]:
 def in_build_caches(
     site: SpackSite, specs: Iterable[Spec]
 ) -> tuple[frozenset[str], str]:
-    """Return the hashes of those specs that a build cache has, and a warning or ''.
+    """Return the hashes of the specs in build caches, and a warning or ''.
 
-    A folder is asked for the files themselves, as `spack install` does, because its
-    index may be old; of another mirror Spack fetches the index.
+    In a folder the files count, as for `spack install`: its index may be old. Of
+    another mirror Spack fetches the index.
     """
     first = site.environments[0]
     folders, urls = mirror_folders(_spack(site, first, "mirror", "list"))
@@ -170,20 +169,19 @@ def in_build_caches(
 
 
 def timings(site: SpackSite, prefixes: Mapping[str, Path]) -> tuple[Timing, ...]:
-    """Return the recorded times of builds: our file's, then those in the prefixes."""
+    """Return the recorded times of builds: of our file, then of the prefixes."""
     return tuple(dict.fromkeys((*_own_timings(site), *_spacks_timings(prefixes))))
 
 
 def record(site: SpackSite, more: Iterable[Timing]) -> None:
-    """Add times to our file that are not there yet: Spack forgets them.
+    """Add new times to our file: Spack's record goes with the prefix.
 
-    A prefix that goes, or is replaced from a build cache, takes Spack's record with it.
     `more` are times that we took; they count where Spack took none.
     """
     spacks = _spacks_timings(installed(site))
     taken = {(timing.hash, timing.cache) for timing in spacks}
     ours = [timing for timing in more if (timing.hash, timing.cache) not in taken]
-    known = set(_own_timings(site))
+    known = _own_timings(site)
     new = [timing for timing in (*spacks, *ours) if timing not in known]
     if new:
         with site.times.open("a", encoding="utf-8") as file:
@@ -193,38 +191,31 @@ def record(site: SpackSite, more: Iterable[Timing]) -> None:
 def _own_timings(site: SpackSite) -> list[Timing]:
     if not site.times.is_file():
         return []
-    lines = site.times.read_text(encoding="utf-8").splitlines()
-    return [timing for line in lines if (timing := _timing(line)) is not None]
+    timings = []
+    for line in site.times.read_bytes().splitlines():
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):  # cut by a full disk
+            timings.append(msgspec.json.decode(line, type=Timing))
+    return timings
 
 
-def _timing(line: str) -> Timing | None:
-    """Read a line of our file; None if it broke off when a disk was full."""
-    try:
-        fields = json.loads(line)
-        return Timing(**{**fields, "seconds": float(fields["seconds"])})
-    except (ValueError, TypeError, KeyError):
-        return None
+class _InstallTimes(msgspec.Struct):
+    hash: str
+    name: str
+    cache: bool
+    total: float
 
 
 def _spacks_timings(prefixes: Mapping[str, Path]) -> list[Timing]:
-    """Read what Spack recorded in the prefixes."""
-    found = (
-        _spacks_timing(hash_, prefix / ".spack" / "install_times.json")
-        for hash_, prefix in prefixes.items()
-    )
-    return [timing for timing in found if timing is not None]
-
-
-def _spacks_timing(hash_: str, file: Path) -> Timing | None:
-    """Read Spack's own record; None without, or if it is of another build."""
-    try:
-        content: Any = json.loads(file.read_text(encoding="utf-8"))
-        if content["hash"] != hash_:
-            return None
-        seconds = round(float(content["total"]), 3)
-        return Timing(hash_, content["name"], bool(content["cache"]), seconds)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    """Read the times that Spack recorded in the prefixes, except of other builds."""
+    timings = []
+    for hash_, prefix in prefixes.items():
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            content = (prefix / ".spack" / "install_times.json").read_bytes()
+            times = msgspec.json.decode(content, type=_InstallTimes)
+            if times.hash == hash_:
+                seconds = round(times.total, 3)
+                timings.append(Timing(hash_, times.name, times.cache, seconds))
+    return timings
 
 
 def _manifest(cache: Path, spec: Spec) -> Path:

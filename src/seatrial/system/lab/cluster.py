@@ -54,7 +54,8 @@ def down(home: Path) -> list[str]:
     """Remove all that the lab made on this machine, and its folder `home`."""
     with state.locked():
         lab = state.load() or LabState(home=str(home), boot=state.boot_id())
-        nodes = {*lab.nodes, *_folders(Path(lab.home, "nodes"))}
+        folders = Path(lab.home, "nodes").glob("*")
+        nodes = {*lab.nodes, *(folder.name for folder in folders)}
         changes = [f"node {node}" for node in nodes if container.remove(lab, node)]
         container.remove_cgroup_roots()
         if fabric.remove(lab):
@@ -68,7 +69,7 @@ def down(home: Path) -> list[str]:
 
 
 def status() -> list[NodeStatus]:
-    """Look at every node of the lab; SeatrialError if the lab is down."""
+    """Return the state of every node; SeatrialError if the lab is down."""
     lab = state.require()
     slurm = _slurm_states(lab) if container.is_running("head") else {}
     return [
@@ -88,27 +89,22 @@ def slow_link(node: str, rate: str | None) -> None:
     """Limit a node's link to `rate` in both directions; None lifts the limit."""
     with state.locked():
         lab = state.require()
-        if node not in lab.nodes:
-            raise SeatrialError(
-                f"the lab has no node {node}; it has {', '.join(lab.nodes)}"
-            )
+        lab.check_node(node)
         fabric.limit_rate(node, container.leader(node), rate)
-        if rate is None:
-            lab.slow.pop(node, None)
-        else:
-            lab.slow[node] = rate
+        lab.slow.pop(node, None)
+        lab.slow |= {} if rate is None else {node: rate}
         lab.save()
 
 
 def ssh_config(home: Path) -> Path:
-    """The OpenSSH configuration that reaches the lab's nodes by name."""
+    """Return the OpenSSH configuration that reaches the lab's nodes by name."""
     return home / "ssh_config"
 
 
 def _ensure_access(
     home: Path, image: Path, nodes: dict[str, str], user: str
 ) -> list[str]:
-    """Make the shared home, the key that opens the nodes, and the ssh configuration."""
+    """Create the shared home, the ssh key and the ssh configuration."""
     key = home / "id_ed25519"
     if not key.exists():
         shutil.copytree(image / "home", home / "home", dirs_exist_ok=True)
@@ -144,10 +140,6 @@ def _ensure_access(
             path.write_text(text)
             changes.append(path.name)
     return changes
-
-
-def _folders(path: Path) -> list[str]:
-    return [entry.name for entry in path.iterdir()] if path.exists() else []
 
 
 def _slurm_states(lab: LabState) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 Its file system is an overlay (image below, the node's own changes above). It has a user
 namespace: its root is an ordinary user of this machine, who can set neither the clock
-nor anything else of the kernel, but owns the node's own network. It lives in a cgroup
-of its own in every hierarchy, so that all of its processes are found and ended.
+nor anything else of the kernel, but owns the node's own network. It has a cgroup of its
+own in every hierarchy, by which all of its processes are found and killed.
 """
 
 import os
@@ -12,12 +12,13 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.system.lab import fabric
 from seatrial.system.lab.beneath import write_beneath
-from seatrial.system.lab.shell import run
+from seatrial.system.lab.shell import run, succeeds
 from seatrial.system.lab.state import RUN, LabState
 
 FORBIDDEN = "CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_BOOT,CAP_SYS_RAWIO"
@@ -76,12 +77,12 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
 
 
 def owner_of_root(image: Path) -> int:
-    """The machine's user id that is root in the image's user namespace."""
+    """Return the user id of root in the image's user namespace."""
     return image.stat().st_uid
 
 
 def leader(node: str) -> int:
-    """Process id of a node's first process, seen from this machine."""
+    """Return the id that a node's first process has on this machine."""
     nspawn = int(Path(RUN, f"{node}.pid").read_text())
     children = Path(f"/proc/{nspawn}/task/{nspawn}/children").read_text().split()
     if not children:
@@ -98,11 +99,7 @@ def is_running(node: str) -> bool:
 
 
 def wait_reachable(state: LabState, seconds: float) -> None:
-    """Wait until every node answers on its ssh port; SeatrialError names who does not.
-
-    Network namespaces are entered by a helper process, as the machine has no route to
-    the lab.
-    """
+    """Wait until every node answers on its ssh port; SeatrialError names the others."""
     deadline = time.monotonic() + seconds
     waiting = dict(state.nodes)
     while waiting:
@@ -110,7 +107,9 @@ def wait_reachable(state: LabState, seconds: float) -> None:
             if not is_running(node):
                 log = Path(RUN, f"{node}.log")
                 tail = log.read_text(errors="replace").strip().splitlines()[-5:]
-                raise SeatrialError(f"node {node} ended at its start: {tail}")
+                raise SeatrialError(
+                    f"node {node}: container exited at start-up: {tail}"
+                )
             if answers_ssh(address):
                 del waiting[node]
         if waiting and time.monotonic() > deadline:
@@ -122,14 +121,12 @@ def wait_reachable(state: LabState, seconds: float) -> None:
 
 
 def answers_ssh(address: str) -> bool:
-    """Return True if an address of the lab accepts connections on the ssh port."""
-    probe = ("nc", "-z", "-w", "1", address, "22")
-    done = subprocess.run(
-        ["nsenter", f"--net=/run/netns/{fabric.FABRIC}", *probe],
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode == 0
+    """Return True if an address of the lab accepts connections on the ssh port.
+
+    A helper enters the network namespace: the machine has no route to the lab.
+    """
+    namespace = f"--net=/run/netns/{fabric.FABRIC}"
+    return succeeds("nsenter", namespace, "nc", "-z", "-w", "1", address, "22")
 
 
 def remove(state: LabState, node: str) -> bool:
@@ -137,9 +134,9 @@ def remove(state: LabState, node: str) -> bool:
     folder = Path(state.home, "nodes", node)
     changed = folder.exists() or bool(_processes(node))
     _end_processes(node)
-    while _is_mount(folder / "root"):
+    while folder / "root" in _mounts():
         run("umount", "--lazy", str(folder / "root"))
-    for group in _cgroups(node):
+    for group in _below_hierarchies(f"{CGROUP}/{node}"):
         for path, _, _ in os.walk(group, topdown=False):
             Path(path).rmdir()
     shutil.rmtree(folder, ignore_errors=True)
@@ -155,7 +152,7 @@ def limit_cpu(node: str, cores: float | None) -> None:
     """
     quota = None if cores is None else str(round(_CPU_PERIOD_US * cores))
     limited = False
-    for group in _cgroups(node):
+    for group in _below_hierarchies(f"{CGROUP}/{node}"):
         newer, older = group / "cpu.max", group / "cpu.cfs_quota_us"
         if newer.exists():
             newer.write_text(f"{quota or 'max'} {_CPU_PERIOD_US}")
@@ -174,10 +171,8 @@ def limit_cpu(node: str, cores: float | None) -> None:
 
 def remove_cgroup_roots() -> None:
     """Remove the folders that held the nodes' cgroups."""
-    for hierarchy in _hierarchies():
-        root = hierarchy / CGROUP
-        if root.exists():
-            root.rmdir()
+    for root in _below_hierarchies(CGROUP):
+        root.rmdir()
 
 
 def _mount_root(state: LabState, node: str, image: Path) -> Path:
@@ -186,7 +181,7 @@ def _mount_root(state: LabState, node: str, image: Path) -> Path:
         (folder / part).mkdir(parents=True, exist_ok=True)
         os.chown(folder / part, owner_of_root(image), owner_of_root(image))
     root = folder / "root"
-    if not _is_mount(root):
+    if root not in _mounts():
         layers = f"lowerdir={image},upperdir={folder}/upper,workdir={folder}/work"
         run("mount", "-t", "overlay", "overlay", "-o", layers, str(root))
     return root
@@ -197,24 +192,18 @@ def _write_node_files(state: LabState, node: str, root: Path) -> None:
     hosts = ["127.0.0.1 localhost"]
     hosts += [f"{address} {name}" for name, address in state.nodes.items()]
     address = f"{state.nodes[node]}/{fabric.PREFIX_LENGTH}"
-    limits = "".join(
-        f"{name}={'infinity' if hard == resource.RLIM_INFINITY else hard}\n"
-        for name, hard in (
-            ("LimitNOFILE", resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
-            ("LimitMEMLOCK", resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]),
-            ("LimitSTACK", resource.getrlimit(resource.RLIMIT_STACK)[1]),
-        )
-    )
+    limits = "[Service]\n"
+    for name in ("NOFILE", "MEMLOCK", "STACK"):
+        hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1]
+        text = "infinity" if hard == resource.RLIM_INFINITY else hard
+        limits += f"Limit{name}={text}\n"
     files = {
         "etc/hosts": "\n".join(hosts) + "\n",
         "etc/hostname": f"{node}\n",
         "etc/seatrial-lab.env": f"ADDRESS={address}\n",
-    } | {
-        f"etc/systemd/system/{service}.service.d/seatrial-lab.conf": (
-            f"[Service]\n{limits}"
-        )
-        for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb")
     }
+    for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb"):
+        files[f"etc/systemd/system/{service}.service.d/seatrial-lab.conf"] = limits
     uid = owner_of_root(root)
     try:
         for name, text in files.items():
@@ -226,58 +215,49 @@ def _write_node_files(state: LabState, node: str, root: Path) -> None:
         ) from error
 
 
-def _is_mount(path: Path) -> bool:
+def _mounts() -> dict[Path, str]:
+    """Return the types of all mounted file systems by their mount points."""
     mounts = Path("/proc/self/mounts").read_text().splitlines()
-    return any(line.split()[1] == str(path) for line in mounts)
+    return {Path(line.split()[1]): line.split()[2] for line in mounts}
 
 
-def _hierarchies() -> list[Path]:
-    """Mount points of all cgroup hierarchies, of version 1 and 2."""
-    mounts = Path("/proc/self/mounts").read_text().splitlines()
-    fields = (line.split() for line in mounts)
-    return [Path(f[1]) for f in fields if f[2] in ("cgroup", "cgroup2")]
-
-
-def _cgroups(node: str) -> list[Path]:
-    groups = (hierarchy / CGROUP / node for hierarchy in _hierarchies())
-    return [group for group in groups if group.exists()]
+def _below_hierarchies(name: str) -> list[Path]:
+    """Return the folders of a name in all cgroup hierarchies, of version 1 and 2."""
+    kinds = _mounts().items()
+    folders = (path / name for path, kind in kinds if kind in ("cgroup", "cgroup2"))
+    return [folder for folder in folders if folder.exists()]
 
 
 def _make_cgroups(node: str) -> list[Path]:
-    """Make the node's cgroup in every hierarchy; a cpuset must be filled first."""
-    groups = []
-    for hierarchy in _hierarchies():
-        group = hierarchy / CGROUP / node
+    """Create the node's cgroup in every hierarchy; a cpuset must be filled first."""
+    groups = [folder / CGROUP / node for folder in _below_hierarchies(".")]
+    for group in groups:
         group.mkdir(parents=True, exist_ok=True)
         for name in ("cpuset.cpus", "cpuset.mems"):
-            source = hierarchy / name
+            source = group.parents[1] / name
             if source.exists():
                 for folder in (group.parent, group):
                     (folder / name).write_text(source.read_text())
-        groups.append(group)
     return groups
 
 
 def _processes(node: str) -> set[int]:
-    """Process ids in the node's cgroups and below."""
-    found: set[int] = set()
-    for group in _cgroups(node):
-        for path, _, _ in os.walk(group):
-            found |= {
-                int(pid) for pid in Path(path, "cgroup.procs").read_text().split()
-            }
-    return found
+    """Return the process ids in the node's cgroups and below."""
+    return {
+        int(pid)
+        for group in _below_hierarchies(f"{CGROUP}/{node}")
+        for path, _, _ in os.walk(group)
+        for pid in Path(path, "cgroup.procs").read_text().split()
+    }
 
 
 def _end_processes(node: str) -> None:
-    """End everything in the node's cgroups: throw-away nodes need no goodbye."""
+    """Kill all processes in the node's cgroups."""
     deadline = time.monotonic() + STOP_SECONDS
     while processes := _processes(node):
         if time.monotonic() > deadline:
             raise SeatrialError(f"node {node}: processes {processes} do not end")
         for pid in processes:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
         time.sleep(0.05)

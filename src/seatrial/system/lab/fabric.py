@@ -21,14 +21,19 @@ def exists(name: str) -> bool:
 
 
 def gateway(address: str) -> str:
-    """Address of the bridge: the last one of the node's network."""
+    """Return the address of the bridge: the last one of the node's network."""
     return address.rsplit(".", 1)[0] + ".254"
 
 
 def ensure_fabric(state: LabState, address: str) -> bool:
-    """Make the bridge and give it `address`; True if that changed anything."""
-    _claim(state)
-    if _has_address(FABRIC, BRIDGE, address):
+    """Create the bridge with its address; return True if that changed anything."""
+    refuse_foreign(state)
+    state.owns_fabric = True
+    state.save()  # before the namespace exists
+    if not exists(FABRIC):
+        run("ip", "netns", "add", FABRIC)
+    show = ("ip", "-n", FABRIC, "-o", "addr", "show", "dev", BRIDGE)
+    if succeeds(*show) and f" {address}/" in run(*show):
         return False
     run("ip", "-n", FABRIC, "link", "set", "lo", "up")
     if not succeeds("ip", "-n", FABRIC, "link", "show", BRIDGE):
@@ -76,19 +81,3 @@ def limit_rate(node: str, pid: int, rate: str | None) -> None:
         else:
             shape = ("tbf", "rate", rate, "burst", "64kb", "latency", "50ms")
             run(*qdisc, "replace", "dev", device, "root", *shape)
-
-
-def _has_address(name: str, device: str, address: str) -> bool:
-    """Return True if a device of a namespace exists and has that address."""
-    where = ("ip", "-n", name, "-o", "addr", "show", "dev", device)
-    return succeeds(*where) and f" {address}/" in run(*where)
-
-
-def _claim(state: LabState) -> None:
-    """Make the namespace unless it is ours already; write it down first."""
-    refuse_foreign(state)
-    if not state.owns_fabric:
-        state.owns_fabric = True
-        state.save()
-    if not exists(FABRIC):
-        run("ip", "netns", "add", FABRIC)

@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
@@ -22,29 +23,16 @@ _UP = ("idle", "mixed", "allocated", "completing")
 
 @dataclass(frozen=True)
 class LabFault:
-    """What is wrong with a node; `plant` and `lift` take its name."""
+    """A fault of a node; `plant` and `lift` take its name."""
 
     what: str
     plant: Callable[[str], None]
     lift: Callable[[str], None]
 
 
-def _slow_link(node: str) -> None:
-    cluster.slow_link(node, LINK_RATE)
-
-
-def _full_link(node: str) -> None:
-    cluster.slow_link(node, None)
-
-
-def _slow_cpu(node: str) -> None:
-    _known(node)
-    container.limit_cpu(node, CPU_SHARE)
-
-
-def _full_cpu(node: str) -> None:
-    _known(node)
-    container.limit_cpu(node, None)
+def _limit_cpu(node: str, cores: float | None) -> None:
+    state.require().check_node(node)
+    container.limit_cpu(node, cores)
 
 
 def _stop_slurmd(node: str) -> None:
@@ -58,32 +46,32 @@ def _start_slurmd(node: str) -> None:
     _wait_until(node, answers=True)
 
 
-def _small_buffers(node: str) -> None:
-    _set_buffers(node, "4096 4096 4096")
-
-
-def _normal_buffers(node: str) -> None:
-    _set_buffers(node, None)
-
-
-LAB_FAULTS = {
-    "slow-link": LabFault(f"link limited to {LINK_RATE}", _slow_link, _full_link),
-    "slow-cpu": LabFault(
-        f"processor limited to {100 * CPU_SHARE:.0f} % of a core", _slow_cpu, _full_cpu
-    ),
-    "dead-daemon": LabFault("slurmd is stopped", _stop_slurmd, _start_slurmd),
-    "wrong-setting": LabFault(
-        "net.ipv4.tcp_rmem and tcp_wmem of 4 KiB", _small_buffers, _normal_buffers
-    ),
-}
-
-
 def _set_buffers(node: str, sizes: str | None) -> None:
     """Set the sizes of TCP's buffers; None: those of the head, which has no fault."""
     for name in _BUFFERS:
         file = f"/proc/sys/net/ipv4/{name}"
         value = sizes or _ssh("head", f"cat {file}").strip()
         _ssh(node, f"echo {value} | sudo tee {file} > /dev/null")
+
+
+LAB_FAULTS = {
+    "slow-link": LabFault(
+        f"link limited to {LINK_RATE}",
+        partial(cluster.slow_link, rate=LINK_RATE),
+        partial(cluster.slow_link, rate=None),
+    ),
+    "slow-cpu": LabFault(
+        f"processor limited to {100 * CPU_SHARE:.0f} % of a core",
+        partial(_limit_cpu, cores=CPU_SHARE),
+        partial(_limit_cpu, cores=None),
+    ),
+    "dead-daemon": LabFault("slurmd is stopped", _stop_slurmd, _start_slurmd),
+    "wrong-setting": LabFault(
+        "net.ipv4.tcp_rmem and tcp_wmem of 4 KiB",
+        partial(_set_buffers, sizes="4096 4096 4096"),
+        partial(_set_buffers, sizes=None),
+    ),
+}
 
 
 def _wait_until(node: str, *, answers: bool) -> None:
@@ -101,18 +89,11 @@ def _wait_until(node: str, *, answers: bool) -> None:
     )
 
 
-def _known(node: str) -> None:
-    lab = state.require()
-    if node not in lab.nodes:
-        raise SeatrialError(
-            f"the lab has no node {node}; it has {', '.join(lab.nodes)}"
-        )
-
-
 def _ssh(node: str, command: str) -> str:
     """Return what a command on a node of the lab prints; SeatrialError if it fails."""
-    _known(node)
-    config = str(cluster.ssh_config(Path(state.require().home)))
+    lab = state.require()
+    lab.check_node(node)
+    config = str(cluster.ssh_config(Path(lab.home)))
     line = ["ssh", "-F", config, "-o", "ConnectTimeout=10", node, command]
     try:
         done = subprocess.run(
@@ -124,7 +105,9 @@ def _ssh(node: str, command: str) -> str:
             timeout=_SSH_S,
         )
     except subprocess.TimeoutExpired:
-        raise SeatrialError(f"`{shlex.join(line)}`: no end in {_SSH_S} s") from None
+        raise SeatrialError(
+            f"`{shlex.join(line)}`: timed out after {_SSH_S} s"
+        ) from None
     if done.returncode:
         raise SeatrialError(
             f"`{shlex.join(line)}` failed with exit status {done.returncode}: "

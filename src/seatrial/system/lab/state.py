@@ -34,6 +34,12 @@ class LabState:
     owns_fabric: bool = False
     slow: dict[str, str] = field(default_factory=dict)
 
+    def check_node(self, node: str) -> None:
+        """Refuse a node that the lab does not have."""
+        if node not in self.nodes:
+            names = ", ".join(self.nodes)
+            raise SeatrialError(f"the lab has no node {node}; it has {names}")
+
     def save(self) -> None:
         """Write the record in one step."""
         RUN.mkdir(parents=True, exist_ok=True)
