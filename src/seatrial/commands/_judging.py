@@ -27,10 +27,7 @@ criteria_option = click.option(
 
 
 def judged(
-    home: Path,
-    path: Path,
-    further: Sequence[Path] = (),
-    criteria: str | None = None,
+    home: Path, path: Path, further: Sequence[Path] = (), criteria: str | None = None
 ) -> "tuple[Run, Judgement]":
     """Load a closed run and the criteria of its system, and judge it.
 

@@ -36,11 +36,7 @@ def _directions(
 
 @click.command("import")
 @click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="FILE...",
-    type=click.Path(path_type=Path),
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @click.option("--system", help="Name of the system (default: ReFrame's).")
 @click.option(

@@ -13,12 +13,7 @@ from seatrial.paths import home
 
 @click.command()
 @click.argument("system", type=SYSTEM)
-@click.option(
-    "--campaign",
-    type=CAMPAIGN,
-    required=True,
-    help="Name of the campaign.",
-)
+@click.option("--campaign", type=CAMPAIGN, required=True, help="Name of the campaign.")
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
@@ -31,11 +26,7 @@ from seatrial.paths import home
 )
 @format_option("Format of the output; csv has the criteria, json has all.")
 def plan(
-    system: str,
-    campaign: str,
-    repeats: int | None,
-    slowdown: float | None,
-    form: str,
+    system: str, campaign: str, repeats: int | None, slowdown: float | None, form: str
 ) -> None:
     """Print the cost of a campaign on SYSTEM, and the slowdowns that it will find.
 

@@ -102,13 +102,7 @@ def simulate(
     noise = [shape for shape in SHAPES if shape in (shapes or SHAPES)]
     with _progress(len(chosen) * len(noise) * runs) as judged:
         results = study(
-            base,
-            chosen,
-            noise,
-            model=model,
-            runs=runs,
-            seed=seed,
-            judged=judged,
+            base, chosen, noise, model=model, runs=runs, seed=seed, judged=judged
         )
     if form != "table":
         write_data(as_text(results, form))

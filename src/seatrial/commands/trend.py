@@ -132,12 +132,7 @@ def _runs(
     until: datetime | None,
 ) -> list[Path]:
     """Return the chosen runs, oldest first; SeatrialError lists the known ones."""
-    from seatrial.runs.closed_run import (
-        MANIFEST,
-        by_start,
-        closed_runs,
-        read_manifests,
-    )
+    from seatrial.runs.closed_run import MANIFEST, by_start, closed_runs, read_manifests
     from seatrial.runs.query import choose
 
     manifests = read_manifests(there)

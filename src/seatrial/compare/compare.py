@@ -178,10 +178,7 @@ def _require_common(numbers: Paired, entrants: Sequence[Entrant]) -> None:
 
 
 def _require_chosen(
-    whole: Floats,
-    weights: Weights | None,
-    numbers: Paired,
-    entrants: Sequence[Entrant],
+    whole: Floats, weights: Weights | None, numbers: Paired, entrants: Sequence[Entrant]
 ) -> None:
     if not whole.any():
         raise SeatrialError(

@@ -57,10 +57,7 @@ def lacking(at: int, counting: Sequence[Unpaired]) -> str:
 
 
 def against(
-    sides: Sequence[Side],
-    weights: Weights | None,
-    frozen: bool,
-    grouping: Grouping,
+    sides: Sequence[Side], weights: Weights | None, frozen: bool, grouping: Grouping
 ) -> list[str]:
     """Return the reasons against any winner among these sides."""
     if weights is None:

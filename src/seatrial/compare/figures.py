@@ -106,8 +106,7 @@ def selection_figure(comparison: Comparison) -> Figure | None:
             layers, {"shares": rows}, _height(len(rows), 2), "Selection frequencies."
         ),
         table=Table(
-            ("Side", "First in"),
-            tuple((name, percent(share)) for name, share in known),
+            ("Side", "First in"), tuple((name, percent(share)) for name, share in known)
         ),
     )
 
