@@ -23,10 +23,20 @@ settings.load_profile("seatrial")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the C benchmarks: what these measure, others would disturb."""
+    """Group tests by file, those of the lab in one group that starts first.
+
+    Other tests would disturb those of the C benchmarks: these are marked. A test of
+    what is the same under any MPI is slow under the second one.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("lab") is None)
     for item in items:
-        if "build" in getattr(item, "fixturenames", ()):
+        group = "lab" if item.get_closest_marker("lab") else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
+        if isinstance(item, pytest.Function) and "build" in item.fixturenames:
             item.add_marker("measures")
+            mpi = item.callspec.params["build"]
+            if mpi == "mpich" and item.get_closest_marker("any_mpi"):
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="session", params=["openmpi", "mpich"])
@@ -79,7 +89,6 @@ def lab(bare_lab: Lab) -> Lab:
 def no_lab(tmp_path: Path) -> Iterator[Lab]:
     """No lab at all, before and after the test."""
     require_root_on_debian()
-    lab = Lab(tmp_path)
-    lab.play("lab", "-e", "lab_state=absent")
-    yield lab
-    lab.play("lab", "-e", "lab_state=absent")
+    cluster.down(LAB_HOME)
+    yield Lab(tmp_path)
+    cluster.down(LAB_HOME)

@@ -35,6 +35,7 @@ def test_ctest(build: Build) -> None:
     assert_ctest_passes(build)
 
 
+@pytest.mark.slow
 def test_ctest_with_sanitizers() -> None:
     build = build_with("mpich", "mpich-sanitize", "-DSEATRIAL_SANITIZE=ON")
     assert "libasan" in run("ldd", build.bin / PROGRAMS[0]).stdout
@@ -48,6 +49,7 @@ def test_links_only_its_own_mpi(build: Build, program: str) -> None:
     assert linked == {build.mpi}
 
 
+@pytest.mark.any_mpi
 @every_program
 def test_help_shows_defaults(build: Build, program: str) -> None:
     done = build.run(program, 1, "--iterations", "3", "--help")
@@ -67,6 +69,7 @@ def test_help_shows_defaults(build: Build, program: str) -> None:
     assert {"warmup", "time"} <= set(defaults)
 
 
+@pytest.mark.any_mpi
 @every_program
 def test_launched_help_is_printed_once(build: Build, program: str) -> None:
     done = build.run(program, 2, "-h")
@@ -74,6 +77,7 @@ def test_launched_help_is_printed_once(build: Build, program: str) -> None:
     assert done.stdout.count(f"Usage: {program} ") == 1
 
 
+@pytest.mark.any_mpi
 @every_program
 def test_version_is_the_package_s_with_a_commit(build: Build, program: str) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -84,6 +88,7 @@ def test_version_is_the_package_s_with_a_commit(build: Build, program: str) -> N
     )
 
 
+@pytest.mark.any_mpi
 def test_launched_version_is_printed_once(build: Build) -> None:
     printed = build.run(PROGRAMS[0], 2, "-v").stdout
     assert len(printed.splitlines()) == 1
@@ -107,6 +112,7 @@ def assert_refused(done: Completed, program: str, error: str) -> None:
     assert re.match(rf"{program}: rank 0 on \S+: {error}", lines[0]), lines[0]
 
 
+@pytest.mark.any_mpi
 @every_program
 @pytest.mark.parametrize(
     ("options", "error"),
@@ -129,17 +135,20 @@ def test_bad_options_are_refused(
     assert_refused(build.run(program, 1, *options.split()), program, error)
 
 
+@pytest.mark.any_mpi
 @every_program
 def test_one_rank_is_too_few(build: Build, program: str) -> None:
     done = build.run(program, 1)
     assert_refused(done, program, r".*\b(1 (process|rank|node)|np 1)\b")
 
 
+@pytest.mark.any_mpi
 def test_launched_refusal_is_printed_once(build: Build) -> None:
     done = build.run(PROGRAMS[0], 2, "--json=1")
     assert_refused(done, PROGRAMS[0], "--json takes no value, found '1'")
 
 
+@pytest.mark.any_mpi
 @every_program
 def test_full_disk_is_an_error(build: Build, program: str) -> None:
     with Path("/dev/full").open("w") as full:
@@ -147,6 +156,7 @@ def test_full_disk_is_an_error(build: Build, program: str) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.any_mpi
 def test_rows_are_json_whatever_they_hold(build: Build) -> None:
     """The program of benchmarks/tests writes them; Python's own decoder reads."""
     done = build.run("test_report", 1)
@@ -185,6 +195,7 @@ def test_rows_are_json_whatever_they_hold(build: Build) -> None:
     assert {key: second[key] for key in expected} == expected | changed
 
 
+@pytest.mark.any_mpi
 def test_installs_all_programs_and_nothing_else(build: Build, tmp_path: Path) -> None:
     done = run("cmake", "--install", build.folder, "--prefix", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -203,6 +214,7 @@ def test_readme_has_a_section_on_it(program: str) -> None:
     assert any(program in re.findall(r"\w+", heading) for heading in headings)
 
 
+@pytest.mark.any_mpi
 @of_all_programs
 def test_has_a_twin_that_damages_a_byte(build: Build, program: str) -> None:
     listed = run("ctest", "--test-dir", build.folder, "--show-only").stdout

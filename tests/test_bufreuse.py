@@ -52,11 +52,13 @@ def test_caches_are_swept_with_more_than_the_largest(build: Build) -> None:
     assert row.swept_bytes >= 2 << 20
 
 
+@pytest.mark.any_mpi
 def test_shares_are_sorted_and_taken_once(build: Build) -> None:
     rows = measure(build, "--sizes=8:8", "--reuse=0,33,100,33")
     assert [row.reuse_percent for row in rows] == [100, 33, 0]
 
 
+@pytest.mark.any_mpi
 def test_time_limits_the_iterations(build: Build) -> None:
     (row,) = measure(
         build, "--sizes=8:8", "--reuse=0", "--iterations=1000000", "--time=20"
@@ -64,6 +66,7 @@ def test_time_limits_the_iterations(build: Build) -> None:
     assert 1 <= row.n < 1000000
 
 
+@pytest.mark.any_mpi
 def test_table_ends_with_the_medians(build: Build) -> None:
     options = [option for option in SHORT if option != "--json"]
     done = build.run("bufreuse", 2, *options, "--sizes=4096:16384", "--reuse=0,100")
@@ -75,6 +78,7 @@ def test_table_ends_with_the_medians(build: Build) -> None:
         )
 
 
+@pytest.mark.any_mpi
 def test_few_iterations_are_said(build: Build) -> None:
     options = ["--buffers=32", "--iterations=31", "--sizes=8:8", "--reuse=0"]
     done = build.run("bufreuse", 2, *options)
@@ -91,6 +95,7 @@ def test_corruption_exits_1(build: Build) -> None:
     assert "validation failed: 2 bytes, byte 1, sent by rank" in done.stderr
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(
     ("np", "options", "error"),
     [

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -41,7 +41,7 @@ from seatrial.runs.closed_sessions import closed_session
 from seatrial.runs.lock import driver_of
 from seatrial.runs.open_run import open_runs
 
-KILLS = 200
+SOME_STEPS = 15
 SEED = 20261122
 WORKERS = 2
 TRIES = {
@@ -85,14 +85,22 @@ def undisturbed(folder: Path) -> dict[int, Run]:
     return runs
 
 
-@pytest.fixture(scope="module")
-def steps(folder: Path, undisturbed: dict[int, Run]) -> range:
-    """The numbers of the steps of a driver."""
+@pytest.fixture(
+    scope="module", params=["some", pytest.param("all", marks=pytest.mark.slow)]
+)
+def steps(
+    request: pytest.FixtureRequest, folder: Path, undisturbed: dict[int, Run]
+) -> Sequence[int]:
+    """The numbers of a driver's steps: all, or the first, the last and a sample."""
     log = folder / "undisturbed-1" / "steps.txt"
     names = log.read_text().splitlines()
     assert [name for name in names if name.startswith("subprocess.Popen")]
     assert [name for name in names if "manifest.json" in name]
-    return range(1, len(names) + 1)
+    steps = range(1, len(names) + 1)
+    if request.param == "all":
+        return steps
+    chosen = random.Random(SEED).sample(steps, SOME_STEPS)
+    return sorted({steps[0], *chosen, steps[-1]})
 
 
 def check_open(scene: Scene, before: dict[str, str]) -> dict[str, str]:
@@ -150,7 +158,9 @@ def files_of(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in paths}
 
 
-def each_in(folder: Path, task: Callable[[Scene, int], None], numbers: range) -> None:
+def each_in(
+    folder: Path, task: Callable[[Scene, int], None], numbers: Sequence[int]
+) -> None:
     """Do a task with each number, each in a scene of its own, two at a time."""
 
     def one(number: int) -> None:
@@ -173,23 +183,26 @@ def time_of_a_run(scene: Scene) -> float:
     return time.monotonic() - began
 
 
-def test_killed_at_random_moments(folder: Path, undisturbed: dict[int, Run]) -> None:
-    """kill -9 at 200 moments, each time the run is resumed, and killed again."""
+@pytest.mark.parametrize("kills", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_killed_at_random_moments(
+    folder: Path, undisturbed: dict[int, Run], kills: int
+) -> None:
+    """kill -9 at random moments, each time the run is resumed, and killed again."""
 
     def kill_often(scene: Scene, number: int) -> None:
         scene = replace(scene, repeats=2)
         chance = random.Random(SEED + number)
         usual = min(time_of_a_run(scene) for _ in range(3))
-        kills = 0
+        killed = 0
         files: dict[str, str] = {}
-        while kills < KILLS // WORKERS:
+        while killed < kills // WORKERS:
             if scene.folder.final.is_dir():
                 check_closed(scene, undisturbed)
                 shutil.rmtree(scene.results)
                 files = {}
             process = start(scene)
             time.sleep(chance.uniform(0, usual))
-            kills += alive(process)
+            killed += alive(process)
             process.kill()
             ended(process)
             files = check_open(scene, files)
@@ -200,7 +213,7 @@ def test_killed_at_random_moments(folder: Path, undisturbed: dict[int, Run]) -> 
 
 
 def test_killed_at_every_step(
-    folder: Path, undisturbed: dict[int, Run], steps: range
+    folder: Path, undisturbed: dict[int, Run], steps: Sequence[int]
 ) -> None:
     """kill -9 right before every change that a driver makes to the disk."""
 
@@ -236,7 +249,7 @@ def test_reframe_that_lives_on(
 
 
 def test_disk_full_at_every_step(
-    folder: Path, undisturbed: dict[int, Run], steps: range
+    folder: Path, undisturbed: dict[int, Run], steps: Sequence[int]
 ) -> None:
     """No space left from any step on; later there is, and the run is resumed."""
 
@@ -273,7 +286,7 @@ def test_small_disk(scene: Scene, undisturbed: dict[int, Run], size: str) -> Non
 
 
 def test_second_driver_at_every_step(
-    folder: Path, undisturbed: dict[int, Run], steps: range
+    folder: Path, undisturbed: dict[int, Run], steps: Sequence[int]
 ) -> None:
     """Only one is at work on a run; the other does nothing, and says why."""
 

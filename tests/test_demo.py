@@ -82,6 +82,7 @@ def test_a_winner_is_named_only_if_there_is_one(
     assert bool(found["why"]) == (winner is None)
 
 
+@pytest.mark.slow
 def test_nothing_is_in_it_that_only_this_machine_knows(
     out: tuple[Path, str], tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ from benchmark_builds import Build, run
 
 from seatrial.parsers.fixedwork import parse_fixedwork
 
+pytestmark = pytest.mark.any_mpi
+
 QUICK = ("--time", "200", "--validate", "--json")
 
 

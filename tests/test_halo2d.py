@@ -32,6 +32,7 @@ def test_grid_is_as_square_as_it_can_be(build: Build) -> None:
         assert (row.np, row.px, row.py) == (np, px, py)
 
 
+@pytest.mark.any_mpi
 def test_time_per_size_limits_the_iterations(build: Build) -> None:
     options = ["-m", "2:2", "-i", "1000000", "-x", "1000000", "--repetitions", "2"]
     done = build.run("halo2d", 2, *options, "--time", "20", "--json")
@@ -40,6 +41,7 @@ def test_time_per_size_limits_the_iterations(build: Build) -> None:
     assert 2 <= row.n < 1000000
 
 
+@pytest.mark.any_mpi
 def test_stdout_is_data_only(build: Build) -> None:
     done = build.run("halo2d", 2, *SHORT, "--json", "--max-size=2")
     assert [json.loads(line)["row"] for line in done.stdout.splitlines()] == [1, 2]
@@ -72,6 +74,7 @@ def test_corruption_exits_1(build: Build, protocol: str) -> None:
     )
 
 
+@pytest.mark.any_mpi
 def test_help_shows_the_defaults_of_a_run(build: Build) -> None:
     done = build.run("halo2d", 1, "--help")
     found = dict(re.findall(r"--([a-z-]+) .*\(default (\S+)\)", done.stdout))
@@ -91,6 +94,7 @@ def test_help_shows_the_defaults_of_a_run(build: Build) -> None:
         assert str(getattr(row, name)) == found[name]
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(
     ("options", "error"),
     [

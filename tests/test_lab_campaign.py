@@ -15,10 +15,11 @@ pytestmark = pytest.mark.lab
 SMOKE = ("run", "lab", "--campaign", "smoke", "--repeats")
 
 
-def test_smoke_campaign_passes_and_is_reported(lab: Lab, tmp_path: Path) -> None:
-    done = seatrial(*SMOKE, "3", results=tmp_path)  # the fewest that can pass
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "PASS  lab, campaign smoke" in done.stdout
+def test_smoke_campaign_is_recorded_and_reported(lab: Lab, tmp_path: Path) -> None:
+    """That a campaign passes is shown by `make accept`, with every check."""
+    done = seatrial(*SMOKE, "1", results=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr  # one repeat is too few
+    assert "UNDECIDED  lab, campaign smoke" in done.stdout
     run = only_run(tmp_path)
     nodes = [node["name"] for node in run.manifest["nodes"]]
     assert {case.check for case in run.cases} == {"Halo", "PairSweep"}
@@ -82,6 +83,7 @@ def test_nodes_that_are_down_or_drained_fail_the_inventory(
     wait_idle(lab, 4)
 
 
+@pytest.mark.slow
 def test_a_controller_that_is_away_does_not_end_the_run(
     lab: Lab, tmp_path: Path
 ) -> None:

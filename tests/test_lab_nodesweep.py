@@ -42,9 +42,17 @@ def test_every_node_is_measured(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("where", "command", "reason"),
     [
-        pytest.param("cn03", "pkill -KILL -x hpcc", "exit status 137", id="killed"),
+        pytest.param(
+            *("cn03", "pkill -KILL -x hpcc", "exit status 137"),
+            id="killed",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("cn03", "pkill -STOP -x hpcc", "no end in time", id="hangs"),
-        pytest.param("cn03", f"{KILL_DAEMON}all", "aborted", id="slurmd-and-its-jobs"),
+        pytest.param(
+            *("cn03", f"{KILL_DAEMON}all", "aborted"),
+            id="slurmd-and-its-jobs",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("head", DOWN, "Node failure on cn03", id="taken-by-slurm"),
     ],
 )

@@ -36,7 +36,9 @@ def slow_link(node: str) -> Iterator[None]:
         cluster.slow_link(node, None)
 
 
+@pytest.mark.slow
 def test_slow_link_is_named_and_no_other(lab: Lab, tmp_path: Path) -> None:
+    """`make accept` shows it, too; here the rows are looked at."""
     with slow_link("cn03"):
         done = seatrial(
             *("run", "lab", "--campaign", "smoke", "--checks", "PairSweep"),
@@ -69,9 +71,13 @@ def wait_for_a_pair(run: CheckRun) -> None:
     ("where", "command", "stages"),
     [
         # What its daemon started lives on: the sweep may come to its end.
-        pytest.param("cn03", f"{KILL_DAEMON}main", {"sweep", "after"}, id="slurmd"),
+        pytest.param(
+            *("cn03", f"{KILL_DAEMON}main", {"sweep", "after"}),
+            id="slurmd",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("cn03", f"{KILL_DAEMON}all", {"sweep"}, id="slurmd-and-its-jobs"),
-        pytest.param("head", DOWN, {"sweep"}, id="taken-by-slurm"),
+        pytest.param("head", DOWN, {"sweep"}, id="taken", marks=pytest.mark.slow),
     ],
 )
 def test_a_node_that_dies_in_mid_sweep_is_named_and_the_rest_is_measured(

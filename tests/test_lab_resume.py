@@ -15,7 +15,6 @@ pytestmark = pytest.mark.lab
 
 RESULTS = "/home/seatrial/seatrial/results/lab"
 SMOKE = ("--campaign", "smoke", "--repeats", "1")
-KILLS = 4
 LEFT_BEHIND = (
     "sbatch --parsable --chdir=/tmp --output=/dev/null "
     "--comment=seatrial:crash:pairs-1 --wrap='sleep 600'"
@@ -83,13 +82,16 @@ def nothing_there(lab: Lab) -> None:
     lab.ssh("head", f"rm -rf {RESULTS}/{{crash,node,slurmctld,slurmdbd}}{{,.open}}")
 
 
-def test_a_driver_killed_at_random_moments(lab: Lab, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_a_driver_killed_at_random_moments(
+    lab: Lab, tmp_path: Path, kills: int
+) -> None:
     """Of kills, every second also hits ReFrame, as the end of the login node would."""
     moments = random.Random(20261121)
     process = begin(*SMOKE, "--run-id", "crash", results=tmp_path)
     closed: dict[str, str] = {}
     pid, said = 0, ""
-    for kill in range(KILLS):
+    for kill in range(kills):
         pid = driver_pid(lab, "crash", other=pid)
         time.sleep(moments.uniform(1.0, 14.0))
         if process.poll() is not None:
@@ -110,7 +112,7 @@ def test_a_driver_killed_at_random_moments(lab: Lab, tmp_path: Path) -> None:
     assert process.returncode == 0, said
     assert "Traceback" not in said
     assert jobs_of(lab, "crash") == []
-    assert said.count("cancelled jobs left behind") == KILLS // 2
+    assert said.count("cancelled jobs left behind") == kills // 2
     run = only_run(tmp_path)
     assert [each["name"] for each in run.manifest["sessions"]] == ["pairs-1", "halo-1"]
     assert len(run.manifest["starts"]) > 1
@@ -124,7 +126,9 @@ def test_a_driver_killed_at_random_moments(lab: Lab, tmp_path: Path) -> None:
     wait_idle(lab, 4)
 
 
-@pytest.mark.parametrize("daemon", ["slurmctld", "slurmdbd"])
+@pytest.mark.parametrize(
+    "daemon", ["slurmctld", pytest.param("slurmdbd", marks=pytest.mark.slow)]
+)
 def test_a_killed_daemon_of_the_controller_does_not_end_a_run(
     lab: Lab, tmp_path: Path, daemon: str
 ) -> None:

@@ -76,6 +76,7 @@ def test_sizes_are_inserted_where_values_jump(build: Build) -> None:
     assert all(size & (size - 1) for size in inserted)
 
 
+@pytest.mark.any_mpi
 def test_table_has_latency_and_all_rows(build: Build) -> None:
     options = ["-i", "20", "--sizes", "2:8", "--time", "50", "--inserts", "0"]
     done = build.run("logp", 2, *options)
@@ -95,6 +96,7 @@ def test_corruption_exits_1_and_ends_the_run(build: Build) -> None:
     assert re.search(r"rank 1 on \S+: validation failed: 8 bytes, byte 4", done.stderr)
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(
     ("np", "options", "error"),
     [

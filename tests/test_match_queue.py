@@ -41,6 +41,7 @@ def test_every_entry_costs_time(build: Build, program: str) -> None:
     assert rows[-1].p50_us > rows[0].p50_us + 2  # 8192 entries of over 0.25 ns each
 
 
+@pytest.mark.any_mpi
 @both_programs
 def test_time_limits_the_iterations(build: Build, program: str) -> None:
     (row,) = measure(
@@ -71,6 +72,7 @@ def test_corruption_of_an_entry_exits_1(build: Build, program: str) -> None:
     assert "validation failed: 3 bytes, byte 1, sent by rank" in done.stderr
 
 
+@pytest.mark.any_mpi
 @both_programs
 @pytest.mark.parametrize(
     ("np", "options", "error"),

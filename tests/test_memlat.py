@@ -9,6 +9,8 @@ from benchmark_builds import Build, run
 
 from seatrial.parsers.memlat import parse_memlat
 
+pytestmark = pytest.mark.any_mpi
+
 QUICK = ("--iterations", "50", "--validate", "--json")
 
 

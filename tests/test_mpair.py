@@ -68,6 +68,7 @@ def test_pairs_begin_together_at_each_operation(build: Build) -> None:
     ]
 
 
+@pytest.mark.any_mpi
 def test_time_limits_the_operations(build: Build) -> None:
     options = ["--intra", "--sizes=8:8", "-i", "1000000", "--windows", "1000000"]
     for row in measure(build, 2, *options, "--time=20"):
@@ -84,6 +85,7 @@ def test_corruption_exits_1_and_ends_the_run(build: Build) -> None:
     assert re.search(r"rank \d on \S+: validation failed: 2 bytes, byte 1", done.stderr)
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(
     ("np", "options", "error"),
     [

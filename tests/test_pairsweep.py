@@ -112,6 +112,7 @@ def test_rows_are_dated_and_whole(build: Build) -> None:
     assert {row.validation for row in sweep.pairs} == {"off"}
 
 
+@pytest.mark.any_mpi
 def test_order_follows_the_seed(build: Build) -> None:
     def order(seed: str) -> list[tuple[int, str, str]]:
         sweep = sweep_of(build.run("pairsweep", 5, *ONCE, "--seed", seed))
@@ -262,6 +263,7 @@ def test_suspects_are_measured_again_alone(build: Build, tmp_path: Path) -> None
     assert row.round == before.round
 
 
+@pytest.mark.any_mpi
 def test_suspects_follow_from_the_rows(build: Build) -> None:
     """The medians of the program are those of a histogram of half a percent."""
     done = build.run("pairsweep", 5, *SHORT, "--suspect=5")
@@ -297,6 +299,7 @@ def test_a_slow_pair_is_found_and_is_slow_alone(build: Build) -> None:
     assert row.latency_p50_us > 5000
 
 
+@pytest.mark.any_mpi
 def test_time_limits_each_pair(build: Build) -> None:
     options = [*ONCE, "--iterations=1000000", "--windows=1000000", "--time=20"]
     shim = {"SEATRIAL_TEST_SHIM": "send 0 1 1 slow"}
@@ -348,6 +351,7 @@ def test_a_node_that_is_waited_for_in_vain(build: Build) -> None:
     assert "hung pair" not in done.stderr
 
 
+@pytest.mark.any_mpi
 def test_output_goes_to_a_file(build: Build, tmp_path: Path) -> None:
     file = tmp_path / "sweep.jsonl"
     options = [option for option in ONCE if option != "--json"]
@@ -361,6 +365,7 @@ def test_output_goes_to_a_file(build: Build, tmp_path: Path) -> None:
     assert file.read_text() == text
 
 
+@pytest.mark.any_mpi
 def test_table(build: Build) -> None:
     options = [option for option in ONCE if option != "--json"]
     done = build.run("pairsweep", 3, *options, "--validate")
@@ -382,6 +387,7 @@ def test_corruption_exits_1(build: Build) -> None:
         assert f"validation failed: {size} bytes, byte {size // 2}, " in done.stderr
 
 
+@pytest.mark.any_mpi
 def test_full_disk_exits_1(build: Build) -> None:
     said = ""
     for _ in range(3):  # under load MPICH's mpiexec now and then loses what it hears
@@ -423,6 +429,7 @@ def refusals(build: Build, np: int, options: Sequence[str], **variables: str) ->
     return line
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(
     ("np", "options", "error"),
     [
@@ -451,6 +458,7 @@ def test_bad_input_exits_2(
     assert error in refusals(build, np, [*ONCE, *options])
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -464,6 +472,7 @@ def test_bad_pairs_exit_2(build: Build, tmp_path: Path, text: str, error: str) -
     assert error in refusals(build, 2, [*ONCE, "--pairs", str(file)])
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(
     ("old", "new", "options", "error"),
     [
@@ -486,6 +495,7 @@ def test_files_of_others_are_refused_and_kept(
     assert file.read_text() == text
 
 
+@pytest.mark.any_mpi
 def test_too_much_memory_exits_2(build: Build) -> None:
     info = Path("/proc/meminfo").read_text()
     found = re.search(r"MemAvailable: +(\d+) kB", info)
@@ -497,6 +507,7 @@ def test_too_much_memory_exits_2(build: Build) -> None:
     assert "MiB of memory, available are" in error
 
 
+@pytest.mark.any_mpi
 def test_help_shows_the_defaults(build: Build) -> None:
     done = build.run("pairsweep", 1, "--seed", "7", "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -520,6 +531,7 @@ def test_help_shows_the_defaults(build: Build) -> None:
     }
 
 
+@pytest.mark.any_mpi
 def test_schedule_of_many_nodes(build: Build) -> None:
     done = run(build.bin / "bench_tournament", "2000")
     assert done.returncode == 0

@@ -40,6 +40,7 @@ def test_corruption_exits_1_and_ends_the_run(build: Build) -> None:
     assert re.search(r"rank \d on \S+: validation failed: 2 bytes, byte 1", done.stderr)
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(
     ("np", "options", "error"),
     [

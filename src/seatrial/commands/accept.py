@@ -22,13 +22,13 @@ SYSTEM = "lab"
 
 
 @click.command()
-@click.option("--campaign", type=CAMPAIGN, default="acceptance", show_default=True)
+@click.option("--campaign", type=CAMPAIGN, default="functional", show_default=True)
 @click.option(
     "--fault-campaign",
     type=CAMPAIGN,
-    default="smoke",
+    default="selftest",
     show_default=True,
-    help="Campaign that must find the slow link.",
+    help="Campaign whose PairSweep must find the slow link.",
 )
 @click.option(
     "--repeats",
@@ -83,7 +83,7 @@ def accept(
     cluster.slow_link(node, rate)
     try:
         slow, slow_report = _campaign(
-            console, home, fault_campaign, f"{node} at {rate}"
+            console, home, fault_campaign, f"{node} at {rate}", checks=("PairSweep",)
         )
     finally:
         cluster.slow_link(node, None)
@@ -108,6 +108,7 @@ def _campaign(
     campaign: str,
     label: str,
     repeats: int | None = None,
+    checks: tuple[str, ...] = (),
 ) -> "tuple[Judgement, Path]":
     """Run a campaign on the lab, judge it, write its report."""
     from seatrial.campaign.login_node import load_remote
@@ -120,7 +121,7 @@ def _campaign(
     run_id = new_run_id(campaign)
     remote = load_remote(home, SYSTEM)
     results = paths.results_dir(home)
-    path = run_remotely(remote, SYSTEM, campaign, (), run_id, results, repeats)
+    path = run_remotely(remote, SYSTEM, campaign, checks, run_id, results, repeats)
     run, judgement = judged(home, path)
     print_summary(judgement, str(path), console)
     out = home / "reports" / "out" / SYSTEM / run_id
