@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seatrial import interrupts, paths
-from seatrial.commands._names import SYSTEM
-from seatrial.commands._options import format_option
+from seatrial.commands import _options as options
 from seatrial.output import complain, write_data
 
 if TYPE_CHECKING:
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("system", type=SYSTEM)
+@click.argument("system", type=options.SYSTEM)
 @click.option(
     "--plan", "only_plan", is_flag=True, help="Print the plan; build nothing."
 )
-@format_option("Format of the plan.")
-@click.option("--stop-on-eof", is_flag=True, hidden=True)
+@options.form("Format of the plan.")
+@options.stop_on_eof
 def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
     """Build the software of SYSTEM with Spack, where its MPI stacks come from Spack.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seatrial import paths
-from seatrial.commands._options import format_option
+from seatrial.commands import _options as options
 from seatrial.output import write_data
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@format_option("Format of the output; markdown is the table of the docs.", "markdown")
+@options.form("Format of the output; markdown is the table of the docs.", "markdown")
 @click.option("--system", help="Add this system's number of cases and recorded times.")
 def checks(name: str | None, form: str, system: str | None) -> None:
     """List all checks: question, tool, metrics, needs, time, experiments.

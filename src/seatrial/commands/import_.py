@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seatrial import paths
-from seatrial.commands._options import format_option
+from seatrial.commands import _options as options
 from seatrial.model.metrics import Direction
 from seatrial.output import complain, echo, write_data
 
@@ -39,29 +39,20 @@ def _directions(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @click.option("--system", help="Name of the system (default: ReFrame's).")
-@click.option(
-    "--unit",
-    "units",
-    multiple=True,
-    metavar="UNIT",
-    help="Accept this unknown unit; may be repeated.",
+@options.repeated(
+    "--unit", "units", metavar="UNIT", help="Accept this unknown unit; may be repeated."
 )
-@click.option(
+@options.repeated(
     "--direction",
     "directions",
-    multiple=True,
     callback=_directions,
     metavar="METRIC=higher|lower",
     help="Better values of a metric; may be repeated.",
 )
 @click.option("--since", type=_DATE, help="Only sessions from this time (UTC) on.")
 @click.option("--until", type=_DATE, help="Only sessions before this time (UTC).")
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of all runs (default: SEATRIAL_RESULTS, else results/).",
-)
-@format_option("Format of the list of imported runs.")
+@options.results
+@options.form("Format of the list of imported runs.")
 def import_(
     files: tuple[Path, ...],
     system: str | None,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from seatrial import paths
-from seatrial.commands._options import Rate
+from seatrial.commands import _options as options
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 
@@ -84,11 +84,10 @@ def status() -> None:
 
 @lab.command("slow-link")
 @click.argument("node")
-@click.option(
+@options.option(
     "--rate",
-    type=Rate(),
+    type=options.Rate(),
     default="200mbit",
-    show_default=True,
     help="A number and a unit of tc: kbit, mbit, gbit.",
 )
 @click.option("--off", is_flag=True, help="Remove the limit.")

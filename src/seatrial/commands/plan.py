@@ -5,26 +5,25 @@ from dataclasses import asdict, fields
 
 import click
 
-from seatrial.commands._names import CAMPAIGN, SYSTEM
-from seatrial.commands._options import Share, format_option
+from seatrial.commands import _options as options
 from seatrial.output import write_data
 from seatrial.paths import home
 
 
 @click.command()
-@click.argument("system", type=SYSTEM)
-@click.option("--campaign", type=CAMPAIGN, required=True, help="Name of the campaign.")
+@click.argument("system", type=options.SYSTEM)
 @click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    help="Repeats of every block (default: those of the campaign).",
+    "--campaign", type=options.CAMPAIGN, required=True, help="Name of the campaign."
+)
+@options.count(
+    "--repeats", help="Repeats of every block (default: those of the campaign)."
 )
 @click.option(
     "--slowdown",
-    type=Share(),
+    type=options.Share(),
     help="Print the repeats that find a place this far beyond its limit: 5%.",
 )
-@format_option("Format of the output; csv has the criteria, json has all.")
+@options.form("Format of the output; csv has the criteria, json has all.")
 def plan(
     system: str, campaign: str, repeats: int | None, slowdown: float | None, form: str
 ) -> None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from seatrial import paths
+from seatrial.commands import _options as options
 from seatrial.commands._judging import judged
-from seatrial.commands._names import CAMPAIGN, SYSTEM
-from seatrial.commands._options import format_option
 from seatrial.errors import Exit, SeatrialError
 from seatrial.output import echo, write_data
 
@@ -29,25 +28,20 @@ _FOUND = {True: ("yes", "green"), False: ("NO", "red"), None: ("-", "")}
 
 
 @click.command()
-@click.argument("system", type=SYSTEM)
-@click.option(
+@click.argument("system", type=options.SYSTEM)
+@options.repeated(
     "--fault",
     "names",
-    multiple=True,
     metavar="NAME",
     help="Plant only this fault; may be repeated (default: all).",
 )
 @click.option("--node", help="Node for the faults of the lab (default: its last).")
-@click.option("--campaign", type=CAMPAIGN, default="selftest", show_default=True)
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    help="Repeats of the campaign (default: its own).",
-)
+@options.option("--campaign", type=options.CAMPAIGN, default="selftest")
+@options.count("--repeats", help="Repeats of the campaign (default: its own).")
 @click.option(
     "--lift", is_flag=True, help="Only remove the fault that a killed self-test left."
 )
-@format_option("Format of the results.")
+@options.form("Format of the results.")
 @click.pass_context
 def selftest(
     ctx: click.Context,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seatrial import interrupts, paths
-from seatrial.commands._names import SYSTEM
+from seatrial.commands import _options as options
 from seatrial.errors import SeatrialError
 from seatrial.output import complain, echo, write_data
 
@@ -24,20 +24,19 @@ _REDRAW_S = 2.0
 
 
 @click.command()
-@click.argument("system", type=SYSTEM, required=False)
+@click.argument("system", type=options.SYSTEM, required=False)
 @click.option("--run-id", metavar="ID", help="Only this open run.")
 @click.option(
     "--watch", is_flag=True, help="Update until all runs are closed; Ctrl-C ends."
 )
-@click.option(
+@options.option(
     "--format",
     "form",
     type=click.Choice(["table", "json"]),
     default="table",
-    show_default=True,
     help="Format of the output.",
 )
-@click.option("--stop-on-eof", is_flag=True, hidden=True)
+@options.stop_on_eof
 def status(
     system: str | None, run_id: str | None, watch: bool, form: str, stop_on_eof: bool
 ) -> None:

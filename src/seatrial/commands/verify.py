@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seatrial.commands._names import RUN
-from seatrial.commands._options import Moment, format_option
+from seatrial.commands import _options as options
 from seatrial.commands._runs import run_path, shown_path, signers_of
 from seatrial.errors import Exit
 from seatrial.model.csv_text import csv_text
@@ -19,22 +18,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run", type=RUN)
-@click.option(
-    "--signers",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Known signers, in the format of OpenSSH's allowed_signers. Default: "
-    "reference-data/SYSTEM/allowed_signers, else reference-data/allowed_signers.",
-)
+@click.argument("run", type=options.RUN)
+@options.signers
 @click.option(
     "--at",
-    type=Moment(),
+    type=options.Moment(),
     metavar="TIME",
     help="Accept keys that were valid at this time, for example that of the seal "
     "(default: now).",
 )
 @click.option("--sealed", is_flag=True, help="Fail for a run without a seal.")
-@format_option("Format of the output; csv has the first changed file, json has all.")
+@options.form("Format of the output; csv has the first changed file, json has all.")
 @click.pass_context
 def verify(
     ctx: click.Context,
