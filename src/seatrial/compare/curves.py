@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from seatrial.compare.axes import number, side_scales
-from seatrial.compare.figures import side_names, where
+from seatrial.compare.figures import side_names
 from seatrial.compare.records import Comparison, PairedNumber
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
@@ -57,7 +57,7 @@ def _figure(name: str, comparison: Comparison, rows: Sequence[PairedNumber]) -> 
         for value in [each.values[at]]
         if value is not None
     ]
-    apart = ", ".join(filter(None, [first.case, where(first)]))
+    apart = f"{first.where}; " if first.where else ""
     title = metric_title(first.metric)
     table = Table(
         ("Size", *names),
@@ -69,7 +69,7 @@ def _figure(name: str, comparison: Comparison, rows: Sequence[PairedNumber]) -> 
     return Figure(
         name=name,
         title=f"{first.check or first.case}: {title}",
-        detail=f"{apart}{'; ' if apart else ''}{first.unit}, {first.direction} is "
+        detail=f"{apart}{first.unit}, {first.direction} is "
         "better; geometric mean over allocations",
         spec=_spec(names, points, f"{title} ({first.unit})"),
         table=table,

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from seatrial.compare.pairing import Key
-from seatrial.compare.records import Side, Unpaired
+from seatrial.compare.records import Key, Side, Unpaired
 from seatrial.compare.weight_shares import Grouping
 from seatrial.criteria.weights import RankBy, Weights
-from seatrial.model.metrics import flat_name
 
 
 def not_ranked_by(sides: Sequence[Side], rank_by: RankBy) -> list[str]:
@@ -39,8 +37,7 @@ def bars(side: Side, lost: Sequence[tuple[Key, str]]) -> str:
         (key, repeats), many = lost[0], len(lost) - 1
         case = key.case and f" ({key.case})"
         more = f", and {many} more so" if many else ""
-        name = flat_name(key.metric, key.size_bytes)
-        reasons.append(f"it has {key.check} {name}{case} only {repeats}{more}")
+        reasons.append(f"it has {key.check} {key.flat}{case} only {repeats}{more}")
     return "; ".join(reasons)
 
 

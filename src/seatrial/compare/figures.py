@@ -15,7 +15,6 @@ from seatrial.compare.axes import (
 )
 from seatrial.compare.records import Comparison, PairedNumber, Ratio
 from seatrial.compare.wording import interval, percent, times
-from seatrial.model.metrics import flat_name
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.text import short
 from seatrial.report.render.vega import (
@@ -36,10 +35,7 @@ def score_figure(comparison: Comparison) -> Figure:
     """Draw the score of every side with its interval."""
     names = side_names(comparison)
     baseline = comparison.sides[0].name
-    scores = [
-        (each.side, Ratio(1.0) if each.side == baseline else each.score)
-        for each in comparison.ranking
-    ]
+    scores = [(standing.side, standing.score) for standing in comparison.ranking]
     rows = [{"side": names[side], **_ratio_row(score)} for side, score in scores]
     x = ratio_axis(_ends([score for _, score in scores]), baseline)
     y = rows_axis("side", [row["side"] for row in rows])
@@ -190,8 +186,8 @@ def checks_figure(comparison: Comparison) -> Figure | None:
         lines.append(
             (
                 *(check, side, str(len(found)), times(Ratio(worst))),
-                *(number_words(worst_of), times(Ratio(middle))),
-                *(times(Ratio(best)), number_words(best_of)),
+                *(worst_of.name, times(Ratio(middle))),
+                *(times(Ratio(best)), best_of.name),
             )
         )
         if check in drawn:
@@ -212,19 +208,6 @@ def checks_figure(comparison: Comparison) -> Figure | None:
         note=f"{left} more checks, of less weight, are in the table." if left else "",
         wide=True,
     )
-
-
-def number_words(each: PairedNumber) -> str:
-    """Name a number within its check: `bw_1MiB (openmpi, 4 nodes)`."""
-    name = flat_name(each.metric, each.size_bytes)
-    apart = ", ".join(filter(None, [each.case, each.size, where(each)]))
-    return f"{name} ({apart})" if apart else name
-
-
-def where(each: PairedNumber) -> str:
-    """Join environment, partition and number of nodes."""
-    nodes = f"{each.num_nodes} nodes" if each.num_nodes else ""
-    return ", ".join(filter(None, [each.environment, each.partition, nodes]))
 
 
 def _forest(

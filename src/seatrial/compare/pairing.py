@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from seatrial.compare.allocations import KEY, case_words, parameters_of
+from seatrial.compare.records import Key
 from seatrial.model.metrics import Direction
 from seatrial.names import natural_key
 
@@ -17,24 +18,6 @@ _LEAST, _MOST = 1e-100, 1e100
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-
-
-class Key(NamedTuple):
-    """What makes numbers of several sides the same number; see `PairedNumber`."""
-
-    check: str
-    case: str
-    environment: str
-    partition: str
-    num_nodes: int | None
-    metric: str
-    size_bytes: int | None
-    size: str = ""
-
-    @property
-    def case_key(self) -> tuple[str, str, str, str, int | None]:
-        """What makes numbers those of the same case."""
-        return self[:5]
 
 
 @dataclass

@@ -12,11 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from seatrial.compare.pairing import Key, Paired
-from seatrial.compare.records import Unpaired
+from seatrial.compare.pairing import Paired
+from seatrial.compare.records import Key, Unpaired
 from seatrial.compare.sides import Entrant
 from seatrial.criteria.published_numbers import Number
-from seatrial.model.metrics import flat_name
 
 _SMALL = 8
 """The most bytes of what a paper calls small, without saying how small."""
@@ -105,11 +104,7 @@ def _alone(
     for side, entrant in enumerate(entrants):
         other = NOT_IN_PAPER if entrant.system else "no check of the run measured this"
         reasons.append("" if side in by_side else other)
-    flat = " ".join(
-        filter(
-            None, [flat_name(key.metric, key.size_bytes), key.size and f"({key.size})"]
-        )
-    )
+    flat = " ".join(filter(None, [key.flat, key.size and f"({key.size})"]))
     return Unpaired("", key.case, flat, "", tuple(reasons))
 
 

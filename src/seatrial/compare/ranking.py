@@ -32,9 +32,9 @@ _POWER = 0.8
 
 @dataclass(frozen=True)
 class Ranking:
-    """The order of the sides, and who wins, if anybody."""
+    """The order of the sides and the winner; for the fields see `Comparison`."""
 
-    standings: tuple[Standing, ...]
+    ranking: tuple[Standing, ...]
     ahead: str
     winner: str | None
     why: tuple[str, ...]

@@ -6,10 +6,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from seatrial.compare.formats import most_telling
-from seatrial.compare.records import Comparison, PairedNumber, Ratio
+from seatrial.compare.records import Comparison, Ratio
 from seatrial.compare.wording import sentence
 from seatrial.console import Terminal
-from seatrial.model.metrics import flat_name
 from seatrial.model.units import rounded
 
 MOST_NUMBERS, _MOST_REASONS = 40, 8
@@ -106,16 +105,8 @@ def _numbers(comparison: Comparison) -> Table:
             ratio_text(ratio) + marks[mark]
             for ratio, mark in zip(number.ratios[1:], number.marks[1:], strict=True)
         )
-        table.add_row(_name(number), *values, number.unit, *ratios)
+        table.add_row(str(number), *values, number.unit, *ratios)
     return table
-
-
-def _name(number: PairedNumber) -> str:
-    nodes = f"{number.num_nodes} nodes" if number.num_nodes else ""
-    apart = [number.case, number.environment, number.partition, number.size, nodes]
-    flat = flat_name(number.metric, number.size_bytes)
-    told = ", ".join(filter(None, apart))
-    return " ".join(filter(None, [number.check, flat, told and f"({told})"]))
 
 
 def _claims(comparison: Comparison) -> Table:

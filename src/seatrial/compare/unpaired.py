@@ -2,19 +2,19 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from seatrial.compare.allocations import case_words
-from seatrial.compare.pairing import Key, Paired
+from seatrial.compare.pairing import Paired
 from seatrial.compare.published_sides import NOT_IN_PAPER
-from seatrial.compare.records import Unpaired
+from seatrial.compare.records import Key, Unpaired
 from seatrial.compare.sides import Entrant
 from seatrial.compare.weight_shares import Grouping
 from seatrial.model.cases import Case, parameters_text
-from seatrial.model.metrics import flat_name
 
 Told = tuple[str, str, Case]
 """The words of a case, the environment it ran in, and itself."""
@@ -77,16 +77,16 @@ class Unmatched:
         group = self.grouping.of_number[row]
         name = self.grouping.groups[group].name if group >= 0 else ""
         bad = [(row, side) in self.numbers.bad for side in lacking]
-        flat = flat_name(key.metric, key.size_bytes)
+        flat = key.flat
         if key.check and not any(bad):
             if all((side, key.check) not in self.checks for side in lacking):
                 case = flat = ""
             elif all((side, key.case_key) not in self.measured for side in lacking):
-                case, flat = words(key), ""
+                case, flat = key.where, ""
             else:
-                case = words(key)
+                case = key.where
         else:
-            case = words(key)
+            case = key.where
         reasons = tuple(
             ""
             if there[side]
@@ -109,7 +109,7 @@ class Unmatched:
             stacks = {stack for _, stack, _ in own}
             elsewhere = key.environment and key.environment not in stacks
             return f"not run with {key.environment}" if elsewhere else "not run"
-        others = self._other_nodes.get((side, key._replace(num_nodes=None)), [])
+        others = self._other_nodes.get((side, replace(key, num_nodes=None)), [])
         if others and key.num_nodes is not None:
             counts = " and ".join(map(str, others))
             return f"run on {counts} nodes, not on {key.num_nodes}"
@@ -138,7 +138,7 @@ class Unmatched:
         for row, key in enumerate(self.numbers.keys):
             for side in self.sides:
                 if key.num_nodes is not None and there[row, side]:
-                    found[side, key._replace(num_nodes=None)].append(key.num_nodes)
+                    found[side, replace(key, num_nodes=None)].append(key.num_nodes)
         return found
 
     def _without_numbers(self) -> list[Unpaired]:
@@ -217,14 +217,6 @@ def _last_tries(entrant: Entrant) -> list[Case]:
         if entrant.side.environment in ("", each.environment)
     }
     return list(last.values())
-
-
-def words(key: Key) -> str:
-    """Name a case with all that tells it apart."""
-    nodes = f"{key.num_nodes} nodes" if key.num_nodes else ""
-    return ", ".join(
-        filter(None, [key.case, key.environment, key.partition, key.size, nodes])
-    )
 
 
 def faults(entrant: Entrant) -> str:
