@@ -165,3 +165,9 @@ stop_on_eof = click.option(
     expose_value=False,
     callback=lambda ctx, param, value: interrupts.stop_on_eof() if value else None,
 )
+criteria = click.option(
+    "--criteria",
+    metavar="FILE",
+    help="Judge by this file, or with `kept` by the criteria that the run kept when it "
+    "started (default: reference-data/SYSTEM/criteria.yaml).",
+)

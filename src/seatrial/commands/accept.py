@@ -10,7 +10,7 @@ import click
 
 from seatrial import paths
 from seatrial.commands import _options as options
-from seatrial.commands._judging import judged
+from seatrial.commands._runs import judged
 from seatrial.errors import Exit, SeatrialError
 
 if TYPE_CHECKING:

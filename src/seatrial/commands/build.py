@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seatrial import interrupts, paths
+from seatrial import paths
 from seatrial.commands import _options as options
 from seatrial.output import complain, write_data
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 )
 @options.form("Format of the plan.")
 @options.stop_on_eof
-def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
+def build(system: str, only_plan: bool, form: str) -> None:
     """Build the software of SYSTEM with Spack, where its MPI stacks come from Spack.
 
     The plan lists each package: installed, of the system (external), from a build
@@ -50,15 +50,10 @@ def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
         raise click.UsageError(f"--format {form} is for --plan")
     home = paths.home()
     if not is_provisioned(home, system):
-        arguments = [
-            "build",
-            system,
-            *(["--plan", "--format", form] if only_plan else []),
-        ]
+        plan = ["--plan", "--format", form] if only_plan else []
+        arguments = ["build", system, *plan]
         seatrial_there(load_remote(home, system), arguments, system, "the build")
         return
-    if stop_on_eof:
-        interrupts.stop_on_eof()
     site = load_site(load_system(home, system))
     locks = read_locks(site)
     steps, warning = _plan(site, locks)

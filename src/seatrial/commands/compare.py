@@ -137,21 +137,20 @@ def compare(
 
 
 def _once(what: str, given: Sequence[tuple[str, float]]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    amounts: dict[str, float] = {}
     for name, amount in given:
-        if name in found:
+        if name in amounts:
             raise SeatrialError(f"--{what}: {name} is given twice; expected one number")
-        found[name] = amount
-    return found
+        amounts[name] = amount
+    return amounts
 
 
 def _print(comparison: "Comparison", form: str) -> None:
     from seatrial.compare.formats import as_csv, as_json
+    from seatrial.compare.terminal import print_comparison
+    from seatrial.console import Terminal
 
     if form == "table":
-        from seatrial.compare.terminal import print_comparison
-        from seatrial.console import Terminal
-
         print_comparison(comparison, Terminal())
     else:
         write_data(as_json(comparison) if form == "json" else as_csv(comparison))

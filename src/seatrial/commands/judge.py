@@ -3,8 +3,7 @@
 import click
 
 from seatrial.commands import _options as options
-from seatrial.commands._judging import criteria_option, judged
-from seatrial.commands._runs import run_path, shown_path
+from seatrial.commands._runs import judged, run_path, shown_path
 from seatrial.output import write_data
 from seatrial.paths import home
 
@@ -17,7 +16,7 @@ from seatrial.paths import home
     metavar="RUN",
     help="Judge this run of the same campaign together with it; may be repeated.",
 )
-@criteria_option
+@options.criteria
 @options.form("Format of the findings.")
 @click.pass_context
 def judge(

@@ -3,7 +3,6 @@
 import os
 import platform
 import sys
-from pathlib import Path
 
 import click
 
@@ -32,13 +31,9 @@ def up(nodes: int | None) -> None:
 
     Example: seatrial lab up --nodes 8
     """
-    from seatrial.system.playbooks import playbook
-
-    require_root_on_debian()
     if nodes is not None:
         os.environ["LAB_NODES"] = str(nodes)
-    home = paths.home()
-    changed = playbook(home, "lab", "lab", _log(home, "lab-up"))
+    changed = _playbook("lab-up")
     echo("the lab is up" if changed else "the lab was up already")
 
 
@@ -48,12 +43,7 @@ def down() -> None:
 
     Example: seatrial lab down
     """
-    from seatrial.system.playbooks import playbook
-
-    require_root_on_debian()
-    home = paths.home()
-    log = _log(home, "lab-down")
-    changed = playbook(home, "lab", "lab", log, "-e", "lab_state=absent")
+    changed = _playbook("lab-down", "-e", "lab_state=absent")
     echo("the lab is down" if changed else "there was no lab")
 
 
@@ -116,5 +106,11 @@ def require_root_on_debian() -> None:
         )
 
 
-def _log(home: Path, name: str) -> Path:
-    return home / "build" / "log" / f"{name}.log"
+def _playbook(log: str, *arguments: str) -> int:
+    """Run the playbook of the lab; return the number of changes."""
+    from seatrial.system.playbooks import playbook
+
+    require_root_on_debian()
+    home = paths.home()
+    file = home / "build" / "log" / f"{log}.log"
+    return playbook(home, "lab", "lab", file, *arguments)

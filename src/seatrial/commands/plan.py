@@ -1,12 +1,11 @@
 """`seatrial plan`: print the cost of a campaign, and what it will find."""
 
-import json
 from dataclasses import asdict, fields
 
 import click
 
 from seatrial.commands import _options as options
-from seatrial.output import write_data
+from seatrial.commands._rows import write_json, write_rows
 from seatrial.paths import home
 
 
@@ -42,13 +41,12 @@ def plan(
     from seatrial.calibration.plan import plan_campaign
     from seatrial.calibration.plan_table import print_plan
     from seatrial.console import Terminal
-    from seatrial.model.csv_text import csv_text
 
-    found = plan_campaign(home(), system, campaign, repeats, slowdown)
-    if form == "json":
-        write_data(json.dumps(asdict(found), indent=1) + "\n")
-    elif form == "csv":
-        names = [field.name for field in fields(Prospect)]
-        write_data(csv_text(names, map(asdict, found.criteria)))
+    planned = plan_campaign(home(), system, campaign, repeats, slowdown)
+    if form == "table":
+        print_plan(planned, Terminal())
+    elif form == "json":
+        write_json(asdict(planned))
     else:
-        print_plan(found, Terminal())
+        columns = [field.name for field in fields(Prospect)]
+        write_rows(map(asdict, planned.criteria), form, columns)

@@ -213,11 +213,9 @@ class _Units:
 def _table(
     names: Sequence[str], shown: Sequence[str], rows: Iterator[tuple[Any, ...]]
 ) -> "Table":
-    from rich.table import Table
+    from seatrial.console import folding_table
 
-    table = Table(box=None, pad_edge=False)
-    for name in shown:
-        table.add_column(name, overflow="fold")
+    table = folding_table(*shown)
     places = [names.index(name) for name in shown]
     for row in rows:
         table.add_row(*(_cell(row[place]) for place in places))

@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 from seatrial.commands import _options as options
-from seatrial.commands._judging import criteria_option, judged
-from seatrial.commands._runs import run_path
+from seatrial.commands._runs import judged, run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 from seatrial.paths import home
@@ -30,7 +29,7 @@ _FORMS = ["html", "pdf", "md", "csv", "junit"]
     default=_FORMS,
     help="Write this form only; may be repeated (default: all).",
 )
-@criteria_option
+@options.criteria
 @options.note
 def report(
     run: str,

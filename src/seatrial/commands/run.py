@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from seatrial import interrupts, paths
+from seatrial import paths
 from seatrial.commands import _options as options
-from seatrial.commands._judging import judged
+from seatrial.commands._runs import judged
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 
@@ -57,7 +57,6 @@ def run(
     run_id: str | None,
     beside: bool,
     no_judge: bool,
-    stop_on_eof: bool,
 ) -> None:
     """Run a campaign on SYSTEM, then judge it.
 
@@ -79,8 +78,6 @@ def run(
     from seatrial.commands._running import Request, new_run, resumed_run
     from seatrial.runs.raw_output import NO_MEASUREMENT
 
-    if stop_on_eof:
-        interrupts.stop_on_eof()
     home = paths.home()
     folder = (results or paths.results_dir(home)).resolve()
     request = Request(home, folder, system, run_id, not no_judge, beside)

@@ -160,18 +160,12 @@ def _described(manifests: Mapping[Path, Mapping[str, Any]]) -> str:
 
 
 def _print(trend: "Trend", form: str) -> None:
-    from seatrial.report.trend.text import trend_csv, trend_json
-
-    if form == "table":
-        _print_table(trend)
-    else:
-        write_data(trend_json(trend) if form == "json" else trend_csv(trend))
-
-
-def _print_table(trend: "Trend") -> None:
     from seatrial.console import Terminal
-    from seatrial.report.trend.text import trend_table
+    from seatrial.report.trend.text import trend_csv, trend_json, trend_table
 
+    if form != "table":
+        write_data(trend_json(trend) if form == "json" else trend_csv(trend))
+        return
     console = Terminal()
     nights = trend.nights
     console.print_line(

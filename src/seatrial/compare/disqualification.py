@@ -14,9 +14,9 @@ def not_ranked_by(sides: Sequence[Side], rank_by: RankBy) -> list[str]:
         "power": any(side.power_kw is not None for side in sides),
     }
     return [
-        f"{what} is shown and changes no rank: it goes by {rank_by}"
-        for what, there in known.items()
-        if there and what != rank_by
+        f"{cost} is shown and changes no rank: it goes by {rank_by}"
+        for cost, is_known in known.items()
+        if is_known and cost != rank_by
     ]
 
 

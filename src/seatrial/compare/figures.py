@@ -122,18 +122,14 @@ def group_figure(comparison: Comparison) -> Figure | None:
     rows = [
         {"row": row, "side": side, **_ratio_row(ratio)} for row, side, ratio in found
     ]
+    cells = (times, interval)
+    heads = [head for name in others for head in (name, f"{name}: interval")]
     table = Table(
-        ("Group", "Weight", "Numbers", *_heads(comparison)),
+        ("Group", "Weight", "Numbers", *heads),
         tuple(
             (
-                group.name,
-                percent(group.weight),
-                str(group.numbers),
-                *(
-                    text
-                    for ratio in group.ratios[1:]
-                    for text in (times(ratio), interval(ratio))
-                ),
+                *(group.name, percent(group.weight), str(group.numbers)),
+                *(form(ratio) for ratio in group.ratios[1:] for form in cells),
             )
             for group in comparison.groups
         ),
@@ -148,11 +144,6 @@ def group_figure(comparison: Comparison) -> Figure | None:
         table=table,
         wide=True,
     )
-
-
-def _heads(comparison: Comparison) -> list[str]:
-    names = [*side_names(comparison).values()][1:]
-    return [text for name in names for text in (name, f"{name}: interval")]
 
 
 def side_names(comparison: Comparison) -> dict[str, str]:

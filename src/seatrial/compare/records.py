@@ -27,9 +27,9 @@ class Side:
     system: str
     campaign: str
     started: str
-    environment: str
-    repeats: int
-    nodes: int
+    environment: str = ""
+    repeats: int = 0
+    nodes: int = 0
     published: bool = False
     replay: bool = False
     demonstration: bool = False

@@ -8,7 +8,7 @@ from rich.table import Table
 from seatrial.compare.formats import most_telling
 from seatrial.compare.records import Comparison, Ratio
 from seatrial.compare.wording import sentence
-from seatrial.console import Terminal
+from seatrial.console import Terminal, folding_table
 from seatrial.model.units import rounded
 
 MOST_NUMBERS, _MOST_REASONS = 40, 8
@@ -56,15 +56,8 @@ def _parts(comparison: Comparison) -> Iterator[RenderableType]:
     )
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    return table
-
-
 def _ranking(comparison: Comparison) -> Table:
-    table = _table("", "side", "score", "first in", "what", "")
+    table = folding_table("", "side", "score", "first in", "what", "")
     by_name = {side.name: side for side in comparison.sides}
     for each in comparison.ranking:
         side = by_name[each.side]
@@ -86,7 +79,7 @@ def _ranking(comparison: Comparison) -> Table:
 
 def _groups(comparison: Comparison) -> Table:
     others = [side.name for side in comparison.sides[1:]]
-    table = _table("group", "share", "numbers", *others)
+    table = folding_table("group", "share", "numbers", *others)
     for group in comparison.groups:
         table.add_row(
             *(group.name, f"{100 * group.weight:.0f} %", str(group.numbers)),
@@ -97,7 +90,9 @@ def _groups(comparison: Comparison) -> Table:
 
 def _numbers(comparison: Comparison) -> Table:
     names = [side.name for side in comparison.sides]
-    table = _table("number", *names, "unit", *(f"{name} /" for name in names[1:]))
+    table = folding_table(
+        "number", *names, "unit", *(f"{name} /" for name in names[1:])
+    )
     for number in most_telling(comparison, MOST_NUMBERS):
         values = ("" if v is None else rounded(v) for v in number.values)
         marks = {"better": " +", "worse": " -", "": ""}
@@ -110,7 +105,7 @@ def _numbers(comparison: Comparison) -> Table:
 
 
 def _claims(comparison: Comparison) -> Table:
-    table = _table("the paper says", "stated", "computed", "agree")
+    table = folding_table("the paper says", "stated", "computed", "agree")
     agrees = {True: "yes", False: "no", None: ""}
     for claim in comparison.claims:
         place = f"{claim.paper}, {claim.place}: {claim.side} over {claim.baseline}"

@@ -45,13 +45,10 @@ class Unmatched:
 
     def found(self) -> list[Unpaired]:
         """Return whole checks and cases as one entry, else metric by metric."""
-        entries: dict[Unpaired, None] = {}
         there = self.numbers.there
-        for row in np.flatnonzero(~there.all(axis=1)).tolist():
-            entries[self._of_number(row, there[row].tolist())] = None
-        for each in self._without_numbers():
-            entries[each] = None
-        return list(entries)
+        rows = np.flatnonzero(~there.all(axis=1)).tolist()
+        entries = [self._of_number(row, there[row].tolist()) for row in rows]
+        return list(dict.fromkeys([*entries, *self._without_numbers()]))
 
     def sparse(self) -> list[dict[int, str]]:
         """Return the numbers of each side that lack repeats, and how many they have.
@@ -77,16 +74,12 @@ class Unmatched:
         group = self.grouping.of_number[row]
         name = self.grouping.groups[group].name if group >= 0 else ""
         bad = [(row, side) in self.numbers.bad for side in lacking]
-        flat = key.flat
+        case, flat = key.where, key.flat
         if key.check and not any(bad):
             if all((side, key.check) not in self.checks for side in lacking):
                 case = flat = ""
             elif all((side, key.case_key) not in self.measured for side in lacking):
-                case, flat = key.where, ""
-            else:
-                case = key.where
-        else:
-            case = key.where
+                flat = ""
         reasons = tuple(
             ""
             if there[side]
@@ -212,9 +205,9 @@ def _last_tries(entrant: Entrant) -> list[Case]:
     if entrant.run is None:
         return []
     last = {
-        (each.session, each.key): each
-        for each in entrant.run.cases
-        if entrant.side.environment in ("", each.environment)
+        (case.session, case.key): case
+        for case in entrant.run.cases
+        if entrant.side.environment in ("", case.environment)
     }
     return list(last.values())
 
