@@ -11,7 +11,8 @@ import polars as pl
 from closed_runs import close_run
 from reframe_runs import HOME
 
-from seatrial.compare.pairing import Floats, Key, Paired
+from seatrial.compare.pairing import Floats, Paired
+from seatrial.compare.records import Key
 from seatrial.compare.sides import Entrant, of_run
 from seatrial.criteria.published import Published, load_published
 from seatrial.criteria.weights import Weights

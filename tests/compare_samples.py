@@ -87,9 +87,7 @@ def comparison(
 ) -> Comparison:
     """Compare sides of which each is 12 % better than the one before; the last wins."""
     sides = tuple(side(name) for name in names)
-    scores = [Ratio(1.0, 1.0, 1.0)] + [
-        ratio(1.12**at, 0.025) for at in range(1, len(names))
-    ]
+    scores = [Ratio(1.0)] + [ratio(1.12**at, 0.025) for at in range(1, len(names))]
     ranking = tuple(
         Standing(
             side=names[at],

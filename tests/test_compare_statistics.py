@@ -204,8 +204,8 @@ def test_selection_is_shared_between_equals() -> None:
         lacking=["", ""],
         against=(),
     )
-    assert [each.selected for each in found.standings] == [0.5, 0.5]
-    assert [each.rank for each in found.standings] == [1, 1]
+    assert [each.selected for each in found.ranking] == [0.5, 0.5]
+    assert [each.rank for each in found.ranking] == [1, 1]
     assert found.winner is None
 
 
@@ -216,7 +216,7 @@ def test_resampling_is_as_wide_as_the_variance() -> None:
     found = rank(numbers, rules)
     first, second = scores(numbers, WEIGHTS)
     z = (second.value - first.value) / math.sqrt(first.variance + second.variance)
-    by_name = {each.side: each.selected for each in found.standings}
+    by_name = {each.side: each.selected for each in found.ranking}
     assert by_name["s1"] == pytest.approx(stats.norm.cdf(z), abs=0.03)
 
 

@@ -9,7 +9,7 @@ import pytest
 from bakeoff_samples import SHA256, WEIGHTS, weights_of
 from reframe_runs import HOME
 
-from seatrial.compare.pairing import Key
+from seatrial.compare.records import Key
 from seatrial.compare.weight_shares import grouped, shares
 from seatrial.criteria.weights import Choice, Group, Weights
 from seatrial.errors import SeatrialError

@@ -37,7 +37,7 @@ from seatrial.campaign.login_node import load_remote
 from seatrial.campaign.remote import run_remotely
 from seatrial.checks.listing import reframe_command, reframe_environment
 from seatrial.cli import main as main_command
-from seatrial.commands._judging import judged
+from seatrial.commands._runs import judged
 from seatrial.commands.lab import require_root_on_debian
 from seatrial.report import write_report
 from seatrial.runs.closed_run import Run, find_run

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from seatrial.output import clean, one_line
@@ -62,3 +63,11 @@ def styled(*parts: str | tuple[str, str]) -> Text:
             for part in parts
         )
     )
+
+
+def folding_table(*headings: str) -> Table:
+    """Return a table without lines, in columns that fold long cells."""
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table

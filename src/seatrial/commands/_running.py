@@ -21,7 +21,10 @@ from seatrial.system.description import is_provisioned, load_system
 
 @dataclass(frozen=True)
 class Request:
-    """A run that the command line asks for, new or open."""
+    """A run that the command line asks for, new or open.
+
+    `folder` holds the runs on the login node, below the prefix.
+    """
 
     home: Path
     results: Path
@@ -29,6 +32,7 @@ class Request:
     run_id: str | None
     judge: bool = True
     beside: bool = False
+    folder: str = "results"
 
     def check_criteria(self) -> None:
         """Raise SeatrialError for a broken criterion now, not after hours."""
@@ -65,8 +69,9 @@ def new_run(
         return run_campaign(order, Terminal())
     remote = load_remote(home, system)
     request.check_criteria()
+    store = request.folder
     return run_remotely(
-        remote, system, campaign, checks, run_id, results, repeats, beside=beside
+        remote, system, campaign, checks, run_id, results, repeats, store, beside=beside
     )
 
 

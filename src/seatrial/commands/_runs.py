@@ -1,15 +1,25 @@
-"""Find the runs that a command line names, packed ones too."""
+"""Find and judge the runs that a command line names, packed ones too."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from seatrial.errors import SeatrialError
-from seatrial.paths import home
+from seatrial.paths import criteria_file, home
+
+if TYPE_CHECKING:
+    from seatrial.criteria.criteria import Criteria
+    from seatrial.judge.judge import Judgement
+    from seatrial.runs.closed_run import Run
 
 _PACKS = "seatrial.packs"
 """Key of click's `meta`: the file of each packed run, by the folder of its content."""
+
+KEPT = "kept"
+"""Value of --criteria for the criteria that the run kept when it started."""
 
 
 def run_path(text: str) -> Path:
@@ -56,3 +66,34 @@ def signers_of(system: str) -> Path | None:
         return known_signers(home() / "reference-data", system)
     except SeatrialError:  # a run verifies on a machine without the suite's files
         return None
+
+
+def judged(
+    home: Path, path: Path, further: Sequence[Path] = (), criteria: str | None = None
+) -> "tuple[Run, Judgement]":
+    """Load a closed run and the criteria of its system, and judge it.
+
+    `further` runs are judged with it; `criteria` is a file instead of the system's, or
+    `KEPT`.
+    """
+    from seatrial.judge.judge import judge
+    from seatrial.runs.closed_run import load_run
+
+    run = load_run(path)
+    more = [load_run(each) for each in further]
+    return run, judge(run, _criteria(home, run, criteria), more)
+
+
+def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":
+    from seatrial.criteria.criteria import Criteria, kept_criteria
+
+    if named is None:
+        return Criteria.load(criteria_file(home, run.manifest["system"]))
+    if named != KEPT:
+        return Criteria.load(Path(named), known=())
+    kept = kept_criteria(run)
+    if kept is None:
+        raise SeatrialError(
+            f"{run.path}: the run kept no criteria; expected --criteria FILE"
+        )
+    return kept

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from seatrial import paths
-from seatrial.commands._judging import judged
-from seatrial.commands._names import CAMPAIGN
-from seatrial.commands._options import Rate
+from seatrial.commands import _options as options
+from seatrial.commands._runs import judged
 from seatrial.errors import Exit, SeatrialError
 
 if TYPE_CHECKING:
@@ -22,30 +21,21 @@ SYSTEM = "lab"
 
 
 @click.command()
-@click.option("--campaign", type=CAMPAIGN, default="functional", show_default=True)
-@click.option(
+@options.option("--campaign", type=options.CAMPAIGN, default="functional")
+@options.option(
     "--fault-campaign",
-    type=CAMPAIGN,
+    type=options.CAMPAIGN,
     default="selftest",
-    show_default=True,
     help="Campaign whose PairSweep must find the slow link.",
 )
-@click.option(
+@options.count(
     "--repeats",
-    type=click.IntRange(min=1),
     default=3,
-    show_default=True,
     help="Repeats of the clean run; fewer than 3 cannot pass on the lab.",
 )
-@click.option(
-    "--node", default="cn03", show_default=True, help="Node with the slow link."
-)
-@click.option(
-    "--rate",
-    type=Rate(),
-    default="200mbit",
-    show_default=True,
-    help="Rate of the slow link.",
+@options.option("--node", default="cn03", help="Node with the slow link.")
+@options.option(
+    "--rate", type=options.Rate(), default="200mbit", help="Rate of the slow link."
 )
 def accept(
     campaign: str, fault_campaign: str, repeats: int, node: str, rate: str

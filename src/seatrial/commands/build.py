@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seatrial import interrupts, paths
-from seatrial.commands._names import SYSTEM
-from seatrial.commands._options import format_option
+from seatrial import paths
+from seatrial.commands import _options as options
 from seatrial.output import complain, write_data
 
 if TYPE_CHECKING:
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("system", type=SYSTEM)
+@click.argument("system", type=options.SYSTEM)
 @click.option(
     "--plan", "only_plan", is_flag=True, help="Print the plan; build nothing."
 )
-@format_option("Format of the plan.")
-@click.option("--stop-on-eof", is_flag=True, hidden=True)
-def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
+@options.form("Format of the plan.")
+@options.stop_on_eof
+def build(system: str, only_plan: bool, form: str) -> None:
     """Build the software of SYSTEM with Spack, where its MPI stacks come from Spack.
 
     The plan lists each package: installed, of the system (external), from a build
@@ -50,15 +49,10 @@ def build(system: str, only_plan: bool, form: str, stop_on_eof: bool) -> None:
         raise click.UsageError(f"--format {form} is for --plan")
     home = paths.home()
     if not is_provisioned(home, system):
-        arguments = [
-            "build",
-            system,
-            *(["--plan", "--format", form] if only_plan else []),
-        ]
+        plan = ["--plan", "--format", form] if only_plan else []
+        arguments = ["build", system, *plan]
         seatrial_there(load_remote(home, system), arguments, system, "the build")
         return
-    if stop_on_eof:
-        interrupts.stop_on_eof()
     site = load_site(load_system(home, system))
     locks = read_locks(site)
     steps, warning = _plan(site, locks)

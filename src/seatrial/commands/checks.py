@@ -1,6 +1,5 @@
 """`seatrial checks`: list all checks."""
 
-import json
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from seatrial import paths
-from seatrial.commands._options import format_option
+from seatrial.commands import _options as options
+from seatrial.commands._rows import write_rows
 from seatrial.output import write_data
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@format_option("Format of the output; markdown is the table of the docs.", "markdown")
+@options.form("Format of the output; markdown is the table of the docs.", "markdown")
 @click.option("--system", help="Add this system's number of cases and recorded times.")
 def checks(name: str | None, form: str, system: str | None) -> None:
     """List all checks: question, tool, metrics, needs, time, experiments.
@@ -57,26 +57,17 @@ def checks(name: str | None, form: str, system: str | None) -> None:
 
 
 def _print_variables(variables: list["CheckVariable"], form: str) -> None:
-    from rich.table import Table
-
     from seatrial.checks.sources import CheckVariable
-    from seatrial.console import Terminal
-    from seatrial.model.csv_text import csv_text
+    from seatrial.console import Terminal, folding_table
 
-    rows = [vars(each) for each in variables]
-    if form == "json":
-        write_data(json.dumps(rows, indent=1) + "\n")
+    if form != "table":
+        columns = [field.name for field in fields(CheckVariable)]
+        write_rows([vars(variable) for variable in variables], form, columns)
         return
-    names = [field.name for field in fields(CheckVariable)]
-    if form == "csv":
-        write_data(csv_text(names, rows))
-        return
-    table = Table(box=None, pad_edge=False)
-    for heading in ("variable", "default", "meaning"):
-        table.add_column(heading, overflow="fold")
-    for each in variables:
-        name = f"{each.check}.{each.variable}"
-        table.add_row(name, each.default or "-", each.meaning or "-")
+    table = folding_table("variable", "default", "meaning")
+    for variable in variables:
+        name = f"{variable.check}.{variable.variable}"
+        table.add_row(name, variable.default or "-", variable.meaning or "-")
     Terminal().print(table)
 
 
@@ -101,14 +92,11 @@ def _of_system(home: Path, system: str, entries: list["Entry"]) -> list["Entry"]
 
 
 def _table(entries: list["Entry"], system: str | None) -> "Table":
-    from rich.table import Table
-
     from seatrial.checks.catalogue import metric_words
+    from seatrial.console import folding_table
     from seatrial.model.units import rounded
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("check", "question", "tool", "metrics", "needs"):
-        table.add_column(heading, overflow="fold")
+    table = folding_table("check", "question", "tool", "metrics", "needs")
     for heading in ("cases", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
     for heading in ("experiments", "tags"):

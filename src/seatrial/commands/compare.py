@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seatrial.commands._options import Share, format_option, note_option
+from seatrial.commands import _options as options
 from seatrial.commands._runs import run_path, signers_of
 from seatrial.errors import SeatrialError
 from seatrial.output import echo, write_data
@@ -47,18 +47,16 @@ class Amount(click.ParamType[tuple[str, float]]):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Judge each run by this file; a run that fails cannot win.",
 )
-@click.option(
+@options.repeated(
     "--price",
     "prices",
-    multiple=True,
     type=Amount(),
     metavar="NAME=AMOUNT",
     help="Price of a side, all in one currency.",
 )
-@click.option(
+@options.repeated(
     "--power",
     "powers",
-    multiple=True,
     type=Amount(),
     metavar="NAME=KW",
     help="Power of a side, in kW.",
@@ -66,26 +64,16 @@ class Amount(click.ParamType[tuple[str, float]]):
 @click.option(
     "--sealed", is_flag=True, help="Require of every run the seal of a known signer."
 )
-@click.option(
-    "--signers",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Known signers, in the format of OpenSSH's allowed_signers. Default: "
-    "reference-data/SYSTEM/allowed_signers, else reference-data/allowed_signers.",
-)
-@click.option(
+@options.signers
+@options.option(
     "--confidence",
-    type=Share(least=0.5),
+    type=options.Share(least=0.5),
     default="95%",
-    show_default=True,
     help="Confidence of every interval, and of the win.",
 )
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Write compare.html, compare.json and compare.csv into this folder.",
-)
-@note_option
-@format_option("Format of the output; csv has all paired numbers, json has all.")
+@options.out(help="Write compare.html, compare.json and compare.csv into this folder.")
+@options.note
+@options.form("Format of the output; csv has all paired numbers, json has all.")
 def compare(
     sides: tuple[str, ...],
     weights: Path | None,
@@ -149,21 +137,20 @@ def compare(
 
 
 def _once(what: str, given: Sequence[tuple[str, float]]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    amounts: dict[str, float] = {}
     for name, amount in given:
-        if name in found:
+        if name in amounts:
             raise SeatrialError(f"--{what}: {name} is given twice; expected one number")
-        found[name] = amount
-    return found
+        amounts[name] = amount
+    return amounts
 
 
 def _print(comparison: "Comparison", form: str) -> None:
     from seatrial.compare.formats import as_csv, as_json
+    from seatrial.compare.terminal import print_comparison
+    from seatrial.console import Terminal
 
     if form == "table":
-        from seatrial.compare.terminal import print_comparison
-        from seatrial.console import Terminal
-
         print_comparison(comparison, Terminal())
     else:
         write_data(as_json(comparison) if form == "json" else as_csv(comparison))

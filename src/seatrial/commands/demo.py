@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from seatrial.commands import _options as options
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 from seatrial.paths import home
@@ -22,10 +23,8 @@ _LINES = 16
 
 
 @click.command()
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the pages (default: reports/out/demo below SEATRIAL_HOME).",
+@options.out(
+    help="Folder for the pages (default: reports/out/demo below SEATRIAL_HOME)."
 )
 def demo(out: Path | None) -> None:
     """Judge, report and compare the recorded runs that are shipped with Seatrial.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seatrial.commands._names import RUN
+from seatrial.commands import _options as options
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import write_bytes, write_data
@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
-@click.option(
+@click.argument("runs", type=options.RUN, nargs=-1, required=True, metavar="RUN...")
+@options.option(
     "--format",
     "form",
     type=click.Choice(["csv", "parquet", "openmetrics"]),
     default="csv",
-    show_default=True,
 )
 @click.option(
     "--output",

@@ -1,7 +1,6 @@
 """`seatrial import`: convert records of plain ReFrame to runs."""
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seatrial import paths
-from seatrial.commands._options import format_option
+from seatrial.commands import _options as options
+from seatrial.commands._rows import write_rows
 from seatrial.model.metrics import Direction
-from seatrial.output import complain, echo, write_data
+from seatrial.output import complain, echo
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from seatrial.runs.reframe_import import Imported
 
 _DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
@@ -36,36 +34,23 @@ def _directions(
 
 @click.command("import")
 @click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="FILE...",
-    type=click.Path(path_type=Path),
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @click.option("--system", help="Name of the system (default: ReFrame's).")
-@click.option(
-    "--unit",
-    "units",
-    multiple=True,
-    metavar="UNIT",
-    help="Accept this unknown unit; may be repeated.",
+@options.repeated(
+    "--unit", "units", metavar="UNIT", help="Accept this unknown unit; may be repeated."
 )
-@click.option(
+@options.repeated(
     "--direction",
     "directions",
-    multiple=True,
     callback=_directions,
     metavar="METRIC=higher|lower",
     help="Better values of a metric; may be repeated.",
 )
 @click.option("--since", type=_DATE, help="Only sessions from this time (UTC) on.")
 @click.option("--until", type=_DATE, help="Only sessions before this time (UTC).")
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of all runs (default: SEATRIAL_RESULTS, else results/).",
-)
-@format_option("Format of the list of imported runs.")
+@options.results
+@options.form("Format of the list of imported runs.")
 def import_(
     files: tuple[Path, ...],
     system: str | None,
@@ -110,9 +95,7 @@ def import_(
 
 
 def _seconds(moment: datetime | None, default: str) -> float:
-    return (
-        moment.replace(tzinfo=UTC).timestamp() if moment is not None else float(default)
-    )
+    return moment.replace(tzinfo=UTC).timestamp() if moment else float(default)
 
 
 def _notes(done: "Imported") -> Iterator[str]:
@@ -135,22 +118,13 @@ def _row(done: "Imported") -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], form: str) -> None:
-    from seatrial.console import Terminal
-    from seatrial.model.csv_text import csv_text
-
-    if form == "json":
-        write_data(json.dumps(rows, indent=1) + "\n")
-    elif form == "csv":
-        write_data(csv_text(["run", "new", "cases", "measurements"], rows))
-    else:
-        Terminal().print(_table(rows))
-        new = sum(row["new"] for row in rows)
-        echo(f"runs imported: {new}, there already: {len(rows) - new}")
-
-
-def _table(rows: Iterable[dict[str, Any]]) -> "Table":
     from rich.table import Table
 
+    from seatrial.console import Terminal
+
+    if form != "table":
+        write_rows(rows, form, ["run", "new", "cases", "measurements"])
+        return
     table = Table("run", box=None, pad_edge=False)
     table.add_column("cases", justify="right")
     table.add_column("measurements", justify="right")
@@ -161,4 +135,6 @@ def _table(rows: Iterable[dict[str, Any]]) -> "Table":
             else ["", "there already"]
         )
         table.add_row(row["run"], *numbers)
-    return table
+    Terminal().print(table)
+    new = sum(row["new"] for row in rows)
+    echo(f"runs imported: {new}, there already: {len(rows) - new}")

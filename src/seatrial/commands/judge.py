@@ -2,25 +2,22 @@
 
 import click
 
-from seatrial.commands._judging import criteria_option, judged
-from seatrial.commands._names import RUN
-from seatrial.commands._options import format_option
-from seatrial.commands._runs import run_path, shown_path
+from seatrial.commands import _options as options
+from seatrial.commands._runs import judged, run_path, shown_path
 from seatrial.output import write_data
 from seatrial.paths import home
 
 
 @click.command()
-@click.argument("run", type=RUN)
-@click.option(
+@click.argument("run", type=options.RUN)
+@options.repeated(
     "--with",
     "further",
-    multiple=True,
     metavar="RUN",
     help="Judge this run of the same campaign together with it; may be repeated.",
 )
-@criteria_option
-@format_option("Format of the findings.")
+@options.criteria
+@options.form("Format of the findings.")
 @click.pass_context
 def judge(
     ctx: click.Context,

@@ -3,12 +3,11 @@
 import os
 import platform
 import sys
-from pathlib import Path
 
 import click
 
 from seatrial import paths
-from seatrial.commands._options import Rate
+from seatrial.commands import _options as options
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 
@@ -32,13 +31,9 @@ def up(nodes: int | None) -> None:
 
     Example: seatrial lab up --nodes 8
     """
-    from seatrial.system.playbooks import playbook
-
-    require_root_on_debian()
     if nodes is not None:
         os.environ["LAB_NODES"] = str(nodes)
-    home = paths.home()
-    changed = playbook(home, "lab", "lab", _log(home, "lab-up"))
+    changed = _playbook("lab-up")
     echo("the lab is up" if changed else "the lab was up already")
 
 
@@ -48,12 +43,7 @@ def down() -> None:
 
     Example: seatrial lab down
     """
-    from seatrial.system.playbooks import playbook
-
-    require_root_on_debian()
-    home = paths.home()
-    log = _log(home, "lab-down")
-    changed = playbook(home, "lab", "lab", log, "-e", "lab_state=absent")
+    changed = _playbook("lab-down", "-e", "lab_state=absent")
     echo("the lab is down" if changed else "there was no lab")
 
 
@@ -84,11 +74,10 @@ def status() -> None:
 
 @lab.command("slow-link")
 @click.argument("node")
-@click.option(
+@options.option(
     "--rate",
-    type=Rate(),
+    type=options.Rate(),
     default="200mbit",
-    show_default=True,
     help="A number and a unit of tc: kbit, mbit, gbit.",
 )
 @click.option("--off", is_flag=True, help="Remove the limit.")
@@ -117,5 +106,11 @@ def require_root_on_debian() -> None:
         )
 
 
-def _log(home: Path, name: str) -> Path:
-    return home / "build" / "log" / f"{name}.log"
+def _playbook(log: str, *arguments: str) -> int:
+    """Run the playbook of the lab; return the number of changes."""
+    from seatrial.system.playbooks import playbook
+
+    require_root_on_debian()
+    home = paths.home()
+    file = home / "build" / "log" / f"{log}.log"
+    return playbook(home, "lab", "lab", file, *arguments)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from seatrial.commands._names import RUN
+from seatrial.commands import _options as options
 from seatrial.commands._runs import run_path
 from seatrial.output import echo
 
 
 @click.command()
-@click.argument("run", type=RUN)
+@click.argument("run", type=options.RUN)
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 def pack(run: str, file: Path | None) -> None:
     """Write a closed run and its seal to one FILE, for example to send it.

@@ -1,41 +1,30 @@
 """`seatrial plan`: print the cost of a campaign, and what it will find."""
 
-import json
 from dataclasses import asdict, fields
 
 import click
 
-from seatrial.commands._names import CAMPAIGN, SYSTEM
-from seatrial.commands._options import Share, format_option
-from seatrial.output import write_data
+from seatrial.commands import _options as options
+from seatrial.commands._rows import write_json, write_rows
 from seatrial.paths import home
 
 
 @click.command()
-@click.argument("system", type=SYSTEM)
+@click.argument("system", type=options.SYSTEM)
 @click.option(
-    "--campaign",
-    type=CAMPAIGN,
-    required=True,
-    help="Name of the campaign.",
+    "--campaign", type=options.CAMPAIGN, required=True, help="Name of the campaign."
 )
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    help="Repeats of every block (default: those of the campaign).",
+@options.count(
+    "--repeats", help="Repeats of every block (default: those of the campaign)."
 )
 @click.option(
     "--slowdown",
-    type=Share(),
+    type=options.Share(),
     help="Print the repeats that find a place this far beyond its limit: 5%.",
 )
-@format_option("Format of the output; csv has the criteria, json has all.")
+@options.form("Format of the output; csv has the criteria, json has all.")
 def plan(
-    system: str,
-    campaign: str,
-    repeats: int | None,
-    slowdown: float | None,
-    form: str,
+    system: str, campaign: str, repeats: int | None, slowdown: float | None, form: str
 ) -> None:
     """Print the cost of a campaign on SYSTEM, and the slowdowns that it will find.
 
@@ -52,13 +41,12 @@ def plan(
     from seatrial.calibration.plan import plan_campaign
     from seatrial.calibration.plan_table import print_plan
     from seatrial.console import Terminal
-    from seatrial.model.csv_text import csv_text
 
-    found = plan_campaign(home(), system, campaign, repeats, slowdown)
-    if form == "json":
-        write_data(json.dumps(asdict(found), indent=1) + "\n")
-    elif form == "csv":
-        names = [field.name for field in fields(Prospect)]
-        write_data(csv_text(names, map(asdict, found.criteria)))
+    planned = plan_campaign(home(), system, campaign, repeats, slowdown)
+    if form == "table":
+        print_plan(planned, Terminal())
+    elif form == "json":
+        write_json(asdict(planned))
     else:
-        print_plan(found, Terminal())
+        columns = [field.name for field in fields(Prospect)]
+        write_rows(map(asdict, planned.criteria), form, columns)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seatrial.commands._names import CAMPAIGN, RUN, SYSTEM
-from seatrial.commands._options import Moment, format_option
+from seatrial.commands import _options as options
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo, reader_is_gone, write_data
@@ -57,31 +56,25 @@ class Size(click.ParamType[int]):
 
 
 @click.command()
-@click.argument("runs", type=RUN, nargs=-1, metavar="[RUN]...")
-@click.option(
-    "--system", "systems", type=SYSTEM, multiple=True, help="Runs of this system."
+@click.argument("runs", type=options.RUN, nargs=-1, metavar="[RUN]...")
+@options.repeated(
+    "--system", "systems", type=options.SYSTEM, help="Runs of this system."
 )
-@click.option(
-    "--campaign",
-    "campaigns",
-    type=CAMPAIGN,
-    multiple=True,
-    help="Runs of this campaign.",
-)
-@click.option("--since", type=Moment(), help="Runs that started at this time or later.")
-@click.option("--until", type=Moment(), help="Runs that started before this time.")
+@options.campaigns
+@options.since
+@options.until
 @click.option("--replays", is_flag=True, help="Include replays of recorded output.")
-@click.option("--check", multiple=True)
-@click.option("--metric", multiple=True)
-@click.option("--size", "size_bytes", multiple=True, type=Size(), help="8B, 4MiB.")
-@click.option("--node", "nodes", multiple=True, help="Numbers of a node or its pairs.")
-@click.option("--partition", multiple=True)
-@click.option("--environment", multiple=True)
-@click.option("--statistic", multiple=True, help="mean, p50, p99 and so on.")
+@options.repeated("--check")
+@options.repeated("--metric")
+@options.repeated("--size", "size_bytes", type=Size(), help="8B, 4MiB.")
+@options.repeated("--node", "nodes", help="Numbers of a node or its pairs.")
+@options.repeated("--partition")
+@options.repeated("--environment")
+@options.repeated("--statistic", help="mean, p50, p99 and so on.")
 @click.option("--where", metavar="EXPR", help="More conditions, as SQL.")
-@click.option("--limit", type=click.IntRange(min=1), help="Largest number of rows.")
+@options.count("--limit", help="Largest number of rows.")
 @click.option("--sql", help="One SELECT over measurements, cases and runs.")
-@format_option(
+@options.form(
     "Format of the output; table has selected columns, csv and json have all."
 )
 def query(
@@ -220,11 +213,9 @@ class _Units:
 def _table(
     names: Sequence[str], shown: Sequence[str], rows: Iterator[tuple[Any, ...]]
 ) -> "Table":
-    from rich.table import Table
+    from seatrial.console import folding_table
 
-    table = Table(box=None, pad_edge=False)
-    for name in shown:
-        table.add_column(name, overflow="fold")
+    table = folding_table(*shown)
     places = [names.index(name) for name in shown]
     for row in rows:
         table.add_row(*(_cell(row[place]) for place in places))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seatrial import paths
-from seatrial.commands._names import RUN, SYSTEM
-from seatrial.commands._options import Share, format_option
+from seatrial.commands import _options as options
 from seatrial.commands._runs import run_path
 from seatrial.errors import Exit, SeatrialError
 from seatrial.output import echo, write_data
@@ -29,7 +28,7 @@ def references() -> None:
 
 
 @references.command()
-@click.argument("system", type=SYSTEM)
+@click.argument("system", type=options.SYSTEM)
 @click.option("--check", is_flag=True, help="Change nothing; list the stale files.")
 @click.pass_context
 def generate(ctx: click.Context, system: str, check: bool) -> None:
@@ -65,30 +64,22 @@ def generate(ctx: click.Context, system: str, check: bool) -> None:
 
 
 @references.command("measure")
-@click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--check", "checks", multiple=True, metavar="CLASS", help="Only this check."
-)
-@click.option(
+@click.argument("runs", type=options.RUN, nargs=-1, required=True, metavar="RUN...")
+@options.checks
+@options.repeated(
     "--metric",
     "metrics",
-    multiple=True,
     help="Only this metric, such as bw_4MiB (default: those the checks declare).",
 )
-@click.option("--coverage", type=Share(), default="0.95", show_default=True)
-@click.option("--confidence", type=Share(), default="0.95", show_default=True)
-@click.option(
+@options.option("--coverage", type=options.Share(), default="0.95")
+@options.option("--confidence", type=options.Share(), default="0.95")
+@options.option(
     "--model",
     type=click.Choice(["any", "normal", "lognormal"]),
     default="any",
-    show_default=True,
     help="Distribution of the numbers; `any` assumes none.",
 )
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file.",
-)
+@click.option("--output", type=options.FILE, help="Write to this file.")
 def measure_command(
     runs: tuple[str, ...],
     checks: tuple[str, ...],
@@ -155,24 +146,16 @@ def _reasons(refused: Sequence["Refusal"]) -> str:
 
 
 @references.command()
-@click.argument("system", type=SYSTEM)
-@click.argument("run_ids", type=RUN, nargs=-1, metavar="[RUN]...")
-@click.option(
+@click.argument("system", type=options.SYSTEM)
+@click.argument("run_ids", type=options.RUN, nargs=-1, metavar="[RUN]...")
+@options.option(
     "--against",
     default="HEAD",
-    show_default=True,
     metavar="REV|FILE",
     help="Earlier criteria: a commit of git, or a file.",
 )
-@click.option(
-    "--runs",
-    "number",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="Number of the newest runs.",
-)
-@format_option("Format of the changes; csv has the findings.")
+@options.count("--runs", "number", default=20, help="Number of the newest runs.")
+@options.form("Format of the changes; csv has the findings.")
 def diff(
     system: str, run_ids: tuple[str, ...], against: str, number: int, form: str
 ) -> None:

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import click
 
-from seatrial.commands._judging import criteria_option, judged
-from seatrial.commands._names import RUN
-from seatrial.commands._options import note_option
-from seatrial.commands._runs import run_path
+from seatrial.commands import _options as options
+from seatrial.commands._runs import judged, run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 from seatrial.paths import home
@@ -19,11 +17,9 @@ _FORMS = ["html", "pdf", "md", "csv", "junit"]
 
 
 @click.command()
-@click.argument("run", type=RUN)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the files (default: reports/out/SYSTEM/RUN below SEATRIAL_HOME).",
+@click.argument("run", type=options.RUN)
+@options.out(
+    help="Folder for the files (default: reports/out/SYSTEM/RUN below SEATRIAL_HOME)."
 )
 @click.option(
     "--form",
@@ -33,8 +29,8 @@ _FORMS = ["html", "pdf", "md", "csv", "junit"]
     default=_FORMS,
     help="Write this form only; may be repeated (default: all).",
 )
-@criteria_option
-@note_option
+@options.criteria
+@options.note
 def report(
     run: str,
     out: Path | None,

@@ -4,37 +4,32 @@ from pathlib import Path
 
 import click
 
-from seatrial import interrupts, paths
-from seatrial.commands._judging import judged
-from seatrial.commands._names import CAMPAIGN, SYSTEM
+from seatrial import paths
+from seatrial.commands import _options as options
+from seatrial.commands._runs import judged
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 
 
 @click.command()
-@click.argument("system", type=SYSTEM)
-@click.option("--campaign", type=CAMPAIGN, help="Name of the campaign, e.g. smoke.")
+@click.argument("system", type=options.SYSTEM)
+@click.option(
+    "--campaign", type=options.CAMPAIGN, help="Name of the campaign, e.g. smoke."
+)
 @click.option(
     "--resume",
     is_flag=True,
     help="Continue an interrupted run: the newest, or that of --run-id.",
 )
-@click.option(
+@options.repeated(
     "--checks",
-    multiple=True,
     metavar="CLASS",
     help="Run only this check of the campaign; may be repeated.",
 )
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    help="Repeats of every block (default: those of the campaign).",
+@options.count(
+    "--repeats", help="Repeats of every block (default: those of the campaign)."
 )
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of all runs (default: SEATRIAL_RESULTS, else results/).",
-)
+@options.results
 @click.option(
     "--replay",
     type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
@@ -48,7 +43,7 @@ from seatrial.output import echo
     help="Run beside another run of SYSTEM; the report says so.",
 )
 @click.option("--no-judge", is_flag=True, help="Measure, but do not judge.")
-@click.option("--stop-on-eof", is_flag=True, hidden=True)
+@options.stop_on_eof
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -62,7 +57,6 @@ def run(
     run_id: str | None,
     beside: bool,
     no_judge: bool,
-    stop_on_eof: bool,
 ) -> None:
     """Run a campaign on SYSTEM, then judge it.
 
@@ -84,8 +78,6 @@ def run(
     from seatrial.commands._running import Request, new_run, resumed_run
     from seatrial.runs.raw_output import NO_MEASUREMENT
 
-    if stop_on_eof:
-        interrupts.stop_on_eof()
     home = paths.home()
     folder = (results or paths.results_dir(home)).resolve()
     request = Request(home, folder, system, run_id, not no_judge, beside)

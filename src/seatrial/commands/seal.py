@@ -4,17 +4,17 @@ from pathlib import Path
 
 import click
 
-from seatrial.commands._names import RUN
+from seatrial.commands import _options as options
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 
 
 @click.command()
-@click.argument("run", type=RUN)
+@click.argument("run", type=options.RUN)
 @click.option(
     "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FILE,
     required=True,
     help="Private SSH key, or the public half of a key in ssh-agent.",
 )

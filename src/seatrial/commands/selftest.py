@@ -1,22 +1,21 @@
 """`seatrial selftest`: plant faults in a system, and check the verdicts."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from seatrial import paths
-from seatrial.commands._judging import judged
-from seatrial.commands._names import CAMPAIGN, SYSTEM
-from seatrial.commands._options import format_option
+from seatrial.commands import _options as options
+from seatrial.commands._rows import write_rows
+from seatrial.commands._runs import judged
 from seatrial.errors import Exit, SeatrialError
-from seatrial.output import echo, write_data
+from seatrial.output import echo
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,25 +28,20 @@ _FOUND = {True: ("yes", "green"), False: ("NO", "red"), None: ("-", "")}
 
 
 @click.command()
-@click.argument("system", type=SYSTEM)
-@click.option(
+@click.argument("system", type=options.SYSTEM)
+@options.repeated(
     "--fault",
     "names",
-    multiple=True,
     metavar="NAME",
     help="Plant only this fault; may be repeated (default: all).",
 )
 @click.option("--node", help="Node for the faults of the lab (default: its last).")
-@click.option("--campaign", type=CAMPAIGN, default="selftest", show_default=True)
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    help="Repeats of the campaign (default: its own).",
-)
+@options.option("--campaign", type=options.CAMPAIGN, default="selftest")
+@options.count("--repeats", help="Repeats of the campaign (default: its own).")
 @click.option(
     "--lift", is_flag=True, help="Only remove the fault that a killed self-test left."
 )
-@format_option("Format of the results.")
+@options.form("Format of the results.")
 @click.pass_context
 def selftest(
     ctx: click.Context,
@@ -75,6 +69,7 @@ def selftest(
     from seatrial.calibration.selftest import lift_standing
     from seatrial.calibration.selftest import selftest as run_selftest
     from seatrial.campaign.campaign_file import load_campaign, only_checks
+    from seatrial.commands._running import Request, new_run
     from seatrial.console import Terminal
 
     home = paths.home()
@@ -88,21 +83,23 @@ def selftest(
         load_campaign(home, campaign),
         tuple(c for fault in faults for c in fault.checks),
     )
+    results = folder.parent
+    request = Request(home, results, system, None, judge=False, folder="selftest")
 
     def run(fault: "Fault | None") -> "Judgement":
         checks = _needed(faults) if fault is None else fault.checks
         times = repeats if fault is None else fault.repeats or repeats
         with _stdout_on_stderr():
-            return _run(home, folder.parent, system, campaign, checks, times)
+            return judged(home, new_run(request, campaign, checks, times, None))[1]
 
-    def tell(trial: "Trial") -> None:
+    def print_line(trial: "Trial") -> None:
         echo(_line(trial), err=True)
 
-    trials = run_selftest(folder, faults, run, tell, again)
+    trials = run_selftest(folder, faults, run, print_line, again)
     if form == "table":
         Terminal().print(_table(trials))
     else:
-        write_data(_text(trials, form))
+        _print_rows(trials, form)
     if not all(trial.as_it_should for trial in trials):
         ctx.exit(Exit.FAILED)
 
@@ -138,46 +135,6 @@ def _needed(faults: list["Fault"]) -> tuple[str, ...]:
     if not all(fault.checks for fault in faults):
         return ()
     return tuple(dict.fromkeys(check for fault in faults for check in fault.checks))
-
-
-def _run(
-    home: Path,
-    results: Path,
-    system: str,
-    campaign: str,
-    checks: tuple[str, ...],
-    repeats: int | None,
-) -> "Judgement":
-    """Run the campaign on this login node, or over ssh, and judge it."""
-    from seatrial.campaign.campaign_file import load_campaign, only_checks
-    from seatrial.campaign.login_node import load_remote
-    from seatrial.campaign.remote import run_remotely
-    from seatrial.campaign.runner import Order, run_campaign
-    from seatrial.console import Terminal
-    from seatrial.runs.open_run import new_run_id
-    from seatrial.system.description import is_provisioned, load_system
-
-    run_id = new_run_id(campaign)
-    if is_provisioned(home, system):
-        whole = load_campaign(home, campaign)
-        chosen = only_checks(whole, checks) if checks else whole
-        chosen = replace(chosen, repeats=repeats or whole.repeats)
-        described = load_system(home, system)
-        order = Order(home, results, described, chosen, run_id, chosen != whole)
-        path = run_campaign(order, Terminal())
-    else:
-        remote = load_remote(home, system)
-        path = run_remotely(
-            remote,
-            system,
-            campaign,
-            checks,
-            run_id,
-            results,
-            repeats,
-            folder="selftest",
-        )
-    return judged(home, path)[1]
 
 
 @contextmanager
@@ -226,13 +183,9 @@ def _table(trials: list["Trial"]) -> "Table":
     return table
 
 
-def _text(trials: list["Trial"], form: str) -> str:
-    from seatrial.model.csv_text import csv_text
-
+def _print_rows(trials: list["Trial"], form: str) -> None:
     rows = [asdict(trial) for trial in trials]
-    if form == "json":
-        return json.dumps(rows, indent=1) + "\n"
-    joined = [
-        row | {key: " ".join(row[key]) for key in ("checks", "wrongly")} for row in rows
-    ]
-    return csv_text(list(rows[0]), joined)
+    if form == "csv":
+        lists = ("checks", "wrongly")
+        rows = [row | {key: " ".join(row[key]) for key in lists} for row in rows]
+    write_rows(rows, form, [*rows[0]])

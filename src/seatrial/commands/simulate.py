@@ -7,64 +7,49 @@ import click
 
 from seatrial.calibration.simulate.machine import SHAPES, Machine
 from seatrial.calibration.simulate.scenarios import SCENARIOS, STORY, Model
-from seatrial.commands._options import format_option
+from seatrial.commands import _options as options
 from seatrial.output import write_data
 
 _ALL = "all"
 
 
 @click.command()
-@click.option(
+@options.repeated(
     "--scenario",
     "scenarios",
-    multiple=True,
     type=click.Choice([*SCENARIOS, _ALL]),
     help="Fault of the machine; may be repeated (default: the main ones).",
 )
-@click.option(
+@options.repeated(
     "--noise",
     "shapes",
-    multiple=True,
     type=click.Choice([*SHAPES]),
     help="Shape of the noise; may be repeated (default: all).",
 )
-@click.option(
+@options.option(
     "--model",
     type=click.Choice(["any", "normal", "lognormal"]),
     default="any",
-    show_default=True,
     help="Distribution that the criteria assume.",
 )
-@click.option(
+@options.option(
     "--nodes",
     type=click.IntRange(3),
     default=Machine.nodes,
-    show_default=True,
     help="Nodes of each machine.",
 )
-@click.option(
+@options.option(
     "--metrics",
     type=click.IntRange(1, 60),
     default=Machine.metrics,
-    show_default=True,
     help="Metrics of each node.",
 )
-@click.option(
-    "--repeats",
-    type=click.IntRange(1),
-    default=Machine.repeats,
-    show_default=True,
-    help="Allocations of each machine.",
+@options.count(
+    "--repeats", default=Machine.repeats, help="Allocations of each machine."
 )
-@click.option(
-    "--runs",
-    type=click.IntRange(1),
-    default=40,
-    show_default=True,
-    help="Machines of each scenario and shape.",
-)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@format_option("Format of the rates.")
+@options.count("--runs", default=40, help="Machines of each scenario and shape.")
+@options.option("--seed", type=click.IntRange(0), default=1)
+@options.form("Format of the rates.")
 def simulate(
     scenarios: tuple[str, ...],
     shapes: tuple[str, ...],
@@ -102,13 +87,7 @@ def simulate(
     noise = [shape for shape in SHAPES if shape in (shapes or SHAPES)]
     with _progress(len(chosen) * len(noise) * runs) as judged:
         results = study(
-            base,
-            chosen,
-            noise,
-            model=model,
-            runs=runs,
-            seed=seed,
-            judged=judged,
+            base, chosen, noise, model=model, runs=runs, seed=seed, judged=judged
         )
     if form != "table":
         write_data(as_text(results, form))

@@ -1,6 +1,5 @@
 """`seatrial status`: show the progress of open runs, once or live."""
 
-import json
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -10,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from seatrial import interrupts, paths
-from seatrial.commands._names import SYSTEM
+from seatrial.commands import _options as options
+from seatrial.commands._rows import write_json
 from seatrial.errors import SeatrialError
-from seatrial.output import complain, echo, write_data
+from seatrial.output import complain, echo
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,23 +24,20 @@ _REDRAW_S = 2.0
 
 
 @click.command()
-@click.argument("system", type=SYSTEM, required=False)
+@click.argument("system", type=options.SYSTEM, required=False)
 @click.option("--run-id", metavar="ID", help="Only this open run.")
 @click.option(
     "--watch", is_flag=True, help="Update until all runs are closed; Ctrl-C ends."
 )
-@click.option(
+@options.option(
     "--format",
     "form",
     type=click.Choice(["table", "json"]),
     default="table",
-    show_default=True,
     help="Format of the output.",
 )
-@click.option("--stop-on-eof", is_flag=True, hidden=True)
-def status(
-    system: str | None, run_id: str | None, watch: bool, form: str, stop_on_eof: bool
-) -> None:
+@options.stop_on_eof
+def status(system: str | None, run_id: str | None, watch: bool, form: str) -> None:
     """Show the progress of the open runs of SYSTEM, or of all systems.
 
     For each run: whether its driver is active, finished sessions and cases, running
@@ -55,6 +52,9 @@ def status(
 
     Example: seatrial status lab --watch
     """
+    from seatrial.console import Terminal
+    from seatrial.system.description import known_systems
+
     if watch and form != "table":
         raise click.UsageError("--watch draws a table; it has no other --format")
     home = paths.home()
@@ -68,20 +68,18 @@ def status(
         arguments += ["--watch"] if watch else []
         seatrial_there(load_remote(home, system), arguments, system, "status")
         return
-    if stop_on_eof:
-        interrupts.stop_on_eof()
     chosen = _Chosen(results, system, run_id)
     if run_id is not None and not chosen.folders():
         raise SeatrialError(f"no open run {run_id!r}; {chosen.newest()}")
-    others = _elsewhere(home, results) if system is None else []
+    systems = known_systems(home) if system is None else []
+    others = [name for name in systems if _is_elsewhere(home, results, name)]
     if form == "json":
-        found = [asdict(each) for each in chosen.statuses()]
-        write_data(json.dumps(found, indent=1) + "\n")
+        write_json([asdict(state) for state in chosen.statuses()])
     elif watch:
         _watch(chosen)
     else:
         if chosen.folders() or not others:
-            _show(chosen)
+            Terminal().print(_shown(chosen))
         for other in others:
             _ask(home, other)
         return
@@ -121,13 +119,6 @@ class _Chosen:
         if not runs:
             return "none was ever closed"
         return f"the newest closed one is {runs[-1].parent.name}/{runs[-1].name}"
-
-
-def _elsewhere(home: Path, results: Path) -> list[str]:
-    """Return the systems whose runs are on their login nodes."""
-    from seatrial.system.description import known_systems
-
-    return [name for name in known_systems(home) if _is_elsewhere(home, results, name)]
 
 
 def _ask(home: Path, system: str) -> None:
@@ -201,12 +192,6 @@ def _log(chosen: _Chosen, console: "Terminal") -> None:
     except KeyboardInterrupt:
         return
     console.print(_shown(chosen))
-
-
-def _show(chosen: _Chosen) -> None:
-    from seatrial.console import Terminal
-
-    Terminal().print(_shown(chosen))
 
 
 def _shown(chosen: _Chosen) -> "RenderableType":

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seatrial.commands._names import CAMPAIGN, RUN, SYSTEM
-from seatrial.commands._options import Moment, format_option, note_option
+from seatrial.commands import _options as options
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo, write_data
@@ -21,34 +20,20 @@ _MOST_CHANGES = 20
 
 
 @click.command()
-@click.argument("system", type=SYSTEM)
-@click.argument("runs", type=RUN, nargs=-1, metavar="[RUN]...")
-@click.option(
-    "--campaign",
-    "campaigns",
-    type=CAMPAIGN,
-    multiple=True,
-    help="Runs of this campaign.",
+@click.argument("system", type=options.SYSTEM)
+@click.argument("runs", type=options.RUN, nargs=-1, metavar="[RUN]...")
+@options.campaigns
+@options.checks
+@options.repeated("--metric", "metrics", help="Only this metric, e.g. bw_4MiB.")
+@options.repeated("--environment", "environments", help="Only this one.")
+@options.since
+@options.until
+@options.count("--last", help="Largest number of runs, the newest.")
+@options.out(
+    help="Folder for the files (default: reports/out/SYSTEM/trend in SEATRIAL_HOME)."
 )
-@click.option(
-    "--check", "checks", multiple=True, metavar="CLASS", help="Only this check."
-)
-@click.option(
-    "--metric", "metrics", multiple=True, help="Only this metric, e.g. bw_4MiB."
-)
-@click.option("--environment", "environments", multiple=True, help="Only this one.")
-@click.option("--since", type=Moment(), help="Runs that started at this time or later.")
-@click.option("--until", type=Moment(), help="Runs that started before this time.")
-@click.option(
-    "--last", type=click.IntRange(min=1), help="Largest number of runs, the newest."
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the files (default: reports/out/SYSTEM/trend in SEATRIAL_HOME).",
-)
-@note_option
-@format_option("Format of the output; json and csv have every point.")
+@options.note
+@options.form("Format of the output; json and csv have every point.")
 def trend(
     system: str,
     runs: tuple[str, ...],
@@ -176,18 +161,12 @@ def _described(manifests: Mapping[Path, Mapping[str, Any]]) -> str:
 
 
 def _print(trend: "Trend", form: str) -> None:
-    from seatrial.report.trend.text import trend_csv, trend_json
-
-    if form == "table":
-        _print_table(trend)
-    else:
-        write_data(trend_json(trend) if form == "json" else trend_csv(trend))
-
-
-def _print_table(trend: "Trend") -> None:
     from seatrial.console import Terminal
-    from seatrial.report.trend.text import trend_table
+    from seatrial.report.trend.text import trend_csv, trend_json, trend_table
 
+    if form != "table":
+        write_data(trend_json(trend) if form == "json" else trend_csv(trend))
+        return
     console = Terminal()
     nights = trend.nights
     console.print_line(

@@ -1,40 +1,33 @@
 """`seatrial verify`: check the files and the seal of a closed run."""
 
-import json
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from seatrial.commands._names import RUN
-from seatrial.commands._options import Moment, format_option
+from seatrial.commands import _options as options
+from seatrial.commands._rows import write_json, write_rows
 from seatrial.commands._runs import run_path, shown_path, signers_of
 from seatrial.errors import Exit
-from seatrial.model.csv_text import csv_text
-from seatrial.output import echo, write_data
+from seatrial.output import echo
 
 if TYPE_CHECKING:
     from seatrial.runs.seal import Verification
 
 
 @click.command()
-@click.argument("run", type=RUN)
-@click.option(
-    "--signers",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Known signers, in the format of OpenSSH's allowed_signers. Default: "
-    "reference-data/SYSTEM/allowed_signers, else reference-data/allowed_signers.",
-)
+@click.argument("run", type=options.RUN)
+@options.signers
 @click.option(
     "--at",
-    type=Moment(),
+    type=options.Moment(),
     metavar="TIME",
     help="Accept keys that were valid at this time, for example that of the seal "
     "(default: now).",
 )
 @click.option("--sealed", is_flag=True, help="Fail for a run without a seal.")
-@format_option("Format of the output; csv has the first changed file, json has all.")
+@options.form("Format of the output; csv has the first changed file, json has all.")
 @click.pass_context
 def verify(
     ctx: click.Context,
@@ -70,9 +63,9 @@ def verify(
     if form == "table":
         echo(*_lines(found))
     elif form == "json":
-        write_data(json.dumps(_record(found), indent=1) + "\n")
+        write_json(_record(found))
     else:
-        write_data(_csv(found))
+        _print_first(_record(found))
     if found.whole and sealed and found.seal == "none":
         raise not_sealed(path)
     ctx.exit(_status(found))
@@ -132,9 +125,9 @@ def _record(found: "Verification") -> dict[str, Any]:
     }
 
 
-def _csv(found: "Verification") -> str:
-    record = _record(found)
+def _print_first(record: dict[str, Any]) -> None:
+    """Write a record as CSV, with its first difference only."""
     differences = record.pop("differences")
     first = differences[0] if differences else {}
     record |= {key: first.get(key) for key in ("file", "problem", "expected", "found")}
-    return csv_text(list(record), [record])
+    write_rows([record], "csv", [*record])

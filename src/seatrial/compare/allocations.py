@@ -27,22 +27,8 @@ KEY = (
 """What must be the same for numbers of two sides to be compared."""
 
 _ALLOCATION = ("session", "repeat", "attempt", "job_id")
-_READ = (
-    "check",
-    "parameters",
-    "environment",
-    "partition",
-    "nodes",
-    "metric",
-    "size_bytes",
-    "statistic",
-    "unit",
-    "direction",
-    "value",
-    *PLACE,
-    *_ALLOCATION,
-    "case",
-)
+_OWN = ("nodes", "statistic", "unit", "direction", "value", "case")
+_READ = (*(name for name in KEY if name != "num_nodes"), *_OWN, *PLACE, *_ALLOCATION)
 
 
 def allocations(entrants: Sequence[Entrant]) -> pl.DataFrame:
@@ -55,18 +41,18 @@ def allocations(entrants: Sequence[Entrant]) -> pl.DataFrame:
 
     Raises SeatrialError if a metric is in several units.
     """
-    runs = [each for each in entrants if each.run is not None]
     tables = [
-        _of_side(each, number)
-        for number, each in enumerate(entrants)
-        if each.run is not None
+        _of_side(entrant, number)
+        for number, entrant in enumerate(entrants)
+        if entrant.run is not None
     ]
     if not tables:
         return pl.DataFrame()
     table = pl.concat(tables)
     _require_units(table, entrants)
-    restricted = all(each.side.environment for each in runs)
-    several = _several_partitions(table)
+    restricted = all(e.side.environment for e in entrants if e.run is not None)
+    partitions = table.group_by("side", "check").agg(pl.col("partition").n_unique())
+    several = partitions.filter(pl.col("partition") > 1)["check"].unique().to_list()
     short = pl.col("partition").str.split(":").list.last()
     table = table.with_columns(
         stack=pl.col("environment"),
@@ -82,7 +68,7 @@ def allocations(entrants: Sequence[Entrant]) -> pl.DataFrame:
 
 
 def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
-    """Take the median over the places of each allocation of a run."""
+    """Compute the median over the places of each allocation of a run."""
     assert entrant.run is not None
     rows = entrant.run.columns(*_READ)
     if entrant.side.environment:
@@ -92,7 +78,7 @@ def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
     value = pl.col("value").fill_null(float("nan"))
     middle = pl.when(value.is_finite().all()).then(value.median()).otherwise(None)
     texts = [name for name in by if rows.schema[name] == pl.Categorical]
-    found = (
+    medians = (
         rows.with_columns(placed=placed)
         .group_by(*by, "placed", maintain_order=True)
         .agg(value=middle)
@@ -100,31 +86,26 @@ def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
     )
     nodes = pl.col("nodes").fill_null("")
     count = pl.when(nodes == "").then(0).otherwise(nodes.str.count_matches(" ") + 1)
-    return found.with_columns(
+    return medians.with_columns(
         side=pl.lit(number), num_nodes=count.cast(pl.Int64), nodes=None
     )
 
 
-def _several_partitions(table: pl.DataFrame) -> list[str]:
-    counted = table.group_by("side", "check").agg(pl.col("partition").n_unique())
-    return sorted(counted.filter(pl.col("partition") > 1)["check"].unique())
-
-
 def _require_units(table: pl.DataFrame, entrants: Sequence[Entrant]) -> None:
     for column in ("unit", "direction"):
-        each = table.group_by("check", "metric").agg(pl.col(column).n_unique())
-        mixed = each.filter(pl.col(column) > 1).sort("check", "metric")
+        counts = table.group_by("check", "metric").agg(pl.col(column).n_unique())
+        mixed = counts.filter(pl.col(column) > 1).sort("check", "metric")
         if mixed.is_empty():
             continue
         check, metric, _ = mixed.row(0)
         rows = table.filter((pl.col("check") == check) & (pl.col("metric") == metric))
-        told = rows.group_by("side", maintain_order=True).agg(pl.col(column).first())
-        said = ", ".join(
+        first = rows.group_by("side", maintain_order=True).agg(pl.col(column).first())
+        names = ", ".join(
             f"{name!r} in {entrants[side].side.name}"
-            for side, name in told.sort("side").iter_rows()
+            for side, name in first.sort("side").iter_rows()
         )
         raise SeatrialError(
-            f"the {column} of {metric} of {check} is {said}; expected the same: "
+            f"the {column} of {metric} of {check} is {names}; expected the same: "
             "measure or import one of them again"
         )
 
@@ -149,8 +130,8 @@ def _one_statistic(table: pl.DataFrame) -> pl.DataFrame:
 
 def parameters_of(text: str) -> dict[str, object]:
     """Return the parameters of a case as its numbers hold them."""
-    found = json.loads(text) if text else {}
-    return found if isinstance(found, dict) else {}
+    parameters = json.loads(text) if text else {}
+    return parameters if isinstance(parameters, dict) else {}
 
 
 def case_words(text: str) -> str:

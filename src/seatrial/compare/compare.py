@@ -68,7 +68,13 @@ def compare(
     parts, whole = _weights_of_numbers(numbers, grouping)
     _require_chosen(whole, weights, numbers, entrants)
     sides = tuple(each.side for each in entrants)
-    rules = _rules(weights, confidence)
+    rules = Rules(
+        rank_by=weights.rank_by if weights else "performance",
+        margin=weights.margin if weights else 0.0,
+        confidence=confidence,
+        resamples=RESAMPLES,
+        seed=SEED,
+    )
     frozen = _frozen(sides, weights)
     _note_repeats(numbers, sides, sparse := unmatched.sparse())
     ranking = ranked(
@@ -85,20 +91,11 @@ def compare(
         claims=claims(entrants, published) if published else (),
         unpaired=unpaired,
         groups=_groups(numbers, grouping, parts, confidence),
-        ranking=ranking.standings,
-        ahead=ranking.ahead,
-        winner=ranking.winner,
-        why=ranking.why,
         weights=weights.name if weights else "",
         weights_sha256=weights.sha256 if weights else "",
         frozen=frozen,
-        rank_by=rules.rank_by,
-        margin=rules.margin,
-        confidence=confidence,
-        resamples=RESAMPLES,
-        seed=SEED,
-        more_repeats=ranking.more_repeats,
-        lead=ranking.lead,
+        **vars(rules),
+        **vars(ranking),
         notes=(*notes, *_notes(entrants, rules)),
     )
 
@@ -116,16 +113,6 @@ def _frozen(sides: Sequence[Side], weights: Weights | None) -> bool:
     runs = [side for side in sides if not side.published]
     return weights is not None and all(
         side.weights_sha256 == weights.sha256 for side in runs
-    )
-
-
-def _rules(weights: Weights | None, confidence: float) -> Rules:
-    return Rules(
-        rank_by=weights.rank_by if weights else "performance",
-        margin=weights.margin if weights else 0.0,
-        confidence=confidence,
-        resamples=RESAMPLES,
-        seed=SEED,
     )
 
 
@@ -178,10 +165,7 @@ def _require_common(numbers: Paired, entrants: Sequence[Entrant]) -> None:
 
 
 def _require_chosen(
-    whole: Floats,
-    weights: Weights | None,
-    numbers: Paired,
-    entrants: Sequence[Entrant],
+    whole: Floats, weights: Weights | None, numbers: Paired, entrants: Sequence[Entrant]
 ) -> None:
     if not whole.any():
         raise SeatrialError(
@@ -253,14 +237,7 @@ def _records(
         key, group = numbers.keys[row], grouping.of_number[row]
         found.append(
             PairedNumber(
-                check=key.check,
-                case=key.case,
-                environment=key.environment,
-                partition=key.partition,
-                num_nodes=key.num_nodes,
-                metric=key.metric,
-                size_bytes=key.size_bytes,
-                size=key.size,
+                **vars(key),
                 unit=numbers.units[row],
                 direction=numbers.directions[row],
                 group=names[group] if group >= 0 else "",

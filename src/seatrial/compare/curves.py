@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from seatrial.compare.axes import number, side_scales
-from seatrial.compare.figures import side_names, where
+from seatrial.compare.figures import side_names
 from seatrial.compare.records import Comparison, PairedNumber
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
@@ -31,8 +31,7 @@ def curve_figures(comparison: Comparison) -> tuple[list[Figure], int]:
     of: dict[tuple[object, ...], list[PairedNumber]] = defaultdict(list)
     for each in comparison.numbers:
         if each.size_bytes and all(v is None or v > 0 for v in each.values):
-            own = (each.check, each.case, each.environment, each.partition)
-            of[(*own, each.num_nodes, each.metric, each.unit)].append(each)
+            of[each.case_key, each.metric, each.unit].append(each)
     curves = [
         sorted(rows, key=lambda each: each.size_bytes or 0)
         for rows in of.values()
@@ -51,13 +50,12 @@ def _figure(name: str, comparison: Comparison, rows: Sequence[PairedNumber]) -> 
     first = rows[0]
     names = [*side_names(comparison).values()]
     points = [
-        {"side": side, "x": each.size_bytes, "y": number(value)}
+        {"side": side, "x": row.size_bytes, "y": number(value)}
         for at, side in enumerate(names)
-        for each in rows
-        for value in [each.values[at]]
-        if value is not None
+        for row in rows
+        if (value := row.values[at]) is not None
     ]
-    apart = ", ".join(filter(None, [first.case, where(first)]))
+    apart = f"{first.where}; " if first.where else ""
     title = metric_title(first.metric)
     table = Table(
         ("Size", *names),
@@ -69,7 +67,7 @@ def _figure(name: str, comparison: Comparison, rows: Sequence[PairedNumber]) -> 
     return Figure(
         name=name,
         title=f"{first.check or first.case}: {title}",
-        detail=f"{apart}{'; ' if apart else ''}{first.unit}, {first.direction} is "
+        detail=f"{apart}{first.unit}, {first.direction} is "
         "better; geometric mean over allocations",
         spec=_spec(names, points, f"{title} ({first.unit})"),
         table=table,

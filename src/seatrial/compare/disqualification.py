@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from seatrial.compare.pairing import Key
-from seatrial.compare.records import Side, Unpaired
+from seatrial.compare.records import Key, Side, Unpaired
 from seatrial.compare.weight_shares import Grouping
 from seatrial.criteria.weights import RankBy, Weights
-from seatrial.model.metrics import flat_name
 
 
 def not_ranked_by(sides: Sequence[Side], rank_by: RankBy) -> list[str]:
@@ -16,9 +14,9 @@ def not_ranked_by(sides: Sequence[Side], rank_by: RankBy) -> list[str]:
         "power": any(side.power_kw is not None for side in sides),
     }
     return [
-        f"{what} is shown and changes no rank: it goes by {rank_by}"
-        for what, there in known.items()
-        if there and what != rank_by
+        f"{cost} is shown and changes no rank: it goes by {rank_by}"
+        for cost, is_known in known.items()
+        if is_known and cost != rank_by
     ]
 
 
@@ -39,8 +37,7 @@ def bars(side: Side, lost: Sequence[tuple[Key, str]]) -> str:
         (key, repeats), many = lost[0], len(lost) - 1
         case = key.case and f" ({key.case})"
         more = f", and {many} more so" if many else ""
-        name = flat_name(key.metric, key.size_bytes)
-        reasons.append(f"it has {key.check} {name}{case} only {repeats}{more}")
+        reasons.append(f"it has {key.check} {key.flat}{case} only {repeats}{more}")
     return "; ".join(reasons)
 
 
@@ -57,10 +54,7 @@ def lacking(at: int, counting: Sequence[Unpaired]) -> str:
 
 
 def against(
-    sides: Sequence[Side],
-    weights: Weights | None,
-    frozen: bool,
-    grouping: Grouping,
+    sides: Sequence[Side], weights: Weights | None, frozen: bool, grouping: Grouping
 ) -> list[str]:
     """Return the reasons against any winner among these sides."""
     if weights is None:

@@ -15,7 +15,6 @@ from seatrial.compare.axes import (
 )
 from seatrial.compare.records import Comparison, PairedNumber, Ratio
 from seatrial.compare.wording import interval, percent, times
-from seatrial.model.metrics import flat_name
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.text import short
 from seatrial.report.render.vega import (
@@ -36,10 +35,7 @@ def score_figure(comparison: Comparison) -> Figure:
     """Draw the score of every side with its interval."""
     names = side_names(comparison)
     baseline = comparison.sides[0].name
-    scores = [
-        (each.side, Ratio(1.0) if each.side == baseline else each.score)
-        for each in comparison.ranking
-    ]
+    scores = [(standing.side, standing.score) for standing in comparison.ranking]
     rows = [{"side": names[side], **_ratio_row(score)} for side, score in scores]
     x = ratio_axis(_ends([score for _, score in scores]), baseline)
     y = rows_axis("side", [row["side"] for row in rows])
@@ -106,8 +102,7 @@ def selection_figure(comparison: Comparison) -> Figure | None:
             layers, {"shares": rows}, _height(len(rows), 2), "Selection frequencies."
         ),
         table=Table(
-            ("Side", "First in"),
-            tuple((name, percent(share)) for name, share in known),
+            ("Side", "First in"), tuple((name, percent(share)) for name, share in known)
         ),
     )
 
@@ -127,18 +122,14 @@ def group_figure(comparison: Comparison) -> Figure | None:
     rows = [
         {"row": row, "side": side, **_ratio_row(ratio)} for row, side, ratio in found
     ]
+    cells = (times, interval)
+    heads = [head for name in others for head in (name, f"{name}: interval")]
     table = Table(
-        ("Group", "Weight", "Numbers", *_heads(comparison)),
+        ("Group", "Weight", "Numbers", *heads),
         tuple(
             (
-                group.name,
-                percent(group.weight),
-                str(group.numbers),
-                *(
-                    text
-                    for ratio in group.ratios[1:]
-                    for text in (times(ratio), interval(ratio))
-                ),
+                *(group.name, percent(group.weight), str(group.numbers)),
+                *(form(ratio) for ratio in group.ratios[1:] for form in cells),
             )
             for group in comparison.groups
         ),
@@ -153,11 +144,6 @@ def group_figure(comparison: Comparison) -> Figure | None:
         table=table,
         wide=True,
     )
-
-
-def _heads(comparison: Comparison) -> list[str]:
-    names = [*side_names(comparison).values()][1:]
-    return [text for name in names for text in (name, f"{name}: interval")]
 
 
 def side_names(comparison: Comparison) -> dict[str, str]:
@@ -191,8 +177,8 @@ def checks_figure(comparison: Comparison) -> Figure | None:
         lines.append(
             (
                 *(check, side, str(len(found)), times(Ratio(worst))),
-                *(number_words(worst_of), times(Ratio(middle))),
-                *(times(Ratio(best)), number_words(best_of)),
+                *(worst_of.name, times(Ratio(middle))),
+                *(times(Ratio(best)), best_of.name),
             )
         )
         if check in drawn:
@@ -213,19 +199,6 @@ def checks_figure(comparison: Comparison) -> Figure | None:
         note=f"{left} more checks, of less weight, are in the table." if left else "",
         wide=True,
     )
-
-
-def number_words(each: PairedNumber) -> str:
-    """Name a number within its check: `bw_1MiB (openmpi, 4 nodes)`."""
-    name = flat_name(each.metric, each.size_bytes)
-    apart = ", ".join(filter(None, [each.case, each.size, where(each)]))
-    return f"{name} ({apart})" if apart else name
-
-
-def where(each: PairedNumber) -> str:
-    """Join environment, partition and number of nodes."""
-    nodes = f"{each.num_nodes} nodes" if each.num_nodes else ""
-    return ", ".join(filter(None, [each.environment, each.partition, nodes]))
 
 
 def _forest(

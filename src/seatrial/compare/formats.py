@@ -1,30 +1,16 @@
 """A comparison as JSON and CSV, and its most telling numbers."""
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import fields
 
-from seatrial.compare.records import Comparison, PairedNumber
-from seatrial.model.csv_text import csv_text
+from seatrial.compare.records import Comparison, Key, PairedNumber
+from seatrial.model.csv_text import csv_rows
 
-_COLUMNS = (
-    "check",
-    "case",
-    "environment",
-    "partition",
-    "num_nodes",
-    "metric",
-    "size_bytes",
-    "size",
-    "unit",
-    "direction",
-    "group",
-    "weight",
-)
-
-_ENCODER = json.JSONEncoder(default=vars, allow_nan=False)
-
-
+_KEY = tuple(field.name for field in fields(Key))
+_OF_NUMBER = (*_KEY, "unit", "direction", "group", "weight")
 _OF_SIDE = ("side", "value", "n", "ratio", "lower", "upper", "mark", "note")
+_ENCODER = json.JSONEncoder(default=vars, allow_nan=False)
 
 
 def as_json(comparison: Comparison) -> str:
@@ -32,37 +18,24 @@ def as_json(comparison: Comparison) -> str:
     parts = []
     for name, value in vars(comparison).items():
         if isinstance(value, tuple) and value:
-            rows = ",\n  ".join(_plain(each) for each in value)
+            rows = ",\n  ".join(map(_ENCODER.encode, value))
             parts.append(f" {json.dumps(name)}: [\n  {rows}\n ]")
         else:
-            parts.append(f" {json.dumps(name)}: {_plain(value)}")
+            parts.append(f" {json.dumps(name)}: {_ENCODER.encode(value)}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _plain(value: Any) -> str:
-    return _ENCODER.encode(value)
 
 
 def as_csv(comparison: Comparison) -> str:
     """Write a row for each paired number and side."""
-    names = [side.name for side in comparison.sides]
-    rows = []
+    rows: list[Sequence[object]] = [(*_OF_NUMBER, *_OF_SIDE)]
     for number in comparison.numbers:
-        shared = {name: getattr(number, name) for name in _COLUMNS}
-        for at, name in enumerate(names):
+        shared = [getattr(number, name) for name in _OF_NUMBER]
+        for at, side in enumerate(comparison.sides):
             ratio = number.ratios[at]
-            own = {
-                "side": name,
-                "value": number.values[at],
-                "n": number.n[at],
-                "ratio": ratio and ratio.value,
-                "lower": ratio and ratio.lower,
-                "upper": ratio and ratio.upper,
-                "mark": number.marks[at],
-                "note": number.note,
-            }
-            rows.append(shared | own)
-    return csv_text((*_COLUMNS, *_OF_SIDE), rows)
+            ends = (ratio.value, ratio.lower, ratio.upper) if ratio else (None,) * 3
+            own = (side.name, number.values[at], number.n[at], *ends, number.marks[at])
+            rows.append((*shared, *own, number.note))
+    return csv_rows(rows)
 
 
 def most_telling(comparison: Comparison, most: int) -> list[PairedNumber]:

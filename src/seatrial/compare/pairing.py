@@ -1,14 +1,15 @@
 """Numbers paired by case: arrays of one row per number, one column per side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from seatrial.compare.allocations import KEY, case_words, parameters_of
+from seatrial.compare.records import Key
 from seatrial.model.metrics import Direction
 from seatrial.names import natural_key
 
@@ -17,24 +18,6 @@ _LEAST, _MOST = 1e-100, 1e100
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-
-
-class Key(NamedTuple):
-    """What makes numbers of several sides the same number; see `PairedNumber`."""
-
-    check: str
-    case: str
-    environment: str
-    partition: str
-    num_nodes: int | None
-    metric: str
-    size_bytes: int | None
-    size: str = ""
-
-    @property
-    def case_key(self) -> tuple[str, str, str, str, int | None]:
-        """What makes numbers those of the same case."""
-        return self[:5]
 
 
 @dataclass
@@ -66,16 +49,16 @@ class Paired:
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        """True where a side has a number, (numbers, sides)."""
+        """Return True where a side has a number, (numbers, sides)."""
         return ~np.isnan(self.means)
 
     @property
     def on_all(self) -> NDArray[np.bool_]:
-        """True for numbers that all sides have, (numbers,)."""
+        """Return True for numbers that all sides have, (numbers,)."""
         return np.asarray(self.there.all(axis=1))
 
     def add(self, key: Key, unit: str, direction: Direction, row: Floats) -> None:
-        """Add a number that nobody sampled: `row` has one logarithm per side."""
+        """Add a number without allocations: `row` has one logarithm per side."""
         self.keys.append(key)
         self.units.append(unit)
         self.directions.append(direction)
@@ -94,12 +77,14 @@ def paired(table: pl.DataFrame, sides: int) -> Paired:
     """Sort the allocations of all sides by number, in natural order."""
     if table.is_empty():
         return _blank([], [], [], [], sides)
-    rank = _ranks([*table["check"], *table["parameters"], *table["environment"]])
-    ordered = table.with_columns(
-        pl.col(name).replace_strict(rank, return_dtype=pl.Int64).alias(f"rank_{name}")
+    texts = {*table["check"], *table["parameters"], *table["environment"]}
+    rank = {text: at for at, text in enumerate(sorted(texts, key=natural_key))}
+    ranks = [
+        pl.col(name).replace_strict(rank, return_dtype=pl.Int64)
         for name in ("check", "parameters", "environment")
-    ).sort(
-        *(f"rank_{name}" for name in ("check", "parameters", "environment")),
+    ]
+    ordered = table.sort(
+        *ranks,
         *KEY,
         "side",
         "repeat",
@@ -116,9 +101,9 @@ def paired(table: pl.DataFrame, sides: int) -> Paired:
             for name in ("stack", "full_partition", "of_nodes")
         ),
     )
-    texts = each["parameters"].unique().to_list()
-    words = {text: case_words(text) for text in texts}
-    parsed = {text: parameters_of(text) for text in texts}
+    parameters = each["parameters"].unique().to_list()
+    words = {text: case_words(text) for text in parameters}
+    parsed = {text: parameters_of(text) for text in parameters}
     keys: list[Key] = []
     values: list[Mapping[str, Any]] = []
     for row in each.iter_rows(named=True):
@@ -194,8 +179,3 @@ def _fill(found: Paired, rows: pl.DataFrame) -> None:
         column = repeats.search_sorted(part["repeat"]).to_numpy()
         array[part["row"].to_numpy(), column] = part["log"].to_numpy()
         found.repeats[int(side)] = array
-
-
-def _ranks(texts: Sequence[str]) -> dict[str, int]:
-    """Number texts in an order in which 8 comes before 16."""
-    return {text: at for at, text in enumerate(sorted({*texts}, key=natural_key))}

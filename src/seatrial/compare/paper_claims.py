@@ -22,12 +22,12 @@ _VAGUE = 0.01
 
 def claims(entrants: Sequence[Entrant], published: Published) -> tuple[Claim, ...]:
     """Return every statement about two of the published sides, in either order."""
-    known = [each for each in entrants if each.system is not None]
-    found = []
-    for one, other in permutations(known, 2):
-        for number in published.compare(one.side.source, other.side.source):
-            found.append(_claim(number, one, other, published))
-    return tuple(found)
+    known = [entrant for entrant in entrants if entrant.system is not None]
+    return tuple(
+        _claim(number, first, second, published)
+        for first, second in permutations(known, 2)
+        for number in published.compare(first.side.source, second.side.source)
+    )
 
 
 def _claim(number: Number, one: Entrant, other: Entrant, published: Published) -> Claim:
@@ -36,13 +36,12 @@ def _claim(number: Number, one: Entrant, other: Entrant, published: Published) -
     if operands is not None:
         new, old = (each.sound_value() for each in operands)
         computed = factor(new, old, number.direction)
-    flat = flat_name(number.metric, number.size_bytes)
     return Claim(
         paper=number.paper,
         place=number.place,
         experiment=number.experiment or "",
         what=number.what,
-        metric=flat,
+        metric=flat_name(number.metric, number.size_bytes),
         size=number.size or "",
         side=one.side.name,
         baseline=other.side.name,
@@ -107,19 +106,17 @@ def _agrees(number: Number, new: Number, old: Number) -> bool | None:
     if number.value is None or number.derived not in ("improvement", "factor"):
         return None
     compute = improvement if number.unit == "%" else factor
-    found = compute(new.sound_value(), old.sound_value(), number.direction)
+    gain = compute(new.sound_value(), old.sound_value(), number.direction)
     unit = 100.0 if number.unit == "%" else number.value
     words = sum(
         each.qualifier in ("about", "almost", "up to") for each in (number, new, old)
     )
     slack = rounding(number.value) + _VAGUE * unit * words
-    if number.qualifier == "up to":
-        return found <= number.value + slack
+    if number.qualifier in ("up to", "less than"):
+        return gain <= number.value + slack
     if number.qualifier == "more than":
-        return found >= number.value - slack
-    if number.qualifier == "less than":
-        return found <= number.value + slack
-    return abs(found - number.value) <= slack
+        return gain >= number.value - slack
+    return abs(gain - number.value) <= slack
 
 
 def rounding(value: float) -> float:

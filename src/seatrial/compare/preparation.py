@@ -37,16 +37,13 @@ def require_sealed(entrant: Entrant, known: Callable[[str], Path | None]) -> Non
 def judged_by(entrants: Sequence[Entrant], file: Path) -> list[Entrant]:
     """Judge every run by the same criteria."""
     criteria = Criteria.load(file, known=())
-    found = []
-    for each in entrants:
-        if each.run is not None:
-            judgement = judge(each.run, criteria)
-            side = replace(
-                each.side, verdict=judgement.verdict, digest=judgement.digest
-            )
-            each = replace(each, side=side)
-        found.append(each)
-    return found
+    judged = []
+    for entrant in entrants:
+        if entrant.run is not None:
+            result = judge(entrant.run, criteria)
+            entrant = entrant.changed(verdict=result.verdict, digest=result.digest)
+        judged.append(entrant)
+    return judged
 
 
 def weights_of(

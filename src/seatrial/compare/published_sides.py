@@ -12,11 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from seatrial.compare.pairing import Key, Paired
-from seatrial.compare.records import Unpaired
+from seatrial.compare.pairing import Paired
+from seatrial.compare.records import Key, Unpaired
 from seatrial.compare.sides import Entrant
 from seatrial.criteria.published_numbers import Number
-from seatrial.model.metrics import flat_name
 
 _SMALL = 8
 """The most bytes of what a paper calls small, without saying how small."""
@@ -69,7 +68,7 @@ def add_published(
     entrants: Sequence[Entrant],
     experiments: Mapping[str, Collection[str]],
 ) -> list[Unpaired]:
-    """Add the numbers of published systems; give those that pair with nothing.
+    """Add the numbers of published systems; return those that pair with nothing.
 
     `experiments` are those of each check.
     """
@@ -82,7 +81,7 @@ def add_published(
     found: dict[Key, dict[int, Number]] = defaultdict(dict)
     for side, entrant in enumerate(entrants):
         for name, number in usable(entrant).items():
-            # What is beside a run and nothing else need not be said twice.
+            # A number that pairs with a run only is listed once.
             if (side, name) not in used or sum(bool(e.system) for e in entrants) > 1:
                 found[published_key(number)][side] = number
     alone = []
@@ -105,11 +104,7 @@ def _alone(
     for side, entrant in enumerate(entrants):
         other = NOT_IN_PAPER if entrant.system else "no check of the run measured this"
         reasons.append("" if side in by_side else other)
-    flat = " ".join(
-        filter(
-            None, [flat_name(key.metric, key.size_bytes), key.size and f"({key.size})"]
-        )
-    )
+    flat = " ".join(filter(None, [key.flat, key.size and f"({key.size})"]))
     return Unpaired("", key.case, flat, "", tuple(reasons))
 
 
@@ -119,10 +114,13 @@ def _beside_runs(
     entrant: Entrant,
     experiments: Mapping[str, Collection[str]],
 ) -> set[str]:
-    """Put what a paper measured beside the numbers of runs; give the names of that."""
+    """Add the numbers of a paper to those of runs; return the names of those used."""
     assert entrant.system is not None
     known = usable(entrant)
-    smallest, largest = _sizes(numbers)
+    sizes: dict[object, list[int]] = defaultdict(list)
+    for key in numbers.keys:
+        if key.size_bytes is not None:
+            sizes[key.case_key, key.metric].append(key.size_bytes)
     used = set()
     for row, key in enumerate(numbers.keys):
         own = experiments.get(key.check, ())
@@ -132,7 +130,7 @@ def _beside_runs(
             if number.experiment in own
             and number.metric == key.metric
             and number.unit == numbers.units[row]
-            and _same_size(number, key, smallest, largest)
+            and _same_size(number, key, sizes[key.case_key, key.metric])
             and _same_parameters(number, numbers.values[row])
         ]
         if len(fitting) > 1:
@@ -148,31 +146,12 @@ def _beside_runs(
     return used
 
 
-def _sizes(
-    numbers: Paired,
-) -> tuple[dict[tuple[object, str], int], dict[tuple[object, str], int]]:
-    """Return the smallest and the largest size of each metric of each case."""
-    smallest: dict[tuple[object, str], int] = {}
-    largest: dict[tuple[object, str], int] = {}
-    for key in numbers.keys:
-        if key.size_bytes is not None:
-            of = (key.case_key, key.metric)
-            smallest[of] = min(smallest.get(of, key.size_bytes), key.size_bytes)
-            largest[of] = max(largest.get(of, key.size_bytes), key.size_bytes)
-    return smallest, largest
-
-
-def _same_size(
-    number: Number,
-    key: Key,
-    smallest: Mapping[tuple[object, str], int],
-    largest: Mapping[tuple[object, str], int],
-) -> bool:
-    of = (key.case_key, key.metric)
+def _same_size(number: Number, key: Key, sizes: Sequence[int]) -> bool:
+    """Compare the size; `sizes` are all sizes of the metric of the case."""
     if number.size == "small":
-        return key.size_bytes == smallest.get(of, _SMALL + 1) <= _SMALL
+        return bool(sizes) and key.size_bytes == min(sizes) <= _SMALL
     if number.size == "large":
-        return key.size_bytes is not None and key.size_bytes == largest[of]
+        return bool(sizes) and key.size_bytes == max(sizes)
     return number.size is None and number.size_bytes == key.size_bytes
 
 

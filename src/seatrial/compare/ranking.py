@@ -32,9 +32,9 @@ _POWER = 0.8
 
 @dataclass(frozen=True)
 class Ranking:
-    """The order of the sides, and who wins, if anybody."""
+    """The order of the sides and the winner; for the fields see `Comparison`."""
 
-    standings: tuple[Standing, ...]
+    ranking: tuple[Standing, ...]
     ahead: str
     winner: str | None
     why: tuple[str, ...]
@@ -93,7 +93,8 @@ def ranked(
     if all(side.published for side in sides):
         history = "these are published systems: history, of which nobody wins"
         return Ranking(standings, sides[first].name, None, (history,), None, lead)
-    why = [*against, *_named(sides, lacking)]
+    pairs = zip(sides, lacking, strict=True)
+    why = [*against, *(f"{side.name} {lack}" for side, lack in pairs if lack)]
     if bars[first]:
         why.append(f"{sides[first].name} cannot win: {bars[first]}")
     level = 1 - (1 - rules.confidence) / len(rest)
@@ -103,12 +104,6 @@ def ranked(
         more = more_repeats(per_cost[first], per_cost[rest[0]], rules.margin, level)
     name = sides[first].name
     return Ranking(standings, name, None if why else name, tuple(why), more, lead)
-
-
-def _named(sides: Sequence[Side], told: Sequence[str]) -> list[str]:
-    return [
-        f"{side.name} {what}" for side, what in zip(sides, told, strict=True) if what
-    ]
 
 
 def _not_sure(

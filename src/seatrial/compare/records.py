@@ -1,14 +1,14 @@
-"""What a comparison is made of: sides, paired numbers, scores, and who is ahead.
+"""Records of a comparison: sides, paired numbers, scores, ranking.
 
 Every ratio says how many times better a side is than the first side, the baseline: of
 times the baseline's over its own, of rates its own over the baseline's. Above 1 is
-better, whatever is measured.
+always better.
 """
 
 from dataclasses import dataclass
 
 from seatrial.criteria.weights import RankBy
-from seatrial.model.metrics import Direction
+from seatrial.model.metrics import Direction, flat_name
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Side:
     system: str
     campaign: str
     started: str
-    environment: str
-    repeats: int
-    nodes: int
+    environment: str = ""
+    repeats: int = 0
+    nodes: int = 0
     published: bool = False
     replay: bool = False
     demonstration: bool = False
@@ -55,17 +55,11 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class PairedNumber:
-    """One metric of one case that at least two sides have.
+class Key:
+    """Identity of a number: numbers of several sides are paired if it is equal.
 
     `case` is the case without its check's name; `num_nodes` is None of numbers that are
-    taken of nodes or pairs one by one. `size` is a published size in words. `values`
-    are the geometric means over the allocations of each side (median over places in
-    each), None where a side has none; `ratios` likewise, None of the baseline and where
-    there is no value. `n` counts allocations. `marks` says of each side 'better' or
-    'worse' than the baseline where that is more than chance over all numbers of the
-    comparison (false discovery rate 5 %). `weight` is the share in the whole score, 0
-    of what no group takes; `group` is '' then.
+    taken of nodes or pairs one by one. `size` is a published size in words.
     """
 
     check: str
@@ -75,7 +69,47 @@ class PairedNumber:
     num_nodes: int | None
     metric: str
     size_bytes: int | None
-    size: str
+    size: str = ""
+
+    @property
+    def case_key(self) -> tuple[str, str, str, str, int | None]:
+        """Return the identity of the case: equal for all of its numbers."""
+        case = (self.check, self.case, self.environment, self.partition)
+        return (*case, self.num_nodes)
+
+    @property
+    def flat(self) -> str:
+        """Return metric and size: `latency_8B`."""
+        return flat_name(self.metric, self.size_bytes)
+
+    @property
+    def where(self) -> str:
+        """Join case, environment, partition, published size and number of nodes."""
+        nodes = f"{self.num_nodes} nodes" if self.num_nodes else ""
+        parts = (self.case, self.environment, self.partition, self.size, nodes)
+        return ", ".join(filter(None, parts))
+
+    @property
+    def name(self) -> str:
+        """Name the number within its check: `bw_1MiB (openmpi, 4 nodes)`."""
+        return f"{self.flat} ({self.where})" if self.where else self.flat
+
+    def __str__(self) -> str:
+        return f"{self.check} {self.name}".lstrip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedNumber(Key):
+    """One metric of one case that at least two sides have.
+
+    `values` are the geometric means over the allocations of each side (median over
+    places in each), None for a side without; `ratios` likewise, None for the baseline
+    and without a value. `n` counts allocations. `marks` has for each side 'better' or
+    'worse' than the baseline if that is more than chance over all numbers of the
+    comparison (false discovery rate 5 %). `weight` is the share in the whole score, 0
+    without a group; `group` is '' then.
+    """
+
     unit: str
     direction: Direction
     group: str
@@ -85,6 +119,12 @@ class PairedNumber:
     ratios: tuple[Ratio | None, ...]
     marks: tuple[str, ...]
     note: str = ""
+
+    @property
+    def mark(self) -> str:
+        """Return better or worse if marked sides agree, both if not; alike if none."""
+        marks = {*self.marks} - {""}
+        return "both" if len(marks) > 1 else next(iter(marks), "alike")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mode
+from typing import Any
 
 from seatrial.compare.records import Side
 from seatrial.criteria.published import Published
@@ -24,6 +25,10 @@ class Entrant:
     side: Side
     run: Run | None = None
     system: PublishedSystem | None = None
+
+    def changed(self, **fields: Any) -> "Entrant":
+        """Return the entrant with these fields of its side replaced."""
+        return replace(self, side=replace(self.side, **fields))
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,7 @@ def open_sides(
     names = _names(
         [(each.name, it.side) for each, it in zip(named, found, strict=True)]
     )
-    return [
-        replace(it, side=replace(it.side, name=name))
-        for it, name in zip(found, names, strict=True)
-    ]
+    return [it.changed(name=name) for it, name in zip(found, names, strict=True)]
 
 
 def of_run(
@@ -102,6 +104,8 @@ def of_run(
             f"run {manifest['run']} of {manifest['system']} has no environment "
             f"{environment!r}; expected one of {', '.join(known)}"
         )
+    file = signers(str(manifest["system"]))
+    seal = run.sealed.check(file) if file and run.sealed else None
     cases = [case for case in run.cases if environment in ("", case.environment)]
     weights = manifest.get("weights") or {}
     side = Side(
@@ -115,7 +119,7 @@ def of_run(
         nodes=sum(node["state"] == "present" for node in manifest["nodes"]),
         replay=bool(manifest.get("replay")) or any(case.replay for case in cases),
         demonstration=bool(manifest.get("demonstration")),
-        signer=_signer(run, signers),
+        signer=(seal.signer or "") if seal else "",
         weights_sha256=str(weights.get("sha256", "")),
     )
     return Entrant(side, run=run)
@@ -129,13 +133,6 @@ def _repeats(cases: Sequence[Case]) -> int:
     return mode(map(len, known.values())) if known else 0
 
 
-def _signer(run: Run, signers: Callable[[str], Path | None]) -> str:
-    file = signers(str(run.manifest["system"]))
-    if file is None or run.sealed is None:
-        return ""
-    return run.sealed.check(file).signer or ""
-
-
 def _published(named: Named, published: Published) -> Entrant:
     system = published.system(named.source.removeprefix(_PUBLISHED))
     paper = published.papers[system.paper]
@@ -145,9 +142,6 @@ def _published(named: Named, published: Published) -> Entrant:
         system=system.name,
         campaign="",
         started=str(paper.year),
-        environment="",
-        repeats=0,
-        nodes=0,
         published=True,
     )
     return Entrant(side, system=system)
@@ -185,20 +179,13 @@ def priced(
                     f"--{what}: no side {name!r}; expected one of {', '.join(known)}"
                 )
     return [
-        replace(
-            each,
-            side=replace(
-                each.side,
-                price=prices.get(each.side.name),
-                power_kw=powers.get(each.side.name),
-            ),
-        )
-        for each in entrants
+        entrant.changed(price=prices.get(name), power_kw=powers.get(name))
+        for entrant, name in zip(entrants, known, strict=True)
     ]
 
 
 def require_comparable(entrants: Sequence[Entrant]) -> None:
-    """Refuse sides that no comparison can hold beside each other.
+    """Check that sides can be compared.
 
     Raises SeatrialError if there is one side only, if runs are of different campaigns,
     or if some are replays and others measured.

@@ -6,10 +6,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from seatrial.compare.formats import most_telling
-from seatrial.compare.records import Comparison, PairedNumber, Ratio
+from seatrial.compare.records import Comparison, Ratio
 from seatrial.compare.wording import sentence
-from seatrial.console import Terminal
-from seatrial.model.metrics import flat_name
+from seatrial.console import Terminal, folding_table
 from seatrial.model.units import rounded
 
 MOST_NUMBERS, _MOST_REASONS = 40, 8
@@ -57,15 +56,8 @@ def _parts(comparison: Comparison) -> Iterator[RenderableType]:
     )
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    return table
-
-
 def _ranking(comparison: Comparison) -> Table:
-    table = _table("", "side", "score", "first in", "what", "")
+    table = folding_table("", "side", "score", "first in", "what", "")
     by_name = {side.name: side for side in comparison.sides}
     for each in comparison.ranking:
         side = by_name[each.side]
@@ -87,7 +79,7 @@ def _ranking(comparison: Comparison) -> Table:
 
 def _groups(comparison: Comparison) -> Table:
     others = [side.name for side in comparison.sides[1:]]
-    table = _table("group", "share", "numbers", *others)
+    table = folding_table("group", "share", "numbers", *others)
     for group in comparison.groups:
         table.add_row(
             *(group.name, f"{100 * group.weight:.0f} %", str(group.numbers)),
@@ -98,7 +90,9 @@ def _groups(comparison: Comparison) -> Table:
 
 def _numbers(comparison: Comparison) -> Table:
     names = [side.name for side in comparison.sides]
-    table = _table("number", *names, "unit", *(f"{name} /" for name in names[1:]))
+    table = folding_table(
+        "number", *names, "unit", *(f"{name} /" for name in names[1:])
+    )
     for number in most_telling(comparison, MOST_NUMBERS):
         values = ("" if v is None else rounded(v) for v in number.values)
         marks = {"better": " +", "worse": " -", "": ""}
@@ -106,20 +100,12 @@ def _numbers(comparison: Comparison) -> Table:
             ratio_text(ratio) + marks[mark]
             for ratio, mark in zip(number.ratios[1:], number.marks[1:], strict=True)
         )
-        table.add_row(_name(number), *values, number.unit, *ratios)
+        table.add_row(str(number), *values, number.unit, *ratios)
     return table
 
 
-def _name(number: PairedNumber) -> str:
-    nodes = f"{number.num_nodes} nodes" if number.num_nodes else ""
-    apart = [number.case, number.environment, number.partition, number.size, nodes]
-    flat = flat_name(number.metric, number.size_bytes)
-    told = ", ".join(filter(None, apart))
-    return " ".join(filter(None, [number.check, flat, told and f"({told})"]))
-
-
 def _claims(comparison: Comparison) -> Table:
-    table = _table("the paper says", "stated", "computed", "agree")
+    table = folding_table("the paper says", "stated", "computed", "agree")
     agrees = {True: "yes", False: "no", None: ""}
     for claim in comparison.claims:
         place = f"{claim.paper}, {claim.place}: {claim.side} over {claim.baseline}"

@@ -2,19 +2,19 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from seatrial.compare.allocations import case_words
-from seatrial.compare.pairing import Key, Paired
+from seatrial.compare.pairing import Paired
 from seatrial.compare.published_sides import NOT_IN_PAPER
-from seatrial.compare.records import Unpaired
+from seatrial.compare.records import Key, Unpaired
 from seatrial.compare.sides import Entrant
 from seatrial.compare.weight_shares import Grouping
 from seatrial.model.cases import Case, parameters_text
-from seatrial.model.metrics import flat_name
 
 Told = tuple[str, str, Case]
 """The words of a case, the environment it ran in, and itself."""
@@ -45,13 +45,10 @@ class Unmatched:
 
     def found(self) -> list[Unpaired]:
         """Return whole checks and cases as one entry, else metric by metric."""
-        entries: dict[Unpaired, None] = {}
         there = self.numbers.there
-        for row in np.flatnonzero(~there.all(axis=1)).tolist():
-            entries[self._of_number(row, there[row].tolist())] = None
-        for each in self._without_numbers():
-            entries[each] = None
-        return list(entries)
+        rows = np.flatnonzero(~there.all(axis=1)).tolist()
+        entries = [self._of_number(row, there[row].tolist()) for row in rows]
+        return list(dict.fromkeys([*entries, *self._without_numbers()]))
 
     def sparse(self) -> list[dict[int, str]]:
         """Return the numbers of each side that lack repeats, and how many they have.
@@ -77,16 +74,12 @@ class Unmatched:
         group = self.grouping.of_number[row]
         name = self.grouping.groups[group].name if group >= 0 else ""
         bad = [(row, side) in self.numbers.bad for side in lacking]
-        flat = flat_name(key.metric, key.size_bytes)
+        case, flat = key.where, key.flat
         if key.check and not any(bad):
             if all((side, key.check) not in self.checks for side in lacking):
                 case = flat = ""
             elif all((side, key.case_key) not in self.measured for side in lacking):
-                case, flat = words(key), ""
-            else:
-                case = words(key)
-        else:
-            case = words(key)
+                flat = ""
         reasons = tuple(
             ""
             if there[side]
@@ -109,7 +102,7 @@ class Unmatched:
             stacks = {stack for _, stack, _ in own}
             elsewhere = key.environment and key.environment not in stacks
             return f"not run with {key.environment}" if elsewhere else "not run"
-        others = self._other_nodes.get((side, key._replace(num_nodes=None)), [])
+        others = self._other_nodes.get((side, replace(key, num_nodes=None)), [])
         if others and key.num_nodes is not None:
             counts = " and ".join(map(str, others))
             return f"run on {counts} nodes, not on {key.num_nodes}"
@@ -138,7 +131,7 @@ class Unmatched:
         for row, key in enumerate(self.numbers.keys):
             for side in self.sides:
                 if key.num_nodes is not None and there[row, side]:
-                    found[side, key._replace(num_nodes=None)].append(key.num_nodes)
+                    found[side, replace(key, num_nodes=None)].append(key.num_nodes)
         return found
 
     def _without_numbers(self) -> list[Unpaired]:
@@ -212,19 +205,11 @@ def _last_tries(entrant: Entrant) -> list[Case]:
     if entrant.run is None:
         return []
     last = {
-        (each.session, each.key): each
-        for each in entrant.run.cases
-        if entrant.side.environment in ("", each.environment)
+        (case.session, case.key): case
+        for case in entrant.run.cases
+        if entrant.side.environment in ("", case.environment)
     }
     return list(last.values())
-
-
-def words(key: Key) -> str:
-    """Name a case with all that tells it apart."""
-    nodes = f"{key.num_nodes} nodes" if key.num_nodes else ""
-    return ", ".join(
-        filter(None, [key.case, key.environment, key.partition, key.size, nodes])
-    )
 
 
 def faults(entrant: Entrant) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from seatrial.compare.pairing import Floats, Key
+from seatrial.compare.pairing import Floats
+from seatrial.compare.records import Key
 from seatrial.criteria.weights import Choice, Group, Weights
 from seatrial.errors import SeatrialError
-from seatrial.model.metrics import flat_name
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,7 @@ def grouped(
                     other = weights.groups[found[at]].name
                     raise SeatrialError(
                         f"weights {weights.name}: groups {other!r} and {group.name!r} "
-                        f"both choose {number_words(keys[at])}; expected one group for "
-                        "each number"
+                        f"both choose {keys[at]}; expected one group for each number"
                     )
                 found[at] = number
             if not taken:
@@ -96,13 +95,3 @@ def shares(keys: Sequence[Key], chosen: Sequence[int]) -> Floats:
         parts = len(cases) * len(cases[check]) * len(metrics[case])
         result[at] = 1 / (parts * sizes[case, metric])
     return result
-
-
-def number_words(key: Key) -> str:
-    """Name a number: `OsuLatency latency_8B (openmpi)`."""
-    flat = flat_name(key.metric, key.size_bytes)
-    apart = [key.case, key.environment, key.partition]
-    if key.num_nodes:
-        apart.append(f"{key.num_nodes} nodes")
-    told = ", ".join(filter(None, apart))
-    return " ".join(filter(None, [key.check, flat, key.size, told and f"({told})"]))

@@ -90,15 +90,8 @@ def percent(share: float) -> str:
 
 def labels(side: Side) -> list[str]:
     """Label published, replayed and demo sides."""
-    return [
-        word
-        for word, holds in (
-            ("published", side.published),
-            ("replay", side.replay),
-            ("demonstration", side.demonstration),
-        )
-        if holds
-    ]
+    words = ("published", "replay", "demonstration")
+    return [word for word in words if getattr(side, word)]
 
 
 def _inverse(ratio: Ratio) -> Ratio:
