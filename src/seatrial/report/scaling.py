@@ -8,13 +8,12 @@ import polars as pl
 
 from seatrial.judge.judge import Judgement
 from seatrial.model.metrics import judged_statistic
-from seatrial.report.curve_chart import chart
+from seatrial.report.curve_chart import curve_figure
 from seatrial.report.curves import Curve, Line, Point
 from seatrial.report.measured_curves import COLUMNS, KIND, whole_curves
 from seatrial.report.node_counts import several_counts, with_node_counts
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
-from seatrial.report.render.vega import metric_title
 from seatrial.runs.closed_run import Run
 from seatrial.runs.stated import stated
 
@@ -89,21 +88,9 @@ def ideal_of(metric: str, unit: str, direction: str, *, scaled: bool | None) -> 
 
 def growth_figure(growth: Growth, name: str) -> Figure:
     """Draw a growth; its table has the parallel efficiency of each line."""
-    curve = growth.curve
-    repeats = (
-        f", drawn as median and range of {curve.repeats} repeats"
-        if curve.repeats > 1
-        else ""
-    )
-    return Figure(
-        name=name,
-        title=f"{curve.check}: {metric_title(curve.metric)}"
-        + (f", {curve.detail}" if curve.detail else ""),
-        detail=f"{curve.unit}, {curve.direction} is better; {curve.statistic}"
-        f"{repeats}; {_SAID[growth.ideal]}",
-        spec=chart(curve),
+    return replace(
+        curve_figure(growth.curve, name, f"; {_SAID[growth.ideal]}"),
         table=growth_table(growth),
-        note=curve.note,
     )
 
 
