@@ -1,5 +1,6 @@
 """The criteria of a report: one row each, over all cases and places."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -154,10 +155,8 @@ def _measured(run: Run) -> dict[Where, _Measured]:
 
 def counts(rows: Iterable[CriterionRow]) -> dict[str, int]:
     """Count rows by verdict, in the order of `VERDICTS`."""
-    found = dict.fromkeys(VERDICTS, 0)
-    for row in rows:
-        found[row.verdict] += 1
-    return found
+    found = Counter(row.verdict for row in rows)
+    return {verdict: found[verdict] for verdict in VERDICTS}
 
 
 def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from seatrial import progress
 from seatrial.model.units import size_label
-from seatrial.report.render import text
 
 _ABSENT = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
@@ -133,9 +132,8 @@ def day_and_time(iso: str | None) -> str:
     when = moment(iso)
     if when is None:
         return iso or _ABSENT
-    return f"{when:%Y-%m-%d %H:%M:%S}" + (
-        " UTC" if when.utcoffset() is not None else ""
-    )
+    zone = "" if when.utcoffset() is None else " UTC"
+    return f"{when:%Y-%m-%d %H:%M:%S}{zone}"
 
 
 def span(started: str | None, ended: str | None) -> float | None:
@@ -179,13 +177,9 @@ def few(names: Iterable[str], most: int = 12) -> list[str]:
     return [*names[:most], f"and {more} more"] if more > 0 else names
 
 
-MOST = 48
-"""Characters of a name that are shown."""
-
-
-def short(name: str, most: int = MOST) -> str:
+def short(name: str, most: int = 48) -> str:
     """Cut a long name in the middle, as its end often tells it from others."""
-    name = text.clean(name)
+    name = clean(name)
     if len(name) <= most:
         return name
     end = most // 3
