@@ -43,7 +43,9 @@ def write(tmp_path: Path) -> Write:
         judgement = judgement or judged(run)
         forms = ("html", "junit")
         paths = write_report(run, judgement, tmp_path / "out", HOME, forms)
-        return Page(paths.html.read_text()), ET.parse(paths.junit).getroot()
+        return Page(paths["report.html"].read_text()), ET.parse(
+            paths["junit.xml"]
+        ).getroot()
 
     return written
 

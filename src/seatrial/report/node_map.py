@@ -47,15 +47,15 @@ def node_map(judgement: Judgement) -> Figure:
     named: dict[str, list[str]] = {}
     for label, each in zip(shown, states, strict=True):
         named.setdefault(each, []).append(label)
-    reasons = {
-        str(number): short(node.reason, _REASON)
+    reasons = [
+        (str(number), short(node.reason, _REASON))
         for number, node in enumerate(nodes)
         if node.reason
-    }
+    ]
     spec = _spec(
         shown,
         [names.index(each) for each in states],
-        dict(list(reasons.items())[:_MOST_REASONS]),
+        dict(reasons[:_MOST_REASONS]),
         f"Map of {len(nodes)} nodes in the order of their names: "
         + ", ".join(f"{counts[name]} {name}" for name in names if counts[name])
         + ".",

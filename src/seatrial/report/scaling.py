@@ -140,14 +140,11 @@ def _ideal(curve: Curve, kind: Ideal) -> tuple[Line, ...]:
     """Draw the ideal from the best value on the fewest nodes."""
     if kind not in _EFFICIENT:
         return ()
-    counts = sorted({point.x for line in curve.lines for point in line.points})
-    starts = [
-        point.value
-        for line in curve.lines
-        for point in line.points
-        if point.x == counts[0]
-    ]
-    best = (min if curve.direction == "lower" else max)(starts)
+    all_points = [point for line in curve.lines for point in line.points]
+    counts = sorted({point.x for point in all_points})
+    best = (min if curve.direction == "lower" else max)(
+        point.value for point in all_points if point.x == counts[0]
+    )
     values = [(x, _ideal_value(best, x / counts[0], kind)) for x in counts]
     points = tuple(Point(x, value, value, value) for x, value in values)
     return (Line(IDEAL, points, ideal=True),)
