@@ -23,13 +23,13 @@ MOST_HEADLINES = 5
 AREAS: tuple[Area, ...] = get_args(Area)
 _JUDGED = ("fail", "undecided", "pass")
 _MANY = 10
-"""A margin above so many limits is said as a multiple, not in per cent."""
+"""Ratio from which a margin is a multiple of the limit, not a percentage."""
 
 
 def with_areas(
     rows: Iterable[CriterionRow], run: Run, nodes: int
 ) -> list[CriterionRow]:
-    """Add the area to each criterion of a machine of so many nodes.
+    """Add the area to each criterion; the machine has `nodes` nodes.
 
     Metric or place give the area. A criterion without any number is in the area of its
     check's other criteria; any other one follows from the most nodes of its cases.
@@ -106,7 +106,7 @@ def _headlines(rows: Sequence[CriterionRow]) -> tuple[Headline, ...]:
 def _urgency(row: CriterionRow) -> tuple[int, bool, bool, float]:
     """Sort key: verdict, limits before sameness, then the least margin.
 
-    What meets a limit exactly (0 errors of at most 0) tells least.
+    Values equal to their limit (0 errors of at most 0) come last.
     """
     margin = margin_of(row)
     exact = row.verdict == "pass" and not margin

@@ -1,9 +1,8 @@
 """Facts that failing nodes share and other nodes lack.
 
-For every value of every fact, Fisher's exact test asks whether nodes that fail have it
-more often than chance would have it; of all values tried, those are picked of which at
-most the share `RISK` is expected to be wrong (Benjamini and Hochberg). Where the nodes
-are too few for that, what they share is said without a claim.
+Fisher's exact test compares failing nodes with the others for every value of every
+fact. The procedure of Benjamini and Hochberg limits the expected share of wrong claims
+to `RISK`. Facts of too few nodes are listed without a claim.
 """
 
 from collections import defaultdict
@@ -23,7 +22,7 @@ from seatrial.runs.closed_run import Run
 
 RISK = 0.05
 MOST = 20
-"""Facts that are told, the most telling first."""
+"""Facts in the report, the smallest p first."""
 
 _MOST_OTHERS = 0.5  # share of the others that may have what is said without a claim
 _OWN = 0.5  # share of nodes with a value of their own, above which a fact names them
@@ -34,9 +33,9 @@ _DEPTH = 6  # levels of nesting in a fact
 class CommonFact:
     """A fact's value: `failing` of `of_failing` nodes have it, `others` of `of_others`.
 
-    `p` is the chance of at least so many if the fact had nothing to do with it; `shown`
-    tells whether that is little enough, beside all that was tried. `nodes` are those
-    that fail, or are worth a look, and have it.
+    `p` is the chance of at least `failing` nodes if fact and failure are independent;
+    `shown`: significant among all tested values. `nodes` fail, or are worth a look, and
+    have the value.
     """
 
     fact: str

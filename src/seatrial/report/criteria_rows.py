@@ -33,7 +33,7 @@ Where = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class _Measured:
-    """How much was measured of one metric in one case."""
+    """Places and allocations of one metric in one case."""
 
     places: int
     allocations: int
@@ -42,8 +42,7 @@ class _Measured:
 def criterion_rows(run: Run, judgement: Judgement) -> tuple[CriterionRow, ...]:
     """Return a row per criterion, failing ones first.
 
-    What is judged without a criterion has rows, too: the delivered nodes, cases that
-    must run, metrics that nobody gave a limit.
+    Delivered nodes, cases that must run and metrics without a limit have rows, too.
     """
     measured = _measured(run)
     groups: dict[tuple[str, ...], list[Finding]] = {}

@@ -54,7 +54,7 @@ def look_at(judgement: Judgement) -> Places:
 
 
 def _may_be_bad(finding: Finding) -> bool:
-    """Return True where a number misses its limit, or where there is none."""
+    """Return True if a number misses its limit, or has none."""
     if finding.value is None or finding.limit is None:
         return True
     beyond = finding.value - finding.limit

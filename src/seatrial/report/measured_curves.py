@@ -37,7 +37,7 @@ COLUMNS = (
 """Columns of the measurements that curves are made of."""
 
 KIND = ("parameters", "environment", "partition")
-"""Columns that tell one line from another."""
+"""Columns that identify a line."""
 
 
 def curves(run: Run, judgement: Judgement) -> list[Curve]:

@@ -38,7 +38,7 @@ NAMES = (
     "up to 5 times worse",
     "worse than that",
 )
-"""What the levels mean, whichever direction is better."""
+"""Names of the levels, for both directions."""
 
 BRIEF = ("≤ 10 %", "≤ 20 %", "≤ 2 times", "≤ 5 times", "more")
 

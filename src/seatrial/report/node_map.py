@@ -25,10 +25,10 @@ STATES = (
     ("absent", "\N{EN DASH}", "var(--ink)", "var(--paper)"),
     ("worth a look", "○", "var(--heat-1)", "var(--ink)"),
 )
-"""What becomes of a node: name, symbol, colour of its square and of its symbol."""
+"""States of a node: name, symbol, colour of its square and of its symbol."""
 
 _SIZES = ((100, 26, 13), (1000, 17, 11), (math.inf, 9, 8))
-# Up to so many nodes: the height of a square and of its symbol in px.
+# Most nodes, and the height of a square and of its symbol in px.
 _LEAST_CELL = 6  # px
 _NAMED = 10
 """Squares of a row up to which each has its own name in it."""

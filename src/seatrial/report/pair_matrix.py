@@ -172,7 +172,7 @@ def _worst_first(
     judgement: Judgement,
     lower_is_better: bool,
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Order the nodes by what is wrong with them; give also those without any pair.
+    """Return the nodes, worst first, and the nodes without any pair.
 
     First come the convicted, then nodes whose best pair is bad (or that have none),
     then those with the most slow and missing pairs, then those with the worst pair.

@@ -27,7 +27,7 @@ from seatrial.runs.closed_run import Run
 MOST_CHARTS = 30
 MOST_CRITERIA = 200
 MOST_FINDINGS = 100
-"""What is printed of each; what is left out is counted, and is in the other files."""
+"""Printed items of each; the others are counted, and are in the other files."""
 
 _MOST_ROWS, _MOST_COLUMNS = 40, 9
 _UNDER = {False: (12, 5), True: (16, 9)}

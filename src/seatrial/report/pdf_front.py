@@ -10,7 +10,7 @@ _DETAILS = (
     *((8, 2, 5, 2000), (8, 2, 3, 2000), (8, 1, 3, 2000), (6, 1, 3, 2000)),
     *((4, 1, 2, 2000), (3, 1, 1, 600), (3, 1, 1, 200), (2, 1, 1, 90), (1, 1, 1, 60)),
 )
-"""What page one has: items of each list, reasons of each, headline numbers of each
+"""Levels of detail: items of each list, reasons of each, headline numbers of each
 area, and characters of a text. The first that fits is printed."""
 
 
@@ -22,7 +22,7 @@ def fronts(front: Front) -> list[dict[str, Any]]:
 def _front(
     front: Front, most: int, reasons: int, headlines: int, longest: int
 ) -> dict[str, Any]:
-    """Return page one with so many items, reasons, headline numbers and characters."""
+    """Return page one with at most these items, reasons, headlines and characters."""
 
     def act_on(items: Sequence[ActOn]) -> list[dict[str, Any]]:
         return [

@@ -23,7 +23,7 @@ that of a problem that grows with the nodes, which stays; that of a problem of w
 run does not record whether it grows; no ideal."""
 
 IDEAL = "ideal"
-"""The label of the line that nothing was measured for."""
+"""Label of the ideal line."""
 
 _STRONG = ("loop_time",)
 _EFFICIENT = ("rate", "strong", "weak")
@@ -132,7 +132,7 @@ def efficiency(line: Line, kind: Ideal) -> dict[float, float]:
 
 
 def _ideal_value(first: float, times: float, kind: Ideal) -> float:
-    """Return the ideal value on so many times the nodes of `first`."""
+    """Return the ideal value on `times` the nodes of `first`."""
     return {"rate": first * times, "strong": first / times}.get(kind, first)
 
 

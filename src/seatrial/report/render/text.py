@@ -65,7 +65,7 @@ def quantity(number: str, unit: str) -> str:
 
 
 def exact(value: float | None) -> str:
-    """Write a number that somebody set (a limit): 60, 0.00001, without padding."""
+    """Format a set number (a limit) without padding: 60, 0.00001."""
     if value is None:
         return _ABSENT
     number = f"{value:.14g}"  # no rests of binary fractions
@@ -99,7 +99,7 @@ def size(size_bytes: int) -> str:
 
 
 def ratio(value: float | None, limit: float | None) -> str:
-    """Compare a value with its limit: '40.7 % of it'; '' where that says nothing."""
+    """Compare a value with its limit: '40.7 % of it'; '' without a finite ratio."""
     if value is None or not limit or not math.isfinite(value):
         return ""
     times = value / limit
@@ -150,12 +150,12 @@ def memory(mib: float | None) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """Let a long name break after its underscores."""
+    """Allow line breaks after the underscores of a name."""
     return Markup("<wbr>").join(re.split("(?<=_)", clean(name)))
 
 
 def parameters(written: str) -> dict[str, Any]:
-    """Read the parameters of a measurement back; whatever they are, give names."""
+    """Read the parameters of a measurement; those without names get one."""
     try:
         found = json.loads(written or "{}")
     except ValueError:
@@ -178,7 +178,7 @@ def few(names: Iterable[str], most: int = 12) -> list[str]:
 
 
 def short(name: str, most: int = 48) -> str:
-    """Cut a long name in the middle, as its end often tells it from others."""
+    """Cut a long name in its middle, as its end often differs from others."""
     name = clean(name)
     if len(name) <= most:
         return name

@@ -32,14 +32,14 @@ _MARKS: dict[str, tuple[str, str]] = {
     NO_NUMBER: ("var(--undecided)", "triangle-up"),
 }
 _NEAR = 3.0
-"""How many times the numbers a limit may be and still be drawn beside them."""
+"""Largest ratio of a limit to the values at which it is drawn."""
 
 _WIDE = 16
 
 
 @dataclass(frozen=True)
 class _Picture:
-    """What is drawn: the values of the limits, and the axis from `low` to `high`."""
+    """Values of the drawn limits, and the axis from `low` to `high`."""
 
     limits: frozenset[float]
     low: float

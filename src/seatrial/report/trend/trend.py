@@ -111,7 +111,7 @@ def _require_same(path: Path, before: Criteria | None, now: Criteria | None) -> 
     if (before and before.sha256) != (now and now.sha256):
         raise SeatrialError(
             f"{path / KEPT_CRITERIA}: changed while it was read; expected a run that "
-            "nobody writes to; try again, on a copy of the run"
+            "no process writes to; try again, on a copy of the run"
         )
 
 
