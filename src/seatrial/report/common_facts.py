@@ -143,7 +143,7 @@ def _count(
     facts: Facts, nodes: Sequence[str]
 ) -> defaultdict[tuple[str, str], list[str]]:
     """Return the nodes with each fact and value."""
-    holders: dict[tuple[str, str], list[str]] = defaultdict(list)
+    holders: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for node in nodes:
         for pair in facts[node].items():
             holders[pair].append(node)

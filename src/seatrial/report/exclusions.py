@@ -134,7 +134,7 @@ def _named_once(names: Iterable[str]) -> str:
 def _retried(cases: Sequence[Case]) -> list[tuple[str, ...]]:
     """List the cases that passed, but not at the first try."""
     first = {(case.session, case.key): case for case in reversed(cases)}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for case in cases:
         if case.attempt > 1 and case.result == "pass":
             before = first[case.session, case.key]
