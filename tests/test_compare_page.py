@@ -107,7 +107,7 @@ def test_page_one_of_a_winner() -> None:
     text = said(page(comparison()))
     assert "✓ B wins B is 12.0 % better than A (9.2 to 14.8 %); first in 99.2 %" in text
     assert f"bakeoff.yaml SHA-256 {SHA} frozen: every run recorded them" in text
-    assert "Why nobody wins" not in text
+    assert "Why no side wins" not in text
     assert "1 B 1.120 1.092 to 1.148 99.2 % 2 A baseline 1.000 0.9 %" in text
 
 
@@ -129,7 +129,7 @@ def test_page_one_without_a_winner_has_every_reason() -> None:
         ({"demonstration": True}, "Demonstration: A. Its numbers mean nothing"),
         ({"verdict": "fail"}, "✕ fail digest cd34cd34cd34"),
         ({"verdict": ""}, "not judged"),
-        ({"signer": ""}, "nobody known"),
+        ({"signer": ""}, "no known signer"),
         ({"weights_sha256": "ff" * 32}, "ffffffffffff others"),
         ({"weights_sha256": ""}, "none"),
         ({"price": 1200000.0, "power_kw": 45.5}, "1,200,000 45.5"),

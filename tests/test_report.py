@@ -20,7 +20,7 @@ from sweep_samples import SWEEP, names, sample_sweep
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import Judgement, judge
 from seatrial.report import write_report
-from seatrial.report.node_table import node_table
+from seatrial.report.node_table import node_tables
 from seatrial.report.render import text
 from seatrial.runs.closed_run import Run
 
@@ -43,7 +43,9 @@ def write(tmp_path: Path) -> Write:
         judgement = judgement or judged(run)
         forms = ("html", "junit")
         paths = write_report(run, judgement, tmp_path / "out", HOME, forms)
-        return Page(paths.html.read_text()), ET.parse(paths.junit).getroot()
+        return Page(paths["report.html"].read_text()), ET.parse(
+            paths["junit.xml"]
+        ).getroot()
 
     return written
 
@@ -190,10 +192,10 @@ def test_values_of_a_node_keep_their_unit_beside_sameness() -> None:
     ]
     alike = replace(node, kind="sameness", unit="1", verdict="fail")
     found = (*judgement.findings, alike)
-    shown = node_table(run, replace(judgement, findings=found))
-    column = shown.metrics.index(("bw_4MiB", "MB/s"))
-    verdicts = [row.values[column].verdict for row in shown.rows]
-    assert verdicts == ["pass", "fail", "pass", "pass"]
+    (_, shown), *_ = node_tables(run, replace(judgement, findings=found))
+    column = shown.columns.index("bw_4MiB (MB/s)")
+    marks = [row[column].endswith(" ✕") for row in shown.rows]
+    assert marks == [False, True, False, False]
 
 
 def test_page_says_what_the_judge_did_not_judge(write: Write) -> None:

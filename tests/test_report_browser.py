@@ -38,7 +38,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Judgement]:
     run = sample_run(nodes=nodes, slow="cn03", skipped=True, scatter=0.02)
     judgement = judge(run, sample_criteria())
     paths = write_report(run, judgement, folder / "out", HOME, FORMS)
-    return paths.html.as_uri(), judgement
+    return paths["report.html"].as_uri(), judgement
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_replay_is_as_plain_as_the_verdict_on_screen_and_paper(
     run = sample_run(replay=True)
     judgement = judge(run, sample_criteria())
     paths = write_report(run, judgement, tmp_path, HOME, FORMS)
-    show(browser, paths.html.as_uri(), width=1280)
+    show(browser, paths["report.html"].as_uri(), width=1280)
     for media in ("screen", "print"):
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
         said = browser.find_element(By.CSS_SELECTOR, ".replay strong")
@@ -207,7 +207,9 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> str:
     nodes = [*names(15), HOSTILE]
     run = sample_sweep(nodes, slow=["cn3"], dead=["cn9"], hung=[("cn1", "cn2")])
     folder = tmp_path_factory.mktemp("sweep")
-    return write_report(run, judge(run, SWEEP), folder, HOME, FORMS).html.as_uri()
+    return write_report(run, judge(run, SWEEP), folder, HOME, FORMS)[
+        "report.html"
+    ].as_uri()
 
 
 def label_colour(label: WebElement) -> str:
@@ -298,13 +300,15 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Judgement]:
     ]
     judgement = replace(judgement, findings=tuple(findings))
     folder = tmp_path_factory.mktemp("large")
-    return write_report(run, judgement, folder, HOME, FORMS).html.as_uri(), judgement
+    return write_report(run, judgement, folder, HOME, FORMS)[
+        "report.html"
+    ].as_uri(), judgement
 
 
 def test_filter_finds_places_of_a_folded_row(browser: Chrome, tmp_path: Path) -> None:
     run = sample_run(nodes=[f"n{number:03}" for number in range(30)], repeats=1)
     paths = write_report(run, judge(run, sample_criteria()), tmp_path, HOME, FORMS)
-    show(browser, paths.html.as_uri(), 1280)
+    show(browser, paths["report.html"].as_uri(), 1280)
     assert "30 findings" in browser.find_element(By.ID, "findings").text
     browser.find_element(By.CSS_SELECTOR, "#findings [name=text]").send_keys("n029")
     assert rows(browser) == ["undecided"] * 4
@@ -429,7 +433,7 @@ def test_page_stays_usable_with_hostile_names(
     run = replace(run, path=tmp_path / "run", measurements=measurements)
     judgement = judge(run, sample_criteria())
     paths = write_report(run, judgement, tmp_path, HOME, FORMS)
-    show(browser, paths.html.as_uri(), width)
+    show(browser, paths["report.html"].as_uri(), width)
     root = "document.documentElement"
     assert script(browser, f"{root}.scrollWidth <= {root}.clientWidth")
     assert script(browser, "document.querySelector('header').offsetHeight") < 5000

@@ -266,9 +266,9 @@ def test_report_has_the_forms_asked_for(
     paths = write_report(*judged, tmp_path / "out", HOME, forms)
     written = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert written == sorted(name for form in forms for name in FILES[form])
-    assert sorted(path.name for path in paths.of(forms)) == written
+    assert sorted(paths) == written
     if "csv" in forms:
-        assert paths.findings.read_text() == format_findings(judged[1], "csv")
+        assert paths["findings.csv"].read_text() == format_findings(judged[1], "csv")
 
 
 def test_no_file_is_replaced_unless_all_are(

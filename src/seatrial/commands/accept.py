@@ -115,7 +115,7 @@ def _campaign(
     run, judgement = judged(home, path)
     print_summary(judgement, str(path), console)
     out = home / "reports" / "out" / SYSTEM / run_id
-    return judgement, write_report(run, judgement, out, home).html
+    return judgement, write_report(run, judgement, out, home)["report.html"]
 
 
 @contextmanager

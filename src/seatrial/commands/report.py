@@ -64,7 +64,7 @@ def report(
     if judgement.replay:
         echo(NO_MEASUREMENT)
     echo(f"verdict: {judgement.verdict}")
-    for path in paths.of(forms):
+    for path in paths.values():
         echo(str(path))
 
 

@@ -3,7 +3,6 @@
 import errno
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,33 +18,10 @@ from seatrial.report.markdown import summary
 from seatrial.report.pdf import pdf_bytes
 from seatrial.runs.closed_run import Run
 
-__all__ = ["FORMS", "ReportPaths", "write_report"]
+__all__ = ["FORMS", "write_report"]
 
 FORMS = ("html", "pdf", "md", "csv", "junit")
 """The forms of a report; csv is two files."""
-
-
-@dataclass(frozen=True)
-class ReportPaths:
-    """The files of one report."""
-
-    html: Path
-    pdf: Path
-    summary: Path
-    findings: Path
-    criteria: Path
-    junit: Path
-
-    def of(self, forms: Collection[str]) -> tuple[Path, ...]:
-        """Return the files of some forms, in the order of `FORMS`."""
-        files = {
-            "html": (self.html,),
-            "pdf": (self.pdf,),
-            "md": (self.summary,),
-            "csv": (self.findings, self.criteria),
-            "junit": (self.junit,),
-        }
-        return tuple(path for form in FORMS if form in forms for path in files[form])
 
 
 def write_report(
@@ -55,46 +31,43 @@ def write_report(
     home: Path,
     forms: Collection[str] = FORMS,
     notes: Sequence[str] = (),
-) -> ReportPaths:
+) -> dict[str, Path]:
     """Write the report in these forms into `out_dir`, all of them or none.
 
-    Older files are replaced. The run is only read. `notes` stand on page one. `home`
-    holds the templates in reports/. Raises SeatrialError if a template is missing, a
-    figure cannot be drawn or `out_dir` cannot be written.
+    Returns the files by their names. Older files are replaced; the run is only read.
+    `notes` stand on page one; `home` holds the templates in reports/. Raises
+    SeatrialError if a template is missing, a figure cannot be drawn or `out_dir` cannot
+    be written.
     """
-    paths = ReportPaths(
-        html=out_dir / "report.html",
-        pdf=out_dir / "report.pdf",
-        summary=out_dir / "summary.md",
-        findings=out_dir / "findings.csv",
-        criteria=out_dir / "criteria.csv",
-        junit=out_dir / "junit.xml",
-    )
     content = contents(run, judgement, home, notes)
-    made = _made(run, judgement, content, home, forms)
-    _write(dict(zip(paths.of(forms), made, strict=True)))
-    return paths
+    files = {
+        out_dir / name: data
+        for name, data in _files(run, judgement, content, home, forms)
+    }
+    _write(files)
+    return {path.name: path for path in files}
 
 
-def _made(
+def _files(
     run: Run,
     judgement: Judgement,
     content: Content,
     home: Path,
     forms: Collection[str],
-) -> Iterator[bytes]:
-    """Return the files of some forms, in the order of `FORMS`."""
+) -> Iterator[tuple[str, bytes]]:
+    """Return names and bytes of the files of some forms, in the order of `FORMS`."""
     if "html" in forms:
-        yield html(run, judgement, content, home).encode()
+        yield "report.html", html(run, judgement, content, home).encode()
     if "pdf" in forms:
-        yield pdf_bytes(run, judgement, content, home)
+        yield "report.pdf", pdf_bytes(run, judgement, content, home)
     if "md" in forms:
-        yield summary(content).encode()
+        yield "summary.md", summary(content).encode()
     if "csv" in forms:
-        yield format_findings(judgement, "csv").encode(errors="replace")
-        yield criteria_csv(content).encode(errors="replace")
+        findings = format_findings(judgement, "csv")
+        yield "findings.csv", findings.encode(errors="replace")
+        yield "criteria.csv", criteria_csv(content).encode(errors="replace")
     if "junit" in forms:
-        yield junit_xml(run, judgement)
+        yield "junit.xml", junit_xml(run, judgement)
 
 
 def _write(files: dict[Path, bytes]) -> None:

@@ -6,7 +6,7 @@ a node, a pair of nodes, or the whole allocation.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import get_args
 
 import polars as pl
@@ -23,38 +23,37 @@ MOST_HEADLINES = 5
 AREAS: tuple[Area, ...] = get_args(Area)
 _JUDGED = ("fail", "undecided", "pass")
 _MANY = 10
-"""A margin above so many limits is said as a multiple, not in per cent."""
-
-
-@dataclass(frozen=True)
-class _Machine:
-    """What tells the area of a criterion that its metric does not tell.
-
-    `places` maps check and flat metric to 'links' or 'nodes' where pairs or nodes were
-    measured; `widths` maps a check to the most nodes of its cases.
-    """
-
-    nodes: int
-    places: dict[tuple[str, str], Area]
-    widths: dict[str, int]
+"""Ratio from which a margin is a multiple of the limit, not a percentage."""
 
 
 def with_areas(
     rows: Iterable[CriterionRow], run: Run, nodes: int
 ) -> list[CriterionRow]:
-    """Add the area to each criterion of a machine of so many nodes.
+    """Add the area to each criterion; the machine has `nodes` nodes.
 
-    A criterion without any number is in the area of its check's other criteria.
+    Metric or place give the area. A criterion without any number is in the area of its
+    check's other criteria; any other one follows from the most nodes of its cases.
     """
-    machine = _Machine(nodes, _places(run), _widths(run))
-    known = [(row, _area(row, machine)) for row in rows]
+    places = _places(run)
+    known = [(row, _area(row, places)) for row in rows]
     of_check = {row.check: area for row, area in known if area and row.check}
-    return [
-        replace(row, area=area or _other(row, of_check, machine)) for row, area in known
-    ]
+    widths: dict[str, int] = {}
+    for case in run.cases:
+        widths[case.check] = max(widths.get(case.check, 0), len(case.nodes))
+
+    def other(row: CriterionRow) -> str:
+        if row.worst.kind == "replay":
+            return ""
+        if row.check in of_check and not row.metric:
+            return of_check[row.check]
+        width = widths.get(row.check, 0)
+        return "nodes" if width == 1 else "links" if width == 2 < nodes else "machine"
+
+    return [replace(row, area=area or other(row)) for row, area in known]
 
 
 def _places(run: Run) -> dict[tuple[str, str], Area]:
+    """Return 'links' or 'nodes' by check and flat metric measured at such places."""
     table = (
         run.columns("check", "metric", "size_bytes", "source", "node")
         .group_by("check", "metric", "size_bytes")
@@ -67,15 +66,8 @@ def _places(run: Run) -> dict[tuple[str, str], Area]:
     }
 
 
-def _widths(run: Run) -> dict[str, int]:
-    widths: dict[str, int] = {}
-    for case in run.cases:
-        widths[case.check] = max(widths.get(case.check, 0), len(case.nodes))
-    return widths
-
-
-def _area(row: CriterionRow, machine: _Machine) -> Area | None:
-    """Return the area that metric or place tell; None if neither does."""
+def _area(row: CriterionRow, places: dict[tuple[str, str], Area]) -> Area | None:
+    """Return the area by metric or place; None if neither has one."""
     if row.worst.kind == "inventory":
         return "nodes"
     if not row.metric:
@@ -84,19 +76,7 @@ def _area(row: CriterionRow, machine: _Machine) -> Area | None:
         stated = split_flat_name(row.metric)[0].area
     except ValueError:  # a metric of foreign output
         stated = None
-    return stated or machine.places.get((row.check, row.metric))
-
-
-def _other(row: CriterionRow, of_check: dict[str, Area], machine: _Machine) -> str:
-    """Return the area by the check, or by the nodes that its cases take."""
-    if row.worst.kind == "replay":
-        return ""
-    if row.check in of_check and not row.metric:
-        return of_check[row.check]
-    width = machine.widths.get(row.check, 0)
-    if width == 1:
-        return "nodes"
-    return "links" if width == 2 < machine.nodes else "machine"
+    return stated or places.get((row.check, row.metric))
 
 
 def area_summaries(rows: Sequence[CriterionRow]) -> tuple[AreaSummary, ...]:
@@ -126,7 +106,7 @@ def _headlines(rows: Sequence[CriterionRow]) -> tuple[Headline, ...]:
 def _urgency(row: CriterionRow) -> tuple[int, bool, bool, float]:
     """Sort key: verdict, limits before sameness, then the least margin.
 
-    What meets a limit exactly (0 errors of at most 0) tells least.
+    Values equal to their limit (0 errors of at most 0) come last.
     """
     margin = margin_of(row)
     exact = row.verdict == "pass" and not margin

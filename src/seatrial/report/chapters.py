@@ -8,9 +8,7 @@ from seatrial.judge.judge import Judgement
 from seatrial.report.common_facts import RISK, common_facts
 from seatrial.report.content import Chapter, Content
 from seatrial.report.criteria_rows import criterion_rows
-from seatrial.report.curve_chart import chart
-from seatrial.report.curve_layers import far_words
-from seatrial.report.curves import Curve, table
+from seatrial.report.curve_chart import curve_figure
 from seatrial.report.drift_chapter import drift_chapter
 from seatrial.report.exclusions import exclusions
 from seatrial.report.folding import fold_criteria, skip_reasons
@@ -19,14 +17,13 @@ from seatrial.report.measured_curves import curves
 from seatrial.report.methods_chapter import configuration, methods
 from seatrial.report.node_heatmap import node_heat
 from seatrial.report.node_map import node_map
-from seatrial.report.node_table import facts_table, node_table, values_table
+from seatrial.report.node_table import MAX_NODES, node_tables
 from seatrial.report.pair_heatmap import matrix_figure, retested_table, title_of
 from seatrial.report.pair_matrix import MAX_RETESTED, matrices
 from seatrial.report.published_overlay import overlay
 from seatrial.report.render import text
-from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.figure import Table
 from seatrial.report.render.text import short
-from seatrial.report.render.vega import metric_title
 from seatrial.report.scaling import growth_figure, growths
 from seatrial.runs.closed_run import Run
 from seatrial.runs.stated import stated
@@ -74,18 +71,11 @@ def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
 def _nodes(run: Run, judgement: Judgement) -> Chapter:
     if not judgement.nodes:
         return Chapter("nodes", "Nodes", "", empty="No node was delivered.")
-    nodes = node_table(run, judgement)
     heat = node_heat(run, judgement)
-    tables = [("Verdicts and values", values_table(nodes))]
-    if nodes.facts:
-        tables.append(("Facts", facts_table(nodes)))
-    notes = []
-    if len(nodes.rows) < len(judgement.nodes):
-        notes.append(
-            f"The tables have {len(nodes.rows)} of "
-            f"{text.exact(len(judgement.nodes))} nodes, failing ones first; all are in "
-            "manifest.json."
-        )
+    left_out = (
+        f"The tables have {MAX_NODES} of {text.exact(len(judgement.nodes))} nodes, "
+        "failing ones first; all are in manifest.json."
+    )
     return Chapter(
         "nodes",
         "Nodes",
@@ -94,8 +84,8 @@ def _nodes(run: Run, judgement: Judgement) -> Chapter:
         "and directions: a bad node spoils all its pairs, while most pairs of a sound "
         "one are sound.",
         figures=(node_map(judgement), *([heat] if heat else [])),
-        tables=tuple(tables),
-        notes=tuple(notes),
+        tables=tuple(node_tables(run, judgement)),
+        notes=(left_out,) if len(judgement.nodes) > MAX_NODES else (),
     )
 
 
@@ -145,7 +135,7 @@ def _curves(run: Run, judgement: Judgement, home: Path) -> Chapter:
         if published is not None and not curve.over:
             points = published.points(curve.check, curve.metric, curve.unit, sizes)
             curve = replace(curve, published=points)
-        figures.append(_curve_figure(curve, f"curve-{number}"))
+        figures.append(curve_figure(curve, f"curve-{number}"))
     return Chapter(
         "curves",
         "Curves over message size",
@@ -156,23 +146,6 @@ def _curves(run: Run, judgement: Judgement, home: Path) -> Chapter:
         else "",
         figures=tuple(figures),
         empty="This run has no number over message size or another parameter.",
-    )
-
-
-def _curve_figure(curve: Curve, name: str) -> Figure:
-    repeats = (
-        f", drawn as median and range of {curve.repeats} repeats"
-        if curve.repeats > 1
-        else ""
-    )
-    detail = f", {curve.detail}" if curve.detail else ""
-    return Figure(
-        name=name,
-        title=f"{curve.check}: {metric_title(curve.metric)}{detail}",
-        detail=f"{curve.unit}, {curve.direction} is better; {curve.statistic}{repeats}",
-        spec=chart(curve),
-        table=table(curve),
-        note=" ".join(filter(None, (curve.note, far_words(curve)))),
     )
 
 

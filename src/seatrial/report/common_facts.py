@@ -1,13 +1,13 @@
 """Facts that failing nodes share and other nodes lack.
 
-For every value of every fact, Fisher's exact test asks whether nodes that fail have it
-more often than chance would have it; of all values tried, those are picked of which at
-most the share `RISK` is expected to be wrong (Benjamini and Hochberg). Where the nodes
-are too few for that, what they share is said without a claim.
+Fisher's exact test compares failing nodes with the others for every value of every
+fact. The procedure of Benjamini and Hochberg limits the expected share of wrong claims
+to `RISK`. Facts of too few nodes are listed without a claim.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from seatrial.runs.closed_run import Run
 
 RISK = 0.05
 MOST = 20
-"""Facts that are told, the most telling first."""
+"""Facts in the report, the smallest p first."""
 
 _MOST_OTHERS = 0.5  # share of the others that may have what is said without a claim
 _OWN = 0.5  # share of nodes with a value of their own, above which a fact names them
@@ -33,9 +33,9 @@ _DEPTH = 6  # levels of nesting in a fact
 class CommonFact:
     """A fact's value: `failing` of `of_failing` nodes have it, `others` of `of_others`.
 
-    `p` is the chance of at least so many if the fact had nothing to do with it; `shown`
-    tells whether that is little enough, beside all that was tried. `nodes` are those
-    that fail, or are worth a look, and have it.
+    `p` is the chance of at least `failing` nodes if fact and failure are independent;
+    `shown`: significant among all tested values. `nodes` fail, or are worth a look, and
+    have the value.
     """
 
     fact: str
@@ -97,63 +97,57 @@ def _shared(
     """Test every value that the chosen nodes have, and others may have too."""
     if not chosen or not rest:
         return []
-    among = _count(facts, chosen)
-    beside = _count(facts, rest)
-    distinct = _distinct(facts)
+    among, beside = _count(facts, chosen), _count(facts, rest)
+    values: dict[str, list[str]] = defaultdict(list)
+    for known in facts.values():
+        for fact, value in known.items():
+            values[fact].append(value)
     found = []
     for (fact, value), nodes in among.items():
-        others = len(beside.get((fact, value), ()))
-        values, having = distinct[fact]
-        names_nodes = having > 2 and values > _OWN * having
-        if names_nodes or (len(nodes) == len(chosen) and others == len(rest)):
-            continue
-        found.append((fact, value, nodes, others))
+        others = len(beside[fact, value])
+        own = values[fact]
+        names_nodes = len(own) > 2 and len(set(own)) > _OWN * len(own)
+        if not names_nodes and (len(nodes) < len(chosen) or others < len(rest)):
+            found.append((fact, value, nodes, others))
     if not found:
         return []
     hits = np.array([len(nodes) for _, _, nodes, _ in found])
     total = hits + np.array([others for *_, others in found])
     p = scipy.stats.hypergeom.sf(hits - 1, len(chosen) + len(rest), total, len(chosen))
     shown = discoveries(np.asarray(p, dtype=float), RISK)
-    told = []
-    for (fact, value, nodes, others), each, sure in zip(
-        found, p.tolist(), shown.tolist(), strict=True
-    ):
-        all_share = len(nodes) == len(chosen)
-        if not sure and (not all_share or others > _MOST_OTHERS * len(rest)):
-            continue
-        said = CommonFact(
-            fact,
-            value,
-            len(nodes),
-            len(chosen),
-            others,
-            len(rest),
-            each,
-            "",
+    common = [
+        CommonFact(
+            fact=fact,
+            value=value,
+            failing=len(nodes),
+            of_failing=len(chosen),
+            others=others,
+            of_others=len(rest),
+            p=chance,
+            words="",
             shown=sure,
             nodes=tuple(nodes),
         )
-        told.append(CommonFact(**{**vars(said), "words": _words(said, what)}))
-    return sorted(told, key=lambda each: (not each.shown, each.p, each.fact))
+        for (fact, value, nodes, others), chance, sure in zip(
+            found, p.tolist(), shown.tolist(), strict=True
+        )
+        if sure or (len(nodes) == len(chosen) and others <= _MOST_OTHERS * len(rest))
+    ]
+    return sorted(
+        (replace(fact, words=_words(fact, what)) for fact in common),
+        key=lambda fact: (not fact.shown, fact.p, fact.fact),
+    )
 
 
-def _count(facts: Facts, nodes: Sequence[str]) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
+def _count(
+    facts: Facts, nodes: Sequence[str]
+) -> defaultdict[tuple[str, str], list[str]]:
+    """Return the nodes with each fact and value."""
+    holders: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for node in nodes:
         for pair in facts[node].items():
-            found.setdefault(pair, []).append(node)
-    return found
-
-
-def _distinct(facts: Facts) -> dict[str, tuple[int, int]]:
-    """Count of each fact its different values, and the nodes that have it."""
-    values: dict[str, set[str]] = {}
-    having: dict[str, int] = {}
-    for known in facts.values():
-        for fact, value in known.items():
-            values.setdefault(fact, set()).add(value)
-            having[fact] = having.get(fact, 0) + 1
-    return {fact: (len(each), having[fact]) for fact, each in values.items()}
+            holders[pair].append(node)
+    return holders
 
 
 def _words(fact: CommonFact, what: str) -> str:
@@ -172,13 +166,11 @@ def _words(fact: CommonFact, what: str) -> str:
         do = "does" if fact.others <= 1 else "do"
         count = text.exact(fact.others) if fact.others else "none"
         rest = f"of the {text.exact(fact.of_others)} others {count} {do}"
-    sure = (
-        f"p = {fact.p:.1g}"
-        if fact.shown
-        else f"p = {fact.p:.1g}: too few to tell whether that is chance"
+    doubt = "" if fact.shown else ": too few to tell whether that is chance"
+    return (
+        f"{who} {have} {_name(fact.fact)} {short(fact.value)}; {rest} "
+        f"(p = {fact.p:.1g}{doubt})"
     )
-    said = f"{who} {have} {_name(fact.fact)} {short(fact.value)}"
-    return f"{said}; {rest} ({sure})"
 
 
 def _name(fact: str) -> str:

@@ -1,4 +1,4 @@
-"""What a report says, once for all its forms: HTML, PDF, Markdown, CSV.
+"""Content of a report, the same for all its forms: HTML, PDF, Markdown, CSV.
 
 All texts are plain: each form escapes them in its own way.
 """
@@ -89,11 +89,11 @@ class Front:
 class CriterionRow:
     """One criterion over all cases and places that it was applied to.
 
-    What is judged without one has rows, too: delivered nodes, cases that must run.
+    Delivered nodes and cases that must run have rows, too, without a criterion.
     `clause` is document and clause, formula, or run; `limit`, `estimate` (of the worst
     place) and `interval` are in words with their unit. `allocations` counts those of
     the worst place, `places` all of them; `scatter` says how far allocations differ.
-    `shared`: many places share a finding, whose value is their median. `area` is the
+    `shared`: many places share a finding; its value is their median. `area` is the
     part of the machine, '' for none. `alike` criteria stand in this row, if several.
     """
 

@@ -1,5 +1,6 @@
 """The criteria of a report: one row each, over all cases and places."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -32,7 +33,7 @@ Where = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class _Measured:
-    """How much was measured of one metric in one case."""
+    """Places and allocations of one metric in one case."""
 
     places: int
     allocations: int
@@ -41,8 +42,7 @@ class _Measured:
 def criterion_rows(run: Run, judgement: Judgement) -> tuple[CriterionRow, ...]:
     """Return a row per criterion, failing ones first.
 
-    What is judged without a criterion has rows, too: the delivered nodes, cases that
-    must run, metrics that nobody gave a limit.
+    Delivered nodes, cases that must run and metrics without a limit have rows, too.
     """
     measured = _measured(run)
     groups: dict[tuple[str, ...], list[Finding]] = {}
@@ -154,10 +154,8 @@ def _measured(run: Run) -> dict[Where, _Measured]:
 
 def counts(rows: Iterable[CriterionRow]) -> dict[str, int]:
     """Count rows by verdict, in the order of `VERDICTS`."""
-    found = dict.fromkeys(VERDICTS, 0)
-    for row in rows:
-        found[row.verdict] += 1
-    return found
+    found = Counter(row.verdict for row in rows)
+    return {verdict: found[verdict] for verdict in VERDICTS}
 
 
 def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]:

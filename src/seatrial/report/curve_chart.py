@@ -5,14 +5,16 @@ from dataclasses import replace
 
 from seatrial.report.curve_layers import (
     PARAMETER,
+    far_words,
     limit_layers,
     limit_rows,
     near_limits,
     published_layers,
     published_rows,
 )
-from seatrial.report.curves import Curve, Line
+from seatrial.report.curves import Curve, Line, table
 from seatrial.report.render import text
+from seatrial.report.render.figure import Figure
 from seatrial.report.render.text import short
 from seatrial.report.render.vega import (
     HEIGHT,
@@ -43,6 +45,22 @@ _GROUPED: dict[str, Style] = {
 }
 _WIDE = 16  # largest over smallest x above which an axis is logarithmic
 _MAX_NAMED = 6
+
+
+def curve_figure(curve: Curve, name: str, remark: str = "") -> Figure:
+    """Draw a curve; `remark` ends the line on unit, direction and statistic."""
+    detail = f"{curve.unit}, {curve.direction} is better; {curve.statistic}"
+    if curve.repeats > 1:
+        detail += f", drawn as median and range of {curve.repeats} repeats"
+    parameters = f", {curve.detail}" if curve.detail else ""
+    return Figure(
+        name=name,
+        title=f"{curve.check}: {metric_title(curve.metric)}{parameters}",
+        detail=f"{detail}{remark}",
+        spec=chart(curve),
+        table=table(curve),
+        note=" ".join(filter(None, (curve.note, far_words(curve)))),
+    )
 
 
 def chart(curve: Curve) -> Row:

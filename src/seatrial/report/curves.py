@@ -49,7 +49,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LimitPoint:
-    """What the reference demands at one message size: 'at least 60 MB/s'."""
+    """The limit of the reference at one message size: 'at least 60 MB/s'."""
 
     x: float
     value: float
@@ -117,7 +117,7 @@ def table(curve: Curve) -> Table:
 
 
 def _joined(pairs: Iterable[tuple[float, str]]) -> dict[float, str]:
-    """Put what stands at the same x together."""
+    """Join the words at the same x."""
     found: dict[float, list[str]] = {}
     for x, words in pairs:
         found.setdefault(x, []).append(words)

@@ -7,7 +7,7 @@ there are few. Of all metrics that could be tested, those that drift are picked 
 at most the share `RISK` of them is expected to be wrong (Benjamini and Hochberg).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -81,8 +81,8 @@ def drifts(run: Run, judgement: Judgement) -> list[Drift]:
     if testable.any():
         picked[testable] = discoveries(p[testable], RISK)
     marked = [
-        Drift(**{**vars(each), "drifts": bool(drifting)})
-        for each, drifting in zip(found, picked, strict=True)
+        replace(drift, drifts=bool(drifting))
+        for drift, drifting in zip(found, picked, strict=True)
     ]
     return sorted(marked, key=lambda each: (not each.drifts, each.p is None, each.p))
 

@@ -52,23 +52,16 @@ def drift_chapter(run: Run, judgement: Judgement) -> Chapter:
             "No metric with a criterion was measured in several sessions whose times "
             "are known."
         )
-    tables = []
     drifting = [each for each in found if each.drifts]
-    if drifting:
-        tables.append(("Metrics that drift", drift_table(drifting[:MAX_ROWS])))
-    notes = []
-    if len(drifting) > MAX_ROWS:
-        notes.append(f"{len(drifting) - MAX_ROWS} more metrics drift.")
+    more = len(drifting) - MAX_ROWS
+    table = ("Metrics that drift", drift_table(drifting[:MAX_ROWS]))
     return Chapter(
         "drift",
         _TITLE,
         f"{_INTRO} {words(found)}",
         figures=(drift_figure(found),),
-        tables=tuple(tables),
-        notes=(
-            *notes,
-            _METHOD,
-        ),
+        tables=(table,) if drifting else (),
+        notes=(f"{more} more metrics drift.", _METHOD) if more > 0 else (_METHOD,),
     )
 
 

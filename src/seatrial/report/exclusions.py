@@ -1,5 +1,6 @@
 """Retries, skips, absences and exclusions: not part of the verdict."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from seatrial.judge.findings import Judgement
@@ -27,156 +28,135 @@ def exclusions(run: Run, judgement: Judgement) -> Chapter:
     """List retried, skipped and excluded cases, nodes and criteria in tables."""
     failed = [case for case in run.cases if case.result == "fail"]
     skipped = [case for case in run.cases if case.result == "skip"]
-    sessions = run.manifest.get("sessions") or []
-    tables = (
-        ("Failed cases", _failed(failed)),
-        ("Skipped cases", _skipped(skipped)),
-        ("Passed at a later try", _retried(run.cases)),
-        ("Programs that died in MPI_Init", _died_at_start(run.cases)),
-        (
-            "Absent nodes",
-            _table(
-                ("Node", "State", "Reason"),
-                [
-                    (node.name, node.state, node.reason or _NOT_GIVEN)
-                    for node in judgement.nodes
-                    if node.state != "present"
-                ],
-            ),
+    tables: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]] = {
+        "Failed cases": (
+            (*_CASE, "Try", "Phase", "Reason", "Job", "Nodes", "Raw output"),
+            [_failed(case) for case in failed[:MAX_CASES]],
         ),
-        (
-            "Sessions that were cut off and taken again",
-            _table(
-                ("Session", "Kept as evidence in raw/"),
-                [
-                    (session["name"], ", ".join(session["interrupted"]))
-                    for session in sessions
-                    if session.get("interrupted")
-                ],
-            ),
+        "Skipped cases": (
+            ("Cases", "Environments", "Reason", "Repeats"),
+            _skipped(skipped)[:MAX_CASES],
         ),
-        (
-            "Criteria of checks that this campaign does not run",
-            _table(("Criterion",), [(name,) for name in judgement.uncovered]),
+        "Passed at a later try": (
+            (*_CASE, "Passed at try", "The first failed"),
+            _retried(run.cases)[:MAX_CASES],
         ),
-        (
-            "Optional criteria that were not measured",
+        "Programs that died in MPI_Init": (
+            (*_CASE, "Program", "Try", "Died on", "Reason"),
+            _died_at_start(run.cases)[:MAX_CASES],
+        ),
+        "Absent nodes": (
+            ("Node", "State", "Reason"),
+            [
+                (node.name, node.state, node.reason or _NOT_GIVEN)
+                for node in judgement.nodes
+                if node.state != "present"
+            ],
+        ),
+        "Sessions that were cut off and taken again": (
+            ("Session", "Kept as evidence in raw/"),
+            [
+                (session["name"], ", ".join(session["interrupted"]))
+                for session in run.manifest.get("sessions") or []
+                if session.get("interrupted")
+            ],
+        ),
+        "Criteria of checks that this campaign does not run": (
+            ("Criterion",),
+            [(name,) for name in judgement.uncovered],
+        ),
+        "Optional criteria that were not measured": (
+            ("Criteria", "Reason"),
             _unmeasured(judgement, skip_reasons(run)),
         ),
-    )
-    filled = tuple((title, table) for title, table in tables if table.rows)
+    }
     return Chapter(
         "exclusions",
         "Retries, skips and exclusions",
         _INTRO,
-        tables=filled,
+        tables=tuple(
+            (title, Table(columns, tuple(rows)))
+            for title, (columns, rows) in tables.items()
+            if rows
+        ),
         notes=tuple(_notes(run, failed, skipped)),
         empty="No case failed or was skipped, and no node was absent.",
     )
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    return Table(tuple(columns), tuple(tuple(row) for row in rows))
-
-
-def _failed(cases: Sequence[Case]) -> Table:
-    columns = (
-        *_CASE,
-        "Try",
-        "Phase",
-        "Reason",
-        "Job",
-        "Nodes",
-        "Raw output",
-    )
-    return _table(
-        columns,
-        [
-            (
-                *_named(case),
-                str(case.attempt),
-                case.phase or "",
-                case.reason or _NOT_GIVEN,
-                case.job_id or "none",
-                ", ".join(few(case.nodes, 4)),
-                case.raw or "none",
-            )
-            for case in cases[:MAX_CASES]
-        ],
+def _failed(case: Case) -> tuple[str, ...]:
+    return (
+        *_named(case),
+        str(case.attempt),
+        case.phase or "",
+        case.reason or _NOT_GIVEN,
+        case.job_id or "none",
+        ", ".join(few(case.nodes, 4)),
+        case.raw or "none",
     )
 
 
-def _skipped(cases: Sequence[Case]) -> Table:
+def _skipped(cases: Sequence[Case]) -> list[tuple[str, ...]]:
     """List skipped cases by their reason."""
-    groups: dict[str, list[Case]] = {}
+    groups: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
-        groups.setdefault(case.reason or _NOT_GIVEN, []).append(case)
-    return _table(
-        ("Cases", "Environments", "Reason", "Repeats"),
-        [
-            (
-                _named_once(_title(case) for case in own),
-                _named_once(case.environment for case in own),
-                reason,
-                ", ".join(map(str, sorted({case.repeat for case in own}))),
-            )
-            for reason, own in list(groups.items())[:MAX_CASES]
-        ],
-    )
+        groups[case.reason or _NOT_GIVEN].append(case)
+    return [
+        (
+            _named_once(_title(case) for case in own),
+            _named_once(case.environment for case in own),
+            reason,
+            ", ".join(map(str, sorted({case.repeat for case in own}))),
+        )
+        for reason, own in groups.items()
+    ]
 
 
-def _unmeasured(judgement: Judgement, reasons: Mapping[str, str]) -> Table:
+def _unmeasured(
+    judgement: Judgement, reasons: Mapping[str, str]
+) -> list[tuple[str, ...]]:
     """List criteria without any number by their reason."""
     skipped = [
-        each
-        for each in judgement.findings
-        if each.verdict == "skipped" and each.criterion
+        finding
+        for finding in judgement.findings
+        if finding.verdict == "skipped" and finding.criterion
     ]
-    return _table(
-        ("Criteria", "Reason"),
-        [
-            (folded.words("criterion"), folded.reason)
-            for folded in fold_findings(skipped, reasons)
-        ],
-    )
+    return [
+        (folded.words("criterion"), folded.reason)
+        for folded in fold_findings(skipped, reasons)
+    ]
 
 
 def _named_once(names: Iterable[str]) -> str:
     return ", ".join(few(dict.fromkeys(filter(None, names)), MOST_NAMES))
 
 
-def _retried(cases: Sequence[Case]) -> Table:
-    """Show the cases that passed, but not at the first try."""
+def _retried(cases: Sequence[Case]) -> list[tuple[str, ...]]:
+    """List the cases that passed, but not at the first try."""
     first = {(case.session, case.key): case for case in reversed(cases)}
-    found = []
+    rows: list[tuple[str, ...]] = []
     for case in cases:
         if case.attempt > 1 and case.result == "pass":
             before = first[case.session, case.key]
-            why = f"{before.phase}: " if before.phase else ""
-            found.append(
-                (*_named(case), str(case.attempt), why + (before.reason or _NOT_GIVEN))
-            )
-    return _table(
-        (*_CASE, "Passed at try", "The first failed"),
-        found[:MAX_CASES],
-    )
+            phase = f"{before.phase}: " if before.phase else ""
+            reason = f"{phase}{before.reason or _NOT_GIVEN}"
+            rows.append((*_named(case), str(case.attempt), reason))
+    return rows
 
 
-def _died_at_start(cases: Sequence[Case]) -> Table:
-    """Show every start of a program whose MPI library crashed."""
-    rows = [
+def _died_at_start(cases: Sequence[Case]) -> list[tuple[str, ...]]:
+    """List every start of a program whose MPI library crashed."""
+    return [
         (
             *_named(case),
-            each["step"],
-            f"{each['try']} of {TRIES}",
-            ", ".join(few(each["dead"], 4)) or "unknown",
-            each["reason"],
+            crash["step"],
+            f"{crash['try']} of {TRIES}",
+            ", ".join(few(crash["dead"], 4)) or "unknown",
+            crash["reason"],
         )
         for case in cases
-        for each in case.start_crashes
+        for crash in case.start_crashes
     ]
-    columns = (*_CASE, "Program", "Try", "Died on", "Reason")
-    return _table(columns, rows[:MAX_CASES])
 
 
 def _named(case: Case) -> tuple[str, str, str]:

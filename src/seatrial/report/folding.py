@@ -4,6 +4,7 @@ Rows of numbers are never folded: their reasons have their numbers. criteria.csv
 findings.csv and junit.xml keep a row each.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -43,11 +44,9 @@ class FoldedFinding:
         return " ".join(places) if len(places) > MOST_NAMES else ""
 
     def details(self) -> str:
-        """Join what the names of cases add to those of the checks."""
-        found = dict.fromkeys(
-            case_detail(each.check, each.case) for each in self.findings
-        )
-        return ", ".join(few(filter(None, found), MOST_NAMES))
+        """Join the parameters in the names of the cases."""
+        names = dict.fromkeys(case_detail(f.check, f.case) for f in self.findings)
+        return ", ".join(few(filter(None, names), MOST_NAMES))
 
 
 def skip_reasons(run: Run) -> dict[str, str]:
@@ -67,14 +66,13 @@ def fold_criteria(
     for row in rows:
         key = _key(row.worst, reasons) or (row.name, row.check, row.where, row.metric)
         groups.setdefault(key, []).append(row)
-    return tuple(
-        rows[0] if len(rows) == 1 else _folded(rows, reasons)
-        for rows in groups.values()
-    )
+    return tuple(_folded(rows, reasons) for rows in groups.values())
 
 
 def _folded(rows: Sequence[CriterionRow], reasons: Mapping[str, str]) -> CriterionRow:
     first = rows[0]
+    if len(rows) == 1:
+        return first
     return replace(
         first,
         name=", ".join(few((row.name for row in rows), MOST_NAMES)),
@@ -138,20 +136,18 @@ def not_tested(
 
     Of a reason, the part before its first colon counts: what follows is the remedy.
     """
-    causes: dict[str, int] = {}
-    for row in rows:
-        if row.verdict == "skipped":
-            reason = _reason(row.worst, reasons).removeprefix(f"{NOT_MEASURED}: ")
-            cause = reason.partition(": ")[0]
-            causes[cause] = causes.get(cause, 0) + 1
+    causes = Counter(
+        _reason(row.worst, reasons).removeprefix(f"{NOT_MEASURED}: ").partition(": ")[0]
+        for row in rows
+        if row.verdict == "skipped"
+    )
     if uncovered:
         causes["not in this campaign"] = uncovered
-    total = sum(causes.values())
-    if not total:
+    if not causes:
         return ""
-    told = [
+    words = [
         f"{text.shortened(cause, 120)} ({text.exact(count)})"
-        for cause, count in sorted(causes.items(), key=lambda each: -each[1])
+        for cause, count in causes.most_common()
     ]
-    noun = "criterion" if total == 1 else "criteria"
-    return f"{text.exact(total)} {noun}: {', '.join(few(told, 4))}"
+    noun = "criterion" if causes.total() == 1 else "criteria"
+    return f"{text.exact(causes.total())} {noun}: {', '.join(few(words, 4))}"

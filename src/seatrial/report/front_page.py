@@ -11,8 +11,7 @@ from seatrial.report.common_facts import common_facts
 from seatrial.report.content import ActOn, CriterionRow, Front
 from seatrial.report.criteria_rows import counts, needs
 from seatrial.report.folding import not_tested, skip_reasons
-from seatrial.report.look_at import look_at
-from seatrial.report.reasons import reasons_of
+from seatrial.report.look_at import look_at, reasons_of
 from seatrial.report.render import text
 from seatrial.report.render.text import few
 from seatrial.report.small_map import small_map

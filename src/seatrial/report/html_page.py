@@ -41,7 +41,7 @@ MAX_FINDINGS = 500
 """Rows that are HTML; a filter finds the others, too."""
 
 Cell = tuple[str, ...]
-"""What stands in a cell, and lines of detail below it."""
+"""The text of a cell, and the lines of detail below it."""
 
 
 @dataclass(frozen=True)

@@ -20,25 +20,23 @@ def junit_xml(run: Run, judgement: Judgement) -> bytes:
         "errors": str(counts["undecided"]),
         "skipped": str(counts["skipped"]),
     }
-    root = ET.Element("testsuites", _attributes({"name": "seatrial", **totals}))
+    root = ET.Element("testsuites", _attributes(name="seatrial", **totals))
     suite = ET.SubElement(
-        root, "testsuite", _attributes(_suite(run, judgement, totals))
+        root, "testsuite", _attributes(**_suite(run, judgement, totals))
     )
     properties = ET.SubElement(suite, "properties")
-    for name, value in (
-        ("run", judgement.run),
-        ("system", judgement.system),
-        ("campaign", judgement.campaign),
-        ("verdict", judgement.verdict),
-        ("convicted", " ".join(judgement.convicted)),
-        ("suspects", ", ".join(judgement.suspects)),
-        ("digest", judgement.digest),
-        ("demonstration", str(bool(run.manifest.get("demonstration"))).lower()),
-        ("replay", str(judgement.replay).lower()),
-    ):
-        ET.SubElement(
-            properties, "property", _attributes({"name": name, "value": value})
-        )
+    for name, value in {
+        "run": judgement.run,
+        "system": judgement.system,
+        "campaign": judgement.campaign,
+        "verdict": judgement.verdict,
+        "convicted": " ".join(judgement.convicted),
+        "suspects": ", ".join(judgement.suspects),
+        "digest": judgement.digest,
+        "demonstration": str(bool(run.manifest.get("demonstration"))).lower(),
+        "replay": str(judgement.replay).lower(),
+    }.items():
+        ET.SubElement(properties, "property", _attributes(name=name, value=value))
     for finding in judgement.findings:
         _test_case(suite, finding)
     if not judgement.findings:
@@ -63,16 +61,13 @@ def _suite(run: Run, judgement: Judgement, totals: dict[str, str]) -> dict[str, 
 def _test_case(suite: ET.Element, finding: Finding) -> None:
     parts = (finding.case, finding.environment, finding.metric, finding.place)
     name = " / ".join(part for part in parts if part) or finding.kind
-    case = ET.SubElement(
-        suite,
-        "testcase",
-        _attributes({"classname": finding.check or finding.kind, "name": name}),
-    )
+    own = _attributes(classname=finding.check or finding.kind, name=name)
+    case = ET.SubElement(suite, "testcase", own)
     if finding.verdict in _OUTCOME:
         outcome = {"message": finding.reason}
         if finding.verdict != "skipped":
             outcome["type"] = finding.kind
-        ET.SubElement(case, _OUTCOME[finding.verdict], _attributes(outcome))
+        ET.SubElement(case, _OUTCOME[finding.verdict], _attributes(**outcome))
     if finding.value is not None:
         output = ET.SubElement(case, "system-out")
         limit = "" if finding.limit is None else f", limit {finding.limit:.9g}"
@@ -90,5 +85,5 @@ def _nothing_judged(root: ET.Element, suite: ET.Element) -> None:
         element.set("errors", "1")
 
 
-def _attributes(values: dict[str, str]) -> dict[str, str]:
+def _attributes(**values: str) -> dict[str, str]:
     return {name: text.clean(value) for name, value in values.items()}

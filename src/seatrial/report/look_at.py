@@ -1,4 +1,4 @@
-"""Places to look at: undecided findings that name a node or link, and suspects."""
+"""Places to look at: undecided places and suspects, and the reasons for a place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from seatrial.judge.findings import Finding, Judgement
 from seatrial.names import natural_key
 from seatrial.report.content import ActOn
-from seatrial.report.reasons import reasons_of
+from seatrial.report.render import text
 from seatrial.report.render.text import few, short
-from seatrial.report.wording import badness
+from seatrial.report.wording import badness, interval_words, limit_words
 
 MOST_NAMES = 8
 """Places with the same reason whose names are in one line; the rest is counted."""
 
+MOST_REASONS = 2
 _MEETS = "undecided; the values are within their limits so far"
 
 
@@ -53,7 +54,7 @@ def look_at(judgement: Judgement) -> Places:
 
 
 def _may_be_bad(finding: Finding) -> bool:
-    """Return True where a number misses its limit, or where there is none."""
+    """Return True if a number misses its limit, or has none."""
     if finding.value is None or finding.limit is None:
         return True
     beyond = finding.value - finding.limit
@@ -72,3 +73,49 @@ def _names(names: Sequence[str]) -> str:
     alone = [name for name in names if not known & {*name.split(" - ")} - {name}]
     ordered = sorted(alone, key=natural_key)
     return ", ".join(few(map(short, ordered), MOST_NAMES))
+
+
+def reasons_of(
+    findings: Sequence[Finding], *, of_whole: bool = False
+) -> tuple[str, ...]:
+    """Describe the worst findings of a place, what is required, and how sure it is.
+
+    The place is a node or a link, or a whole case, whose name stands before them.
+    Limits of a contract come before sameness. Of a metric that several cases took, the
+    worst counts.
+    """
+    worst = sorted(
+        findings,
+        key=lambda each: (not each.metric, each.kind == "sameness", -badness(each)),
+    )
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for each in worst:
+        reason = "" if each.metric else each.reason
+        groups.setdefault((each.check, each.metric, each.kind, reason), []).append(each)
+    reasons = (
+        ("" if of_whole else _origin(own)) + _words(own[0]) for own in groups.values()
+    )
+    return tuple(few(reasons, MOST_REASONS))
+
+
+def _origin(findings: Sequence[Finding]) -> str:
+    """Name the check and its environments, the worst first."""
+    others = dict.fromkeys(each.environment for each in findings[1:])
+    others.pop(findings[0].environment, None)
+    named = ", ".join(filter(None, (findings[0].check, findings[0].environment)))
+    too = f" ({', '.join(few(others, 3))} too)" if others else ""
+    return f"{named}{too}: " if named else ""
+
+
+def _words(finding: Finding) -> str:
+    if finding.value is None:
+        return (
+            f"{finding.metric}: {finding.reason}" if finding.metric else finding.reason
+        )
+    value = text.quantity(text.measured(finding.value, finding.limit), finding.unit)
+    if finding.kind == "sameness":
+        value += " times the typical"
+    interval = interval_words(finding)
+    between = f" ({interval})" if interval else ""
+    required = f", {limit_words(finding)} is required" if finding.limit else ""
+    return f"{finding.metric} is {value}{between}{required}: {finding.reason}"

@@ -1,6 +1,7 @@
 """Curves: metrics over message size or over a parameter."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -36,7 +37,7 @@ COLUMNS = (
 """Columns of the measurements that curves are made of."""
 
 KIND = ("parameters", "environment", "partition")
-"""Columns that tell one line from another."""
+"""Columns that identify a line."""
 
 
 def curves(run: Run, judgement: Judgement) -> list[Curve]:
@@ -67,11 +68,11 @@ def _groups(
 def _abscissa(rows: pl.DataFrame) -> str | None:
     """Choose what a curve goes over, as in `Curve.over`; None if nothing varies."""
     sizes = rows["size_bytes"].filter(rows["size_bytes"] > 0).n_unique()
-    values: dict[str, set[float]] = {}
+    values: dict[str, set[float]] = defaultdict(set)
     for parameters in rows["parameters"].unique():
         for key, value in text.parameters(parameters).items():
             if type(value) in (int, float):
-                values.setdefault(key, set()).add(value)
+                values[key].add(value)
     for key in sorted(values, key=lambda key: (-len(values[key]), key)):
         if len(values[key]) > max(1, sizes):
             return key
@@ -120,11 +121,15 @@ def _places(rows: pl.DataFrame, judgement: Judgement, over: str) -> Curve:
     )
     most = MAX_PLACES - 1 if places.height > MAX_PLACES else MAX_PLACES
     chosen = with_place(places.head(most), several_rails(rows))
-    points = _points_by_key(
-        table.join(chosen.drop("value"), on=PLACE, nulls_equal=True), "place"
-    )
+    points: dict[str, list[Point]] = defaultdict(list)
+    for place, *numbers in (
+        table.join(chosen.drop("value"), on=PLACE, nulls_equal=True)
+        .select("place", "x", "value", "low", "high")
+        .iter_rows()
+    ):
+        points[place].append(Point(*numbers))
     lines = [
-        Line(short(place, _LABEL), points[place], convicted)
+        Line(short(place, _LABEL), tuple(points[place]), convicted)
         for place, convicted in chosen.select("place", "convicted").iter_rows()
     ]
     note = ""
@@ -133,8 +138,7 @@ def _places(rows: pl.DataFrame, judgement: Judgement, over: str) -> Curve:
             f"{places.height:,} places: drawn are those at nodes named as cause, the "
             f"worst at the largest {over or 'size'}, and the median of all."
         )
-        everywhere = _points(rows)
-        lines.append(Line(f"median of {places.height}", everywhere, median=True))
+        lines.append(Line(f"median of {places.height}", _points(rows), median=True))
     else:
         lines.sort(key=lambda line: natural_key(line.label))
     return _curve(rows, judgement, over, lines, note)
@@ -231,13 +235,6 @@ def _table(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
 
 def _points(rows: pl.DataFrame) -> tuple[Point, ...]:
     return tuple(Point(*row) for row in _table(rows).iter_rows())
-
-
-def _points_by_key(table: pl.DataFrame, key: str) -> dict[str, tuple[Point, ...]]:
-    found: dict[str, list[Point]] = {}
-    for name, *numbers in table.select(key, "x", "value", "low", "high").iter_rows():
-        found.setdefault(name, []).append(Point(*numbers))
-    return {name: tuple(points) for name, points in found.items()}
 
 
 def _identity(parameters: str, environment: str, partition: str) -> dict[str, Any]:

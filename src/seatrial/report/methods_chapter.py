@@ -1,11 +1,13 @@
 """The chapters on methods, limits, configuration and sessions."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from seatrial.judge.findings import Judgement
-from seatrial.model.cases import Case
-from seatrial.report import wording
+import polars as pl
+
+from seatrial.judge.findings import Finding, Judgement
+from seatrial.model.metrics import METRICS
 from seatrial.report.content import Chapter
 from seatrial.report.render import text
 from seatrial.report.render.figure import Table
@@ -41,36 +43,8 @@ _NOT_STACKS = ("stacks", "dirty", "spack")
 
 def methods(run: Run, judgement: Judgement) -> Chapter:
     """Describe measurement methods, verdict rules and sources of limits."""
-    numbers = Table(
-        _NUMBERS,
-        tuple(
-            (
-                method.check,
-                method.metric,
-                method.meaning,
-                method.unit,
-                method.direction,
-                method.statistics,
-                method.repetitions,
-                text.exact(method.samples),
-            )
-            for method in wording.methods(run)
-        ),
-    )
-    ways = {finding.method for finding in judgement.findings} - {""}
-    limits = Table(
-        ("Kind", "Source", "Used for", "Findings"),
-        tuple(
-            (
-                source.kind or "not said",
-                source.source or "not said",
-                source.metrics,
-                text.exact(source.findings),
-            )
-            for source in wording.sources(judgement.findings)
-        ),
-    )
     notes = [f"How a verdict comes about. {_VERDICT}"]
+    ways = {finding.method for finding in judgement.findings} - {""}
     if ways:
         notes.append(f"Bounds come from: {', '.join(sorted(ways))}.")
     if judgement.uncovered:
@@ -83,8 +57,8 @@ def methods(run: Run, judgement: Judgement) -> Chapter:
     if judgement.criteria_sha256:
         notes.append(f"SHA-256 of the criteria: {judgement.criteria_sha256}")
     tables = (
-        ("How each number was obtained", numbers),
-        ("Where the limits come from", limits),
+        ("How each number was obtained", _numbers(run)),
+        ("Where the limits come from", _sources(judgement.findings)),
     )
     return Chapter(
         "method",
@@ -92,6 +66,60 @@ def methods(run: Run, judgement: Judgement) -> Chapter:
         "",
         tables=tuple((title, table) for title, table in tables if table.rows),
         notes=tuple(notes),
+    )
+
+
+def _numbers(run: Run) -> Table:
+    """List the statistic and the repetitions of each check and metric."""
+    table = (
+        run.measurements.group_by("check", "metric", maintain_order=True)
+        .agg(
+            pl.col("unit", "direction").first(),
+            pl.col("statistic").unique().sort(),
+            fewest=pl.col("n").min(),
+            most=pl.col("n").max(),
+            samples=pl.len(),
+        )
+        .sort("check", "metric")
+    )
+    return Table(
+        _NUMBERS,
+        tuple(
+            (
+                check,
+                metric,
+                METRICS[metric].meaning if metric in METRICS else "",
+                unit,
+                direction,
+                ", ".join(statistics),
+                " to ".join(map(text.exact, sorted({fewest, most}))),
+                text.exact(samples),
+            )
+            for check, metric, unit, direction, statistics, fewest, most, samples in (
+                table.iter_rows()
+            )
+        ),
+    )
+
+
+def _sources(findings: Iterable[Finding]) -> Table:
+    """List the limits' sources: kind, document, metrics and number of findings."""
+    sources: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.reference_kind or finding.reference_source:
+            key = (finding.reference_kind, finding.reference_source)
+            sources[key].append(finding)
+    return Table(
+        ("Kind", "Source", "Used for", "Findings"),
+        tuple(
+            (
+                kind or "not said",
+                source or "not said",
+                ", ".join(few(dict.fromkeys(f"{f.check} {f.metric}" for f in rows))),
+                text.exact(len(rows)),
+            )
+            for (kind, source), rows in sorted(sources.items())
+        ),
     )
 
 
@@ -181,17 +209,21 @@ def _cases(run: Run) -> Table:
         "Elapsed",
         "Of it the program",
     )
-    return Table(columns, tuple(_case(case) for case in run.cases[:MAX_CASES]))
-
-
-def _case(case: Case) -> tuple[str, ...]:
-    return (
-        case.session,
-        " ".join(filter(None, (case.check, case_detail(case.check, case.case)))),
-        case.environment,
-        case.result,
-        case.job_id or "",
-        ", ".join(few(case.nodes, 4)),
-        text.duration(case.elapsed_s),
-        text.duration(case.payload_s),
+    return Table(
+        columns,
+        tuple(
+            (
+                case.session,
+                " ".join(
+                    filter(None, (case.check, case_detail(case.check, case.case)))
+                ),
+                case.environment,
+                case.result,
+                case.job_id or "",
+                ", ".join(few(case.nodes, 4)),
+                text.duration(case.elapsed_s),
+                text.duration(case.payload_s),
+            )
+            for case in run.cases[:MAX_CASES]
+        ),
     )

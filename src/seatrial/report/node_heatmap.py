@@ -38,7 +38,7 @@ NAMES = (
     "up to 5 times worse",
     "worse than that",
 )
-"""What the levels mean, whichever direction is better."""
+"""Names of the levels, for both directions."""
 
 BRIEF = ("≤ 10 %", "≤ 20 %", "≤ 2 times", "≤ 5 times", "more")
 
@@ -95,20 +95,11 @@ def node_metrics(run: Run, judgement: Judgement) -> NodeMetrics:
         if there and finding.verdict == "fail":
             failed[row[finding.node], column[finding.metric]] = True
     directions = tuple(_direction(facets[flat][1]) for flat in metrics)
-    medians = np.array(
-        [
-            _middle(values[:, number], direction)
-            for number, direction in enumerate(directions)
-        ]
-    )
+    medians = np.array(list(map(_middle, values.T, directions)))
+    lower = np.array([direction == "lower" for direction in directions], dtype=bool)
     levels = np.zeros(values.shape, dtype=np.int64)
-    for number, direction in enumerate(directions):
-        own, middle = values[:, number], medians[number]
-        for ratio in LEVELS[direction]:
-            worse = (
-                own > ratio * middle if direction == "lower" else (own < ratio * middle)
-            )
-            levels[:, number] += worse
+    for least, most in zip(LEVELS["higher"], LEVELS["lower"], strict=True):
+        levels += np.where(lower, values > most * medians, values < least * medians)
     return NodeMetrics(
         tuple(nodes),
         tuple(metrics),

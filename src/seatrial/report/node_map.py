@@ -25,10 +25,10 @@ STATES = (
     ("absent", "\N{EN DASH}", "var(--ink)", "var(--paper)"),
     ("worth a look", "○", "var(--heat-1)", "var(--ink)"),
 )
-"""What becomes of a node: name, symbol, colour of its square and of its symbol."""
+"""States of a node: name, symbol, colour of its square and of its symbol."""
 
 _SIZES = ((100, 26, 13), (1000, 17, 11), (math.inf, 9, 8))
-# Up to so many nodes: the height of a square and of its symbol in px.
+# Most nodes, and the height of a square and of its symbol in px.
 _LEAST_CELL = 6  # px
 _NAMED = 10
 """Squares of a row up to which each has its own name in it."""
@@ -47,15 +47,15 @@ def node_map(judgement: Judgement) -> Figure:
     named: dict[str, list[str]] = {}
     for label, each in zip(shown, states, strict=True):
         named.setdefault(each, []).append(label)
-    reasons = {
-        str(number): short(node.reason, _REASON)
+    reasons = [
+        (str(number), short(node.reason, _REASON))
         for number, node in enumerate(nodes)
         if node.reason
-    }
+    ]
     spec = _spec(
         shown,
         [names.index(each) for each in states],
-        dict(list(reasons.items())[:_MOST_REASONS]),
+        dict(reasons[:_MOST_REASONS]),
         f"Map of {len(nodes)} nodes in the order of their names: "
         + ", ".join(f"{counts[name]} {name}" for name in names if counts[name])
         + ".",

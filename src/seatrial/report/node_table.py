@@ -1,8 +1,7 @@
-"""The node view: every delivered node with its verdict, its values and its facts."""
+"""The node view: verdicts, values and facts of every delivered node."""
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from seatrial.judge.judge import Judgement, NodeVerdict
 from seatrial.names import natural_key
@@ -29,45 +28,17 @@ FACTS = {
 _MARKS = {"fail": " ✕", "undecided": " ?"}
 
 
-@dataclass(frozen=True)
-class Fact:
-    """A fact of one node; `odd`: most nodes have another value."""
+def node_tables(run: Run, judgement: Judgement) -> list[tuple[str, Table]]:
+    """Return values and facts of the nodes, failing ones first, each with its title.
 
-    text: str
-    odd: bool
-
-
-@dataclass(frozen=True)
-class NodeValue:
-    """A node's value of one metric, with the worst verdict on it."""
-
-    text: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class NodeRow:
-    """A delivered node: its verdict, its values and facts in the table's columns."""
-
-    node: NodeVerdict
-    values: tuple[NodeValue, ...]
-    facts: tuple[Fact, ...]
-
-
-@dataclass(frozen=True)
-class NodeTable:
-    """All delivered nodes, with the columns that at least one of them fills.
-
-    `metrics` are flat names with their units.
+    Verdicts are marked: ✕ failed, ? undecided. A fact that differs from that of most
+    nodes is marked ≠; without any fact there is no table of facts.
     """
-
-    metrics: tuple[tuple[str, str], ...]
-    facts: tuple[str, ...]
-    rows: tuple[NodeRow, ...]
-
-
-def node_table(run: Run, judgement: Judgement) -> NodeTable:
-    """Return every delivered node, failing ones first, with values and facts."""
+    nodes = sorted(
+        judgement.nodes,
+        key=lambda node: (VERDICTS.index(node.verdict), natural_key(node.name)),
+    )[:MAX_NODES]
+    tables = [("Verdicts and values", _values_table(judgement, nodes))]
     facts = _facts(run)
     keys = [key for key in FACTS if any(key in known for known in facts.values())]
     usual = {
@@ -76,76 +47,49 @@ def node_table(run: Run, judgement: Judgement) -> NodeTable:
         ).most_common(1)[0][0]
         for key in keys
     }
+
+    def words(node: str, key: str) -> str:
+        value = facts.get(node, {}).get(key)
+        if value is None:
+            return "unknown"
+        return value if value == usual[key] else f"≠ {value}"
+
+    if keys:
+        rows = [
+            (short(node.name), *(words(node.name, key) for key in keys))
+            for node in nodes
+        ]
+        heads = ("node", *(FACTS[key] for key in keys))
+        tables.append(("Facts", Table(heads, tuple(rows))))
+    return tables
+
+
+def _values_table(judgement: Judgement, nodes: Sequence[NodeVerdict]) -> Table:
+    """Return verdict, values and reason of each node."""
     units, verdicts = _judged(judgement)
     metrics = dict.fromkeys(flat for node in judgement.nodes for flat in node.values)
-
-    def row(node: NodeVerdict) -> NodeRow:
-        known = facts.get(node.name, {})
-        return NodeRow(
-            node,
-            tuple(
-                NodeValue(
-                    text.measured(node.values.get(metric)),
-                    verdicts.get((node.name, metric), ""),
-                )
-                for metric in metrics
-            ),
-            tuple(
-                Fact(known[key], known[key] != usual[key])
-                if key in known
-                else Fact("unknown", False)
-                for key in keys
-            ),
-        )
-
-    nodes = sorted(
-        judgement.nodes,
-        key=lambda node: (VERDICTS.index(node.verdict), natural_key(node.name)),
-    )
-    return NodeTable(
-        tuple((metric, units.get(metric, "")) for metric in metrics),
-        tuple(FACTS[key] for key in keys),
-        tuple(row(node) for node in nodes[:MAX_NODES]),
-    )
-
-
-def values_table(nodes: NodeTable) -> Table:
-    """Return verdict, values and reason of each node; failures are marked.
-
-    The marks are those of the report: a cross, a question mark.
-    """
     heads = (
         short(metric if unit in ("", "1") else f"{metric} ({unit})")
-        for metric, unit in nodes.metrics
+        for metric in metrics
+        for unit in [units.get(metric, "")]
     )
+
+    def words(node: NodeVerdict, metric: str) -> str:
+        verdict = verdicts.get((node.name, metric), "")
+        value = text.measured(node.values.get(metric))
+        return value + _MARKS.get(verdict, "")
+
     return Table(
         ("node", "state", "verdict", *heads, "reason"),
         tuple(
             (
-                short(row.node.name),
-                row.node.state,
-                row.node.verdict,
-                *(
-                    f"{value.text}{_MARKS.get(value.verdict, '')}"
-                    for value in row.values
-                ),
-                row.node.reason,
+                short(node.name),
+                node.state,
+                node.verdict,
+                *(words(node, metric) for metric in metrics),
+                node.reason,
             )
-            for row in nodes.rows
-        ),
-    )
-
-
-def facts_table(nodes: NodeTable) -> Table:
-    """Return the facts of each node; what differs from most nodes has a mark."""
-    return Table(
-        ("node", *nodes.facts),
-        tuple(
-            (
-                short(row.node.name),
-                *(f"≠ {fact.text}" if fact.odd else fact.text for fact in row.facts),
-            )
-            for row in nodes.rows
+            for node in nodes
         ),
     )
 
@@ -168,15 +112,11 @@ def _facts(run: Run) -> dict[str, dict[str, str]]:
     """Return the known facts of each delivered node as text."""
     return {
         node["name"]: {
-            key: _fact(key, value)
+            key: text.memory(value)
+            if key == "memory_mib" and isinstance(value, int | float)
+            else str(value)
             for key, value in (node.get("facts") or {}).items()
             if value is not None
         }
         for node in run.manifest["nodes"]
     }
-
-
-def _fact(key: str, value: Any) -> str:
-    if key == "memory_mib" and isinstance(value, int | float):
-        return text.memory(value)
-    return str(value)

@@ -1,5 +1,6 @@
 """The numbers of all pairs of nodes, by check, metric and size: one group a matrix."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,13 +46,12 @@ def groups(run: Run) -> Iterator[Group]:
         & pl.col("destination").is_not_null()
         & ~pl.col("metric").is_in(_NOT_OF_PAIRS)
     )
-    allocated: dict[CaseKey, set[str]] = {}
+    allocated: dict[CaseKey, set[str]] = defaultdict(set)
     for case in run.cases:
-        key = case.key
-        allocated.setdefault(key, set()).update(case.nodes)
+        allocated[case.key].update(case.nodes)
     for names, part in rows.group_by(*CaseKey._fields, maintain_order=True):
         key = CaseKey(*(str(name) for name in names))
-        yield from _groups_of_case(key, part, allocated.get(key, set()))
+        yield from _groups_of_case(key, part, allocated[key])
 
 
 def _groups_of_case(

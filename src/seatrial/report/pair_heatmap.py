@@ -1,5 +1,6 @@
 """A matrix of pairs as a figure: a grid of nodes, and its numbers as a table."""
 
+from itertools import permutations
 from typing import Any
 
 from seatrial.report.pair_matrix import MAX_RETESTED, Matrix
@@ -21,6 +22,7 @@ from seatrial.report.render.text import few, short
 from seatrial.report.render.vega import metric_title
 
 _NAMES = 8
+_SIGNS = {"lower": ("≤", ">"), "higher": ("≥", "<")}
 
 
 def matrix_figure(matrix: Matrix, name: str) -> Figure:
@@ -49,7 +51,7 @@ def heat_chart(matrix: Matrix) -> dict[str, Any]:
                 Square(row, column, cell.value, cell.level, cell.crowded)
                 for (row, column), cell in matrix.cells.items()
             ),
-            marks=(*_missing(matrix), *_again(matrix)),
+            marks=_marks(matrix),
             units=(matrix.unit,) * len(nodes),
             medians=(matrix.median,) * len(nodes),
             lower=(matrix.direction == "lower",) * len(nodes),
@@ -85,22 +87,24 @@ def describe(matrix: Matrix) -> str:
 
 def level_names(direction: str) -> list[str]:
     """Name the levels of a cell, the good one first."""
+    ratios = _ratios(direction)
     if direction == "lower":
-        ratios = [f"{ratio:g}" for ratio in LEVELS[direction]]
-        words, rest = "up to {} times the median", "above {} times"
+        first, rest = "up to {} the median", f"above {ratios[-1]}"
     else:
-        ratios = [f"{100 * ratio:g} %" for ratio in LEVELS[direction]]
-        words, rest = "at least {} of the median", "below {}"
-    return [*(words.format(ratio) for ratio in ratios), rest.format(ratios[-1])]
+        first, rest = "at least {} of the median", f"below {ratios[-1]}"
+    return [*map(first.format, ratios), rest]
+
+
+def _ratios(direction: str) -> list[str]:
+    if direction == "lower":
+        return [f"{ratio:g} times" for ratio in LEVELS[direction]]
+    return [f"{100 * ratio:g} %" for ratio in LEVELS[direction]]
 
 
 def _brief(direction: str) -> tuple[str, ...]:
     """Name the levels in a legend."""
-    if direction == "lower":
-        ratios = [f"{ratio:g} times" for ratio in LEVELS[direction]]
-        return (*(f"≤ {ratio}" for ratio in ratios), f"> {ratios[-1]}")
-    ratios = [f"{100 * ratio:g} %" for ratio in LEVELS[direction]]
-    return (*(f"≥ {ratio}" for ratio in ratios), f"< {ratios[-1]}")
+    ratios, (inside, beyond) = _ratios(direction), _SIGNS[direction]
+    return (*(f"{inside} {ratio}" for ratio in ratios), f"{beyond} {ratios[-1]}")
 
 
 def matrix_table(matrix: Matrix) -> Table:
@@ -133,13 +137,13 @@ def retested_table(matrix: Matrix) -> Table:
         ("from", "to", "alone", "while others measured", "unit"),
         tuple(
             (
-                short(pair.source),
-                short(pair.destination),
-                text.measured(pair.cell.value),
-                text.measured(pair.cell.crowded),
+                short(source),
+                short(destination),
+                text.measured(cell.value),
+                text.measured(cell.crowded),
                 matrix.unit,
             )
-            for pair in matrix.retested[:MAX_RETESTED]
+            for source, destination, cell in matrix.retested[:MAX_RETESTED]
         ),
     )
 
@@ -160,17 +164,18 @@ def _detail(matrix: Matrix) -> str:
 def _note(matrix: Matrix) -> str:
     """Count the pairs that are slow, miss the limit, or were not measured."""
     pairs = "values, two of each pair," if matrix.directed else "pairs"
-    first = (
-        f"The median of {text.exact(matrix.measured)} {pairs} is "
-        f"{text.measured(matrix.median)} {matrix.unit}; {text.exact(matrix.slow)} "
-        f"{'is' if matrix.slow == 1 else 'are'} more than 20 % worse."
-    )
-    said = [first]
+    sentences = [
+        (
+            f"The median of {text.exact(matrix.measured)} {pairs} is "
+            f"{text.measured(matrix.median)} {matrix.unit}; {text.exact(matrix.slow)} "
+            f"{'is' if matrix.slow == 1 else 'are'} more than 20 % worse."
+        )
+    ]
     if matrix.limit is None:
-        said.append("There is no limit.")
+        sentences.append("There is no limit.")
     else:
         words = "at most" if matrix.direction == "lower" else "at least"
-        said.append(
+        sentences.append(
             f"The limit is {words} {text.exact(matrix.limit)} {matrix.unit}; "
             f"{text.exact(matrix.missed)} "
             f"{'misses' if matrix.missed == 1 else 'miss'} it."
@@ -178,31 +183,26 @@ def _note(matrix: Matrix) -> str:
     if matrix.missing:
         silent = ", ".join(few([short(node) for node in matrix.silent], _NAMES))
         among = f", among them every pair of {silent}" if silent else ""
-        said.append(f"Not measured: {text.exact(matrix.missing)}{among}.")
+        sentences.append(f"Not measured: {text.exact(matrix.missing)}{among}.")
     if matrix.of > len(matrix.nodes):
-        said.append(
+        sentences.append(
             f"Of {text.exact(matrix.of)} nodes the {len(matrix.nodes)} worst are "
             "shown: those named as cause, then those whose best pair is bad, then "
             "those with the most slow or missing pairs."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def _missing(matrix: Matrix) -> list[Mark]:
-    """Return the pairs that were not measured."""
-    numbers = range(len(matrix.nodes))
-    return [
+def _marks(matrix: Matrix) -> tuple[Mark, ...]:
+    """Return the pairs that were not measured, then those tested again alone."""
+    missing = (
         Mark(row, column, 0)
-        for row in numbers
-        for column in numbers
-        if row != column and (row, column) not in matrix.cells
-    ]
-
-
-def _again(matrix: Matrix) -> list[Mark]:
-    """Return the pairs that were tested again alone."""
-    return [
+        for row, column in permutations(range(len(matrix.nodes)), 2)
+        if (row, column) not in matrix.cells
+    )
+    retested = (
         Mark(row, column, 1, cell.level)
         for (row, column), cell in matrix.cells.items()
         if cell.crowded is not None
-    ]
+    )
+    return (*missing, *retested)

@@ -48,22 +48,13 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Retested:
-    """A pair that was tested again alone."""
-
-    source: str
-    destination: str
-    cell: Cell
-
-
-@dataclass(frozen=True)
 class Matrix:
     """One metric of one case between nodes: `cells` by number of row and column.
 
     `nodes` are those shown, `of` counts all; `median` is that of all `measured`
     pairs (each direction counts if `directed`), `missing` counts the others, `slow`
     those of level `SLOW`, `missed` those beyond `limit`; `silent` names the nodes of
-    which no pair was measured.
+    which no pair was measured; `retested` pairs have source, destination and cell.
     """
 
     check: str
@@ -86,7 +77,7 @@ class Matrix:
     slow: int
     limit: float | None
     missed: int
-    retested: tuple[Retested, ...]
+    retested: tuple[tuple[str, str, Cell], ...]
 
     @property
     def marked(self) -> tuple[bool, ...]:
@@ -181,7 +172,7 @@ def _worst_first(
     judgement: Judgement,
     lower_is_better: bool,
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Order the nodes by what is wrong with them; give also those without any pair.
+    """Return the nodes, worst first, and the nodes without any pair.
 
     First come the convicted, then nodes whose best pair is bad (or that have none),
     then those with the most slow and missing pairs, then those with the worst pair.
@@ -246,14 +237,16 @@ def _missed(values: pl.Series, limit: float | None, lower_is_better: bool) -> in
     return int((values > limit if lower_is_better else values < limit).sum())
 
 
-def _retested(pairs: pl.DataFrame, lower_is_better: bool) -> tuple[Retested, ...]:
+def _retested(
+    pairs: pl.DataFrame, lower_is_better: bool
+) -> tuple[tuple[str, str, Cell], ...]:
     """Return the pairs that were tested again, the worst first."""
     again = pairs.drop_nulls("crowded").sort(
         "value", descending=lower_is_better, maintain_order=True
     )
     columns = ("source", "destination", "value", "level", "crowded")
     return tuple(
-        Retested(source, destination, Cell(*numbers))
+        (source, destination, Cell(*numbers))
         for source, destination, *numbers in again.select(columns).iter_rows()
     )
 

@@ -17,7 +17,7 @@ from seatrial import __version__
 from seatrial.errors import SeatrialError
 from seatrial.judge.findings import Judgement
 from seatrial.report import wording
-from seatrial.report.content import Chapter, Content, CriterionRow
+from seatrial.report.content import Chapter, Content
 from seatrial.report.folding import FoldedFinding, fold_findings
 from seatrial.report.pdf_front import fronts, small_map
 from seatrial.report.render import svg, text
@@ -27,7 +27,7 @@ from seatrial.runs.closed_run import Run
 MOST_CHARTS = 30
 MOST_CRITERIA = 200
 MOST_FINDINGS = 100
-"""What is printed of each; what is left out is counted, and is in the other files."""
+"""Printed items of each; the others are counted, and are in the other files."""
 
 _MOST_ROWS, _MOST_COLUMNS = 40, 9
 _UNDER = {False: (12, 5), True: (16, 9)}
@@ -82,7 +82,7 @@ def document(
     judgement: Judgement, content: Content, palette: dict[str, str]
 ) -> dict[str, Any]:
     """Return the data of the template; every text is printable."""
-    data = {
+    data: dict[str, Any] = {
         "version": __version__,
         "title": content.front.title,
         "run": text.shortened(judgement.run, 60),
@@ -97,8 +97,7 @@ def document(
         "findings": _findings(judgement),
         "chapters": list(_chapters(content.chapters, palette)),
     }
-    fit: dict[str, Any] = _fit(data)
-    return fit
+    return {**_fit(data)}
 
 
 def _date(run: Run) -> datetime:
@@ -134,24 +133,21 @@ def _criteria(content: Content) -> dict[str, Any]:
     rows = content.folded[:MOST_CRITERIA]
     shown = sum(row.alike for row in rows)
     return {
-        "rows": [_criterion(row) for row in rows],
+        "rows": [
+            {key: value for key, value in vars(row).items() if key != "worst"}
+            | {"place": row.worst.place if row.alike == 1 else ""}
+            for row in rows
+        ],
         "more": sum(row.alike for row in content.folded) - shown,
     }
 
 
-def _criterion(row: CriterionRow) -> dict[str, Any]:
-    given = {key: value for key, value in vars(row).items() if key != "worst"}
-    return given | {"place": row.worst.place if row.alike == 1 else ""}
-
-
 def _findings(judgement: Judgement) -> dict[str, Any]:
     """Return the findings that fail or are undecided, and how many more there are."""
-    telling = [
-        finding
-        for finding in judgement.findings
-        if finding.verdict in ("fail", "undecided")
-    ]
-    rows = fold_findings(telling, {})
+    rows = fold_findings(
+        (each for each in judgement.findings if each.verdict in ("fail", "undecided")),
+        {},
+    )
     left = sum(len(row.findings) for row in rows[MOST_FINDINGS:])
     return {"rows": [_finding(row) for row in rows[:MOST_FINDINGS]], "more": left}
 

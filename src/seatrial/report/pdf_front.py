@@ -10,7 +10,7 @@ _DETAILS = (
     *((8, 2, 5, 2000), (8, 2, 3, 2000), (8, 1, 3, 2000), (6, 1, 3, 2000)),
     *((4, 1, 2, 2000), (3, 1, 1, 600), (3, 1, 1, 200), (2, 1, 1, 90), (1, 1, 1, 60)),
 )
-"""What page one has: items of each list, reasons of each, headline numbers of each
+"""Levels of detail: items of each list, reasons of each, headline numbers of each
 area, and characters of a text. The first that fits is printed."""
 
 
@@ -22,17 +22,26 @@ def fronts(front: Front) -> list[dict[str, Any]]:
 def _front(
     front: Front, most: int, reasons: int, headlines: int, longest: int
 ) -> dict[str, Any]:
-    """Return page one with so many items, reasons, headline numbers and characters."""
+    """Return page one with at most these items, reasons, headlines and characters."""
 
     def act_on(items: Sequence[ActOn]) -> list[dict[str, Any]]:
-        return [_act_on(each, reasons, longest) for each in items]
+        return [
+            {
+                "place": text.shortened(item.place, 100),
+                "reasons": [
+                    text.shortened(reason, longest) for reason in item.reasons[:reasons]
+                ],
+            }
+            for item in items
+        ]
 
+    looks = [", ".join(front.worth_a_look)] if front.worth_a_look else []
     lists = {
         "Act on": act_on(front.act_on),
         "Delivered, but absent or lost": act_on(front.absent),
         "What they have in common": _plain(front.in_common, longest),
         "Look at": act_on(front.look_at),
-        "Worth a look, decides nothing": _plain(_joined(front.worth_a_look), longest),
+        "Worth a look, decides nothing": _plain(looks, longest),
         "What would decide the undecided": _plain(front.needs, longest),
     }
     return {
@@ -70,14 +79,6 @@ def _front(
     }
 
 
-def _act_on(each: ActOn, reasons: int, longest: int) -> dict[str, Any]:
-    told = each.reasons[:reasons]
-    return {
-        "place": text.shortened(each.place, 100),
-        "reasons": [text.shortened(reason, longest) for reason in told],
-    }
-
-
 def small_map(
     node_map: SmallMap | None, palette: dict[str, str]
 ) -> dict[str, Any] | None:
@@ -92,10 +93,6 @@ def small_map(
             for state, _, names in node_map.groups
         ],
     }
-
-
-def _joined(names: Sequence[str]) -> list[str]:
-    return [", ".join(names)] if names else []
 
 
 def _plain(items: Sequence[str], longest: int) -> list[dict[str, Any]]:

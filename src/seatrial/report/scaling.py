@@ -8,13 +8,12 @@ import polars as pl
 
 from seatrial.judge.judge import Judgement
 from seatrial.model.metrics import judged_statistic
-from seatrial.report.curve_chart import chart
+from seatrial.report.curve_chart import curve_figure
 from seatrial.report.curves import Curve, Line, Point
 from seatrial.report.measured_curves import COLUMNS, KIND, whole_curves
 from seatrial.report.node_counts import several_counts, with_node_counts
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
-from seatrial.report.render.vega import metric_title
 from seatrial.runs.closed_run import Run
 from seatrial.runs.stated import stated
 
@@ -24,7 +23,7 @@ that of a problem that grows with the nodes, which stays; that of a problem of w
 run does not record whether it grows; no ideal."""
 
 IDEAL = "ideal"
-"""The label of the line that nothing was measured for."""
+"""Label of the ideal line."""
 
 _STRONG = ("loop_time",)
 _EFFICIENT = ("rate", "strong", "weak")
@@ -89,21 +88,9 @@ def ideal_of(metric: str, unit: str, direction: str, *, scaled: bool | None) -> 
 
 def growth_figure(growth: Growth, name: str) -> Figure:
     """Draw a growth; its table has the parallel efficiency of each line."""
-    curve = growth.curve
-    repeats = (
-        f", drawn as median and range of {curve.repeats} repeats"
-        if curve.repeats > 1
-        else ""
-    )
-    return Figure(
-        name=name,
-        title=f"{curve.check}: {metric_title(curve.metric)}"
-        + (f", {curve.detail}" if curve.detail else ""),
-        detail=f"{curve.unit}, {curve.direction} is better; {curve.statistic}"
-        f"{repeats}; {_SAID[growth.ideal]}",
-        spec=chart(curve),
+    return replace(
+        curve_figure(growth.curve, name, f"; {_SAID[growth.ideal]}"),
         table=growth_table(growth),
-        note=curve.note,
     )
 
 
@@ -145,7 +132,7 @@ def efficiency(line: Line, kind: Ideal) -> dict[float, float]:
 
 
 def _ideal_value(first: float, times: float, kind: Ideal) -> float:
-    """Return the ideal value on so many times the nodes of `first`."""
+    """Return the ideal value on `times` the nodes of `first`."""
     return {"rate": first * times, "strong": first / times}.get(kind, first)
 
 
@@ -153,14 +140,11 @@ def _ideal(curve: Curve, kind: Ideal) -> tuple[Line, ...]:
     """Draw the ideal from the best value on the fewest nodes."""
     if kind not in _EFFICIENT:
         return ()
-    counts = sorted({point.x for line in curve.lines for point in line.points})
-    starts = [
-        point.value
-        for line in curve.lines
-        for point in line.points
-        if point.x == counts[0]
-    ]
-    best = (min if curve.direction == "lower" else max)(starts)
+    all_points = [point for line in curve.lines for point in line.points]
+    counts = sorted({point.x for point in all_points})
+    best = (min if curve.direction == "lower" else max)(
+        point.value for point in all_points if point.x == counts[0]
+    )
     values = [(x, _ideal_value(best, x / counts[0], kind)) for x in counts]
     points = tuple(Point(x, value, value, value) for x, value in values)
     return (Line(IDEAL, points, ideal=True),)

@@ -14,11 +14,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with what is said beside it.
+    """A chart with its texts.
 
     `name` is unique on its page (letters, digits, dashes); `spec` is Vega-Lite without
-    a width, whose colours are CSS variables of the page ("var(--fail)"); `detail`
-    tells unit, direction and statistic. A `wide` figure takes the whole page.
+    a width, with CSS variables of the page as colours ("var(--fail)"); `detail` has
+    unit, direction and statistic. A `wide` figure takes the whole page.
     """
 
     name: str

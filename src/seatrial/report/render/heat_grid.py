@@ -162,20 +162,20 @@ def grid_chart(grid: Grid) -> Row:
 def _rows(grid: Grid) -> dict[str, list[Row]]:
     """Return squares and marks; `m` is the symbol, `v` of a mark: beside a number."""
     symbols = {(mark.row, mark.column): mark.symbol for mark in grid.marks}
-    cells, there = [], set()
-    for each in grid.squares:
-        cell = {"s": each.row, "d": each.column, "v": _short(each.value)}
-        cell["k"] = each.level
-        if each.more is not None:
-            cell["c"] = _short(each.more)
-        if (each.row, each.column) in symbols:
-            cell["m"] = symbols[each.row, each.column]
-            there.add((each.row, each.column))
+    numbers = {(square.row, square.column) for square in grid.squares}
+    cells = []
+    for square in grid.squares:
+        cell = {"s": square.row, "d": square.column, "v": _short(square.value)}
+        cell["k"] = square.level
+        if square.more is not None:
+            cell["c"] = _short(square.more)
+        if (square.row, square.column) in symbols:
+            cell["m"] = symbols[square.row, square.column]
         cells.append(cell)
     marks = [
-        {"s": each.row, "d": each.column, "m": each.symbol, "k": each.level}
-        | ({"v": 1} if (each.row, each.column) in there else {})
-        for each in grid.marks
+        {"s": mark.row, "d": mark.column, "m": mark.symbol, "k": mark.level}
+        | ({"v": 1} if (mark.row, mark.column) in numbers else {})
+        for mark in grid.marks
     ]
     return {"cells": cells, "marks": marks}
 
@@ -203,11 +203,10 @@ def _axis(axis: Axis, side: str) -> Row:
 
 
 def _y(rows: Axis) -> Row:
-    domain = list(range(len(rows.names)))
     return channel(
         "s:O",
         title=rows.title or None,
-        scale={"domain": domain},
+        scale={"domain": list(range(len(rows.names)))},
         sort=None,
         axis=_axis(rows, "row"),
     )

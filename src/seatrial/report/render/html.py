@@ -1,8 +1,8 @@
 """A page as one HTML file that loads nothing: styles, scripts and data inside."""
 
-import base64
 import hashlib
 import re
+from base64 import b64encode
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,12 @@ _NUMBER = re.compile(r"[-\N{MINUS SIGN}<>\N{EN DASH}]?\d.{0,24}|[\N{EN DASH}-]|"
 
 
 def _cut(words: str, most: int = _MAX_TEXT) -> Markup | str:
-    """Shorten a text that would take all the room; the whole is its title."""
+    """Shorten a text between two words; the whole is its title."""
     return _titled(words, text.shortened(text.clean(words), most), most)
 
 
 def _name(words: str) -> Markup | str:
-    """Shorten a name in its middle, as its end often tells it from others."""
+    """Shorten a name in its middle, as its end often differs from others."""
     return _titled(words, short(words, _MAX_NAME), _MAX_NAME)
 
 
@@ -70,7 +70,7 @@ def render(home: Path, template: str, filters: dict[str, Any], **context: Any) -
     environment = _environment(home / "reports")
     environment.filters |= filters
     try:
-        scripts = (_chart_library(), _script(home / "reports" / "report.js"))
+        script = (home / "reports" / "report.js").read_text(encoding="utf-8")
         style = (home / "reports" / "report.css").read_text(encoding="utf-8")
         page = environment.get_template(template)
     except (OSError, jinja2.TemplateNotFound) as error:
@@ -78,9 +78,10 @@ def render(home: Path, template: str, filters: dict[str, Any], **context: Any) -
             f"{home / 'reports'}: a template of the report is missing: {error}; "
             "expected a complete checkout or installation of the suite"
         ) from error
+    scripts = (_chart_library(), _inline(script))
     return page.render(
         policy=_policy(scripts),
-        scripts=[Markup(script) for script in scripts],
+        scripts=list(map(Markup, scripts)),
         style=Markup(style),
         version=__version__,
         **context,
@@ -118,10 +119,6 @@ def _chart_library() -> str:
     return _inline(bundle)
 
 
-def _script(path: Path) -> str:
-    return _inline(path.read_text(encoding="utf-8"))
-
-
 def _inline(script: str) -> str:
     """Escape a script for a page: nothing in it may end its element."""
     return script.replace("\r\n", "\n").replace("</script", "<\\/script")
@@ -129,11 +126,8 @@ def _inline(script: str) -> str:
 
 def _policy(scripts: tuple[str, ...]) -> str:
     """Forbid every request, and every script but ours, named by their hashes."""
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(digest).decode()}'"
-        for script in scripts
-        for digest in [hashlib.sha256(script.encode()).digest()]
-    )
+    digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
+    hashes = " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"

@@ -19,7 +19,7 @@ _LONGEST = 500
 _FONT = "Liberation Sans"  # of vl-convert: what it measures does not depend on the host
 _PAPER_FONT = "Libertinus Serif"  # of Typst, and narrower
 _LACKING = str.maketrans("✕", "\N{MULTIPLICATION SIGN}")
-"""What the fonts of Typst draw as a box, and what stands for it."""
+"""Characters that the fonts of Typst lack, and their replacements."""
 _DRAWN = "role-mark"  # a specification that fails while it runs gives an empty picture
 _VARIABLE = re.compile(r'="var\((--[\w-]+)\)"')
 _LIGHT = re.compile(r"^:root \{(.*?)^\}", re.DOTALL | re.MULTILINE)

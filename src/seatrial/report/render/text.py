@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from seatrial import progress
 from seatrial.model.units import size_label
-from seatrial.report.render import text
 
 _ABSENT = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
@@ -66,7 +65,7 @@ def quantity(number: str, unit: str) -> str:
 
 
 def exact(value: float | None) -> str:
-    """Write a number that somebody set (a limit): 60, 0.00001, without padding."""
+    """Format a set number (a limit) without padding: 60, 0.00001."""
     if value is None:
         return _ABSENT
     number = f"{value:.14g}"  # no rests of binary fractions
@@ -100,7 +99,7 @@ def size(size_bytes: int) -> str:
 
 
 def ratio(value: float | None, limit: float | None) -> str:
-    """Compare a value with its limit: '40.7 % of it'; '' where that says nothing."""
+    """Compare a value with its limit: '40.7 % of it'; '' without a finite ratio."""
     if value is None or not limit or not math.isfinite(value):
         return ""
     times = value / limit
@@ -133,9 +132,8 @@ def day_and_time(iso: str | None) -> str:
     when = moment(iso)
     if when is None:
         return iso or _ABSENT
-    return f"{when:%Y-%m-%d %H:%M:%S}" + (
-        " UTC" if when.utcoffset() is not None else ""
-    )
+    zone = "" if when.utcoffset() is None else " UTC"
+    return f"{when:%Y-%m-%d %H:%M:%S}{zone}"
 
 
 def span(started: str | None, ended: str | None) -> float | None:
@@ -152,12 +150,12 @@ def memory(mib: float | None) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """Let a long name break after its underscores."""
+    """Allow line breaks after the underscores of a name."""
     return Markup("<wbr>").join(re.split("(?<=_)", clean(name)))
 
 
 def parameters(written: str) -> dict[str, Any]:
-    """Read the parameters of a measurement back; whatever they are, give names."""
+    """Read the parameters of a measurement; those without names get one."""
     try:
         found = json.loads(written or "{}")
     except ValueError:
@@ -179,13 +177,9 @@ def few(names: Iterable[str], most: int = 12) -> list[str]:
     return [*names[:most], f"and {more} more"] if more > 0 else names
 
 
-MOST = 48
-"""Characters of a name that are shown."""
-
-
-def short(name: str, most: int = MOST) -> str:
-    """Cut a long name in the middle, as its end often tells it from others."""
-    name = text.clean(name)
+def short(name: str, most: int = 48) -> str:
+    """Cut a long name in its middle, as its end often differs from others."""
+    name = clean(name)
     if len(name) <= most:
         return name
     end = most // 3

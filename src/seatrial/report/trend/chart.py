@@ -32,14 +32,14 @@ _MARKS: dict[str, tuple[str, str]] = {
     NO_NUMBER: ("var(--undecided)", "triangle-up"),
 }
 _NEAR = 3.0
-"""How many times the numbers a limit may be and still be drawn beside them."""
+"""Largest ratio of a limit to the values at which it is drawn."""
 
 _WIDE = 16
 
 
 @dataclass(frozen=True)
 class _Picture:
-    """What is drawn: the values of the limits, and the axis from `low` to `high`."""
+    """Values of the drawn limits, and the axis from `low` to `high`."""
 
     limits: frozenset[float]
     low: float
@@ -241,25 +241,22 @@ def _change_rows(
     trend: Trend, times: Sequence[float], marks: Mapping[int, int]
 ) -> Iterator[Row]:
     for night, number in marks.items():
-        words = "; ".join(change.words for change in trend.nights[night].changes[:3])
-        more = len(trend.nights[night].changes) - 3
-        said = f"{words}; and {more} more" if more > 0 else words
-        yield {"t": times[night], "mark": str(number), "said": said}
+        words = text.few((each.words for each in trend.nights[night].changes), 3)
+        yield {"t": times[night], "mark": str(number), "said": "; ".join(words)}
 
 
 def _table(trend: Trend, series: Series, marks: Mapping[int, int]) -> Table:
     rows = []
-    for number, (night, point) in enumerate(
-        zip(trend.nights, series.points, strict=True)
-    ):
+    for number, night in enumerate(trend.nights):
+        point = series.points[number]
         worst = ""
         if point.worst is not None:
             worst = f"{text.measured(point.worst)} ({point.worst_place})"
-        told = [point.gap] if point.gap else []
+        remarks = [point.gap] if point.gap else []
         if series.beyond(number):
-            told.append("beyond a limit")
+            remarks.append("beyond a limit")
         if number in marks:
-            told.append(f"change {marks[number]}")
+            remarks.append(f"change {marks[number]}")
         rows.append(
             (
                 text.day_and_time(night.started),
@@ -269,7 +266,7 @@ def _table(trend: Trend, series: Series, marks: Mapping[int, int]) -> Table:
                 str(point.allocations or ""),
                 worst,
                 "; ".join(limit_words(limit, series) for limit in point.limits),
-                "; ".join(told),
+                "; ".join(remarks),
             )
         )
     columns = ("Started", "Run", "Median", "Range of the jobs", "Jobs", "Worst place")

@@ -61,8 +61,6 @@ def point_layers(x: Row, y: Row, kinds: Mapping[str, tuple[str, str]]) -> list[R
     bar = mark("rule", color="var(--line-1)", opacity=0.6)
     line = mark("line", color="var(--line-1)", strokeWidth=1.5)
     part = {"field": "part"}
-    titles = [("run:N", "run"), ("kind:N", "what"), ("y:Q", "value")]
-    titles.append(("said:N", "more"))
     return [
         layer("points", bar, keep("isValid(datum.low)"), x=x, **ends),
         layer("points", line, keep("isValid(datum.part)"), x=x, y=y, detail=part),

@@ -21,7 +21,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a criterion asks of a metric, in its unit."""
+    """The limit of a criterion for a metric, in the metric's unit."""
 
     criterion: str
     kind: str
@@ -65,10 +65,9 @@ class Point:
 
 
 class SeriesKey(NamedTuple):
-    """What makes numbers of different runs comparable.
+    """Identity of a metric over runs.
 
-    `num_nodes` is None of numbers that are taken of nodes or pairs one by one: there it
-    does not matter of how many.
+    `num_nodes` is None for metrics of single nodes or pairs.
     """
 
     check: str
@@ -105,7 +104,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Trend:
-    """All chosen series of a system. `since` tells what changed after the last run."""
+    """All chosen series of a system. `since`: changes after the last run."""
 
     system: str
     nights: tuple[Night, ...]

@@ -38,23 +38,16 @@ def trend_csv(trend: Trend) -> str:
 
 
 def _rows(trend: Trend, series: Series) -> Iterator[dict[str, Any]]:
-    for number, (night, point) in enumerate(
-        zip(trend.nights, series.points, strict=True)
-    ):
+    for number, night in enumerate(trend.nights):
+        point = series.points[number]
         yield {
             "run": night.run,
             "campaign": night.campaign,
             "started": night.started,
             **series.key._asdict(),
-            "value": point.value,
-            "low": point.low,
-            "high": point.high,
-            "allocations": point.allocations,
-            "worst": point.worst,
-            "worst_place": point.worst_place,
+            **vars(point),
             "limits": "; ".join(f"{each.kind} {each.value!r}" for each in point.limits),
             "beyond": "yes" if series.beyond(number) else "",
-            "gap": point.gap,
             "changes": "; ".join(change.words for change in night.changes),
         }
 
@@ -69,14 +62,10 @@ def trend_json(trend: Trend) -> str:
                 **series.key._asdict(),
                 "limits_today": [asdict(limit) for limit in series.today],
                 "points": [
-                    {
-                        "run": night.run,
-                        **asdict(point),
-                        "beyond": series.beyond(number),
-                    }
-                    for number, (night, point) in enumerate(
-                        zip(trend.nights, series.points, strict=True)
-                    )
+                    {"run": night.run}
+                    | asdict(series.points[number])
+                    | {"beyond": series.beyond(number)}
+                    for number, night in enumerate(trend.nights)
                 ],
             }
             for series in trend.series
@@ -100,10 +89,12 @@ def trend_table(trend: Trend) -> Table:
         key = series.key
         values = [point.value for point in series.points if point.value is not None]
         cells = (
-            *(key.case, key.environment, str(key.num_nodes or ""), metric_words(key)),
+            key.case,
+            key.environment,
+            str(key.num_nodes or ""),
+            metric_words(key),
             f"{len(values)} of {len(series.points)}",
-            *(rounded(each) for each in (values[0], values[-1])),
-            *(rounded(each) for each in (min(values), max(values))),
+            *map(rounded, (values[0], values[-1], min(values), max(values))),
             "" if key.unit == "1" else key.unit,
             limits_words(series.today, key.direction),
         )

@@ -7,7 +7,7 @@ changes of the configuration are put beside each other.
 import difflib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -48,15 +48,6 @@ class _Seen:
     points: dict[SeriesKey, Point]
 
 
-@dataclass
-class _Names:
-    """What there is to choose from."""
-
-    checks: set[str] = field(default_factory=set)
-    metrics: set[str] = field(default_factory=set)
-    environments: set[str] = field(default_factory=set)
-
-
 def trend(
     system: str, runs: Sequence[Path], today: Criteria | None, choice: Choice
 ) -> Trend:
@@ -65,7 +56,7 @@ def trend(
     Every run is verified. Raises SeatrialError if a run is damaged, if something that
     is to be chosen is in none of them, or if nothing is chosen that is a number.
     """
-    names = _Names()
+    names: dict[str, set[str]] = {"check": set(), "metric": set(), "environment": set()}
     where: dict[SeriesKey, tuple[Mapping[str, Any], int]] = {}
     seen: list[_Seen] = []
     kept = [recorded_criteria(path) for path in runs]
@@ -82,22 +73,22 @@ def trend(
         before, last = run.manifest, recorded or last
         points = {}
         for history in histories([run]):
-            names.checks.add(history.key.check)
-            names.metrics.add(history.metric)
-            names.environments.add(history.key.environment)
+            names["check"].add(history.key.check)
+            names["metric"].add(history.metric)
+            names["environment"].add(history.key.environment)
             if _chosen(history, choice, ever):
                 for key, point in _points(history, ever):
                     points[key] = point
                     if point.value is not None:
                         where[key] = (history.parameters, history.num_nodes)
+        cases: dict[CaseKey, list[Case]] = defaultdict(list)
+        for case in run.cases:
+            cases[case.key].append(case)
         night = _night(run.manifest, recorded is not None, changed)
-        seen.append(_Seen(night, criteria, _by_key(run.cases), points))
-    for option, wanted, known in (
-        ("check", choice.checks, names.checks),
-        ("metric", choice.metrics, names.metrics),
-        ("environment", choice.environments, names.environments),
-    ):
-        _require_known(option, wanted, known)
+        seen.append(_Seen(night, criteria, cases, points))
+    wanted = (choice.checks, choice.metrics, choice.environments)
+    for (option, known), chosen in zip(names.items(), wanted, strict=True):
+        _require_known(option, chosen, known)
     if not where:
         raise SeatrialError(
             f"none of the numbers of {system} in these {len(runs)} runs fits: expected "
@@ -120,7 +111,7 @@ def _require_same(path: Path, before: Criteria | None, now: Criteria | None) -> 
     if (before and before.sha256) != (now and now.sha256):
         raise SeatrialError(
             f"{path / KEPT_CRITERIA}: changed while it was read; expected a run that "
-            "nobody writes to; try again, on a copy of the run"
+            "no process writes to; try again, on a copy of the run"
         )
 
 
@@ -223,13 +214,6 @@ def _point(history: History, statistic: str) -> Point:
         worst=float(of_place[worst]),
         worst_place=str(named["place"][worst] or ""),
     )
-
-
-def _by_key(cases: Iterable[Case]) -> dict[CaseKey, list[Case]]:
-    found: dict[CaseKey, list[Case]] = defaultdict(list)
-    for case in cases:
-        found[case.key].append(case)
-    return dict(found)
 
 
 def _series(
