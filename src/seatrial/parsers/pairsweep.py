@@ -180,10 +180,6 @@ class _Reader:
             pair = f"{values.get('source')} and {values.get('destination')}"
             raise ParseError(line, f"contents between {pair} failed validation")
         row = self._decode_pair(line, values)
-        try:
-            row.verify()
-        except ValueError as error:
-            raise ParseError(line, str(error)) from None
         if not self._at_work:
             raise ParseError(line, "a pair that belongs to no run")
         rails = self._runs[-1].rail_names
