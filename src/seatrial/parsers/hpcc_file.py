@@ -105,10 +105,8 @@ class HpccFile:
     def confirm(self, name: str, other: Range, line: int) -> None:
         """Raise ParseError unless `other`, from `line`, can be that of the summary."""
         if not self.range(name).meets(other):
-            says = f"line {line} says {other.middle:.6g}"
-            raise ParseError(
-                self.line(name), f"{name} is {self.shown(name)}, but {says}"
-            )
+            reason = f"but line {line} says {other.middle:.6g}"
+            raise ParseError(self.line(name), f"{name} is {self.shown(name)}, {reason}")
 
     def _number(self, at: int) -> int:
         return self._text.count("\n", 0, at) or 1

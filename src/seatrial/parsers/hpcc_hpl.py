@@ -23,7 +23,7 @@ _HPL_RESIDUAL = re.compile(r"\n\|\|Ax-b\|\|_oo/\S+= +(\S+) \.+ PASSED(?=\n)")
 
 def verify_hpl(run: HpccFile) -> None:
     """Raise ParseError unless HPL's rate, time and residual prove each other."""
-    rows = [_HplRow.read(*found) for found in run.all("HPL", _HPL_ROW)]
+    rows = [_read_row(*row) for row in run.all("HPL", _HPL_ROW)]
     residuals = run.all("HPL", _HPL_RESIDUAL)
     if not rows or len(residuals) != len(rows):
         where = residuals[-1][0] if residuals else run.line("HPL_Tflops")
@@ -35,14 +35,10 @@ def verify_hpl(run: HpccFile) -> None:
     time_s = run.positive("HPL_time")
     problem = tuple(run.count(f"HPL_{key}") for key in ("N", "NB", "nprow", "npcol"))
     # Of rows with the same rate, as printed, the summary has one.
-    most = max(row.gflops.middle for row in rows)
-    best, residual = min(
-        (
-            (row, printed(match[1]))
-            for row, (_, match) in zip(rows, residuals, strict=True)
-            if row.gflops.middle == most
-        ),
+    best, (_, match) = min(
+        zip(rows, residuals, strict=True),
         key=lambda pair: (
+            -pair[0].gflops.middle,
             pair[0].problem != problem,
             abs(pair[0].time.middle - time_s),
         ),
@@ -55,17 +51,12 @@ def verify_hpl(run: HpccFile) -> None:
     n = problem[0]
     operations = exactly(n * n * (2 / 3 * n + 3 / 2) / 1e12)
     run.confirm("HPL_Tflops", operations / run.range("HPL_time"), run.line("HPL_time"))
-    _verify_residual(run, residual, n)
-
-
-def _verify_residual(run: HpccFile, residual: Range, n: int) -> None:
-    """Raise ParseError unless the residual of HPL is that of its norms."""
     run.positive("HPL_eps")
     norms = run.range("HPL_AnormI") * run.range("HPL_XnormI") + run.range("HPL_BnormI")
     scale = run.range("HPL_eps") * norms * exactly(n)
     if scale.low <= 0:
         raise ParseError(run.line("HPL_AnormI"), "the norms of HPL are 0")
-    by_norms = run.range("HPL_RnormI") / scale
+    residual, by_norms = printed(match[1]), run.range("HPL_RnormI") / scale
     if not residual.meets(by_norms):
         norm = f"by its norms {by_norms.middle:.6g}"
         reason = f"the residual of HPL is {residual.middle:g}, {norm}"
@@ -81,9 +72,9 @@ class _HplRow:
     time: Range
     gflops: Range
 
-    @staticmethod
-    def read(line: int, match: re.Match[str]) -> "_HplRow":
-        problem = tuple(int(match[group]) for group in (1, 2, 3, 4))
-        read_number("the time of HPL", line, match[5], 0, 1e9)
-        read_positive("the rate of HPL", line, match[6], ABSURD["Gflop/s"])
-        return _HplRow(line, problem, printed(match[5]), printed(match[6]))
+
+def _read_row(line: int, match: re.Match[str]) -> _HplRow:
+    problem = tuple(map(int, match.groups()[:4]))
+    read_number("the time of HPL", line, match[5], 0, 1e9)
+    read_positive("the rate of HPL", line, match[6], ABSURD["Gflop/s"])
+    return _HplRow(line, problem, printed(match[5]), printed(match[6]))

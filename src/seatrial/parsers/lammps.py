@@ -95,7 +95,8 @@ def parse_lammps(
     """
     output = _Output(text)
     _, banner = output.one(_BANNER, "LAMMPS (")
-    output.refuse_errors()
+    if "ERROR" in text and (error := _ERROR.search(output.text)):
+        raise ParseError(output.line(error.start()), error[0].strip())
     steps = thermo_steps[-1] - thermo_steps[0]
     loop, loop_time_s = _loop(output, processes, threads, steps, atoms)
     cpu_use = _cpu_use(output, loop.end(), processes, threads)
@@ -109,7 +110,11 @@ def parse_lammps(
     number, wall = output.one(_WALL, "Total wall time")
     output.refuse_numbers(builds.end(), dangerous.start())
     output.refuse_numbers(dangerous.end(), wall.start())
-    wall_time_s = _wall_time(number, wall, loop_time_s)
+    wall_time_s = int(wall[1]) * 3600 + int(wall[2]) * 60 + int(wall[3])
+    # LAMMPS cuts the total to whole seconds.
+    if not printed_short(loop_time_s).may_be_at_most(exactly(wall_time_s + 1)):
+        reason = f"{wall_time_s} s in all, but {loop_time_s} s for the run"
+        raise ParseError(number, reason)
     sections: dict[str, LammpsSection] = {}
     if breakdown:
         number, title = output.one(_BREAKDOWN, "MPI task timing breakdown:")
@@ -128,7 +133,7 @@ def parse_lammps(
         sections=sections,
         neighbour_builds=neighbour_builds,
         dangerous_builds=dangerous_builds,
-        warnings=output.warnings(),
+        warnings=tuple(map(str.strip, _WARNING.findall(output.text))),
     )
 
 
@@ -144,11 +149,10 @@ class _Output:
 
     def one(self, pattern: re.Pattern[str], key: str) -> tuple[int, re.Match[str]]:
         """Find the only line with a key, which must match as a whole."""
-        found = self.maybe(pattern, key)
-        if found is None:
+        if (line := self.maybe(pattern, key)) is None:
             last = self.line(len(self.text.rstrip()))
             raise ParseError(last, f"no line {key!r}")
-        return found
+        return line
 
     def maybe(
         self, pattern: re.Pattern[str], key: str
@@ -177,22 +181,10 @@ class _Output:
                 reason = f"{line.strip()!r}, expected no line that begins with a number"
                 raise ParseError(self.line(start), reason)
 
-    def refuse_errors(self) -> None:
-        """Raise ParseError if the program said that it failed."""
-        if "ERROR" in self.text and (match := _ERROR.search(self.text)):
-            raise ParseError(self.line(match.start()), match[0].strip())
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return the text of all warnings."""
-        if "WARNING" not in self.text:
-            return ()
-        return tuple(match[1].strip() for match in _WARNING.finditer(self.text))
-
     def thermo(self, start: int, end: int, steps: Sequence[int]) -> Thermo:
         """Read the rows of a run that is set up after `start` and over at `end`."""
-        start = max(
-            start, self.text.rfind("\nPer MPI rank memory allocation", start, end)
-        )
+        set_up = self.text.rfind("\nPer MPI rank memory allocation", start, end)
+        start = max(start, set_up)
         return parse_thermo(self.text[start:end], self.line(start), steps)
 
 
@@ -209,16 +201,6 @@ def _loop(
     if tasks not in (processes, processes * threads):
         raise ParseError(number, f"{tasks} procs, expected {processes} x {threads}")
     return loop, loop_time_s
-
-
-def _wall_time(number: int, wall: re.Match[str], loop_time_s: float) -> int:
-    """Read the total wall time in whole s; it must hold the loop time."""
-    wall_time_s = int(wall[1]) * 3600 + int(wall[2]) * 60 + int(wall[3])
-    # LAMMPS cuts the total to whole seconds.
-    if not printed_short(loop_time_s).may_be_at_most(exactly(wall_time_s + 1)):
-        reason = f"{wall_time_s} s in all, but {loop_time_s} s for the run"
-        raise ParseError(number, reason)
-    return wall_time_s
 
 
 def _cpu_use(output: _Output, start: int, processes: int, threads: int) -> float:
@@ -240,10 +222,9 @@ def _verify_performance(
     LAMMPS prints none in some unit styles, atom-steps only since 2022: %.3f, and the
     loop time by %g.
     """
-    found = output.maybe(_PERFORMANCE, "Performance: ")
-    if found is None:
+    if (line := output.maybe(_PERFORMANCE, "Performance: ")) is None:
         return
-    number, match = found
+    number, match = line
     shown = {unit: value for value, unit in map(str.split, match[1].split(", "))}
     rate = exactly(steps) / printed_short(loop_time_s)
     by_loop = {"timesteps/s": rate}

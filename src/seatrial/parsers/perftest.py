@@ -7,6 +7,7 @@ count, and the server of `-a` prints the last size only: parse the client's outp
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from seatrial.parsers.errors import ParseError
@@ -50,13 +51,9 @@ def parse_perftest_bw(
     shown = {units.get("BW peak"), units.get("BW average")}
     unit = _UNITS.get(str(units.get("BW average")))
     if len(shown) != 1 or unit is None:
-        raise ParseError(
-            header, f"bandwidth in {units.get('BW average')}, expected {[*_UNITS]}"
-        )
-
-    def read(line: int, values: Mapping[str, str]) -> BandwidthRow:
-        return bandwidth_row(line, values, unit, iterations)
-
+        reason = f"bandwidth in {units.get('BW average')}, expected {[*_UNITS]}"
+        raise ParseError(header, reason)
+    read = partial(bandwidth_row, unit=unit, iterations=iterations)
     return _rows(text, columns, sizes, read)
 
 
@@ -77,10 +74,7 @@ def parse_perftest_lat(
     added = {"t_avg", "99%", "99.9%"}
     if missing := added - units.keys() if added & units.keys() else set():
         raise ParseError(header, f"no column {', '.join(sorted(missing))}")
-
-    def read(line: int, values: Mapping[str, str]) -> LatencyRow:
-        return latency_row(line, values, test, iterations)
-
+    read = partial(latency_row, test=test, iterations=iterations)
     return _rows(text, columns, sizes, read)
 
 
@@ -121,9 +115,8 @@ def _header(text: str) -> tuple[int, list[str], dict[str, str]]:
     if len(set(columns)) < len(columns):
         raise ParseError(number, f"a column twice: {', '.join(columns)}")
     if [name for name in columns[:3] if name != "#sl"][:2] != [_HEADER, "#iterations"]:
-        raise ParseError(
-            number, f"columns {columns}, expected #bytes, #iterations, ..."
-        )
+        reason = f"columns {columns}, expected #bytes, #iterations, ..."
+        raise ParseError(number, reason)
     return number, columns, dict(found)
 
 

@@ -27,7 +27,8 @@ a job with their marks (`steps`).
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from seatrial.parsers.errors import ParseError
 
@@ -78,16 +79,14 @@ class Sizes:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = tuple(map(str, sizes))
-        self._found = 0
+        self._count = 0
 
     def expect(self, line: int, size: str) -> None:
         """Raise ParseError unless `size` is the next one."""
-        if self._found == len(self._sizes):
-            raise ParseError(line, f"row of {size} bytes, expected no further row")
-        expected = self._sizes[self._found]
-        if size != expected:
-            raise ParseError(line, f"row of {size} bytes, expected {expected} bytes")
-        self._found += 1
+        if size != self.next:
+            expected = f"{self.next} bytes" if self.next else "no further row"
+            raise ParseError(line, f"row of {size} bytes, expected {expected}")
+        self._count += 1
 
     def pass_over(self, line: int, text: str, columns: str) -> None:
         """Raise ParseError if a line that begins with a number may be a damaged row.
@@ -101,21 +100,18 @@ class Sizes:
     @property
     def next(self) -> str:
         """The size of the row that comes next, '' behind the last."""
-        return self._sizes[self._found] if self._found < len(self._sizes) else ""
+        return self._sizes[self._count] if self._count < len(self._sizes) else ""
 
     @property
     def progress(self) -> str:
-        """How many rows there were, for messages."""
-        return f"{self._found} of {len(self._sizes)} rows"
+        """The number of rows so far and of all, for messages."""
+        return f"{self._count} of {len(self._sizes)} rows"
 
-    def expect_end(self, line: int, what: str) -> None:
+    def expect_end(self, line: int, table: str) -> None:
         """Raise ParseError unless every size was there."""
-        if self._found < len(self._sizes):
-            raise ParseError(
-                line,
-                f"{self.progress} of {what}, "
-                f"the next is {self._sizes[self._found]} bytes",
-            )
+        if self.next:
+            reason = f"{self.progress} of {table}, the next is {self.next} bytes"
+            raise ParseError(line, reason)
 
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -128,11 +124,8 @@ def read_number(name: str, line: int, text: str, least: float, below: float) -> 
     """Read a decimal number; ParseError unless it is in [`least`, `below`)."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not least <= value < below:
-        raise ParseError(
-            line,
-            f"{name} is {text or 'missing'}, "
-            f"expected a number of at least {least:g} and below {below:g}",
-        )
+        expected = f"expected a number of at least {least:g} and below {below:g}"
+        raise ParseError(line, f"{name} is {text or 'missing'}, {expected}")
     return value
 
 
@@ -140,11 +133,8 @@ def read_positive(name: str, line: int, text: str, below: float) -> float:
     """Read a decimal number; ParseError unless it is above 0 and below `below`."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value < below:
-        raise ParseError(
-            line,
-            f"{name} is {text or 'missing'}, "
-            f"expected a positive number below {below:g}",
-        )
+        expected = f"expected a positive number below {below:g}"
+        raise ParseError(line, f"{name} is {text or 'missing'}, {expected}")
     return value
 
 
@@ -187,3 +177,8 @@ def is_same(one: float, other: float, rounding: float, *, operations: int = 16) 
 def is_at_most(one: float, other: float, rounding: float) -> bool:
     """Return True if one number can be no more than another, as `is_same`."""
     return one <= other or is_same(one, other, rounding)
+
+
+def is_in_order(numbers: Iterable[float], rounding: float) -> bool:
+    """Return True if each number can be no more than the next, as `is_at_most`."""
+    return all(is_at_most(one, other, rounding) for one, other in pairwise(numbers))
