@@ -18,11 +18,22 @@ import re
 from collections.abc import Sequence
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.hpcc_file import HpccFile, MissingError
-from seatrial.parsers.hpcc_hpl import ABSURD, THRESHOLD, verify_hpl
+from seatrial.parsers.hpcc_file import (
+    ABSURD,
+    THRESHOLD,
+    HpccFile,
+    MissingError,
+    verify_hpl,
+)
 from seatrial.parsers.hpcc_metrics import GROUPS, METRICS, HpccMetric
-from seatrial.parsers.printed import OPERATION, read_count, read_number, read_positive
-from seatrial.parsers.rounding import exactly, printed
+from seatrial.parsers.printed import (
+    OPERATION,
+    exactly,
+    printed,
+    read_count,
+    read_number,
+    read_positive,
+)
 
 _ERRORS_ALLOWED = 0.01  # of all updates of RandomAccess, by its rules
 _PTRANS_ROW = re.compile(

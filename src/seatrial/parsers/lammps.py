@@ -10,10 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.lammps_breakdown import LammpsSection, read_breakdown
+from seatrial.parsers.lammps_breakdown import read_breakdown
 from seatrial.parsers.lammps_thermo import Thermo, is_row, parse_thermo
-from seatrial.parsers.printed import read_count, read_number, read_positive
-from seatrial.parsers.rounding import exactly, printed, printed_short
+from seatrial.parsers.printed import (
+    exactly,
+    printed,
+    printed_short,
+    read_count,
+    read_number,
+    read_positive,
+)
 
 _ABSURD = 1e30
 _ABSURD_S = 1e9
@@ -38,7 +44,7 @@ class LammpsRun:
     """One `run` command; energies are in the input's unit.
 
     `cpu_use_percent` is of one thread, and below 90 when the cores are shared.
-    `sections` are the parts of the loop time; empty if they were not asked for.
+    `sections` are the mean times in s of the parts of the loop time.
     `dangerous_builds` is None where the input lets LAMMPS not look for them.
     """
 
@@ -51,7 +57,7 @@ class LammpsRun:
     wall_time_s: int
     cpu_use_percent: float
     thermo: Thermo
-    sections: dict[str, LammpsSection]
+    sections: dict[str, float]
     neighbour_builds: int
     dangerous_builds: int | None
     warnings: tuple[str, ...]
@@ -64,15 +70,14 @@ class LammpsRun:
         return {int(row[step]): row[at] for row in self.thermo.rows}
 
     @property
-    def comm_share(self) -> float | None:
+    def comm_share(self) -> float:
         """Mean time of an MPI task in communication, as a part of the loop time.
 
         It is LAMMPS' section Comm: exchange of atoms with neighbours, with the time
         spent waiting for slower tasks. The FFTs of Kspace communicate too, and are
-        not in it. None without a breakdown.
+        not in it.
         """
-        comm = self.sections.get("Comm")
-        return None if comm is None else comm.avg_s / self.loop_time_s
+        return self.sections["Comm"] / self.loop_time_s
 
 
 def parse_lammps(
@@ -81,12 +86,8 @@ def parse_lammps(
     atoms: int,
     thermo_steps: Sequence[int],
     threads: int = 1,
-    *,
-    breakdown: bool = True,
 ) -> LammpsRun:
     """Read a run from step `thermo_steps[0]` to `thermo_steps[-1]`, which prints those.
-
-    `breakdown` is False for an input with `timer loop`, which prints no parts.
 
     Raises ParseError on anything but one complete run of so many MPI tasks with so
     many OpenMP threads each and of so many atoms: an ERROR line, a second run or
@@ -115,11 +116,8 @@ def parse_lammps(
     if not printed_short(loop_time_s).may_be_at_most(exactly(wall_time_s + 1)):
         reason = f"{wall_time_s} s in all, but {loop_time_s} s for the run"
         raise ParseError(number, reason)
-    sections: dict[str, LammpsSection] = {}
-    if breakdown:
-        number, title = output.one(_BREAKDOWN, "MPI task timing breakdown:")
-        lines = output.text[title.end() :].split("\n")
-        sections = read_breakdown(lines, number, loop_time_s)
+    number, title = output.one(_BREAKDOWN, "MPI task timing breakdown:")
+    lines = output.text[title.end() :].split("\n")
     return LammpsRun(
         version=banner[1],
         processes=processes,
@@ -130,7 +128,7 @@ def parse_lammps(
         wall_time_s=wall_time_s,
         cpu_use_percent=cpu_use,
         thermo=output.thermo(banner.end(), loop.start(), thermo_steps),
-        sections=sections,
+        sections=read_breakdown(lines, number, loop_time_s),
         neighbour_builds=neighbour_builds,
         dangerous_builds=dangerous_builds,
         warnings=tuple(map(str.strip, _WARNING.findall(output.text))),

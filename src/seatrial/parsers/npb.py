@@ -1,16 +1,14 @@
 """Output of the NAS Parallel Benchmarks, NPB-MPI 3.3 and 3.4, Fortran and C programs.
 
 Rates are Mop/s = 10^6 operations per second (IS: keys, EP: random numbers), times s.
-NPB prints the time with two decimals: judge the rate, which has more digits, and see
-`NpbRun.time_uncertainty`. The version in the title lags behind (3.4.1 says 3.4), so
-`version` is that of the result.
+NPB prints the time with two decimals: judge the rate, which has more digits. The
+version in the title lags behind (3.4.1 says 3.4), so `version` is that of the result.
 
 With a file `timer.flag` in the working directory (3.4: or NPB_TIMER_FLAG=1) a program
 prints its own timers after the result. All but IS sum up the time in communication as
 `totcomm`; IS has `rcomm`. Waiting for a slower rank is part of it.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -18,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.npb_problems import Problem, problem_of
 from seatrial.parsers.npb_timers import NpbTimer, read_timers
-from seatrial.parsers.rounding import Range, exactly, printed_fixed
+from seatrial.parsers.printed import Range, exactly, printed_fixed
 
-_DIGIT_S = 0.01
 _TITLE = "NAS Parallel Benchmarks"
 _COMPLETED = " Benchmark Completed"
 _END = "npb@nas.nasa.gov"
@@ -60,26 +57,15 @@ class NpbRun:
     timers: dict[str, NpbTimer] = field(default_factory=dict)
 
     @property
-    def time_uncertainty(self) -> float:
-        """Relative: the time is printed to 0.01 s; infinite for 0.00 s."""
-        return _DIGIT_S / 2 / self.time_s if self.time_s else math.inf
-
-    @property
-    def communication_time_s(self) -> float | None:
-        """Mean over the ranks; None without timers."""
-        name = "rcomm" if self.benchmark == "IS" else "totcomm"
-        return self.timers[name].mean_s if self.timers else None
-
-    @property
     def communication_share(self) -> float | None:
-        """Of the timers' own total, 0 to 1, both means over the ranks.
+        """Share of the timers' own total, 0 to 1, both means over the ranks.
 
         None without timers, or if the total is 0.0000 s.
         """
-        total = self.timers["total"].mean_s if self.timers else 0.0
-        if self.communication_time_s is None or not total:
+        if not self.timers or not (total := self.timers["total"].mean_s):
             return None
-        return min(self.communication_time_s / total, 1.0)
+        name = "rcomm" if self.benchmark == "IS" else "totcomm"
+        return min(self.timers[name].mean_s / total, 1.0)
 
 
 def parse_npb(

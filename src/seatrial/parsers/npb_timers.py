@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.rounding import Range, exactly, printed_fixed
+from seatrial.parsers.printed import Range, exactly, printed_fixed
 
 _HEAD = re.compile(r" nprocs = +([0-9]+) +minimum +maximum +average *")
 _TIMER = re.compile(

@@ -159,11 +159,7 @@ def parse_rows(
     for count, (number, row) in enumerate(located, start=1):
         if row.row != count:
             raise ParseError(number, f"row {row.row}, expected row {count}")
-        for name in decode.settings:
-            found, expected = getattr(row, name), getattr(first, name)
-            if found != expected:
-                reason = f"{name}: {found!r}, in the first row {expected!r}"
-                raise ParseError(number, reason)
+        decode.verify_settings(number, row, first)
     if len(located) != first.rows:
         raise ParseError(last, f"{len(located)} rows, expected {first.rows}")
     if doubled:
@@ -195,7 +191,7 @@ class Decoder(Generic[T]):
         hints = get_type_hints(record_type, include_extras=True)
         record_fields = fields(record_type)  # type: ignore[arg-type]
         self._kinds = {field.name: _Kind(hints[field.name]) for field in record_fields}
-        self.settings = [name for name, kind in self._kinds.items() if kind.is_setting]
+        self._settings = [name for name, kind in self._kinds.items() if kind.is_setting]
         self._newer = {
             field.name for field in record_fields if field.default is not MISSING
         }
@@ -227,6 +223,14 @@ class Decoder(Generic[T]):
             except ValueError as error:
                 raise ParseError(line, str(error)) from None
         return record
+
+    def verify_settings(self, line: int, record: T, first: T) -> None:
+        """Raise ParseError unless all settings are those of the first record."""
+        for name in self._settings:
+            value, expected = getattr(record, name), getattr(first, name)
+            if value != expected:
+                reason = f"{name}: {value!r}, in the first row {expected!r}"
+                raise ParseError(line, reason)
 
 
 class _Kind:
