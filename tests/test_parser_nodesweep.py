@@ -256,7 +256,7 @@ def line_of(**values: Any) -> int:
         ({"type": "hpcc"}, {"latency_max_us": 1.5}, "are out of order"),
         ({"type": "hpcc"}, {"bw_min_mb_per_s": None}, "4 ranks, ["),
         ({"type": "hpcc"}, {"ranks": 1}, "1 ranks, ["),
-        ({"type": "hpcc", "socket": 1}, {"socket": 0}, "hpcc of ('cn01', 0): a second"),
+        ({"type": "hpcc", "socket": 1}, {"socket": 0}, "hpcc of 'cn01', 0: a second"),
         ({"type": "end"}, {"passed": 11}, "passed: 11 at the end, found 14"),
         ({"type": "end"}, {"events": 1}, "events: 1 at the end, found 0"),
     ],

@@ -1,6 +1,5 @@
 """The parser of the NAS Parallel Benchmarks, on outputs of NPB 3.3.1, 3.4 and 3.4.1."""
 
-import math
 import re
 from pathlib import Path
 
@@ -80,7 +79,6 @@ def test_result_and_timers_of_cg() -> None:
             "totcomm": NpbTimer(0.0407, 0.0429, 0.042),
         },
     )
-    assert run.communication_time_s == 0.042
     assert run.communication_share == pytest.approx(0.042 / 0.0481)
 
 
@@ -103,21 +101,12 @@ COMMUNICATION = {
 def test_communication_share_of_each_program(name: str) -> None:
     run = parse_npb(read(name), name[:2].upper(), "S", 4, timers=True)
     communication_s, total_s = COMMUNICATION[name]
-    assert run.communication_time_s == communication_s
     assert run.communication_share == pytest.approx(communication_s / total_s)
 
 
 def test_no_communication_share_without_timers() -> None:
     run = parse_npb(IS, "IS", "S", 2)
-    assert run.communication_time_s is None
     assert run.communication_share is None
-
-
-def test_time_has_two_decimals_so_a_short_run_is_uncertain() -> None:
-    assert parse_npb(IS, "IS", "S", 2).time_uncertainty == pytest.approx(0.25)
-    assert parse_npb(LU, "LU", "W", 4).time_uncertainty < 2e-4
-    short = read("mg-S-np4-timers-3.4.1.txt")
-    assert parse_npb(short, "MG", "S", 4, timers=True).time_uncertainty == math.inf
 
 
 def test_title_lags_behind_the_version() -> None:

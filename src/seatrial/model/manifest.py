@@ -37,7 +37,7 @@ class _Hca(msgspec.Struct):
 
 
 class Facts(msgspec.Struct):
-    """What the suite reads of the facts of a node; all else may be anything."""
+    """Facts of a node that the suite reads; other keys may be anything."""
 
     cpu_model: str | None = None
     cores_per_socket: int | None = None
@@ -85,7 +85,7 @@ class _Spack(msgspec.Struct):
 
 
 class Software(msgspec.Struct):
-    """What a manifest says of the software of a run."""
+    """Software of a run."""
 
     seatrial: str | None = None
     git_commit: str | None = None
@@ -156,7 +156,11 @@ def manifest_bytes(path: Path) -> bytes:
 
     Raises SeatrialError if there is none, or if the run is still open.
     """
-    require_closed(path)
+    if is_unfinished(path.name):
+        raise SeatrialError(
+            f"{path}: this run is not closed: it is still going on, or it was "
+            "interrupted; it is never judged"
+        )
     if not (path / MANIFEST).is_file():
         raise SeatrialError(f"{path}: not a run: it has no {MANIFEST}")
     return read_plain(path / MANIFEST, MANIFEST_SIZE)
@@ -177,9 +181,8 @@ def parse_manifest(path: Path, content: bytes) -> dict[str, Any]:
             f"{NEWEST_SCHEMA}; upgrade this Seatrial"
         )
     if type(schema) is not int or schema < 1:
-        raise SeatrialError(
-            f"{file}: expected a manifest of schema 1 to {NEWEST_SCHEMA}"
-        )
+        expected = f"expected a manifest of schema 1 to {NEWEST_SCHEMA}"
+        raise SeatrialError(f"{file}: {expected}")
     checked = decoded(content, file, Manifest, "a manifest of Seatrial")
     for key in _NAMES:
         checked_name(manifest[key], f"{file}: {key}")
@@ -187,26 +190,14 @@ def parse_manifest(path: Path, content: bytes) -> dict[str, Any]:
         checked_name(session.name, f"{file}: session")
     for name in checked.checksums:
         if not is_inside(name):
-            raise SeatrialError(
-                f"{file}: {name!r} is not in the run; expected files in it"
-            )
+            reason = f"{name!r} is not in the run; expected files in it"
+            raise SeatrialError(f"{file}: {reason}")
     for key in ("started", "ended"):
         _seconds(file, key, manifest[key])
     if path.name != checked.run:
-        raise SeatrialError(
-            f"{path}: holds run {checked.run}; expected a folder of the same name; "
-            "rename it"
-        )
+        reason = f"holds run {checked.run}; expected a folder of the same name"
+        raise SeatrialError(f"{path}: {reason}; rename it")
     return dict(manifest)
-
-
-def require_closed(path: Path) -> None:
-    """Refuse a run that is still open."""
-    if is_unfinished(path.name):
-        raise SeatrialError(
-            f"{path}: this run is not closed: it is still going on, or it was "
-            "interrupted; it is never judged"
-        )
 
 
 def is_unfinished(name: str) -> bool:
@@ -237,7 +228,7 @@ def _seconds(file: Path, key: str, text: str) -> float:
     try:
         return datetime.fromisoformat(text).astimezone(UTC).timestamp()
     except (ValueError, OverflowError) as error:
+        expected = "expected for example 2026-11-21T06:30:15+00:00"
         raise SeatrialError(
-            f"{file}: {key}: {text!r} is no time; expected for example "
-            "2026-11-21T06:30:15+00:00"
+            f"{file}: {key}: {text!r} is no time; {expected}"
         ) from error

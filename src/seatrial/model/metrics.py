@@ -15,10 +15,10 @@ Area = Literal["nodes", "links", "machine", "programs"]
 
 @dataclass(frozen=True)
 class Metric:
-    """What a metric is; `direction` says which values are better, `size` of what.
+    """A metric; `direction` says which values are better, `size` what a size is of.
 
-    `area` is the part of a machine that the metric tells about; None: the place where
-    it was taken tells (a node, a pair, all nodes).
+    `area` is the part of a machine that the metric is about; None: the area follows
+    from the place of a number (a node, a pair, all nodes).
     """
 
     name: str
@@ -29,145 +29,123 @@ class Metric:
     area: Area | None = None
 
 
-METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric("latency", "us", "lower", "half round trip, or mean time of a call"),
-        Metric("bw", "MB/s", "higher", "bandwidth, 10^6 B/s"),
-        Metric("bibw", "MB/s", "higher", "bandwidth of both directions at once"),
-        Metric("msg_rate", "msg/s", "higher", "messages of all pairs per second"),
-        Metric("put_latency", "us", "lower", "MPI_Put and its completion"),
-        Metric("get_latency", "us", "lower", "MPI_Get and its completion"),
-        Metric("put_bw", "MB/s", "higher", "bandwidth of MPI_Put"),
-        Metric("launch_time", "s", "lower", "srun of a program that ends at once"),
-        Metric("mpi_launch_time", "s", "lower", "srun of MPI_Init and MPI_Finalize"),
-        Metric("mpi_init_time", "s", "lower", "MPI_Init on the slowest rank"),
-        Metric("crowded_latency", "us", "lower", "latency while other pairs measured"),
-        Metric("crowded_bw", "MB/s", "higher", "bandwidth while other pairs measured"),
-        Metric("start_spread", "us", "lower", "from first to last out of a barrier"),
-        Metric(
-            *(
-                "pairs_answered",
-                "%",
-                "higher",
-                "pairs of a node that could be measured",
-            ),
-            area="links",
-        ),
-        Metric("balance_latency", "1", "lower", "latency between over within nodes"),
-        Metric("balance_bw", "1", "lower", "bandwidth within over between nodes"),
-        Metric("balance_bibw", "1", "lower", "bibw within over between nodes"),
-        Metric(
-            "balance_multi_bw", "1", "lower", "bw of many pairs, within over between"
-        ),
-        Metric("reuse_ratio", "1", "lower", "latency without over with buffer re-use"),
-        Metric("reuse_ratio_eager", "1", "lower", "median reuse_ratio, eager sizes"),
-        Metric(
-            "reuse_ratio_rendezvous", "1", "lower", "median reuse_ratio, larger sizes"
-        ),
-        Metric("match_time", "ns", "lower", "latency added per entry of a queue"),
-        Metric("logp_L", "us", "lower", "LogP: network latency"),
-        Metric("logp_os", "us", "lower", "LogP: time the sender is busy"),
-        Metric("logp_or", "us", "lower", "LogP: time the receiver is busy"),
-        Metric("logp_g", "us", "lower", "LogP: gap between messages"),
-        Metric(
-            "exchange_time",
-            "us",
-            "lower",
-            "one halo exchange, slowest rank",
-            size="bytes of a row, 8 N",
-        ),
-        Metric(
-            "loop_time",
-            "s",
-            "lower",
-            "LAMMPS time of the 100 timed steps",
-            area="programs",
-        ),
-        Metric(
-            "Mops_total",
-            "Mop/s",
-            "higher",
-            "NPB, 10^6 operations of all ranks",
-            area="programs",
-        ),
-        Metric(
-            "communication_share",
-            "%",
-            "lower",
-            "of a rank's time, mean of all",
-            area="programs",
-        ),
-        Metric("mem_bw", "GB/s", "higher", "STREAM triad, all cores of a node"),
-        Metric("dgemm", "Gflop/s", "higher", "DGEMM, all cores of a node"),
-        Metric("hpl", "Gflop/s", "higher", "HPL of one node"),
-        Metric("socket_mem_bw", "GB/s", "higher", "STREAM triad of one socket"),
-        Metric("socket_dgemm", "Gflop/s", "higher", "DGEMM of one socket"),
-        Metric("socket_hpl", "Gflop/s", "higher", "HPL of one socket"),
-        Metric(
-            "mem_latency",
-            "ns",
-            "lower",
-            "one load at a random place",
-            size="memory size",
-        ),
-        Metric("fixed_work", "Gflop/s", "higher", "fixed work, all cores of a node"),
-        Metric("slowest_core", "Gflop/s", "higher", "fixed work, the slowest core"),
-        Metric("work_kept", "%", "higher", "last over first quarter of fixed work"),
-        Metric("cpu_share", "%", "higher", "CPU time over time, core with the least"),
-        Metric("clock_idle", "GHz", "higher", "clock of the CPUs before load"),
-        Metric("clock_load", "GHz", "higher", "clock of the CPUs under load"),
-        Metric("temperature_max", "degC", "lower", "hottest reading under load"),
-        Metric("throttle_events", "count", "lower", "times that heat slowed a core"),
-        Metric("quota_stops", "count", "lower", "periods that a CPU quota cut short"),
-        Metric("ecc_corrected", "count", "lower", "memory errors that were corrected"),
-        Metric("ecc_uncorrected", "count", "lower", "memory errors that were not"),
-        Metric("machine_checks", "count", "lower", "machine check exceptions"),
-        Metric("programs_passed", "%", "higher", "programs of a node that ended well"),
-        Metric("HPL_Tflops", "Tflop/s", "higher", "HPL rate of all processes"),
-        Metric("PTRANS_GBs", "GB/s", "higher", "HPCC, transposition over all ranks"),
-        Metric("MPIRandomAccess_GUPs", "GUP/s", "higher", "HPCC, all ranks together"),
-        Metric("StarRandomAccess_GUPs", "GUP/s", "higher", "HPCC, a rank, all busy"),
-        Metric("SingleRandomAccess_GUPs", "GUP/s", "higher", "HPCC, a rank alone"),
-        Metric("StarSTREAM_Triad", "GB/s", "higher", "HPCC, a rank, all busy"),
-        Metric("SingleSTREAM_Triad", "GB/s", "higher", "HPCC, a rank alone"),
-        Metric("MPIFFT_Gflops", "Gflop/s", "higher", "HPCC, all ranks together"),
-        Metric("StarFFT_Gflops", "Gflop/s", "higher", "HPCC, a rank, all busy"),
-        Metric("SingleFFT_Gflops", "Gflop/s", "higher", "HPCC, a rank alone"),
-        Metric("StarDGEMM_Gflops", "Gflop/s", "higher", "HPCC, a rank, all busy"),
-        Metric("SingleDGEMM_Gflops", "Gflop/s", "higher", "HPCC, a rank alone"),
-        Metric("MinPingPongLatency_usec", "us", "lower", "HPCC, best pair, 8 B"),
-        Metric("AvgPingPongLatency_usec", "us", "lower", "HPCC, mean of pairs, 8 B"),
-        Metric("MaxPingPongLatency_usec", "us", "lower", "HPCC, worst pair, 8 B"),
-        Metric(
-            "MinPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, worst pair, 2 MB"
-        ),
-        Metric(
-            "AvgPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, mean of pairs, 2 MB"
-        ),
-        Metric(
-            "MaxPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, best pair, 2 MB"
-        ),
-        Metric(
-            "NaturallyOrderedRingLatency_usec", "us", "lower", "HPCC ring in rank order"
-        ),
-        Metric(
-            "NaturallyOrderedRingBandwidth_GBytes",
-            "GB/s",
-            "higher",
-            "HPCC ring in rank order, per process",
-        ),
-        Metric(
-            "RandomlyOrderedRingLatency_usec", "us", "lower", "HPCC ring, random order"
-        ),
-        Metric(
-            "RandomlyOrderedRingBandwidth_GBytes",
-            "GB/s",
-            "higher",
-            "HPCC ring, random order, per process",
-        ),
-    )
-}
+_ALL = (
+    Metric("latency", "us", "lower", "half round trip, or mean time of a call"),
+    Metric("bw", "MB/s", "higher", "bandwidth, 10^6 B/s"),
+    Metric("bibw", "MB/s", "higher", "bandwidth of both directions at once"),
+    Metric("msg_rate", "msg/s", "higher", "messages of all pairs per second"),
+    Metric("put_latency", "us", "lower", "MPI_Put and its completion"),
+    Metric("get_latency", "us", "lower", "MPI_Get and its completion"),
+    Metric("put_bw", "MB/s", "higher", "bandwidth of MPI_Put"),
+    Metric("launch_time", "s", "lower", "srun of a program that ends at once"),
+    Metric("mpi_launch_time", "s", "lower", "srun of MPI_Init and MPI_Finalize"),
+    Metric("mpi_init_time", "s", "lower", "MPI_Init on the slowest rank"),
+    Metric("crowded_latency", "us", "lower", "latency while other pairs measured"),
+    Metric("crowded_bw", "MB/s", "higher", "bandwidth while other pairs measured"),
+    Metric("start_spread", "us", "lower", "from first to last out of a barrier"),
+    Metric(
+        "pairs_answered",
+        "%",
+        "higher",
+        "pairs of a node that could be measured",
+        area="links",
+    ),
+    Metric("balance_latency", "1", "lower", "latency between over within nodes"),
+    Metric("balance_bw", "1", "lower", "bandwidth within over between nodes"),
+    Metric("balance_bibw", "1", "lower", "bibw within over between nodes"),
+    Metric("balance_multi_bw", "1", "lower", "bw of many pairs, within over between"),
+    Metric("reuse_ratio", "1", "lower", "latency without over with buffer re-use"),
+    Metric("reuse_ratio_eager", "1", "lower", "median reuse_ratio, eager sizes"),
+    Metric("reuse_ratio_rendezvous", "1", "lower", "median reuse_ratio, larger sizes"),
+    Metric("match_time", "ns", "lower", "latency added per entry of a queue"),
+    Metric("logp_L", "us", "lower", "LogP: network latency"),
+    Metric("logp_os", "us", "lower", "LogP: time the sender is busy"),
+    Metric("logp_or", "us", "lower", "LogP: time the receiver is busy"),
+    Metric("logp_g", "us", "lower", "LogP: gap between messages"),
+    Metric(
+        "exchange_time",
+        "us",
+        "lower",
+        "one halo exchange, slowest rank",
+        size="bytes of a row, 8 N",
+    ),
+    Metric(
+        "loop_time", "s", "lower", "LAMMPS time of the 100 timed steps", area="programs"
+    ),
+    Metric(
+        "Mops_total",
+        "Mop/s",
+        "higher",
+        "NPB, 10^6 operations of all ranks",
+        area="programs",
+    ),
+    Metric(
+        "communication_share",
+        "%",
+        "lower",
+        "of a rank's time, mean of all",
+        area="programs",
+    ),
+    Metric("mem_bw", "GB/s", "higher", "STREAM triad, all cores of a node"),
+    Metric("dgemm", "Gflop/s", "higher", "DGEMM, all cores of a node"),
+    Metric("hpl", "Gflop/s", "higher", "HPL of one node"),
+    Metric("socket_mem_bw", "GB/s", "higher", "STREAM triad of one socket"),
+    Metric("socket_dgemm", "Gflop/s", "higher", "DGEMM of one socket"),
+    Metric("socket_hpl", "Gflop/s", "higher", "HPL of one socket"),
+    Metric(
+        "mem_latency", "ns", "lower", "one load at a random place", size="memory size"
+    ),
+    Metric("fixed_work", "Gflop/s", "higher", "fixed work, all cores of a node"),
+    Metric("slowest_core", "Gflop/s", "higher", "fixed work, the slowest core"),
+    Metric("work_kept", "%", "higher", "last over first quarter of fixed work"),
+    Metric("cpu_share", "%", "higher", "CPU time over time, core with the least"),
+    Metric("clock_idle", "GHz", "higher", "clock of the CPUs before load"),
+    Metric("clock_load", "GHz", "higher", "clock of the CPUs under load"),
+    Metric("temperature_max", "degC", "lower", "hottest reading under load"),
+    Metric("throttle_events", "count", "lower", "times that heat slowed a core"),
+    Metric("quota_stops", "count", "lower", "periods that a CPU quota cut short"),
+    Metric("ecc_corrected", "count", "lower", "memory errors that were corrected"),
+    Metric("ecc_uncorrected", "count", "lower", "memory errors that were not"),
+    Metric("machine_checks", "count", "lower", "machine check exceptions"),
+    Metric("programs_passed", "%", "higher", "programs of a node that ended well"),
+    Metric("HPL_Tflops", "Tflop/s", "higher", "HPL rate of all processes"),
+    Metric("PTRANS_GBs", "GB/s", "higher", "HPCC, transposition over all ranks"),
+    Metric("MPIRandomAccess_GUPs", "GUP/s", "higher", "HPCC, all ranks together"),
+    Metric("StarRandomAccess_GUPs", "GUP/s", "higher", "HPCC, a rank, all busy"),
+    Metric("SingleRandomAccess_GUPs", "GUP/s", "higher", "HPCC, a rank alone"),
+    Metric("StarSTREAM_Triad", "GB/s", "higher", "HPCC, a rank, all busy"),
+    Metric("SingleSTREAM_Triad", "GB/s", "higher", "HPCC, a rank alone"),
+    Metric("MPIFFT_Gflops", "Gflop/s", "higher", "HPCC, all ranks together"),
+    Metric("StarFFT_Gflops", "Gflop/s", "higher", "HPCC, a rank, all busy"),
+    Metric("SingleFFT_Gflops", "Gflop/s", "higher", "HPCC, a rank alone"),
+    Metric("StarDGEMM_Gflops", "Gflop/s", "higher", "HPCC, a rank, all busy"),
+    Metric("SingleDGEMM_Gflops", "Gflop/s", "higher", "HPCC, a rank alone"),
+    Metric("MinPingPongLatency_usec", "us", "lower", "HPCC, best pair, 8 B"),
+    Metric("AvgPingPongLatency_usec", "us", "lower", "HPCC, mean of pairs, 8 B"),
+    Metric("MaxPingPongLatency_usec", "us", "lower", "HPCC, worst pair, 8 B"),
+    Metric("MinPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, worst pair, 2 MB"),
+    Metric(
+        "AvgPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, mean of pairs, 2 MB"
+    ),
+    Metric("MaxPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, best pair, 2 MB"),
+    Metric(
+        "NaturallyOrderedRingLatency_usec", "us", "lower", "HPCC ring in rank order"
+    ),
+    Metric(
+        "NaturallyOrderedRingBandwidth_GBytes",
+        "GB/s",
+        "higher",
+        "HPCC ring in rank order, per process",
+    ),
+    Metric("RandomlyOrderedRingLatency_usec", "us", "lower", "HPCC ring, random order"),
+    Metric(
+        "RandomlyOrderedRingBandwidth_GBytes",
+        "GB/s",
+        "higher",
+        "HPCC ring, random order, per process",
+    ),
+)
+METRICS = {metric.name: metric for metric in _ALL}
 
 
 STATISTICS = ("mean", "p50", "p99", "max", "min")
@@ -195,8 +173,7 @@ def split_flat_name(flat: str) -> tuple[Metric, int | None]:
         return METRICS[flat], None
     name, _, label = flat.rpartition("_")
     if name not in METRICS:
-        raise ValueError(
-            f"unknown metric {flat!r}, expected a name such as latency_8B, of "
-            + ", ".join(METRICS)
-        )
+        known = ", ".join(METRICS)
+        expected = f"expected a name such as latency_8B, of {known}"
+        raise ValueError(f"unknown metric {flat!r}, {expected}")
     return METRICS[name], parse_size(label)

@@ -142,9 +142,8 @@ def find_unit(text: str) -> Unit | None:
 def conversion(source: Unit, target: Unit) -> float:
     """Return the factor from one unit to another; ValueError if their kinds differ."""
     if source.kind != target.kind:
-        raise ValueError(
-            f"{source.name} is a unit of {source.kind}, {target.name} of {target.kind}"
-        )
+        kinds = f"a unit of {source.kind}, {target.name} of {target.kind}"
+        raise ValueError(f"{source.name} is {kinds}")
     return source.factor / target.factor
 
 
@@ -178,7 +177,6 @@ def parse_size(label: str) -> int:
 def to_mb_per_s(value: float, unit: str) -> float:
     """Convert a bandwidth to MB/s (10^6 B/s); ValueError on an unknown unit."""
     if unit not in MB_PER_S:
-        raise ValueError(
-            f"unknown bandwidth unit {unit!r}, expected one of {sorted(MB_PER_S)}"
-        )
+        expected = f"expected one of {sorted(MB_PER_S)}"
+        raise ValueError(f"unknown bandwidth unit {unit!r}, {expected}")
     return value * MB_PER_S[unit]

@@ -6,7 +6,6 @@ from typing import Literal
 from seatrial.parsers.rows import (
     Row,
     Setting,
-    check_sizes,
     parse_rows,
     require,
     require_ratio,
@@ -51,19 +50,16 @@ class BalanceRow(Row):
         """Raise ValueError if the numbers contradict each other."""
         require(self.source != self.destination, "one node is no network")
         require(1 <= 4 * self.pairs <= self.np, f"{self.pairs} pairs of {self.np}")
-        self._verify_ratio(
-            "latency", self.latency_between_us, self.latency_within_us, 1
-        )
+        latencies = self.latency_between_us, self.latency_within_us
+        self._verify_ratio("latency", *latencies, self.iterations)
         for name, pairs in (("bw", 1), ("bibw", 1), ("multi_bw", self.pairs)):
             within = getattr(self, f"{name}_within_mb_per_s")
             between = getattr(self, f"{name}_between_mb_per_s")
-            self._verify_ratio(name, within, between, pairs)
+            self._verify_ratio(name, within, between, pairs * self.windows)
 
-    def _verify_ratio(self, name: str, above: float, below: float, pairs: int) -> None:
-        n = getattr(self, f"{name}_n")
-        most = pairs * (self.iterations if name == "latency" else self.windows)
+    def _verify_ratio(self, name: str, above: float, below: float, most: int) -> None:
+        n, ratio = getattr(self, f"{name}_n"), getattr(self, f"{name}_ratio")
         require(0 < n <= most, f"{name}_n {n}, expected at most {most}")
-        ratio = getattr(self, f"{name}_ratio")
         if name != "latency" and self.size_bytes == 0:
             require(above == below == 0, f"{name} of empty messages")
             require(ratio > 0, f"{name}_ratio is not positive")
@@ -73,10 +69,5 @@ class BalanceRow(Row):
 
 
 def parse_balance(text: str) -> list[BalanceRow]:
-    """Read all rows of one run of balance, in the order of their sizes.
-
-    Raises ParseError on anything but one complete, valid run, as `parse_rows` does.
-    """
-    rows = parse_rows(text, "balance", BalanceRow)
-    check_sizes([row.size_bytes for row in rows])
-    return rows
+    """Read all rows of one run, in the order of their sizes, as `parse_rows`."""
+    return parse_rows(text, "balance", BalanceRow, doubled="size_bytes")

@@ -42,9 +42,10 @@ class ReuseRow(PingPongRow):
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""
         super().verify()
+        limit = self.eager_limit_bytes
         require(
-            (self.protocol == "eager") == (self.size_bytes <= self.eager_limit_bytes),
-            f"protocol {self.protocol}, eager_limit_bytes {self.eager_limit_bytes}",
+            (self.protocol == "eager") == (self.size_bytes <= limit),
+            f"protocol {self.protocol}, eager_limit_bytes {limit}",
         )
         require(
             1 <= self.buffers_used <= min(self.buffers, self.n),
@@ -55,8 +56,7 @@ class ReuseRow(PingPongRow):
 def parse_bufreuse(text: str) -> list[ReuseRow]:
     """Read all rows of one run, by size and then by share of re-use, the largest first.
 
-    Raises ParseError on anything but one complete, valid run, as `parse_rows` does,
-    and on ratios that are not those of the rows.
+    Raises ParseError as `parse_rows`, and if ratios do not follow from the rows.
     """
     rows = parse_rows(text, "bufreuse", ReuseRow)
     sizes = [(size, list(of)) for size, of in groupby(rows, lambda row: row.size_bytes)]
@@ -65,18 +65,20 @@ def parse_bufreuse(text: str) -> list[ReuseRow]:
     if shares != sorted(set(shares), reverse=True) or shares[0] > FULL_REUSE:
         raise ParseError(0, f"shares of re-use {shares}, expected 100 and falling")
     for size, of_size in sizes:
-        found = [row.reuse_percent for row in of_size]
-        if found != shares:
-            raise ParseError(0, f"size {size}: shares {found}, expected {shares}")
-        _check_ratios(size, of_size)
+        of_rows = [row.reuse_percent for row in of_size]
+        if of_rows != shares:
+            raise ParseError(0, f"size {size}: shares {of_rows}, expected {shares}")
+        full = of_size[0].p50_us if FULL_REUSE in shares else None
+        for row in of_size:
+            expected = None if full is None else buffer_reuse_ratio(row.p50_us, full)
+            if not _is_same_ratio(row.ratio, expected):
+                reason = f"size {size}: ratio {row.ratio}, expected {expected}"
+                raise ParseError(0, reason)
     return rows
 
 
 def median_ratio(rows: list[ReuseRow], protocol: str) -> float:
-    """Return the median ratio without re-use over the sizes of a protocol.
-
-    Raises ParseError if there is none.
-    """
+    """Return the median ratio without re-use of a protocol's sizes, or ParseError."""
     ratios = [
         row.ratio
         for row in rows
@@ -87,15 +89,7 @@ def median_ratio(rows: list[ReuseRow], protocol: str) -> float:
     return median(ratios)
 
 
-def _check_ratios(size: int, rows: list[ReuseRow]) -> None:
-    """Raise ParseError unless the ratios follow from the latencies of a size."""
-    full = rows[0].p50_us if rows[0].reuse_percent == FULL_REUSE else None
-    for row in rows:
-        expected = None if full is None else buffer_reuse_ratio(row.p50_us, full)
-        wrong = (
-            row.ratio is not expected
-            if row.ratio is None or expected is None
-            else not math.isclose(row.ratio, expected, rel_tol=tolerance(3))
-        )
-        if wrong:
-            raise ParseError(0, f"size {size}: ratio {row.ratio}, expected {expected}")
+def _is_same_ratio(ratio: float | None, expected: float | None) -> bool:
+    if ratio is None or expected is None:
+        return ratio is expected
+    return math.isclose(ratio, expected, rel_tol=tolerance(3))

@@ -43,21 +43,15 @@ class FixedworkRow(Row):
         require(in_order, "min_us, p50_us, p99_us, max_us are out of order")
         require(self.n > 0 and self.iterations > 0, "no work")
         error = (self.n + 4) * _DIGITS
+        gflop = self.n * self.iterations * _FLOPS / 1e9
         for name, value, expected in (
             ("mean_us", self.mean_us, 1e6 * self.seconds / self.n),
-            ("gflops", self.gflops, self._gflop / self.seconds),
+            ("gflops", self.gflops, gflop / self.seconds),
         ):
-            require(
-                abs(value - expected) <= error * expected,
-                f"{name} is {value}, by n and seconds it is {expected}",
-            )
-        require(
-            self.first_per_s > 0 and self.last_per_s > 0, "no work in a quarter of it"
-        )
-
-    @property
-    def _gflop(self) -> float:
-        return self.n * self.iterations * _FLOPS / 1e9
+            is_near = abs(value - expected) <= error * expected
+            require(is_near, f"{name} is {value}, by n and seconds it is {expected}")
+        has_work = self.first_per_s > 0 and self.last_per_s > 0
+        require(has_work, "no work in a quarter of it")
 
 
 def parse_fixedwork(text: str) -> list[FixedworkRow]:

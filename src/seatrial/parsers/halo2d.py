@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from seatrial.parsers.rows import Row, Setting, Times, check_sizes, parse_rows, require
+from seatrial.parsers.rows import Row, Setting, Times, parse_rows, require
 
 
 @dataclass(frozen=True)
@@ -26,28 +26,19 @@ class HaloRow(Times, Row):
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""
         self.verify_times()
-        grid = self.np >= 2 and self.px * self.py == self.np
-        require(grid, "np is not px x py, or below 2")
+        is_grid = self.np >= 2 and self.px * self.py == self.np
+        require(is_grid, "np is not px x py, or below 2")
+        is_edge = self.size_bytes == 8 * self.subdomain
+        require(is_edge, "size_bytes is not 8 x subdomain")
+        most, times = self.iterations, self.repetitions
         require(
-            self.size_bytes == 8 * self.subdomain, "size_bytes is not 8 x subdomain"
+            self.n <= most * times and self.n % times == 0,
+            f"{self.n} samples, expected at most {most} x {times}",
         )
-        most = self.iterations * self.repetitions
-        require(
-            self.n <= most and self.n % self.repetitions == 0,
-            f"{self.n} samples, expected at most {self.iterations} x "
-            f"{self.repetitions}",
-        )
-        require(
-            0 < self.time_min_us <= self.time_median_us,
-            "time_min_us is not positive, or above time_median_us",
-        )
+        in_order = 0 < self.time_min_us <= self.time_median_us
+        require(in_order, "time_min_us is not positive, or above time_median_us")
 
 
 def parse_halo2d(text: str) -> list[HaloRow]:
-    """Read all rows of one run of halo2d, in the order of their sizes.
-
-    Raises ParseError on anything but one complete, valid run, as `parse_rows` does.
-    """
-    rows = parse_rows(text, "halo2d", HaloRow)
-    check_sizes([row.subdomain for row in rows])
-    return rows
+    """Read all rows of one run, in the order of their sizes, as `parse_rows`."""
+    return parse_rows(text, "halo2d", HaloRow, doubled="subdomain")

@@ -18,14 +18,24 @@ import re
 from collections.abc import Sequence
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.hpcc_file import HpccFile, MissingError
-from seatrial.parsers.hpcc_hpl import ABSURD, THRESHOLD, verify_hpl
+from seatrial.parsers.hpcc_file import (
+    ABSURD,
+    THRESHOLD,
+    HpccFile,
+    MissingError,
+    verify_hpl,
+)
 from seatrial.parsers.hpcc_metrics import GROUPS, METRICS, HpccMetric
-from seatrial.parsers.printed import read_count, read_number, read_positive
-from seatrial.parsers.rounding import exactly, printed
+from seatrial.parsers.printed import (
+    OPERATION,
+    exactly,
+    printed,
+    read_count,
+    read_number,
+    read_positive,
+)
 
 _ERRORS_ALLOWED = 0.01  # of all updates of RandomAccess, by its rules
-_EPSILON = 2.0**-53
 _PTRANS_ROW = re.compile(
     r"\nWALL +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+)"
     r" +(\S+) PASSED +(\S+) +(\S+)(?=\n)"
@@ -230,7 +240,7 @@ def _verify_fft(run: HpccFile, section: str, processes: int) -> None:
     for line, match in found:
         size = read_positive("the size of FFT", line, match[1], 2**63)
         error = read_number("the error of FFT", line, match[2], 0, 1)
-        if error / math.log(max(size, 2)) / _EPSILON >= THRESHOLD:
+        if error / math.log(max(size, 2)) / OPERATION >= THRESHOLD:
             raise ParseError(line, f"the error of FFT is {error:g}, too large")
         if section == "MPIFFT":
             run.confirm("MPIFFT_maxErr", printed(match[2]), line)

@@ -11,10 +11,9 @@ Of = Literal["all", "each", "one", "pair", "ring", "size"]
 """The processes that a number belongs to.
 
 all: the sum over all processes; each: the mean of a process while all of them run
-the same beside each other (Star); one: a single process while the others wait
-(Single: a random one, not rank 0 if there are more); pair: two processes while the
-others wait; ring: what one process gets while all of them send to both neighbours;
-size: no measurement, but the size of the problem.
+the same beside each other (Star); one: a single, random process while the others wait
+(Single); pair: two processes while the others wait; ring: one process while all of them
+send to both neighbours; size: no measurement, but the size of the problem.
 """
 
 
@@ -100,18 +99,13 @@ METRICS: dict[str, HpccMetric] = {
     **_RANDOM_ACCESS,
     **_STREAM,
     "MPIFFT_Gflops": HpccMetric("Gflop/s", "all", "MPIFFT", _line("Gflop/s: +")),
-    "StarFFT_Gflops": HpccMetric(
-        "Gflop/s", "each", "StarFFT", _line("Average Gflop/s ")
-    ),
-    "SingleFFT_Gflops": HpccMetric(
-        "Gflop/s", "one", "SingleFFT", _line("Single FFT Gflop/s ")
-    ),
-    "StarDGEMM_Gflops": HpccMetric(
-        "Gflop/s", "each", "StarDGEMM", _line("Average Gflop/s ")
-    ),
-    "SingleDGEMM_Gflops": HpccMetric(
-        "Gflop/s", "one", "SingleDGEMM", _line("Single DGEMM Gflop/s ")
-    ),
+    **{
+        f"{kind}{test}_Gflops": HpccMetric(
+            "Gflop/s", _KINDS[kind], f"{kind}{test}", _line(f"{line} Gflop/s ")
+        )
+        for test in ("FFT", "DGEMM")
+        for kind, line in (("Star", "Average"), ("Single", f"Single {test}"))
+    },
     **_LATENCY_BANDWIDTH,
     "STREAM_VectorSize": HpccMetric(
         "", "size", "StarSTREAM", _line("Array size = ", ", Offset = 0")
@@ -119,18 +113,13 @@ METRICS: dict[str, HpccMetric] = {
     "DGEMM_N": HpccMetric("", "size", "StarDGEMM"),
     "FFT_N": HpccMetric("", "size", "StarFFT", _line("Vector size: +")),
     "MPIFFT_N": HpccMetric("", "size", "MPIFFT", _line("Vector size: +")),
-    "RandomAccess_N": HpccMetric(
-        "",
-        "size",
-        "StarRandomAccess",
-        _line(r"Main table size   = 2\^\d+ = ", " words"),
-    ),
-    "MPIRandomAccess_N": HpccMetric(
-        "",
-        "size",
-        "MPIRandomAccess",
-        _line(r"Total Main table size = 2\^\d+ = ", " words"),
-    ),
+    **{
+        name: HpccMetric("", "size", section, _line(rf"{line} = 2\^\d+ = ", " words"))
+        for name, section, line in (
+            ("RandomAccess_N", "StarRandomAccess", "Main table size  "),
+            ("MPIRandomAccess_N", "MPIRandomAccess", "Total Main table size"),
+        )
+    },
 }
 """The numbers that `parse_hpcc` gives.
 

@@ -24,33 +24,130 @@ refused.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.imb_headers import ImbHeaders, ImbTable
-from seatrial.parsers.imb_rows import ImbBarrier, ImbColumns, ImbRate, ImbRow
+from seatrial.parsers.imb_rows import ImbBarrier as ImbBarrier
+from seatrial.parsers.imb_rows import ImbColumns
+from seatrial.parsers.imb_rows import ImbRate as ImbRate
+from seatrial.parsers.imb_rows import ImbRow as ImbRow
 from seatrial.parsers.printed import Sizes, last_line, table_lines
 
-__all__ = [
-    "ImbBarrier",
-    "ImbPair",
-    "ImbRate",
-    "ImbRow",
-    "parse_imb",
-    "parse_imb_barrier",
-    "parse_imb_groups",
-    "parse_imb_one_sided",
-    "parse_imb_pairs",
-    "parse_imb_rate",
-]
-
+_BENCHMARK = re.compile(r"#\s*Benchmarking\s+(.*)")
+_PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]+)")
+_GROUPS = re.compile(r"#\s*\(\s*([0-9]+ groups of [0-9]+ processes)\b.*")
+_GROUP = re.compile(r"#\s*Group\s+([0-9]+):((?:\s+[0-9]+)+)")
+_MODE = re.compile(r"#\s*MODE:\s*(.*)")
+_COLUMNS = re.compile(r"\s*(?:#bytes\s+)?#repetitions\s.*")
 _PAIR = re.compile(r"# pair (\S+) (\S+)")
 
 T = TypeVar("T")
-Make = Callable[[ImbColumns, int, Sequence[str]], T]
-"""Makes a row of its columns, the number of its line, and its fields."""
+Make = Callable[[ImbColumns, int, Mapping[str, str]], T]
+"""Converts a row from its columns, the number of its line, and its cells."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The one table that was asked for.
+
+    `processes` are those of a group. `groups` are the ranks of all groups that run at
+    the same time (-multi 0), in IMB's order; () for a run that has none. `mode` is that
+    of a one-sided benchmark, '' for any other.
+    """
+
+    benchmark: str
+    processes: int
+    groups: tuple[tuple[int, ...], ...] = ()
+    mode: str = ""
+
+    @property
+    def title(self) -> str:
+        """The benchmark as IMB calls it above its rows."""
+        return f"Multi-{self.benchmark}" if self.is_multiple else self.benchmark
+
+    @property
+    def is_multiple(self) -> bool:
+        """Whether IMB lists its groups, which it does not if there is but one."""
+        return len(self.groups) > 1
+
+    @property
+    def together(self) -> str:
+        """All groups, in IMB's words; '' if it does not list them."""
+        if not self.is_multiple:
+            return ""
+        return f"{len(self.groups)} groups of {self.processes} processes"
+
+
+class _Headers:
+    """The headers of a table, which must prove that it is the one expected."""
+
+    def __init__(self, table: _Table) -> None:
+        self.columns: ImbColumns | None = None
+        self._table = table
+        self._has_title = False
+        self._has_processes = False
+        self._has_mode = not table.mode
+        self._groups = 0
+
+    def add(self, number: int, line: str) -> None:
+        """Read a line that begins with #; ParseError if it is not as expected."""
+        if match := _BENCHMARK.fullmatch(line):
+            self._add_title(number, match[1])
+        elif match := _PROCESSES.fullmatch(line):
+            if self._table.is_multiple or match[1] != str(self._table.processes):
+                wanted = self._table.together or f"{self._table.processes}"
+                raise ParseError(number, f"{match[1]} processes, expected {wanted}")
+            self._has_processes = True
+        elif match := _GROUPS.fullmatch(line):
+            if match[1] != self._table.together:
+                wanted = self._table.together or "one group"
+                reason = f"{match[1]} at the same time, expected {wanted}"
+                raise ParseError(number, reason)
+            self._has_processes = True
+        elif match := _GROUP.fullmatch(line):
+            self._add_group(number, match[1], match[2].split())
+        elif match := _MODE.fullmatch(line):
+            if match[1] != self._table.mode:
+                wanted = self._table.mode or "none"
+                raise ParseError(number, f"mode {match[1]}, expected {wanted}")
+            self._has_mode = True
+        elif _COLUMNS.fullmatch(line):
+            if self.columns is not None:
+                raise ParseError(number, "columns of a second table")
+            self.columns = ImbColumns(number, line)
+
+    def _add_title(self, number: int, title: str) -> None:
+        if self._has_title:
+            reason = f"a second table, {title}, after that of {self._table.title}"
+            raise ParseError(number, reason)
+        if title != self._table.title:
+            raise ParseError(number, f"table of {title}, expected {self._table.title}")
+        self._has_title = True
+
+    def _add_group(self, number: int, which: str, ranks: list[str]) -> None:
+        groups = self._table.groups if self._table.is_multiple else ()
+        found = f"group {which} of the ranks {' '.join(ranks)}"
+        if self._groups == len(groups):
+            raise ParseError(number, f"{found}, expected no further group")
+        wanted = [*map(str, groups[self._groups])]
+        if (which, ranks) != (str(self._groups), wanted):
+            reason = f"expected group {self._groups} of {' '.join(wanted)}"
+            raise ParseError(number, f"{found}, {reason}")
+        self._groups += 1
+
+    def verify(self, last: int) -> None:
+        """Raise ParseError if the table says not which one it is."""
+        table = self._table
+        if not self._has_title:
+            raise ParseError(last, f"no title of {table.title} above its rows")
+        if not self._has_processes:
+            raise ParseError(last, f"no number of processes of {table.title}")
+        if table.is_multiple and self._groups < len(table.groups):
+            raise ParseError(last, f"{self._groups} of {table.together} have ranks")
+        if not self._has_mode:
+            raise ParseError(last, f"no mode of {table.title}, expected {table.mode}")
 
 
 @dataclass(frozen=True)
@@ -71,7 +168,7 @@ def parse_imb(
     are not exactly `sizes` in this order, if IMB dropped a row or one is cut off, or
     if its numbers cannot be (a time of 0 bytes may be zero).
     """
-    return _rows(text.split("\n"), 1, ImbTable(benchmark, processes), sizes)
+    return _rows(text.split("\n"), 1, _Table(benchmark, processes), sizes)
 
 
 def parse_imb_groups(
@@ -84,7 +181,7 @@ def parse_imb_groups(
     of the groups, which IMB lists if there are several, are not exactly `groups`.
     """
     ranks = tuple(map(tuple, groups))
-    table = ImbTable(benchmark, len(ranks[0]), groups=ranks)
+    table = _Table(benchmark, len(ranks[0]), groups=ranks)
     return _rows(text.split("\n"), 1, table, sizes)
 
 
@@ -96,7 +193,7 @@ def parse_imb_one_sided(
     Raises ParseError as `parse_imb`, and if the table is of the other mode.
     """
     mode = "AGGREGATE" if aggregate else "NON-AGGREGATE"
-    return _rows(text.split("\n"), 1, ImbTable(benchmark, 2, mode=mode), sizes)
+    return _rows(text.split("\n"), 1, _Table(benchmark, 2, mode=mode), sizes)
 
 
 def parse_imb_rate(
@@ -104,14 +201,14 @@ def parse_imb_rate(
 ) -> tuple[ImbRate, ...]:
     """Read the one table of Uniband or Biband; raises ParseError as `parse_imb`."""
     lines = text.split("\n")
-    table = ImbTable(benchmark, processes)
+    table = _Table(benchmark, processes)
     return tuple(_table(lines, 1, table, sizes, ImbColumns.rate))
 
 
 def parse_imb_barrier(text: str, processes: int) -> ImbBarrier:
     """Read the one row of Barrier; raises ParseError as `parse_imb`."""
     lines = text.split("\n")
-    table = ImbTable("Barrier", processes)
+    table = _Table("Barrier", processes)
     (row,) = _table(lines, 1, table, [0], ImbColumns.barrier)
     return row
 
@@ -133,55 +230,45 @@ def parse_imb_pairs(
     ends = [*(i for i, _ in marks[1:]), len(lines)]
     found: list[ImbPair] = []
     for (start, match), end in zip(marks, ends, strict=False):
-        expected = pairs[len(found)] if len(found) < len(pairs) else None
-        if (match[1], match[2]) != expected:
-            raise ParseError(
-                start + 1,
-                f"pair {match[1]} {match[2]}, expected "
-                + (" ".join(expected) if expected else "no further pair"),
-            )
+        expected = pairs[len(found)] if len(found) < len(pairs) else ()
+        if match.groups() != expected:
+            reason = f"expected {' '.join(expected) or 'no further pair'}"
+            raise ParseError(start + 1, f"pair {match[1]} {match[2]}, {reason}")
         below = lines[start + 1 : end] + [""] * (end < len(lines))
-        rows = _rows(below, start + 2, ImbTable("PingPong", 2), sizes)
+        rows = _rows(below, start + 2, _Table("PingPong", 2), sizes)
         found.append(ImbPair(match[1], match[2], rows))
     if len(found) < len(pairs):
         missing = " ".join(pairs[len(found)])
-        raise ParseError(
-            last_line(lines),
-            f"{len(found)} of {len(pairs)} pairs, the next is {missing}",
-        )
+        reason = f"{len(found)} of {len(pairs)} pairs, the next is {missing}"
+        raise ParseError(last_line(lines), reason)
     return tuple(found)
 
 
 def _rows(
-    lines: Sequence[str], first: int, table: ImbTable, sizes: Sequence[int]
+    lines: Sequence[str], first: int, table: _Table, sizes: Sequence[int]
 ) -> tuple[ImbRow, ...]:
-    def make(columns: ImbColumns, line: int, fields: Sequence[str]) -> ImbRow:
-        return columns.row(line, fields, table.benchmark)
+    def make(columns: ImbColumns, line: int, cells: Mapping[str, str]) -> ImbRow:
+        return columns.row(line, cells, table.benchmark)
 
     return tuple(_table(lines, first, table, sizes, make))
 
 
 def _table(
-    lines: Sequence[str],
-    first: int,
-    table: ImbTable,
-    sizes: Sequence[int],
-    make: Make[T],
+    lines: Sequence[str], first: int, table: _Table, sizes: Sequence[int], make: Make[T]
 ) -> list[T]:
     """Read the one table in `lines`, whose first has the number `first`."""
-    headers = ImbHeaders(table)
+    headers = _Headers(table)
     expected = Sizes(sizes)
     rows: list[T] = []
     for number, line, is_row in table_lines(lines, first):
         if not is_row:
             headers.add(number, line)
         elif (columns := headers.columns) is not None:
-            fields = columns.fields(number, line)
-            if fields is None:
+            if (cells := columns.cells(number, line)) is None:
                 expected.pass_over(number, line, columns.text)
                 continue
-            expected.expect(number, columns.size_of(fields))
-            rows.append(make(columns, number, fields))
+            expected.expect(number, cells.get("#bytes", "0"))  # Barrier has none
+            rows.append(make(columns, number, cells))
     last = last_line(lines, first)
     expected.expect_end(last, table.title)
     headers.verify(last)

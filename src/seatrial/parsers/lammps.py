@@ -10,10 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.lammps_breakdown import LammpsSection, read_breakdown
+from seatrial.parsers.lammps_breakdown import read_breakdown
 from seatrial.parsers.lammps_thermo import Thermo, is_row, parse_thermo
-from seatrial.parsers.printed import read_count, read_number, read_positive
-from seatrial.parsers.rounding import exactly, printed, printed_short
+from seatrial.parsers.printed import (
+    exactly,
+    printed,
+    printed_short,
+    read_count,
+    read_number,
+    read_positive,
+)
 
 _ABSURD = 1e30
 _ABSURD_S = 1e9
@@ -38,7 +44,7 @@ class LammpsRun:
     """One `run` command; energies are in the input's unit.
 
     `cpu_use_percent` is of one thread, and below 90 when the cores are shared.
-    `sections` are the parts of the loop time; empty if they were not asked for.
+    `sections` are the mean times in s of the parts of the loop time.
     `dangerous_builds` is None where the input lets LAMMPS not look for them.
     """
 
@@ -51,7 +57,7 @@ class LammpsRun:
     wall_time_s: int
     cpu_use_percent: float
     thermo: Thermo
-    sections: dict[str, LammpsSection]
+    sections: dict[str, float]
     neighbour_builds: int
     dangerous_builds: int | None
     warnings: tuple[str, ...]
@@ -64,15 +70,14 @@ class LammpsRun:
         return {int(row[step]): row[at] for row in self.thermo.rows}
 
     @property
-    def comm_share(self) -> float | None:
+    def comm_share(self) -> float:
         """Mean time of an MPI task in communication, as a part of the loop time.
 
         It is LAMMPS' section Comm: exchange of atoms with neighbours, with the time
         spent waiting for slower tasks. The FFTs of Kspace communicate too, and are
-        not in it. None without a breakdown.
+        not in it.
         """
-        comm = self.sections.get("Comm")
-        return None if comm is None else comm.avg_s / self.loop_time_s
+        return self.sections["Comm"] / self.loop_time_s
 
 
 def parse_lammps(
@@ -81,12 +86,8 @@ def parse_lammps(
     atoms: int,
     thermo_steps: Sequence[int],
     threads: int = 1,
-    *,
-    breakdown: bool = True,
 ) -> LammpsRun:
     """Read a run from step `thermo_steps[0]` to `thermo_steps[-1]`, which prints those.
-
-    `breakdown` is False for an input with `timer loop`, which prints no parts.
 
     Raises ParseError on anything but one complete run of so many MPI tasks with so
     many OpenMP threads each and of so many atoms: an ERROR line, a second run or
@@ -95,7 +96,8 @@ def parse_lammps(
     """
     output = _Output(text)
     _, banner = output.one(_BANNER, "LAMMPS (")
-    output.refuse_errors()
+    if "ERROR" in text and (error := _ERROR.search(output.text)):
+        raise ParseError(output.line(error.start()), error[0].strip())
     steps = thermo_steps[-1] - thermo_steps[0]
     loop, loop_time_s = _loop(output, processes, threads, steps, atoms)
     cpu_use = _cpu_use(output, loop.end(), processes, threads)
@@ -109,12 +111,13 @@ def parse_lammps(
     number, wall = output.one(_WALL, "Total wall time")
     output.refuse_numbers(builds.end(), dangerous.start())
     output.refuse_numbers(dangerous.end(), wall.start())
-    wall_time_s = _wall_time(number, wall, loop_time_s)
-    sections: dict[str, LammpsSection] = {}
-    if breakdown:
-        number, title = output.one(_BREAKDOWN, "MPI task timing breakdown:")
-        lines = output.text[title.end() :].split("\n")
-        sections = read_breakdown(lines, number, loop_time_s)
+    wall_time_s = int(wall[1]) * 3600 + int(wall[2]) * 60 + int(wall[3])
+    # LAMMPS cuts the total to whole seconds.
+    if not printed_short(loop_time_s).may_be_at_most(exactly(wall_time_s + 1)):
+        reason = f"{wall_time_s} s in all, but {loop_time_s} s for the run"
+        raise ParseError(number, reason)
+    number, title = output.one(_BREAKDOWN, "MPI task timing breakdown:")
+    lines = output.text[title.end() :].split("\n")
     return LammpsRun(
         version=banner[1],
         processes=processes,
@@ -125,10 +128,10 @@ def parse_lammps(
         wall_time_s=wall_time_s,
         cpu_use_percent=cpu_use,
         thermo=output.thermo(banner.end(), loop.start(), thermo_steps),
-        sections=sections,
+        sections=read_breakdown(lines, number, loop_time_s),
         neighbour_builds=neighbour_builds,
         dangerous_builds=dangerous_builds,
-        warnings=output.warnings(),
+        warnings=tuple(map(str.strip, _WARNING.findall(output.text))),
     )
 
 
@@ -144,11 +147,10 @@ class _Output:
 
     def one(self, pattern: re.Pattern[str], key: str) -> tuple[int, re.Match[str]]:
         """Find the only line with a key, which must match as a whole."""
-        found = self.maybe(pattern, key)
-        if found is None:
+        if (line := self.maybe(pattern, key)) is None:
             last = self.line(len(self.text.rstrip()))
             raise ParseError(last, f"no line {key!r}")
-        return found
+        return line
 
     def maybe(
         self, pattern: re.Pattern[str], key: str
@@ -177,22 +179,10 @@ class _Output:
                 reason = f"{line.strip()!r}, expected no line that begins with a number"
                 raise ParseError(self.line(start), reason)
 
-    def refuse_errors(self) -> None:
-        """Raise ParseError if the program said that it failed."""
-        if "ERROR" in self.text and (match := _ERROR.search(self.text)):
-            raise ParseError(self.line(match.start()), match[0].strip())
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return the text of all warnings."""
-        if "WARNING" not in self.text:
-            return ()
-        return tuple(match[1].strip() for match in _WARNING.finditer(self.text))
-
     def thermo(self, start: int, end: int, steps: Sequence[int]) -> Thermo:
         """Read the rows of a run that is set up after `start` and over at `end`."""
-        start = max(
-            start, self.text.rfind("\nPer MPI rank memory allocation", start, end)
-        )
+        set_up = self.text.rfind("\nPer MPI rank memory allocation", start, end)
+        start = max(start, set_up)
         return parse_thermo(self.text[start:end], self.line(start), steps)
 
 
@@ -209,16 +199,6 @@ def _loop(
     if tasks not in (processes, processes * threads):
         raise ParseError(number, f"{tasks} procs, expected {processes} x {threads}")
     return loop, loop_time_s
-
-
-def _wall_time(number: int, wall: re.Match[str], loop_time_s: float) -> int:
-    """Read the total wall time in whole s; it must hold the loop time."""
-    wall_time_s = int(wall[1]) * 3600 + int(wall[2]) * 60 + int(wall[3])
-    # LAMMPS cuts the total to whole seconds.
-    if not printed_short(loop_time_s).may_be_at_most(exactly(wall_time_s + 1)):
-        reason = f"{wall_time_s} s in all, but {loop_time_s} s for the run"
-        raise ParseError(number, reason)
-    return wall_time_s
 
 
 def _cpu_use(output: _Output, start: int, processes: int, threads: int) -> float:
@@ -240,10 +220,9 @@ def _verify_performance(
     LAMMPS prints none in some unit styles, atom-steps only since 2022: %.3f, and the
     loop time by %g.
     """
-    found = output.maybe(_PERFORMANCE, "Performance: ")
-    if found is None:
+    if (line := output.maybe(_PERFORMANCE, "Performance: ")) is None:
         return
-    number, match = found
+    number, match = line
     shown = {unit: value for value, unit in map(str.split, match[1].split(", "))}
     rate = exactly(steps) / printed_short(loop_time_s)
     by_loop = {"timesteps/s": rate}

@@ -4,11 +4,9 @@ The parts' mean times add up to the loop time, and each has a share of it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.printed import read_number
-from seatrial.parsers.rounding import Range, exactly, printed, printed_short
+from seatrial.parsers.printed import Range, exactly, printed, printed_short, read_number
 
 _ABSURD_S = 1e9
 _ALWAYS = ("Pair", "Neigh", "Comm", "Output", "Modify")
@@ -16,26 +14,19 @@ _SOMETIMES = ("Bond", "Kspace", "Sync")
 _REST = "Other"
 
 
-@dataclass(frozen=True)
-class LammpsSection:
-    """Time in s of one part of the run, over all MPI tasks; None: only the mean."""
-
-    avg_s: float
-    min_s: float | None = None
-    max_s: float | None = None
-
-
 def read_breakdown(
     lines: Sequence[str], first: int, loop_time_s: float
-) -> dict[str, LammpsSection]:
-    """Read the table below its title, which is on line `first` of the output.
+) -> dict[str, float]:
+    """Read the mean time in s of each section over all MPI tasks.
+
+    The first of the lines is the title of the table, on line `first` of the output.
 
     Foreign lines are passed over, unless they have a bar. (A row that one of them has
     broken leaves a piece with a bar, too few or too many in it.) Raises ParseError
     unless every section is there and the times agree with each other.
     """
     columns: list[str] = []
-    sections: dict[str, LammpsSection] = {}
+    sections: dict[str, float] = {}
     total, loop = exactly(0), printed_short(loop_time_s)
     for line, shown in enumerate(lines, start=first):
         if "|" not in shown:
@@ -52,7 +43,10 @@ def read_breakdown(
         row = dict(zip(columns, cells, strict=True))
         sections[name], mean = _section(line, name, row)
         total += mean
-        _verify_share(line, name, row["%total"], mean / loop)
+        share = exactly(100) * mean / loop  # printed by %.2f
+        if not printed(row["%total"]).meets(share):
+            reason = f"{name} has {row['%total']} % of the loop time"
+            raise ParseError(line, f"{reason}, not {share.middle:.4g} %")
         if name == _REST:
             break
     if missing := {*_ALWAYS, _REST} - sections.keys():
@@ -63,23 +57,15 @@ def read_breakdown(
     return sections
 
 
-def _verify_share(line: int, name: str, percent: str, share: Range) -> None:
-    """Raise ParseError unless a share of the loop time is the one printed, by %.2f."""
-    expected = exactly(100) * share
-    if not printed(percent).meets(expected):
-        by_time = f"not {expected.middle:.4g} %"
-        raise ParseError(line, f"{name} has {percent} % of the loop time, {by_time}")
+def _section(line: int, name: str, row: dict[str, str]) -> tuple[float, Range]:
+    """Read the mean time in a row, and its range.
 
-
-def _section(line: int, name: str, row: dict[str, str]) -> tuple[LammpsSection, Range]:
-    """Read a row of the breakdown, and the range of its mean; the rest has no more.
-
-    LAMMPS prints the times by %.5g, but the rest by %.4g.
+    LAMMPS prints the times by %.5g, but the rest, which has only a mean, by %.4g.
     """
     read_number(f"%total of {name}", line, row.get("%total", ""), -1, 101)
     if name == _REST:
         rest = read_number(name, line, row.get("avg time", ""), -1.0, _ABSURD_S)
-        return LammpsSection(rest), printed_short(rest, 4)
+        return rest, printed_short(rest, 4)
     least, mean, most = (
         read_number(f"{key} of {name}", line, row.get(key, ""), 0, _ABSURD_S)
         for key in ("min time", "avg time", "max time")
@@ -88,4 +74,4 @@ def _section(line: int, name: str, row: dict[str, str]) -> tuple[LammpsSection, 
     if not (low.may_be_at_most(middle) and middle.may_be_at_most(high)):
         reason = f"{name} took {least} to {most} s, but {mean} s in the mean"
         raise ParseError(line, reason)
-    return LammpsSection(mean, least, most), middle
+    return mean, middle

@@ -7,13 +7,13 @@ is missing. A foreign line may also take the end of the line above it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NoReturn
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.printed import half_digit, read_count, read_number
+from seatrial.parsers.printed import OPERATION, half_digit, read_count, read_number
 
 _MULTI = re.compile(
     r"\n-+ +Step +(\S+) +-+ CPU = +(\S+) \(sec\) -+((?:\n(?!-+ +Step )[^\n]*)*)"
@@ -30,7 +30,6 @@ is_row = re.compile(
 """Whether a line begins like a number, or like the rest of one; a date does not."""
 
 _IN_TITLE = ("Step", "CPU")
-_TITLE_WORDS = 9
 _ENERGIES = ("PotEng", "KinEng", "TotEng")
 _ABSURD = 1e30
 
@@ -51,126 +50,63 @@ def parse_thermo(text: str, line: int, steps: Sequence[int]) -> Thermo:
     three are printed.
     """
     if match := _MULTI.search(text):
-        table = _multi(text[match.start() :], line + text.count("\n", 0, match.start()))
+        at = match.start()
+        columns, rows = _multi(text[at:], line + text.count("\n", 0, at))
     elif match := _YAML.search(text):
-        table = _yaml(text, match, line)
+        columns, rows = _yaml(text, match, line)
     else:
-        table = _one(text, line, len(steps))
-    if table.columns.count("Step") != 1:
+        columns, rows = _one(text, line)
+    if columns.count("Step") != 1:
         raise ParseError(line, "no thermodynamic output with Step above the loop time")
-    rows = table.at_once(steps) or table.one_by_one(steps, line + text.count("\n"))
-    return Thermo(table.columns, rows)
+    return Thermo(columns, _read(columns, rows, steps, line + text.count("\n")))
 
 
 _Row = tuple[int, Sequence[str]]
-"""The fields of a row, and where it is."""
+"""The line of a row, and its fields."""
+
+_Table = tuple[tuple[str, ...], Iterator[_Row]]
+"""The names of the columns, and the rows below them."""
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A table as text: by column where it is whole, and row by row."""
-
-    columns: tuple[str, ...]
-    fields: Sequence[Sequence[str]]
-    rows: Iterator[_Row]
-
-    def at_once(self, steps: Sequence[int]) -> tuple[tuple[float, ...], ...]:
-        """Return all rows, or none if one of them is wrong.
-
-        There may be a million of them, so this works on whole columns.
-        """
-        step = self.columns.index("Step")
-        whole = self.fields and {*map(len, self.fields)} == {len(steps)}
-        if not (whole and all(map(_are_plain, self.fields))):
-            return ()
-        try:
-            if list(map(int, self.fields[step])) != list(steps):
-                return ()
-            values = [list(map(float, texts)) for texts in self.fields]
-        except ValueError:
-            return ()
-        for column in values:
-            extremes = (sum(column), min(column), max(column))
-            if not all(-_ABSURD < value < _ABSURD for value in extremes):
-                return ()
-        if energies := self._energies():
-            parts = zip(*(values[column] for column in energies), strict=True)
-            for row, (potential, kinetic, total) in enumerate(parts):
-                if potential + kinetic != total:
-                    shown = [self.fields[column][row] for column in energies]
-                    if not _add_up(potential, kinetic, total, shown):
-                        return ()
-        return tuple(zip(*values, strict=True))
-
-    def one_by_one(
-        self, steps: Sequence[int], last: int
-    ) -> tuple[tuple[float, ...], ...]:
-        """Yield the rows in the order of the steps; ParseError names a bad one."""
-        step_column, energies = self.columns.index("Step"), self._energies()
-        found: list[tuple[float, ...]] = []
-        for line, fields in self.rows:
-            values = tuple(
-                read_number(name, line, field, -_ABSURD, _ABSURD)
-                for name, field in zip(self.columns, fields, strict=True)
-            )
-            step = read_count("Step", line, fields[step_column])
-            expected = (
-                steps[len(found)] if len(found) < len(steps) else "no further row"
-            )
-            if step != expected:
-                raise ParseError(line, f"row of step {step}, expected {expected}")
-            if energies:
-                potential, kinetic, total = (values[column] for column in energies)
-                shown = [fields[column] for column in energies]
-                if not _add_up(potential, kinetic, total, shown):
-                    reason = f"TotEng {total}, expected PotEng {potential} + {kinetic}"
-                    raise ParseError(line, reason)
-            found.append(values)
-        if len(found) < len(steps):
-            missing = steps[len(found)]
-            reason = f"{len(found)} of {len(steps)} rows, the next is step {missing}"
-            raise ParseError(last, reason)
-        return tuple(found)
-
-    def _energies(self) -> tuple[int, ...]:
-        """Return the columns of potential, kinetic and total energy, if all exist."""
-        found = [self.columns.index(name) for name in _ENERGIES if name in self.columns]
-        return tuple(found) if len(found) == len(_ENERGIES) else ()
-
-
-def _add_up(
-    potential: float, kinetic: float, total: float, shown: Sequence[str]
-) -> bool:
-    """Return True if a sum is that of its parts: all three were rounded to print them.
-
-    LAMMPS adds them in double precision, 2^-53 of the sum, and so does this function.
-    """
-    rounding = sum(map(half_digit, shown))
-    arithmetic = 4 * 2.0**-53 * max(abs(potential), abs(kinetic), abs(total))
-    return abs(potential + kinetic - total) <= rounding + arithmetic
+def _read(
+    columns: tuple[str, ...], rows: Iterator[_Row], steps: Sequence[int], last: int
+) -> tuple[tuple[float, ...], ...]:
+    """Convert the rows, which must be those of the steps in their order."""
+    at_step = columns.index("Step")
+    energies = [columns.index(name) for name in _ENERGIES if name in columns]
+    table: list[tuple[float, ...]] = []
+    for line, fields in rows:
+        values = tuple(
+            read_number(name, line, field, -_ABSURD, _ABSURD)
+            for name, field in zip(columns, fields, strict=True)
+        )
+        step = read_count("Step", line, fields[at_step])
+        expected = steps[len(table)] if len(table) < len(steps) else "no further row"
+        if step != expected:
+            raise ParseError(line, f"row of step {step}, expected {expected}")
+        if len(energies) == len(_ENERGIES):
+            potential, kinetic, total = (values[column] for column in energies)
+            rounding = sum(half_digit(fields[column]) for column in energies)
+            # LAMMPS adds in double precision, and so does this function.
+            arithmetic = 4 * OPERATION * max(map(abs, (potential, kinetic, total)))
+            if abs(potential + kinetic - total) > rounding + arithmetic:
+                reason = f"TotEng {total}, expected PotEng {potential} + {kinetic}"
+                raise ParseError(line, reason)
+        table.append(values)
+    if len(table) < len(steps):
+        missing = steps[len(table)]
+        reason = f"{len(table)} of {len(steps)} rows, the next is step {missing}"
+        raise ParseError(last, reason)
+    return tuple(table)
 
 
 def _multi(text: str, line: int) -> _Table:
     """Parse the style multi; `text` begins with the line break before a title."""
     first = _MULTI.match(text)
     assert first is not None
-    names = [name for name, _ in _MULTI_VALUE.findall(first[3])]
-    columns = ("Step", "CPU", *(name for name in names if name not in _IN_TITLE))
-    lines = text.split("\n")[1:-1]
-    words = text.split() if all(map(_is_multi, lines)) else []
-    width = _TITLE_WORDS + 3 * len(names)
-    fields = [words[at::width] for at in range(width)]
-    by_name = {"Step": fields[2], "CPU": fields[6]} if words else {}
-    for at, name in enumerate(names):
-        label, equals, values = fields[_TITLE_WORDS + 3 * at :][:3]
-        if label.count(name) == equals.count("=") == len(values):
-            by_name.setdefault(name, values)
-    whole = len(words) % width == 0 and len(by_name) == len(columns)
-    return _Table(
-        columns,
-        [by_name[name] for name in columns] if whole else [[] for _ in columns],
-        _multi_rows(text, line, columns),
-    )
+    names = (name for name, _ in _MULTI_VALUE.findall(first[3]))
+    columns = (*_IN_TITLE, *(name for name in names if name not in _IN_TITLE))
+    return columns, _multi_rows(text, line, columns)
 
 
 def _multi_rows(text: str, line: int, columns: tuple[str, ...]) -> Iterator[_Row]:
@@ -209,16 +145,7 @@ def _has_equal_decimals(values: Sequence[str]) -> bool:
 def _yaml(text: str, header: re.Match[str], line: int) -> _Table:
     names = (name.strip(" '") for name in header[1].split(","))
     columns = tuple(name for name in names if name)
-    width = len(columns)
-    lines = (line for line in text[header.end() :].split("\n") if "- [" in line)
-    words = " ".join(line.partition("[")[2] for line in lines).replace(",", " ").split()
-    fields = [words[at :: width + 1] for at in range(width + 1)]
-    whole = fields[-1].count("]") == len(words) / (width + 1)
-    return _Table(
-        columns,
-        fields[:-1] if whole else [[] for _ in columns],
-        _yaml_rows(text, header.end(), line, width),
-    )
+    return columns, _yaml_rows(text, header.end(), line, len(columns))
 
 
 def _yaml_rows(text: str, start: int, line: int, width: int) -> Iterator[_Row]:
@@ -235,34 +162,18 @@ def _yaml_rows(text: str, start: int, line: int, width: int) -> Iterator[_Row]:
         yield at, fields
 
 
-def _one(text: str, line: int, count: int) -> _Table:
+def _one(text: str, line: int) -> _Table:
     """Parse the styles one and custom: a line of names, then lines of numbers."""
-    columns, end = _find_header(text)
-    if not columns:
-        return _Table((), [], iter(()))
-    start = line + text.count("\n", 0, end)
-    width = len(columns)
-    below = text[end:]
-    has_others = below.count("\n") != count + 1
-    words = [] if has_others else below.split()
-    return _Table(
-        columns,
-        [words[at::width] for at in range(width)],
-        _one_rows(text[end + 1 :], start + 1, width),
-    )
-
-
-def _find_header(text: str) -> tuple[tuple[str, ...], int]:
-    """Find the first line of names, Step among them: the names, and where it ends."""
     at = text.find("Step")
     while at >= 0:
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
         names = text[text.rfind("\n", 0, at) + 1 : end].split()
         if "Step" in names and all(map(_NAME.fullmatch, names)):
-            return tuple(names), end
+            start = line + text.count("\n", 0, end) + 1
+            return tuple(names), _one_rows(text[end + 1 :], start, len(names))
         at = text.find("Step", end)
-    return (), 0
+    return (), iter(())
 
 
 def _one_rows(text: str, line: int, width: int) -> Iterator[_Row]:
@@ -274,12 +185,6 @@ def _one_rows(text: str, line: int, width: int) -> Iterator[_Row]:
             if len(fields) != width:
                 _refuse_row(number, below, width)
             yield number, fields
-
-
-def _are_plain(texts: Iterable[str]) -> bool:
-    """Accept plain decimal digits only (not 1_000)."""
-    text = "".join(texts)
-    return text.isascii() and "_" not in text
 
 
 def _refuse_cut(

@@ -15,9 +15,6 @@ from seatrial.parsers.rows import (
     tolerance,
 )
 
-NO_GAP = "g is not RTT(m) - RTT(0) + g(0)"
-NO_LATENCY = "l_us is not RTT(0) / 2 - g(0)"
-
 
 @dataclass(frozen=True)
 class LogpRow(Row):
@@ -69,19 +66,15 @@ class LogpRow(Row):
         """Raise ValueError if the numbers contradict each other."""
         require(self.np == 2, f"np is {self.np}, expected 2")
         require(self.nodes in (1, 2), f"{self.nodes} nodes for 2 processes")
-        require(
-            self.os_n == self.rtt_n == self.g_n, "os, rtt and g differ in their samples"
-        )
+        has_same_n = self.os_n == self.rtt_n == self.g_n
+        require(has_same_n, "os, rtt and g differ in their samples")
         for n in (self.rtt_n, self.or_n):
             require(2 <= n <= self.iterations, f"{n} samples of 2 to {self.iterations}")
-        require(
-            1 <= self.g_flood_n <= self.flood,
-            f"a flood of {self.g_flood_n} messages of at most {self.flood}",
-        )
-        require(
-            min(self.rtt_p50_us, self.rtt_mean_us, self.g_flood_us) > 0,
-            "rtt or g is not positive",
-        )
+        n = self.g_flood_n
+        is_flood = 1 <= n <= self.flood
+        require(is_flood, f"a flood of {n} messages of at most {self.flood}")
+        least_us = min(self.rtt_p50_us, self.rtt_mean_us, self.g_flood_us)
+        require(least_us > 0, "rtt or g is not positive")
         # of each exchange (link.c), and so of the means over all
         most_us = self.rtt_mean_us + self.clock_us
         require(
@@ -109,8 +102,7 @@ class LogpRow(Row):
 def parse_logp(text: str) -> list[LogpRow]:
     """Read all rows of one run of logp: size 0, then all sizes in their order.
 
-    Raises ParseError on anything but one complete, valid run, as `parse_rows` does, and
-    if g or L do not follow from the round trips.
+    Raises ParseError as `parse_rows`, and if g or L do not follow from the round trips.
     """
     rows = parse_rows(text, "logp", LogpRow)
     sizes = [row.size_bytes for row in rows]
@@ -129,15 +121,15 @@ def _check_derived(rows: list[LogpRow]) -> None:
     rtt_us, gap_us = empty.rtt_p50_us, empty.g_flood_us
     l_us = logp_latency(rtt_us, gap_us)
     if not _is_near(empty.l_us, l_us, rtt_us / 2, gap_us):
-        raise ParseError(0, NO_LATENCY)
+        raise ParseError(0, "l_us is not RTT(0) / 2 - g(0)")
     for row in rows:
-        for found, rtt, rtt_0 in (
+        for g, rtt, rtt_0 in (
             (row.g_p50_us, row.rtt_p50_us, empty.rtt_p50_us),
             (row.g_mean_us, row.rtt_mean_us, empty.rtt_mean_us),
         ):
-            expected = logp_gap(rtt, rtt_0, gap_us)
-            if not _is_near(found, expected, rtt, rtt_0, gap_us):
-                raise ParseError(0, f"size {row.size_bytes}: {NO_GAP}")
+            if not _is_near(g, logp_gap(rtt, rtt_0, gap_us), rtt, rtt_0, gap_us):
+                reason = f"size {row.size_bytes}: g is not RTT(m) - RTT(0) + g(0)"
+                raise ParseError(0, reason)
 
 
 def _is_near(found: float, expected: float, *terms: float) -> bool:

@@ -38,8 +38,7 @@ class QueueRow(PingPongRow):
 def parse_match_queue(text: str, program: str) -> list[QueueRow]:
     """Read all rows of one run of a program, by size and then by depth.
 
-    Raises ParseError on anything but one complete, valid run, as `parse_rows` does,
-    and on ratios and slopes that are not those of the rows.
+    Raises ParseError as `parse_rows`, and if ratios or slopes do not follow from rows.
     """
     rows = parse_rows(text, program, QueueRow)
     sizes = [(size, list(of)) for size, of in groupby(rows, lambda row: row.size_bytes)]

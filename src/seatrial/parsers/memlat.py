@@ -3,14 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from seatrial.parsers.rows import (
-    Row,
-    Setting,
-    check_sizes,
-    parse_rows,
-    require,
-    verify_statistics,
-)
+from seatrial.parsers.rows import Row, Setting, parse_rows, require, verify_statistics
 
 
 @dataclass(frozen=True)
@@ -42,17 +35,13 @@ class MemlatRow(Row):
         verify_statistics(self, "ns")
         require(self.min_ns > 0, "min_ns is not positive")
         require(self.p50_ns < 1e6, f"p50_ns is {self.p50_ns}: a load takes no ms")
-        require(
-            0 < self.n <= self.iterations,
-            f"n {self.n}, expected at most {self.iterations}",
-        )
+        has_samples = 0 < self.n <= self.iterations
+        require(has_samples, f"n {self.n}, expected at most {self.iterations}")
         require(self.stride > 0 and self.loads > 0, "no loads")
         require(self.size_bytes >= 2 * self.stride, "no room for two loads")
         require(self.huge_bytes <= self.size_bytes, "more huge pages than memory")
 
 
 def parse_memlat(text: str) -> list[MemlatRow]:
-    """Read all rows of one run, smallest working set first; ParseError otherwise."""
-    rows = parse_rows(text, "memlat", MemlatRow)
-    check_sizes([row.size_bytes for row in rows])
-    return rows
+    """Read all rows of one run, smallest working set first, as `parse_rows`."""
+    return parse_rows(text, "memlat", MemlatRow, doubled="size_bytes")

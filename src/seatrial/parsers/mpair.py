@@ -62,12 +62,9 @@ class MpairRow(Times, Row):
         )
         require(self.mode != "rate" or self.sync == "each", "a rate not in step")
         if self.mode == "latency":
-            found = (self.mb_per_s, self.msg_per_s)
-            require(found == (None, None), "a latency with a bandwidth")
-        else:
-            self._verify_bandwidth()
-
-    def _verify_bandwidth(self) -> None:
+            rates = (self.mb_per_s, self.msg_per_s)
+            require(rates == (None, None), "a latency with a bandwidth")
+            return
         messages = self.pairs * self.window * (2 if self.mode == "bibw" else 1)
         per_us = messages / self.mean_us
         for name, value, expected in (
@@ -84,8 +81,7 @@ class MpairRow(Times, Row):
 def parse_mpair(text: str) -> list[MpairRow]:
     """Read all rows of one run of mpair: by mode, number of pairs, and size.
 
-    Raises ParseError on anything but one complete, valid run, as `parse_rows` does,
-    and if modes or numbers of pairs differ in their sizes.
+    Raises ParseError as `parse_rows`, and if modes or numbers of pairs differ in sizes.
     """
     rows = parse_rows(text, "mpair", MpairRow)
     series = [
@@ -105,13 +101,9 @@ def parse_mpair(text: str) -> list[MpairRow]:
     for mode, counts in modes:
         if counts != modes[0][1]:
             raise ParseError(0, f"pairs of {mode} are not those of {modes[0][0]}")
-    _check_pairs(modes[0][1])
+    # Each number of pairs is doubled; the last may be smaller.
+    for before, pairs in pairwise(modes[0][1]):
+        least = before + 1 if pairs == modes[0][1][-1] else 2 * before
+        if not least <= pairs <= 2 * before:
+            raise ParseError(0, f"{pairs} pairs after {before}")
     return rows
-
-
-def _check_pairs(counts: list[int]) -> None:
-    """Raise ParseError unless each number is doubled; the last may be smaller."""
-    for before, found in pairwise(counts):
-        least = before + 1 if found == counts[-1] else 2 * before
-        if not least <= found <= 2 * before:
-            raise ParseError(0, f"{found} pairs after {before}")

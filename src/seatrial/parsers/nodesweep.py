@@ -1,9 +1,10 @@
 """The file of `seatrial.checks.nodesweep`: JSON Lines of all nodes, each by itself."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from itertools import product
+from typing import Any
 
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep_rows import (
@@ -22,35 +23,20 @@ from seatrial.parsers.nodesweep_rows import (
 )
 from seatrial.parsers.rows import Decoder, check_sizes, decode_object
 
-_TYPES: Mapping[str, type[Any]] = {
-    "run": RunRow,
-    "node": NodeRow,
-    "sensors": SensorsRow,
-    "counters": CountersRow,
-    "absent": AbsentRow,
-    "skip": SkipRow,
-    "hpcc": HpccRow,
-    "memlat": MemlatRow,
-    "fixedwork": FixedworkRow,
-    "event": EventRow,
-    "end": EndRow,
+_TYPES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "run": (RunRow, ()),
+    "node": (NodeRow, ("node",)),
+    "sensors": (SensorsRow, ("node", "phase", "socket")),
+    "counters": (CountersRow, ("node",)),
+    "absent": (AbsentRow, ("node", "what")),
+    "skip": (SkipRow, ("node", "program")),
+    "hpcc": (HpccRow, ("node", "socket")),
+    "memlat": (MemlatRow, ("node", "socket", "size_bytes")),
+    "fixedwork": (FixedworkRow, ("node",)),
+    "event": (EventRow, ("node", "program", "socket")),
+    "end": (EndRow, ()),
 }
-_KEYS: Mapping[str, Callable[[Any], Any]] = {
-    "run": lambda row: "",
-    "node": lambda row: row.node,
-    "sensors": lambda row: (row.node, row.phase, row.socket),
-    "counters": lambda row: row.node,
-    "absent": lambda row: (row.node, row.what),
-    "skip": lambda row: (row.node, row.program),
-    "hpcc": lambda row: (row.node, row.socket),
-    "memlat": lambda row: (row.node, row.socket, row.size_bytes),
-    "fixedwork": lambda row: row.node,
-    "event": lambda row: (row.node, row.part),
-    "end": lambda row: "",
-}
-"""What makes a row of each type the only one of its kind."""
-
-R = TypeVar("R")
+"""The record of each type of row, and the keys that make a row the only one."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +96,8 @@ class NodeSweep:
                 raise ParseError(0, f"{node}: {_text(both)}: not expected to pass")
             missing = expected - done[node] - events[node]
             if missing and node not in gone:
-                raise ParseError(
-                    0, f"{node}: {_text(missing)}: neither numbers nor why"
-                )
+                reason = f"{node}: {_text(missing)}: neither numbers nor why"
+                raise ParseError(0, reason)
         self._verify_memlat()
         self._verify_sensors()
 
@@ -120,36 +105,33 @@ class NodeSweep:
         done: dict[str, set[Part]] = defaultdict(set)
         for node in self.counters:
             done[node].add(("sensors", None))
-        for hpcc in self.hpcc:
-            done[hpcc.node].add(("hpcc", hpcc.socket))
-        for memlat in self.memlat:
-            done[memlat.node].add(("memlat", memlat.socket))
-        for fixedwork in self.fixedwork:
-            done[fixedwork.node].add(("fixedwork", None))
+        rows: tuple[HpccRow | MemlatRow | FixedworkRow, ...]
+        rows = (*self.hpcc, *self.memlat, *self.fixedwork)
+        for row in rows:
+            done[row.node].add((row.type, row.socket))
         return done
 
     def _verify_memlat(self) -> None:
         """Check that every size of every socket exists."""
-        sizes: dict[tuple[str, int | None], list[int]] = defaultdict(list)
+        all_sizes: dict[tuple[str, int | None], list[int]] = defaultdict(list)
         for row in self.memlat:
-            sizes[row.node, row.socket].append(row.size_bytes)
-        for (node, socket), found in sizes.items():
-            check_sizes(found)
-            ends = (self.run.memlat_min_bytes, self.run.memlat_max_bytes)
-            if (found[0], found[-1]) != ends:
-                raise ParseError(0, f"{node}: memlat on socket {socket}: sizes {found}")
+            all_sizes[row.node, row.socket].append(row.size_bytes)
+        ends = (self.run.memlat_min_bytes, self.run.memlat_max_bytes)
+        for (node, socket), sizes in all_sizes.items():
+            check_sizes(sizes)
+            if (sizes[0], sizes[-1]) != ends:
+                raise ParseError(0, f"{node}: memlat on socket {socket}: sizes {sizes}")
 
     def _verify_sensors(self) -> None:
         """Check that the sensors of every node were read idle and under load."""
-        found = {(row.node, row.phase, row.socket) for row in self.sensors}
+        readings = {(row.node, row.phase, row.socket) for row in self.sensors}
         loaded = {row.node for row in self.hpcc if row.socket is None}
         for node in self.counters:
             phases = ("quiet", "hpcc") if node in loaded else ("quiet",)
-            for phase in phases:
-                for socket in range(self.nodes[node].sockets):
-                    if (node, phase, socket) not in found:
-                        reason = f"{node}: no readings of socket {socket} in {phase}"
-                        raise ParseError(0, reason)
+            for phase, socket in product(phases, range(self.nodes[node].sockets)):
+                if (node, phase, socket) not in readings:
+                    reason = f"{node}: no readings of socket {socket} in {phase}"
+                    raise ParseError(0, reason)
 
 
 def parse_nodesweep(text: str) -> NodeSweep:
@@ -159,38 +141,37 @@ def parse_nodesweep(text: str) -> NodeSweep:
     its last: cut, repeated or unknown rows, numbers that are negative, not finite or
     contradict each other.
     """
-    found = _rows(text)
-    run, end = _only(found, "run"), _only(found, "end")
-    events = tuple(found["event"])
+    rows = _rows(text)
+    (run,), (end,) = rows["run"], rows["end"]
     sweep = NodeSweep(
         run=run,
-        nodes={row.node: row for row in found["node"]},
-        sensors=tuple(found["sensors"]),
-        counters={row.node: row for row in found["counters"]},
-        absent=tuple(found["absent"]),
-        skips=tuple(found["skip"]),
-        hpcc=tuple(found["hpcc"]),
-        memlat=tuple(found["memlat"]),
-        fixedwork=tuple(found["fixedwork"]),
-        events=events,
+        nodes={row.node: row for row in rows["node"]},
+        sensors=tuple(rows["sensors"]),
+        counters={row.node: row for row in rows["counters"]},
+        absent=tuple(rows["absent"]),
+        skips=tuple(rows["skip"]),
+        hpcc=tuple(rows["hpcc"]),
+        memlat=tuple(rows["memlat"]),
+        fixedwork=tuple(rows["fixedwork"]),
+        events=tuple(rows["event"]),
     )
-    passed = sum(map(len, sweep._done().values()))
-    for name, said, counted in (
-        ("passed", end.passed, passed),
-        ("events", end.events, len(events)),
+    done = sweep._done()
+    for name, stated, counted in (
+        ("passed", end.passed, sum(map(len, done.values()))),
+        ("events", end.events, len(sweep.events)),
     ):
-        if said != counted:
-            raise ParseError(0, f"{name}: {said} at the end, found {counted}")
-    if unknown := sorted(sweep._done().keys() - sweep.nodes.keys()):
+        if stated != counted:
+            raise ParseError(0, f"{name}: {stated} at the end, found {counted}")
+    if unknown := sorted(done.keys() - sweep.nodes.keys()):
         raise ParseError(0, f"{unknown[0]} has numbers, and no row of its own")
     return sweep
 
 
 def _rows(text: str) -> dict[str, list[Any]]:
     """Decode every line; the first must be `run`, the last `end`."""
-    decoders = {kind: Decoder(row_type) for kind, row_type in _TYPES.items()}
-    found: dict[str, list[Any]] = defaultdict(list)
-    seen: set[tuple[str, Any]] = set()
+    decoders = {kind: Decoder(row_type) for kind, (row_type, _) in _TYPES.items()}
+    rows: dict[str, list[Any]] = defaultdict(list)
+    keys: set[str] = set()
     last = None
     line = 0
     for line, content in enumerate(text.splitlines(), start=1):
@@ -200,32 +181,15 @@ def _rows(text: str) -> dict[str, list[Any]]:
             raise ParseError(line, f"a row of type {kind!r}")
         if (kind == "run") != (line == 1) or last == "end":
             raise ParseError(line, f"a row of type {kind!r} after {last!r}")
-        row = decoders[kind](line, values)
-        _verify(line, row)
-        key = (kind, _KEYS[kind](row))
-        if key in seen:
-            raise ParseError(line, f"{kind} of {key[1]!r}: a second time")
-        seen.add(key)
-        found[kind].append(row)
+        rows[kind].append(decoders[kind](line, values))
+        key = f"{kind} of {', '.join(repr(values[name]) for name in _TYPES[kind][1])}"
+        if key in keys:
+            raise ParseError(line, f"{key}: a second time")
+        keys.add(key)
         last = kind
     if last != "end":
         raise ParseError(line, "the sweep has no end")
-    return found
-
-
-def _verify(line: int, row: Any) -> None:
-    verify = getattr(row, "verify", None)
-    if verify is None:
-        return
-    try:
-        verify()
-    except ValueError as error:
-        raise ParseError(line, str(error)) from None
-
-
-def _only(found: dict[str, list[Any]], kind: str) -> Any:
-    (row,) = found[kind]
-    return row
+    return rows
 
 
 def _text(parts: set[Part] | frozenset[Part]) -> str:

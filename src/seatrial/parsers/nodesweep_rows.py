@@ -61,9 +61,8 @@ class NodeRow:
     def verify(self) -> None:
         """Raise ValueError if the numbers contradict each other."""
         in_order = 0 < self.sockets <= self.cores <= self.cpus
-        require(
-            in_order, f"{self.sockets} sockets, {self.cores} cores, {self.cpus} CPUs"
-        )
+        counts = f"{self.sockets} sockets, {self.cores} cores, {self.cpus} CPUs"
+        require(in_order, counts)
         require(0 < self.ranks <= self.cores, f"{self.ranks} ranks")
         require(self.memory_bytes > 0, "no memory")
 
@@ -185,9 +184,8 @@ class HpccRow:
             known = [value for value in values if value is not None]
             missing = 3 if self.ranks == 1 else 0
             require(3 - len(known) == missing, f"{self.ranks} ranks, {names}: {values}")
-            # HPCC prints 6 digits. Its mean is a sum over the pairs in double
-            # precision: it may miss a bound by the last bit, which printing makes one
-            # digit of both.
+            # HPCC prints 6 digits. Its mean is a sum in double precision: it may miss
+            # a bound by the last bit, which printing makes one digit of both.
             in_order = all(
                 is_at_most(one, other, 2 * half_digit_of(other, 6))
                 for one, other in pairwise(known)

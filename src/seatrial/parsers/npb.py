@@ -1,16 +1,14 @@
 """Output of the NAS Parallel Benchmarks, NPB-MPI 3.3 and 3.4, Fortran and C programs.
 
 Rates are Mop/s = 10^6 operations per second (IS: keys, EP: random numbers), times s.
-NPB prints the time with two decimals: judge the rate, which has more digits, and see
-`NpbRun.time_uncertainty`. The version in the title lags behind (3.4.1 says 3.4), so
-`version` is that of the result.
+NPB prints the time with two decimals: judge the rate, which has more digits. The
+version in the title lags behind (3.4.1 says 3.4), so `version` is that of the result.
 
 With a file `timer.flag` in the working directory (3.4: or NPB_TIMER_FLAG=1) a program
 prints its own timers after the result. All but IS sum up the time in communication as
 `totcomm`; IS has `rcomm`. Waiting for a slower rank is part of it.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -18,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.npb_problems import Problem, problem_of
 from seatrial.parsers.npb_timers import NpbTimer, read_timers
-from seatrial.parsers.rounding import Range, exactly, printed_fixed
+from seatrial.parsers.printed import Range, exactly, printed_fixed
 
-_DIGIT_S = 0.01
 _TITLE = "NAS Parallel Benchmarks"
 _COMPLETED = " Benchmark Completed"
 _END = "npb@nas.nasa.gov"
@@ -32,20 +29,9 @@ A formula rounds up to 8 times; the sum of all is below 3 for every class.
 """
 
 _ACTIVE = ("Active processes", "Active procs", "Compiled procs")
-_NAMES = {
-    "Class",
-    "Size",
-    "Iterations",
-    "Time in seconds",
-    "Total processes",
-    *_ACTIVE,
-    "Mop/s total",
-    "Mop/s/process",
-    "Operation type",
-    "Verification",
-    "Version",
-    "Compile date",
-}
+_NAMES = {"Class", "Size", "Iterations", "Time in seconds", "Total processes", *_ACTIVE}
+_NAMES |= {"Mop/s total", "Mop/s/process", "Operation type", "Verification"}
+_NAMES |= {"Version", "Compile date"}
 _NUMBER_ALONE = re.compile(r"\s*[0-9.]+\s*")
 _DECIMAL = re.compile(r"[0-9]*\.[0-9]{2}")
 _VERSION = re.compile(r"3\.[34](?:\.[0-9])?")
@@ -71,26 +57,15 @@ class NpbRun:
     timers: dict[str, NpbTimer] = field(default_factory=dict)
 
     @property
-    def time_uncertainty(self) -> float:
-        """Relative: the time is printed to 0.01 s; infinite for 0.00 s."""
-        return _DIGIT_S / 2 / self.time_s if self.time_s else math.inf
-
-    @property
-    def communication_time_s(self) -> float | None:
-        """Mean over the ranks; None without timers."""
-        name = "rcomm" if self.benchmark == "IS" else "totcomm"
-        return self.timers[name].mean_s if self.timers else None
-
-    @property
     def communication_share(self) -> float | None:
-        """Of the timers' own total, 0 to 1, both means over the ranks.
+        """Share of the timers' own total, 0 to 1, both means over the ranks.
 
         None without timers, or if the total is 0.0000 s.
         """
-        total = self.timers["total"].mean_s if self.timers else 0.0
-        if self.communication_time_s is None or not total:
+        if not self.timers or not (total := self.timers["total"].mean_s):
             return None
-        return min(self.communication_time_s / total, 1.0)
+        name = "rcomm" if self.benchmark == "IS" else "totcomm"
+        return min(self.timers[name].mean_s / total, 1.0)
 
 
 def parse_npb(
@@ -134,10 +109,7 @@ def parse_npb(
     number, _ = _line_at(text, head)
     lines = text[head:].split("\n")[:-1]
     found = read_timers(lines, number, benchmark, processes)
-    least, most = (
-        printed_fixed(value, 4)
-        for value in (found["total"].minimum_s, found["total"].maximum_s)
-    )
+    least, most, _ = found["total"].ranges
     time = _rounded(run.time_s)
     if not (least.may_be_at_most(time) and time.may_be_at_most(most)):
         reason = f"total {most.middle:.4f} s, 'Time in seconds' {run.time_s}"
@@ -175,18 +147,16 @@ class _Fields:
         """Read the next line, which must say what was asked for."""
         found = self.read(*names)
         if found != str(expected):
-            raise ParseError(
-                self.number, f"{self.name} is {found}, expected {expected}"
-            )
+            reason = f"{self.name} is {found}, expected {expected}"
+            raise ParseError(self.number, reason)
 
     def decimal(self, name: str) -> float:
         """Read the next line: a number with two decimals."""
         found = self.read(name)
         if not _DECIMAL.fullmatch(found):
             why = " (too large for its field)" if set(found) == {"*"} else ""
-            raise ParseError(
-                self.number, f"{name} is {found}{why}, expected a number like 0.01"
-            )
+            reason = f"{name} is {found}{why}, expected a number like 0.01"
+            raise ParseError(self.number, reason)
         return float(found)
 
 
@@ -211,11 +181,8 @@ def _read_result(
     mops_per_process = fields.decimal("Mop/s/process")
     total = _rounded(mops_per_process) * exactly(processes)
     if not total.meets(_rounded(mops_total)):
-        raise ParseError(
-            fields.number,
-            f"Mop/s/process is {mops_per_process} on {processes} processes, "
-            f"Mop/s total {mops_total}",
-        )
+        share = f"Mop/s/process is {mops_per_process} on {processes} processes"
+        raise ParseError(fields.number, f"{share}, Mop/s total {mops_total}")
     fields.read("Operation type")
     fields.expect("SUCCESSFUL", "Verification")
     version = fields.read("Version")
@@ -244,15 +211,11 @@ def _check_rate(number: int, mops: float, time_s: float, problem: Problem) -> No
     """Raise ParseError unless rate x time is the problem's number of operations."""
     if not mops:
         raise ParseError(number, "Mop/s total is 0.00, expected a positive rate")
-    operations = exactly(problem.operations / 1e6) * Range(
-        1 - _SINGLE_PRECISION, 1 + _SINGLE_PRECISION
-    )
+    error = Range(1 - _SINGLE_PRECISION, 1 + _SINGLE_PRECISION)
+    operations = exactly(problem.operations / 1e6) * error
     if not (_rounded(mops) * _rounded(time_s)).meets(operations):
-        raise ParseError(
-            number,
-            f"Mop/s total is {mops}, which takes {operations.middle / mops:.4g} s "
-            f"for this problem, not {time_s} s",
-        )
+        expected = f"{operations.middle / mops:.4g} s for this problem, not {time_s} s"
+        raise ParseError(number, f"Mop/s total is {mops}, which takes {expected}")
 
 
 def _only(text: str, wanted: str, name: str) -> int:

@@ -62,9 +62,8 @@ def problem_of(benchmark: str, problem_class: str) -> Problem:
         raise ValueError(f"benchmark {benchmark!r}, expected one of {BENCHMARKS}")
     classes = _CLASSES[: len(_ITERATIONS[benchmark])]
     if len(problem_class) != 1 or problem_class not in classes:
-        raise ValueError(
-            f"class {problem_class!r} of {benchmark}, expected one of {classes}"
-        )
+        wrong = f"class {problem_class!r} of {benchmark}"
+        raise ValueError(f"{wrong}, expected one of {classes}")
     index = classes.index(problem_class)
     size = _size(benchmark, index)
     iterations = _ITERATIONS[benchmark][index]

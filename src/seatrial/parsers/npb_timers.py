@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.rounding import Range, exactly, printed_fixed
+from seatrial.parsers.printed import Range, exactly, printed_fixed
 
 _HEAD = re.compile(r" nprocs = +([0-9]+) +minimum +maximum +average *")
 _TIMER = re.compile(
@@ -68,12 +68,11 @@ def read_timers(
     and computation and communication make the total (of IS, whose programmer left gaps
     between the two: at most the total).
     """
-    match = _HEAD.fullmatch(lines[0]) if lines else None
+    head = lines[0] if lines else ""
+    match = _HEAD.fullmatch(head)
     if match is None or int(match[1]) != processes:
-        found_head = lines[0].strip() if lines else ""
-        raise ParseError(
-            first, f"{found_head!r}, expected timers of {processes} processes"
-        )
+        reason = f"{head.strip()!r}, expected timers of {processes} processes"
+        raise ParseError(first, reason)
     groups = _TOGETHER.get(benchmark, ())
     optional = {name for group in groups for name in group}
     found: dict[str, NpbTimer] = {}
@@ -105,11 +104,8 @@ def _verify_parts(timers: dict[str, NpbTimer], line: int, benchmark: str) -> Non
     parts = timers[compute].ranges[2] + timers[communicate].ranges[2]
     has_gaps = benchmark == "IS"
     if not (parts.may_be_at_most(total) if has_gaps else parts.meets(total)):
-        raise ParseError(
-            line,
-            f"{compute} and {communicate} take {parts.middle:.4f} s, "
-            f"total {timers['total'].mean_s} s",
-        )
+        sum_of_parts = f"{compute} and {communicate} take {parts.middle:.4f} s"
+        raise ParseError(line, f"{sum_of_parts}, total {timers['total'].mean_s} s")
 
 
 def _is_possible(timer: NpbTimer, processes: int) -> bool:

@@ -17,7 +17,7 @@ from seatrial.parsers.printed import (
     DECIMALS,
     INTEGER,
     Sizes,
-    is_at_most,
+    is_in_order,
     is_same,
     last_line,
     read_positive,
@@ -80,9 +80,8 @@ class OsuColumns:
         digit.
         """
         match = self._pattern.fullmatch(text)
-        if match is None or len(text) != (width or len(text)):
-            return None
-        return match.groups()
+        has_width = width in (None, len(text))
+        return match.groups() if match is not None and has_width else None
 
     def row(self, line: int, fields: tuple[str, ...]) -> OsuRow:
         """Convert the cells of a row. Raises ParseError on impossible numbers."""
@@ -94,12 +93,23 @@ class OsuColumns:
         if self._full:
             least, greatest = float(cells["min"]), float(cells["max"])
             iterations = int(cells["iterations"])
-            _verify_spread(line, least, mean, greatest, iterations)
+            # The mean is a sum over the ranks in double precision, by their number. It
+            # may miss a bound by the last bit, which printing makes one digit of both.
+            in_order = is_in_order((least, mean, greatest), 2 * _HALF_DIGIT)
+            if not (in_order and greatest < _LONGEST_US):
+                times = f"min {least}, mean {mean} and max {greatest}"
+                raise ParseError(line, f"{times} are out of order")
+            if iterations < 1:
+                raise ParseError(line, f"{iterations} iterations, expected at least 1")
         if cells.get("validation") == "Fail":
             raise ParseError(line, "contents failed validation")
         percentiles = tuple(map(float, fields[len(self._names) :]))
-        if percentiles:
-            self._verify_percentiles(line, percentiles)
+        by_rank = [
+            v for _, v in sorted(zip(self.percentiles, percentiles, strict=True))
+        ]
+        if by_rank != sorted(percentiles) or not all(v < self._most for v in by_rank):
+            reason = f"percentiles {percentiles} are out of order or absurd"
+            raise ParseError(line, reason)
         return OsuRow(
             size_bytes=int(cells["size"]) if self.has_sizes else None,
             latency_us=None if self._is_bandwidth else mean,
@@ -119,34 +129,10 @@ class OsuColumns:
         """
         rate = read_positive("messages/s", line, text, _MOST_MSG_PER_S)
         size_mb = int(size) / 1e6
-        rounding = _HALF_DIGIT + _HALF_DIGIT * size_mb
-        if not is_same(rate * size_mb, mb_per_s, rounding):
-            raise ParseError(
-                line, f"{text} messages/s of {size} bytes are not {mb_per_s:.2f} MB/s"
-            )
+        if not is_same(rate * size_mb, mb_per_s, _HALF_DIGIT * (1 + size_mb)):
+            reason = f"{text} messages/s of {size} bytes are not {mb_per_s:.2f} MB/s"
+            raise ParseError(line, reason)
         return rate
-
-    def _verify_percentiles(self, line: int, values: tuple[float, ...]) -> None:
-        by_rank = [v for _, v in sorted(zip(self.percentiles, values, strict=True))]
-        if by_rank != sorted(values) or not by_rank[-1] < self._most:
-            raise ParseError(line, f"percentiles {values} are out of order or absurd")
-
-
-def _verify_spread(
-    line: int, least: float, mean: float, greatest: float, iterations: int
-) -> None:
-    # The mean is a sum over the ranks in double precision, by their number. It may
-    # miss a bound by the last bit, which printing makes one digit of both.
-    rounding = 2 * _HALF_DIGIT
-    in_order = is_at_most(least, mean, rounding) and is_at_most(
-        mean, greatest, rounding
-    )
-    if not (in_order and greatest < _LONGEST_US):
-        raise ParseError(
-            line, f"min {least}, mean {mean} and max {greatest} are out of order"
-        )
-    if iterations < 1:
-        raise ParseError(line, f"{iterations} iterations, expected at least 1")
 
 
 _EXCHANGE = "Personalized Exchange Latency Test"
@@ -217,8 +203,7 @@ def parse_osu(
         if not is_row:
             headers.add(number, line, has_rows=bool(rows))
         elif headers.has_title:
-            fields = columns.fields(line, headers.width)
-            if fields is None:
+            if (fields := columns.fields(line, headers.width)) is None:
                 expected.pass_over(number, line, columns.text)
                 continue
             if not rows:
@@ -290,9 +275,6 @@ class _Headers:
         """Raise ParseError if rows with these columns cannot stand below."""
         if self._columns.is_rate and not self._has_pairs:
             raise ParseError(number, "no line of pairs and window size above the rows")
-        if self._percentiles != self._columns.percentiles:
-            raise ParseError(
-                number,
-                f"percentiles {self._percentiles}, "
-                f"expected {self._columns.percentiles}",
-            )
+        if self._percentiles != (expected := self._columns.percentiles):
+            reason = f"percentiles {self._percentiles}, expected {expected}"
+            raise ParseError(number, reason)

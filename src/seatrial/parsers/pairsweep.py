@@ -61,12 +61,8 @@ class PairSweep:
             if pair_key(*pair, rail) not in found
         ]
         if missing:
-            first, second, rail = missing[0]
-            raise ParseError(
-                0,
-                f"{len(missing)} pairs are missing, the first is {first} {second}, "
-                f"rail {rail}",
-            )
+            reason = f"{len(missing)} pairs are missing, the first is "
+            raise ParseError(0, reason + "{} {}, rail {}".format(*missing[0]))
 
     def answered(self, nodes: Sequence[str]) -> dict[str, tuple[int, int]]:
         """Count for each node the pairs that were measured, and those expected.
@@ -163,11 +159,7 @@ class _Reader:
 
     def _run(self, line: int, row: RunRow) -> None:
         first = self._runs[0] if self._runs else row
-        for name in self._decoders["run"].settings:
-            found, expected = getattr(row, name), getattr(first, name)
-            if found != expected:
-                reason = f"{name}: {found!r}, in the first run {expected!r}"
-                raise ParseError(line, reason)
+        self._decoders["run"].verify_settings(line, row, first)
         if row.resumed > len(self._done):
             reason = f"resumed: {row.resumed}, found {len(self._done)} pairs"
             raise ParseError(line, reason)
@@ -180,10 +172,6 @@ class _Reader:
             pair = f"{values.get('source')} and {values.get('destination')}"
             raise ParseError(line, f"contents between {pair} failed validation")
         row = self._decode_pair(line, values)
-        try:
-            row.verify()
-        except ValueError as error:
-            raise ParseError(line, str(error)) from None
         if not self._at_work:
             raise ParseError(line, "a pair that belongs to no run")
         rails = self._runs[-1].rail_names

@@ -93,10 +93,8 @@ class PairRow:
         )
         require(in_order, "latencies are out of order")
         require(self.latency_p50_us > 0, "latency_p50_us is not positive")
-        require(
-            self.bw_mb_per_s > 0 and self.bw_back_mb_per_s > 0,
-            "a bandwidth is not positive",
-        )
+        least_bw = min(self.bw_mb_per_s, self.bw_back_mb_per_s)
+        require(least_bw > 0, "a bandwidth is not positive")
         require(self.latency_n > 0 and self.bw_n > 0, "no samples")
         require(self.source != self.destination, "a node with itself")
         require(self.round > 0 and self.at_once > 0, "rounds and pairs begin with 1")
@@ -151,6 +149,4 @@ class EndRow:
 
 def pair_key(source: str, destination: str, rail: int) -> PairKey:
     """Return the key of a pair on a rail."""
-    if source < destination:
-        return source, destination, rail
-    return destination, source, rail
+    return min(source, destination), max(source, destination), rail

@@ -1,4 +1,4 @@
-"""One row of perftest, as its table and its JSON have it, proved to be possible.
+"""One row of a table of perftest, proved to be possible.
 
 Bandwidth is MB/s of 10^6 B/s here, unlike perftest's output: its `MB/sec` and, since
 March 2024, `MiB/sec` are both 2^20 B/s, `Gb/sec` (`--report_gbits`) is 10^9 bit/s
@@ -23,13 +23,14 @@ from seatrial.parsers.errors import ParseError
 from seatrial.parsers.printed import (
     half_digit,
     is_at_most,
+    is_in_order,
     is_same,
     read_count,
     read_number,
     read_positive,
 )
 
-MOST_US = 1e9
+_MOST_US = 1e9
 _HALF_DIGIT = 0.005  # all times have two decimals
 _TIME = re.compile(r"(?:0|[1-9][0-9]*)\.[0-9]{2}")
 _PEAK = re.compile(r"inf|(?:0|[1-9][0-9]*)\.(?:[0-9]{2}|[0-9]{6})")
@@ -94,17 +95,10 @@ def bandwidth_row(
         # they differ by half a digit of each.
         rounding = to_mb_per_s(half_digit(shown), unit) + half_digit(shown_rate) * size
         if not is_same(mb_per_s, rate * size, rounding):
-            raise ParseError(
-                line,
-                f"{average} {unit} are {mb_per_s:.2f} MB/s, but {rate} million "
-                f"messages of {size} bytes per second are {rate * size:.2f} MB/s",
-            )
-    return BandwidthRow(
-        size_bytes=size,
-        iterations=count,
-        bandwidth_mb_per_s=mb_per_s,
-        message_rate_per_s=rate * 1e6 if rate else None,
-    )
+            by_rate = f"{rate} million messages of {size} bytes per second are"
+            reason = f"{average} {unit} are {mb_per_s:.2f} MB/s, but {by_rate}"
+            raise ParseError(line, f"{reason} {rate * size:.2f} MB/s")
+    return BandwidthRow(size, count, mb_per_s, rate * 1e6 if rate else None)
 
 
 def _verify_peak(line: int, shown: str, average: str) -> None:
@@ -131,22 +125,18 @@ def latency_row(
     """Convert the columns to a row; ParseError if it cannot be true."""
     size, count = _size_and_iterations(line, values, iterations)
     times = {
-        name: read_positive(name, line, _printed(name, line, values, _TIME), MOST_US)
+        name: read_positive(name, line, _printed(name, line, values, _TIME), _MOST_US)
         for name in ("t_min", "t_typical", "99%", "99.9%", "t_max", "t_avg")
         if name in values
     }
     mean = times.pop("t_avg", None)
-    in_order = list(times.values())
     # Samples in their order stay in it when they are printed. The mean is a sum in
     # double precision: it may miss a bound by the last bit, which printing makes one
     # digit of both.
-    rounding = 2 * _HALF_DIGIT
-    if in_order != sorted(in_order) or not is_at_most(
-        in_order[0], in_order[0] if mean is None else mean, rounding
-    ):
+    limits = (times["t_min"], mean or times["t_min"], times["t_max"])
+    is_sorted = [*times.values()] == sorted(times.values())
+    if not (is_sorted and is_in_order(limits, 2 * _HALF_DIGIT)):
         raise ParseError(line, f"times are out of order: {times}, t_avg {mean}")
-    if mean is not None and not is_at_most(mean, times["t_max"], rounding):
-        raise ParseError(line, f"t_avg {mean} is above t_max {times['t_max']}")
     return LatencyRow(
         size_bytes=size,
         iterations=count,
@@ -168,9 +158,8 @@ def _size_and_iterations(
     if not size:
         raise ParseError(line, "a message of 0 bytes")
     if count != (expected or count) or not count:
-        raise ParseError(
-            line, f"{count} iterations, expected {expected or 'at least 1'}"
-        )
+        reason = f"{count} iterations, expected {expected or 'at least 1'}"
+        raise ParseError(line, reason)
     return size, count
 
 

@@ -21,13 +21,18 @@ other numbers. This is the rule, from top to bottom:
 5. Text behind the last newline is no whole line. If it may be a row or a header, the
    output is refused.
 
+A printed number is right to half a unit of its last digit. `Range` adds, multiplies and
+divides what follows from several prints, so that no check needs a tolerance of its own.
+
 Rows of JSON follow the same rule with a brace in place of the number (`rows`), steps of
 a job with their marks (`steps`).
 """
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from seatrial.parsers.errors import ParseError
 
@@ -78,16 +83,14 @@ class Sizes:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = tuple(map(str, sizes))
-        self._found = 0
+        self._count = 0
 
     def expect(self, line: int, size: str) -> None:
         """Raise ParseError unless `size` is the next one."""
-        if self._found == len(self._sizes):
-            raise ParseError(line, f"row of {size} bytes, expected no further row")
-        expected = self._sizes[self._found]
-        if size != expected:
-            raise ParseError(line, f"row of {size} bytes, expected {expected} bytes")
-        self._found += 1
+        if size != self.next:
+            expected = f"{self.next} bytes" if self.next else "no further row"
+            raise ParseError(line, f"row of {size} bytes, expected {expected}")
+        self._count += 1
 
     def pass_over(self, line: int, text: str, columns: str) -> None:
         """Raise ParseError if a line that begins with a number may be a damaged row.
@@ -101,21 +104,18 @@ class Sizes:
     @property
     def next(self) -> str:
         """The size of the row that comes next, '' behind the last."""
-        return self._sizes[self._found] if self._found < len(self._sizes) else ""
+        return self._sizes[self._count] if self._count < len(self._sizes) else ""
 
     @property
     def progress(self) -> str:
-        """How many rows there were, for messages."""
-        return f"{self._found} of {len(self._sizes)} rows"
+        """The number of rows so far and of all, for messages."""
+        return f"{self._count} of {len(self._sizes)} rows"
 
-    def expect_end(self, line: int, what: str) -> None:
+    def expect_end(self, line: int, table: str) -> None:
         """Raise ParseError unless every size was there."""
-        if self._found < len(self._sizes):
-            raise ParseError(
-                line,
-                f"{self.progress} of {what}, "
-                f"the next is {self._sizes[self._found]} bytes",
-            )
+        if self.next:
+            reason = f"{self.progress} of {table}, the next is {self.next} bytes"
+            raise ParseError(line, reason)
 
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -128,11 +128,8 @@ def read_number(name: str, line: int, text: str, least: float, below: float) -> 
     """Read a decimal number; ParseError unless it is in [`least`, `below`)."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not least <= value < below:
-        raise ParseError(
-            line,
-            f"{name} is {text or 'missing'}, "
-            f"expected a number of at least {least:g} and below {below:g}",
-        )
+        expected = f"expected a number of at least {least:g} and below {below:g}"
+        raise ParseError(line, f"{name} is {text or 'missing'}, {expected}")
     return value
 
 
@@ -140,11 +137,8 @@ def read_positive(name: str, line: int, text: str, below: float) -> float:
     """Read a decimal number; ParseError unless it is above 0 and below `below`."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value < below:
-        raise ParseError(
-            line,
-            f"{name} is {text or 'missing'}, "
-            f"expected a positive number below {below:g}",
-        )
+        expected = f"expected a positive number below {below:g}"
+        raise ParseError(line, f"{name} is {text or 'missing'}, {expected}")
     return value
 
 
@@ -187,3 +181,72 @@ def is_same(one: float, other: float, rounding: float, *, operations: int = 16) 
 def is_at_most(one: float, other: float, rounding: float) -> bool:
     """Return True if one number can be no more than another, as `is_same`."""
     return one <= other or is_same(one, other, rounding)
+
+
+def is_in_order(numbers: Iterable[float], rounding: float) -> bool:
+    """Return True if each number can be no more than the next, as `is_at_most`."""
+    return all(is_at_most(one, other, rounding) for one, other in pairwise(numbers))
+
+
+_MOST_OPERATIONS = 2**20
+"""Operations behind a print; a mean over the ranks takes one for every rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """All numbers from `low` to `high`, both included."""
+
+    low: float
+    high: float
+
+    @property
+    def middle(self) -> float:
+        """The number that was printed, where nothing was computed with it."""
+        return (self.low + self.high) / 2
+
+    def __add__(self, other: "Range") -> "Range":
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __mul__(self, other: "Range") -> "Range":
+        ends = [
+            one * another
+            for one in (self.low, self.high)
+            for another in (other.low, other.high)
+        ]
+        return Range(min(ends), max(ends))
+
+    def __truediv__(self, other: "Range") -> "Range":
+        """Divide by a range of positive numbers."""
+        return self * Range(1 / other.high, 1 / other.low)
+
+    def meets(self, other: "Range") -> bool:
+        """Return True if one number can be in both, but for the arithmetic."""
+        return self.may_be_at_most(other) and other.may_be_at_most(self)
+
+    def may_be_at_most(self, other: "Range") -> bool:
+        """Return True if a number of this range can be at most one of the other."""
+        slack = _MOST_OPERATIONS * OPERATION * max(abs(self.low), abs(other.high))
+        return self.low <= other.high + slack
+
+
+def exactly(value: float) -> Range:
+    """Return the range of one number, which was not rounded."""
+    return Range(value, value)
+
+
+def printed(text: str) -> Range:
+    """Return the range of a number printed by %f or %e, with all its digits."""
+    value, half = float(text), half_digit(text)
+    return Range(value - half, value + half)
+
+
+def printed_fixed(value: float, decimals: int) -> Range:
+    """Return the range of a number printed by %.<decimals>f, or Fortran's F."""
+    half = 0.5 * 10.0**-decimals
+    return Range(value - half, value + half)
+
+
+def printed_short(value: float, digits: int = 6) -> Range:
+    """Return the range of a number printed by %.<digits>g, without trailing zeros."""
+    half = half_digit_of(value, digits)
+    return Range(value - half, value + half)

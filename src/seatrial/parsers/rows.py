@@ -44,9 +44,7 @@ Setting = Annotated[T, "setting"]
 class Row:
     """The fields that the rows of all benchmarks have.
 
-    A subclass adds the fields of its program, in any order. Those marked as `Setting`
-    are the same in all rows of a run. `verify` raises ValueError if numbers contradict
-    each other.
+    A subclass adds the fields of its program, in any order.
     """
 
     program: str
@@ -90,10 +88,8 @@ class PingPongRow(Times, Row):
         """Raise ValueError if the numbers contradict each other."""
         self.verify_times()
         require(self.np == 2, f"np is {self.np}, expected 2")
-        require(
-            self.n <= self.iterations,
-            f"{self.n} samples, expected at most {self.iterations}",
-        )
+        most = self.iterations
+        require(self.n <= most, f"{self.n} samples, expected at most {most}")
 
 
 _DIGIT = 0.5e-14
@@ -140,12 +136,15 @@ def require_ratio(name: str, ratio: float | None, above: float, below: float) ->
     )
 
 
-def parse_rows(text: str, program: str, row_type: type[R]) -> list[R]:
+def parse_rows(
+    text: str, program: str, row_type: type[R], doubled: str = ""
+) -> list[R]:
     """Read all rows of one run of a program, in their order.
 
-    Raises ParseError on anything but one complete, valid run: missing, repeated or
-    cut rows, unknown keys, numbers that are negative or not finite, settings that
-    change, contents that failed validation, or what the row type refuses.
+    `doubled` is a field that doubles from row to row (`check_sizes`). Raises ParseError
+    on anything but one complete, valid run: missing, repeated or cut rows, unknown
+    keys, numbers that are negative or not finite, settings that change, contents that
+    failed validation, or rows that `verify` refuses.
     """
     decode = Decoder(row_type)
     located = [
@@ -153,22 +152,18 @@ def parse_rows(text: str, program: str, row_type: type[R]) -> list[R]:
         for number, line in enumerate(text.splitlines(), start=1)
         if line.startswith("{")
     ]
+    last = len(text.splitlines())
     if not located:
-        count = len(text.splitlines())
-        raise ParseError(0, f"no output of {program} in {count} lines")
+        raise ParseError(0, f"no output of {program} in {last} lines")
     first = located[0][1]
     for count, (number, row) in enumerate(located, start=1):
         if row.row != count:
             raise ParseError(number, f"row {row.row}, expected row {count}")
-        for name in decode.settings:
-            found, expected = getattr(row, name), getattr(first, name)
-            if found != expected:
-                raise ParseError(
-                    number, f"{name}: {found!r}, in the first row {expected!r}"
-                )
+        decode.verify_settings(number, row, first)
     if len(located) != first.rows:
-        last = len(text.splitlines())
         raise ParseError(last, f"{len(located)} rows, expected {first.rows}")
+    if doubled:
+        check_sizes([getattr(row, doubled) for _, row in located])
     return [row for _, row in located]
 
 
@@ -184,7 +179,7 @@ def decode_object(line: int, text: str) -> dict[str, Any]:
 
 
 class Decoder(Generic[T]):
-    """Makes records of one type from decoded JSON objects."""
+    """Builder of records of one type from decoded JSON objects."""
 
     def __init__(self, record_type: type[T]) -> None:
         """Prepare a dataclass with fields of str, int, float, Signed, Literal or None.
@@ -192,23 +187,21 @@ class Decoder(Generic[T]):
         Fields with a default are newer than some recordings.
         """
         self._type = record_type
+        self._verify = getattr(record_type, "verify", None)
         hints = get_type_hints(record_type, include_extras=True)
-        self._kinds = {
-            field.name: _Kind(hints[field.name])
-            for field in fields(record_type)  # type: ignore[arg-type]
-        }
-        self.settings = [name for name, kind in self._kinds.items() if kind.is_setting]
+        record_fields = fields(record_type)  # type: ignore[arg-type]
+        self._kinds = {field.name: _Kind(hints[field.name]) for field in record_fields}
+        self._settings = [name for name, kind in self._kinds.items() if kind.is_setting]
         self._newer = {
-            field.name
-            for field in fields(record_type)  # type: ignore[arg-type]
-            if field.default is not MISSING
+            field.name for field in record_fields if field.default is not MISSING
         }
 
     def __call__(self, line: int, values: dict[str, Any]) -> T:
         """Build a record; keys and types of `values` must be those of its fields.
 
         The fields with a default are all there, or none of them. Numbers are finite,
-        and not negative unless Signed. Raises ParseError.
+        and not negative unless Signed. Raises ParseError, also where the record's
+        `verify` raises ValueError.
         """
         keys = self._kinds.keys() ^ values.keys()
         if keys and keys != self._newer:
@@ -223,7 +216,21 @@ class Decoder(Generic[T]):
                     continue
             if fault := kind.fault(value):
                 raise ParseError(line, f"{name}: {fault}")
-        return self._type(**values)
+        record = self._type(**values)
+        if self._verify is not None:
+            try:
+                self._verify(record)
+            except ValueError as error:
+                raise ParseError(line, str(error)) from None
+        return record
+
+    def verify_settings(self, line: int, record: T, first: T) -> None:
+        """Raise ParseError unless all settings are those of the first record."""
+        for name in self._settings:
+            value, expected = getattr(record, name), getattr(first, name)
+            if value != expected:
+                reason = f"{name}: {value!r}, in the first row {expected!r}"
+                raise ParseError(line, reason)
 
 
 class _Kind:
@@ -273,12 +280,7 @@ def _row(line: int, text: str, program: str, decode: Decoder[R]) -> R:
         raise ParseError(line, f"a row of {found!r}, expected {program!r}")
     if values.get("validation") == "fail":
         raise ParseError(line, "contents failed validation")
-    row = decode(line, values)
-    try:
-        row.verify()
-    except ValueError as error:
-        raise ParseError(line, str(error)) from None
-    return row
+    return decode(line, values)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -6,7 +6,6 @@ from seatrial.parsers.rows import (
     Row,
     Setting,
     Times,
-    check_sizes,
     parse_rows,
     require,
     require_ratio,
@@ -41,31 +40,21 @@ class RegionsRow(Times, Row):
         self.verify_times()
         require(self.np == 2 and self.nodes in (1, 2), "not two ranks")
         require(self.regions > 0, "no regions")
-        for name, most in (
-            ("n", self.iterations),
-            ("one_n", self.iterations),
-            ("bw_n", self.windows),
-            ("bw_one_n", self.windows),
-        ):
+        for name in ("n", "one_n", "bw_n", "bw_one_n"):
             n = getattr(self, name)
+            most = self.windows if name.startswith("bw") else self.iterations
             require(0 < n <= most, f"{name} {n}, expected at most {most}")
         require(self.one_p50_us > 0, "one_p50_us is not positive")
         require_ratio("latency_ratio", self.latency_ratio, self.p50_us, self.one_p50_us)
         if self.size_bytes == 0:
-            found = (self.bw_mb_per_s, self.bw_one_mb_per_s, self.bw_ratio)
-            require(found == (0, 0, None), "empty messages with a bandwidth")
+            bandwidths = (self.bw_mb_per_s, self.bw_one_mb_per_s, self.bw_ratio)
+            require(bandwidths == (0, 0, None), "empty messages with a bandwidth")
         else:
-            require(self.bw_one_mb_per_s > 0, "bw_one_mb_per_s is not positive")
-            require_ratio(
-                "bw_ratio", self.bw_ratio, self.bw_mb_per_s, self.bw_one_mb_per_s
-            )
+            one = self.bw_one_mb_per_s
+            require(one > 0, "bw_one_mb_per_s is not positive")
+            require_ratio("bw_ratio", self.bw_ratio, self.bw_mb_per_s, one)
 
 
 def parse_rr64(text: str) -> list[RegionsRow]:
-    """Read all rows of one run of rr64, in the order of their sizes.
-
-    Raises ParseError on anything but one complete, valid run, as `parse_rows` does.
-    """
-    rows = parse_rows(text, "rr64", RegionsRow)
-    check_sizes([row.size_bytes for row in rows])
-    return rows
+    """Read all rows of one run, in the order of their sizes, as `parse_rows`."""
+    return parse_rows(text, "rr64", RegionsRow, doubled="size_bytes")

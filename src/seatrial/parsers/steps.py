@@ -58,9 +58,8 @@ def split_steps(text: str, names: Sequence[str]) -> tuple[StepOutput, ...]:
             inside, begin = match[1], number
         elif match := _END.fullmatch(line):
             if match[1] != inside:
-                raise ParseError(
-                    number, f"the end of {match[1]}, expected {inside or 'a step'}"
-                )
+                reason = f"the end of {match[1]}, expected {inside or 'a step'}"
+                raise ParseError(number, reason)
             seconds = float(match[3]) - float(match[2])
             if not (math.isfinite(seconds) and seconds > 0):
                 raise ParseError(number, f"{match[1]} took {seconds} s")
@@ -69,8 +68,6 @@ def split_steps(text: str, names: Sequence[str]) -> tuple[StepOutput, ...]:
             inside = ""
     if inside or len(found) < len(names):
         missing = inside or names[len(found)]
-        raise ParseError(
-            len(lines),
-            f"{len(found)} of {len(names)} steps came to an end; not {missing}",
-        )
+        reason = f"{len(found)} of {len(names)} steps came to an end; not {missing}"
+        raise ParseError(len(lines), reason)
     return tuple(found)
