@@ -32,7 +32,15 @@ from seatrial.parsers.nodesweep import parse_nodesweep
 from seatrial.parsers.npb import parse_npb
 from seatrial.parsers.osu import parse_osu
 from seatrial.parsers.pairsweep import PairSweep, parse_pairsweep
-from seatrial.parsers.perftest import parse_perftest_bw, parse_perftest_lat
+from seatrial.parsers.perftest import (
+    ALL_SIZES,
+    parse_perftest_bw,
+    parse_perftest_lat,
+)
+from seatrial.parsers.perftest_json import (
+    parse_perftest_json_bw,
+    parse_perftest_json_lat,
+)
 from seatrial.parsers.rr64 import parse_rr64
 
 DATA = Path(__file__).parent / "data"
@@ -197,7 +205,6 @@ _IMB_SIZES = [0, *(1 << k for k in range(23))]
 _POWERS = [1 << k for k in range(3, 17)]
 _UNIBAND_SIZES = [0, *_OSU_SIZES]
 _PERFTEST = "perftest/connectx3"
-ALL_SIZES = tuple(1 << k for k in range(1, 24))
 _RATES = re.compile(r"^ \d+ +\d+ +\S+ +(\S+)\s+\S+\s*$", re.MULTILINE)
 
 OUTPUTS: dict[str, Output] = {
@@ -221,6 +228,17 @@ OUTPUTS: dict[str, Output] = {
     "perftest lat": Output(
         _read(f"{_PERFTEST}-send-lat.txt"),
         lambda text: parse_perftest_lat(text, "Send Latency", ALL_SIZES, 20000),
+    ),
+    "perftest json": Output(
+        _read("perftest/write-bw.json"),
+        lambda text: parse_perftest_json_bw(
+            text, "RDMA_Write BW", 65536, "MiB/s", 5000
+        ),
+        twice=re.compile(r'"BW_average": (\S+?),'),
+    ),
+    "perftest before json": Output(
+        _read("perftest/write-lat-before-2024.json"),
+        lambda text: parse_perftest_json_lat(text, "RDMA_Write Latency", 128, 5000),
     ),
     "osu latency 5.6": _osu("latency-5.6.1", [0, *_OSU_SIZES]),
     "osu bw": _osu("bw-6.2", _OSU_SIZES),

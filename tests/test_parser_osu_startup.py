@@ -1,4 +1,4 @@
-"""The parser of osu_init, on captured outputs of 6.2 and 7.4."""
+"""The parsers of osu_init and osu_hello, on captured outputs of 6.2 and 7.4."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.mpi_startup import OsuInit, parse_osu_init
+from seatrial.parsers.mpi_startup import OsuInit, parse_osu_init, verify_osu_hello
 
 DATA = Path(__file__).parent / "data" / "osu"
 
@@ -45,8 +45,8 @@ def test_init_is_read_whole() -> None:
             2,
             "1 titles 'OSU MPI Init Test' and 0",
         ),
-        (INIT.replace("20 ms", "20000000 ms"), 2, "MPI_Init cannot take this time"),
-        (re.sub("[0-9]+ ms", "0 ms", INIT), 2, "MPI_Init cannot take this time"),
+        (INIT.replace("20 ms", "20000000 ms"), 2, "no time that MPI_Init can take"),
+        (re.sub("[0-9]+ ms", "0 ms", INIT), 2, "no time that MPI_Init can take"),
         (
             INIT.replace("20 ms", "9" * 5000 + " ms"),
             2,
@@ -65,3 +65,12 @@ def test_broken_init_is_refused(text: str, line: int, reason: str) -> None:
         parse_osu_init(text, 4)
     assert reason in caught.value.reason
     assert caught.value.line == line
+
+
+def test_hello() -> None:
+    for version in ("6.2", "7.4"):
+        verify_osu_hello(read(f"hello-{version}"), 4)
+    with pytest.raises(ParseError, match="line 2: 4 processes, expected 8"):
+        verify_osu_hello(read("hello-7.4"), 8)
+    with pytest.raises(ParseError, match="0 titles 'OSU MPI Hello World Test' and"):
+        verify_osu_hello("", 4)

@@ -7,15 +7,15 @@ import pytest
 
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.perftest import (
+    ALL_SIZES,
     parse_perftest_bw,
     parse_perftest_lat,
+    parse_perftest_samples,
 )
 from seatrial.parsers.perftest_rows import BandwidthRow, LatencyRow
 
 DATA = Path(__file__).parent / "data" / "perftest"
 MIB = 1.048576
-ALL_SIZES = tuple(1 << k for k in range(1, 24))
-"""What `-a` measures: 2 B to 8 MiB. There is no row of 1 B."""
 
 
 def read(name: str) -> str:
@@ -84,6 +84,10 @@ def test_latency_of_read_and_atomic_is_the_whole_round_trip(name: str) -> None:
     ]
     assert list(rows) == expected
     assert len(rows) == len(sizes)
+
+
+def test_sizes_of_all_begin_at_2() -> None:
+    assert (ALL_SIZES[0], ALL_SIZES[-1], len(ALL_SIZES)) == (2, 8388608, 23)
 
 
 WRITE = read("connectx3-write-bw.txt")
@@ -416,3 +420,40 @@ SAMPLES = SEND[: SEND.index(" #bytes")] + (
 def test_table_of_a_run_that_prints_samples_is_refused() -> None:
     with pytest.raises(ParseError, match="2 tables, expected one"):
         parse_perftest_lat(SAMPLES, "Send Latency", (2,))
+
+
+def test_samples_in_their_order() -> None:
+    samples = parse_perftest_samples(SAMPLES, "Send Latency", 6)
+    assert samples == (1.0823, 1.1, 14.2345, 1.08, 120.0)
+
+
+BROKEN_SAMPLES = {
+    "none": (SEND, 40, "0 lists of samples, expected one"),
+    "cycles": (SAMPLES.replace("#, usec", "#, cycles"), 17, "samples in cycles, expec"),
+    "cut": (SAMPLES[: SAMPLES.index("5, 1.2")], 21, "4 samples, expected 5"),
+    "cut in a line": (SAMPLES[: SAMPLES.index("e+02")], 21, "4 samples, expected 5"),
+    "a sample lost": (SAMPLES.replace("2, 1.1\n", ""), 19, "expected sample 2"),
+    "a sample twice": (
+        SAMPLES.replace("2, 1.1\n", "2, 1.1\n2, 1.1\n"),
+        20,
+        "'2, 1.1', expected sample 3",
+    ),
+    "nan": (SAMPLES.replace("14.2345", "nan"), 20, "sample is nan, expected a posit"),
+    "negative": (SAMPLES.replace("14.2345", "-1"), 20, "sample is -1, expected a pos"),
+    "absurd": (SAMPLES.replace("14.2345", "1e30"), 20, "sample is 1e30, expected a p"),
+    "two lists": (SAMPLES + "#, usec\n1, 1.0\n", 27, "2 lists of samples, expected"),
+    "another test": (
+        SAMPLES.replace("Send Lat", "RDMA_Read Lat"),
+        2,
+        "title of RDMA_Read Latency, expected Send Latency",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_SAMPLES)
+def test_broken_samples_are_refused(name: str) -> None:
+    text, line, reason = BROKEN_SAMPLES[name]
+    with pytest.raises(ParseError) as caught:
+        parse_perftest_samples(text, "Send Latency", 6)
+    assert reason in caught.value.reason
+    assert caught.value.line == line

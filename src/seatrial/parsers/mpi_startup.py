@@ -1,7 +1,7 @@
 """Output of programs that only start MPI.
 
-`osu_init` of the OSU Micro-Benchmarks, 5.4 to 7.5; `pairsweep --preflight` of our own;
-`IMB-MPI1 Barrier` of the Intel MPI Benchmarks.
+`osu_init` and `osu_hello` of the OSU Micro-Benchmarks, 5.4 to 7.5; `pairsweep
+--preflight` of our own; `IMB-MPI1 Barrier` of the Intel MPI Benchmarks.
 """
 
 import json
@@ -16,7 +16,7 @@ _INIT = re.compile(
     r"nprocs: ([0-9]+), min: ([0-9]{1,9}) ms, max: ([0-9]{1,9}) ms, "
     r"avg: ([0-9]{1,9}) ms"
 )
-_OSU_INIT = "OSU MPI Init Test"
+_HELLO = re.compile(r"This is a test with ([0-9]+) processes")
 _LONGEST_MS = 10**7
 
 
@@ -38,35 +38,47 @@ def parse_osu_init(text: str, processes: int) -> OsuInit:
     Raises ParseError if there is not exactly one below its title, if it is not of
     `processes` ranks, or if its numbers contradict each other or are absurd.
     """
+    line, match = _one_line(text, "OSU MPI Init Test", _INIT, processes)
+    found = OsuInit(int(match[2]), int(match[3]), int(match[4]))
+    if not found.min_ms <= found.avg_ms <= found.max_ms:
+        raise ParseError(line, f"{match[0]!r}: min, avg and max are out of order")
+    if not 0 < found.max_ms < _LONGEST_MS:
+        raise ParseError(line, f"{match[0]!r}: no time that MPI_Init can take")
+    return found
+
+
+def verify_osu_hello(text: str, processes: int) -> None:
+    """Raise ParseError unless osu_hello ran on `processes` ranks; it has no number."""
+    _one_line(text, "OSU MPI Hello World Test", _HELLO, processes)
+
+
+def _one_line(
+    text: str, title: str, pattern: re.Pattern[str], processes: int
+) -> tuple[int, re.Match[str]]:
+    """Return the one line of a program, below its title, with its number."""
     lines = text.split("\n")
-    results: list[tuple[int, re.Match[str]]] = []
+    found: list[tuple[int, re.Match[str]]] = []
     has_title = False
     for number, line in enumerate(lines, start=1):
         if named := _TITLE.fullmatch(line.rstrip()):
-            if named[1] != _OSU_INIT:
-                raise ParseError(
-                    number, f"output of {named[1]!r}, expected {_OSU_INIT!r}"
-                )
+            if named[1] != title:
+                raise ParseError(number, f"output of {named[1]!r}, expected {title!r}")
             has_title = True
-        elif match := _INIT.fullmatch(line.rstrip()):
+        elif match := pattern.fullmatch(line.rstrip()):
             if not has_title or number == len(lines):
-                reason = f"{line!r}, expected a whole line below {_OSU_INIT!r}"
-                raise ParseError(number, reason)
+                raise ParseError(
+                    number, f"{line!r}, expected a whole line below {title!r}"
+                )
             if match[1] != str(processes):
                 raise ParseError(number, f"{match[1]} processes, expected {processes}")
-            results.append((number, match))
-    if len(results) != 1 or text.count(_OSU_INIT) != 1:
-        counts = (
-            f"{text.count(_OSU_INIT)} titles {_OSU_INIT!r} and {len(results)} lines"
+            found.append((number, match))
+    if len(found) != 1 or text.count(title) != 1:
+        raise ParseError(
+            last_line(lines),
+            f"{text.count(title)} titles {title!r} and {len(found)} lines below, "
+            "expected one of each",
         )
-        raise ParseError(last_line(lines), f"{counts} below, expected one of each")
-    ((number, match),) = results
-    times = OsuInit(int(match[2]), int(match[3]), int(match[4]))
-    if not times.min_ms <= times.avg_ms <= times.max_ms:
-        raise ParseError(number, f"{match[0]!r}: min, avg and max are out of order")
-    if not 0 < times.max_ms < _LONGEST_MS:
-        raise ParseError(number, f"{match[0]!r}: MPI_Init cannot take this time")
-    return times
+    return found[0]
 
 
 _IMB = re.compile(r"^# #processes = (\d+)\s*$", re.MULTILINE)

@@ -12,12 +12,16 @@ from typing import TypeVar
 
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.perftest_rows import (
+    MOST_US,
     BandwidthRow,
     LatencyRow,
     bandwidth_row,
     latency_row,
 )
-from seatrial.parsers.printed import Sizes, is_foreign
+from seatrial.parsers.printed import Sizes, is_foreign, read_positive
+
+ALL_SIZES = tuple(1 << k for k in range(1, 24))
+"""What `-a` measures: 2 B to 8 MiB. There is no row of 1 B."""
 
 _UNITS = {"MB/sec": "MiB/s", "MiB/sec": "MiB/s", "Gb/sec": "Gbit/s"}
 _TITLE = re.compile(r"((?:Send|RDMA_Write|RDMA_Read|Atomic).{1,80}) Test")
@@ -33,6 +37,9 @@ _ROW_OR_RULE = re.compile(r"^[ \t]*(?:(-{87}).*|([0-9].*))\n", re.MULTILINE)
 
 Shorter rules are of others: Open MPI draws 74 dashes around its help.
 """
+_SAMPLES = re.compile(r"^#, (\w+)\n((?:[0-9]+, .*\n)*)", re.MULTILINE)
+_SAMPLE = re.compile(r"([0-9]+), ([0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)\n")
+
 R = TypeVar("R", BandwidthRow, LatencyRow)
 
 
@@ -64,7 +71,7 @@ def parse_perftest_lat(
 
     Raises ParseError as `parse_perftest_bw` does, and if times are out of order. The
     table of `-D` has no median and is refused: give `-n`. With `-U` there is a second
-    header, which is refused.
+    header: see `parse_perftest_samples`.
     """
     _check_title(text, test)
     header, columns, units = _header(text)
@@ -76,6 +83,48 @@ def parse_perftest_lat(
         raise ParseError(header, f"no column {', '.join(sorted(missing))}")
     read = partial(latency_row, test=test, iterations=iterations)
     return _rows(text, columns, sizes, read)
+
+
+def parse_perftest_samples(text: str, test: str, iterations: int) -> tuple[float, ...]:
+    """Read the samples in us that a `_lat` program with `-n iterations -U` prints.
+
+    They are in the order of their measurement, one less than the iterations, and for
+    READ and ATOMIC of the whole round trip. Raises ParseError unless there is exactly
+    one list, numbered without gaps, finite, positive and in us (not cycles: `-C`).
+    """
+    _check_title(text, test)
+    lists = list(_SAMPLES.finditer(text))
+    if len(lists) != 1:
+        where = _line_of(text, lists[1].start()) if lists else text.count("\n")
+        raise ParseError(where, f"{len(lists)} lists of samples, expected one")
+    (found,) = lists
+    first = _line_of(text, found.start())
+    if found[1] != "usec":
+        raise ParseError(first, f"samples in {found[1]}, expected usec (-C?)")
+    block = found[2]
+    count = block.count("\n")
+    pairs = _SAMPLE.findall(block)
+    samples = tuple([float(value) for _, value in pairs])
+    whole = [number for number, _ in pairs] == [str(n + 1) for n in range(count)]
+    if not whole or not all(0 < sample < MOST_US for sample in samples):
+        raise _wrong_sample(block, first)
+    if count != iterations - 1 or not count:
+        raise ParseError(first + count, f"{count} samples, expected {iterations - 1}")
+    return samples
+
+
+def _wrong_sample(block: str, first: int) -> ParseError:
+    """Find the first line that makes a list of samples wrong."""
+    position = 0
+    for position, line in enumerate(block.splitlines(), start=1):
+        number, _, value = line.partition(", ")
+        if number != str(position):
+            break
+        try:
+            read_positive("sample", first + position, value, MOST_US)
+        except ParseError as error:
+            return error
+    return ParseError(first + position, f"{line!r}, expected sample {position}")
 
 
 def _check_title(text: str, test: str) -> None:

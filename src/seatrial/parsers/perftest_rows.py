@@ -1,4 +1,4 @@
-"""One row of a table of perftest, proved to be possible.
+"""One row of perftest, as its table and its JSON have it, proved to be possible.
 
 Bandwidth is MB/s of 10^6 B/s here, unlike perftest's output: its `MB/sec` and, since
 March 2024, `MiB/sec` are both 2^20 B/s, `Gb/sec` (`--report_gbits`) is 10^9 bit/s
@@ -30,7 +30,7 @@ from seatrial.parsers.printed import (
     read_positive,
 )
 
-_MOST_US = 1e9
+MOST_US = 1e9
 _HALF_DIGIT = 0.005  # all times have two decimals
 _TIME = re.compile(r"(?:0|[1-9][0-9]*)\.[0-9]{2}")
 _PEAK = re.compile(r"inf|(?:0|[1-9][0-9]*)\.(?:[0-9]{2}|[0-9]{6})")
@@ -125,7 +125,7 @@ def latency_row(
     """Convert the columns to a row; ParseError if it cannot be true."""
     size, count = _size_and_iterations(line, values, iterations)
     times = {
-        name: read_positive(name, line, _printed(name, line, values, _TIME), _MOST_US)
+        name: read_positive(name, line, _printed(name, line, values, _TIME), MOST_US)
         for name in ("t_min", "t_typical", "99%", "99.9%", "t_max", "t_avg")
         if name in values
     }
