@@ -346,7 +346,7 @@ def test_rounded_prints_of_timers_are_taken(ranks: list[tuple[float, float]]) ->
     timed = f"{text}\n{head}\n{chr(10).join(rows)}\n\n"
     run = parse_npb(timed, "CG", "S", len(ranks), timers=True)
     mean_s = sum(communicated) / len(ranks)
-    assert run.timers["totcomm"].mean_s == float("%.4f" % mean_s)
+    assert run.timers["totcomm"].mean_s == float(f"{mean_s:.4f}")
     apart = sum(total) / len(total) + 0.0004
     broken = timed.replace(rows[0], re.sub(r"\S+$", f"{apart:.4f}", rows[0]))
     with pytest.raises(ParseError):

@@ -1,4 +1,4 @@
-"""Cases: before they run, as they ran in a session, and what makes two the same."""
+"""Cases: before they run, as they ran in a session, and their key."""
 
 import json
 import re
@@ -19,12 +19,12 @@ class ListedCase:
 
     @property
     def check(self) -> str:
-        """The class name of its check."""
+        """The class name of the check."""
         return self.case.split(" ", 1)[0]
 
     @property
     def parameters(self) -> dict[str, str]:
-        """Its parameters, as its name gives them."""
+        """The parameters in the display name."""
         return parameters_of(self.case)
 
     def __str__(self) -> str:
@@ -52,11 +52,10 @@ class CaseKey(NamedTuple):
 
 @dataclass(frozen=True)
 class NodeEvent:
-    """A delivered node that became unavailable, as Slurm tells it.
+    """A delivered node that became unavailable, as Slurm reports it.
 
-    `state` is one of `drained`, `down`, `failed` and `not responding`. `reason` and
-    `user` are those that Slurm keeps, '' where it has none; `time` is when the state
-    began, in UTC seconds since the epoch.
+    `state` is `drained`, `down`, `failed` or `not responding`, since `time` in UTC
+    seconds since the epoch. `reason` and `user` are Slurm's, '' where it has none.
     """
 
     node: str
@@ -72,14 +71,13 @@ class Case:
 
     `result` is ReFrame's quick verdict; `phase` and `reason` say where and why it
     failed, or why it was skipped. `declared` are the flat names of the metrics that
-    the check promises to report. Times are UTC seconds since the epoch. `replay` tells
-    that its output was recorded before: it is no measurement. `attempt` counts the
-    tries of a case in its session; each is a case of its own. `start_crashes` are
-    the starts of programs in its job that died in MPI_Init, with the keys `step`,
-    `try`, `reason`, `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all
-    ranks); those with a try left were repeated. `node_events` are the delivered nodes
-    that Slurm lost during the case, and those of its own nodes that Slurm found lost
-    soon after it failed.
+    the check promises to report. Times are UTC seconds since the epoch. `replay`: the
+    output was recorded before, and is no measurement. `attempt` counts the tries of a
+    case in its session; each is a case of its own. `start_crashes` are the starts of
+    programs in its job that died in MPI_Init, with the keys `step`, `try`, `reason`,
+    `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all ranks); those with a
+    try left were repeated. `node_events` are the delivered nodes that Slurm lost during
+    the case, and those of its own nodes that Slurm found lost soon after it failed.
     """
 
     session: str
@@ -111,5 +109,5 @@ class Case:
 
 
 def parameters_text(parameters: dict[str, Any]) -> str:
-    """Write parameters as a measurement holds them."""
+    """Format parameters as in a measurement."""
     return json.dumps(parameters, sort_keys=True)

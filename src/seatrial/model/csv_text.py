@@ -6,11 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _FORMULA = tuple("=+-@\t\n\uff1d\uff0b\uff0d\uff20")
-"""First characters of what a spreadsheet computes: of a text, and it may call programs.
-
-The last four are their wide forms, which some take for the same.
-"""
-
+"""First characters of formulas, which may call programs; the last four are wide."""
 
 _DIGITS = 9
 """Significant digits of a number with a fraction, as in the digest of a judgement."""
@@ -29,15 +25,12 @@ def csv_rows(rows: Iterable[Sequence[Any]]) -> str:
     """Write rows without a head, as `csv_text` does."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows(map(inert, row) for row in rows)
+    writer.writerows(map(_inert, row) for row in rows)
     return text.getvalue()
 
 
-def inert(value: Any) -> Any:
-    """Return a value as a spreadsheet may have it.
-
-    A text begins no formula; a number is as short as nine digits allow: 0.1.
-    """
+def _inert(value: Any) -> Any:
+    """Convert a text to one that begins no formula, a number to nine digits: 0.1."""
     if isinstance(value, float):
         return f"{value:.{_DIGITS}g}"
     if not isinstance(value, str):

@@ -7,8 +7,7 @@ from seatrial.model.cases import Case, CaseResult
 from seatrial.model.metrics import METRICS, Direction
 
 OF_REFRAME: dict[str, CaseResult] = {"pass": "pass", "skip": "skip", "xfail": "skip"}
-"""What becomes of ReFrame's results: a defect that is known decides nothing, and any
-other result is `fail`."""
+"""Results by those of ReFrame (`xfail`: a known defect); any other result is `fail`."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,8 @@ class Sample:
 class Measurement:
     """One number with everything that identifies it: a row of measurements.parquet.
 
-    `nodes` are the names of the allocation, separated by spaces: as one text they are
-    stored once per case, not once per row. `replay` and `attempt`: see
-    `Case`.
+    `nodes` are the names of the allocation, separated by spaces: one text is stored
+    once per case, not once per row. `replay` and `attempt`: see `Case`.
     """
 
     run: str
@@ -79,14 +77,11 @@ class Measurement:
     attempt: int = 1
 
 
-_NUMBERS: dict[Any, type] = {
-    bool: bool,
-    float: float,
-    float | None: float,
-    int: int,
-    int | None: int,
+_NUMBERS: dict[Any, type] = {bool: bool, float: float, int: int}
+_NUMBERS |= {float | None: float, int | None: int}
+COLUMNS = {
+    column.name: _NUMBERS.get(column.type, str) for column in fields(Measurement)
 }
-COLUMNS = {each.name: _NUMBERS.get(each.type, str) for each in fields(Measurement)}
 """Names and types of the columns of measurements.parquet."""
 
 

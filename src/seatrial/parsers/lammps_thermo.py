@@ -109,11 +109,19 @@ def _multi(text: str, line: int) -> _Table:
     return columns, _multi_rows(text, line, columns)
 
 
-def _multi_rows(text: str, line: int, columns: tuple[str, ...]) -> Iterator[_Row]:
-    at, counted = line, 0
-    for match in _MULTI.finditer(text):
-        at += text.count("\n", counted, match.start() + 1)
+def _located(
+    pattern: re.Pattern[str], text: str, start: int, line: int
+) -> Iterator[tuple[int, re.Match[str]]]:
+    """Find all matches, which begin with a line break, with the lines below it."""
+    counted = 0
+    for match in pattern.finditer(text, start):
+        line += text.count("\n", counted, match.start() + 1)
         counted = match.start() + 1
+        yield line, match
+
+
+def _multi_rows(text: str, line: int, columns: tuple[str, ...]) -> Iterator[_Row]:
+    for at, match in _located(_MULTI, text, 0, line):
         values = [("Step", match[1]), ("CPU", match[2])]
         lines = match[3].removesuffix("\n").split("\n")[1:]
         for number, below in enumerate(lines, start=at + 1):
@@ -149,10 +157,7 @@ def _yaml(text: str, header: re.Match[str], line: int) -> _Table:
 
 
 def _yaml_rows(text: str, start: int, line: int, width: int) -> Iterator[_Row]:
-    at, counted = line, 0
-    for match in _YAML_ROW.finditer(text, start):
-        at += text.count("\n", counted, match.start() + 1)
-        counted = match.start() + 1
+    for at, match in _located(_YAML_ROW, text, start, line):
         shown = match[1].rstrip()
         fields = [field.strip() for field in shown[1:-1].split(",")]
         if fields and not fields[-1]:

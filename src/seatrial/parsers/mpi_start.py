@@ -1,4 +1,4 @@
-"""Recognise a crash of the MPI library at start, and drop what such a try printed.
+"""Recognise a crash of the MPI library at start, and drop the output of such a try.
 
 A try may be repeated only if no timed loop had begun. The dead rank proves that: a
 loop begins with a message from every rank of it, and a rank in MPI_Init has sent none.
@@ -79,18 +79,22 @@ def crash_at_start(errors: str, printed: str, preamble: str = "") -> StartCrash 
     `errors` and `printed` are its standard error and output. `preamble` is a regular
     expression for the lines that it may print before its first timed loop.
     """
-    if _OTHER_CAUSE.search(errors) or has_begun(printed, preamble):
+    has_begun = any(
+        line.strip() and not re.fullmatch(preamble, line)
+        for line in printed.splitlines()
+    )
+    if _OTHER_CAUSE.search(errors) or has_begun:
         return None
     reports = [*_reports(errors.splitlines())]
     unconnected = _UNCONNECTED in errors
     if not reports or not all(
-        each.at_start or (each.address_0 and unconnected) for each in reports
+        report.at_start or (report.address_0 and unconnected) for report in reports
     ):
         return None
     ends = [match.groupdict() for match in _TASKS.finditer(errors)]
     own = [end for end in ends if not end["end"].startswith(_ENDED_BY_SRUN)]
     dead = _nodes(end["nodes"] for end in own)
-    hosts = {_short(each.host) for each in reports if each.host}
+    hosts = {_short(report.host) for report in reports if report.host}
     if hosts and not {_short(node) for node in dead} <= hosts:
         return None  # some rank died of something else
     return StartCrash(
@@ -98,14 +102,6 @@ def crash_at_start(errors: str, printed: str, preamble: str = "") -> StartCrash 
         ranks=",".join(end["ranks"] for end in own),
         dead=dead or tuple(sorted(hosts)),
         nodes=_nodes(end["nodes"] for end in ends),
-    )
-
-
-def has_begun(printed: str, preamble: str) -> bool:
-    """Return True if a program printed more than the lines before its timed loop."""
-    return any(
-        line.strip() and not re.fullmatch(preamble, line)
-        for line in printed.splitlines()
     )
 
 
@@ -136,7 +132,7 @@ def _reports(lines: list[str]) -> Iterator[_Report]:
     for number, line in enumerate(lines):
         if match := _SIGNAL.search(line):
             prefix = line[match.start() : match.start() + line.find("]") + 1]
-            own = (each for each in lines[number:] if each.startswith(prefix))
+            own = (below for below in lines[number:] if below.startswith(prefix))
             yield _crash(match["host"], own, "Signal: ")
         elif match := _CAUGHT.search(line):
             yield _crash(match["host"], iter(lines[number:]), "Caught signal ")

@@ -24,7 +24,9 @@ ALL_SIZES = tuple(1 << k for k in range(1, 24))
 """What `-a` measures: 2 B to 8 MiB. There is no row of 1 B."""
 
 _UNITS = {"MB/sec": "MiB/s", "MiB/sec": "MiB/s", "Gb/sec": "Gbit/s"}
-_TITLE = re.compile(r"((?:Send|RDMA_Write|RDMA_Read|Atomic).{1,80}) Test")
+_TITLE = re.compile(
+    r"^[ \t]*((?:Send|RDMA_Write|RDMA_Read|Atomic).{1,80}) Test[ \t\r]*$", re.MULTILINE
+)
 _HEADER = "#bytes"
 _COLUMN = re.compile(
     r"(#(?:bytes|sl|iterations)\b|BW (?:peak|average|Port[12])|MsgRate(?: Port[12])?"
@@ -128,23 +130,16 @@ def _wrong_sample(block: str, first: int) -> ParseError:
 
 
 def _check_title(text: str, test: str) -> None:
-    titles = []
-    end = text.find(" Test")
-    while end >= 0:
-        start = text.rfind("\n", 0, end) + 1
-        line = text[start : text.find("\n", end)].strip()
-        if match := _TITLE.fullmatch(line):
-            titles.append((start, match[1]))
-        end = text.find(" Test", end + 1)
+    titles = list(_TITLE.finditer(text))
     if not titles:
         lines = text.count("\n")
         raise ParseError(lines, f"no title '{test} Test' in {lines} lines")
     if len(titles) > 1:
-        start, found = titles[1]
-        raise ParseError(_line_of(text, start), f"a second title, '{found} Test'")
-    start, found = titles[0]
-    if found != test:
-        raise ParseError(_line_of(text, start), f"title of {found}, expected {test}")
+        line = _line_of(text, titles[1].start())
+        raise ParseError(line, f"a second title, '{titles[1][1]} Test'")
+    if (title := titles[0][1]) != test:
+        line = _line_of(text, titles[0].start())
+        raise ParseError(line, f"title of {title}, expected {test}")
 
 
 def _header(text: str) -> tuple[int, list[str], dict[str, str]]:

@@ -42,10 +42,7 @@ Setting = Annotated[T, "setting"]
 
 @dataclass(frozen=True)
 class Row:
-    """The fields that the rows of all benchmarks have.
-
-    A subclass adds the fields of its program, in any order.
-    """
+    """The fields of all benchmarks' rows; a subclass adds those of its program."""
 
     program: str
     version: Setting[str]
@@ -56,9 +53,6 @@ class Row:
     warmup: Setting[int]
     row: int
     rows: Setting[int]
-
-    def verify(self) -> None:
-        """Raise ValueError if the numbers contradict each other."""
 
 
 @dataclass(frozen=True)
