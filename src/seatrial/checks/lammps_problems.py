@@ -32,14 +32,14 @@ class LammpsProblem:
     """
 
     name: str
-    files: tuple[str, ...]
     scaled_input: str
-    column: str
     unit: str
     energies: Mapping[int, float]
     tolerance: float
     scaled_tolerance: float
     builds: int
+    files: tuple[str, ...] = ()
+    column: str = "TotEng"
     per_atom: bool = False
     flat: bool = False
     looks_for_danger: bool = True
@@ -95,7 +95,6 @@ PROBLEMS = {
             name="rhodo",
             files=("data.rhodo",),
             scaled_input="in.rhodo.scaled",
-            column="TotEng",
             unit="kcal/mol",
             energies={0: -25356.21, 50: -25330.03, STEPS: -25290.73},
             tolerance=0.1,
@@ -104,9 +103,7 @@ PROBLEMS = {
         ),
         LammpsProblem(
             name="lj",
-            files=(),
             scaled_input="in.lj",
-            column="TotEng",
             unit="epsilon",
             energies={0: -4.61344, STEPS: -4.62236},
             tolerance=1e-4,
@@ -119,7 +116,6 @@ PROBLEMS = {
             name="eam",
             files=("Cu_u3.eam",),
             scaled_input="in.eam",
-            column="TotEng",
             unit="eV",
             energies={0: -106662.09, 50: -106640.13, STEPS: -106640.77},
             tolerance=0.1,
@@ -130,7 +126,6 @@ PROBLEMS = {
             name="chain",
             files=("data.chain",),
             scaled_input="in.chain.scaled",
-            column="TotEng",
             unit="epsilon",
             energies={0: 22.39476, STEPS: 22.40},
             tolerance=0.05,
