@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from seatrial.judge.findings import Finding, Subject
+from seatrial.judge.findings import Finding
 from seatrial.model.cases import CaseKey
 from seatrial.report.content import (
     ActOn,
@@ -33,7 +33,7 @@ HOSTILE = (
 def sample_finding(**changed: Any) -> Finding:
     key = CaseKey("PairSweep", "PairSweep", "lab:batch", "openmpi")
     return replace(
-        Subject.of_case(key, "limit").finding("fail", ""),
+        Finding.of_case(key, "limit"),
         metric="bw_4MiB",
         place="cn03 - cn04",
         n=4,

@@ -301,23 +301,39 @@ def _row(case: dict[str, Any], number: Number, system: str) -> Number:
     )
 
 
+_FACTS = {
+    "cpus": 2,
+    "sockets": 1,
+    "cores_per_socket": 2,
+    "threads_per_core": 1,
+    "memory_mib": 24000,
+    "cpu_model": "AMD EPYC 7B13",
+    "os": "Debian 12.11",
+    "kernel": "6.18.5",
+}
+
+_SOFTWARE = {
+    "seatrial": "0.1.0",
+    "git_commit": "b14c586d0f",
+    "dirty": False,
+    "reframe": "4.10.4",
+    "python": "3.11.2",
+    "slurm": "22.05.8",
+    "stacks": [
+        {"name": "openmpi", "version": "4.1.4", "provider": "distribution"},
+        {"name": "mpich", "version": "4.0.2", "provider": "distribution"},
+        {"name": "intelmpi", "version": "2021.16", "provider": "wheels"},
+    ],
+}
+
+
 def sample_manifest(
     nodes: Sequence[str],
     absent: str | None,
     cases: Sequence[Case],
     system: str,
 ) -> dict[str, Any]:
-    """Make the manifest of a run of these cases."""
-    facts = {
-        "cpus": 2,
-        "sockets": 1,
-        "cores_per_socket": 2,
-        "threads_per_core": 1,
-        "memory_mib": 24000,
-        "cpu_model": "AMD EPYC 7B13",
-        "os": "Debian 12.11",
-        "kernel": "6.18.5",
-    }
+    """Build the manifest of a run of these cases."""
     sessions = list(dict.fromkeys((case.session, case.repeat) for case in cases))
     return {
         "schema": 1,
@@ -329,23 +345,11 @@ def sample_manifest(
         "started": "2026-11-21T06:30:15+00:00",
         "ended": "2026-11-21T06:34:52+00:00",
         "demonstration": True,
-        "software": {
-            "seatrial": "0.1.0",
-            "git_commit": "b14c586d0f",
-            "dirty": False,
-            "reframe": "4.10.4",
-            "python": "3.11.2",
-            "slurm": "22.05.8",
-            "stacks": [
-                {"name": "openmpi", "version": "4.1.4", "provider": "distribution"},
-                {"name": "mpich", "version": "4.0.2", "provider": "distribution"},
-                {"name": "intelmpi", "version": "2021.16", "provider": "wheels"},
-            ],
-        },
+        "software": _SOFTWARE,
         "nodes": [
             {
                 "name": name,
-                "facts": {} if name == absent else facts,
+                "facts": {} if name == absent else _FACTS,
                 "state": "absent" if name == absent else "present",
                 "reason": "down: Not responding" if name == absent else "",
             }

@@ -16,7 +16,7 @@ from seatrial.judge.multiple_testing import (
     holm,
     holm_adjusted,
     rank_p,
-    spent,
+    share_of_look,
 )
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -192,40 +192,47 @@ def test_worse_place_is_picked_whatever_the_allocations_do() -> None:
 # ---- looks
 
 
+def spent(shares: list[float]) -> float:
+    """Return the part of the last look, if more looks are allowed after it."""
+    return share_of_look(shares, len(shares) + 1, 1)
+
+
 @pytest.mark.parametrize(
-    ("looks", "expected"),
+    ("shares", "expected"),
     [
-        ([1.0], 0.05),
-        ([0.5], 0.05 * log(1 + (e - 1) / 2)),
-        ([0.5, 1.0], 0.05 - 0.05 * log(1 + (e - 1) / 2)),
-        ([0.5, 3.0], 0.05 - 0.05 * log(1 + (e - 1) / 2)),
+        ([1.0], 1),
+        ([0.5], log(1 + (e - 1) / 2)),
+        ([0.5, 1.0], 1 - log(1 + (e - 1) / 2)),
+        ([0.5, 3.0], 1 - log(1 + (e - 1) / 2)),
         ([1.0, 1.2], 0),
         ([0.5, 0.5], 0),
         ([0.5, 0.25], 0),
         ([0.0], 0),
     ],
 )
-def test_spent(looks: list[float], expected: float) -> None:
-    assert spent(0.05, looks) == pytest.approx(expected, abs=1e-15)
+def test_spent(shares: list[float], expected: float) -> None:
+    assert spent(shares) == pytest.approx(expected, abs=1e-15)
+
+
+def test_last_look_spends_the_rest() -> None:
+    assert share_of_look([1, 2], 2, 4) == 1 - share_of_look([1], 2, 4)
 
 
 def test_no_look() -> None:
     with pytest.raises(ValueError, match="not enough values"):
-        spent(0.05, [])
+        spent([])
 
 
-@given(st.floats(1e-9, 0.5), st.lists(st.floats(0, 2), min_size=1, max_size=12))
-def test_looks_never_spend_more_than_the_risk(risk: float, looks: list[float]) -> None:
-    parts = [spent(risk, looks[: last + 1]) for last in range(len(looks))]
+@given(st.lists(st.floats(0, 2), min_size=1, max_size=12))
+def test_looks_never_spend_more_than_the_risk(shares: list[float]) -> None:
+    parts = [spent(shares[: last + 1]) for last in range(len(shares))]
     assert min(parts) >= 0
-    whole = spent(risk, [max(looks)])
-    assert sum(parts) == pytest.approx(whole, abs=1e-15)
-    assert sum(parts) <= risk * (1 + 1e-12)
+    assert sum(parts) == pytest.approx(spent([max(shares)]), abs=1e-14)
+    assert sum(parts) <= 1 + 1e-12
 
 
 def test_equal_looks_spend_less_and_less() -> None:
-    shares = [0.2, 0.4, 0.6, 0.8, 1.0]
-    parts = [spent(0.05, shares[:look]) for look in range(1, 6)]
+    parts = [share_of_look(range(1, look + 1), 6, 5) for look in range(1, 6)]
     assert parts == sorted(parts, reverse=True)
-    assert parts[0] < 2 * 0.05 / 5
-    assert parts[-1] > 0.5 * 0.05 / 5
+    assert parts[0] < 2 / 5
+    assert parts[-1] > 0.5 / 5

@@ -27,8 +27,8 @@ from seatrial.checks.nodesweep.launch import NodeStep
 from seatrial.checks.pairsweep.steps import Steps
 from seatrial.checks.step_launcher import Launcher
 from seatrial.console import Terminal
+from seatrial.judge.case_findings import conspicuous
 from seatrial.judge.judge import judge
-from seatrial.judge.start_crashes import conspicuous
 from seatrial.judge.summary import format_findings, print_summary
 from seatrial.model.cases import Case, ListedCase
 from seatrial.parsers.mpi_start import crash_at_start, mark, without_crashed_tries

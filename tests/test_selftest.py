@@ -26,7 +26,7 @@ from seatrial.calibration.selftest import (
 from seatrial.calibration.selftest_faults import Fault, known_faults
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.judge.findings import Finding, Judgement, Kind, Subject
+from seatrial.judge.findings import Finding, Judgement, Kind
 from seatrial.system.lab.faults import LabFault
 
 AGAIN = "seatrial selftest sea --lift"
@@ -59,8 +59,8 @@ class Machine:
 
 
 def found(kind: Kind, place: str) -> Finding:
-    subject = Subject(kind, "PairSweep", "PairSweep", "mpi")
-    return subject.finding("fail", "", place=place)
+    case = ("PairSweep", "PairSweep", "mpi")
+    return Finding(kind, *case, place=place, verdict="fail")
 
 
 def judgement(*findings: Finding, convicted: tuple[str, ...] = ()) -> Judgement:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -167,7 +168,25 @@ def test_whole_status(results: Path, tmp_path: Path) -> None:
         table = seatrial("lab").stdout
     driver = status.pop("driver")
     assert driver["pid"] == os.getpid()
-    assert status == {
+    assert status == whole_status(folder)
+    since = f" since {driver['started']}"
+    assert [line.rstrip() for line in table.splitlines()] == [
+        "run             lab/r1, campaign two",
+        f"driver          at work: process {driver['pid']} on {driver['host']}{since}",
+        "sessions        1 of 3 closed",
+        "cases           7 of 10 done: 1 pass, 3 fail, 3 skip",
+        "running         Slow @lab:batch+openmpi, 4 s, job 7, cn03",
+        "pending         Halo %n=2 @lab:batch+mpich, job 8: Resources",
+        "failed by node  cn03: 3, cn02: 1",
+        "retries         1",
+        "cut off         raw/all-2.interrupted-1",
+        "time left       26 s",
+    ]
+
+
+def whole_status(folder: Path) -> dict[str, Any]:
+    """Return the status of a run with one closed session and one at work."""
+    return {
         "run": "r1",
         "system": "lab",
         "path": str(folder),
@@ -206,19 +225,6 @@ def test_whole_status(results: Path, tmp_path: Path) -> None:
         "clock": [],
         "left_s": pytest.approx(10 - 4 + 10 + 10, abs=0.1),
     }
-    since = f" since {driver['started']}"
-    assert [line.rstrip() for line in table.splitlines()] == [
-        "run             lab/r1, campaign two",
-        f"driver          at work: process {driver['pid']} on {driver['host']}{since}",
-        "sessions        1 of 3 closed",
-        "cases           7 of 10 done: 1 pass, 3 fail, 3 skip",
-        "running         Slow @lab:batch+openmpi, 4 s, job 7, cn03",
-        "pending         Halo %n=2 @lab:batch+mpich, job 8: Resources",
-        "failed by node  cn03: 3, cn02: 1",
-        "retries         1",
-        "cut off         raw/all-2.interrupted-1",
-        "time left       26 s",
-    ]
 
 
 def test_lost_nodes_are_named(results: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seatrial.console import Terminal
-from seatrial.judge.findings import Finding, Judgement, NodeVerdict, Subject
+from seatrial.judge.findings import Finding, Judgement, NodeVerdict
 from seatrial.judge.summary import format_findings, print_findings, print_summary
 from seatrial.model.cases import CaseKey
 from seatrial.model.units import rounded
@@ -25,7 +25,7 @@ def finding(
         **{"unit": "MB/s", "limit": 60.0, "place": place, "verdict": verdict},
         **{"value": value, "reason": reason},
     }
-    plain = Subject.of_case(KEY, "limit").finding("undecided", "")
+    plain = Finding.of_case(KEY, "limit")
     return replace(plain, **fields | more)
 
 

@@ -48,7 +48,7 @@ CACHE = Path("/var/cache/seatrial")
 
 
 def seconds(action: Callable[[], object]) -> float:
-    """Wall time of an action."""
+    """Return the wall time of an action."""
     started = time.monotonic()
     action()
     return time.monotonic() - started
@@ -61,7 +61,7 @@ def python_s(program: str) -> float:
 
 
 class Bench:
-    """Measures part after part, in the order that makes each of them possible."""
+    """The measurements, in the order that makes each of them possible."""
 
     def __init__(self) -> None:
         self.home = paths.home()
@@ -69,17 +69,17 @@ class Bench:
         self.tables = [self.table]
 
     def play(self, name: str, *options: str, nodes: int = 4) -> float:
-        """Wall time of a playbook on the lab."""
+        """Return the wall time of a playbook on the lab."""
         os.environ["LAB_NODES"] = str(nodes)
         log = self.home / "build" / "log" / f"bench-{name}.log"
         return seconds(lambda: playbook(self.home, "lab", name, log, *options))
 
-    def row(self, what: str, measured: str, target: str) -> None:
+    def row(self, subject: str, measured: str, target: str) -> None:
         """Add a row."""
-        self.table.add_row(what, measured, target)
+        self.table.add_row(subject, measured, target)
 
     def lab(self) -> None:
-        """Image, up and down of labs of 4 and 8 nodes."""
+        """Measure image, up and down of labs of 4 and 8 nodes."""
         down = ("-e", "lab_state=absent")
         self.play("lab", *down)
         shutil.rmtree(CACHE, ignore_errors=True)
@@ -96,7 +96,7 @@ class Bench:
         self.row("down, slowest of 3", f"{max(downs):.1f} s", "<= 5 s")
 
     def provision(self) -> None:
-        """First and second run of cluster.yml and site.yml."""
+        """Measure the first and second run of cluster.yml and site.yml."""
         self.play("lab")
         for which, target in (("first", "<= 150 s"), ("second", "<= 60 s")):
             cluster, site = self.play("cluster"), self.play("site")
@@ -121,7 +121,7 @@ class Bench:
         self.row("make accept, later", minutes(later), "<= 8 min")
 
     def campaign(self) -> None:
-        """Overhead and report of the last clean acceptance run."""
+        """Measure overhead and report of the last clean acceptance run."""
         path = clean_run(self.home)
         run, judgement = judged(self.home, path)
         out = self.home / "build" / "bench-report"
@@ -131,7 +131,7 @@ class Bench:
         self.row("report", f"{size / 1e6:.2f} MB in {took:.1f} s", "<= 2 MB, <= 5 s")
 
     def startup(self) -> None:
-        """CPU time of the slowest `--help`, beside that of importing click."""
+        """Measure the CPU time of the slowest `--help`, and of importing click."""
         click_s = python_s("import click")
         times = {
             name: python_s(f"from seatrial.cli import main; main(['{name}', '--help'])")
@@ -145,48 +145,48 @@ class Bench:
         )
 
     def parsers(self) -> None:
-        """How fast the parsers read big outputs."""
+        """Measure the speed of the parsers on big outputs."""
         self.tables.append(parser_speed.table())
 
     def results(self) -> None:
-        """How fast runs are queried and verified, and how large they are."""
+        """Measure the speed of queries and verification, and the size of runs."""
         self.tables.append(results_speed.table())
 
     def imports(self) -> None:
-        """How fast ReFrame's own records are imported, and compared."""
+        """Measure the speed of imports and comparisons of ReFrame's records."""
         self.tables.append(import_speed.table())
 
     def judge(self) -> None:
-        """How fast the judge is, and how often it is wrong."""
+        """Measure the speed of the judge, and its share of wrong verdicts."""
         self.tables.append(judge_speed.table())
 
     def report(self) -> None:
-        """How fast the report of a large machine is written, and how large it is."""
+        """Measure the speed and size of the report of a large machine."""
         self.tables.append(report_speed.table())
 
     def compare(self) -> None:
-        """How fast two runs of many numbers are compared."""
+        """Measure the speed of a comparison of two runs of many numbers."""
         self.tables.append(compare_speed.table())
 
     def fidelity(self) -> None:
-        """Our numbers beside those of IMB and OSU."""
+        """Compare our numbers with those of IMB and OSU."""
         self.tables.append(fidelity.table())
 
     def schedule(self) -> None:
-        """The tournament of 10,000 nodes."""
+        """Measure the tournament of 10,000 nodes."""
         program = fidelity.build("openmpi", "bench_tournament") / "bench_tournament"
         done = subprocess.run(
             [program, "10000"], check=True, capture_output=True, text=True
         )
-        found = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
         self.row(
-            f"schedule of 10,000 nodes, {found['pairs']:,} pairs",
-            f"{found['time_s']:.2f} s, {found['peak_memory_mib']:.1f} MiB",
+            f"schedule of 10,000 nodes, {answer['pairs']:,} pairs",
+            f"{answer['time_s']:.2f} s, {answer['peak_memory_mib']:.1f} MiB",
             "<= 1 s, <= 100 MiB",
         )
 
     def catalogue(self) -> None:
-        """Listing and dry-running all checks for a system of 1,000 nodes."""
+        """Measure listing and dry runs of all checks on 1,000 nodes."""
         with tempfile.TemporaryDirectory() as folder:
             settings = Path(folder, "settings.json")
             settings.write_text(json.dumps(large_system(self.home, 1000)))
@@ -198,14 +198,14 @@ class Bench:
             ]
         self.row(
             "catalogue of 1,000 nodes listed and dry-run",
-            " + ".join(f"{each.wall_s:.1f}" for each in spent)
-            + f" s ({sum(each.cpu_s for each in spent):.1f} s of CPU), "
-            f"{max(each.memory_mib for each in spent):.0f} MiB",
+            " + ".join(f"{cost.wall_s:.1f}" for cost in spent)
+            + f" s ({sum(cost.cpu_s for cost in spent):.1f} s of CPU), "
+            f"{max(cost.memory_mib for cost in spent):.0f} MiB",
             "<= 10 s, <= 500 MiB",
         )
 
     def sweep(self) -> None:
-        """What a round of a sweep of 8 nodes costs beyond its measuring."""
+        """Measure the overhead of a round of a sweep of 8 nodes."""
         self.play("lab", "-e", "lab_state=absent")
         for name in ("lab", "cluster", "site"):
             self.play(name, nodes=8)
@@ -226,15 +226,17 @@ class Bench:
         self.play("lab", "-e", "lab_state=absent", nodes=8)
 
     def overhead(self, run: Run) -> None:
-        """What the suite adds to the run time of the programs themselves."""
+        """Measure the time that the suite adds to the programs."""
         cases = [case for case in run.cases if case.payload_s is not None]
         payload = sum(case.payload_s or 0.0 for case in cases)
         started, ended = run.manifest["started"], run.manifest["ended"]
         whole = moment(ended) - moment(started)
-        each = [(case.elapsed_s or 0.0) - (case.payload_s or 0.0) for case in cases]
+        overheads = [
+            (case.elapsed_s or 0.0) - (case.payload_s or 0.0) for case in cases
+        ]
         self.row(
             f"overhead per case, median of {len(cases)}",
-            f"{statistics.median(each):.1f} s (largest {max(each):.1f} s)",
+            f"{statistics.median(overheads):.1f} s (largest {max(overheads):.1f} s)",
             "<= 2 s",
         )
         self.row(
@@ -246,7 +248,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a command and its children took; `memory_mib` of the largest of them."""
+    """Cost of a command and its children; `memory_mib` of the largest process."""
 
     wall_s: float
     cpu_s: float
@@ -266,7 +268,7 @@ def watched(command: list[str], home: Path) -> Spent:
 
 
 def large_system(home: Path, nodes: int) -> dict[str, Any]:
-    """Settings of a system of many nodes, with all that a check can need."""
+    """Return settings of a system of many nodes, with all features of checks."""
     file = home / "tests" / "data" / "settings.json"
     settings: dict[str, Any] = json.loads(file.read_text())
     (partition,) = settings["systems"][0]["partitions"]
@@ -275,19 +277,19 @@ def large_system(home: Path, nodes: int) -> dict[str, Any]:
 
 
 def moment(text: str) -> float:
-    """Seconds since the epoch of a time in a manifest."""
+    """Convert a time of a manifest to seconds since the epoch."""
     from datetime import datetime
 
     return datetime.fromisoformat(text).timestamp()
 
 
 def minutes(value: float) -> str:
-    """A duration for people."""
+    """Format a duration for people."""
     return f"{int(value // 60)} min {int(value % 60)} s"
 
 
 def clean_run(home: Path) -> Path:
-    """The last acceptance run of the lab that passed."""
+    """Return the last acceptance run of the lab that passed."""
     folder = paths.results_dir(home) / "lab"
     for path in sorted(folder.glob("*-acceptance"), reverse=True):
         if judged(home, path)[1].verdict == "pass":
@@ -303,7 +305,7 @@ PARTS = (
 
 
 def main() -> None:
-    """Measure the parts that were asked for, or all, and print the tables."""
+    """Measure the requested parts, or all, and print the tables."""
     require_root_on_debian()
     bench = Bench()
     for part in sys.argv[1:] or PARTS:

@@ -1,4 +1,4 @@
-"""How fast two runs of 100,000 measurements in all are compared, from their files."""
+"""Measure the speed of a comparison of two runs of 100,000 measurements, from files."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ groups:
 
 
 def table() -> Table:
-    """Measure, and lay out what was found."""
+    """Measure, and return the results as a table."""
     rows = Table("compare", "measured", "target")
     with tempfile.TemporaryDirectory() as folder:
         runs = [make_run(Path(folder), seed) for seed in (1, 2)]
@@ -58,50 +58,12 @@ def make_run(folder: Path, seed: int) -> Path:
     run, system = "20260101T000000Z-bakeoff", f"vendor{seed}"
     path = folder / system / run
     path.mkdir(parents=True)
-    generator = np.random.default_rng(seed)
     cases = [
         _case(repeat, number, system)
         for repeat in range(1, REPEATS + 1)
         for number in range(CASES)
     ]
-    each = np.repeat(np.arange(len(cases)), SIZES)
-    sizes = np.tile(1 << np.arange(SIZES), len(cases))
-    texts: dict[str, list[str | None] | list[str] | list[int]] = {
-        "session": [case.session for case in cases],
-        "check": [case.check for case in cases],
-        "case": [case.case for case in cases],
-        "parameters": [json.dumps(case.parameters) for case in cases],
-        "job_id": [case.job_id for case in cases],
-        "repeat": [case.repeat for case in cases],
-    }
-    frame = pl.DataFrame(
-        {name: pl.Series(values).gather(each) for name, values in texts.items()}
-    ).with_columns(
-        size_bytes=pl.Series(sizes),
-        value=pl.Series(np.exp(0.02 * generator.standard_normal(len(each))) * sizes),
-    )
-    same = {
-        "run": run,
-        "block": "all",
-        "system": system,
-        "partition": f"{system}:batch",
-        "environment": "openmpi",
-        "nodes": "cn01 cn02",
-        "metric": "latency",
-        "statistic": "mean",
-        "n": 1000,
-        "unit": "us",
-        "direction": "lower",
-        "replay": False,
-        "attempt": 1,
-        "start_time": 0.0,
-    }
-    missing = [name for name in SCHEMA if name not in (*frame.columns, *same)]
-    frame = frame.with_columns(
-        *(pl.lit(value).alias(name) for name, value in same.items()),
-        *(pl.lit(None).alias(name) for name in missing),
-    ).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
-    frame.write_parquet(path / "measurements.parquet")
+    _numbers(cases, run, system, seed).write_parquet(path / "measurements.parquet")
     rows = [as_dict(case) for case in cases]
     (path / "cases.json").write_text(json.dumps(rows), encoding="utf-8")
     manifest = {
@@ -119,6 +81,45 @@ def make_run(folder: Path, seed: int) -> Path:
     }
     (path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return path
+
+
+def _numbers(cases: list[Case], run: str, system: str, seed: int) -> pl.DataFrame:
+    """Draw a number of every size for each case."""
+    generator = np.random.default_rng(seed)
+    case_of = np.repeat(np.arange(len(cases)), SIZES)
+    sizes = np.tile(1 << np.arange(SIZES), len(cases))
+    noise = np.exp(0.02 * generator.standard_normal(sizes.size))
+    columns: dict[str, list[str | None] | list[str] | list[int]] = {
+        "session": [case.session for case in cases],
+        "check": [case.check for case in cases],
+        "case": [case.case for case in cases],
+        "parameters": [json.dumps(case.parameters) for case in cases],
+        "job_id": [case.job_id for case in cases],
+        "repeat": [case.repeat for case in cases],
+    }
+    constants = {
+        "run": run,
+        "block": "all",
+        "system": system,
+        "partition": f"{system}:batch",
+        "environment": "openmpi",
+        "nodes": "cn01 cn02",
+        "metric": "latency",
+        "statistic": "mean",
+        "n": 1000,
+        "unit": "us",
+        "direction": "lower",
+        "replay": False,
+        "attempt": 1,
+        "start_time": 0.0,
+    }
+    frame = pl.DataFrame(
+        {name: pl.Series(values).gather(case_of) for name, values in columns.items()}
+    ).with_columns(size_bytes=pl.Series(sizes), value=pl.Series(noise * sizes))
+    missing = dict.fromkeys(name for name in SCHEMA if name not in frame.columns)
+    return frame.with_columns(
+        pl.lit(value).alias(name) for name, value in (missing | constants).items()
+    ).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
 def _case(repeat: int, number: int, system: str) -> Case:

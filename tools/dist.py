@@ -1,16 +1,15 @@
-"""Make the tarball of benchmarks/ that Spack builds: `make dist`.
+"""Build the tarball of benchmarks/ for Spack: `make dist`.
 
     python tools/dist.py [CHECKOUT]
 
 writes build/dist/seatrial-benchmarks-VERSION.tar.gz with its .sha256 beside it, and the
 checksum into Spack's recipe: commit that together with the change of benchmarks/.
 
-It takes the files below benchmarks/ as they lie in the work tree, committed or not:
-those that git tracks and those that it would add; what .gitignore names stays out. With
-the LICENSE, that is all. So a clean checkout gives what was released, a dirty one what
-is about to be committed, and the same files always the same bytes: names are sorted,
-owner and time are fixed, modes are 644 or 755. The gzip stream holds stored blocks,
-because compressed ones differ from one zlib to another.
+It packs LICENSE and the files below benchmarks/ in the work tree, committed or not:
+all that git tracks or would add, without ignored files. So a clean checkout yields the
+release, a dirty one the next commit. The same files yield the same bytes: names are
+sorted, owner and time are fixed, modes are 644 or 755. The gzip stream holds stored
+blocks, because compressed blocks differ between versions of zlib.
 """
 
 import hashlib
@@ -39,7 +38,7 @@ def version_of(home: Path) -> str:
 
 
 def files_of(home: Path) -> list[str]:
-    """List what goes in, relative to `home`, in the order of its bytes."""
+    """List the files to pack, relative to `home`, in byte order."""
     command = ["git", "-C", str(home), "ls-files", "-z", "--cached", "--others"]
     command += ["--exclude-standard", "--", "benchmarks", "LICENSE"]
     listed = subprocess.run(command, check=True, capture_output=True).stdout
@@ -48,7 +47,7 @@ def files_of(home: Path) -> list[str]:
 
 
 def tar_of(home: Path, folder: str) -> bytes:
-    """Pack the files below the one folder `folder`."""
+    """Pack the files below `folder`."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name in files_of(home):
@@ -74,7 +73,7 @@ def gzip_of(content: bytes) -> bytes:
 
 
 def put_into_recipe(recipe: Path, version: str, sha256: str) -> bool:
-    """Make the recipe name this version and checksum; say whether that changed it."""
+    """Write version and checksum into the recipe; return True if that changed it."""
     old = recipe.read_text(encoding="utf-8")
     new, count = re.subn(
         r'^    version\(".*", sha256="[0-9a-f]{64}"\)$',
@@ -89,7 +88,7 @@ def put_into_recipe(recipe: Path, version: str, sha256: str) -> bool:
 
 
 def main(home: Path) -> None:
-    """Write tarball, checksum and recipe; print what was done."""
+    """Write tarball, checksum and recipe; print their names."""
     version = version_of(home)
     tarball = home / "build" / "dist" / f"{NAME}-{version}.tar.gz"
     content = gzip_of(tar_of(home, f"{NAME}-{version}"))

@@ -1,4 +1,4 @@
-"""Our ping-pong and bandwidth beside those of IMB-MPI1 and of OSU, on the same MPI.
+"""Compare our ping-pong and bandwidth with IMB-MPI1 and OSU, on the same MPI.
 
 Both programs run in turn, many times, on two ranks of this machine. Compared is time:
 of a round trip, or of a byte (the reciprocal of a bandwidth). Per message size, the
@@ -33,7 +33,7 @@ Numbers = dict[int, float]
 
 @dataclass(frozen=True)
 class Span:
-    """Sizes from 2^low to 2^high B, measured with so many round trips or windows.
+    """Sizes from 2^low to 2^high B, with a number of round trips or windows.
 
     Before them come `warmup` times as many untimed ones.
     """
@@ -51,7 +51,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """Its sizes as OSU and our programs are told them."""
+        """Its sizes as an option of OSU and of our programs."""
         return f"{1 << self.low}:{1 << self.high}"
 
 
@@ -59,14 +59,14 @@ SPANS = (Span(0, 13, 20000, 1000, 0.1), Span(14, 20, 500, 50, 1.0))
 
 
 class Program:
-    """A program on two ranks of this machine, with what its MPI needs."""
+    """A program on two ranks of this machine, with the variables of its MPI."""
 
     def __init__(self, launcher: Sequence[str | Path], env: Mapping[str, str]) -> None:
         self._launcher = launcher
         self._env = {**os.environ, **env}
 
     def run(self, *command: str | Path) -> str:
-        """Run it; give standard output. CalledProcessError if it fails."""
+        """Run it and return standard output. CalledProcessError if it fails."""
         done = subprocess.run(
             [*self._launcher, *command],
             env=self._env,
@@ -80,7 +80,7 @@ class Program:
 
 
 def build(mpi: str, program: str = "mpair") -> Path:
-    """Build one of our programs with an MPI; give the folder of the programs."""
+    """Build one of our programs with an MPI; return the folder of the programs."""
     folder = ROOT / "build" / "bench" / mpi
     configure = [f"-DMPI_C_COMPILER=mpicc.{mpi}", "-DBUILD_TESTING=ON"]
     commands: tuple[list[str | Path], ...] = (
@@ -93,7 +93,7 @@ def build(mpi: str, program: str = "mpair") -> Path:
 
 
 def intel_mpi() -> Path:
-    """Fetch Intel MPI's wheel with IMB; give the folder it is unpacked in."""
+    """Fetch Intel MPI's wheel with IMB; return the folder of its files."""
     folder = ROOT / "build" / "bench" / "impi"
     if not (folder / "bin" / "IMB-MPI1").is_file():
         lock = ROOT / "playbooks" / "roles" / "mpi" / "files" / "impi-rt.txt"
@@ -108,7 +108,7 @@ def intel_mpi() -> Path:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Our time over theirs at one size: of the turns, and of the shortest times."""
+    """Our time over theirs at a size: of the turns, and of the shortest times."""
 
     median: float
     best: float
@@ -120,16 +120,16 @@ Ratios = dict[int, Ratio]
 def compare(
     ours: Callable[[Span], Numbers], theirs: Callable[[Span], Numbers]
 ) -> Ratios:
-    """Run both in turn, now one first, now the other."""
+    """Run both in turn, alternating the order."""
     own: dict[int, list[float]] = {}
     other: dict[int, list[float]] = {}
     for turn, span in product(range(TURNS), SPANS):
         both = [(ours, own), (theirs, other)]
         for run, times in both if turn % 2 else reversed(both):
-            found = run(span)
-            if list(found) != span.sizes:
-                raise ValueError(f"sizes {list(found)}, expected {span.sizes}")
-            for size, time_us in found.items():
+            measured = run(span)
+            if list(measured) != span.sizes:
+                raise ValueError(f"sizes {list(measured)}, expected {span.sizes}")
+            for size, time_us in measured.items():
                 times.setdefault(size, []).append(time_us)
     return {
         size: Ratio(
@@ -197,41 +197,43 @@ def against_osu(folder: Path) -> dict[str, Ratios]:
         numbers = {int(row[0]): float(row[1]) for row in rows}
         return numbers if is_time else {size: 1 / n for size, n in numbers.items()}
 
-    found = {"osu_latency": compare(latency, partial(osu, "osu_latency"))}
+    ratios_of = {"osu_latency": compare(latency, partial(osu, "osu_latency"))}
     modes = {"osu_bw": "bw", "osu_bibw": "bibw", "osu_mbw_mr": "rate"}
     for name, mode in modes.items():
-        found[name] = compare(partial(per_byte, mode), partial(osu, name))
-    found["osu_bw, osu_bw"] = compare(partial(osu, "osu_bw"), partial(osu, "osu_bw"))
-    return found
+        ratios_of[name] = compare(partial(per_byte, mode), partial(osu, name))
+    ratios_of["osu_bw, osu_bw"] = compare(
+        partial(osu, "osu_bw"), partial(osu, "osu_bw")
+    )
+    return ratios_of
 
 
 def ours(program: Program, mpair: Path, mode: str, span: Span) -> list[MpairRow]:
     """Run mpair with one pair within a node, as IMB and OSU run on one machine."""
     loops = ["--iterations", f"{span.round_trips}", "--windows", f"{span.windows}"]
     loops += ["--warmup", f"{int(span.round_trips * span.warmup)}"]
-    what = ["--intra", "--mode", mode, "--pairs", "1:1", "--sizes", span.text]
-    return parse_mpair(program.run(mpair, *what, *loops, "--json"))
+    options = ["--intra", "--mode", mode, "--pairs", "1:1", "--sizes", span.text]
+    return parse_mpair(program.run(mpair, *options, *loops, "--json"))
 
 
 def table() -> Table:
-    """Compare with everything that is here."""
-    found = {"IMB PingPong": against_imb()}
+    """Compare with all programs that are available."""
+    ratios_of = {"IMB PingPong": against_imb()}
     if "OSU_BIN" in os.environ:
-        found |= against_osu(Path(os.environ["OSU_BIN"]))
-    shown = Table("size", *found, title="our time / theirs: median (best)")
+        ratios_of |= against_osu(Path(os.environ["OSU_BIN"]))
+    rows = Table("size", *ratios_of, title="our time / theirs: median (best)")
     for span in SPANS:
         for size in span.sizes:
-            ratios = [numbers[size] for numbers in found.values()]
+            ratios = [numbers[size] for numbers in ratios_of.values()]
             cells = [f"{ratio.median:.3f} ({ratio.best:.3f})" for ratio in ratios]
-            shown.add_row(size_label(size), *cells)
-    shown.add_section()
-    shown.add_row("median", *map(middle, found.values()))
-    shown.add_row("target", *["0.97 to 1.03" for _ in found])
-    return shown
+            rows.add_row(size_label(size), *cells)
+    rows.add_section()
+    rows.add_row("median", *map(middle, ratios_of.values()))
+    rows.add_row("target", *["0.97 to 1.03" for _ in ratios_of])
+    return rows
 
 
 def middle(ratios: Ratios) -> str:
-    """Give the medians over all sizes."""
+    """Return the medians over all sizes."""
     median = statistics.median(ratio.median for ratio in ratios.values())
     best = statistics.median(ratio.best for ratio in ratios.values())
     return f"{median:.3f} ({best:.3f})"

@@ -1,4 +1,4 @@
-"""How fast ReFrame's own records are imported, and compared, beside ReFrame itself.
+"""Measure imports and comparisons of ReFrame's records, with ReFrame itself beside.
 
 Reports and databases are large ones in the form of a real one.
 """
@@ -47,7 +47,7 @@ FROM measurements GROUP BY ALL ORDER BY ALL
 
 @dataclass(frozen=True)
 class Spent:
-    """What a command took; `memory_mib` is its peak of resident memory."""
+    """Cost of a command; `memory_mib` is its peak of resident memory."""
 
     wall_s: float
     cpu_s: float
@@ -61,7 +61,7 @@ class Spent:
 
 
 def table() -> Table:
-    """Measure, and lay out what was found."""
+    """Measure, and return the results as a table."""
     rows = Table("records of ReFrame", "measured", "target")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -127,7 +127,7 @@ def watched(command: list[str], **environment: str) -> Spent:
 
 
 def session(number: int, cases: int, values: int) -> dict[str, Any]:
-    """Make a report of some cases with some performance values each."""
+    """Build a report of some cases with some performance values each."""
     report: dict[str, Any] = json.loads(REPORT.read_text())
     started = time.time() - _DAY_S * (number + 0.5)
     uuid = f"{number:08x}-0000-4000-8000-000000000000"

@@ -1,4 +1,4 @@
-"""How fast the judge is on a large machine, and how often it is wrong on known ones.
+"""Measure the speed of the judge on a large machine, and its errors on known ones.
 
 Each run is made and judged in a process of its own, whose memory is measured.
 """
@@ -40,22 +40,22 @@ RUNS = 40
 
 
 def table() -> Table:
-    """Measure, and lay out what was found."""
+    """Measure, and return the results as a table."""
     rows = Table("judge", "measured", "target")
-    for what, (_, target) in MACHINES.items():
-        command = [sys.executable, str(Path(__file__)), what]
+    for size, (_, target) in MACHINES.items():
+        command = [sys.executable, str(Path(__file__)), size]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        found = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
         rows.add_row(
-            f"{what}, {found['rows'] / 1e6:.1f} million rows",
-            f"{found['judge_s']:.1f} s, {found['memory_mib']:.0f} MiB at most "
-            f"({found['run_mib']:.0f} before), {found['verdict']}",
+            f"{size}, {answer['rows'] / 1e6:.1f} million rows",
+            f"{answer['judge_s']:.1f} s, {answer['memory_mib']:.0f} MiB at most "
+            f"({answer['run_mib']:.0f} before), {answer['verdict']}",
             target,
         )
     results = study(Machine(), [SCENARIOS[name] for name in TOLD], runs=RUNS)
     for result in results:
         ours, fixed = result.tallies[OURS], result.tallies["5 %"]
-        said = [
+        shares = [
             f"{name.replace('_', ' ')} {100 * rate.hits / rate.trials:.0f} %"
             for name in (
                 "false_fail",
@@ -69,7 +69,7 @@ def table() -> Table:
         fails = fixed["fail"]
         rows.add_row(
             f"simulated {result.scenario.name}, {result.machine.shape}, n = {RUNS}",
-            f"{', '.join(said)}; a 5 % tolerance fails "
+            f"{', '.join(shares)}; a 5 % tolerance fails "
             f"{100 * fails.hits / fails.trials:.0f} %",
             "false fail, false pass <= 5 %",
         )
@@ -78,23 +78,23 @@ def table() -> Table:
     return rows
 
 
-def measure(what: str) -> None:
-    """Make and judge a run; print what it took as JSON."""
-    machine, _ = MACHINES[what]
+def measure(size: str) -> None:
+    """Build and judge a run; print time and memory as JSON."""
+    machine, _ = MACHINES[size]
     run = run_of(draw(machine, np.random.default_rng(1)))
     criteria = criteria_for(machine, "lognormal")
     before = _peak_mib()
     started = time.monotonic()
     judgement = judge(run, criteria)
     spent = time.monotonic() - started
-    found = {
+    answer = {
         "rows": len(run.measurements),
         "judge_s": spent,
         "memory_mib": _peak_mib(),
         "run_mib": before,
         "verdict": judgement.verdict,
     }
-    print(json.dumps(found))
+    print(json.dumps(answer))
 
 
 def _peak_mib() -> float:

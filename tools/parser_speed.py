@@ -1,4 +1,4 @@
-"""How fast the parsers read: 20 MB made from captured outputs, rows or lines of others.
+"""Measure the speed of the parsers on 20 MB, made of captured outputs.
 
 A text of rows is a captured output with its row repeated, each time of the next size
 or step; a text of lines is a whole output with lines of others in its middle, as a
@@ -41,7 +41,7 @@ OTHERS = (
 
 @dataclass(frozen=True)
 class Case:
-    """A text, and the parser that has to read it."""
+    """A text, and its parser."""
 
     parser: str
     content: str
@@ -49,7 +49,7 @@ class Case:
     parse: Callable[[str], object]
 
     def mb_per_s(self) -> float:
-        """Give 10^6 characters per second, the best of all turns."""
+        """Return 10^6 characters per second, the best of all turns."""
         return len(self.text) / min(self._turn() for _ in range(TURNS)) / 1e6
 
     def _turn(self) -> float:
@@ -67,7 +67,7 @@ def table() -> Table:
 
 
 def cases() -> Iterator[Case]:
-    """Make the texts, one after the other: all of them take some memory."""
+    """Yield the texts one by one, to save memory."""
     yield from _tables()
     yield from _lammps()
     yield from _pairsweep()
@@ -80,7 +80,7 @@ def read(name: str) -> str:
 
 
 def with_lines(text: str, before: str) -> str:
-    """Put lines of others before a line of a text."""
+    """Insert lines of other programs before a line of a text."""
     at = text.index(before)
     return text[:at] + OTHERS * (BYTES // len(OTHERS)) + text[at:]
 
@@ -88,7 +88,7 @@ def with_lines(text: str, before: str) -> str:
 def with_rows(
     text: str, first: str, end: str, row: Callable[[int], str]
 ) -> tuple[str, int]:
-    """Put rows in the place of those from `first` to `end`; give their number, too.
+    """Replace the rows from `first` to `end`; return their number, too.
 
     '' as the end is that of the text.
     """
@@ -185,7 +185,7 @@ def _lammps() -> Iterator[Case]:
 def _lammps_rows(
     content: str, text: str, row: str, step: str, ranks: int, threads: int
 ) -> Case:
-    """Repeat the last row of a run that takes as many times as long."""
+    """Repeat the last row, as in a run of that many times the length."""
     last = int(step)
     text, rows = with_rows(
         text, row, "Loop time", lambda n: row.replace(step, f"{last + n:{len(step)}d}")
@@ -225,7 +225,7 @@ def _pairsweep() -> Iterator[Case]:
 
 
 def _others() -> Iterator[Case]:
-    """Whole outputs with lines of others in their middle."""
+    """Yield whole outputs with lines of other programs in their middle."""
     texts: tuple[tuple[str, str, Callable[[str], object]], ...] = (
         (
             "hpcc/debian-1.5.0-np4.txt",

@@ -40,16 +40,16 @@ PICTURES = {
     "example.png": ("slow-link/report.html", 1280, 900),
     "comparison.png": ("bakeoff/compare.html", 1280, 1000),
 }
-"""The page of the demo, and what of it is shown: width and height in px."""
+"""The page of the demo, and the visible part: width and height in px."""
 
 LONG_NUMBER = re.compile(r"\d+\.\d{6,}(e-?\d+)?")
 
 SOURCES = "pictures.json"
-"""Beside the pictures: the SHA-256 of the page of each."""
+"""File with the SHA-256 of the page of each picture."""
 
 
 def published_table(home: Path) -> str:
-    """Lay out what follows from the numbers of each paper, and whether it agrees."""
+    """Format the results from the numbers of each paper, and their agreement."""
     published = load_published(paths.published_dir(home))
     lines = [
         "| systems | times better than the first, by its numbers | compared in it |",

@@ -1,4 +1,4 @@
-"""Record anew what `make demo` shows: campaigns on the lab, packed into reports/demo.
+"""Record the runs of `make demo` again: campaigns on the lab, packed into reports/demo.
 
 Needs root on Debian, and a quiet machine for about an hour. `python
 tools/record_demo.py PART...` records some parts: accept, nights, bakeoff. The runs of
@@ -23,7 +23,7 @@ HOME = paths.home()
 FOLDER = HOME / "reports" / "demo"
 RESULTS = paths.results_dir(HOME)
 SIDES = {"delivered": "", "slow-links": "1gbit", "busy-1": "", "busy-2": ""}
-"""What limits the links of all nodes on each side of the bake-off, if anything."""
+"""Limit of the links of all nodes on each side of the bake-off, if any."""
 
 
 def seatrial(*arguments: str, may_fail: bool = False) -> None:
@@ -32,7 +32,7 @@ def seatrial(*arguments: str, may_fail: bool = False) -> None:
 
 
 def lab(nodes: int) -> None:
-    """Make a lab of so many nodes, and provision it."""
+    """Start a lab with a number of nodes, and provision it."""
     seatrial("lab", "down")
     os.environ["LAB_NODES"] = str(nodes)
     for name in ("lab", "cluster", "site"):
@@ -45,7 +45,7 @@ def newest() -> Path:
 
 
 def keep(run: Path, name: str) -> None:
-    """Pack a run, in place of the one of that name."""
+    """Pack a run, and replace the file of that name."""
     file = FOLDER / f"{name}{SUFFIX}"
     file.unlink(missing_ok=True)
     pack(run, file)
@@ -53,26 +53,26 @@ def keep(run: Path, name: str) -> None:
 
 
 def campaign(name: str, repeats: int) -> Path:
-    """Run a campaign; give its run."""
+    """Run a campaign; return its run."""
     seatrial("run", "lab", "--campaign", name, "--repeats", str(repeats), "--no-judge")
     return newest()
 
 
 @contextmanager
 def busy(processors: int) -> Iterator[None]:
-    """Keep so many processors busy."""
+    """Keep a number of processors busy."""
     command = [sys.executable, "-c", "while True: pass"]
     spinning = [subprocess.Popen(command) for _ in range(processors)]
     try:
         yield
     finally:
-        for each in spinning:
-            each.kill()
-            each.wait()
+        for process in spinning:
+            process.kill()
+            process.wait()
 
 
 def accept() -> None:
-    """A clean acceptance, and a slow link."""
+    """Record a clean acceptance, and a slow link."""
     lab(4)
     seatrial("accept")
     clean, slow = closed_runs(RESULTS, "lab")[-2:]
@@ -81,7 +81,7 @@ def accept() -> None:
 
 
 def nights() -> None:
-    """Eight runs: in the fifth a link is slow, before the seventh a node is added."""
+    """Record eight runs: a slow link in the fifth, a new node from the seventh."""
     lab(4)
     for night in range(1, 9):
         if night == 7:
@@ -94,7 +94,7 @@ def nights() -> None:
 
 
 def bakeoff() -> None:
-    """The machine as it is, with slower links, and twice while it is busy; sealed."""
+    """Record the plain machine, slower links, and twice a busy one; seal them."""
     lab(4)
     nodes = [f"cn{number:02}" for number in range(1, 5)]
     with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +119,7 @@ PARTS = {"accept": accept, "nights": nights, "bakeoff": bakeoff}
 
 
 def main() -> None:
-    """Record the parts that are named, or all."""
+    """Record the named parts, or all."""
     wanted = sys.argv[1:] or list(PARTS)
     unknown = [name for name in wanted if name not in PARTS]
     if unknown:

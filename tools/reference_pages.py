@@ -40,7 +40,7 @@ JSON_TYPES = {
     "dict": "object",
     "seatrial.": "object",
 }
-"""By the begin of an annotation."""
+"""Names of JSON types by the begin of an annotation."""
 
 
 def commands_page() -> str:
@@ -131,7 +131,7 @@ def _inventory(folder: Path) -> Iterator[str]:
 
 
 def _fields(kinds: Mapping[str, str], meanings: Mapping[str, str]) -> str:
-    """Write a table of fields; ValueError if one has no meaning, or one is gone."""
+    """Write a table of fields; ValueError for a missing or unused meaning."""
     if kinds.keys() != meanings.keys():
         names = sorted(kinds.keys() ^ meanings.keys())
         raise ValueError(f"tools/field_meanings.py: missing or too many: {names}")
@@ -140,7 +140,7 @@ def _fields(kinds: Mapping[str, str], meanings: Mapping[str, str]) -> str:
 
 
 def _kind(annotation: Any) -> str:
-    """Name the JSON type of a field."""
+    """Return the JSON type of a field."""
     plain = isinstance(annotation, type) and annotation.__module__ == "builtins"
     text = annotation.__name__ if plain else str(annotation)
     name = next(name for start, name in JSON_TYPES.items() if text.startswith(start))
@@ -154,7 +154,7 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Show a text as it is; words in backticks stay code."""
+    """Escape a text; words in backticks stay code."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(
         part if part.startswith("`") else re.sub(r"([|<*])", r"\\\1", part)

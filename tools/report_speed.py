@@ -1,4 +1,4 @@
-"""How fast the report of a large machine is written, and how large it is.
+"""Measure the speed and the size of the report of a large machine.
 
 Each run is made, judged and reported in a process of its own, whose memory is measured.
 """
@@ -37,26 +37,26 @@ MACHINES = {
 
 
 def table() -> Table:
-    """Measure, and lay out what was found."""
+    """Measure, and return the results as a table."""
     rows = Table("report", "measured", "target")
-    for what, (_, target) in MACHINES.items():
-        command = [sys.executable, str(Path(__file__)), what]
+    for size, (_, target) in MACHINES.items():
+        command = [sys.executable, str(Path(__file__)), size]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        found = json.loads(done.stdout)
-        sizes = ", ".join(f"{name} {mb:.1f}" for name, mb in found["files"].items())
+        answer = json.loads(done.stdout)
+        sizes = ", ".join(f"{name} {mb:.1f}" for name, mb in answer["files"].items())
         rows.add_row(
-            f"{what}, {found['findings']} findings",
-            f"{found['report_s']:.1f} s, {sum(found['files'].values()):.1f} MB "
-            f"({sizes}), {found['memory_mib']:.0f} MiB at most "
-            f"({found['judged_mib']:.0f} before)",
+            f"{size}, {answer['findings']} findings",
+            f"{answer['report_s']:.1f} s, {sum(answer['files'].values()):.1f} MB "
+            f"({sizes}), {answer['memory_mib']:.0f} MiB at most "
+            f"({answer['judged_mib']:.0f} before)",
             target,
         )
     return rows
 
 
-def measure(what: str) -> None:
-    """Make, judge and report a run; print what it took as JSON."""
-    machine, _ = MACHINES[what]
+def measure(size: str) -> None:
+    """Build, judge and report a run; print time and memory as JSON."""
+    machine, _ = MACHINES[size]
     run = run_of(draw(machine, np.random.default_rng(1)))
     judgement = judge(run, criteria_for(machine, "lognormal"))
     before = _peak_mib()
@@ -65,18 +65,18 @@ def measure(what: str) -> None:
         write_report(run, judgement, Path(folder), HOME)
         spent = time.monotonic() - started
         files = dict(_sizes(Path(folder)))
-    found = {
+    answer = {
         "findings": len(judgement.findings),
         "report_s": spent,
         "files": files,
         "memory_mib": _peak_mib(),
         "judged_mib": before,
     }
-    print(json.dumps(found))
+    print(json.dumps(answer))
 
 
 def _sizes(folder: Path) -> Iterator[tuple[str, float]]:
-    """Give the size of each file of a report in MB."""
+    """Return the size of each file of a report in MB."""
     for file in sorted(folder.iterdir()):
         yield file.name, file.stat().st_size / 1e6
 

@@ -1,4 +1,4 @@
-"""How fast runs are queried and verified, and how large they are.
+"""Measure the speed of queries and verification, and the size of runs.
 
 Runs are made as the driver closes them: a sweep over pairs of nodes, with several
 sizes, metrics and statistics, and a line of raw output for every number.
@@ -39,7 +39,7 @@ QUESTION = (
 
 
 def table() -> Table:
-    """Measure, and lay out what was found."""
+    """Measure, and return the results as a table."""
     rows = Table("runs", "measured", "target")
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder)
@@ -105,7 +105,7 @@ def make_run(results: Path, number: int, numbers: pl.DataFrame) -> Path:
 
 
 def measurements() -> pl.DataFrame:
-    """Make the numbers of a sweep: of each pair, metric, size and statistic."""
+    """Build the numbers of a sweep: of each pair, metric, size and statistic."""
     dice = random.Random(1)
     pairs = permutations(NODES, 2)
     each = islice(product(pairs, METRICS, SIZES, STATISTICS), ROWS)
@@ -139,7 +139,7 @@ def _command(results: Path, *arguments: str) -> None:
 
 
 def _best(action: Callable[[], object]) -> float:
-    """Give the wall time in seconds of the fastest of some turns."""
+    """Return the wall time in seconds of the fastest of some turns."""
     taken = []
     for _ in range(TURNS):
         started = time.monotonic()

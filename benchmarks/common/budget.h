@@ -19,7 +19,7 @@ long budget_iterations(MPI_Comm comm, double iteration_us, long wanted,
 /** Warm-up shrinks with the iterations, so that its share of the time stays. */
 long budget_warmup(const struct settings_common *common, long iterations);
 
-/** The settings of a loop over so many windows; warm-up keeps its share. */
+/** Settings of a loop over a number of windows; warm-up keeps its share. */
 struct settings_common budget_windows(const struct settings_common *common,
                                       long windows);
 

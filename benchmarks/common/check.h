@@ -40,13 +40,13 @@ _Noreturn void check_abort(enum check_exit code, const char *format, ...)
 void *check_allocate(size_t size_bytes, const char *purpose);
 
 /**
- * Tell on all ranks alike whether every node has the memory that its ranks
+ * Return on all ranks alike whether every node has the memory that its ranks
  * want together; the first rank of a node that has not prints an error.
  */
 bool check_memory(MPI_Comm comm, double size_bytes);
 
 /**
- * Tell whether this process is the one that prints before MPI_Init: rank 0 by
+ * Return whether this process is the one that prints before MPI_Init: rank 0 by
  * the variables of the usual launchers, or a process without a launcher.
  */
 bool check_is_first_process(void);

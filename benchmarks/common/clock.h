@@ -23,7 +23,7 @@ static inline double clock_between_us(int64_t start_ns, int64_t end_ns)
     return (double)(end_ns - start_ns) / 1e3;
 }
 
-/** What one reading of the clock costs in ns: the least of many. */
+/** Return the cost of a reading of the clock in ns: the least of many. */
 static inline double clock_overhead_ns(void)
 {
     enum { ROUNDS = 20, READINGS = 100 };

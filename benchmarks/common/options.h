@@ -12,7 +12,7 @@ struct options_span {
     long max;
 };
 
-/** What an option writes into the settings of its program. */
+/** The type of an option's value in the settings of its program. */
 enum options_type {
     OPTIONS_INTEGER, /* long, from low to high */
     OPTIONS_SPAN,    /* struct options_span, [MIN:]MAX, from low to high */

@@ -106,7 +106,7 @@ static void p2p_run_each(const struct p2p *p2p, const struct p2p_work *work,
     }
 }
 
-/* How many of the iterations there is time for. */
+/* Return the number of iterations that fit into the time. */
 static long p2p_budget(const struct p2p *p2p,
                        const struct settings_common *common, double pilot_us)
 {

@@ -61,7 +61,7 @@ enum p2p_test {
     P2P_BIDIRECTIONAL,  /* a window in both directions, as osu_bibw */
 };
 
-/** What all pairs do at once. */
+/** The operation of all pairs at once. */
 struct p2p_work {
     enum p2p_test test;
     int size_bytes;

@@ -18,7 +18,7 @@ static void p2p_send(const struct p2p *p2p, size_t slot, int size)
               "%d bytes to rank %d", size, p2p->peer);
 }
 
-/* Statuses are taken as OSU takes them, though nobody reads them: of small
+/* Statuses are taken as OSU takes them, though unused: of small
  * messages they cost some percent. */
 static void p2p_receive(const struct p2p *p2p, size_t slot, int size)
 {

@@ -25,7 +25,7 @@ struct pairs_room {
     double *samples; /* of all pairs, on rank 0 */
 };
 
-/** How the operations of a size are repeated. */
+/** The repetitions of the operations of a size. */
 struct pairs_loops {
     const struct settings_common *common; /* iterations: round trips */
     long windows;                         /* instead of them, for bandwidth */
@@ -40,7 +40,7 @@ struct pairs {
     double *samples;
 };
 
-/** What all pairs have measured together, on rank 0. */
+/** The numbers of all pairs together, on rank 0. */
 struct pairs_result {
     struct stats_summary times; /* us, of half round trips or of windows */
     double slowest_us;          /* their mean in the slowest pair */

@@ -35,7 +35,7 @@ static int placement_compare(const void *left, const void *right)
     return order != 0 ? order : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Give every rank the first rank of its host, and its place there. */
+/* Find for every rank the first rank of its host, and its place there. */
 static void placement_group(struct placement *placement,
                             char (*names)[PLACEMENT_HOST_SIZE])
 {

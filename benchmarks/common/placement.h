@@ -8,7 +8,7 @@
 
 enum { PLACEMENT_HOST_SIZE = 128, PLACEMENT_MAX_PPN = 65536 };
 
-/** Which ranks of a communicator live on which node. O(np) memory per rank. */
+/** The node of each rank of a communicator. O(np) memory per rank. */
 struct placement {
     int np;
     int rank;
@@ -30,7 +30,7 @@ void placement_host(const char *processor, int rank, long pretend_ppn,
                     char host[PLACEMENT_HOST_SIZE]);
 
 /**
- * Find the placement of all ranks in comm. With pretend_ppn > 0 every so many
+ * Find the placement of all ranks in comm. With pretend_ppn > 0 that many
  * ranks count as a node named HOST/0, HOST/1 ..., whatever their hosts: to try
  * on one machine what needs several.
  */

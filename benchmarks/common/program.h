@@ -19,7 +19,7 @@ struct program {
     size_t settings_size; /* at most PROGRAM_SETTINGS_SIZE */
     /** Refuse what contradicts itself: false, and why. May be NULL. */
     bool (*verify)(const void *settings, char error[OPTIONS_ERROR_SIZE]);
-    /** What must be done before MPI starts. May be NULL. */
+    /** Prepare the process before MPI starts. May be NULL. */
     void (*prepare)(const void *settings);
     /** Everything between MPI_Init and MPI_Finalize. */
     enum check_exit (*run)(const struct program *program, const void *settings);

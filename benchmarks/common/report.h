@@ -11,7 +11,7 @@
 
 enum { REPORT_MAX_FIELDS = 48 };
 
-/** What all rows of a run say of it. Only rank 0 has one. */
+/** The fields of a run in all its rows. Only rank 0 has one. */
 struct report {
     struct output_writer writer;
     const struct program *program;
@@ -28,7 +28,7 @@ struct report_row {
     size_t count;
 };
 
-/** What report_open does before it writes, and its title of so many rows. */
+/** Prepare a report without writing; write its title of a number of rows. */
 void report_prepare(struct report *report, FILE *stream,
                     const struct program *program,
                     const struct settings_common *common, int np);

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/** What every benchmark can be told; the member `common` of its settings. */
+/** Options of every benchmark; the member `common` of its settings. */
 struct settings_common {
     struct options_span sizes;
     long iterations;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** What is reported of raw samples, in their unit. */
+/** The summary of raw samples, in their unit. */
 struct stats_summary {
     double min;
     double p50;
@@ -58,12 +58,12 @@ double stats_t_quantile(double probability, double degrees);
 struct stats_interval stats_mean_interval(const double *samples, size_t n,
                                           double confidence);
 
-/** Tell whether an interval is as narrow as the rule asks. */
+/** Return whether an interval is as narrow as the rule asks. */
 bool stats_is_precise(const struct stats_rule *rule,
                       struct stats_interval interval);
 
 /**
- * How many more samples to take after n: as many again, until the rule's
+ * Return the further samples to take after n: as many again, until the rule's
  * precision or its most samples are reached, 0 then. Doubling asks so seldom
  * that a narrow interval is hardly ever met by luck.
  */

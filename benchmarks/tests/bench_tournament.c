@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long does it take to walk the schedule of all pairs of N nodes? */
+/* Measure the time to walk the schedule of all pairs of N nodes. */
 #include "clock.h"
 #include "plan.h"
 #include "tournament.h"

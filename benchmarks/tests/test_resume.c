@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sweep reads: lines of JSON, its own earlier output, lists of pairs. */
+/* Files that a sweep reads: its own earlier output, lists of pairs. */
 #include "jsonl.h"
 #include "nodes.h"
 #include "pairlist.h"
@@ -42,7 +42,7 @@ enum { NODES = 3, MOST_RECORDS = 8, MOST_LINES = 6, TEXT_SIZE = 4096 };
 static const char *hosts[NODES] = {"cn3", "cn1", "cn2"};
 static struct nodes nodes;
 
-/** What was read of a file. */
+/** The content of a file. */
 struct found {
     struct record records[MOST_RECORDS];
     int count;

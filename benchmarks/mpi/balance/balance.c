@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much better do ranks of one node communicate than ranks of two? */
+/* Compare communication within a node with that between nodes. */
 #include "check.h"
 #include "pairs.h"
 #include "placement.h"
@@ -39,7 +39,7 @@ static const struct options_row OPTIONS[] = {
     SETTINGS_LAST_ROWS(struct settings),
 };
 
-/** What is compared: a value, within a node and between nodes. */
+/** A comparison: a value, within a node and between nodes. */
 static const struct comparison {
     enum p2p_test test;
     bool is_multi; /* all pairs at once, not only the first */
@@ -85,7 +85,7 @@ static const struct comparison {
 
 enum { COMPARISONS_COUNT = sizeof(COMPARISONS) / sizeof(COMPARISONS[0]) };
 
-/** A run: what it is told, and the pairs, one or many, in both scopes. */
+/** A run: its settings, and the pairs, one or many, in both scopes. */
 struct run {
     const struct program *program;
     const struct settings *settings;
@@ -190,7 +190,7 @@ static bool validate(const struct run *run, int size_bytes)
     return valid;
 }
 
-/* The first size whose contents are wrong is the last. */
+/* Stop after the first size with wrong contents. */
 static enum check_exit run_sizes(const struct run *run)
 {
     const struct settings_common *common = &run->settings->common;

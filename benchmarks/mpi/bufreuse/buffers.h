@@ -22,7 +22,7 @@ struct buffers {
  */
 void buffers_create(size_t count, size_t size_bytes, struct buffers *buffers);
 
-/** Give the memory back to the kernel: registrations of it end. */
+/** Return the memory to the kernel: registrations of it end. */
 void buffers_free(struct buffers *buffers);
 
 /** The number of bytes that buffers_create takes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What does it cost to send from, and receive into, ever new buffers? */
+/* Measure messages from and into ever new buffers. */
 #include "budget.h"
 #include "buffers.h"
 #include "cache.h"
@@ -109,7 +109,7 @@ struct ratios {
 enum { EAGER, RENDEZVOUS, PROTOCOLS };
 static const char *const NAMES[PROTOCOLS] = {"eager", "rendezvous"};
 
-/* What all sizes and shares need. */
+/* The state that all sizes and shares need. */
 struct bench {
     const struct program *program;
     const struct settings *settings;
@@ -120,7 +120,7 @@ struct bench {
     struct ratios ratios[PROTOCOLS];
 };
 
-/* What is reported of a size and a share of re-use. */
+/* The numbers of a size and a share of re-use. */
 struct result {
     long size;
     int reuse_percent;
@@ -290,7 +290,7 @@ static bool run_size(struct bench *bench, long size)
     return valid;
 }
 
-/* The first size whose contents are wrong is the last. */
+/* Stop after the first size with wrong contents. */
 static enum check_exit run_sizes(struct bench *bench)
 {
     const struct options_span *sizes = &bench->settings->common.sizes;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /**
- * Which of `buffers` buffers each message uses: buffer 0 with a share of
+ * The buffer of each message, of `buffers`: buffer 0 with a share of
  * reuse_percent, spread evenly, else the next one of all. It ends when every
  * buffer had its turn, and is then walked again.
  */

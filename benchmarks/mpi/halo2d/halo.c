@@ -50,7 +50,7 @@ static double *halo_cell(const struct halo *halo, int row, int column)
     return halo->cells + (size_t)row * halo->stride + (size_t)column;
 }
 
-/* What travels in which order, of a sub-domain whose cells are there. */
+/* Set the order of messages of a sub-domain with allocated cells. */
 static void halo_plan(struct halo *halo)
 {
     const int(*ranks)[3] = halo->grid->neighbours;
@@ -109,7 +109,7 @@ void halo_free(struct halo *halo)
     free(halo->cells);
 }
 
-/* What the cell holds in a step: an integer below 2^53, exact as a double. */
+/* The value of a cell in a step: an integer below 2^53, exact as a double. */
 static double halo_value(int rank, int row, int column, int step)
 {
     uint64_t where = ((uint64_t)(uint32_t)row << 32) | (uint32_t)column;

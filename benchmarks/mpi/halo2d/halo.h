@@ -57,14 +57,14 @@ struct halo_protocol {
 extern const struct halo_protocol HALO_PROTOCOLS[];
 extern const char *const HALO_PROTOCOL_NAMES[];
 
-/** Make the grid of all processes in comm, dimensions by MPI_Dims_create. */
+/** Create the grid of all processes in comm, dimensions by MPI_Dims_create. */
 void halo_grid_create(MPI_Comm comm, struct halo_grid *grid);
 void halo_grid_free(struct halo_grid *grid);
 
 /** Bytes that a sub-domain with its halo occupies. */
 double halo_size_bytes(long n);
 
-/** Make a sub-domain on every rank, ready to be exchanged by the protocol. */
+/** Create a sub-domain on every rank, ready for exchanges by the protocol. */
 void halo_create(const struct halo_grid *grid, int n,
                  const struct halo_protocol *protocol, struct halo *halo);
 void halo_free(struct halo *halo);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long does a periodic two-dimensional halo exchange take? */
+/* Measure the time of a periodic two-dimensional halo exchange. */
 #include "budget.h"
 #include "check.h"
 #include "clock.h"
@@ -54,7 +54,7 @@ struct samples {
     double *means;     /* repetitions: slowest rank, on the root */
 };
 
-/** What is reported of one size. */
+/** The numbers of one size. */
 struct result {
     struct stats_summary repetitions;
     struct stats_summary exchanges;
@@ -178,7 +178,7 @@ static void report_start(struct report *report, const struct program *program,
                    "slowest rank; the others: single exchanges");
 }
 
-/* The first size whose contents are wrong is the last. */
+/* Stop after the first size with wrong contents. */
 static enum check_exit run_sizes(const struct program *program,
                                  const struct settings *settings,
                                  const struct halo_grid *grid,

@@ -42,7 +42,7 @@ static void logp_wait(const struct logp_link *link, int count,
               "%d messages, rank %d", count, link->p2p.peer);
 }
 
-/* Let time pass without a call of MPI. */
+/* Wait without a call of MPI. */
 static void logp_pause(int64_t pause_ns)
 {
     int64_t end_ns = clock_now_ns() + pause_ns;

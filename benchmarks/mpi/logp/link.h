@@ -23,7 +23,7 @@ struct logp_settings {
     size_t receive; /* index into LOGP_RECEIVES */
 };
 
-/** How messages are sent and received by name; the lists end with NULL. */
+/** Ways to send and receive messages, by name; the lists end with NULL. */
 extern const char *const LOGP_SENDS[];
 extern const char *const LOGP_RECEIVES[];
 
@@ -48,7 +48,7 @@ struct logp_link {
 typedef void (*logp_loop)(const struct logp_link *link, int size, long count,
                           long first);
 
-/** What both sides do for one kind of sample. */
+/** The actions of both sides for one kind of sample. */
 struct logp_exchange {
     logp_loop lead;
     logp_loop mirror;
@@ -73,7 +73,7 @@ void logp_link_free(struct logp_link *link);
 /** Rank 0 decides, the mirror hears it. */
 long logp_agree(const struct logp_link *link, long value);
 
-/** Make exchanges, both sides at once. Gives how long they took, in us. */
+/** Run exchanges, both sides at once. Return their time in us. */
 double logp_run(const struct logp_link *link,
                 const struct logp_exchange *exchange, int size, long count,
                 long first);

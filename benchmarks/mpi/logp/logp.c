@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What does a message cost its sender, its receiver and the network? */
+/* Measure the cost of a message for sender, receiver and network. */
 #include "check.h"
 #include "measure.h"
 #include "placement.h"

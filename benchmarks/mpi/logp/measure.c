@@ -67,7 +67,7 @@ static long logp_sample(const struct logp_link *link,
     }
 }
 
-/* On rank 0: what n samples of a series tell. Sorts them. */
+/* On rank 0: summarise n samples of a series. Sorts them. */
 static struct logp_estimate logp_estimate(const struct logp_link *link,
                                           int series, long n, bool *precise_p)
 {

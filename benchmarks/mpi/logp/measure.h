@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** What is known of a time, in us. */
+/** A time with its uncertainty, in us. */
 struct logp_estimate {
     double p50;
     double mean;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /**
- * Tell whether, of three points in the order of their sizes, the last one has
+ * Return whether, of three points in the order of their sizes, the last one has
  * an os, or, or g more than 20 % off the line through the other two; not
  * counted is what their intervals leave open.
  */

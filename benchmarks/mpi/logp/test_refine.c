@@ -2,7 +2,7 @@
 #include "refine.h"
 #include "unit.h"
 
-/* Points at 1, 2 and 4 KiB whose values are exact, or known to +- half. */
+/* Points at 1, 2 and 4 KiB with values that are exact, or known to +- half. */
 static void set(struct logp_point points[3], double os, double or, double g,
                 double half)
 {

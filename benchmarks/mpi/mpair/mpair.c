@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How do latency, bandwidth and message rate change with the pairs at work? */
+/* Measure latency, bandwidth and message rate by the number of pairs. */
 #include "check.h"
 #include "clock.h"
 #include "pairs.h"
@@ -18,11 +18,11 @@ static const char PURPOSE[] =
 
 enum { MAX_PAIRS = 65536 };
 
-/** What a row measures. The first names of the option are these, in order. */
+/** The measurement of a row; the first names of the option, in this order. */
 static const struct mode {
     const char *name;
     enum p2p_test test;
-    bool sync_each; /* whatever --sync says */
+    bool sync_each; /* with any --sync */
 } MODES[] = {
     {"latency", P2P_LATENCY, false},
     {"bw", P2P_STREAM, false},
@@ -80,7 +80,7 @@ static const struct options_row OPTIONS[] = {
     SETTINGS_LAST_ROWS(struct settings),
 };
 
-/** A run: what it is told, and where. */
+/** A run: its settings and its place. */
 struct run {
     const struct program *program;
     const struct settings *settings;
@@ -179,7 +179,7 @@ static void report_result(struct report *report, const struct run *run,
     report_end(report, &row);
 }
 
-/* The first size whose contents are wrong is the last. */
+/* Stop after the first size with wrong contents. */
 static bool run_sizes(const struct run *run, const struct mode *mode,
                       const struct pairs *pairs, struct report *report)
 {

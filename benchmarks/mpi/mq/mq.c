@@ -27,7 +27,7 @@ const struct options_row MQ_OPTIONS[] = {
     SETTINGS_LAST_ROWS(struct mq_settings),
 };
 
-/* What all sizes and depths share. */
+/* The state that all sizes and depths share. */
 struct mq {
     const struct mq_kind *kind;
     const struct mq_settings *settings;
@@ -36,7 +36,7 @@ struct mq {
     struct mq_result *results; /* of one size: as many as there are depths */
 };
 
-/* What is reported of one depth. */
+/* The numbers of one depth. */
 struct mq_result {
     int depth;
     struct stats_summary latency;
@@ -85,7 +85,7 @@ static struct mq_result mq_measure(struct mq *mq, int size_bytes)
     return result;
 }
 
-/* What an entry adds to the latency, in ns; NAN of a single depth. */
+/* The latency of an entry, in ns; NAN of a single depth. */
 static double mq_slope_ns(const struct mq_result *results, size_t count)
 {
     double depths[MQ_MOST_DEPTHS];
@@ -139,7 +139,7 @@ static void mq_report_start(struct report *report, const struct mq *mq)
                    "first depth; ns/entry: slope of p50 over all depths");
 }
 
-/* The first depth whose contents are wrong is the last. */
+/* Stop after the first depth with wrong contents. */
 static enum check_exit mq_run_sizes(struct mq *mq)
 {
     const struct options_span *sizes = &mq->settings->common.sizes;

@@ -45,7 +45,7 @@ struct mq_queue {
     MPI_Request *receives;
 };
 
-/** A queue for at most so many entries; its depth is 0. */
+/** Create a queue for a number of entries; its depth is 0. */
 void mq_queue_create(const struct mq_settings *settings,
                      struct mq_queue *queue);
 void mq_queue_free(struct mq_queue *queue);
@@ -61,14 +61,13 @@ void mq_start_receives(const struct mq_queue *queue);
 void mq_finish_sends(const struct mq_queue *queue);
 void mq_finish_receives(const struct mq_queue *queue);
 
-/** Give every entry contents that are its own, and forget what was received. */
+/** Fill every entry with contents of its own, and clear received contents. */
 void mq_prepare(const struct mq_queue *queue);
 
-/** Tell whether every received entry has its contents; prints the first wrong.
- */
+/** Return whether all received contents are right; print the first wrong. */
 bool mq_check(const struct mq_queue *queue);
 
-/** What the two programs do not share. */
+/** The parts in which the two programs differ. */
 struct mq_kind {
     const struct program *program;
     void (*fill)(const struct mq_queue *queue);  /* on return it is filled */

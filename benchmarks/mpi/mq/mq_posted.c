@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What does every posted receive cost that a message must pass? */
+/* Measure the cost of every posted receive that a message must pass. */
 #include "mq.h"
 
 static const char PURPOSE[] =

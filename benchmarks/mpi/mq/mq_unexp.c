@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What does every unexpected message cost that a receive must pass? */
+/* Measure the cost of every unexpected message that a receive must pass. */
 #include "check.h"
 #include "clock.h"
 #include "mq.h"

@@ -11,7 +11,7 @@
 typedef enum record_found (*feed_next)(void *reader, struct record *record);
 
 /**
- * Let all ranks keep, each in its plan, what rank 0 reads, a few thousand
+ * Copy the records that rank 0 reads to the plans of all ranks, a few thousand
  * records at a time. False on all ranks alike if reading failed.
  */
 bool feed_plan(struct plan *plan, feed_next next, void *reader);

@@ -18,7 +18,7 @@ static bool files_is_root(void)
     return rank == 0;
 }
 
-/* What rank 0 found holds for all. */
+/* The answer of rank 0 holds for all. */
 static bool files_agree(bool good)
 {
     CHECK_MPI(MPI_Bcast(&good, 1, MPI_C_BOOL, 0, MPI_COMM_WORLD), "files");

@@ -5,7 +5,7 @@
 enum { HISTOGRAM_BINS = 6144 };
 
 /**
- * How many values there are of each size: bins of half a percent, from 1e-3 to
+ * Number of values of each size: bins of half a percent, from 1e-3 to
  * 2e10, what is beyond in the first and the last one. Histograms of many ranks
  * are added bin by bin, so the median of 50 million values needs 48 KiB.
  */

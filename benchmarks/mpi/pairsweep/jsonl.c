@@ -57,7 +57,7 @@ static void jsonl_put_unit(struct jsonl_text *text, unsigned unit)
     }
 }
 
-/* What follows a backslash. */
+/* The character after a backslash. */
 static bool jsonl_read_escape(const char **at, struct jsonl_text *text)
 {
     static const char NAMES[] = "\"\\/bfnrt";

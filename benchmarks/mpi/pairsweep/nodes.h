@@ -14,7 +14,7 @@ struct nodes {
 void nodes_create(struct nodes *nodes, int count, const char **hosts,
                   const char *own, const char *first);
 
-/** The node with this host name, of which the domain is ignored; -1: none. */
+/** Return the node with this host name, ignoring the domain; -1: none. */
 int nodes_find(const struct nodes *nodes, const char *host);
 
 #endif

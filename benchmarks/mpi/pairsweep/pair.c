@@ -13,7 +13,7 @@
 enum { PAIR_OFFSET_TAG = 11, PAIR_BARRIER_TAG, PAIR_ANSWER_TAG };
 enum { PAIR_OFFSET_TRIPS = 20 };
 
-/** What the destination tells the source in the end. */
+/** The last message from the destination to the source. */
 struct pair_answer {
     struct p2p_bandwidth back;
     int64_t start_ns;
@@ -280,7 +280,7 @@ struct pair_result pair_measure(struct pair_bench *bench,
     pair_enter(bench, WATCHDOG_LATENCY);
     result.latency_us = p2p_latency(&bench->p2p, &bench->latency,
                                     (int)bench->settings->common.sizes.min);
-    pair_barrier(bench); /* nobody's bandwidth while others time latency */
+    pair_barrier(bench); /* no bandwidth while other pairs time latency */
     pair_stream(bench, &result, &answer);
     answer.valid = pair_validate(bench);
     answer.start_ns = bench->start_ns;

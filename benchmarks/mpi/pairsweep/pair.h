@@ -17,14 +17,14 @@ struct pair_meeting {
     int rail;
     int round; /* from 1 */
     int at_once;
-    bool quiet; /* nobody else measures, and nobody waits in barriers */
+    bool quiet; /* no other rank measures or waits in barriers */
 };
 
 /** Four barriers cut the time of a pair into legs: nobody begins the next one
     before all pairs are here. */
 enum { PAIR_LEGS = 5 };
 
-/** What was measured of a pair; travels between ranks as bytes. */
+/** The numbers of a pair; travels between ranks as bytes. */
 struct pair_result {
     struct pair_meeting meeting;
     double start_time; /* UTC seconds */
@@ -41,7 +41,7 @@ struct pair_result {
 struct pair_bench {
     const struct settings *settings;
     const struct nodes *nodes;
-    struct settings_common latency; /* what p2p is told for each phase */
+    struct settings_common latency; /* settings of p2p for each phase */
     struct settings_common bandwidth;
     struct p2p p2p;
     char *send;

@@ -7,7 +7,7 @@
 
 static const char PAIRLIST_SPACE[] = " \t\r\n";
 
-/* What is wrong with a line, before the host that it is about, if any. */
+/* The error in a line, before its host, if any. */
 static enum record_found pairlist_refuse(struct pairlist *list,
                                          const char *reason, const char *host)
 {

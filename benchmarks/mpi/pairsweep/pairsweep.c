@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which pair of nodes is slow? */
+/* Find slow pairs of nodes. */
 #include "pairsweep.h"
 
 #include "check.h"
 #include "files.h"
-#include "passes.h"
 #include "placement.h"
 #include "preflight.h"
 #include "program.h"
 #include "rails.h"
+#include "run_sweep.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static const struct settings DEFAULTS = {
     .pair_limit_s = 60,
 };
 
-/* Rows of the table of options, by what they set. */
+/* Rows of the table of options, by type of value. */
 #define ROW_INTEGER(name, member, low, high, value, help)                      \
     SETTINGS_ROW(name, 0, OPTIONS_INTEGER, offsetof(struct settings, member),  \
                  low, high, NULL, value, help)
@@ -140,7 +140,7 @@ static void prepare(const void *options)
     }
 }
 
-/* Every node has one rank for each rail, at the place that it took itself. */
+/* Check that every node has one rank per rail, in the order of ranks. */
 static bool check_ranks(const struct settings *settings,
                         const struct placement *placement)
 {
@@ -188,87 +188,7 @@ static bool check_rounds(const struct settings *settings,
     return settings->rounds.min <= rounds;
 }
 
-static void unwant_other_rounds(const struct settings *settings,
-                                const struct tournament *tournament,
-                                struct plan *plan)
-{
-    for (int partner = 0; partner < plan->nodes; partner++) {
-        int round = tournament_round(tournament, plan->own, partner) + 1;
-
-        if (round < settings->rounds.min || round > settings->rounds.max) {
-            plan_unwant(plan, partner);
-        }
-    }
-}
-
-/* The pairs of all ranks that are pending, and that are done. */
-static void count_pairs(const struct plan *plan, long *pending_p, long *done_p)
-{
-    long counts[] = {0, 0};
-
-    for (int partner = 0; partner < plan->nodes; partner++) {
-        if (plan_is_source(plan, partner) &&
-            plan_is(plan, partner, RECORD_WANTED)) {
-            counts[plan_is(plan, partner, RECORD_DONE)]++;
-        }
-    }
-    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_LONG, MPI_SUM,
-                            MPI_COMM_WORLD),
-              "number of pairs");
-    *pending_p = counts[0];
-    *done_p = counts[1];
-}
-
-/* Bring counts to rank 0, and make the answer of all ranks the same. */
-static bool conclude(struct sweep *sweep)
-{
-    struct rows_counts own = sweep->counts;
-    struct histogram overhead_us = sweep->overhead_us;
-    int valid = sweep->valid;
-
-    CHECK_MPI(MPI_Reduce(&own, &sweep->counts,
-                         sizeof(own) / sizeof(own.measured), MPI_LONG, MPI_SUM,
-                         0, MPI_COMM_WORLD),
-              "counts");
-    CHECK_MPI(MPI_Reduce(overhead_us.bins, sweep->overhead_us.bins,
-                         HISTOGRAM_BINS, MPI_LONG_LONG, MPI_SUM, 0,
-                         MPI_COMM_WORLD),
-              "overhead of rounds");
-    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &valid, 1, MPI_INT, MPI_MIN,
-                            MPI_COMM_WORLD),
-              "validation");
-    return valid;
-}
-
-/* Read what is to be done, do it. */
-static enum check_exit run_sweep(struct sweep *sweep)
-{
-    const struct settings *settings = sweep->settings;
-    int rounds = tournament_rounds(sweep->nodes->count);
-    long pending = 0;
-    long done = 0;
-
-    if (!files_read_pairs(settings, sweep->nodes, sweep->plan)) {
-        return CHECK_USAGE;
-    }
-    unwant_other_rounds(settings, sweep->tournament, sweep->plan);
-    if (!files_read_resume(settings, sweep->nodes, sweep->rows, sweep->plan)) {
-        return CHECK_USAGE;
-    }
-    count_pairs(sweep->plan, &pending, &done);
-    if (sweep->rows != NULL) {
-        rows_run(sweep->rows, rounds, pending, done);
-    }
-    passes_run(sweep);
-    bool valid = conclude(sweep);
-    if (sweep->rows != NULL) {
-        rows_end(sweep->rows, &sweep->counts,
-                 histogram_median(&sweep->overhead_us));
-    }
-    return valid ? CHECK_PASS : CHECK_FAILED;
-}
-
-/* Open the output, and give every rank what it keeps. */
+/* Open the output and allocate the memory of every rank. */
 static enum check_exit run_on_nodes(const struct program *program,
                                     const struct settings *settings,
                                     const struct nodes *nodes,

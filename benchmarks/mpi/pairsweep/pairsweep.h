@@ -4,7 +4,7 @@
 
 #include "settings.h"
 
-/** What the program can be told. */
+/** The options of the program. */
 struct settings {
     struct settings_common common; /* sizes: of latency, and of bandwidth */
     long window;

@@ -23,7 +23,7 @@ struct plan {
 /** Bytes of a plan. */
 size_t plan_size_bytes(int nodes);
 
-/** Make a plan in room of plan_size_bytes: nothing is wanted. */
+/** Create an empty plan in memory of plan_size_bytes. */
 void plan_create(struct plan *plan, int nodes, int own, int rail, void *room);
 
 /** Want all pairs, or no longer the one with this node. */
@@ -33,10 +33,10 @@ void plan_unwant(struct plan *plan, int partner);
 /** Keep what a record says, if it is about the own node and rail. */
 void plan_keep(struct plan *plan, const struct record *record);
 
-/** Tell what holds of the pair with this node. */
+/** Return whether the pair with this node has a mark. */
 bool plan_is(const struct plan *plan, int partner, enum record_kind kind);
 
-/** Tell whether it is still to be measured. */
+/** Return whether it is still to be measured. */
 bool plan_is_pending(const struct plan *plan, int partner);
 
 /** Of every pair one node speaks: the one that comes first by name. */

@@ -13,7 +13,7 @@ int rails_count(const char *rails);
 /** The name of a rail, in room; NULL if it has none. */
 const char *rails_name(const char *rails, int rail, char room[RAILS_NAME_SIZE]);
 
-/** Tell whether every name can be one: there, and not too long. */
+/** Return whether every name is valid: not empty, and not too long. */
 bool rails_are_good(const char *rails);
 
 /**

@@ -2,7 +2,7 @@
 #ifndef SEATRIAL_RECORD_H
 #define SEATRIAL_RECORD_H
 
-/** What a file says of a pair. */
+/** The state of a pair in a file. */
 enum record_kind {
     RECORD_WANTED,   /* measure it, on every rail */
     RECORD_DONE,     /* it has been measured, or was found to hang */
@@ -18,7 +18,7 @@ struct record {
     float bw_mb_per_s; /* of the worse direction */
 };
 
-/** What a reader of a file has found. */
+/** The result of a reader of a file. */
 enum record_found {
     RECORD_FOUND,
     RECORD_END,

@@ -100,7 +100,7 @@ static float resume_number(const struct jsonl_field *field)
     return field->type == JSONL_NUMBER ? (float)field->number : NAN;
 }
 
-/* Give the pair of a row; RECORD_END if it is none of this run. */
+/* Return the pair of a row; RECORD_END if it is not in this run. */
 static enum record_found resume_read_pair(struct resume *resume,
                                           const struct jsonl_field *fields,
                                           struct record *record)

@@ -53,7 +53,7 @@ static double retest_severity(const struct sweep *sweep,
                              plan->bw_mb_per_s[partner]);
 }
 
-/* How many of the suspects in the bin of the limit earlier ranks have. */
+/* Count the suspects of earlier ranks in the bin of the limit. */
 static long long retest_count_before(const struct sweep *sweep,
                                      const struct histogram *own,
                                      const struct suspects_limit *limit)
@@ -119,7 +119,7 @@ static int retest_compare(const void *left, const void *right)
                                   : a->destination - b->destination;
 }
 
-/* Tell all ranks whom each has chosen: at most --retest pairs in all. */
+/* Send the choice of each rank to all ranks: at most --retest pairs in all. */
 static struct retest *retest_share(const struct sweep *sweep,
                                    const struct retest *own, int own_count,
                                    int *count_p)

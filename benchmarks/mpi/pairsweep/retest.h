@@ -6,7 +6,7 @@
 
 /**
  * Measure the pairs that are much worse than the median of all a second time,
- * one after the other, while nobody else sends anything: is it the pair, or was
+ * one after the other, while no other rank sends: is it the pair, or was
  * it the crowd? The worst come first.
  */
 void retest_run(struct sweep *sweep);

@@ -133,7 +133,7 @@ static void rounds_measure(struct sweep *sweep, int round)
     }
 }
 
-/* Which rounds anybody has work in: one byte for each, agreed by all. */
+/* Rounds in which a rank has work: one byte for each, agreed by all. */
 static unsigned char *rounds_find_work(struct sweep *sweep)
 {
     int rounds = tournament_rounds(sweep->nodes->count);

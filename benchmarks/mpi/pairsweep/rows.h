@@ -6,7 +6,7 @@
 #include "pair.h"
 #include "report.h"
 
-/** What is written; rank 0 alone has one. */
+/** The written rows; rank 0 alone has one. */
 struct rows {
     struct report report;
     const struct settings *settings;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/** What a pair is compared with: the medians of all pairs. */
+/** The medians of all pairs, with which a pair is compared. */
 struct suspects_usual {
     double latency_us;
     double bw_mb_per_s;
@@ -14,17 +14,17 @@ struct suspects_usual {
 };
 
 /**
- * How many times worse than usual a suspect is, in what is worse of latency
+ * Factor by which a suspect is worse than usual, in the worse of latency
  * and bandwidth; 0 for a pair that is none. Numbers that are missing (NaN) are
  * not suspect.
  */
 double suspects_severity(const struct suspects_usual *usual, double latency_us,
                          double bw_mb_per_s);
 
-/** Which suspects are the worst: all above a bin, and some of those in it. */
+/** The worst suspects: all above a bin, and some of those in it. */
 struct suspects_limit {
     int bin;
-    long long left; /* how many of those in the bin */
+    long long left; /* number of those in the bin */
 };
 
 /** Find the limit of the `most` worst ones in the severities of all. */
@@ -32,9 +32,9 @@ struct suspects_limit suspects_find_limit(const struct histogram *severities,
                                           long long most);
 
 /**
- * Tell whether a suspect is among the worst. Those in the bin of the limit are
- * counted in *before, which begins with how many other ranks before this one
- * have there.
+ * Return whether a suspect is among the worst. Those in the bin of the limit
+ * are counted in *before, which begins with the number of those of earlier
+ * ranks.
  */
 bool suspects_is_worst(const struct suspects_limit *limit, double severity,
                        long long *before);

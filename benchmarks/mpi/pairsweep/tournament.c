@@ -94,7 +94,7 @@ int tournament_number(const struct tournament *tournament, int round, int node)
         steps += last;
     }
     int number = steps <= last / 2 ? steps : last - steps;
-    return number - tournament->nodes % 2; /* 0 was nobody's */
+    return number - tournament->nodes % 2; /* 0 was no node's */
 }
 
 int tournament_round(const struct tournament *tournament, int node, int other)

@@ -10,13 +10,13 @@
  *
  * Let M be the number of nodes, made even. Labels i, j < M - 1 meet in the
  * round r (from 0) with i + j = r mod M - 1. The one label with 2i = r meets
- * label M - 1, which is nobody if the number of nodes is odd.
+ * label M - 1, which is no node if the number of nodes is odd.
  */
 struct tournament {
     int nodes;
     int places; /* M */
     int *label_of;
-    int *node_with; /* label M - 1: -1 if it is nobody */
+    int *node_with; /* label M - 1: -1 if it is no node */
 };
 
 /** The number of rounds, and the most pairs of one, for at least two nodes. */
@@ -31,7 +31,7 @@ int tournament_pairs(int nodes);
 void tournament_create(struct tournament *tournament, int nodes, long seed,
                        int *labels);
 
-/** Whom the node meets in the round; -1: nobody. */
+/** Return the partner of the node in the round; -1: none. */
 int tournament_partner(const struct tournament *tournament, int round,
                        int node);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What do messages cost that the caches do not hold? */
+/* Measure messages that do not fit into the caches. */
 #include "budget.h"
 #include "check.h"
 #include "p2p.h"
@@ -54,7 +54,7 @@ struct regions {
     struct p2p one;
 };
 
-/** What is reported of one size. */
+/** The numbers of one size. */
 struct result {
     struct stats_summary latency;
     struct stats_summary latency_one;
@@ -186,7 +186,7 @@ static void report_start(struct report *report, const struct program *program,
         "the same with one region; ratio: many over one");
 }
 
-/* The first size whose contents are wrong is the last. */
+/* Stop after the first size with wrong contents. */
 static enum check_exit run_sizes(const struct program *program,
                                  const struct settings *settings, int nodes,
                                  const struct regions *regions)

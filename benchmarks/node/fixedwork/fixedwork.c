@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much work does each core get done, and does it keep its pace? */
+/* Measure the work that each core does, and its pace over time. */
+#include "cores.h"
 #include "cpus.h"
 #include "node_program.h"
 #include "settings.h"
@@ -8,8 +9,6 @@
 #include "work.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +19,6 @@ static const char PURPOSE[] =
     "done. A sample is the time of a quantum.";
 
 enum { FIXEDWORK_PARTS = 4 };
-
-/* The most quanta that are recorded for a millisecond of the run. */
-enum { FIXEDWORK_QUANTA_PER_MS = 20 };
 
 struct settings {
     struct settings_common common;
@@ -64,95 +60,7 @@ static bool verify(const void *options, char error[OPTIONS_ERROR_SIZE])
     return false;
 }
 
-/** A thread, the CPU that it is bound to (-1: none), and its work. */
-struct core {
-    pthread_t thread;
-    pthread_barrier_t *start;
-    long warmup;
-    int cpu;
-    int bind_error;
-    int ran_on;
-    struct work work;
-};
-
-static void *core_main(void *argument)
-{
-    struct core *core = argument;
-
-    if (core->cpu >= 0) {
-        cpu_set_t set;
-
-        CPU_ZERO(&set);
-        CPU_SET((size_t)core->cpu, &set);
-        core->bind_error =
-            pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-    }
-    for (long i = 0; i < core->warmup; i++) {
-        core->work.results[0] = work_quantum(core->work.iterations);
-    }
-    (void)pthread_barrier_wait(core->start);
-    if (core->bind_error == 0) {
-        work_run(&core->work);
-        core->ran_on = sched_getcpu();
-    }
-    return NULL;
-}
-
-/* Room for all quanta of a core; false if there is none. */
-static bool core_prepare(struct core *core, const struct settings *settings)
-{
-    struct work *work = &core->work;
-
-    work->iterations = settings->common.iterations;
-    work->limit_ns = (int64_t)settings->common.time_ms * 1000000;
-    work->capacity = (size_t)settings->common.time_ms * FIXEDWORK_QUANTA_PER_MS;
-    work->end_ns = malloc(work->capacity * sizeof(*work->end_ns));
-    work->results = malloc(work->capacity * sizeof(*work->results));
-    core->warmup = settings->common.warmup;
-    return work->end_ns != NULL && work->results != NULL;
-}
-
-/* Run all cores at the same time; false, after an error message, if not. */
-static bool cores_run(struct core *cores, size_t count,
-                      const struct settings *settings)
-{
-    pthread_barrier_t start;
-    size_t started = 0;
-    int error = pthread_barrier_init(&start, NULL, (unsigned)count);
-
-    for (; error == 0 && started < count; started++) {
-        cores[started].start = &start;
-        if (!core_prepare(&cores[started], settings)) {
-            error = ENOMEM;
-            break;
-        }
-        error = pthread_create(&cores[started].thread, NULL, core_main,
-                               &cores[started]);
-        if (error != 0) {
-            break;
-        }
-    }
-    if (error != 0) {
-        /* Threads that wait for the others end with the process. */
-        node_print("fixedwork", "thread %zu of %zu: %s", started + 1, count,
-                   strerror(error));
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        (void)pthread_join(cores[i].thread, NULL);
-    }
-    (void)pthread_barrier_destroy(&start);
-    for (size_t i = 0; i < count; i++) {
-        if (cores[i].bind_error != 0) {
-            node_print("fixedwork", "CPU %d: pthread_setaffinity_np: %s",
-                       cores[i].cpu, strerror(cores[i].bind_error));
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Count the quanta whose result is not that of the same work done again. */
+/* Count the quanta with another result than `expected`. */
 static size_t core_wrong(const struct core *core, double expected)
 {
     size_t wrong = 0;
@@ -163,7 +71,7 @@ static size_t core_wrong(const struct core *core, double expected)
     return wrong;
 }
 
-/* What each quantum took, in us; the ends are not needed after this. */
+/* Compute the times of the quanta in us; this overwrites their ends. */
 static struct stats_summary core_times(struct work *work)
 {
     for (size_t i = work->count; i-- > 1;) {
@@ -274,7 +182,7 @@ static enum node_exit run(const void *options)
     for (size_t i = 0; i < count; i++) {
         cores[i].cpu = bound ? cpus.numbers[i] : -1;
     }
-    if (!cores_run(cores, count, settings)) {
+    if (!cores_run(cores, count, &settings->common)) {
         return code; /* threads may still wait, and need their memory */
     }
     code = fixedwork_report(cores, count, settings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long does a load take, from each cache and from memory? */
+/* Measure the time of a load from each cache and from memory. */
 #include "chase.h"
 #include "machine.h"
 #include "node_program.h"
@@ -65,7 +65,7 @@ struct memlat {
     int row;
 };
 
-/** What is reported of one size. */
+/** The numbers of one size. */
 struct result {
     struct stats_summary latency_ns;
     size_t huge_bytes;
@@ -218,7 +218,7 @@ static void memlat_report(struct memlat *memlat, size_t size,
     output_row(&memlat->writer, fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-/* The first size whose cycle is wrong is the last. */
+/* Stop after the first size with a wrong cycle. */
 static enum node_exit run(const void *options)
 {
     const struct settings *settings = options;

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Which pages memory is made of. */
+/** Kinds of memory pages. */
 enum pages_kind {
-    PAGES_SMALL,       /* of the usual size, whatever the kernel prefers */
+    PAGES_SMALL,       /* of the usual size, always */
     PAGES_TRANSPARENT, /* huge ones where the kernel has some */
     PAGES_RESERVED,    /* huge ones that the administrator has set aside */
 };
@@ -23,7 +23,7 @@ struct pages {
 /** Map zeroed memory; false, with errno set, if there is none of this kind. */
 bool pages_map(struct pages *pages, enum pages_kind kind, size_t size_bytes);
 
-/** How much of it the kernel has put on huge pages; call it after first use. */
+/** Return the bytes on huge pages; call it after first use. */
 size_t pages_huge_bytes(const struct pages *pages, enum pages_kind kind);
 
 void pages_unmap(struct pages *pages);

@@ -37,11 +37,11 @@ class Balance(PairsBenchmark):
     ]
 
     def ranks_per_node(self, cores):
-        """One on every core, but an even number: they are pairs within a node too."""
+        """Return an even number of ranks, for pairs within a node: one per core."""
         return max(cores // 2, 1) * 2
 
     def extract(self, text):
-        """Return all balances, of the run that was asked for."""
+        """Return all balances, after a check of the run's settings."""
         rows = parse_balance(text)
         self.verify_pairs(rows, self.ppn // 2)
         return [

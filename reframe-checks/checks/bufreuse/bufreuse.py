@@ -52,7 +52,7 @@ class BufferReuse(OwnBenchmark):
 
     @run_after("setup")
     def set_registration_cache(self):
-        """Set the variables that this stack's inventory names."""
+        """Set the variables in the inventory of this stack."""
         known = self.current_environ.extras.get("registration_cache", {})
         self.skip_if(
             self.registration_cache not in known,
@@ -72,7 +72,7 @@ class BufferReuse(OwnBenchmark):
         ]
 
     def extract(self, text):
-        """Return the ratios and all latencies, of the run that was asked for."""
+        """Return ratios and latencies, after a check of the run's settings."""
         rows = parse_bufreuse(text)
         self.verify_rows(
             rows,

@@ -44,7 +44,7 @@ class Halo(OwnBenchmark):
 
     @run_before("run")
     def choose_protocol(self):
-        """Exchange by this protocol, every size."""
+        """Measure every size by this protocol."""
         self.executable_opts += [
             f"--protocol {self.protocol}",
             f"--sizes {self.min_subdomain}:{self.max_subdomain}",
@@ -52,7 +52,7 @@ class Halo(OwnBenchmark):
         ]
 
     def extract(self, text):
-        """Return the exchange time of every size, of the run that was asked for."""
+        """Return the time of every size, after a check of the run's settings."""
         rows = parse_halo2d(text)
         self.verify_rows(rows, protocol=self.protocol, np=self.num_tasks)
         self.verify_span(rows, "subdomain", self.min_subdomain, self.max_subdomain)

@@ -81,7 +81,7 @@ class Hpcc(SeatrialCheck):
 
     @run_after("setup")
     def fill_memory(self):
-        """Turn the share of memory into the order of the matrix."""
+        """Convert the share of memory to the order of the matrix."""
         if not self.memory_fraction:
             return
         if not 0 < self.memory_fraction <= LARGEST_FRACTION:
@@ -106,9 +106,9 @@ class Hpcc(SeatrialCheck):
         self.keep_files = ["hpccinf.txt"]
 
     def extract(self, text):
-        """Return the numbers of the summary; those that are missing fail the case.
+        """Return the numbers of the summary; missing ones fail the case.
 
-        They become judged ones, so that they are declared and not reported.
+        They become judged, so that they are declared and not reported.
         """
         ranks = self.num_tasks
         whole = ranks & (ranks - 1) == 0

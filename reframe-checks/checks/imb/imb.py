@@ -1,28 +1,24 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """Intel MPI Benchmarks: links of the ring, one node, pairs on all cores, all nodes."""
 
+from itertools import pairwise
+
 import reframe as rfm
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
 from seatrial.checks.base import SeatrialCheck, Tag, cores_of
 from seatrial.model.records import Sample
-from seatrial.parsers.imb import (
-    ImbRow,
-    parse_imb,
-    parse_imb_barrier,
-    parse_imb_pairs,
-    parse_imb_rate,
-)
+from seatrial.parsers import imb
 
 
 class ImbCheck(SeatrialCheck):
-    """What all checks with IMB-MPI1 share: sizes, and how long each may take.
+    """Sizes and limits of all checks with IMB-MPI1.
 
-    IMB makes `repetitions` per size, fewer where they would move more than
-    `volume_mb`, so that a slow link takes seconds too. It drops the rows that are left
-    when a size takes longer than `seconds_per_size` on average: such a run is no
-    result, so that limit is far away.
+    IMB makes `repetitions` per size, fewer if they would move more than `volume_mb`, so
+    that a slow link takes seconds too. It drops the remaining rows when a size takes
+    longer than `seconds_per_size` on average: such a run has no result, so the limit
+    is high.
     """
 
     largest_log2 = variable(int)
@@ -37,7 +33,7 @@ class ImbCheck(SeatrialCheck):
     tags = {Tag.NETWORK}
 
     def options(self, benchmark, smallest_log2):
-        """Options of one benchmark on all ranks of its step."""
+        """Return the options of a benchmark on all ranks of its step."""
         return [
             benchmark,
             f"-npmin {2 if benchmark == 'PingPong' else self.num_tasks}",
@@ -70,30 +66,24 @@ class ImbRing(ImbCheck):
 
     @run_before("run")
     def run_in_steps(self):
-        """Let a script start one job step per pair in place of the launcher."""
+        """Replace the launcher by a script that starts one job step per pair."""
         launcher = self.job.launcher.run_command(self.job)
-        self.executable_opts = [
-            launcher,
-            "--",
-            self.executable,
-            *self.options("PingPong", smallest_log2=0),
-        ]
+        options = self.options("PingPong", smallest_log2=0)
+        self.executable_opts = [launcher, "--", self.executable, *options]
         self.executable = "bash ring.sh"
         self.job.launcher = getlauncher("local")()
 
     def extract(self, text):
         """Return latency and bandwidth of every size for every pair."""
-        count = len(self.nodes)
-        pairs = [
-            (node, self.nodes[(i + 1) % count])
-            for i, node in enumerate(self.nodes[: 1 if count == 2 else count])
-        ]
+        ring = [*self.nodes, self.nodes[0]] if len(self.nodes) > 2 else self.nodes
         sizes = [0, *(1 << k for k in range(self.largest_log2 + 1))]
         return [
             sample
-            for pair in parse_imb_pairs(text, pairs, sizes)
+            for pair in imb.parse_imb_pairs(text, list(pairwise(ring)), sizes)
             for row in pair.rows
-            for sample in samples_of(row, pair.source, pair.destination)
+            for sample in samples_of(
+                row, source=pair.source, destination=pair.destination
+            )
         ]
 
 
@@ -129,9 +119,10 @@ class ImbWithin(ImbCheck):
     def extract(self, text):
         """Return latency and bandwidth of every size."""
         sizes = [0, *(1 << k for k in range(self.largest_log2 + 1))]
-        rows = parse_imb(text, "PingPong", 2, sizes)
+        rows = imb.parse_imb(text, "PingPong", 2, sizes)
         (node,) = self.nodes
-        return [sample for row in rows for sample in samples_of(row, node, node)]
+        place = {"source": node, "destination": node}
+        return [sample for row in rows for sample in samples_of(row, **place)]
 
 
 class ImbPairs(ImbCheck):
@@ -145,6 +136,7 @@ class ImbPairs(ImbCheck):
     most_ranks = variable(int, value=256)
     """Ranks per node, however many cores it has."""
 
+    typical_s = 5
     needs_nodes = 2
     most_nodes = 2
     placement = "block"
@@ -154,7 +146,7 @@ class ImbPairs(ImbCheck):
 
     @run_after("setup")
     def place(self):
-        """Put a rank on every core of two nodes that ReFrame's settings name."""
+        """Place a rank on every core of two nodes, as in ReFrame's settings."""
         self.ppn = min(cores_of(self.current_partition) or 1, self.most_ranks)
         super().place()
 
@@ -167,14 +159,14 @@ class ImbPairs(ImbCheck):
     def extract(self, text):
         """Return bandwidth and message rate of every size."""
         sizes = [1 << k for k in range(self.largest_log2 + 1)]
-        return [
-            Sample(metric, value, row.size_bytes, n=row.repetitions)
-            for row in parse_imb_rate(text, self.benchmark, self.num_tasks, sizes)
-            for metric, value in (
-                (self.bandwidth, row.mb_per_s),
-                ("msg_rate", row.msg_per_s),
-            )
-        ]
+        samples = []
+        for row in imb.parse_imb_rate(text, self.benchmark, self.num_tasks, sizes):
+            values = {self.bandwidth: row.mb_per_s, "msg_rate": row.msg_per_s}
+            samples += [
+                Sample(metric, value, row.size_bytes, n=row.repetitions)
+                for metric, value in values.items()
+            ]
+        return samples
 
 
 @rfm.simple_test
@@ -187,7 +179,6 @@ class ImbUniband(ImbPairs):
     descr = "Uniband between all cores of two nodes"
     tool = "IMB-MPI1 Uniband"
     experiments = ("E19", "E25", "E28", "E42")
-    typical_s = 5
     benchmark = "Uniband"
     bandwidth = "bw"
     judged = ["msg_rate_8B", "bw_64KiB"]
@@ -203,7 +194,6 @@ class ImbBiband(ImbPairs):
     descr = "Biband between all cores of two nodes"
     tool = "IMB-MPI1 Biband"
     experiments = ("E20", "E28", "E43")
-    typical_s = 5
     benchmark = "Biband"
     bandwidth = "bibw"
     judged = ["msg_rate_8B", "bibw_64KiB"]
@@ -216,6 +206,8 @@ class ImbAllNodes(ImbCheck):
     ImbRing measures pair by pair.
     """
 
+    experiments = ()
+    typical_s = 5
     min_tasks = 2
     largest_log2 = 16
     repetitions = 500
@@ -231,7 +223,7 @@ class ImbAllNodes(ImbCheck):
     def extract(self, text):
         """Return the time of a call, and the bandwidth if there is one, by size."""
         sizes = [1 << k for k in range(self.smallest_log2, self.largest_log2 + 1)]
-        rows = parse_imb(text, self.benchmark, self.num_tasks, sizes)
+        rows = imb.parse_imb(text, self.benchmark, self.num_tasks, sizes)
         return [sample for row in rows for sample in samples_of(row)]
 
 
@@ -245,8 +237,6 @@ class ImbSendrecv(ImbAllNodes):
 
     descr = "Sendrecv along the chain of all ranks"
     tool = "IMB-MPI1 Sendrecv"
-    experiments = ()
-    typical_s = 5
     benchmark = "Sendrecv"
     judged = ["latency_8B", "bw_64KiB"]
 
@@ -261,8 +251,6 @@ class ImbExchange(ImbAllNodes):
 
     descr = "Exchange along the chain of all ranks"
     tool = "IMB-MPI1 Exchange"
-    experiments = ()
-    typical_s = 5
     benchmark = "Exchange"
     judged = ["latency_8B", "bw_64KiB"]
 
@@ -276,14 +264,12 @@ class ImbBarrier(ImbAllNodes):
 
     descr = "Barrier over all ranks"
     tool = "IMB-MPI1 Barrier"
-    experiments = ()
-    typical_s = 5
     benchmark = "Barrier"
     judged = ["latency"]
 
     def extract(self, text):
         """Return the time of a call."""
-        row = parse_imb_barrier(text, self.num_tasks)
+        row = imb.parse_imb_barrier(text, self.num_tasks)
         return [Sample("latency", row.time_us, n=row.repetitions)]
 
 
@@ -292,8 +278,7 @@ class ImbCollective(ImbAllNodes):
     """How long does a collective over all nodes take?
 
     `latency` is IMB's t_avg, the mean over the ranks: the root of a Bcast may leave
-    at once, so that t_min tells nothing. 8 B shows the number of steps, 64 KiB the
-    load of the links.
+    at once. 8 B shows the number of steps, 64 KiB the load of the links.
     """
 
     benchmark = parameter(["Alltoall", "Bcast", "Allgather", "Scatter", "Allreduce"])
@@ -301,23 +286,15 @@ class ImbCollective(ImbAllNodes):
     descr = "collective over all ranks"
     tool = "IMB-MPI1 Alltoall, Bcast, Allgather, Scatter, Allreduce"
     experiments = ("E21", "E31", "E32")
-    typical_s = 5
     judged = ["latency_8B", "latency_64KiB"]
 
 
-def samples_of(row: ImbRow, source=None, destination=None) -> list[Sample]:
-    """Turn a row of IMB into samples; 0 bytes have no bandwidth."""
+def samples_of(row: imb.ImbRow, **place: str) -> list[Sample]:
+    """Convert a row of IMB to samples; 0 bytes have no bandwidth."""
     values = {"latency": row.time_us}
     if row.bandwidth_mb_per_s is not None and row.size_bytes > 0:
         values["bw"] = row.bandwidth_mb_per_s
     return [
-        Sample(
-            metric,
-            value,
-            row.size_bytes,
-            n=row.repetitions,
-            source=source,
-            destination=destination,
-        )
+        Sample(metric, value, row.size_bytes, n=row.repetitions, **place)
         for metric, value in values.items()
     ]

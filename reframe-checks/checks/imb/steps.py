@@ -13,7 +13,7 @@ from seatrial.parsers.imb import parse_imb_groups, parse_imb_one_sided
 
 
 class ImbSteps(SteppedCheck):
-    """What the checks of several runs share; repetitions and limits as in ImbCheck."""
+    """Base of checks of several runs; repetitions and limits as in ImbCheck."""
 
     repetitions = variable(int)
     volume_mb = variable(int)
@@ -28,7 +28,7 @@ class ImbSteps(SteppedCheck):
     most_nodes = 2
 
     def command(self, benchmark, largest_log2, iterations, *more):
-        """Return program and options of one run, with those of its own at the end."""
+        """Return program and options of one run; `more` are its own options."""
         return " ".join(
             (
                 benchmark,
@@ -43,7 +43,7 @@ class ImbSteps(SteppedCheck):
 
 @dataclass(frozen=True)
 class OneSided:
-    """A run of IMB-RMA in one of its modes, and the metric that is taken of it."""
+    """A run of IMB-RMA in one of its modes, and its metric."""
 
     metric: str
     benchmark: str
@@ -83,7 +83,7 @@ class ImbOneSided(ImbSteps):
 
     @run_after("setup")
     def need_benchmarks(self):
-        """Skip a stack whose IMB is IMB-MPI1 alone."""
+        """Skip a stack that has IMB-MPI1 only."""
         self.need_programs("imb", "IMB-RMA")
 
     def runs(self):
@@ -165,7 +165,7 @@ class ImbMultiLatency(ImbSteps):
 
     @run_after("setup")
     def place(self):
-        """Put a rank on every core of two nodes that ReFrame's settings name."""
+        """Place a rank on every core of two nodes, as in ReFrame's settings."""
         self.ppn = min(cores_of(self.current_partition) or 1, self.most_ranks)
         super().place()
 

@@ -57,7 +57,7 @@ class LammpsCheck(ScalingCheck):
 
     @run_before("run")
     def copy_inputs(self):
-        """Copy the inputs: they want their data beside themselves."""
+        """Copy the inputs, which read data from their own folder."""
         folder = '"${SEATRIAL_LAMMPS_BENCH:?must name the folder of in.rhodo}"'
         self.prerun_cmds = [
             f"cp {folder}/{name} ."
@@ -65,7 +65,7 @@ class LammpsCheck(ScalingCheck):
         ]
 
     def steps(self):
-        """Run everywhere."""
+        """Run on all nodes."""
         problem = PROBLEMS[self.problem]
         name = problem.needs(scaled=self.scaled)[0]
         steps = []

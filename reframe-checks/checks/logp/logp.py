@@ -45,7 +45,7 @@ class LogP(OwnBenchmark):
 
     @run_before("run")
     def choose_sizes(self):
-        """Measure these sizes, by these calls."""
+        """Set the options for sizes and calls."""
         self.executable_opts += [
             f"--sizes {self.min_size}:{self.max_size}",
             f"--inserts {self.inserts}",
@@ -54,7 +54,7 @@ class LogP(OwnBenchmark):
         ]
 
     def extract(self, text):
-        """Return the parameters of every size, of the run that was asked for."""
+        """Return the parameters of every size, after a check of the settings."""
         rows = parse_logp(text)
         own = {name: getattr(self, name) for name in ("send", "receive", "inserts")}
         self.verify_rows(

@@ -37,16 +37,16 @@ class MultiPair(PairsBenchmark):
     judged = ["latency_8B", "bw_64KiB", "bibw_64KiB", "msg_rate_8B"]
 
     def ranks_per_node(self, cores):
-        """One, or one on every core."""
+        """Return 1, or the number of cores."""
         return cores if self.pairs == "all" else 1
 
     @run_before("run")
     def choose_pairs(self):
-        """Measure so many pairs, and no fewer."""
+        """Set the number of pairs, the same in all rows."""
         self.executable_opts += [f"--pairs {self.ppn}:{self.ppn}"]
 
     def extract(self, text):
-        """Return all modes and sizes, of the run that was asked for."""
+        """Return all modes and sizes, after a check of the run's settings."""
         rows = parse_mpair(text)
         self.verify_pairs(rows, self.ppn)
         modes = tuple(dict.fromkeys(row.mode for row in rows))

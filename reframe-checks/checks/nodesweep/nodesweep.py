@@ -75,7 +75,7 @@ class NodeSweep(SeatrialCheck):
 
     @run_after("setup")
     def demonstrate(self):
-        """Run a short test only, on a system whose nodes share one machine."""
+        """Run only a short test if all nodes share one machine."""
         extras = self.current_partition.extras
         self.is_demonstration = bool(extras.get("demonstration"))
         if self.is_demonstration:
@@ -85,7 +85,7 @@ class NodeSweep(SeatrialCheck):
 
     @run_before("run")
     def start_sweep(self):
-        """Let seatrial.checks.nodesweep start the programs on every node."""
+        """Run seatrial.checks.nodesweep, which starts the programs on every node."""
         memlat = "--memlat 'memlat --huge-pages transparent'"
         if "memlat" not in self.current_environ.features:
             memlat = f"--no-memlat '{self.current_environ.name} was built without it'"
@@ -112,32 +112,32 @@ class NodeSweep(SeatrialCheck):
         self.keep_files = ["nodes"]
 
     def extract(self, text):
-        """Return the numbers of every node, and how many of its programs passed."""
+        """Return the numbers of every node, and the count of its passed programs."""
         sweep = parse_nodesweep(text)
         sweep.verify_complete(self.nodes)
         self.verify_run(sweep)
         self.faults = [event.text for event in sweep.events]
         samples = samples_of(sweep, self.nodes)
-        there = {each.metric for each in samples if not each.parameters}
+        there = {sample.metric for sample in samples if not sample.parameters}
         more = [metric for metric in self.judged_if_there if metric in there]
         self.judged = [*self.judged, *more]
         return samples
 
     def verify_run(self, sweep: Sweep):
-        """Refuse a run that is not the one asked for, or too small to tell."""
+        """Raise ParseError if the run has other settings, or is too small."""
         run = sweep.run
-        found = [run.n, run.memory_percent, run.block, run.memlat_max_bytes]
-        wanted = [self.n, self.memory_percent, self.block, self.memlat_mib << 20]
+        settings = [run.n, run.memory_percent, run.block, run.memlat_max_bytes]
+        expected = [self.n, self.memory_percent, self.block, self.memlat_mib << 20]
         if run.no_fixedwork is None:
-            found.append(run.fixedwork_ms)
-            wanted.append(1000 * self.fixedwork_s)
-        if found != wanted:
-            raise ParseError(0, f"a run of {found}, expected {wanted}")
+            settings.append(run.fixedwork_ms)
+            expected.append(1000 * self.fixedwork_s)
+        if settings != expected:
+            raise ParseError(0, f"a run of {settings}, expected {expected}")
         if not self.is_demonstration:
             verify_sizes(sweep)
 
     @run_before("performance")
     def name_faults(self):
-        """Fail with the names of the nodes; their numbers are recorded by now."""
+        """Fail with the names of faulty nodes, after their numbers were recorded."""
         if not self.is_dry_run() and self.faults:
             raise PerformanceError("; ".join(self.faults))

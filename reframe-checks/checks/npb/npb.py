@@ -68,7 +68,7 @@ class Npb(ScalingCheck):
         return {**super().case_parameters(), "problem_class": self.problem_class}
 
     def can_run(self, ranks):
-        """Ask for the rules of this benchmark and class."""
+        """Check the rules of this benchmark and class."""
         return runs_on(self.benchmark, self.problem_class, ranks)
 
     def takes(self):
@@ -77,7 +77,7 @@ class Npb(ScalingCheck):
 
     @run_after("setup")
     def place(self):
-        """Refuse a class that the benchmark does not have, then place the ranks."""
+        """Check that the benchmark has the class, then place the ranks."""
         try:
             self.can_run(1)
         except ValueError as error:
@@ -96,23 +96,23 @@ class Npb(ScalingCheck):
             self.need_programs("npb", self.program(0))
 
     def program(self, ranks):
-        """Name the program that was built for so many ranks; 0: for any."""
+        """Return the program for a number of ranks; 0: for any number."""
         return f"{self.benchmark.lower()}.{self.problem_class}.{ranks or 'x'}"
 
     @run_before("run")
     def switch_timers_on(self):
-        """Make the folder of the runs that are to find a timer.flag."""
+        """Create the folder with timer.flag for the runs with timers."""
         folder = Path(self.stagedir, TIMED)
         folder.mkdir(exist_ok=True)
         Path(folder, "timer.flag").touch()
 
     def runs(self):
-        """List the runs: spots, and whether the timers are on."""
+        """List the runs: spots, and the state of the timers."""
         timers = (False, True) if self.communication else (False,)
         return [(spot, timed) for spot in self.spots() for timed in timers]
 
     def steps(self):
-        """Run everywhere, without and with timers."""
+        """Run on all nodes, without and with timers."""
         known = self.current_environ.extras.get("programs", [])
         return [
             Step(

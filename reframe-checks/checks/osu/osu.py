@@ -1,5 +1,5 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
-"""OSU Micro-Benchmarks between two nodes, within one, and over all."""
+"""OSU Micro-Benchmarks between two nodes, and within one."""
 
 import re
 
@@ -9,7 +9,7 @@ from reframe.core.builtins import parameter, run_after, variable
 
 from seatrial.checks.base import Tag, cores_of
 from seatrial.checks.job_steps import doubled
-from seatrial.checks.osu import FLOATS, OsuCheck, OsuRun
+from seatrial.checks.osu import OsuCheck, OsuRun
 from seatrial.parsers.errors import ParseError
 
 MIB = 1 << 20
@@ -25,7 +25,7 @@ class OsuPair(OsuCheck):
 
     @run_after("init")
     def choose_nodes(self):
-        """Take two nodes, or one of which both ranks are."""
+        """Choose two nodes, or one for both ranks."""
         if self.between == "nodes":
             self.needs_nodes = 2
         else:
@@ -132,7 +132,7 @@ class OsuPairs(OsuCheck):
 
     @run_after("setup")
     def place(self):
-        """Put a rank on every core that ReFrame's settings name."""
+        """Place a rank on every core, as in ReFrame's settings."""
         cores = cores_of(self.current_partition) or 1
         self.ppn = min(cores, self.most_ranks)
         super().place()
@@ -218,7 +218,7 @@ class OsuClock(OsuPairs):
 
     @run_after("setup")
     def take_frequencies(self):
-        """Take those that the inventory says Slurm may set."""
+        """Read the frequencies that Slurm may set from the inventory."""
         named = self.current_partition.extras.get("cpu_frequencies", [])
         self.frequencies = sorted(self.frequencies or named)
         self.skip_if(
@@ -246,91 +246,25 @@ class OsuClock(OsuPairs):
         return run.parameters.get("clock_khz", self.frequencies[-1])
 
     def srun_options(self, run):
-        """Let Slurm set the clock."""
+        """Return the option by which Slurm sets the clock."""
         return f"--cpu-freq={self.clock_of(run)}"
 
     def wrapped(self, command):
         """Print every rank's clock before it starts the OSU program."""
-        tell = (
+        print_clock = (
             "cpu=$(ps -o psr= -p $$); "
             'read -r clock <"/sys/devices/system/cpu/cpu${cpu// }/cpufreq/'
             'scaling_cur_freq"; echo "# clock $(hostname -s) $clock"; exec'
         )
-        return f"bash -c '{tell} {command}'"
+        return f"bash -c '{print_clock} {command}'"
 
     def verify_timed(self, text, run):
         """Verify the clocks, one of each rank."""
-        told = re.findall(r"^# clock (\S+) (\d+)\n", text, re.MULTILINE)
+        clocks = re.findall(r"^# clock (\S+) (\d+)\n", text, re.MULTILINE)
         ranks = run.num_nodes * run.ppn
-        if len(told) != ranks:
-            raise ParseError(0, f"{len(told)} of {ranks} ranks tell their clock")
+        if len(clocks) != ranks:
+            raise ParseError(0, f"{len(clocks)} of {ranks} ranks tell their clock")
         wanted = self.clock_of(run)
-        for node, clock in told:
+        for node, clock in clocks:
             if abs(int(clock) / wanted - 1) * 100 > self.tolerance_percent:
                 raise ParseError(0, f"{node}: clock {clock} kHz, asked for {wanted}")
-
-
-class OsuAllNodes(OsuCheck):
-    """A collective over all nodes, then over 2, 4, 8 and so on of them.
-
-    One job measures the whole curve, as a start costs more than a measurement. The
-    numbers of all nodes are judged; the others have the parameter `num_nodes`. There is
-    one rank per node unless `ppn` says otherwise. Sizes end at 64 KiB: beyond that a
-    collective repeats the bandwidth of links.
-    """
-
-    tags = {Tag.NETWORK}
-    min_tasks = 2
-    typical_s = 30
-
-    def runs(self):
-        """Run over all nodes, then over fewer."""
-        counts = [n for n in doubled(self.num_nodes) if n * self.ppn > 1]
-        return [self.over(nodes) for nodes in reversed(counts)]
-
-    def over(self, nodes):
-        """Run over so many nodes, with as much memory as that takes."""
-        program = f"osu_{self.benchmark}"
-        options = [f"-M {max(512 * MIB, 64 * KIB * nodes * self.ppn)}"]
-        if self.benchmark == "allreduce":
-            options.append(FLOATS.format(program))
-        return OsuRun(
-            program,
-            64 * KIB,
-            nodes,
-            self.ppn,
-            smallest=8,
-            options="" if self.benchmark == "barrier" else " ".join(options),
-            parameters={} if nodes == self.num_nodes else {"num_nodes": nodes},
-        )
-
-
-@rfm.simple_test
-class OsuCollective(OsuAllNodes):
-    """How long does a collective over all nodes take, and how does that grow?
-
-    `latency` is the mean over the ranks. 8 B shows the number of steps, 64 KiB the load
-    of the links.
-    """
-
-    benchmark = parameter(["alltoall", "bcast", "allgather", "scatter", "allreduce"])
-
-    descr = "collective over 2, 4, 8 and so on up to all nodes"
-    tool = "osu_alltoall, osu_bcast, osu_allgather, osu_scatter, osu_allreduce"
-    experiments = ("E21", "E31", "E32")
-    judged = ["latency_8B", "latency_64KiB"]
-
-
-@rfm.simple_test
-class OsuBarrier(OsuAllNodes):
-    """How long does a barrier over all nodes take, and how does that grow?
-
-    `latency` is the mean over the ranks. There is no data that OSU could validate.
-    """
-
-    benchmark = "barrier"
-
-    descr = "barrier over 2, 4, 8 and so on up to all nodes"
-    tool = "osu_barrier"
-    experiments = ()
-    judged = ["latency"]

@@ -70,7 +70,7 @@ class PairSweep(OwnBenchmark):
 
     @run_before("run")
     def start_sweep(self):
-        """Let seatrial.checks.pairsweep start the program, as often as it takes."""
+        """Run seatrial.checks.pairsweep, which starts the program repeatedly."""
         self.executable_opts += [
             f"--window {self.window}",
             f"--windows {self.windows}",
@@ -115,12 +115,12 @@ class PairSweep(OwnBenchmark):
         return samples
 
     def verify_run(self, run: RunRow):
-        """Refuse a run that is not the one asked for."""
-        found = (run.latency_bytes, run.bandwidth_bytes, run.rails, run.np)
+        """Raise ParseError if the run has other settings."""
+        settings = (run.latency_bytes, run.bandwidth_bytes, run.rails, run.np)
         rails = ",".join(self.rails) or None
-        wanted = (8, 1 << 20, rails, run.nodes * self.ppn)
-        if found != wanted:
-            raise ParseError(0, f"a run of {found}, expected {wanted}")
+        expected = (8, 1 << 20, rails, run.nodes * self.ppn)
+        if settings != expected:
+            raise ParseError(0, f"a run of {settings}, expected {expected}")
 
 
 def samples_of(row: PairRow, prefix="") -> list[Sample]:
@@ -141,7 +141,7 @@ def samples_of(row: PairRow, prefix="") -> list[Sample]:
 
 
 def pair_sample(metric, value, row: PairRow, **more) -> Sample:
-    """Make a sample of a pair, with its place and time."""
+    """Build a sample of a pair, with its place and time."""
     place = {
         "source": row.source,
         "destination": row.destination,

@@ -40,7 +40,7 @@ class MatchQueue(OwnBenchmark):
 
     @run_after("init")
     def choose_program(self):
-        """Run where this program is."""
+        """Set the program of this queue."""
         self.executable = self.program
         self.valid_prog_environs = [f"+{self.program}"]
 
@@ -53,7 +53,7 @@ class MatchQueue(OwnBenchmark):
         ]
 
     def extract(self, text):
-        """Return the slope, and the latency at every depth, of the run asked for."""
+        """Return slope and latencies, after a check of the run's settings."""
         rows = parse_match_queue(text, self.program)
         self.verify_rows(rows, size_bytes=self.size_bytes, iterations=self.iterations)
         self.verify_span(rows, "depth", 0, self.max_depth)

@@ -50,17 +50,17 @@ class Startup(SteppedCheck):
 
     @run_after("setup")
     def choose_program(self):
-        """Take the first program that the stack has."""
+        """Choose the first program that the stack has."""
         extras, features = self.current_environ.extras, self.current_environ.features
         known = {*extras.get("programs", []), *features}
         known |= {"IMB-MPI1"} if "imb" in features else set()
-        found = [name for name in PROGRAMS if name in known]
+        programs = [name for name in PROGRAMS if name in known]
         self.skip_if(
-            not found,
+            not programs,
             f"{self.current_environ.name} has none of {', '.join(PROGRAMS)}: give it a "
             "compiler, programs.osu or programs.imb in mpi_stacks",
         )
-        self.program = found[0]
+        self.program = programs[0]
 
     def starts(self):
         """List nodes, program and repeat of every start."""
@@ -84,7 +84,7 @@ class Startup(SteppedCheck):
         ]
 
     def extract_steps(self, outputs):
-        """Return the median times, and refuse a start that lacks ranks."""
+        """Return the median times; raise ParseError for a start with missing ranks."""
         times = {}
         for (nodes, program, _), output in zip(self.starts(), outputs, strict=True):
             with output.located():

@@ -28,8 +28,7 @@ from seatrial.criteria.criterion import Model
 from seatrial.criteria.methods import T_SMALLEST_N
 from seatrial.errors import SeatrialError
 from seatrial.judge import bounds
-from seatrial.judge.history import History, histories
-from seatrial.judge.sampling import Sampled, Scale, Values
+from seatrial.judge.sampling import History, Sampled, Scale, Values, histories
 from seatrial.judge.variance_components import Spread, components
 from seatrial.model.places import several_rails, with_place
 from seatrial.runs.closed_run import Run

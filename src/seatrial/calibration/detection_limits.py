@@ -11,9 +11,9 @@ from seatrial.calibration.statistical_power import Passing, Trial
 from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.criteria.criterion import LEAST_COUNTED
 from seatrial.criteria.methods import Method, smallest_n
-from seatrial.judge.findings import Subject
-from seatrial.judge.history import History, histories
+from seatrial.judge.findings import Finding
 from seatrial.judge.place_groups import Group, groups_of
+from seatrial.judge.sampling import History, histories
 from seatrial.judge.screening import total_for
 from seatrial.judge.variance_components import Spread, components
 from seatrial.runs.closed_run import Run
@@ -159,7 +159,7 @@ def _kinds(criterion: Criterion, recorded: Sequence[History]) -> Iterator[_Kind]
         ):
             continue
         data = history.sampled(criterion.statistic)
-        for group in groups_of(Subject.of_case(key, "limit"), criterion, data):
+        for group in groups_of(Finding.of_case(key, "limit"), criterion, data):
             enough = np.isfinite(group.levels).sum(axis=1) >= _LEAST_RECORDED
             levels = group.levels[enough]
             spread = components(levels)

@@ -1,8 +1,8 @@
 """One-sided confidence bounds and p-values of levels, and their assumptions.
 
 Values have the shape (places, units): a row is a node or pair, a column an allocation.
-Higher is better, NaN was not measured. A result has one number for each place; all
-places are computed together, however many. A risk lies between 0 and 1.
+Higher is better, NaN was not measured. A result has one number for each place. A risk
+lies between 0 and 1.
 
 - ``t``: the level is the mean. Student's t, each place with its own variance.
 - ``order``: the level is the median. Order statistics, for any distribution.
@@ -36,18 +36,14 @@ def centre(values: Floats, method: Method) -> Floats:
 
 
 def lower_bound(values: Floats, method: Method, risk: float) -> Floats:
-    """Return lower bounds of the levels, each wrong at this risk; -inf: unknown.
-
-    It is the upper bound of the values turned around.
-    """
+    """Return lower bounds of the levels, each wrong at this risk; -inf: unknown."""
     return -upper_bound(-values, method, risk)
 
 
 def upper_bound(values: Floats, method: Method, risk: float) -> Floats:
     """Return upper bounds of the levels, each wrong at this risk.
 
-    It is inf where there are too few units, or all have the same value, which no timer
-    gives by chance.
+    It is inf with too few units, or if all have the same value (no timer does that).
 
     t: mean + t(1 - risk, n - 1) s / sqrt(n).
 
@@ -60,16 +56,16 @@ def upper_bound(values: Floats, method: Method, risk: float) -> Floats:
         n, mean, sd = _moments(values)
         bound = mean + _half_widths(n, risk) * sd
         return np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), bound, np.inf)
-    n, most = _measured(values), _most_beyond(_counts(values), risk)
+    n, most = _measured(values), _most_beyond(np.arange(values.shape[1] + 1), risk)
     bound = _column(np.sort(values, axis=1), n - 1 - most[n])
-    return np.where((most[n] >= 0) & ~_all_equal(values), bound, np.inf)
+    return np.where((most[n] >= 0) & ~all_equal(values), bound, np.inf)
 
 
 def p_below(values: Floats, limit: float, method: Method) -> Floats:
     """Return p of 'the level reaches the limit' for each place; small: it is below.
 
-    p is at most a risk exactly where `upper_bound` with this risk is below the limit.
-    It is 1 where the bound is inf at every risk.
+    p is at most a risk exactly where `upper_bound` with this risk is below the limit; 1
+    where the bound is inf at every risk.
 
     t: Student's t test. order: the sign test, P(Bin(n, 1/2) <= k) with the k values
     that reach the limit (Conover, section 3.4).
@@ -78,10 +74,10 @@ def p_below(values: Floats, limit: float, method: Method) -> Floats:
         n, mean, sd = _moments(values)
         p = scipy.special.stdtr(np.maximum(n - 1, 1), (mean - limit) / sd * np.sqrt(n))
         return np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), p, 1.0)
-    counts = _counts(values)
+    counts = np.arange(values.shape[1] + 1)
     sign_test = scipy.special.bdtr(counts, counts[:, np.newaxis], 0.5)
     p = sign_test[_measured(values), np.sum(values >= limit, axis=1)]
-    return np.where(_all_equal(values), 1.0, p)
+    return np.where(all_equal(values), 1.0, p)
 
 
 def more_units(
@@ -94,9 +90,8 @@ def more_units(
 ) -> Integers:
     """Project how many further units of each place would probably decide.
 
-    0: none. It is decided; or the level is known to +/- zone_width, so that it lies in
-    the indifference zone around the limit. -1: more than 1000. It is a projection from
-    the present units: the next ones may differ.
+    0: it is decided, or the level is known to +/- zone_width and lies in the
+    indifference zone around the limit. -1: more than 1000.
 
     t: until the half width of the bound, with the present s, is at most the distance
     of the mean from the limit, or zone_width if that is more.
@@ -106,14 +101,12 @@ def more_units(
     """
     lower = lower_bound(values, method, risk_pass)
     upper = upper_bound(values, method, risk_fail)
-    known = upper - lower <= 2 * zone_width
-    done = (lower >= limit) | (upper < limit) | known
+    done = (lower >= limit) | (upper < limit) | (upper - lower <= 2 * zone_width)
     if method == "t":
         further = _further_for_t(values, limit, risk_pass, risk_fail, zone_width)
     else:
         further = _further_for_order(values, limit, risk_pass, risk_fail)
-    further = np.where(further > MOST_FURTHER_UNITS, -1, further)
-    return np.where(done, 0, further)
+    return np.where(done, 0, np.where(further > MOST_FURTHER_UNITS, -1, further))
 
 
 def t_shape_p(values: Floats) -> float:
@@ -121,23 +114,23 @@ def t_shape_p(values: Floats) -> float:
 
     With 20 places of 4 units: one unit of a place against its n - 1 others,
     (x - mean) / (s sqrt(n / (n - 1))) with mean and s of the others, has Student's
-    distribution with n - 2 degrees of freedom, whatever level and variance of the place
+    distribution with n - 2 degrees of freedom for any level and variance of the place
     (it is Thompson's ratio, Annals of Mathematical Statistics 6, 1935, in another
-    form). Over places this is compared by Kolmogorov and Smirnov. What an allocation
-    does to all places is taken out first, as its median, and the places take turns
-    which unit it is: else an allocation would count once for each place.
+    form). Kolmogorov and Smirnov's test compares it over the places. The median effect
+    of an allocation is subtracted first, and the unit differs from place to place, or
+    an allocation would count once for each place.
 
     With fewer places: Shapiro-Wilk for each with 8 units, the smallest p times their
-    number. 1 if there are fewer still. Places with equal values are left out.
+    number; without any, 1. Places with equal values are left out.
     """
     values = np.where(np.isfinite(values), values, np.nan)
-    values = values[~_all_equal(values)]
+    values = values[~all_equal(values)]
     many = values[_measured(values) >= UNITS_FOR_SHAPE]
     if len(many) >= PLACES_FOR_SHAPE:
         return float(scipy.stats.kstest(_one_against_others(many), "uniform").pvalue)
     enough = values[_measured(values) >= UNITS_FOR_SHAPIRO]
-    each = [float(scipy.stats.shapiro(row[~np.isnan(row)]).pvalue) for row in enough]
-    return min([1.0, *(len(each) * p for p in each)])
+    p = [float(scipy.stats.shapiro(row[~np.isnan(row)]).pvalue) for row in enough]
+    return min(1.0, len(p) * min(p)) if p else 1.0
 
 
 def drift_p(series: Floats, least: int = UNITS_FOR_DRIFT) -> float:
@@ -155,11 +148,6 @@ def _measured(values: Floats) -> Integers:
     return np.asarray(np.sum(~np.isnan(values), axis=1))
 
 
-def _counts(values: Floats) -> Integers:
-    """Return every possible number of units of a place."""
-    return np.arange(values.shape[1] + 1)
-
-
 def _column(ordered: NDArray[Any], column: Integers) -> NDArray[Any]:
     """Return one value of each row; any value, or NaN, without such a column."""
     if not ordered.shape[1]:
@@ -168,7 +156,8 @@ def _column(ordered: NDArray[Any], column: Integers) -> NDArray[Any]:
     return np.take_along_axis(ordered, column[:, np.newaxis], axis=1)[:, 0]
 
 
-def _all_equal(values: Floats) -> NDArray[np.bool_]:
+def all_equal(values: Floats) -> NDArray[np.bool_]:
+    """Mark places with several values, all of them equal."""
     lowest = np.fmin.reduce(values, axis=1, initial=np.inf)
     highest = np.fmax.reduce(values, axis=1, initial=-np.inf)
     return np.asarray((lowest == highest) & (_measured(values) > 1))
@@ -182,7 +171,7 @@ def _moments(values: Floats) -> tuple[Integers, Floats, Floats]:
         mean = np.sum(values, axis=1, where=measured) / n
         squares = (values - mean[:, np.newaxis]) ** 2
         sd = np.sqrt(np.sum(squares, axis=1, where=measured) / np.maximum(n - 1, 0))
-    usable = np.isfinite(sd) & (sd > 0) & ~_all_equal(values)
+    usable = np.isfinite(sd) & (sd > 0) & ~all_equal(values)
     return n, mean, np.where(usable, sd, np.nan)
 
 
@@ -230,13 +219,13 @@ def _further_for_order(
 
 @lru_cache(maxsize=4096)
 def _further_for_signs(n: int, minority: int, risk: float) -> int:
-    """Return the further units that probably decide; `minority` of n are against."""
+    """Return the further units that probably decide; `minority` of n are opposed."""
     if n == 0:
         return smallest_n("order", risk)
     further = np.arange(1, MOST_FURTHER_UNITS + 1)
     spare = _most_beyond(n + further, risk) - minority
-    against = (minority + 1) / (n + 2)
-    decides = np.asarray(scipy.stats.binom.cdf(spare, further, against)) >= 0.5
+    opposed = (minority + 1) / (n + 2)
+    decides = np.asarray(scipy.stats.binom.cdf(spare, further, opposed)) >= 0.5
     return int(further[decides.argmax()]) if decides.any() else MOST_FURTHER_UNITS + 1
 
 
@@ -246,9 +235,9 @@ def _one_against_others(values: Floats) -> Floats:
     n, mean, _ = _moments(values)
     values = values - np.nanmedian(values - mean[:, np.newaxis], axis=0)
     measured_first = np.argsort(np.isnan(values), axis=1, kind="stable")
-    one = _column(measured_first, np.arange(len(n)) % n)[:, np.newaxis]
-    x = np.take_along_axis(values, one, axis=1)[:, 0]
-    np.put_along_axis(values, one, np.nan, axis=1)
+    unit = _column(measured_first, np.arange(len(n)) % n)[:, np.newaxis]
+    x = np.take_along_axis(values, unit, axis=1)[:, 0]
+    np.put_along_axis(values, unit, np.nan, axis=1)
     _, mean, sd = _moments(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (x - mean) / (np.nan_to_num(sd) * np.sqrt(n / (n - 1)))

@@ -1,20 +1,25 @@
-"""Findings without a number: delivered nodes, failed and skipped cases, retries."""
+"""Findings without a number: delivered nodes, failed cases, retries, crashes."""
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from seatrial.judge.findings import Finding, Row, Subject
+import numpy as np
+
+from seatrial.judge.findings import Finding
+from seatrial.judge.multiple_testing import holm_adjusted
 from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.raw_output import NO_MEASUREMENT
 
 _QUICK_VERDICT = "does not meet its reference"
-"""What ReFrame says of a number that misses its limit; the judge knows all of them."""
+"""ReFrame's words for a number that misses its limit."""
 
 
-def inventory(nodes: Sequence[Row], replay: bool) -> list[Finding]:
+def inventory(nodes: Sequence[Mapping[str, Any]], replay: bool) -> list[Finding]:
     """Judge the delivered nodes: one that was absent, or lost in the run, fails."""
-    subject = Subject("inventory")
+    subject = Finding("inventory")
     findings = [
-        subject.finding(
+        subject.judged(
             "fail",
             f"delivered but {node['state']}: {node['reason']}",
             place=node["name"],
@@ -24,13 +29,13 @@ def inventory(nodes: Sequence[Row], replay: bool) -> list[Finding]:
     ]
     if replay:
         reason = f"{NO_MEASUREMENT}; the nodes were not inspected"
-        return [Subject("replay").finding("undecided", reason), *findings]
+        return [Finding("replay", reason=reason), *findings]
     if not nodes:
         reason = "the run does not say which nodes were delivered"
-        return [subject.finding("undecided", reason)]
+        return [subject.judged("undecided", reason)]
     if not findings:
         reason = f"all {len(nodes)} delivered nodes are present"
-        return [subject.finding("pass", reason, n=len(nodes))]
+        return [subject.judged("pass", reason, n=len(nodes))]
     return findings
 
 
@@ -38,58 +43,138 @@ def case_findings(
     key: CaseKey, cases: Sequence[Case], numbers: Sequence[Finding]
 ) -> list[Finding]:
     """Judge a case without regard to its numbers: it failed, was skipped, or ran."""
-    subject = Subject.of_case(key)
-    findings = []
-    failed = [
-        case
-        for case in cases
-        if case.result == "fail" and not _explained(case, numbers)
-    ]
+    subject = Finding.of_case(key)
+    failed = [case for case in cases if _failed(case, numbers)]
     skipped = [case for case in cases if case.result == "skip"]
     passed = [case for case in cases if case.result == "pass"]
+    findings = []
     if failed:
         times = f" in {len(failed)} of {len(cases)} repeats" if len(cases) > 1 else ""
-        reason = f"failed{_in_phase(failed[0])}{times}: {_reason(failed[0])}"
-        findings.append(subject.finding("fail", reason, n=len(cases)))
+        reason = f"failed{_phase_and_reason(failed[0], times)}"
+        findings.append(subject.judged("fail", reason, n=len(cases)))
     if skipped:
-        reason = _reason(skipped[0])
-        findings.append(subject.finding("skipped", reason, n=len(skipped)))
+        reason = skipped[0].reason or _NO_REASON
+        findings.append(subject.judged("skipped", reason, n=len(skipped)))
     if passed and not failed and not numbers:
         reason = "ran and verified; it has no number to judge"
-        findings.append(subject.finding("pass", reason, n=len(passed)))
+        findings.append(subject.judged("pass", reason, n=len(passed)))
     return findings
 
 
-def _explained(case: Case, numbers: Sequence[Finding]) -> bool:
-    """Return True if a case failed only for numbers that are judged by themselves.
+def _failed(case: Case, numbers: Sequence[Finding]) -> bool:
+    """Return True if a case failed, and not only for numbers that are judged.
 
-    ReFrame holds the worst of them to the limit; that is not what a criterion says.
+    ReFrame holds the worst number to the limit; a criterion judges all of them.
     """
-    if case.phase != "performance" or not numbers:
+    if case.result != "fail":
         return False
-    if any(finding.verdict != "pass" for finding in numbers):
+    if case.phase != "performance" or not numbers:
         return True
     faults = (case.reason or "").split("; ")
-    return all(fault.strip().endswith(_QUICK_VERDICT) for fault in faults)
+    explained = all(fault.strip().endswith(_QUICK_VERDICT) for fault in faults)
+    return not explained and all(finding.verdict == "pass" for finding in numbers)
 
 
 def retried(key: CaseKey, tries: Sequence[Case], last: Sequence[Case]) -> list[Finding]:
-    """Show each case that passed, but not at the first try."""
+    """Return a finding on each case that passed, but not at the first try."""
     findings = []
     for case in last:
-        first = next(each for each in tries if each.session == case.session)
         if case.attempt > 1 and case.result == "pass":
+            first = next(other for other in tries if other.session == case.session)
             reason = (
-                f"passed at try {case.attempt} in session {case.session}; the first "
-                f"failed{_in_phase(first)}: {_reason(first)}"
+                f"passed at try {case.attempt} in session {case.session}; "
+                f"the first failed{_phase_and_reason(first)}"
             )
-            findings.append(Subject.of_case(key).finding("pass", reason, n=1))
+            findings.append(Finding.of_case(key).judged("pass", reason, n=1))
     return findings
 
 
-def _in_phase(case: Case) -> str:
-    return f" in {case.phase}" if case.phase else ""
+_NO_REASON = "no reason given"
 
 
-def _reason(case: Case) -> str:
-    return case.reason or "no reason given"
+def _phase_and_reason(case: Case, times: str = "") -> str:
+    phase = f" in {case.phase}" if case.phase else ""
+    return f"{phase}{times}: {case.reason or _NO_REASON}"
+
+
+class StartCrashes(NamedTuple):
+    """Crashes at start of an MPI stack, among its `jobs`, in `words`."""
+
+    stack: str
+    jobs: int
+    words: str
+
+
+def start_crashes(cases: Iterable[Case]) -> list[StartCrashes]:
+    """Count jobs that crashed at start, for each MPI stack with crashes.
+
+    Every try of a case is a job, unless it was skipped or never got nodes.
+    """
+    stacks: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        if case.result != "skip" and case.nodes:
+            stacks[case.environment].append(case)
+    counts = []
+    for stack, jobs in sorted(stacks.items()):
+        crashes = [job.start_crashes for job in jobs if job.start_crashes]
+        if crashes:
+            dead = Counter(node for job in crashes for c in job for node in c["dead"])
+            nodes = [f"{node} {count}" for node, count in sorted(dead.items())]
+            words = f"{len(crashes)} of {len(jobs)} {stack} jobs died in MPI_Init"
+            words += f" (crashes by node: {', '.join(nodes)})" if nodes else ""
+            counts.append(StartCrashes(stack, len(jobs), words))
+    return counts
+
+
+def conspicuous(cases: Iterable[Case], risk: float) -> dict[str, float]:
+    """Return p of the nodes with more crashes than chance explains, by node.
+
+    Without a bad node, a crash falls on each node of its program alike: if `dead` of
+    `nodes` nodes died, on each with the probability dead/nodes. The number of crashes
+    on a node is then a sum of such trials (Poisson binomial); p is the exact
+    probability of at least the observed number, adjusted by Holm's procedure over all
+    nodes that took part in a crashed start. All stacks count together: a bad node is
+    bad for each. Crashes of programs on one node, or of unknown place, do not count.
+    """
+    shares: dict[str, list[float]] = defaultdict(list)
+    hits: Counter[str] = Counter()
+    for case in cases:
+        for crash in case.start_crashes:
+            nodes, dead = {*crash["nodes"]}, {*crash["dead"]}
+            if dead < nodes:
+                hits.update(dead)
+                for node in nodes:
+                    shares[node].append(len(dead) / len(nodes))
+    names = sorted(shares)
+    p = np.array([_at_least(hits[name], shares[name]) for name in names])
+    adjusted = zip(names, holm_adjusted(p).tolist(), strict=True)
+    return {name: p for name, p in adjusted if p <= risk}
+
+
+def start_findings(
+    cases: Sequence[Case], risk: float
+) -> tuple[list[Finding], list[str]]:
+    """Return a finding for each stack that crashed at start, and the conspicuous nodes.
+
+    The findings pass: a case fails by itself if all its tries crashed. A conspicuous
+    node is only worth a look, not convicted: ranks have fixed places in most jobs, and
+    a crash that prefers rank 0 falls on the first node without any fault of it.
+    """
+    nodes = conspicuous(cases, risk)
+    names = ", ".join(f"{node} (p = {p:.2g})" for node, p in nodes.items())
+    names = f"worth a look: {names}" if nodes else "no node stands out"
+    method = "Poisson binomial, Holm over nodes"
+    return [
+        Finding("start", case="MPI_Init", environment=stack, method=method).judged(
+            "pass", f"{words}; {names}", n=jobs
+        )
+        for stack, jobs, words in start_crashes(cases)
+    ], [*nodes]
+
+
+def _at_least(count: int, shares: Sequence[float]) -> float:
+    """Return the probability of `count` or more hits in trials of these shares."""
+    pmf = np.ones(1)
+    for share in shares:
+        pmf = np.convolve(pmf, (1 - share, share))
+    return float(pmf[count:].sum())

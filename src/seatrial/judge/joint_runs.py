@@ -16,25 +16,25 @@ from seatrial.runs.closed_run import Run
 
 def require_alike(runs: Sequence[Run], criteria: Criteria) -> None:
     """Raise SeatrialError if runs cannot be judged together."""
-    first = runs[0]
-    for each in runs[1:]:
+    first, *others = runs
+    for run in others:
         for key in ("system", "campaign"):
-            if each.manifest[key] != first.manifest[key]:
+            if run.manifest[key] != first.manifest[key]:
                 raise SeatrialError(
-                    f"{each.path}: {key} {each.manifest[key]!r}; expected "
+                    f"{run.path}: {key} {run.manifest[key]!r}; expected "
                     f"{first.manifest[key]!r}, as in {first.path}: only runs of one "
                     "campaign on one system are judged together"
                 )
-    names = [each.manifest["run"] for each in runs]
+    names = [run.manifest["run"] for run in runs]
     if len(set(names)) < len(names):
         raise SeatrialError(f"a run counts once; found {', '.join(names)}")
-    checks = {case.check for each in runs for case in each.cases}
+    checks = {case.check for run in runs for case in run.cases}
     for criterion in criteria.criteria:
         if criterion.looks < len(runs) > 1 and criterion.check in checks:
             raise SeatrialError(
                 f"criterion {criterion.name!r} allows {criterion.looks} look"
                 f"{'s' * (criterion.looks > 1)} at the data, this is number "
-                f"{len(runs)}: each look is one more chance to err; say `looks: "
+                f"{len(runs)}: each look is one more chance to err; set `looks: "
                 f"{len(runs)}` in the criteria before the first, or judge a new run of "
                 "more repeats alone"
             )
@@ -63,24 +63,24 @@ def cases_of(runs: Sequence[Run]) -> dict[CaseKey, list[Case]]:
     """Group the cases of all runs; prefix the sessions of further runs by the run."""
     cases: dict[CaseKey, list[Case]] = defaultdict(list)
     for number, run in enumerate(runs):
+        prefix = f"{run.manifest['run']}/" if number else ""
         for case in run.cases:
-            session = f"{run.manifest['run']}/{case.session}" if number else ""
-            cases[case.key].append(replace(case, session=session or case.session))
+            cases[case.key].append(replace(case, session=prefix + case.session))
     return cases
 
 
 def last_tries(tries: Sequence[Case]) -> list[Case]:
-    """Return the last try of each session. (Numbers of every try count.)"""
+    """Return the last try of each session (numbers of every try count)."""
     return list({case.session: case for case in tries}.values())
 
 
 def rows_by_case(runs: Sequence[Run]) -> dict[CaseKey, list[pl.DataFrame]]:
     """Return the numbers of all runs by case, with a table for each metric and size."""
     by_case: dict[CaseKey, list[pl.DataFrame]] = defaultdict(list)
-    table = pl.concat(map(rows_of, runs))
     columns = (*CaseKey._fields, "metric", "size_bytes")
-    for key, rows in table.partition_by(columns, as_dict=True).items():
-        by_case[CaseKey(*key[: len(CaseKey._fields)])].append(rows)
+    table = pl.concat(map(rows_of, runs))
+    for (*key, _, _), rows in table.partition_by(columns, as_dict=True).items():
+        by_case[CaseKey(*key)].append(rows)
     return by_case
 
 
@@ -89,7 +89,6 @@ def delivered_nodes(runs: Sequence[Run]) -> list[dict[str, Any]]:
     nodes: dict[str, dict[str, Any]] = {}
     for run in runs:
         for node in run.manifest["nodes"]:
-            known = nodes.get(node["name"])
-            if known is None or known["state"] == "present":
+            if nodes.setdefault(node["name"], node)["state"] == "present":
                 nodes[node["name"]] = node
     return list(nodes.values())

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-MOST_P = 0.99
+_MOST_P = 0.99
 
 
 def holm(p: Floats, risk: float) -> Flags:
     """Reject hypotheses; the risk is that of any wrong one among them (Holm 1979).
 
-    It holds however the p depend on each other. A NaN counts and is not rejected.
+    It holds for any dependence between the p. A NaN counts and is not rejected.
     """
     return holm_adjusted(p) <= risk
 
@@ -35,7 +35,7 @@ def discoveries(p: Floats, risk: float) -> Flags:
     Benjamini and Hochberg 1995, for independent or positively dependent p. A NaN counts
     and is not picked.
     """
-    adjusted = scipy.stats.false_discovery_control(np.where(np.isnan(p), 1.0, p))
+    adjusted = scipy.stats.false_discovery_control(np.nan_to_num(p, nan=1.0))
     return (np.asarray(adjusted) <= risk) & ~np.isnan(p)
 
 
@@ -44,14 +44,13 @@ def cauchy(p: Floats) -> Floats:
 
     The Cauchy combination, for metrics that depend on each other (Liu and Xie, Journal
     of the American Statistical Association 115, 2020). It is approximate: by simulation
-    1 % is up to 1.25 % with 10 metrics, 1.35 % with 20; so it picks, and other values
-    must confirm. What is above 0.99 counts as 0.99, or one metric with p = 1 would
-    outweigh any proof by the others (Fang et al., Statistica Sinica 33, 2023). 1 for a
-    place without a metric.
+    1 % is up to 1.25 % with 10 metrics, 1.35 % with 20; so it only picks suspects. A p
+    above 0.99 counts as 0.99, or one metric with p = 1 would outweigh all others (Fang
+    et al., Statistica Sinica 33, 2023). 1 for a place without a metric.
     """
     there = ~np.isnan(p)
     with np.errstate(divide="ignore", invalid="ignore"):
-        cotangent = 1 / np.tan(np.pi * np.minimum(p, MOST_P))
+        cotangent = 1 / np.tan(np.pi * np.minimum(p, _MOST_P))
         mean = np.sum(cotangent, axis=1, where=there) / np.sum(there, axis=1)
     return np.where(there.any(axis=1), np.arctan2(1.0, mean) / np.pi, 1.0)
 
@@ -72,27 +71,16 @@ def rank_p(values: Floats) -> Floats:
     return np.where(units > 0, p, 1.0)
 
 
-def spent(risk: float, looks: Sequence[float]) -> float:
-    """Return the part of a risk that the last of these looks may spend.
-
-    A look stands for the share of the most units that had been measured, in (0, 1];
-    above counts as 1. The parts of all looks sum to at most the risk: spending of
-    Pocock's type, risk * ln(1 + (e - 1) * share) (Lan and DeMets, Biometrika 70, 1983).
-    A look that has nothing new spends nothing.
-    """
-    *earlier, last = (
-        risk * math.log1p((math.e - 1) * min(max(share, 0.0), 1.0)) for share in looks
-    )
-    return max(0.0, last - max(earlier, default=0.0))
-
-
-def share_of_look(units: Sequence[int], looks: int, cap: int) -> float:
+def share_of_look(units: Sequence[float], looks: int, cap: float) -> float:
     """Return the part of the risks that the newest of some looks may spend.
 
     `units` were measured by the end of each look so far, of at most `cap`; the last of
-    the `looks` that are allowed spends all that is left.
+    the `looks` that are allowed spends all that is left. The parts of all looks sum to
+    at most 1: spending of Pocock's type, ln(1 + (e - 1) * share), by the share of
+    `cap` (Lan and DeMets, Biometrika 70, 1983). A look without new units spends 0.
     """
-    fractions = [min(1.0, number / cap) for number in units]
-    if len(fractions) == looks:
-        fractions[-1] = 1.0
-    return spent(1.0, fractions)
+    shares = [min(1.0, number / cap) for number in units]
+    if len(shares) == looks:
+        shares[-1] = 1.0
+    *earlier, last = (math.log1p((math.e - 1) * share) for share in shares)
+    return max(0.0, last - max(earlier, default=0.0))

@@ -3,11 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from seatrial.judge.findings import Finding, NodeVerdict, Row
+from seatrial.judge.findings import Finding, NodeVerdict
 from seatrial.judge.place_groups import WAY
 from seatrial.judge.verdicts import FAIL, PASS, UNDECIDED, VERDICTS, Ruling
 from seatrial.model.places import both_ways, several_rails, with_place
@@ -17,63 +19,52 @@ MAX_PASSING = 64
 """Passing places of one metric with a finding each; more of them share one."""
 
 MAX_FAULTS = 1000
-"""Failing places of one metric with a finding each, and undecided ones; the less bad
-ones of more share one."""
+"""Failing (or undecided) places with a finding each; further ones share one."""
 
 
 def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
     """Return the findings of a ruling; `pairs` is the ruling on its nodes' pairs."""
-    seen = np.flatnonzero(~ruling.hidden)
-    rails = several_rails(ruling.names)
-    names = with_place(ruling.names, rails)["place"].fill_null("").to_list()
+    badness = np.nan_to_num(ruling.value)
+    badness *= 1 if ruling.subject.direction == "lower" else -1
     extra: dict[int, str] = {}
     if ruling.of_nodes:
-        seen, extra = _worst_of_each(ruling, pairs)
         names = ruling.names["node"].to_list()
+        shown, extra = _worst_of_each(ruling, badness, pairs)
+    else:
+        places = with_place(ruling.names, several_rails(ruling.names))["place"]
+        names = places.fill_null("").to_list()
+        shown = np.flatnonzero(~ruling.hidden)
     findings = []
-    badness = _badness(ruling)
     for code in (FAIL, UNDECIDED, PASS):
-        chosen = seen[ruling.verdict[seen] == code]
+        chosen = shown[ruling.verdict[shown] == code]
         worst_first = chosen[np.argsort(-badness[chosen], kind="stable")]
-        most = MAX_FAULTS
-        if code == PASS and len(worst_first) > MAX_PASSING:
-            most = 0
-        for place in worst_first[:most].tolist():
-            words = extra.get(place, "")
-            findings.append(ruling.finding(place, names[place], words))
-        rest = worst_first[most:]
-        if rest.size:
-            findings.append(_shared(ruling, rest, names, seen.size))
+        most = 0 if code == PASS and len(chosen) > MAX_PASSING else MAX_FAULTS
+        findings += [
+            ruling.finding(place, names[place], extra.get(place, ""))
+            for place in worst_first[:most].tolist()
+        ]
+        if len(chosen) > most:
+            rest = worst_first[most:]
+            findings.append(_shared(ruling, rest, names[rest[0]], shown.size))
     return findings
 
 
-def _badness(ruling: Ruling) -> np.ndarray:
-    """Return values whose largest is the worst."""
-    values = np.nan_to_num(ruling.value)
-    return values if ruling.subject.direction == "lower" else -values
-
-
-def _shared(ruling: Ruling, rest: np.ndarray, names: list[str], places: int) -> Finding:
-    """Summarise places of the same verdict, the worst first, in one finding."""
-    noun, worst = _noun(ruling), int(rest[0])
-    verdict = VERDICTS[ruling.verdict[worst]]
-    if verdict != "pass":
-        reason = (
-            f"{rest.size:,} more {noun}, less bad than those with findings of their "
-            f"own; the worst: {names[worst]}, {ruling.reason(worst)}"
-        )
+def _shared(ruling: Ruling, places: np.ndarray, name: str, shown: int) -> Finding:
+    """Summarise places of one verdict in a finding; `name` is the first, the worst."""
+    count, worst = places.size, int(places[0])
+    if ruling.verdict[worst] == PASS:
+        which = f"all {count:,}" if count == shown else f"{count:,} of {shown:,}"
+        begin = f"{which} {_noun(ruling)} pass; the worst is {name}:"
     else:
-        which = f"all {places:,}" if rest.size == places else f"{rest.size:,}"
-        of = "" if rest.size == places else f" of {places:,}"
-        reason = (
-            f"{which}{of} {noun} pass; the worst is {names[worst]}: "
-            f"{ruling.reason(worst)}"
+        begin = (
+            f"{count:,} more {_noun(ruling)}, less bad than those with findings of "
+            f"their own; the worst: {name},"
         )
     return replace(
         ruling.finding(worst, ""),
-        reason=reason,
-        n=int(ruling.n[rest].sum()),
-        value=float(np.median(ruling.value[rest])),
+        reason=f"{begin} {ruling.reason(worst)}",
+        n=int(ruling.n[places].sum()),
+        value=float(np.median(ruling.value[places])),
         more=None,
     )
 
@@ -87,32 +78,25 @@ def _noun(ruling: Ruling) -> str:
 
 
 def _worst_of_each(
-    ruling: Ruling, pairs: Ruling | None
+    ruling: Ruling, badness: np.ndarray, pairs: Ruling | None
 ) -> tuple[np.ndarray, dict[int, str]]:
-    """Choose for each node its worst rail and direction; more words on some places."""
-    names = ruling.names["node"].to_list()
+    """Choose the worst rail and direction of each node; add words on failing nodes."""
     nodes: dict[str, list[int]] = defaultdict(list)
-    for place, name in enumerate(names):
+    for place, name in enumerate(ruling.names["node"].to_list()):
         nodes[name].append(place)
-    badness = _badness(ruling)
     worst = {
-        name: min(places, key=lambda each: (ruling.verdict[each], -badness[each]))
+        name: min(places, key=lambda place: (ruling.verdict[place], -badness[place]))
         for name, places in nodes.items()
     }
     failing = [name for name in nodes if ruling.verdict[worst[name]] == FAIL]
-    told = [] if pairs is None else failing[:MAX_FAULTS]
-    partners = _partners(pairs, told) if pairs is not None else {}
     all_fail = len(failing) == len(nodes)
-    extra = {
-        worst[name]: _which(ruling, nodes[name])
-        + partners.get(name, ("", ""))[1]
-        + (
-            "; every node fails: look first at what they share"
-            if all_fail
-            else partners.get(name, ("", ""))[0]
-        )
-        for name in told
-    }
+    extra = {}
+    for name in failing[:MAX_FAULTS]:
+        if pairs is not None:
+            doubt, of_pairs = _partners(pairs, name)
+            if all_fail:
+                doubt = "; every node fails: look first at what they share"
+            extra[worst[name]] = _which(ruling, nodes[name]) + of_pairs + doubt
     return np.array(sorted(worst.values())), extra
 
 
@@ -127,22 +111,16 @@ def _which(ruling: Ruling, places: list[int]) -> str:
     return f"; it is bad{words}" if words else ""
 
 
-def _partners(pairs: Ruling, nodes: list[str]) -> Mapping[str, tuple[str, str]]:
-    """Describe the pairs of nodes that fail, and name who else may be at fault."""
-    ends = pairs.names.select(
-        pl.col("source", "destination").cast(pl.String),
-        passes=pl.Series(pairs.verdict == PASS),
-    )
-    found = {}
-    for node in nodes:
-        own = ends.filter((pl.col("source") == node) | (pl.col("destination") == node))
-        others = set(own["source"]) | set(own["destination"])
-        others.discard(node)
-        doubt = ""
-        if len(others) == 1:
-            doubt = f"; its only partner was {others.pop()}: the fault may be there"
-        found[node] = (doubt, _pairs(int((~own["passes"]).sum()), own.height))
-    return found
+def _partners(pairs: Ruling, node: str) -> tuple[str, str]:
+    """Name the other suspect of a failing node's only pair; describe its pairs."""
+    ends = pairs.names.select("source", "destination")
+    own = ends.select(pl.any_horizontal(pl.all() == node)).to_series()
+    others = {name for end in ends.filter(own) for name in end} - {node}
+    doubt = ""
+    if len(others) == 1:
+        doubt = f"; its only partner was {others.pop()}: the fault may be there"
+    verdicts = pairs.verdict[own.to_numpy()]
+    return doubt, _pairs(int((verdicts != PASS).sum()), verdicts.size)
 
 
 def _pairs(bad: int, count: int) -> str:
@@ -158,20 +136,18 @@ def _pairs(bad: int, count: int) -> str:
     )
 
 
-_SILENT = "no number was taken of this node alone"
-
-
 @dataclass
-class _Seen:
+class _Node:
     """The worst verdict on a node so far, and its worst value of each metric."""
 
     verdict: int = PASS
     values: dict[str, float] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
 
 
 def node_verdicts(
-    nodes: Sequence[Row],
-    found: Iterable[Ruling],
+    nodes: Sequence[Mapping[str, Any]],
+    ruled: Iterable[Ruling],
     findings: Iterable[Finding],
     *,
     replay: bool,
@@ -180,47 +156,44 @@ def node_verdicts(
 
     An absent node fails; a node without measurements is undecided.
     """
-    seen: dict[str, _Seen] = defaultdict(_Seen)
-    for ruling in found:
-        _look(ruling, seen)
-    reasons: dict[str, list[str]] = defaultdict(list)
+    measured: dict[str, _Node] = defaultdict(_Node)
+    for ruling in ruled:
+        _add(ruling, measured)
     for finding in findings:
-        if finding.verdict in ("fail", "undecided") and finding.node in seen:
-            reasons[finding.node].append(
-                f"{finding.check} {finding.metric}: {finding.reason}"
-            )
-    return tuple(_verdict(node, seen, reasons, replay=replay) for node in nodes)
+        if finding.verdict in ("fail", "undecided") and finding.node in measured:
+            reason = f"{finding.check} {finding.metric}: {finding.reason}"
+            measured[finding.node].reasons.append(reason)
+    return tuple(_verdict(node, measured, replay=replay) for node in nodes)
 
 
-def _look(ruling: Ruling, seen: dict[str, _Seen]) -> None:
-    """Add what a ruling says of nodes; values of sameness are ratios, and not kept."""
+def _add(ruling: Ruling, measured: dict[str, _Node]) -> None:
+    """Add a ruling to its nodes; values of sameness are ratios, and not kept."""
     if ruling.names["node"].null_count() == ruling.names.height:
         return
     names = ruling.names["node"].cast(pl.String).to_list()
-    metric, lower = ruling.subject.metric, ruling.subject.direction == "lower"
-    ratios = ruling.subject.kind == "sameness"
-    verdicts, values = ruling.verdict.tolist(), ruling.value.tolist()
-    for name, verdict, value in zip(names, verdicts, values, strict=True):
+    metric, ratios = ruling.subject.metric, ruling.subject.kind == "sameness"
+    worst = max if ruling.subject.direction == "lower" else min
+    rows = zip(names, ruling.verdict.tolist(), ruling.value.tolist(), strict=True)
+    for name, verdict, value in rows:
         if name is None:
             continue
-        node = seen[name]
+        node = measured[name]
         node.verdict = min(node.verdict, verdict)
-        if ratios or value != value:
-            continue
-        known = node.values.get(metric, value)
-        node.values[metric] = max(known, value) if lower else min(known, value)
+        if not ratios and not isnan(value):
+            node.values[metric] = worst(node.values.get(metric, value), value)
 
 
 def _verdict(
-    node: Row, seen: dict[str, _Seen], reasons: dict[str, list[str]], *, replay: bool
+    delivered: Mapping[str, Any], measured: Mapping[str, _Node], *, replay: bool
 ) -> NodeVerdict:
-    name = node["name"]
-    if node["state"] != "present":
-        return NodeVerdict(name, node["state"], "fail", node["reason"], {})
-    if name not in seen:
-        return NodeVerdict(name, "present", "undecided", _SILENT, {})
-    code, values = seen[name].verdict, seen[name].values
-    if replay and code == PASS:
-        return NodeVerdict(name, "present", "undecided", NO_MEASUREMENT, values)
-    reason = "; ".join(reasons[name]) if code in (FAIL, UNDECIDED) else ""
-    return NodeVerdict(name, "present", VERDICTS[code], reason, values)
+    name, state = delivered["name"], delivered["state"]
+    if state != "present":
+        return NodeVerdict(name, state, "fail", delivered["reason"], {})
+    if name not in measured:
+        reason = "no number was taken of this node alone"
+        return NodeVerdict(name, state, "undecided", reason, {})
+    node = measured[name]
+    if replay and node.verdict == PASS:
+        return NodeVerdict(name, state, "undecided", NO_MEASUREMENT, node.values)
+    reason = "; ".join(node.reasons) if node.verdict != PASS else ""
+    return NodeVerdict(name, state, VERDICTS[node.verdict], reason, node.values)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,7 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge import bounds
-from seatrial.judge.findings import Kind, Subject
+from seatrial.judge.findings import Finding
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.sampling import (
     LEAST_ALIKE,
@@ -27,10 +26,10 @@ from seatrial.model.places import PLACE, both_ways
 Texts = npt.NDArray[np.object_]
 
 WAY = "way"
-"""The column that tells sending from receiving, where a pair was measured both ways."""
+"""Column with 'sending' or 'receiving', where a pair was measured both ways."""
 
 _BETTER = 0.75
-"""A node is as good as this quantile of its pairs: most of a sound node's are sound."""
+"""Quantile of its pairs by which a node is judged: most of them have a good partner."""
 
 _LEAST_SHAPE_P = 1e-3
 _LEAST_DRIFT_P = 5e-3
@@ -38,16 +37,16 @@ _LEAST_DRIFT_P = 5e-3
 
 @dataclass(frozen=True)
 class Group:
-    """A criterion and all places of one kind that it is held against, in one case.
+    """A criterion and its places of one kind, in one case.
 
     `levels` has the shape (places, allocations), on the scale of the criterion;
     `names` has a row per place: the columns of `PLACE`, and `WAY` for nodes of pairs.
-    `trouble` (places,) says why a place cannot be judged, '' where it can. `share` is
-    the part of the risks that may be spent at this look. `alike`: places are held to
-    the typical one. `nodes` are the nodes of pairs, judged before them.
+    `trouble` (places,) is the reason why a place cannot be judged, or ''. `share` is
+    the part of the risks that this look may spend. `nodes` are the nodes of pairs,
+    judged before them.
     """
 
-    subject: Subject
+    subject: Finding
     criterion: Criterion
     scale: Scale
     names: pl.DataFrame
@@ -73,7 +72,7 @@ class Group:
 
     @property
     def case(self) -> tuple[str, ...]:
-        """What tells the case from others."""
+        """The key of the case."""
         return (self.subject.check, self.subject.case, self.subject.environment)
 
     @property
@@ -86,20 +85,24 @@ class Group:
         """The buyer's risk at this look."""
         return self.criterion.risks.buyer * self.share
 
+    @property
+    def seller(self) -> float:
+        """The seller's risk at this look."""
+        return self.criterion.risks.seller * self.share
+
     @cached_property
     def n(self) -> npt.NDArray[np.int64]:
         """Allocations in which each place was measured."""
-        n: npt.NDArray[np.int64] = np.isfinite(self.levels).sum(axis=1)
-        return n
+        return np.asarray(np.isfinite(self.levels).sum(axis=1))
 
     @cached_property
     def centre(self) -> Values:
-        """The level that each place shows."""
+        """The level of each place."""
         return bounds.centre(self.levels, self.scale.method)
 
     @cached_property
     def lower(self) -> Values:
-        """What each level reaches, at the buyer's risk."""
+        """The lower bound of each level, at the buyer's risk."""
         return bounds.lower_bound(self.levels, self.scale.method, self.buyer)
 
     @cached_property
@@ -111,7 +114,7 @@ class Group:
     def drifts(self) -> bool:
         """Whether the typical level moved in the course of the allocations.
 
-        What is compared within an allocation does not drift.
+        Comparisons within an allocation do not drift.
         """
         if self.alike or not self.sound.any():
             return False
@@ -132,46 +135,46 @@ class Group:
         return np.asarray(np.all(met | ~np.isfinite(self.levels), axis=1))
 
 
-def groups_of(
-    subject: Subject, criterion: Criterion, found: Sampled
-) -> Iterator[Group]:
+def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator[Group]:
     """Yield the groups of one metric: nodes of pairs, the pairs, all other places."""
     scale = scale_of(criterion)
-    units = np.cumsum(found.per_run).tolist()
+    units = np.cumsum(data.per_run).tolist()
     share = share_of_look(units, criterion.looks, criterion.cap)
-    pairs = (
-        found.places["source"].is_not_null() & found.places["destination"].is_not_null()
-    ).to_numpy()
-    for kind in (True, False):
-        rows = np.flatnonzero(pairs == kind)
+    ends = data.places.select("source", "destination")
+    pairs = ends.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+    for of_pairs in (True, False):
+        rows = np.flatnonzero(pairs.to_numpy() == of_pairs)
         if not rows.size:
             continue
-        names = found.places[rows]
-        levels = scale.levels(found.values[rows])
-        trouble = np.full(rows.size, "", dtype=object)
-        trouble[~np.isfinite(levels).any(axis=1)] = "nothing was measured"
-        below = (found.values[rows] <= 0).any(axis=1) & scale.logs
-        trouble[below] = "a value of 0 or less has no logarithm"
-        trouble[found.spoilt[rows]] = "a value is no number"
+        values = data.values[rows]
+        levels = scale.levels(values)
+        trouble = _without_number(levels, "nothing was measured")
+        if scale.logs:
+            no_log = "a value of 0 or less has no logarithm"
+            trouble[(values <= 0).any(axis=1)] = no_log
+        trouble[data.spoilt[rows]] = "a value is no number"
+        names = data.places[rows]
         group = Group(subject, criterion, scale, names, levels, trouble, share)
-        if not kind:
-            yield _checked(group)
-            continue
-        nodes = _checked(_nodes_of(group))
-        yield nodes
+        nodes = _checked(_nodes_of(group)) if of_pairs else None
+        if nodes is not None:
+            yield nodes
         yield replace(_checked(group), nodes=nodes)
 
 
+def _without_number(levels: Values, reason: str) -> Texts:
+    """Return the troubles (places,): `reason` for places without a level, else ''."""
+    return np.where(np.isfinite(levels).any(axis=1), "", reason).astype(object)
+
+
 def _checked(group: Group) -> Group:
-    """Compare places where that is asked for, and see whether the method applies."""
+    """Compare places for sameness; check the assumptions of the method."""
     trouble = group.trouble.copy()
     levels = group.levels
     if group.alike:
-        levels = beside_the_others(np.where(_column(trouble == ""), levels, np.nan))
-        if (trouble == "").sum() < LEAST_ALIKE:
-            trouble[trouble == ""] = f"sameness takes at least {LEAST_ALIKE} places"
-    equal = _all_equal(group.levels)
-    trouble[equal & (trouble == "")] = (
+        levels = beside_the_others(np.where(group.sound[:, np.newaxis], levels, np.nan))
+        if group.sound.sum() < LEAST_ALIKE:
+            trouble[group.sound] = f"sameness takes at least {LEAST_ALIKE} places"
+    trouble[bounds.all_equal(group.levels) & (trouble == "")] = (
         "all values are equal: the resolution is too coarse, or nothing was measured "
         "anew"
     )
@@ -186,29 +189,16 @@ def _checked(group: Group) -> Group:
     return replace(group, levels=levels, trouble=trouble)
 
 
-def _all_equal(levels: Values) -> Marks:
-    """Mark places with several values, all of them the same."""
-    finite = np.isfinite(levels)
-    most = np.where(finite, levels, -np.inf).max(axis=1)
-    least = np.where(finite, levels, np.inf).min(axis=1)
-    equal: Marks = (finite.sum(axis=1) > 1) & (most == least)
-    return equal
-
-
-def _column(marks: Marks) -> Marks:
-    return marks[:, np.newaxis]
-
-
 def _nodes_of(pairs: Group) -> Group:
     """Judge each node by the better quartile of its pairs in each allocation.
 
     A pair is as good as the worse of its nodes, so a bad node spoils all its pairs,
-    while most pairs of a sound one are sound. Rails count one by one, and so do the
+    while most pairs of a good node are good. Rails count one by one, and so do the
     directions of numbers that were taken in both.
     """
     directed = both_ways(pairs.names)
     units = [f"{number}" for number in range(pairs.units)]
-    levels = np.where(_column(pairs.trouble == ""), pairs.levels, np.nan)
+    levels = np.where(pairs.sound[:, np.newaxis], pairs.levels, np.nan)
     table = pairs.names.select(
         pl.col("source", "destination", "hca").cast(pl.String)
     ).with_columns(pl.DataFrame(levels, schema=units).fill_nan(None))
@@ -224,18 +214,14 @@ def _nodes_of(pairs: Group) -> Group:
     by_node = ends.group_by("node", "hca", WAY, maintain_order=True).agg(
         pl.col(unit).quantile(_BETTER, interpolation="higher") for unit in units
     )
-    empty: dict[str, Any] = dict.fromkeys(("source", "destination"), pl.lit(None))
-    names = by_node.select("node", "hca", WAY).with_columns(
-        **empty, socket=pl.lit(None, dtype=pl.Int64)
+    names = by_node.with_columns(
+        source=None, destination=None, socket=pl.lit(None, dtype=pl.Int64)
     )
     node_levels = by_node.select(pl.col(units).fill_null(np.nan)).to_numpy()
-    trouble = np.full(names.height, "", dtype=object)
-    trouble[~np.isfinite(node_levels).any(axis=1)] = "none of its pairs was measured"
-    kind: Kind = "sameness" if pairs.alike else "node"
     return replace(
         pairs,
-        subject=replace(pairs.subject, kind=kind),
+        subject=replace(pairs.subject, kind="sameness" if pairs.alike else "node"),
         names=names.select(*PLACE, WAY),
         levels=node_levels,
-        trouble=trouble,
+        trouble=_without_number(node_levels, "none of its pairs was measured"),
     )

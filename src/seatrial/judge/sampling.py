@@ -1,12 +1,13 @@
-"""Samples of a metric as arrays (places, allocations), and a criterion's scale.
+"""Samples of metrics of runs as arrays (places, allocations), and a criterion's scale.
 
-What is sampled is the allocation: a job, on its nodes. Numbers that one job took of
-one place are back to back, share its luck, and count as one: their median.
+The unit of sampling is the allocation: a job, on its nodes. Numbers that one job took
+of one place share its conditions, and count as one: their median.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, log1p
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,8 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.criteria.methods import Method
-from seatrial.model.cases import CaseKey
-from seatrial.model.metrics import judged_statistic
+from seatrial.model.cases import Case, CaseKey, parameters_text
+from seatrial.model.metrics import flat_name, judged_statistic
 from seatrial.model.places import PLACE, turned
 from seatrial.runs.closed_run import Run
 
@@ -23,39 +24,28 @@ Values = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
 
 UNIT = ("run", "session", "attempt", "job_id")
-"""The columns that make an allocation. (A job that is tried again is another one.)"""
+"""Columns of an allocation; each further try of a job is another allocation."""
 
-COLUMNS = (
-    *UNIT,
-    "parameters",
-    *PLACE,
-    "metric",
-    "size_bytes",
-    "statistic",
-    "value",
-    "unit",
-    "direction",
-)
-"""What is read of the measurements."""
-
-_LARGEST = 2**62
-"""No number of a row grows beyond this."""
+LEAST_ALIKE = 3
+"""Minimum places for a sameness criterion: 3."""
 
 
 def rows_of(run: Run) -> pl.DataFrame:
     """Return the numbers of a run with their cases; `run` is its name."""
-    rows = run.columns(*CaseKey._fields, "nodes", *COLUMNS)
-    return rows.with_columns(run=pl.lit(run.manifest["run"]).cast(pl.Categorical))
+    case = (*CaseKey._fields, "nodes", "parameters", *UNIT, *PLACE)
+    number = ("metric", "size_bytes", "statistic", "value", "unit", "direction")
+    name = pl.lit(run.manifest["run"]).cast(pl.Categorical)
+    return run.columns(*case, *number).with_columns(run=name)
 
 
 @dataclass(frozen=True)
 class Sampled:
     """The numbers of one metric of one case.
 
-    `values` has the shape (places, allocations), in the order in which they were
-    taken, NaN where a place was not measured; `spoilt` marks places (places,) of which
-    some number is NaN or infinite. `places` has the columns of `PLACE`. `per_run`
-    counts the allocations of each run, in their order.
+    `values` has the shape (places, allocations), in the order of time, NaN where a
+    place was not measured; `spoilt` (places,) marks places with a number that is NaN or
+    infinite. `places` has the columns of `PLACE`. `per_run` counts the allocations of
+    each run, in their order.
     """
 
     places: pl.DataFrame
@@ -67,23 +57,19 @@ class Sampled:
 def sampled(rows: pl.DataFrame, statistic: str | None) -> Sampled:
     """Sort the rows of one metric by place and allocation.
 
-    Of several statistics `statistic` counts, by default the first that is known.
+    Only `statistic` counts, by default the first that is known.
     """
     wanted = statistic or judged_statistic(rows["statistic"].unique())
     rows = turned(rows.filter(pl.col("statistic") == wanted))
     of_place, places = _numbered(rows, PLACE)
     of_unit, units = _numbered(rows, UNIT)
-    taken = rows["value"].to_numpy()
     spoilt = np.zeros(places.height, dtype=bool)
-    spoilt[of_place[~np.isfinite(taken)]] = True
-    cells = of_place * units.height + of_unit
+    spoilt[of_place[~np.isfinite(rows["value"].to_numpy())]] = True
+    cells = rows.select("value", cell=of_place * units.height + of_unit)
+    if cells["cell"].n_unique() < cells.height:
+        cells = cells.group_by("cell").agg(pl.col("value").median())
     values = np.full(places.height * units.height, np.nan)
-    if np.bincount(cells, minlength=1).max() <= 1:
-        values[cells] = taken
-    else:
-        each = pl.DataFrame({"cell": cells, "value": taken})
-        middle = each.group_by("cell").agg(pl.col("value").median())
-        values[middle["cell"].to_numpy()] = middle["value"].to_numpy()
+    values[cells["cell"].to_numpy()] = cells["value"].to_numpy()
     values[~np.isfinite(values)] = np.nan
     return Sampled(
         places=places,
@@ -96,41 +82,108 @@ def sampled(rows: pl.DataFrame, statistic: str | None) -> Sampled:
 def _numbered(
     rows: pl.DataFrame, columns: tuple[str, ...]
 ) -> tuple[npt.NDArray[np.int64], pl.DataFrame]:
-    """Number the distinct rows of some columns in the order of their appearance.
+    """Number the distinct rows of some columns in the order of their appearance."""
+    indexed = rows.select(columns).with_row_index("row")
+    groups = indexed.group_by(columns, maintain_order=True).agg("row")
+    lengths = groups["row"].list.len().to_numpy()
+    numbers = np.empty(rows.height, dtype=np.int64)
+    row = groups["row"].explode(empty_as_null=True).to_numpy()
+    numbers[row] = np.repeat(np.arange(groups.height), lengths)
+    return numbers, groups.drop("row")
 
-    A sweep has millions of rows: texts are compared by their numbers, not as texts.
+
+@dataclass(frozen=True)
+class History:
+    """One metric of one case, on one number of nodes, in one or several runs.
+
+    `nodes` are those of its allocations, `metric` is the flat name, `rows` have all its
+    numbers in the order of the runs, of every statistic. `faults` are the reasons of
+    its failed cases. `declared`: the check promises the metric.
     """
-    numbers = np.zeros(rows.height, dtype=np.int64)
-    distinct = 1
-    for name in columns:
-        column = rows[name]
-        if column.dtype == pl.Categorical:
-            column = column.to_physical()
-        code = column.cast(pl.Int64).fill_null(-1).to_numpy()
-        code = code - code.min(initial=0)
-        span = int(code.max(initial=0)) + 1
-        if distinct * span > _LARGEST:
-            _, numbers = np.unique(numbers, return_inverse=True)
-            distinct = int(numbers.max(initial=0)) + 1
-        numbers = numbers * span + code
-        distinct *= span
-    _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
-    appearance = np.argsort(first)
-    rank = np.empty_like(appearance)
-    rank[appearance] = np.arange(first.size)
-    return rank[numbers], rows.select(columns)[first[appearance]]
+
+    key: CaseKey
+    parameters: dict[str, Any]
+    num_nodes: int
+    nodes: frozenset[str]
+    metric: str
+    unit: str
+    direction: str
+    declared: bool
+    faults: tuple[str, ...]
+    rows: pl.DataFrame
+
+    def sampled(self, statistic: str | None = None) -> Sampled:
+        """Sort the numbers of all runs by place and allocation."""
+        return sampled(self.rows, statistic)
+
+    @property
+    def case_text(self) -> str:
+        """The case as listings name it."""
+        return str(self.key.listed)
+
+    def __str__(self) -> str:
+        return f"{self.case_text} {self.metric}"
 
 
-LEAST_ALIKE = 3
-"""Minimum places for a sameness criterion: 3."""
+def histories(runs: Sequence[Run], checks: Sequence[str] = ()) -> Iterator[History]:
+    """Yield every metric of every case (of some `checks`), oldest run first.
+
+    Numbers with parameters of their own, beside those of their case, are left out: no
+    criterion covers them.
+    """
+    cases: dict[tuple[CaseKey, int], list[Case]] = {}
+    tables = []
+    for run in runs:
+        chosen = [case for case in run.cases if not checks or case.check in checks]
+        for case in chosen:
+            cases.setdefault((case.key, len(case.nodes)), []).append(case)
+        names = sorted({case.check for case in chosen})
+        tables.append(rows_of(run).filter(pl.col("check").is_in(names)))
+    if not tables:
+        return
+    nodes = pl.col("nodes").cast(pl.String)
+    count = pl.when(nodes == "").then(0).otherwise(nodes.str.count_matches(" ") + 1)
+    table = pl.concat(tables).with_columns(num_nodes=count.cast(pl.Int64))
+    parts = table.partition_by(*CaseKey._fields, "num_nodes", as_dict=True)
+    for (key, num_nodes), group in cases.items():
+        if (rows := parts.get((*key, num_nodes))) is not None:
+            yield from _metrics(key, num_nodes, group, rows)
+
+
+def _metrics(
+    key: CaseKey, num_nodes: int, cases: Sequence[Case], rows: pl.DataFrame
+) -> Iterator[History]:
+    own = {parameters_text(case.parameters) for case in cases}
+    declared = {name for case in cases for name in case.declared}
+    faults = tuple(
+        f"failed in {case.phase or 'some phase'}: {case.reason or 'no reason given'}"
+        for case in cases
+        if case.result == "fail"
+    )
+    rows = rows.filter(pl.col("parameters").cast(pl.String).is_in(own))
+    by = ("metric", "size_bytes", "unit", "direction")
+    for (name, size, unit, direction), group in rows.group_by(*by, maintain_order=True):
+        flat = flat_name(str(name), size)
+        yield History(
+            key=key,
+            parameters=cases[-1].parameters,
+            num_nodes=num_nodes,
+            nodes=frozenset(node for case in cases for node in case.nodes),
+            metric=flat,
+            unit=str(unit),
+            direction=str(direction),
+            declared=flat in declared,
+            faults=faults,
+            rows=group,
+        )
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How values become levels to compare with `limit`, and back.
+    """Conversion of values to levels, which are compared with `limit`, and back.
 
-    `logs`: levels are logarithms. `sign` is -1 where lower values are better. Within
-    `width` of the limit lies the indifference zone.
+    `logs`: levels are logarithms. `sign` is -1 where lower values are better. The
+    indifference zone reaches `width` to both sides of the limit.
     """
 
     logs: bool
@@ -141,15 +194,14 @@ class Scale:
 
     def levels(self, values: Values) -> Values:
         """Convert values to levels; NaN where there is no logarithm."""
-        if not self.logs:
-            return self.sign * values
-        positive = np.where(values > 0, values, np.nan)
-        return self.sign * np.log(positive)
+        if self.logs:
+            values = np.log(np.where(values > 0, values, np.nan))
+        return self.sign * values
 
     def values(self, levels: Values) -> Values:
         """Convert levels to values."""
-        turned = self.sign * levels
-        return np.exp(turned) if self.logs else turned
+        signed = self.sign * levels
+        return np.exp(signed) if self.logs else signed
 
 
 def scale_of(criterion: Criterion) -> Scale:
@@ -170,22 +222,20 @@ def scale_of(criterion: Criterion) -> Scale:
 def beside_the_others(levels: Values) -> Values:
     """Subtract from each level the median of the other places in its allocation.
 
-    Shape (places, allocations) in and out. What befell all places at once is gone, and
-    a place does not count for what it is compared with.
+    Shape (places, allocations) in and out. Effects on all places cancel out, and a
+    place has no part in the median that it is compared with.
     """
     result = np.full_like(levels, np.nan)
-    for column in range(levels.shape[1]):
-        here = np.flatnonzero(np.isfinite(levels[:, column]))
-        if here.size < LEAST_ALIKE:
+    for column, target in zip(levels.T, result.T, strict=True):
+        measured = np.flatnonzero(np.isfinite(column))
+        others = measured.size - 1
+        if others < LEAST_ALIKE - 1:
             continue
-        found = levels[here, column]
-        order = np.argsort(found, kind="stable")
-        ranked = found[order]
-        others = here.size - 1
-        rank = np.empty(here.size, dtype=np.int64)
-        rank[order] = np.arange(here.size)
+        order = np.argsort(column[measured], kind="stable")
+        ranked = column[measured][order]
+        rank = np.argsort(order)
         # The median of the others is between these two, counted without the place.
         low, high = (others - 1) // 2, others // 2
         middle = (ranked[low + (low >= rank)] + ranked[high + (high >= rank)]) / 2
-        result[here, column] = found - middle
+        target[measured] = column[measured] - middle
     return result

@@ -1,11 +1,11 @@
 """Screening: some allocations pick suspects, the others convict them.
 
 A machine has thousands of numbers; some of them look bad by chance. So the first
-quarter of the allocations only picks suspects, leniently, and the others, which had no
-part in it, must convict them. All suspects of the machine, of all criteria, are one
-family: Holm's procedure keeps the risk that any sound one is convicted at the seller's,
-however their numbers depend on each other. The list of suspects worth a look has a
-weaker rule, a false discovery rate, and decides nothing.
+quarter of the allocations only picks suspects, leniently, and the others convict them.
+All suspects of the machine, of all criteria, are one family: Holm's procedure keeps the
+risk to convict any compliant one at the seller's risk, for any dependence between their
+numbers. The list of suspects worth a look has a weaker rule, a false discovery rate,
+and decides nothing.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ from seatrial.judge.place_groups import Group
 from seatrial.judge.sampling import Marks, Values
 
 _LENIENT = 0.1
-"""Probability to suspect a sound place by its low rank."""
+"""Probability to suspect a compliant place by its low rank."""
 
 _ALLOCATIONS_FOR_SUSPICION = 4
 """Allocations for each one that picks suspects."""
@@ -32,8 +32,8 @@ _ALLOCATIONS_FOR_SUSPICION = 4
 class Tried:
     """A group after the trial; all arrays are (places,).
 
-    The first `screened` allocations picked the suspects; `p` is NaN for the others.
-    `covered` pairs are those of a suspected node, which is tried in their place.
+    The first `screened` allocations picked the suspects; `p` is NaN for other places.
+    `covered` pairs contain a suspected node, which is tried in their place.
     """
 
     group: Group
@@ -63,90 +63,64 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
 
     A single hypothesis needs no suspicion: all its allocations count.
     """
+    if not groups:
+        return []
     alone = sum(len(group.levels) for group in groups) == 1
     screened = [0 if alone else screening(group.units) for group in groups]
     ranks = _ranks(groups, screened)
-    suspected = [
-        _suspected(group, first, rank)
-        for group, first, rank in zip(groups, screened, ranks, strict=True)
+    picked = [
+        _suspected(group, first, ranks.get(number))
+        for number, (group, first) in enumerate(zip(groups, screened, strict=True))
     ]
-    covered = _covered(groups, suspected)
-    suspected = [
-        marks & ~spoken_for
-        for marks, spoken_for in zip(suspected, covered, strict=True)
-    ]
-    p = [
-        _p_of_suspects(*each) for each in zip(groups, screened, suspected, strict=True)
-    ]
-    family = np.concatenate([[], *(each[~np.isnan(each)] for each in p)])
-    ends = np.cumsum([marks.sum() for marks in suspected])[:-1]
-    verdicts = np.split(holm(family, risks.seller), ends)
-    found = np.split(discoveries(family, risks.discovery), ends)
-    return [
-        Tried(
-            group=groups[number],
-            screened=screened[number],
-            suspected=marks,
-            p=p[number],
-            convicted=_of(marks, verdicts[number])
-            & (p[number] <= groups[number].criterion.risks.seller),
-            discovered=_of(marks, found[number]),
-            covered=covered[number],
-        )
-        for number, marks in enumerate(suspected)
-    ]
+    covered = _covered(groups, picked)
+    suspected = [marks & ~pairs for marks, pairs in zip(picked, covered, strict=True)]
+    p = list(map(_p_of_suspects, groups, screened, suspected))
+    every_p = np.concatenate(p)
+    family = ~np.isnan(every_p)
+    convicted, discovered = np.zeros_like(family), np.zeros_like(family)
+    convicted[family] = holm(every_p[family], risks.seller)
+    discovered[family] = discoveries(every_p[family], risks.discovery)
+    places = [len(values) for values in p]
+    convicted &= every_p <= np.repeat(
+        [group.criterion.risks.seller for group in groups], places
+    )
+    ends = np.cumsum(places)[:-1]
+    answers = [np.split(marks, ends) for marks in (convicted, discovered)]
+    return list(map(Tried, groups, screened, suspected, p, *answers, covered))
 
 
-def _of(marks: Marks, answers: Marks) -> Marks:
-    """Return the answers at the marked places, False elsewhere."""
-    result = np.zeros(len(marks), dtype=bool)
-    result[marks] = answers
-    return result
-
-
-def _ranks(groups: Sequence[Group], screened: Sequence[int]) -> list[Values | None]:
-    """Combine how low a node ranks in all that it is compared in; None: not compared.
+def _ranks(groups: Sequence[Group], screened: Sequence[int]) -> dict[int, Values]:
+    """Combine the ranks of each node in all its comparisons, by number of the group.
 
     Its metrics depend on each other: a slow node is slow in many.
     """
-    own = {
-        number: rank_p(
-            np.where(group.sound[:, np.newaxis], group.levels, np.nan)[:, :first]
-        )
-        for number, (group, first) in enumerate(zip(groups, screened, strict=True))
-        if group.alike and not group.of_pairs
+    tables = {}
+    for number, (group, first) in enumerate(zip(groups, screened, strict=True)):
+        if group.alike and not group.of_pairs:
+            levels = np.where(group.sound[:, np.newaxis], group.levels, np.nan)
+            node = group.names["node"].cast(pl.String).fill_null("")
+            columns = {"node": node, "p": rank_p(levels[:, :first])}
+            tables[number] = pl.DataFrame(columns).with_columns(group=number)
+    if not tables:
+        return {}
+    # A node with several sockets or rails is as bad as the worst of them.
+    worst = (pl.col("p").min() * pl.len()).clip(upper_bound=1.0)
+    by_node = pl.concat(tables.values()).group_by("group", "node", maintain_order=True)
+    matrix = by_node.agg(worst).pivot("group", index="node", values="p")
+    combined = cauchy(matrix.drop("node").to_numpy(order="c"))
+    rank_of = dict(zip(matrix["node"], combined, strict=True))
+    return {
+        number: np.array([rank_of[node] for node in table["node"]])
+        for number, table in tables.items()
     }
-    names: dict[str, int] = {}
-    rows = {
-        number: np.array(
-            [
-                names.setdefault(name, len(names))
-                for name in groups[number].names["node"].cast(pl.String).fill_null("")
-            ]
-        )
-        for number in own
-    }
-    table = np.full((len(names), max(len(own), 1)), np.nan)
-    for column, (number, p) in enumerate(own.items()):
-        # A node with several sockets or rails is as bad as the worst of them.
-        worst = np.full(len(names), np.inf)
-        np.minimum.at(worst, rows[number], p)
-        times = np.bincount(rows[number], minlength=len(names))
-        there = times > 0
-        table[there, column] = np.minimum(1.0, worst[there] * times[there])
-    combined = cauchy(table)
-    return [
-        combined[rows[number]] if number in own else None
-        for number in range(len(groups))
-    ]
 
 
 def _suspected(group: Group, first: int, rank: Values | None) -> Marks:
-    """Pick the places that may be bad, by the first allocations: they miss the limit.
+    """Pick the places that miss the limit in the first allocations.
 
-    More would not do: each suspect makes it harder to convict the others. But a node
-    that ranks low in all that it is compared in needs to be off by half of what is
-    tolerated only. A place that these allocations did not measure may be bad, too.
+    Each further suspect makes it harder to convict the others. But for a node with a
+    low rank in all its comparisons half of the tolerance is enough. A place that these
+    allocations did not measure is a suspect, too.
     """
     limit = group.scale.limit
     levels = group.levels[:, :first] if first else group.levels
@@ -161,7 +135,7 @@ def _suspected(group: Group, first: int, rank: Values | None) -> Marks:
 def _covered(groups: Sequence[Group], suspected: Sequence[Marks]) -> list[Marks]:
     """Mark pairs of a node that is a suspect in any metric of the same case.
 
-    The node is tried for them: a bad one is named once, not with all its pairs.
+    The node is tried in place of its pairs, so that it is named once.
     """
     nodes: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for group, marks in zip(groups, suspected, strict=True):
@@ -177,16 +151,15 @@ def _covered(groups: Sequence[Group], suspected: Sequence[Marks]) -> list[Marks]
 
 def touching(pairs: pl.DataFrame, nodes: Collection[str]) -> Marks:
     """Mark the pairs that contain one of these nodes."""
-    ends = pairs.select(
-        pl.col("source", "destination").cast(pl.String).is_in(list(nodes))
-    ).fill_null(value=False)
-    return ends.select(pl.any_horizontal(pl.all())).to_series().to_numpy()
+    ends = pl.col("source", "destination").cast(pl.String).is_in(list(nodes))
+    marks = pairs.select(pl.any_horizontal(ends.fill_null(value=False)))
+    return marks.to_series().to_numpy()
 
 
 def _p_of_suspects(group: Group, first: int, suspected: Marks) -> Values:
     """Return p of 'it reaches the limit', from allocations that picked no suspects.
 
-    Where less than the whole risk may be spent at this look, p grows accordingly.
+    p is divided by the share of the risk that this look may spend.
     """
     p = np.full(len(suspected), np.nan)
     if suspected.any():

@@ -25,16 +25,6 @@ _MOST_ROWS = 30
 _MOST_SUSPECTS = 12
 _MOST_CHANGES = 10
 _MOST_NAMES = 4
-_HEADINGS = (
-    "verdict",
-    "case",
-    "environment",
-    "metric",
-    "place",
-    "value",
-    "limit",
-    "reason",
-)
 _REASON_WIDTH, _UNLIMITED = 40, 10_000
 _DATA_DIGITS = 12
 
@@ -57,17 +47,15 @@ def print_summary(
         if node.state != "present":
             name = (node.name, "bold")
             console.print_line(f"{node.state} node: ", name, f": {node.reason}")
-    places = _undecided_places(judgement.findings)
-    if places:
+    if places := _undecided_places(judgement.findings):
         console.print_line("look at: ", (_few(places, _MOST_SUSPECTS), "bold"))
     if judgement.worth_a_look:
         others = _few(judgement.worth_a_look, _MOST_SUSPECTS)
         console.print_line(f"worth a look, not judged: {others}")
-    for finding in judgement.findings:
-        if finding.kind == "start":
-            console.print_line((finding.reason, "yellow"))
-    for change in judgement.changed[:_MOST_CHANGES]:
-        console.print_line((f"criteria: {change}", "yellow"))
+    notes = [f.reason for f in judgement.findings if f.kind == "start"]
+    notes += [f"criteria: {change}" for change in judgement.changed[:_MOST_CHANGES]]
+    for note in notes:
+        console.print_line((note, "yellow"))
     if judgement.uncovered:
         console.print_line(
             "criteria of checks that this campaign does not run: "
@@ -80,7 +68,7 @@ def print_summary(
 
 
 def print_findings(findings: Sequence[Finding], console: Terminal) -> None:
-    """Print findings, equal ones once: a table, or lines if that would cut words."""
+    """Print findings, equal ones once: a table, or lines if a table cuts words."""
     groups = _folded(findings, across_cases=False)
     table = _table(groups)
     unlimited = console.options.update(max_width=_UNLIMITED)
@@ -96,15 +84,9 @@ def print_findings(findings: Sequence[Finding], console: Terminal) -> None:
 
 def _print_causes(findings: Sequence[Finding], console: Terminal) -> None:
     """Print the findings that fail, then those that are undecided, equal ones once."""
-    groups = _folded(
-        [
-            finding
-            for verdict in ("fail", "undecided")
-            for finding in findings
-            if finding.verdict == verdict
-        ],
-        across_cases=True,
-    )
+    causes = [f for f in findings if f.verdict in ("fail", "undecided")]
+    causes.sort(key=lambda finding: _ORDER.index(finding.verdict))
+    groups = _folded(causes, across_cases=True)
     for group in groups[:_MOST_ROWS]:
         console.print_line(*_line(group))
     if len(groups) > _MOST_ROWS:
@@ -125,33 +107,28 @@ def _folded(findings: Iterable[Finding], *, across_cases: bool) -> list[list[Fin
 
 
 def _undecided_places(findings: Iterable[Finding]) -> list[str]:
-    """Return the places that an undecided finding singles out, each once.
-
-    It does so if its value misses the limit, or if other places of the metric pass.
-    """
+    """Return the undecided places that miss the limit, or others of the metric pass."""
     groups: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         key = (finding.kind, finding.criterion, _subject(finding))
         groups[key].append(finding)
-    return list(
-        dict.fromkeys(
-            finding.place
-            for group in groups.values()
+    places: dict[str, None] = {}
+    for group in groups.values():
+        others_pass = any(finding.verdict == "pass" for finding in group)
+        places |= {
+            finding.place: None
             for finding in group
-            if finding.verdict == "undecided"
-            and finding.place
-            and (_misses(finding) or any(x.verdict == "pass" for x in group))
-        )
-    )
+            if finding.verdict == "undecided" and (others_pass or _misses(finding))
+        }
+    return [*filter(None, places)]
 
 
 def _misses(finding: Finding) -> bool:
     """Return True if the value is on the wrong side of its limit."""
     if finding.value is None or finding.limit is None:
         return False
-    if finding.direction == "lower":
-        return finding.value > finding.limit
-    return finding.value < finding.limit
+    sign = -1 if finding.direction == "lower" else 1
+    return sign * finding.value < sign * finding.limit
 
 
 def _subject(finding: Finding) -> str:
@@ -162,8 +139,8 @@ def _subject(finding: Finding) -> str:
 def _line(group: Sequence[Finding]) -> Parts:
     """Format equal findings as one line: subject, value, limit and reason."""
     first = group[0]
-    line: Parts = [(f"{first.verdict:9} ", _COLOURS[first.verdict])]
     subjects = list(dict.fromkeys(map(_subject, group)))
+    line: Parts = [(f"{first.verdict:9} ", _COLOURS[first.verdict])]
     line.append(_few(subjects, _MOST_NAMES))
     if places := _places(group):
         line.append((f" at {places}", "bold"))
@@ -195,49 +172,49 @@ def _table(groups: Sequence[Sequence[Finding]]) -> Table:
     """Format findings, equal ones in one row; no column is narrower than a word."""
     rows = [_row(group) for group in groups]
     table = Table(box=None, pad_edge=False)
-    for heading, *cells in zip(_HEADINGS, *rows, strict=True):
+    for heading in rows[0]:
+        cells = [heading, *(row[heading] for row in rows)]
         whole = heading not in ("place", "reason")
         words = cells if whole else [word for cell in cells for word in cell.split()]
+        least = _REASON_WIDTH if heading == "reason" else 0
         table.add_column(
             heading,
             justify="right" if heading in ("value", "limit") else "left",
             no_wrap=whole,
-            min_width=max(
-                _REASON_WIDTH if heading == "reason" else 0,
-                *(cell_len(word) for word in (heading, *words)),
-            ),
+            min_width=max(least, *map(cell_len, words)),
         )
-    for verdict, *cells in rows:
+    for row in rows:
+        verdict, *cells = row.values()
         table.add_row(Text(verdict, _COLOURS[verdict]), *cells)
     return table
 
 
-def _row(group: Sequence[Finding]) -> tuple[str, ...]:
+def _row(group: Sequence[Finding]) -> dict[str, str]:
+    """Return the cells of equal findings by heading."""
     first = group[0]
-    return (
-        first.verdict,
-        first.case or first.kind,
-        first.environment,
-        first.metric,
-        _places(group) if len(group) == 1 else f"{len(group)}: {_places(group)}",
-        _value(group),
-        _limit(first),
-        first.reason,
-    )
+    count = f"{len(group)}: " if len(group) > 1 else ""
+    return {
+        "verdict": first.verdict,
+        "case": first.case or first.kind,
+        "environment": first.environment,
+        "metric": first.metric,
+        "place": count + _places(group),
+        "value": _value(group),
+        "limit": _limit(first),
+        "reason": first.reason,
+    }
 
 
 def format_findings(judgement: Judgement, form: str) -> str:
-    """Write a judgement as `json` (all of it, with its digest) or `csv` (findings)."""
+    """Format a judgement as `json` (all of it, with its digest) or `csv` (findings)."""
     if form == "json":
-        content = {**asdict(judgement), "digest": judgement.digest}
+        content = asdict(judgement) | {"digest": judgement.digest}
         return json.dumps(content, indent=1) + "\n"
-    return csv_text(
-        [field.name for field in fields(Finding)],
-        (
-            {key: _datum(value) for key, value in vars(finding).items()}
-            for finding in judgement.findings
-        ),
+    columns = [field.name for field in fields(Finding)]
+    rows = (
+        {name: _datum(getattr(f, name)) for name in columns} for f in judgement.findings
     )
+    return csv_text(columns, rows)
 
 
 def _datum(value: object) -> object:

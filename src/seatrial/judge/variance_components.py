@@ -1,10 +1,10 @@
 """Variance components: between places, between allocations, and the rest.
 
-A number is the level of its place, plus what its allocation did to all places alike,
-plus the rest. Place and unit are random, and so is the rest. One slow or one noisy node
-must not widen the spread of the others, so
+A number is the sum of the level of its place, a shift of its allocation that all places
+share, and the rest; all three are random. One slow or noisy node must not widen the
+spread of the others, so
 
-- what an allocation did is the median over the places;
+- the shift of an allocation is the median over the places;
 - the rest is the median of the places' variances, divided by what that median is for
   normal numbers of that many places and allocations;
 - levels are set aside by Rosner's generalized extreme Studentized deviate test
@@ -16,6 +16,7 @@ the standard deviations are right within 5 %, for 3 places or 2 allocations with
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from math import hypot, nan, pi, sqrt
 
 import numpy as np
@@ -23,7 +24,7 @@ import scipy
 from numpy.typing import NDArray
 
 _SET_ASIDE_RISK = 0.05
-"""How often, at most, a place of normal levels is set aside."""
+"""Highest probability that a place of normal levels is set aside."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,15 @@ class Spread:
     """Standard deviations on the additive scale, of one place and one allocation.
 
     `place` is between places, `unit` between allocations and common to all places,
-    `rest` what neither explains. With one place `rest` has all, and the others are 0;
-    with one allocation nothing is known of `unit` and `rest`: NaN, and `place` has all.
-    `places` and `units` were measured; `aside` are the indices of the places whose
-    levels are so far off that they do not count for `place`.
+    `rest` the remainder. With one place `rest` has all, and the others are 0; with one
+    allocation `place` has all, and the others are NaN.
+    `units` were measured; `aside` are the indices of the outlier places, which do not
+    count for `place`.
     """
 
     place: float
     unit: float
     rest: float
-    places: int
     units: int
     aside: tuple[int, ...] = ()
 
@@ -48,15 +48,6 @@ class Spread:
     def within(self) -> float:
         """The standard deviation of one place from allocation to allocation."""
         return hypot(self.unit, self.rest)
-
-    @property
-    def total(self) -> float:
-        """The standard deviation of a number of any place in any allocation."""
-        return hypot(self.place, self.unit, self.rest)
-
-    def of_mean(self, units: int, places: int = 1) -> float:
-        """Return the standard error of the mean over allocations and places."""
-        return sqrt((self.unit**2 + self.rest**2 / places) / units)
 
 
 def components(values: NDArray[np.float64]) -> Spread:
@@ -70,13 +61,13 @@ def components(values: NDArray[np.float64]) -> Spread:
     values = values[np.ix_(rows, np.flatnonzero(measured.any(axis=0)))]
     places, units = values.shape
     if places == 0:
-        return Spread(nan, nan, nan, 0, 0)
+        return Spread(nan, nan, nan, 0)
     if places == 1:
         scatter = float(np.std(values, ddof=1)) if units > 1 else nan
-        return Spread(0.0, 0.0, scatter, 1, units)
+        return Spread(0.0, 0.0, scatter, units)
     if units == 1:
         place, aside = _between(values[:, 0])
-        return Spread(place, nan, nan, places, 1, tuple(rows[list(aside)].tolist()))
+        return Spread(place, nan, nan, 1, tuple(rows[list(aside)].tolist()))
     shift = _shifts(values)
     level = values - shift
     counts = np.isfinite(values).sum(axis=1)
@@ -86,13 +77,13 @@ def components(values: NDArray[np.float64]) -> Spread:
     place, aside = _between(np.nanmean(level, axis=1))
     kept = np.delete(counts, list(aside))
     place = sqrt(max(0.0, place**2 - rest**2 * float(np.mean(1 / kept))))
-    return Spread(place, unit, rest, places, units, tuple(rows[list(aside)].tolist()))
+    return Spread(place, unit, rest, units, tuple(rows[list(aside)].tolist()))
 
 
 def set_aside(levels: NDArray[np.float64]) -> tuple[int, ...]:
     """Return the indices of the outliers by the generalized ESD test.
 
-    At most a quarter of them; so none of fewer than four.
+    These are at most a quarter of the levels; so none of fewer than four.
     """
     count = len(levels)
     most = count // 4
@@ -133,14 +124,12 @@ def _shifts(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     units = values.shape[1]
     difference = np.zeros((units, units))
-    for one in range(units):
-        for other in range(one):
-            both = values[:, one] - values[:, other]
-            both = both[~np.isnan(both)]
-            typical = np.median(both) if both.size else np.nan
-            difference[one, other], difference[other, one] = typical, -typical
-    shift: NDArray[np.float64] = np.nanmean(difference, axis=1)
-    return shift
+    for earlier, later in combinations(range(units), 2):
+        pairs = values[:, later] - values[:, earlier]
+        pairs = pairs[~np.isnan(pairs)]
+        typical = np.median(pairs) if pairs.size else np.nan
+        difference[later, earlier], difference[earlier, later] = typical, -typical
+    return np.asarray(np.nanmean(difference, axis=1))
 
 
 def _rest(level: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
@@ -158,8 +147,8 @@ def _rest(level: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
 def _shift_variance(places: int, units: int) -> float:
     """Return the variance of a shift for numbers of variance 1 without unit effects.
 
-    That of a median of so many places; means of several differences, two of which share
-    a third of their variance, have less.
+    It is that of a median over the places, less for means of several differences: two
+    of them share a third of their variance.
     """
     if places < 3:
         return 1 / places

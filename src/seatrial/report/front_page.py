@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
+from seatrial.judge.case_findings import start_crashes
 from seatrial.judge.findings import Finding, Judgement
-from seatrial.judge.start_crashes import start_crashes
 from seatrial.report.areas import area_summaries
 from seatrial.report.common_facts import common_facts
 from seatrial.report.content import ActOn, CriterionRow, Front

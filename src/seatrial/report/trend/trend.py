@@ -21,7 +21,7 @@ from seatrial.criteria.criteria import (
     recorded_criteria,
 )
 from seatrial.errors import SeatrialError
-from seatrial.judge.history import History, histories
+from seatrial.judge.sampling import History, histories
 from seatrial.model.cases import Case, CaseKey
 from seatrial.model.metrics import judged_statistic
 from seatrial.model.places import several_rails, with_place

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="d8543c9fa90317655a1d1d55dfde93a32d1cf73b982fb2824decfa4b6d03b2f1")
+    version("0.1.0", sha256="ef3eec21f66cd23a5c83a01e72320cd0a2d247e77a435ba939318c677db842e7")
 
     depends_on("c", type="build")
     depends_on("cmake@3.20:", type="build")

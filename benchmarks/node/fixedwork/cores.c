@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cores.h"
+
+#include "node_program.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The most quanta that are recorded for a millisecond of the run. */
+enum { FIXEDWORK_QUANTA_PER_MS = 20 };
+
+static void *core_main(void *argument)
+{
+    struct core *core = argument;
+
+    if (core->cpu >= 0) {
+        cpu_set_t set;
+
+        CPU_ZERO(&set);
+        CPU_SET((size_t)core->cpu, &set);
+        core->bind_error =
+            pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+    }
+    for (long i = 0; i < core->warmup; i++) {
+        core->work.results[0] = work_quantum(core->work.iterations);
+    }
+    (void)pthread_barrier_wait(core->start);
+    if (core->bind_error == 0) {
+        work_run(&core->work);
+        core->ran_on = sched_getcpu();
+    }
+    return NULL;
+}
+
+/* Allocate memory for all quanta of a core; false without memory. */
+static bool core_prepare(struct core *core,
+                         const struct settings_common *settings)
+{
+    struct work *work = &core->work;
+
+    work->iterations = settings->iterations;
+    work->limit_ns = (int64_t)settings->time_ms * 1000000;
+    work->capacity = (size_t)settings->time_ms * FIXEDWORK_QUANTA_PER_MS;
+    work->end_ns = malloc(work->capacity * sizeof(*work->end_ns));
+    work->results = malloc(work->capacity * sizeof(*work->results));
+    core->warmup = settings->warmup;
+    return work->end_ns != NULL && work->results != NULL;
+}
+
+bool cores_run(struct core *cores, size_t count,
+               const struct settings_common *settings)
+{
+    pthread_barrier_t start;
+    size_t started = 0;
+    int error = pthread_barrier_init(&start, NULL, (unsigned)count);
+
+    for (; error == 0 && started < count; started++) {
+        cores[started].start = &start;
+        if (!core_prepare(&cores[started], settings)) {
+            error = ENOMEM;
+            break;
+        }
+        error = pthread_create(&cores[started].thread, NULL, core_main,
+                               &cores[started]);
+        if (error != 0) {
+            break;
+        }
+    }
+    if (error != 0) {
+        /* Threads that wait for the others end with the process. */
+        node_print("fixedwork", "thread %zu of %zu: %s", started + 1, count,
+                   strerror(error));
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)pthread_join(cores[i].thread, NULL);
+    }
+    (void)pthread_barrier_destroy(&start);
+    for (size_t i = 0; i < count; i++) {
+        if (cores[i].bind_error != 0) {
+            node_print("fixedwork", "CPU %d: pthread_setaffinity_np: %s",
+                       cores[i].cpu, strerror(cores[i].bind_error));
+            return false;
+        }
+    }
+    return true;
+}
