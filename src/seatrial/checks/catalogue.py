@@ -1,4 +1,4 @@
-"""The catalogue: what every check asks, measures and needs, in its own words."""
+"""The catalogue: questions, metrics and requirements of all checks."""
 
 import json
 import statistics
@@ -32,7 +32,7 @@ class CatalogueMetric:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a check states of itself.
+    """One check, as its class describes it.
 
     `needs` are features of system and MPI stack, `cases` counts the choices of its
     parameters, or, on a system, those times partitions and stacks that can run it.
@@ -55,12 +55,12 @@ class Entry:
 def catalogue(checks: Path, home: Path) -> list[Entry]:
     """List all checks by name.
 
-    Raises SeatrialError if a check cannot be loaded or leaves something unsaid.
+    Raises SeatrialError if a check cannot be loaded or lacks a required entry.
     """
     described: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for each in describe_checks(checks, home):
-        file = Path(each["@file"]).resolve().relative_to(checks.resolve())
-        described[str(file), each["@class"]].append(each)
+    for case in describe_checks(checks, home):
+        file = Path(case["@file"]).resolve().relative_to(checks.resolve())
+        described[str(file), case["@class"]].append(case)
     problems = [
         f"{checks / file}: {name}: {problem}"
         for (file, name), cases in described.items()
@@ -80,21 +80,20 @@ def on_system(
     cases: Sequence[ListedCase] | None,
     recorded: Mapping[str, Sequence[float]],
 ) -> list[Entry]:
-    """Add the number of cases of each check on a system, and how long they took.
+    """Return entries with the number of cases on a system, and their durations.
 
     Without `cases`, their number stays that of the parameters.
     """
-    found = []
+    completed = []
     for entry in entries:
-        times = recorded.get(entry.check, ())
-        if times:
+        if times := recorded.get(entry.check):
             typical = statistics.median(times)
             entry = replace(entry, typical_s=typical, recorded=len(times))
         if cases is not None:
             own = sum(case.check == entry.check for case in cases)
             entry = replace(entry, cases=own)
-        found.append(entry)
-    return found
+        completed.append(entry)
+    return completed
 
 
 def recorded_times(results: Path, system: str) -> dict[str, list[float]]:
@@ -113,12 +112,18 @@ def format_catalogue(entries: Sequence[Entry], form: str) -> str:
     if form == "json":
         return json.dumps([asdict(entry) for entry in entries], indent=1) + "\n"
     if form == "markdown":
-        return _markdown(entries)
+        head = ["| check | question | tool | experiments |", "|---|---|---|---|"]
+        rows = [
+            f"| `{entry.check}` | {entry.question} | {entry.tool} "
+            f"| {', '.join(entry.experiments)} |"
+            for entry in entries
+        ]
+        return "\n".join([*head, *rows, ""])
     return csv_text(list(Entry.__dataclass_fields__), map(_row, entries))
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    """Return an entry with each of its lists as one text."""
+    """Return a row of the CSV file: each list is one text."""
     row = asdict(entry)
     lists = {key: " ".join(row[key]) for key in ("needs", "experiments", "tags")}
     metrics = "; ".join(f"{m.name} {m.unit} {m.direction}" for m in entry.metrics)
@@ -126,24 +131,21 @@ def _row(entry: Entry) -> dict[str, Any]:
 
 
 def metric_words(entry: Entry) -> str:
-    """Name metrics with units and directions, each once: 'latency (us, lower)'."""
-    said = {}
-    for metric in entry.metrics:
-        plain, _ = split_flat_name(metric.name)
-        said[plain.name] = f"{plain.name} ({plain.unit}, {plain.direction})"
-    return ", ".join(said.values())
+    """Format metrics with units and directions, each once: 'latency (us, lower)'."""
+    metrics = dict.fromkeys(split_flat_name(flat.name)[0] for flat in entry.metrics)
+    return ", ".join(f"{m.name} ({m.unit}, {m.direction})" for m in metrics)
 
 
 def _problems(check: dict[str, Any]) -> list[str]:
-    """List what a check does not state, or states wrongly."""
-    unsaid = [
+    """List missing and wrong entries of a check."""
+    missing = [
         name
         for name in _STATED
         if check.get(name, UNDEFINED) in (UNDEFINED, "", None)
         or (check[name] == [] and name != "experiments")
     ]
-    if unsaid:
-        return [f"{name} is missing" for name in unsaid]
+    if missing:
+        return [f"{name} is missing" for name in missing]
     problems = []
     unknown = [number for number in check["experiments"] if number not in EXPERIMENTS]
     if unknown:
@@ -160,8 +162,8 @@ def _problems(check: dict[str, Any]) -> list[str]:
 
 
 def _entry(name: str, file: str, cases: Sequence[dict[str, Any]]) -> Entry:
-    metrics = _once(flat for case in cases for flat in case["judged"])
-    needs = _once(need.lstrip("+") for case in cases for need in case["needs"])
+    metrics = dict.fromkeys(flat for case in cases for flat in case["judged"])
+    needs = dict.fromkeys(need.lstrip("+") for case in cases for need in case["needs"])
     first = cases[0]
     return Entry(
         check=name,
@@ -172,7 +174,7 @@ def _entry(name: str, file: str, cases: Sequence[dict[str, Any]]) -> Entry:
             for flat in metrics
             for metric, _ in [split_flat_name(flat)]
         ),
-        needs=needs,
+        needs=tuple(needs),
         cases=len(cases),
         typical_s=float(first["typical_s"]),
         recorded=0,
@@ -180,17 +182,3 @@ def _entry(name: str, file: str, cases: Sequence[dict[str, Any]]) -> Entry:
         tags=tuple(sorted(first["tags"])),
         file=file,
     )
-
-
-def _once(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
-
-
-def _markdown(entries: Iterable[Entry]) -> str:
-    rows = [
-        f"| `{entry.check}` | {entry.question} | {entry.tool} "
-        f"| {', '.join(entry.experiments)} |"
-        for entry in entries
-    ]
-    head = ["| check | question | tool | experiments |", "|---|---|---|---|"]
-    return "\n".join([*head, *rows]) + "\n"

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a paper measured, in a few words."""
+    """A measurement of a paper, in a few words."""
 
-    number: str
     paper: str
     what: str
 
@@ -76,12 +75,9 @@ _OF_PAPERS = {
     ),
 }
 
+_PAIRS = [(paper, what) for paper, items in _OF_PAPERS.items() for what in items]
+
 EXPERIMENTS = {
-    each.number: each
-    for each in (
-        Experiment(f"E{number:02}", paper, what)
-        for number, (paper, what) in enumerate(
-            ((paper, what) for paper, all_ in _OF_PAPERS.items() for what in all_), 1
-        )
-    )
+    f"E{number:02}": Experiment(paper, what)
+    for number, (paper, what) in enumerate(_PAIRS, 1)
 }

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
-"""What every check states of itself, for the catalogue (`seatrial checks`)."""
+"""The entry of a check in the catalogue (`seatrial checks`)."""
 
 import inspect
 

@@ -66,8 +66,8 @@ def cancel_step(name: str) -> None:
     job = os.environ.get("SLURM_JOB_ID", "")
     listed = _ask("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
     for line in (listed or "").splitlines():
-        step, _, found = line.strip().partition(" ")
-        if found == name:
+        step, _, step_name = line.strip().partition(" ")
+        if step_name == name:
             _ask("scancel", step)
 
 

@@ -122,13 +122,8 @@ class SteppedCheck(SeatrialCheck):
 
 
 def doubled(most: int) -> list[int]:
-    """Count 1, 2, 4 and so on, below `most`, and `most` itself."""
-    counts = []
-    count = 1
-    while count < most:
-        counts.append(count)
-        count *= 2
-    return [*counts, most]
+    """Return the powers of two below `most`, and `most` itself."""
+    return [*(1 << power for power in range((most - 1).bit_length())), most]
 
 
 def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:

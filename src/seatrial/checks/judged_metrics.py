@@ -136,7 +136,7 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
             and not sample.parameters
         ]
         statistic = judged_statistic({sample.statistic for sample in samples})
-        values = [each.value for each in samples if each.statistic == statistic]
+        values = [sample.value for sample in samples if sample.statistic == statistic]
         return min(values) if metric.direction == "higher" else max(values)
 
 

@@ -21,7 +21,7 @@ _BROKEN = re.compile(
     r"|.* is not copyable)"
 )
 UNDEFINED = "<undefined>"
-"""What ReFrame says of a variable without a value."""
+"""ReFrame's text for a variable without a value."""
 
 _NOWHERE = {
     "systems": [
@@ -72,8 +72,8 @@ def list_cases(
     which it cannot load (for ReFrame that is only a warning).
     """
     text = _reframe(settings, system, checks, home, ["-lC"])
-    found = (_CASE.fullmatch(line.rstrip()) for line in text.splitlines())
-    return tuple(ListedCase(m["case"], m["partition"], m["env"]) for m in found if m)
+    matches = (_CASE.fullmatch(line.rstrip()) for line in text.splitlines())
+    return tuple(ListedCase(m["case"], m["partition"], m["env"]) for m in matches if m)
 
 
 def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:
@@ -89,14 +89,13 @@ def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:
         _reframe(settings, "nowhere", checks, home, ["-lT"])  # warns, if need be
         text = _reframe(settings, "nowhere", checks, home, options)
     start = re.search(r"^\[$", text, re.MULTILINE)
+    position = start.start() if start else 0
     described: list[dict[str, Any]]
     try:
-        described, _ = json.JSONDecoder().raw_decode(
-            text, start.start() if start else 0
-        )
+        described, _ = json.JSONDecoder().raw_decode(text, position)
     except ValueError as error:
         raise SeatrialError(f"ReFrame cannot describe its checks: {error}") from error
-    missing = known_checks(checks) - {each["@class"] for each in described}
+    missing = known_checks(checks) - {check["@class"] for check in described}
     if missing:
         raise SeatrialError(f"ReFrame does not describe {', '.join(sorted(missing))}")
     return described

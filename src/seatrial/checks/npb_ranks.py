@@ -44,8 +44,8 @@ def runs_on(benchmark: str, problem_class: str, ranks: int) -> bool:
 
 def rule_of(benchmark: str, problem_class: str) -> str:
     """Describe the numbers of ranks that a benchmark of a class runs on."""
-    what = {"EP": "any number", **dict.fromkeys(_SQUARES, "a square number")}
+    rules = {"EP": "any number", **dict.fromkeys(_SQUARES, "a square number")}
     return (
-        f"{what.get(benchmark, 'a power of two')} of ranks that "
+        f"{rules.get(benchmark, 'a power of two')} of ranks that "
         f"{benchmark} of class {problem_class} can run"
     )

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
-"""Programs that run on any number of nodes: how many ranks where, and how they scale.
+"""Programs that run on any number of nodes: placement of the ranks, and scaling.
 
 A job runs one program several times, as steps: on all nodes, which is judged, and if
 `scaling` is on, on 1, 2, 4 and so on, and with the ranks in block and in cyclic order.
@@ -8,7 +8,7 @@ steps they cost one start of a job, and share its nodes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import reframe.utility.typecheck as typ
@@ -36,13 +36,13 @@ class Spot:
 
     @property
     def name(self) -> str:
-        """A name of its own within a job."""
+        """Return a name that is unique within a job."""
         parts = (f"{self.num_nodes}x{self.ppn}", self.placement)
         return "-".join(filter(None, parts)) + ("" if self.judged else ",scaling")
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters that tell a sample of this spot from that of all nodes.
+        """Return parameters that distinguish its samples from those of all nodes.
 
         One of them is a number, which the report draws curves over.
         """
@@ -60,8 +60,8 @@ class Spot:
 class ScalingCheck(SteppedCheck):
     """A program of all nodes that can also be measured on fewer.
 
-    `num_nodes` and `ppn` are what there is; of these, the largest number of ranks is
-    taken that the program can run, evenly spread over as many nodes as it goes.
+    It takes the largest number of ranks that the program can run within `num_nodes`
+    and `ppn`, evenly spread over as many nodes as possible.
     """
 
     scaling = variable(typ.Bool, value=False)
@@ -69,7 +69,7 @@ class ScalingCheck(SteppedCheck):
     ppn = 1
     """Ranks per node; 0: one for every core."""
     ranks = variable(int, value=0)
-    """Exactly so many ranks, on as few nodes as hold them; 0: all that fit."""
+    """Exact number of ranks, on as few nodes as hold them; 0: all that fit."""
 
     def can_run(self, ranks: int) -> bool:
         """Return True if the program runs on this number of ranks."""
@@ -81,7 +81,7 @@ class ScalingCheck(SteppedCheck):
 
     @run_after("setup")
     def place(self) -> None:
-        """Choose nodes and ranks; skip the case if there is no way."""
+        """Choose nodes and ranks; skip the case if the program cannot run on them."""
         super().place()
         there = f"{self.num_nodes} nodes x {self.ppn}"
         self.skip_if(
@@ -89,39 +89,29 @@ class ScalingCheck(SteppedCheck):
             f"it takes {self.takes()}, not {self.ranks}",
         )
         if self.ranks:
-            found = exactly(self.ranks, self.num_nodes, self.ppn)
+            spread = exactly(self.ranks, self.num_nodes, self.ppn)
             wanted = f"{self.ranks} ranks, evenly spread"
         else:
-            found = most_ranks(self.num_nodes, self.ppn, self.can_run)
+            spread = most_ranks(self.num_nodes, self.ppn, self.can_run)
             wanted = self.takes()
-        self.skip_if(found is None, f"it takes {wanted}, there are {there}")
-        self.num_nodes, self.ppn = found
+        self.skip_if(spread is None, f"it takes {wanted}, there are {there}")
+        self.num_nodes, self.ppn = spread
         self.num_tasks, self.num_tasks_per_node = self.num_nodes * self.ppn, self.ppn
 
     def spots(self) -> list[Spot]:
-        """List where to run: first the one that is judged."""
+        """List the spots to run on; the first one is judged."""
         all_nodes = Spot(self.num_nodes, self.ppn, self.placement, judged=True)
         if not self.scaling:
             return [all_nodes]
-        spots = [
-            replace(spot, placement=placement)
-            for spot in self._fewer()
-            for placement in (("block", "cyclic") if _matters(spot) else ("",))
-        ]
-        return [all_nodes, *spots]
-
-    def _fewer(self) -> list[Spot]:
-        """List numbers of nodes, each once, up to all."""
-        found = (
+        spreads = (
             most_ranks(nodes, self.ppn, self.can_run)
             for nodes in doubled(self.num_nodes)
         )
-        return [Spot(*spread) for spread in dict.fromkeys(filter(None, found))]
-
-
-def _matters(spot: Spot) -> bool:
-    """Return True if block and cyclic order differ."""
-    return spot.num_nodes > 1 and spot.ppn > 1
+        return [all_nodes] + [
+            Spot(nodes, ppn, placement)
+            for nodes, ppn in dict.fromkeys(filter(None, spreads))
+            for placement in (("block", "cyclic") if nodes > 1 and ppn > 1 else ("",))
+        ]
 
 
 def most_ranks(
@@ -129,21 +119,21 @@ def most_ranks(
 ) -> tuple[int, int] | None:
     """Return nodes and ranks per node, at most these, with most ranks that can run.
 
-    Of several ways it is the one with most nodes; None if there is no way.
+    Of several solutions it is the one with most nodes; None without a solution.
     """
     best = (0, 0, 0)
     for count in range(nodes, 0, -1):
-        for each in range(ppn, 0, -1):
-            if count * each <= best[0]:
+        for per_node in range(ppn, 0, -1):
+            if count * per_node <= best[0]:
                 break
-            if can_run(count * each):
-                best = (count * each, count, each)
+            if can_run(count * per_node):
+                best = (count * per_node, count, per_node)
                 break
     return best[1:] if best[0] else None
 
 
 def exactly(ranks: int, nodes: int, ppn: int) -> tuple[int, int] | None:
-    """Spread so many ranks evenly over as few nodes as hold them; None: no way."""
+    """Return the fewest nodes that hold the ranks evenly, and ranks per node."""
     for count in range(-(-ranks // ppn), min(nodes, ranks) + 1):
         if ranks % count == 0:
             return count, ranks // count

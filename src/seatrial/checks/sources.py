@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from seatrial.errors import SeatrialError
 from seatrial.paths import checks_dir
 
 _CHOSEN = ("tuning", "placement")
-"""What is recorded with the parameters of every case, where it is chosen."""
+"""Variables that are recorded with the parameters of a case."""
 
 
 @dataclass(frozen=True)
@@ -46,32 +47,27 @@ def variables_of(folder: Path, check: str) -> list[CheckVariable]:
             f"unknown check {check!r}; known checks: {', '.join(sorted(known))}"
         )
     classes = {node.name: node for node in _classes(folder)}
-    found: dict[str, CheckVariable] = {}
+    variables: dict[str, CheckVariable] = {}
     for name in reversed(_lineage(check, classes)):
-        for place, statement in enumerate(classes[name].body):
+        body = classes[name].body
+        for statement, following in zip_longest(body, body[1:]):
             match statement:
                 case ast.Assign(
-                    targets=[ast.Name(id=variable)],
+                    targets=[ast.Name(id=key)],
                     value=ast.Call(func=ast.Name(id="variable"), keywords=keywords),
                 ):
-                    values = {each.arg: ast.unparse(each.value) for each in keywords}
-                    meaning = _text_at(classes[name].body, place + 1)
+                    values = {item.arg: ast.unparse(item.value) for item in keywords}
+                    meaning = ""
+                    match following:
+                        case ast.Expr(value=ast.Constant(value=str(text))):
+                            meaning = " ".join(text.split())
                     default = values.get("value", "")
-                    found[variable] = CheckVariable(check, variable, default, meaning)
-                case ast.Assign(targets=[ast.Name(id=variable)], value=value):
-                    if variable in found:  # a class sets what its base declares
-                        found[variable] = replace(
-                            found[variable], default=ast.unparse(value)
-                        )
-    return list(found.values())
-
-
-def _text_at(body: Sequence[ast.stmt], place: int) -> str:
-    """Return the text that stands as a statement of its own; '' if there is none."""
-    match body[place] if place < len(body) else None:
-        case ast.Expr(value=ast.Constant(value=str(text))):
-            return " ".join(text.split())
-    return ""
+                    variables[key] = CheckVariable(check, key, default, meaning)
+                case ast.Assign(targets=[ast.Name(id=key)], value=value):
+                    if key in variables:  # a class overrides a variable of its base
+                        default = ast.unparse(value)
+                        variables[key] = replace(variables[key], default=default)
+    return list(variables.values())
 
 
 def known_checks(folder: Path) -> frozenset[str]:
@@ -79,23 +75,28 @@ def known_checks(folder: Path) -> frozenset[str]:
     return frozenset(
         node.name
         for node in _classes(folder)
-        if any("simple_test" in ast.unparse(each) for each in node.decorator_list)
+        if any("simple_test" in ast.unparse(item) for item in node.decorator_list)
     )
 
 
 def check_classes(home: Path) -> dict[str, CheckClass]:
-    """Describe all checks; what they inherit is in their folder or in this package.
+    """Return all checks; their base classes are in their folder or in this package.
 
     Raises SeatrialError if one of them has no `reference_file`.
     """
     folder = checks_dir(home)
     classes = {node.name: node for node in _classes(Path(__file__).parent)}
     classes |= {node.name: node for node in _classes(folder)}
-    found = {}
+    checks = {}
     for name in sorted(known_checks(folder)):
-        assigned: dict[str, ast.expr] = {}
-        for each in reversed(_lineage(name, classes)):
-            assigned |= _assigned(classes[each])
+        assigned = {
+            target.id: statement.value
+            for base in reversed(_lineage(name, classes))
+            for statement in classes[base].body
+            if isinstance(statement, ast.Assign)
+            for target in statement.targets
+            if isinstance(target, ast.Name)
+        }
         file = assigned.get("reference_file")
         if not isinstance(file, ast.Constant) or not isinstance(file.value, str):
             raise SeatrialError(
@@ -108,8 +109,8 @@ def check_classes(home: Path) -> dict[str, CheckClass]:
             if isinstance(value, ast.Call) and ast.unparse(value.func) == "parameter"
         }
         parameters |= dict.fromkeys(_CHOSEN, ())
-        found[name] = CheckClass(name, file.value, parameters)
-    return found
+        checks[name] = CheckClass(name, file.value, parameters)
+    return checks
 
 
 def _classes(folder: Path) -> list[ast.ClassDef]:
@@ -122,22 +123,12 @@ def _classes(folder: Path) -> list[ast.ClassDef]:
 
 
 def _lineage(name: str, classes: Mapping[str, ast.ClassDef]) -> list[str]:
-    """Name a class and those that it inherits from, the nearest first."""
+    """Return the names of a class and its bases, the nearest first."""
     if name not in classes:
         return []
     bases = [ast.unparse(base).rpartition(".")[2] for base in classes[name].bases]
-    further = [each for base in bases for each in _lineage(base, classes)]
+    further = [name for base in bases for name in _lineage(base, classes)]
     return list(dict.fromkeys([name, *further]))
-
-
-def _assigned(node: ast.ClassDef) -> dict[str, ast.expr]:
-    return {
-        target.id: statement.value
-        for statement in node.body
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-        if isinstance(target, ast.Name)
-    }
 
 
 def _values(parameter: ast.Call) -> Sequence[Any] | None:

@@ -12,10 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from seatrial.checks.job_control import (
-    Limit,
-    cancel_step,
-)
+from seatrial.checks.job_control import Limit, cancel_step
 from seatrial.errors import SeatrialError
 from seatrial.parsers.mpi_start import GAVE_UP, StartCrash, crash_at_start
 
@@ -44,7 +41,7 @@ class Ended:
 
     @property
     def reason(self) -> str:
-        """Return one line on why it failed: its first error, else its last words."""
+        """Return one line with the cause: the first error, else the last line."""
         end = "no end in time" if self.status is None else f"exit status {self.status}"
         lines = [line.strip() for line in self.errors]
         lines = [line for line in lines if line and not _OUR_DOING.search(line)]

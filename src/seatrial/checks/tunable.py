@@ -1,5 +1,5 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
-"""What can be chosen for every check: tuning variables and placement; its programs."""
+"""Options of every check: tuning variables and placement; its programs."""
 
 from typing import Any
 
@@ -49,8 +49,8 @@ class Adjustable(rfm.RegressionTestPlugin):
 
     def need_programs(self, feature: str, *names: str) -> None:
         """Skip the case if the MPI stack lacks one of the programs of a feature."""
-        found = self.current_environ.extras.get("programs", [])
-        missing = [name for name in names if name not in found]
+        programs = self.current_environ.extras.get("programs", [])
+        missing = [name for name in names if name not in programs]
         # programs.imb is the executable of IMB-MPI1, with the others beside it.
         remedy = (
             "install it beside IMB-MPI1, which programs.imb of mpi_stacks names"

@@ -73,7 +73,7 @@ class Conductor:
         say("done")
 
     def _start_sensors(self) -> None:
-        """Learn what every node is made of; its sensors are read from now on."""
+        """Start the sensors of every node, and read its topology."""
         say(f"{len(self._nodes)} nodes: what are they made of?")
         program = (sys.executable, "-I", "-m", "seatrial.checks.nodesweep.sensors")
         self._sensors = {

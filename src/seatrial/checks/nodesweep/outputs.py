@@ -50,18 +50,17 @@ _QUARTERS = ("last", "first")
 
 
 def node_row(text: str) -> Row | None:
-    """Find what `sensors` says of its node; None while it has not said it."""
-    rows = [row for row in _whole_rows(text) if row.get("type") == "node"]
-    return rows[0] if rows else None
+    """Return the row `node` of `sensors`; None until it is written."""
+    return next((row for row in _whole_rows(text) if row.get("type") == "node"), None)
 
 
 def sensors_rows(text: str) -> list[Row]:
-    """Return everything else that `sensors` has written."""
+    """Return all other rows of `sensors`."""
     return [row for row in _whole_rows(text) if row.get("type") not in ("node", None)]
 
 
 def _whole_rows(text: str) -> Iterator[Row]:
-    """Decode complete lines; what a site's prologue may print is passed over."""
+    """Decode complete lines; skip the output of a site's prologue."""
     for line in text.splitlines(keepends=True):
         if not (line.startswith("{") and line.endswith("\n")):
             continue
@@ -108,9 +107,9 @@ def hpcc_row(folder: Path, ranks: int, n: int, block: int) -> Row:
 def memlat_rows(text: str, sizes: tuple[int, int]) -> Iterator[Row]:
     """Read the output of memlat over these sizes; ParseError unless it is that."""
     rows = parse_memlat(text)
-    found = (rows[0].size_bytes, rows[-1].size_bytes)
-    if found != sizes:
-        raise ParseError(0, f"sizes from {found[0]} to {found[1]}")
+    low, high = rows[0].size_bytes, rows[-1].size_bytes
+    if (low, high) != sizes:
+        raise ParseError(0, f"sizes from {low} to {high}")
     for row in rows:
         if row.validation != "pass":
             raise ParseError(row.row, "the cycle was not validated")

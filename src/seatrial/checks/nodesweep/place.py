@@ -40,7 +40,7 @@ class Place:
 
     @property
     def why_no_sockets(self) -> str | None:
-        """Say why its sockets are not measured each by itself; None if they are."""
+        """Return the reason not to measure single sockets; None if there is none."""
         if self.unbound:
             return f"ranks cannot be bound: {self.unbound}"
         return "it has one socket" if len(self.sockets) == 1 else None

@@ -22,7 +22,7 @@ _PLAUSIBLE_C = (-20.0, 150.0)
 
 
 class AbsentError(Exception):
-    """A node does not offer this; the message says what was looked for."""
+    """A node lacks a sensor or counter; the message names the files searched."""
 
 
 def read_clocks(root: Path) -> dict[int, float]:
@@ -34,12 +34,8 @@ def read_clocks(root: Path) -> dict[int, float]:
             clocks[int(file.parts[-3].removeprefix("cpu"))] = khz / 1e6
     if clocks:
         return clocks
-    try:
-        text = (root / "proc/cpuinfo").read_text()
-    except OSError:
-        text = ""
     cpu = -1
-    for processor, mhz in _MHZ.findall(text):
+    for processor, mhz in _MHZ.findall(_text(root / "proc/cpuinfo")):
         if processor:
             cpu = int(processor)
         elif cpu >= 0 and float(mhz) > 0:
@@ -60,9 +56,11 @@ def read_temperatures(root: Path, topology: Topology) -> dict[int | None, float]
     hottest: dict[int | None, float] = {}
     sensors = _hwmon_sensors(root, topology) or _zone_sensors(root, topology)
     if not sensors:
-        found = ", ".join(sorted(_chips(root))) or "nothing"
+        names = (root / "sys/class/hwmon").glob("hwmon*/name")
+        chips = {_text(file) or "a chip" for file in names}
         raise AbsentError(
-            f"no sensor of a processor: /sys/class/hwmon has {found}, and "
+            "no sensor of a processor: /sys/class/hwmon has "
+            f"{', '.join(sorted(chips)) or 'nothing'}, and "
             "/sys/class/thermal no zone of one"
         )
     for file, socket in sensors.items():
@@ -179,11 +177,6 @@ def _cpu_groups(root: Path) -> Iterator[Path]:
         group = PurePosixPath(path.lstrip("/"))
         for inside in (group, *group.parents) if group.name else (group,):
             yield top / inside
-
-
-def _chips(root: Path) -> set[str]:
-    folder = root / "sys/class/hwmon"
-    return {_text(file) or "a chip" for file in folder.glob("hwmon*/name")}
 
 
 def _hwmon_sensors(root: Path, topology: Topology) -> dict[Path, int | None]:

@@ -2,8 +2,8 @@
 
     python -m seatrial.checks.nodesweep.sensors
 
-It begins with a row `node`, which says what the node is made of. Then it reads clocks
-and temperatures twice a second. A line on standard input names the phase that begins
+It begins with a row `node`, the topology of the node. Then it reads clocks and
+temperatures twice a second. A line on standard input names the phase that begins
 (the first is `quiet`), its end ends the program: every phase gives a row `sensors` for
 each socket. Counters of events are read at both ends; a row `counters` has what was
 added. What the node does not offer is null there, and a row `absent` says why.
@@ -17,6 +17,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -29,8 +30,6 @@ from seatrial.checks.nodesweep.readings import (
     read_temperatures,
 )
 from seatrial.checks.nodesweep.topology import Topology, read_allowed, read_topology
-
-FIRST_PHASE = "quiet"
 
 Row = dict[str, Any]
 
@@ -76,7 +75,7 @@ class Phase:
 
 
 class Sampler:
-    """Reads everything of one node, until it is told to end."""
+    """Reads all sensors and counters of one node until its input ends."""
 
     def __init__(self, root: Path, interval_s: float) -> None:
         self._root = root
@@ -86,7 +85,7 @@ class Sampler:
         self._seen: set[str] = set()
 
     def run(self, next_phase: Callable[[float], str | None]) -> Iterator[Row]:
-        """Return all rows as they come to be known.
+        """Return all rows, each as soon as it is complete.
 
         `next_phase` waits so many seconds for the name of a new phase; '' goes on, and
         None ends.
@@ -94,7 +93,7 @@ class Sampler:
         began = time.monotonic()
         yield self._node()
         before = self._counters()
-        phase = Phase(FIRST_PHASE, began)
+        phase = Phase("quiet", began)
         while True:
             self._sample(phase)
             name = next_phase(self._interval_s)
@@ -104,9 +103,9 @@ class Sampler:
             if name is None:
                 break
         yield self._added(before, self._counters(), time.monotonic() - began)
-        for what, reason in self._absent.items():
-            if what not in self._seen:
-                yield {"type": "absent", "what": what, "reason": reason}
+        for name, reason in self._absent.items():
+            if name not in self._seen:
+                yield {"type": "absent", "what": name, "reason": reason}
 
     def _node(self) -> Row:
         topology = self._topology
@@ -123,27 +122,28 @@ class Sampler:
 
     def _sample(self, phase: Phase) -> None:
         phase.samples += 1
-        try:
+        with self._noted("clock"):
             phase.add_clocks(read_clocks(self._root), self._topology)
             self._seen.add("clock")
-        except AbsentError as error:
-            self._absent["clock"] = str(error)
-        try:
-            found = read_temperatures(self._root, self._topology)
-            phase.add_temperatures(found)
+        with self._noted("temperature"):
+            phase.add_temperatures(read_temperatures(self._root, self._topology))
             self._seen.add("temperature")
-        except AbsentError as error:
-            self._absent["temperature"] = str(error)
 
     def _counters(self) -> dict[str, int]:
-        """Read all counters that there are."""
+        """Read all counters of the node."""
         counts = {}
         for name, read in COUNTERS.items():
-            try:
+            with self._noted(name):
                 counts[name] = read(self._root, self._topology)
-            except AbsentError as error:
-                self._absent[name] = str(error)
         return counts
+
+    @contextmanager
+    def _noted(self, name: str) -> Iterator[None]:
+        """Record the reason of an AbsentError in place of raising it."""
+        try:
+            yield
+        except AbsentError as error:
+            self._absent[name] = str(error)
 
     def _added(
         self, before: dict[str, int], after: dict[str, int], seconds: float

@@ -42,8 +42,13 @@ def read_topology(root: Path) -> Topology:
     """Read it all; OSError or ValueError if the kernel does not tell."""
     cpus = root / _CPUS
     online = parse_list((cpus / "online").read_text())
-    package = {cpu: _package(cpus, cpu) for cpu in online}
-    core = {cpu: min({cpu, *_siblings(cpus, cpu)} & {*online}) for cpu in online}
+    package, core = {}, {}
+    for cpu in online:
+        folder = cpus / f"cpu{cpu}" / "topology"
+        number = int((folder / "physical_package_id").read_text())
+        package[cpu] = max(0, number)  # -1 where the firmware does not tell
+        siblings = parse_list((folder / "thread_siblings_list").read_text())
+        core[cpu] = min({cpu, *siblings} & {*online})
     packages = sorted({*package.values()})
     memory = _memory(root)
     return Topology(
@@ -74,16 +79,6 @@ def parse_list(text: str) -> list[int]:
         low, _, high = part.partition("-")
         numbers += range(int(low), int(high or low) + 1)
     return numbers
-
-
-def _package(cpus: Path, cpu: int) -> int:
-    file = cpus / f"cpu{cpu}" / "topology" / "physical_package_id"
-    return max(0, int(file.read_text()))  # -1 where the firmware does not tell
-
-
-def _siblings(cpus: Path, cpu: int) -> list[int]:
-    folder = cpus / f"cpu{cpu}" / "topology"
-    return parse_list((folder / "thread_siblings_list").read_text())
 
 
 def _cache_bytes(cpus: Path, online: Iterable[int]) -> int:

@@ -1,4 +1,4 @@
-"""The sweep from its first test to its last: what to run next, and without whom."""
+"""The sweep over pairs: run it, and repeat it without the nodes that fail."""
 
 import re
 import time
@@ -108,7 +108,7 @@ class Conductor:
         return len(self._nodes) * (len(self._nodes) - 1) // 2 * self._rails
 
     def _learn(self, ended: Ended) -> bool:
-        """Find out who is to blame for a sweep that failed; False if nobody is.
+        """Identify the nodes or pairs that caused a failure; False if there are none.
 
         A node that dies makes MPI hang on others too. So no pair is blamed for that
         sweep: one that hangs by itself does so in the next.
@@ -175,7 +175,7 @@ class Conductor:
 
 
 class _Watch:
-    """Watches the file of a running sweep grow, and tells people about it."""
+    """Watches the file of a running sweep, and prints its progress."""
 
     def __init__(self, file: SweepFile, stall_s: float, total: int) -> None:
         self._file = file

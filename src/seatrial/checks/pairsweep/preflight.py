@@ -117,10 +117,10 @@ class Preflight:
     def _result(self, nodes: Sequence[str]) -> _Result:
         """Test one group."""
         ended = self._steps.run(nodes, self._program, Limit(self._limit_s))
-        said: dict[str, list[str]] = defaultdict(list)
+        reports: dict[str, list[str]] = defaultdict(list)
         for row in filter(None, map(_row, ended.output)):
-            said[row["host"]].append(row["stage"])
-        if foreign := sorted(said.keys() - {*nodes}):
+            reports[row["host"]].append(row["stage"])
+        if foreign := sorted(reports.keys() - {*nodes}):
             raise SeatrialError(
                 f"{self._program[0]} runs on {foreign[0]!r}, which Slurm calls none of "
                 f"{', '.join(nodes)}; expected host names that are names of nodes"
@@ -130,7 +130,7 @@ class Preflight:
                 (i for i, s in enumerate(STAGES) if stages.count(s) < self._ppn),
                 len(STAGES),
             )
-            for host, stages in said.items()
+            for host, stages in reports.items()
         }
         return _Result(ended, reached)
 
