@@ -16,7 +16,7 @@ HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstr
 TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver \
 	groff-base
 
-.PHONY: deps deps-test accept test test-all demo docs lint format bench dist clean
+.PHONY: deps deps-test accept test test-lab test-rest test-all demo docs lint format bench dist clean
 
 deps: $(VENV)/installed
 	@tools/system-packages $(HOST_PACKAGES)
@@ -33,10 +33,14 @@ $(VENV)/installed: requirements-dev.txt pyproject.toml
 accept: deps
 	@seatrial accept
 
-# One process for the lab, two for the rest; what measures wants the machine for itself
+# One process for the lab beside two for the rest; what measures wants the machine for itself
 test: deps-test
-	pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder -m "not measures and not slow"
+	@$(MAKE) --jobs 2 --output-sync --no-print-directory test-lab test-rest
 	pytest -m "measures and not slow"
+test-lab:
+	pytest -m "lab and not slow"
+test-rest:
+	pytest --numprocesses 2 --dist loadfile -m "not lab and not measures and not slow"
 
 # Before a release: what takes too long for every change, too
 test-all: test

@@ -23,15 +23,11 @@ settings.load_profile("seatrial")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group tests by file, those of the lab in one group that starts first.
+    """Mark the tests of the C benchmarks, which other tests would disturb.
 
-    Other tests would disturb those of the C benchmarks: these are marked. A test of
-    what is the same under any MPI is slow under the second one.
+    A test of what is the same under any MPI is slow under the second one.
     """
-    items.sort(key=lambda item: item.get_closest_marker("lab") is None)
     for item in items:
-        group = "lab" if item.get_closest_marker("lab") else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
         if isinstance(item, pytest.Function) and "build" in item.fixturenames:
             item.add_marker("measures")
             mpi = item.callspec.params["build"]

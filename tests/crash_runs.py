@@ -12,11 +12,12 @@ import multiprocessing
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
@@ -189,7 +190,7 @@ def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> Non
         (slurm, "node_states", lambda: states),
         (slurm, "jobs", lambda comment, user: _jobs(scene, comment)),
         (slurm, "job_end", lambda job_id: None),
-        (slurm, "_run", lambda command: _scancel(scene, command)),
+        (slurm, "_run", lambda *command: _slurm(scene, *command)),
         (slurm, "_LOOK_S", 0.01),
         (Path, "open", _open),
         (runner, "try_folder", lambda folder: None),
@@ -213,10 +214,13 @@ def _jobs(scene: Scene, comment: str) -> list[slurm.Job]:
     ]
 
 
-def _scancel(scene: Scene, command: Sequence[str]) -> None:
-    assert command[0] == "scancel"
-    for job in command[1:]:
+def _slurm(scene: Scene, program: str, *jobs: str) -> subprocess.CompletedProcess[str]:
+    """Stand in for the programs of Slurm: scancel alone is installed."""
+    if program != "scancel":
+        raise FileNotFoundError(program)
+    for job in jobs:
         (scene.queue / job).unlink(missing_ok=True)
+    return subprocess.CompletedProcess((program, *jobs), 0, "", "")
 
 
 _path_open = Path.open

@@ -167,7 +167,8 @@ def test_broken_criterion_is_found_before_the_run(
     write(file, file.read_text().replace("10 us", "ten us"))
     result = seatrial("run", "lab", "--campaign", "smoke")
     assert result.exit_code == 2
-    assert "criteria.yaml:8: latency_8B is 'ten us'; expected" in result.stderr
+    assert "criteria.yaml:8: criteria[0].limits.latency_8B: expected" in result.stderr
+    assert "got 'ten us'" in result.stderr
     assert not (tmp_path / "results").exists()
 
 

@@ -582,7 +582,7 @@ def test_a_job_that_slurm_lost_is_told_after_a_while(
     for clock[0] in (240.0, 329.0):
         watch.silent()
     clock[0] = 340.0
-    with pytest.raises(LostJobError, match=r"Slurm lost the job for .* that 8 goes on"):
+    with pytest.raises(LostJobError, match=r"Slurm lost .* lists 8 as unfin"):
         watch.silent()
     assert not lost
     elsewhere = Watch("c", 0.0, {}, Display(console, [], {}), all_jobs=False)
