@@ -1,4 +1,4 @@
-"""Why one value against one tolerance is not enough: arithmetic, and it measured."""
+"""Arithmetic and measurement of one value held against one tolerance."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import scipy
 
 from seatrial.calibration.simulate.draw import draw
 from seatrial.calibration.simulate.machine import Machine
-from seatrial.calibration.simulate.rules import fixed_tolerance, sigmas
+from seatrial.calibration.simulate.rules import RULES, fixed_tolerance
 
 _NODES, _METRICS = 1000, 20
 _TRIALS = 2000
@@ -15,16 +15,16 @@ _TRIALS = 2000
 
 @dataclass(frozen=True)
 class Fact:
-    """A statement, what arithmetic says, and what was measured; of `trials`."""
+    """A statement, the number by arithmetic and the measured one, of `trials`."""
 
-    what: str
+    statement: str
     expected: float
     measured: float
     trials: int
 
 
 def facts(seed: int = 1) -> list[Fact]:
-    """Measure what a healthy machine and a node exactly 5 % slow look like."""
+    """Measure a healthy machine and a node exactly 5 % slow."""
     healthy = Machine(
         nodes=_NODES,
         metrics=_METRICS,
@@ -37,12 +37,12 @@ def facts(seed: int = 1) -> list[Fact]:
     generator = np.random.default_rng(seed)
     drawn = draw(healthy, generator)
     results = _NODES * _METRICS
-    found = [
+    measured = [
         Fact(
             f"healthy results that a {k}-sigma rule flags, {_NODES} nodes x "
             f"{_METRICS} metrics",
             results * float(scipy.stats.norm.sf(k)),
-            float(sigmas(k)(drawn).sum()),
+            float(RULES[f"{k} sigma"](drawn).sum()),
             results,
         )
         for k in (2, 3)
@@ -51,7 +51,7 @@ def facts(seed: int = 1) -> list[Fact]:
         kind="value", metrics=_TRIALS, repeats=5, shape="normal", level=1.0, spread=0.0
     )
     passed = ~fixed_tolerance(draw(slow, generator))
-    found.append(
+    measured.append(
         Fact(
             "nodes truly 5 % slow that pass a 5 % tolerance, %",
             50.0,
@@ -59,4 +59,4 @@ def facts(seed: int = 1) -> list[Fact]:
             _TRIALS,
         )
     )
-    return found
+    return measured

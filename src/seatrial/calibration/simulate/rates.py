@@ -1,4 +1,4 @@
-"""Count what a rule did to many machines, and give the rates with their intervals."""
+"""Count the verdicts of a rule on many machines; rates with their intervals."""
 
 import math
 from collections.abc import Collection
@@ -15,14 +15,14 @@ CONFIDENCE = 0.95
 
 
 class Rate(NamedTuple):
-    """How often of how many; None if there was nothing to count."""
+    """Hits of trials; the share is None without trials."""
 
     hits: float
     trials: int
 
     @property
     def value(self) -> float | None:
-        """The share itself."""
+        """Return the share."""
         return self.hits / self.trials if self.trials else None
 
     @property
@@ -38,20 +38,18 @@ class Rate(NamedTuple):
         z = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2))
         n, share = self.trials, self.hits / self.trials
         middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-        half = (
-            z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / 4 / n**2)
-        )
+        root = math.sqrt(share * (1 - share) / n + z * z / 4 / n**2)
+        half = z / (1 + z * z / n) * root
         return max(0.0, middle - half), min(1.0, middle + half)
 
 
 @dataclass
 class Tally:
-    """What a rule did to machines of one kind.
+    """Verdicts of a rule on machines of one kind.
 
     False fail counts machines that reach every limit, false pass those with a place at
-    the limit or below. A fault is found if its node or pair is blamed; blamed wrongly
-    is who has no fault. The false discovery rate is the mean share of suspects that
-    have none.
+    the limit or below. A fault is found if its node or pair is blamed. The false
+    discovery rate is the mean share of suspects that have no fault.
     """
 
     counts: dict[str, Rate] = field(default_factory=dict)
@@ -63,31 +61,26 @@ class Tally:
         blamed: Collection[str],
         suspects: Collection[str] | None = None,
     ) -> None:
-        """Count a machine: its verdict, who is blamed, and who is suspected.
-
-        Blamed are names of nodes, and of pairs as `cn1 - cn2`.
-        """
+        """Count a machine; `blamed` are nodes, and pairs as `cn1 - cn2`."""
         links = {" - ".join(pair) for pair in drawn.slow_links}
-        ends = {node for pair in drawn.slow_links for node in pair}
         faults = drawn.slow_nodes | links
         blamed_nodes = {node for name in blamed for node in name.split(" - ")}
-        self._count("fail", verdict == "fail")
-        self._count("pass", verdict == "pass")
-        self._count("undecided", verdict == "undecided")
+        for possible in ("fail", "pass", "undecided"):
+            self._count(possible, verdict == possible)
         if drawn.good:
             self._count("false_fail", verdict == "fail")
         if drawn.bad:
             self._count("false_pass", verdict == "pass")
         if drawn.machine.kind == "value":
             return
-        guilty = drawn.slow_nodes | ends
+        guilty = drawn.slow_nodes.union(*drawn.slow_links)
         for fault in faults:
             self._count("found", {*fault.split(" - ")} <= blamed_nodes)
         if faults:
             self._count("blamed_right", bool(blamed_nodes & guilty))
         self._count("blamed_wrong", bool(blamed_nodes - guilty))
-        named = {n for name in (suspects or ()) for n in name.split(" - ")}
         if suspects is not None:
+            named = {node for name in suspects for node in name.split(" - ")}
             self._count("false_suspects", len(named - guilty) / max(1, len(named)))
 
     def __getitem__(self, name: str) -> Rate:

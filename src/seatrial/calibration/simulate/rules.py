@@ -26,35 +26,32 @@ def fixed_tolerance(drawn: Drawn) -> Flags:
     return np.asarray(middle < 0.95 * np.median(middle, axis=1, keepdims=True))
 
 
-def sigmas(k: float) -> Rule:
-    """Flag what is below mean - k standard deviations of all places."""
+def _outliers(k: float, *, robust: bool) -> Rule:
+    """Flag what is more than k standard deviations below the mean of all places.
+
+    robust: k median absolute deviations (as sigma) below their median.
+    """
 
     def rule(drawn: Drawn) -> Flags:
         middle = np.median(drawn.values, axis=2)
-        spread = middle.std(axis=1, keepdims=True)
-        return np.asarray(middle < middle.mean(axis=1, keepdims=True) - k * spread)
-
-    return rule
-
-
-def mads(k: float) -> Rule:
-    """Flag what is below median - k median absolute deviations (as sigma)."""
-
-    def rule(drawn: Drawn) -> Flags:
-        middle = np.median(drawn.values, axis=2)
-        centre = np.median(middle, axis=1, keepdims=True)
-        spread = np.median(np.abs(middle - centre), axis=1, keepdims=True)
-        return np.asarray(middle < centre - k * _SIGMA_OF_MAD * spread)
+        average = np.median if robust else np.mean
+        centre = average(middle, axis=1, keepdims=True)
+        if robust:
+            deviations = np.abs(middle - centre)
+            spread = _SIGMA_OF_MAD * np.median(deviations, axis=1, keepdims=True)
+        else:
+            spread = middle.std(axis=1, keepdims=True)
+        return np.asarray(middle < centre - k * spread)
 
     return rule
 
 
 RULES: dict[str, Rule] = {
     "5 %": fixed_tolerance,
-    "2 sigma": sigmas(2),
-    "3 sigma": sigmas(3),
-    "2 MAD": mads(2),
-    "3 MAD": mads(3),
+    "2 sigma": _outliers(2, robust=False),
+    "3 sigma": _outliers(3, robust=False),
+    "2 MAD": _outliers(2, robust=True),
+    "3 MAD": _outliers(3, robust=True),
 }
 
 

@@ -15,7 +15,7 @@ from seatrial.runs.closed_run import Run
 from seatrial.runs.measurement_table import SCHEMA
 
 RISKS = Risks(seller=0.05, buyer=0.05, discovery=0.1)
-"""What is declared."""
+"""The declared risks."""
 
 _BW_LIMIT, _LATENCY_LIMIT = 10_000.0, 2.0  # MB/s, us
 _PAIR_SIZES = {"bw": 1 << 20, "latency": 8}
@@ -27,12 +27,16 @@ def run_of(drawn: Drawn) -> Run:
     machine = drawn.machine
     layers, places, repeats = drawn.values.shape
     cases = tuple(_case(machine, repeat) for repeat in range(1, repeats + 1))
-    frames = [_layer(drawn, layer) for layer in range(layers)]
-    each = np.repeat(np.arange(repeats), places)
+    rows = np.repeat(np.arange(repeats), places)
     jobs = {
-        name: _column(name, [getattr(case, name) for case in cases], each)
+        name: pl.Series(
+            name, [getattr(case, name) for case in cases], dtype=SCHEMA[name]
+        ).gather(rows)
         for name in ("session", "repeat", "job_id", "start_time")
     }
+    table = pl.concat(
+        [_layer(drawn, layer).with_columns(**jobs) for layer in range(layers)]
+    )
     constant = {
         "run": "simulated",
         "block": "simulated",
@@ -52,12 +56,11 @@ def run_of(drawn: Drawn) -> Run:
         pl.lit(constant.get(name), SCHEMA[name]).alias(name)
         for name in (*constant, *absent)
     ]
-    whole = pl.concat([frame.with_columns(**jobs) for frame in frames])
     return Run(
         Path("simulated"),
         _manifest(machine),
         cases,
-        whole.with_columns(literals).select(SCHEMA.keys()),
+        table.with_columns(literals).select(SCHEMA.keys()),
     )
 
 
@@ -138,10 +141,6 @@ def _layer(drawn: Drawn, layer: int) -> pl.DataFrame:
         unit=pl.lit(METRICS[metric].unit),
         direction=pl.lit(METRICS[metric].direction),
     )
-
-
-def _column(name: str, values: list[object], each: np.ndarray) -> pl.Series:
-    return pl.Series(name, values, dtype=SCHEMA[name]).gather(each)
 
 
 def _case(machine: Machine, repeat: int) -> Case:

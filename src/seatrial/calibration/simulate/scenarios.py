@@ -12,7 +12,7 @@ Model = Literal["any", "normal", "lognormal"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A kind of machine: what is asked of it, and what is wrong with it."""
+    """A kind of machine with its faults, as changes of a base machine."""
 
     name: str
     meaning: str
@@ -29,72 +29,59 @@ class Scenario:
         return replace(base, **{"kind": self.kind, "level": level} | changes)
 
 
-SCENARIOS = {
-    scenario.name: scenario
-    for scenario in (
-        Scenario("healthy", "all nodes above the limit", "nodes", {}),
-        Scenario(
-            "at-limit",
-            "all nodes exactly at the limit",
-            "nodes",
-            {"level": 1.0, "spread": 0.0},
-        ),
-        Scenario(
-            "borderline",
-            "one node exactly at the limit",
-            "nodes",
-            {"slow_nodes": 1, "slow_level": "limit", "slow_metrics": 1},
-        ),
-        Scenario("slow-node", "one node below the limit", "nodes", {"slow_nodes": 1}),
-        Scenario(
-            "correlated",
-            "the same, metrics of a node alike",
-            "nodes",
-            {"slow_nodes": 1, "shared": 0.7},
-        ),
-        Scenario(
-            "drift",
-            "healthy, but all fall by 10 % in the campaign",
-            "nodes",
-            {"drift": 0.1},
-        ),
-        Scenario(
-            "value",
-            "one value exactly at its limit",
-            "value",
-            {"level": 1.0, "spread": 0.0, "metrics": 1},
-        ),
-        Scenario("same", "nodes held to each other", "sameness", {}),
-        Scenario(
-            "same-borderline",
-            "one node exactly at the tolerance",
-            "sameness",
-            {"slow_nodes": 1, "slow_level": "limit"},
-        ),
-        Scenario(
-            "same-slow", "one node below the others", "sameness", {"slow_nodes": 1}
-        ),
-        Scenario(
-            "same-drift",
-            "all fall by 10 %, one is below",
-            "sameness",
-            {"slow_nodes": 1, "drift": 0.1},
-        ),
-        Scenario("pairs", "all pairs above the limit", "pairs", {"metrics": 2}),
-        Scenario(
-            "slow-link",
-            "one pair below the limit",
-            "pairs",
-            {"slow_links": 1, "metrics": 2},
-        ),
-        Scenario(
-            "slow-node-link",
-            "all pairs of one node below the limit",
-            "pairs",
-            {"slow_nodes": 1, "metrics": 2},
-        ),
-    )
-}
+_ROWS: tuple[tuple[str, str, Kind, dict[str, Any]], ...] = (
+    ("healthy", "all nodes above the limit", "nodes", {}),
+    (
+        "at-limit",
+        "all nodes exactly at the limit",
+        "nodes",
+        {"level": 1.0, "spread": 0.0},
+    ),
+    (
+        "borderline",
+        "one node exactly at the limit",
+        "nodes",
+        {"slow_nodes": 1, "slow_level": "limit", "slow_metrics": 1},
+    ),
+    ("slow-node", "one node below the limit", "nodes", {"slow_nodes": 1}),
+    (
+        "correlated",
+        "the same, metrics of a node alike",
+        "nodes",
+        {"slow_nodes": 1, "shared": 0.7},
+    ),
+    ("drift", "healthy, but all fall by 10 % in the campaign", "nodes", {"drift": 0.1}),
+    (
+        "value",
+        "one value exactly at its limit",
+        "value",
+        {"level": 1.0, "spread": 0.0, "metrics": 1},
+    ),
+    ("same", "nodes held to each other", "sameness", {}),
+    (
+        "same-borderline",
+        "one node exactly at the tolerance",
+        "sameness",
+        {"slow_nodes": 1, "slow_level": "limit"},
+    ),
+    ("same-slow", "one node below the others", "sameness", {"slow_nodes": 1}),
+    (
+        "same-drift",
+        "all fall by 10 %, one is below",
+        "sameness",
+        {"slow_nodes": 1, "drift": 0.1},
+    ),
+    ("pairs", "all pairs above the limit", "pairs", {"metrics": 2}),
+    ("slow-link", "one pair below the limit", "pairs", {"slow_links": 1, "metrics": 2}),
+    (
+        "slow-node-link",
+        "all pairs of one node below the limit",
+        "pairs",
+        {"slow_nodes": 1, "metrics": 2},
+    ),
+)
+
+SCENARIOS = {row[0]: Scenario(*row) for row in _ROWS}
 
 STORY = (
     "healthy",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seatrial.calibration.simulate.draw import Drawn, draw
+from seatrial.calibration.simulate.draw import draw
 from seatrial.calibration.simulate.machine import SHAPES, Machine, Shape
 from seatrial.calibration.simulate.rates import Tally
 from seatrial.calibration.simulate.rules import RULES, flagged_nodes
@@ -68,19 +68,14 @@ def _result(
         tallies[OURS].add(
             drawn, judgement.verdict, blamed(judgement), judgement.suspects
         )
-        add_rules(tallies, drawn)
+        for name, rule in RULES.items():
+            if machine.kind == "value" and name != "5 %":
+                continue  # there is nothing to compare the one value with
+            flags = rule(drawn)
+            verdict: Verdict = "fail" if flags.any() else "pass"
+            tallies[name].add(drawn, verdict, flagged_nodes(drawn, flags))
         judged()
     return Result(scenario, machine, model, runs, tallies)
-
-
-def add_rules(tallies: Mapping[str, Tally], drawn: Drawn) -> None:
-    """Judge a machine by the rules of other suites; they know pass and fail only."""
-    for name, rule in RULES.items():
-        if drawn.machine.kind == "value" and name != "5 %":
-            continue  # there is nothing that the one value could be compared with
-        flags = rule(drawn)
-        verdict: Verdict = "fail" if flags.any() else "pass"
-        tallies[name].add(drawn, verdict, flagged_nodes(drawn, flags))
 
 
 def blamed(judgement: Judgement) -> frozenset[str]:

@@ -60,8 +60,8 @@ def results_table(results: Sequence[Result]) -> Table:
 
 def legend(results: Sequence[Result]) -> str:
     """Describe the simulation."""
-    said = {result.scenario.name: result.scenario.meaning for result in results}
-    lines = [f"{name}: {meaning}" for name, meaning in said.items()]
+    meanings = {result.scenario.name: result.scenario.meaning for result in results}
+    lines = [f"{name}: {meaning}" for name, meaning in meanings.items()]
     first = results[0]
     machine = first.machine
     lines.append(
@@ -81,7 +81,7 @@ def facts_table(seed: int) -> Table:
     for heading in ("by arithmetic", "measured"):
         table.add_column(heading, justify="right")
     for fact in facts(seed):
-        table.add_row(fact.what, f"{fact.expected:.0f}", f"{fact.measured:.0f}")
+        table.add_row(fact.statement, f"{fact.expected:.0f}", f"{fact.measured:.0f}")
     return table
 
 
