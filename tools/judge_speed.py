@@ -74,7 +74,9 @@ def table() -> Table:
             "false fail, false pass <= 5 %",
         )
     for fact in facts():
-        rows.add_row(fact.statement, f"{fact.measured:.0f}", f"{fact.expected:.0f} derived")
+        rows.add_row(
+            fact.statement, f"{fact.measured:.0f}", f"{fact.expected:.0f} derived"
+        )
     return rows
 
 
