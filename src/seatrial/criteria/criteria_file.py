@@ -1,32 +1,16 @@
-"""Types and rules of criteria.yaml."""
+"""Rules of criteria.yaml: an entry with the defaults becomes criteria."""
 
-import datetime
 import math
 from collections.abc import Collection, Iterator
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Any, NoReturn
 
-from msgspec import Meta, Struct, structs
+from msgspec import structs
 
-from seatrial.criteria.criterion import (
-    Bears,
-    Criterion,
-    Kind,
-    Model,
-    Risk,
-    Risks,
-    fewest_allocations,
-)
+from seatrial.criteria.criteria_types import Entry, File
+from seatrial.criteria.criterion import Criterion, Kind, Risks, fewest_allocations
 from seatrial.criteria.formula import evaluate
-from seatrial.criteria.keys import (
-    Metrics,
-    Share,
-    Where,
-    check_metrics,
-    check_where,
-    checked_metric,
-)
-from seatrial.model.metrics import Direction
-from seatrial.model.yaml_file import Count, Place, Text, YamlFile
+from seatrial.criteria.keys import check_metrics, check_where, checked_metric
+from seatrial.model.yaml_file import Place, YamlFile
 
 _AGREES = 1e-6
 """Relative difference between a limit and its formula."""
@@ -57,78 +41,12 @@ _PROVENANCE = (
     "n",
 )
 
-_Date = Annotated[datetime.date, Meta(description="a date as 2026-11-21")]
-_Part = Annotated[float, Meta(gt=0, lt=1, description="a number between 0 and 1")]
-_Limit = Annotated[
-    str,
-    Meta(
-        pattern=r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s+\S+\s*$",
-        description="a number >= 0 and its unit, such as '5000 us'",
-    ),
-]
-_Formula = Annotated[str | int | float, Meta(description="a formula as 4 * 25 / 8")]
-_Facts = Annotated[
-    dict[str, Text],
-    Meta(min_length=1, description="facts and their texts, such as kernel: 6.1.0"),
-]
-
-
-class _SmallerRisks(Struct, frozen=True, forbid_unknown_fields=True):
-    seller: Risk | None = None
-    buyer: Risk | None = None
-
-
-class _Defaults(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Keys of a criterion that all criteria can share."""
-
-    kind: Kind | None = None
-    document: Text | None = None
-    clause: Text | None = None
-    who: Text | None = None
-    date: _Date | None = None
-    method: Text | None = None
-    run: Text | None = None
-    fingerprint: _Facts | None = None
-    coverage: _Part | None = None
-    confidence: _Part | None = None
-    n: Count | None = None
-    formula: _Formula | None = None
-    tolerance: _Part | None = None
-    where: Where = {}
-    direction: Direction | None = None
-    statistic: Text | None = None
-    model: Model = "any"
-    zone: Share = 0.05
-    risks: _SmallerRisks = _SmallerRisks()
-    cap: Count = 20
-    looks: Count = 1
-    bears: Bears = "seller"
-    optional: bool = False
-
-
-class _Entry(_Defaults, frozen=True, kw_only=True):
-    """An entry of the list: criteria of some metrics of one check."""
-
-    check: Text
-    name: Text | None = None
-    limits: dict[str, _Limit] = {}
-    metrics: Metrics | None = None
-
-
-class _File(Struct, forbid_unknown_fields=True):
-    schema: Literal[1]
-    risks: Risks
-    criteria: Annotated[
-        tuple[_Entry, ...], Meta(min_length=1, description="a list of criteria")
-    ]
-    defaults: _Defaults = _Defaults()
-
 
 def read_criteria(
     file: YamlFile, known: Collection[str]
 ) -> tuple[Risks, tuple[Criterion, ...]]:
     """Return the machine's risks, and all criteria in the order of the file."""
-    content = file.convert(_File)
+    content = file.convert(File)
     there: dict[Any, int] = {}
     criteria = []
     for index, entry in enumerate(content.criteria):
@@ -166,7 +84,7 @@ def _check_alone(
 class _Merged:
     """An entry together with the defaults that fit its kind."""
 
-    def __init__(self, file: YamlFile, content: _File, index: int) -> None:
+    def __init__(self, file: YamlFile, content: File, index: int) -> None:
         self.file, self.machine = file, content.risks
         self.place: Place = ("criteria", index)
         self.own = file.data["criteria"][index]
@@ -184,7 +102,7 @@ class _Merged:
         given = {**self.fitting, **own}
         for name, value in given.items():
             given[name] = " ".join(value.split()) if isinstance(value, str) else value
-        self.given = _Entry(**given)
+        self.given = Entry(**given)
         self.elsewhere = defaults.where
         self.formula = 0.0
 

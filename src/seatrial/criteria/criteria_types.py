@@ -1,0 +1,81 @@
+"""Keys of criteria.yaml with their types."""
+
+import datetime
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from seatrial.criteria.criterion import Bears, Kind, Model, Risk, Risks
+from seatrial.criteria.keys import Metrics, Share, Where
+from seatrial.model.metrics import Direction
+from seatrial.model.yaml_file import Count, Text
+
+_Date = Annotated[datetime.date, Meta(description="a date as 2026-11-21")]
+_Part = Annotated[float, Meta(gt=0, lt=1, description="a number between 0 and 1")]
+_Limit = Annotated[
+    str,
+    Meta(
+        pattern=r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s+\S+\s*$",
+        description="a number >= 0 and its unit, such as '5000 us'",
+    ),
+]
+_Formula = Annotated[str | int | float, Meta(description="a formula as 4 * 25 / 8")]
+_Facts = Annotated[
+    dict[str, Text],
+    Meta(min_length=1, description="facts and their texts, such as kernel: 6.1.0"),
+]
+
+
+class SmallerRisks(Struct, frozen=True, forbid_unknown_fields=True):
+    """Risks of a criterion, at most those of the machine."""
+
+    seller: Risk | None = None
+    buyer: Risk | None = None
+
+
+class Defaults(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Keys of a criterion that all criteria can share."""
+
+    kind: Kind | None = None
+    document: Text | None = None
+    clause: Text | None = None
+    who: Text | None = None
+    date: _Date | None = None
+    method: Text | None = None
+    run: Text | None = None
+    fingerprint: _Facts | None = None
+    coverage: _Part | None = None
+    confidence: _Part | None = None
+    n: Count | None = None
+    formula: _Formula | None = None
+    tolerance: _Part | None = None
+    where: Where = {}
+    direction: Direction | None = None
+    statistic: Text | None = None
+    model: Model = "any"
+    zone: Share = 0.05
+    risks: SmallerRisks = SmallerRisks()
+    cap: Count = 20
+    looks: Count = 1
+    bears: Bears = "seller"
+    optional: bool = False
+
+
+class Entry(Defaults, frozen=True, kw_only=True):
+    """An entry of the list: criteria of some metrics of one check."""
+
+    check: Text
+    name: Text | None = None
+    limits: dict[str, _Limit] = {}
+    metrics: Metrics | None = None
+
+
+class File(Struct, forbid_unknown_fields=True):
+    """A whole criteria.yaml."""
+
+    schema: Literal[1]
+    risks: Risks
+    criteria: Annotated[
+        tuple[Entry, ...], Meta(min_length=1, description="a list of criteria")
+    ]
+    defaults: Defaults = Defaults()
