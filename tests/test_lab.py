@@ -87,7 +87,7 @@ def test_up_mends_a_half_failed_up(
     no_lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(fabric, "_has_address", lambda *_: 1 / 0)
+        patch.setattr(fabric, "succeeds", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             cluster.up(LAB_HOME, image(no_lab), NODES, "seatrial")
     cluster.up(LAB_HOME, image(no_lab), NODES, "seatrial")
