@@ -129,13 +129,19 @@ def format_changes(
 def _by_key(findings: Iterable[Finding]) -> dict[tuple[Any, ...], Finding]:
     """Return findings by subject; several of the same subject are numbered."""
     found: dict[tuple[Any, ...], Finding] = {}
-    for each in findings:
-        about = (each.kind, each.criterion, each.check, each.case, each.environment)
-        key = (*about, each.metric, each.place)
+    for finding in findings:
+        about = (
+            finding.kind,
+            finding.criterion,
+            finding.check,
+            finding.case,
+            finding.environment,
+        )
+        key = (*about, finding.metric, finding.place)
         number = 0
         while (*key, number) in found:
             number += 1
-        found[*key, number] = each
+        found[*key, number] = finding
     return found
 
 

@@ -71,14 +71,14 @@ def _cost_table(costs: Cost) -> Table:
     for heading in ("jobs", "each", "together", "node-hours"):
         table.add_column(heading, justify="right")
     table.add_column("times")
-    for each in costs.checks:
+    for check in costs.checks:
         table.add_row(
-            each.check,
-            str(each.jobs),
-            f"{rounded(each.seconds, 3)} s",
-            duration(each.seconds * each.jobs),
-            _hours(each.node_hours),
-            "stated" if each.stated else "recorded",
+            check.check,
+            str(check.jobs),
+            f"{rounded(check.seconds, 3)} s",
+            duration(check.seconds * check.jobs),
+            _hours(check.node_hours),
+            "stated" if check.stated else "recorded",
         )
     table.add_row("(between sessions)", "", "", duration(costs.between_s), "", "")
     return table
@@ -141,14 +141,14 @@ def _designs_table(designs: Sequence[Design]) -> Table:
     table.add_column("risk spent", overflow="fold")
     for heading in ("worse", "undecided", "better", "undecided"):
         table.add_column(heading, justify="right")
-    for each in designs:
+    for design in designs:
         table.add_row(
-            Text(each.criterion),
-            ", ".join(map(str, each.units)),
-            ", ".join(f"{rounded(100 * risk, 2)} %" for risk in each.risk),
-            f"{each.mean_worse:.1f}",
-            f"{100 * each.undecided_worse:.0f} %",
-            f"{each.mean_better:.1f}",
-            f"{100 * each.undecided_better:.0f} %",
+            Text(design.criterion),
+            ", ".join(map(str, design.units)),
+            ", ".join(f"{rounded(100 * risk, 2)} %" for risk in design.risk),
+            f"{design.mean_worse:.1f}",
+            f"{100 * design.undecided_worse:.0f} %",
+            f"{design.mean_better:.1f}",
+            f"{100 * design.undecided_better:.0f} %",
         )
     return table

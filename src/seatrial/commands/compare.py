@@ -117,8 +117,8 @@ def compare(
     entrants = open_sides(sides, run_path, published, known)
     entrants = priced(entrants, _once("price", prices), _once("power", powers))
     if sealed:
-        for each in entrants:
-            preparation.require_sealed(each, known)
+        for entrant in entrants:
+            preparation.require_sealed(entrant, known)
     if criteria is not None:
         entrants = preparation.judged_by(entrants, criteria)
     chosen, told = preparation.weights_of(entrants, weights)

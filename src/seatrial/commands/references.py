@@ -200,7 +200,7 @@ def _chosen(home: Path, system: str, runs: Sequence[str], number: int) -> list[P
     from seatrial.runs.closed_run import closed_runs
 
     if runs:
-        named = [run_path(each) for each in runs]
+        named = [run_path(run) for run in runs]
         for path in named:
             if read_manifest(path)["system"] != system:
                 raise SeatrialError(f"{path}: expected a run of system {system!r}")

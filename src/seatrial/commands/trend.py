@@ -122,7 +122,7 @@ def _runs(
     from seatrial.runs.query import choose
 
     manifests = read_manifests(there)
-    others = {str(each["system"]) for each in manifests.values()} - {system}
+    others = {str(manifest["system"]) for manifest in manifests.values()} - {system}
     if others:
         raise SeatrialError(
             f"runs of {', '.join(sorted(others))}; expected runs of {system} alone"

@@ -121,7 +121,7 @@ def _record(found: "Verification") -> dict[str, Any]:
         "key_type": signature.key_type if signature else None,
         "fingerprint": signature.fingerprint if signature else None,
         "key_problem": signature.problem if signature else "",
-        "differences": [vars(each) for each in found.differences],
+        "differences": [vars(difference) for difference in found.differences],
     }
 
 

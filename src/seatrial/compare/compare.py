@@ -67,7 +67,7 @@ def compare(
     unpaired = (*unmatched.found(), *alone)
     parts, whole = _weights_of_numbers(numbers, grouping)
     _require_chosen(whole, weights, numbers, entrants)
-    sides = tuple(each.side for each in entrants)
+    sides = tuple(entrant.side for entrant in entrants)
     rules = Rules(
         rank_by=weights.rank_by if weights else "performance",
         margin=weights.margin if weights else 0.0,
@@ -101,7 +101,7 @@ def compare(
 
 
 def _require_runs(entrants: Sequence[Entrant], weights: Weights | None) -> None:
-    if weights is not None and all(each.run is None for each in entrants):
+    if weights is not None and all(entrant.run is None for entrant in entrants):
         raise SeatrialError(
             f"weights {weights.name} choose numbers of checks; published systems have "
             "none: compare them without weights"
@@ -140,7 +140,7 @@ def _lacking(
 
 def _notes(entrants: Sequence[Entrant], rules: Rules) -> list[str]:
     """Note faults of runs, numbers that are left out, and unused prices and powers."""
-    sides = [each.side for each in entrants]
+    sides = [entrant.side for entrant in entrants]
     found = [*filter(None, map(faults, entrants)), *left_out(entrants)]
     return found + not_ranked_by(sides, rules.rank_by)
 
@@ -177,16 +177,16 @@ def _require_chosen(
 def _what_each_has(numbers: Paired, entrants: Sequence[Entrant]) -> str:
     """Name the checks and environments of each side."""
     said = []
-    for side, each in enumerate(entrants):
-        if each.run is None:
-            said.append(f"{each.side.name} has what its paper measured")
+    for side, entrant in enumerate(entrants):
+        if entrant.run is None:
+            said.append(f"{entrant.side.name} has what its paper measured")
             continue
         there = np.flatnonzero(numbers.there[:, side]).tolist()
         checks = sorted({numbers.keys[row].check for row in there})
         stacks = {stack for row in there for stack in numbers.values[row]["$environ"]}
         nodes = {n for row in there for n in numbers.values[row]["num_nodes"]}
         said.append(
-            f"{each.side.name} has {_few(checks) or 'no numbers'}"
+            f"{entrant.side.name} has {_few(checks) or 'no numbers'}"
             + (f" with {_few(sorted(stacks))}" if stacks - {""} else "")
             + (f" on {_few([str(n) for n in sorted(nodes)])} nodes" if nodes else "")
         )

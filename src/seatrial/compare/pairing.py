@@ -45,7 +45,9 @@ class Paired:
     @property
     def signs(self) -> Floats:
         """Return 1 where higher is better, -1 where lower is."""
-        return np.array([1.0 if each == "higher" else -1.0 for each in self.directions])
+        return np.array(
+            [1.0 if direction == "higher" else -1.0 for direction in self.directions]
+        )
 
     @property
     def there(self) -> NDArray[np.bool_]:
@@ -68,8 +70,8 @@ class Paired:
         self.variances = np.vstack([self.variances, unknown])
         self.counts = np.vstack([self.counts, np.zeros_like(unknown, dtype=np.int64)])
         self.repeats = [
-            np.vstack([each, np.full((1, each.shape[1]), np.nan)])
-            for each in self.repeats
+            np.vstack([repeat, np.full((1, repeat.shape[1]), np.nan)])
+            for repeat in self.repeats
         ]
 
 

@@ -34,7 +34,7 @@ def _claim(number: Number, one: Entrant, other: Entrant, published: Published) -
     operands = _operands(number, one, other, published)
     computed = None
     if operands is not None:
-        new, old = (each.sound_value() for each in operands)
+        new, old = (operand.sound_value() for operand in operands)
         computed = factor(new, old, number.direction)
     return Claim(
         paper=number.paper,

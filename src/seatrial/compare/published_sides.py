@@ -39,11 +39,11 @@ def usable(entrant: Entrant) -> dict[str, Number]:
 def left_out(entrants: Sequence[Entrant]) -> list[str]:
     """List numbers that contradict others of their paper: they do not count."""
     return [
-        f"{each.side.name}: {number.metric} of {number.value:g} {number.unit} "
+        f"{entrant.side.name}: {number.metric} of {number.value:g} {number.unit} "
         f"({number.what}; {number.place}) is left out: {number.conflict}"
-        for each in entrants
-        if each.system is not None
-        for number in each.system.numbers.values()
+        for entrant in entrants
+        if entrant.system is not None
+        for number in entrant.system.numbers.values()
         if number.conflict is not None and number.value is not None
     ]
 

@@ -190,7 +190,7 @@ def require_comparable(entrants: Sequence[Entrant]) -> None:
     Raises SeatrialError if there is one side only, if runs are of different campaigns,
     or if some are replays and others measured.
     """
-    sides = [each.side for each in entrants]
+    sides = [entrant.side for entrant in entrants]
     if len(sides) < 2:
         raise SeatrialError("one side is no comparison; expected at least two")
     runs = [side for side in sides if not side.published]

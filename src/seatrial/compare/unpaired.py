@@ -31,8 +31,8 @@ class Unmatched:
     ) -> None:
         self.entrants, self.numbers, self.grouping = entrants, numbers, grouping
         self.sides = range(len(entrants))
-        self.cases = [self._own_cases(each) for each in entrants]
-        self.same = [_by_words(each) for each in self.cases]
+        self.cases = [self._own_cases(entrant) for entrant in entrants]
+        self.same = [_by_words(case) for case in self.cases]
         self.of_case: dict[tuple[int, str, str, str, str], list[Case]] = {}
         self.checks: set[tuple[int, str]] = set()
         self.measured: set[tuple[int, object]] = set()

@@ -230,9 +230,9 @@ def _overlaps(patterns: Iterable[str]) -> Iterator[tuple[str, ...]]:
 def _all_of(patterns: Sequence[str]) -> str:
     """Write the one pattern of the texts that fit all of some patterns."""
     needed = [
-        each
-        for each in patterns
-        if not any(_within(other, each) for other in patterns if other != each)
+        pattern
+        for pattern in patterns
+        if not any(_within(other, pattern) for other in patterns if other != pattern)
     ]
     *before, last = needed
     if not before and "|" not in last:

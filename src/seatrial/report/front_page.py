@@ -60,7 +60,7 @@ def front(
             ]
         ),
         in_common=_shortened(
-            [each.words for each in common_facts(run, judgement)], _MAX_COMMON
+            [fact.words for fact in common_facts(run, judgement)], _MAX_COMMON
         ),
         worth_a_look=_shortened(places.others, _MAX_LOOKS),
         not_tested=not_tested(rows, skip_reasons(run), len(judgement.uncovered)),
@@ -161,7 +161,7 @@ def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
         ("Cases", text.exact(len(run.cases))),
         ("Numbers", text.exact(run.measurements.height)),
     ]
-    facts += [("Crashes at start", each.words) for each in start_crashes(run.cases)]
+    facts += [("Crashes at start", crash.words) for crash in start_crashes(run.cases)]
     if judgement.further:
         facts.append(("Judged together with", ", ".join(few(judgement.further, 4))))
     return tuple(facts)

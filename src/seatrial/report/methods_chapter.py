@@ -162,10 +162,10 @@ def _software(run: Run) -> Iterator[tuple[str, str, str]]:
     if spack:
         commits = (spack["commit"][:12], spack["packages_commit"][:12])
         yield "spack", "{}, recipes {}".format(*commits), ""
-        for each in spack["environments"]:
-            digest = each["sha256"][:12]
-            lock = f"system/{each['lock']}, sha256 {digest}"
-            yield f"{each['name']} (solved by Spack)", lock, ""
+        for environment in spack["environments"]:
+            digest = environment["sha256"][:12]
+            lock = f"system/{environment['lock']}, sha256 {digest}"
+            yield f"{environment['name']} (solved by Spack)", lock, ""
     for stack in software.get("stacks") or []:
         if not isinstance(stack, Mapping):
             yield f"{stack} (MPI stack)", "", ""

@@ -94,7 +94,7 @@ def load_site(system: System) -> SpackSite:
     site = SpackSite(
         system.name,
         Path(known.get("prefix") or system.folder.parents[1] / "spack"),
-        tuple(each["name"] for each in known["environments"]),
+        tuple(environment["name"] for environment in known["environments"]),
         tuple(known.get("specs", ())),
         int(known.get("jobs", 0)),
     )

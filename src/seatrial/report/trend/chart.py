@@ -241,7 +241,7 @@ def _change_rows(
     trend: Trend, times: Sequence[float], marks: Mapping[int, int]
 ) -> Iterator[Row]:
     for night, number in marks.items():
-        words = text.few((each.words for each in trend.nights[night].changes), 3)
+        words = text.few((change.words for change in trend.nights[night].changes), 3)
         yield {"t": times[night], "mark": str(number), "said": "; ".join(words)}
 
 
