@@ -26,31 +26,31 @@ _LEGEND_NEEDED = """\
 needs: so many repeats convict a place that misses its limit by the slowdown."""
 
 
-def print_plan(found: Plan, console: Terminal) -> None:
+def print_plan(plan: Plan, console: Terminal) -> None:
     """Print a plan: cost, criteria, designs and notes."""
-    costs = found.cost
+    costs = plan.cost
     console.print_line(
-        (f"{found.campaign} on {found.system}", "bold"),
-        f", {found.repeats} repeats: {costs.jobs} jobs in {costs.sessions} sessions, "
+        (f"{plan.campaign} on {plan.system}", "bold"),
+        f", {plan.repeats} repeats: {costs.jobs} jobs in {costs.sessions} sessions, "
         f"{duration(costs.wall_s)}, {_hours(costs.node_hours)} node-hours",
     )
     console.print(_cost_table(costs))
     for check, why in costs.nothing.items():
         console.print_line(f"no job of {check}: {why}")
-    known = [each for each in found.criteria if not each.reason]
+    known = [each for each in plan.criteria if not each.reason]
     if known:
         console.print()
-        console.print(_criteria_table(known, found.slowdown))
-        legend = _LEGEND if found.slowdown is None else f"{_LEGEND_NEEDED}\n{_LEGEND}"
+        console.print(_criteria_table(known, plan.slowdown))
+        legend = _LEGEND if plan.slowdown is None else f"{_LEGEND_NEEDED}\n{_LEGEND}"
         console.print(legend, style="dim")
-    if len(known) < len(found.criteria):
+    if len(known) < len(plan.criteria):
         console.print()
-        for text in _without_scatter(found.criteria):
+        for text in _without_scatter(plan.criteria):
             console.print_line(text)
-    if found.designs:
+    if plan.designs:
         console.print()
-        console.print(_designs_table(found.designs))
-    for note in found.notes:
+        console.print(_designs_table(plan.designs))
+    for note in plan.notes:
         console.print_line((f"note: {note}", "yellow"))
 
 
@@ -62,7 +62,7 @@ def _without_scatter(criteria: Sequence[Prospect]) -> list[str]:
             least = max(each.convicts_from, each.passes_from)
             why = f"{each.reason} (decides from {least} repeats)"
             names.setdefault(why, []).append(each.criterion)
-    return [f"{why}: {', '.join(found)}" for why, found in names.items()]
+    return [f"{why}: {', '.join(affected)}" for why, affected in names.items()]
 
 
 def _cost_table(costs: Cost) -> Table:

@@ -121,12 +121,12 @@ def compare(
             preparation.require_sealed(entrant, known)
     if criteria is not None:
         entrants = preparation.judged_by(entrants, criteria)
-    chosen, told = preparation.weights_of(entrants, weights)
+    chosen, note = preparation.weights_of(entrants, weights)
     comparison = compare_sides(
         entrants,
         chosen,
         confidence=confidence,
-        notes=told,
+        notes=note,
         **preparation.paper_arguments(entrants, published),
     )
     if out is not None:

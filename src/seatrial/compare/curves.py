@@ -89,5 +89,5 @@ def _spec(names: Sequence[str], points: list[Row], title: str) -> Row:
         layer("points", line, **own, strokeDash=dash),
         layer("points", dot, *at, **own, shape=shape, tooltip=tooltip),
     ]
-    said = f"{title} over message size, {len(names)} sides."
-    return specification(layers, {"points": points}, _HEIGHT, said)
+    description = f"{title} over message size, {len(names)} sides."
+    return specification(layers, {"points": points}, _HEIGHT, description)

@@ -63,14 +63,14 @@ def weights_of(
         content = run.run.kept.get(KEPT_WEIGHTS)
         if content is not None:
             file = run.run.path / KEPT_WEIGHTS
-            found = Weights.parse(content, file, known=())
+            parsed = Weights.parse(content, file, known=())
             name = (run.run.manifest.get("weights") or {}).get("name")
-            kept[run.side.name] = replace(found, name=name or found.name)
+            kept[run.side.name] = replace(parsed, name=name or parsed.name)
     hashes = {name: weights.sha256 for name, weights in kept.items()}
     if len(set(hashes.values())) > 1:
-        told = ", ".join(f"{name} {digest}" for name, digest in hashes.items())
+        names = ", ".join(f"{name} {digest}" for name, digest in hashes.items())
         raise SeatrialError(
-            f"the runs kept different weights, SHA-256: {told}; expected the same in "
+            f"the runs kept different weights, SHA-256: {names}; expected the same in "
             "all; --weights FILE compares by one, without a winner"
         )
     if not kept:

@@ -76,19 +76,19 @@ def open_sides(
     """
     named = [Named.read(text) for text in texts]
     opened: dict[Path, Run] = {}
-    found = []
+    sides = []
     for each in named:
         if each.source.startswith(_PUBLISHED):
-            found.append(_published(each, published()))
+            sides.append(_published(each, published()))
             continue
         path = find(each.source).resolve()
         if path not in opened:
             opened[path] = load_run(path)
-        found.append(of_run(opened[path], each.environment, signers))
+        sides.append(of_run(opened[path], each.environment, signers))
     names = _names(
-        [(each.name, it.side) for each, it in zip(named, found, strict=True)]
+        [(each.name, it.side) for each, it in zip(named, sides, strict=True)]
     )
-    return [it.changed(name=name) for it, name in zip(found, names, strict=True)]
+    return [it.changed(name=name) for it, name in zip(sides, names, strict=True)]
 
 
 def of_run(

@@ -171,9 +171,9 @@ def _branches(
         return [each for each, fit in zip(criteria, fits, strict=True) if fit]
 
     for value in _values(check, key, asked):
-        found = held(each is _ANY or matches(each, value) for each in asked)
-        if found:
-            yield value, found
+        branches = held(each is _ANY or matches(each, value) for each in asked)
+        if branches:
+            yield value, branches
     patterns = {each for each in asked if isinstance(each, str) and not _plain(each)}
     if len(patterns) > _MOST_PATTERNS:
         raise SeatrialError(
@@ -242,10 +242,10 @@ def _all_of(patterns: Sequence[str]) -> str:
 
 def _prefix(pattern: str) -> str:
     """Return the literal text at the start of a pattern."""
-    found = _PLAIN.match(pattern)
-    if found is None or "|" in pattern:
+    match = _PLAIN.match(pattern)
+    if match is None or "|" in pattern:
         return ""
-    text, rest = found[0], pattern[found.end() :]
+    text, rest = match[0], pattern[match.end() :]
     return text[:-1] if rest[:1] in ("*", "?", "{") else text
 
 

@@ -158,8 +158,8 @@ def _measured(run: Run) -> dict[Where, _Measured]:
 
 def counts(rows: Iterable[CriterionRow]) -> dict[str, int]:
     """Count rows by verdict, in the order of `VERDICTS`."""
-    found = Counter(row.verdict for row in rows)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+    verdicts = Counter(row.verdict for row in rows)
+    return {verdict: verdicts[verdict] for verdict in VERDICTS}
 
 
 def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]:

@@ -125,8 +125,8 @@ def _reason(finding: Finding, reasons: Mapping[str, str]) -> str:
 
 def _same(values: Iterable[str]) -> str:
     """Return the value that all share; '' if they differ."""
-    found = set(values)
-    return found.pop() if len(found) == 1 else ""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else ""
 
 
 def not_tested(

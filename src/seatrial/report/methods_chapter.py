@@ -154,10 +154,10 @@ def _software(run: Run) -> Iterator[tuple[str, str, str]]:
     for name, value in software.items():
         if name in _NOT_STACKS:
             continue
-        said = "unknown" if value is None else str(value)
+        words = "unknown" if value is None else str(value)
         if name == "git_commit" and software.get("dirty"):
-            said += ", with changes that are in no commit"
-        yield name.replace("_", " "), said, ""
+            words += ", with changes that are in no commit"
+        yield name.replace("_", " "), words, ""
     spack = software.get("spack")
     if spack:
         commits = (spack["commit"][:12], spack["packages_commit"][:12])
