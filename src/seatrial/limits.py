@@ -27,9 +27,9 @@ class Limit:
         """The limit times SEATRIAL_LIMITS; SeatrialError if that is no number."""
         return self.amount * _factor()
 
-    def check(self, found: int, where: object) -> None:
+    def check(self, size: int, where: object) -> None:
         """Raise SeatrialError if something is larger than the limit."""
-        if found > self.most:
+        if size > self.most:
             raise self.exceeded(where)
 
     def exceeded(self, where: object) -> SeatrialError:

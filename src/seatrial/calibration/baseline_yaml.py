@@ -49,9 +49,14 @@ def criteria_text(
         *(f"# No reference for {each.history}: {each.reason}." for each in refused),
     ]
     groups: dict[Any, list[Reference]] = defaultdict(list)
-    for each in references:
-        key = (each.history.key, each.history.num_nodes, each.n, each.aside)
-        groups[key].append(each)
+    for reference in references:
+        key = (
+            reference.history.key,
+            reference.history.num_nodes,
+            reference.n,
+            reference.aside,
+        )
+        groups[key].append(reference)
     for group in groups.values():
         first = group[0]
         criterion = {

@@ -98,22 +98,22 @@ def measure(
     one system in one configuration with all its nodes, or have no such metric.
     """
     require_alike(runs)
-    found: list[Reference] = []
+    references: list[Reference] = []
     refused: list[Refusal] = []
     for history in histories(runs, checks):
         if history.metric in metrics if metrics else history.declared:
             answer = _measured(history, claim)
             if isinstance(answer, Reference):
-                found.append(answer)
+                references.append(answer)
             else:
                 refused.append(Refusal(history, answer))
-    if not found and not refused:
+    if not references and not refused:
         chosen = ", ".join((*checks, *metrics)) or "any check"
         raise SeatrialError(
             f"no number of {chosen} in {', '.join(_names(runs))}; expected a metric "
             "that one of its checks declares, or the flat name of another"
         )
-    return found, refused
+    return references, refused
 
 
 def require_alike(runs: Sequence[Run]) -> dict[str, str]:

@@ -72,11 +72,11 @@ def criteria_at(home: Path, system: str, against: str) -> Criteria:
     except OSError as error:
         raise SeatrialError(f"git show in {file.parent}: {error.strerror}") from error
     if shown.returncode:
-        told = shown.stderr.decode(errors="replace").strip().splitlines()
+        errors = shown.stderr.decode(errors="replace").strip().splitlines()
         raise SeatrialError(
-            f"no criteria of {system!r} at {against!r}: {told[0] if told else 'git'}; "
-            "expected --against FILE, or a commit that has "
-            f"reference-data/{system}/{CRITERIA_FILE}"
+            f"no criteria of {system!r} at {against!r}: "
+            f"{errors[0] if errors else 'git'}; expected --against FILE, or a "
+            f"commit that has reference-data/{system}/{CRITERIA_FILE}"
         )
     with TemporaryDirectory() as folder:
         copy = Path(folder, f"{CRITERIA_FILE} of {against.replace('/', '-')}")
@@ -128,31 +128,37 @@ def format_changes(
 
 def _by_key(findings: Iterable[Finding]) -> dict[tuple[Any, ...], Finding]:
     """Return findings by subject; several of the same subject are numbered."""
-    found: dict[tuple[Any, ...], Finding] = {}
-    for each in findings:
-        about = (each.kind, each.criterion, each.check, each.case, each.environment)
-        key = (*about, each.metric, each.place)
+    by_key: dict[tuple[Any, ...], Finding] = {}
+    for finding in findings:
+        about = (
+            finding.kind,
+            finding.criterion,
+            finding.check,
+            finding.case,
+            finding.environment,
+        )
+        key = (*about, finding.metric, finding.place)
         number = 0
-        while (*key, number) in found:
+        while (*key, number) in by_key:
             number += 1
-        found[*key, number] = each
-    return found
+        by_key[*key, number] = finding
+    return by_key
 
 
 def _changed(run: str, old: Finding | None, new: Finding | None) -> Changed:
-    said = new or old
-    assert said is not None, "one of them is there"
+    finding = new or old
+    assert finding is not None, "one of them is there"
     return Changed(
         run=run,
-        criterion=said.criterion or said.kind,
-        case=said.case,
-        environment=said.environment,
-        metric=said.metric,
-        place=said.place,
+        criterion=finding.criterion or finding.kind,
+        case=finding.case,
+        environment=finding.environment,
+        metric=finding.metric,
+        place=finding.place,
         old=old.verdict if old else ABSENT,
         new=new.verdict if new else ABSENT,
         old_limit=old.limit if old else None,
         new_limit=new.limit if new else None,
-        unit=said.unit,
-        reason=said.reason,
+        unit=finding.unit,
+        reason=finding.reason,
     )

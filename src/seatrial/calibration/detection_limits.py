@@ -90,7 +90,7 @@ def prospects(
     recorded = list(histories(runs, tuple(checks))) if runs else []
     kinds = {each.name: list(_kinds(each, recorded)) for each in wanted}
     hypotheses = sum(
-        len(kind.group.levels) for found in kinds.values() for kind in found
+        len(kind.group.levels) for group in kinds.values() for kind in group
     )
     answers: list[Prospect] = []
     designs: list[Design] = []
@@ -169,12 +169,12 @@ def _kinds(criterion: Criterion, recorded: Sequence[History]) -> Iterator[_Kind]
 
 def _worst(kinds: Sequence[_Kind]) -> dict[str, _Kind]:
     """Choose of each kind of places the case that scatters most."""
-    found: dict[str, _Kind] = {}
+    worst: dict[str, _Kind] = {}
     for kind in kinds:
         what = _what(kind.group)
-        if what not in found or kind.spread.within > found[what].spread.within:
-            found[what] = kind
-    return found
+        if what not in worst or kind.spread.within > worst[what].spread.within:
+            worst[what] = kind
+    return worst
 
 
 def _what(group: Group) -> str:

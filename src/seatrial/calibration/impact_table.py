@@ -55,10 +55,20 @@ def _findings_table(findings: Sequence[Changed]) -> Table:
         table.add_column(heading, overflow="fold")
     for heading in ("old limit", "new limit"):
         table.add_column(heading, justify="right", overflow="fold")
-    for each in findings:
-        case = " ".join(filter(None, (each.case, each.environment)))
-        texts = (each.run, each.criterion, case, each.place, each.old, each.new)
-        limits = (_limit(each.old_limit, each.unit), _limit(each.new_limit, each.unit))
+    for finding in findings:
+        case = " ".join(filter(None, (finding.case, finding.environment)))
+        texts = (
+            finding.run,
+            finding.criterion,
+            case,
+            finding.place,
+            finding.old,
+            finding.new,
+        )
+        limits = (
+            _limit(finding.old_limit, finding.unit),
+            _limit(finding.new_limit, finding.unit),
+        )
         table.add_row(*(Text(text) for text in (*texts, *limits)))
     return table
 

@@ -76,8 +76,8 @@ def plan_campaign(
     criteria = _criteria(home, system, notes)
     answers: tuple[list[Prospect], list[Design]] = ([], [])
     if criteria is not None:
-        runs, told = comparable_runs(closed_runs(results, system))
-        notes += told
+        runs, left_out = comparable_runs(closed_runs(results, system))
+        notes += left_out
         units = allocations(sessions)
         answers = prospects(
             criteria, campaign.checks, runs, units, campaign.repeats, slowdown
@@ -122,7 +122,7 @@ def _entries(
     cases = [
         case
         for case in listed
-        or (each for found in known.newest.values() for each in found)
+        or (each for newest in known.newest.values() for each in newest)
         if case.check in campaign.checks
     ]
     ran = all(str(case) in known.times or str(case) in known.skipped for case in cases)

@@ -26,31 +26,31 @@ _LEGEND_NEEDED = """\
 needs: so many repeats convict a place that misses its limit by the slowdown."""
 
 
-def print_plan(found: Plan, console: Terminal) -> None:
+def print_plan(plan: Plan, console: Terminal) -> None:
     """Print a plan: cost, criteria, designs and notes."""
-    costs = found.cost
+    costs = plan.cost
     console.print_line(
-        (f"{found.campaign} on {found.system}", "bold"),
-        f", {found.repeats} repeats: {costs.jobs} jobs in {costs.sessions} sessions, "
+        (f"{plan.campaign} on {plan.system}", "bold"),
+        f", {plan.repeats} repeats: {costs.jobs} jobs in {costs.sessions} sessions, "
         f"{duration(costs.wall_s)}, {_hours(costs.node_hours)} node-hours",
     )
     console.print(_cost_table(costs))
     for check, why in costs.nothing.items():
         console.print_line(f"no job of {check}: {why}")
-    known = [each for each in found.criteria if not each.reason]
+    known = [each for each in plan.criteria if not each.reason]
     if known:
         console.print()
-        console.print(_criteria_table(known, found.slowdown))
-        legend = _LEGEND if found.slowdown is None else f"{_LEGEND_NEEDED}\n{_LEGEND}"
+        console.print(_criteria_table(known, plan.slowdown))
+        legend = _LEGEND if plan.slowdown is None else f"{_LEGEND_NEEDED}\n{_LEGEND}"
         console.print(legend, style="dim")
-    if len(known) < len(found.criteria):
+    if len(known) < len(plan.criteria):
         console.print()
-        for text in _without_scatter(found.criteria):
+        for text in _without_scatter(plan.criteria):
             console.print_line(text)
-    if found.designs:
+    if plan.designs:
         console.print()
-        console.print(_designs_table(found.designs))
-    for note in found.notes:
+        console.print(_designs_table(plan.designs))
+    for note in plan.notes:
         console.print_line((f"note: {note}", "yellow"))
 
 
@@ -62,7 +62,7 @@ def _without_scatter(criteria: Sequence[Prospect]) -> list[str]:
             least = max(each.convicts_from, each.passes_from)
             why = f"{each.reason} (decides from {least} repeats)"
             names.setdefault(why, []).append(each.criterion)
-    return [f"{why}: {', '.join(found)}" for why, found in names.items()]
+    return [f"{why}: {', '.join(affected)}" for why, affected in names.items()]
 
 
 def _cost_table(costs: Cost) -> Table:
@@ -71,14 +71,14 @@ def _cost_table(costs: Cost) -> Table:
     for heading in ("jobs", "each", "together", "node-hours"):
         table.add_column(heading, justify="right")
     table.add_column("times")
-    for each in costs.checks:
+    for check in costs.checks:
         table.add_row(
-            each.check,
-            str(each.jobs),
-            f"{rounded(each.seconds, 3)} s",
-            duration(each.seconds * each.jobs),
-            _hours(each.node_hours),
-            "stated" if each.stated else "recorded",
+            check.check,
+            str(check.jobs),
+            f"{rounded(check.seconds, 3)} s",
+            duration(check.seconds * check.jobs),
+            _hours(check.node_hours),
+            "stated" if check.stated else "recorded",
         )
     table.add_row("(between sessions)", "", "", duration(costs.between_s), "", "")
     return table
@@ -141,14 +141,14 @@ def _designs_table(designs: Sequence[Design]) -> Table:
     table.add_column("risk spent", overflow="fold")
     for heading in ("worse", "undecided", "better", "undecided"):
         table.add_column(heading, justify="right")
-    for each in designs:
+    for design in designs:
         table.add_row(
-            Text(each.criterion),
-            ", ".join(map(str, each.units)),
-            ", ".join(f"{rounded(100 * risk, 2)} %" for risk in each.risk),
-            f"{each.mean_worse:.1f}",
-            f"{100 * each.undecided_worse:.0f} %",
-            f"{each.mean_better:.1f}",
-            f"{100 * each.undecided_better:.0f} %",
+            Text(design.criterion),
+            ", ".join(map(str, design.units)),
+            ", ".join(f"{rounded(100 * risk, 2)} %" for risk in design.risk),
+            f"{design.mean_worse:.1f}",
+            f"{100 * design.undecided_worse:.0f} %",
+            f"{design.mean_better:.1f}",
+            f"{100 * design.undecided_better:.0f} %",
         )
     return table

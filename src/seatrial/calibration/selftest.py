@@ -101,10 +101,10 @@ def planted(folder: Path, fault: Fault, again: str) -> Iterator[None]:
 
 def refuse_standing(folder: Path, again: str) -> None:
     """Raise SeatrialError if a fault of an earlier self-test still stands."""
-    found = standing(folder)
-    if found:
+    fault = standing(folder)
+    if fault:
         raise SeatrialError(
-            f"{found['fault']} on {found['node']} still stands since {found['since']}: "
+            f"{fault['fault']} on {fault['node']} still stands since {fault['since']}: "
             f"an earlier self-test was killed; nothing was planted. Lift it: {again}"
         )
 
@@ -116,17 +116,17 @@ def lift_standing(folder: Path, faults: Callable[[str], Mapping[str, Fault]]) ->
     lifted, or if a self-test runs.
     """
     with _alone(folder), interruptible():
-        found = standing(folder)
-        if not found:
+        planted = standing(folder)
+        if not planted:
             return "no fault of a self-test stands"
-        known = faults(found["node"])
-        if found["fault"] not in known:
+        known = faults(planted["node"])
+        if planted["fault"] not in known:
             raise SeatrialError(
-                f"{_record(folder)}: {found['fault']} on {found['node']} is unknown "
-                f"now; expected one of {', '.join(known)}; lift it yourself, then "
+                f"{_record(folder)}: {planted['fault']} on {planted['node']} is "
+                f"unknown now; expected one of {', '.join(known)}; lift it yourself, then "
                 "remove that file"
             )
-        fault = known[found["fault"]]
+        fault = known[planted["fault"]]
         with postponed():
             fault.lift()
             _record(folder).unlink()

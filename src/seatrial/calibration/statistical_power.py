@@ -119,10 +119,10 @@ def _smallest(chance: Callable[[float], float], power: float, spread: float) -> 
         return inf
     if chance(0.0) >= power:
         return 0.0
-    found: float = scipy.optimize.brentq(
+    root: float = scipy.optimize.brentq(
         lambda distance: chance(distance * spread) - power, 0.0, _FURTHEST, xtol=1e-4
     )
-    return found * spread
+    return root * spread
 
 
 def _fewest(chance: Callable[[int], float], power: float) -> int | None:

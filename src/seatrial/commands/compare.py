@@ -117,16 +117,16 @@ def compare(
     entrants = open_sides(sides, run_path, published, known)
     entrants = priced(entrants, _once("price", prices), _once("power", powers))
     if sealed:
-        for each in entrants:
-            preparation.require_sealed(each, known)
+        for entrant in entrants:
+            preparation.require_sealed(entrant, known)
     if criteria is not None:
         entrants = preparation.judged_by(entrants, criteria)
-    chosen, told = preparation.weights_of(entrants, weights)
+    chosen, note = preparation.weights_of(entrants, weights)
     comparison = compare_sides(
         entrants,
         chosen,
         confidence=confidence,
-        notes=told,
+        notes=note,
         **preparation.paper_arguments(entrants, published),
     )
     if out is not None:

@@ -23,13 +23,13 @@ _DIRECTIONS: dict[str, Direction] = {"higher": "higher", "lower": "lower"}
 def _directions(
     _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, Direction]:
-    found = {}
+    directions = {}
     for text in values:
         metric, _, direction = text.rpartition("=")
         if not metric or direction not in _DIRECTIONS:
             raise click.BadParameter(f"{text!r}: expected METRIC=higher or =lower")
-        found[metric] = _DIRECTIONS[direction]
-    return found
+        directions[metric] = _DIRECTIONS[direction]
+    return directions
 
 
 @click.command("import")

@@ -96,13 +96,14 @@ def slow_link(node: str, rate: str, off: bool) -> None:
 def require_root_on_debian() -> None:
     """Raise SeatrialError unless this process is root on a Debian machine."""
     release = platform.freedesktop_os_release() if sys.platform == "linux" else {}
-    found = release.get("PRETTY_NAME", sys.platform)
+    release_name = release.get("PRETTY_NAME", sys.platform)
     if os.geteuid() != 0 or release.get("ID") != "debian":
         user = "root" if os.geteuid() == 0 else "an ordinary user"
         raise SeatrialError(
-            f"the lab needs root on Debian 12, found {user} on {found}. Containers and "
-            "network namespaces cannot be made otherwise. To test a real cluster, no "
-            "root is needed: see 'Point it at your cluster' in the README"
+            f"the lab needs root on Debian 12, found {user} on {release_name}. "
+            "Containers and network namespaces cannot be made otherwise. To test a "
+            "real cluster, no root is needed: see 'Point it at your cluster' in the "
+            "README"
         )
 
 

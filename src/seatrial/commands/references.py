@@ -112,11 +112,11 @@ def measure_command(
     chosen = by_start((run_path(each) for each in runs), MANIFEST)
     loaded = [load_run(path) for path in chosen]
     claim = Claim(model, coverage, confidence)
-    found, refused = measure(loaded, claim, checks, metrics)
-    if not found:
+    measured, refused = measure(loaded, claim, checks, metrics)
+    if not measured:
         raise SeatrialError(f"no reference can be stated:\n{_reasons(refused)}")
     text = criteria_text(
-        found,
+        measured,
         refused,
         claim,
         runs=[run.manifest["run"] for run in loaded],
@@ -132,7 +132,7 @@ def measure_command(
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SeatrialError(f"{output}: {error.strerror}") from error
-    echo(f"{len(found)} references in {output}, {len(refused)} refused")
+    echo(f"{len(measured)} references in {output}, {len(refused)} refused")
 
 
 def _reasons(refused: Sequence["Refusal"]) -> str:
@@ -200,13 +200,13 @@ def _chosen(home: Path, system: str, runs: Sequence[str], number: int) -> list[P
     from seatrial.runs.closed_run import closed_runs
 
     if runs:
-        named = [run_path(each) for each in runs]
+        named = [run_path(run) for run in runs]
         for path in named:
             if read_manifest(path)["system"] != system:
                 raise SeatrialError(f"{path}: expected a run of system {system!r}")
         return [path for path in named if not read_manifest(path).get("replay")]
-    found = closed_runs(paths.results_dir(home), system)
-    return [path for path in found if not _is_replay(path)][-number:]
+    newest = closed_runs(paths.results_dir(home), system)
+    return [path for path in newest if not _is_replay(path)][-number:]
 
 
 def _is_replay(path: Path) -> bool:

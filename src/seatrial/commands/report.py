@@ -76,10 +76,10 @@ def _require_own(folder: Path, digest: str) -> None:
     file = folder / _DIGEST
     if not folder.is_dir() or not any(folder.iterdir()):
         return
-    found = file.read_text(errors="replace").strip() if file.is_file() else "unknown"
-    if found != digest:
+    mark = file.read_text(errors="replace").strip() if file.is_file() else "unknown"
+    if mark != digest:
         raise SeatrialError(
             f"{folder}: holds the report of another run of this name: manifest SHA-256 "
-            f"{found}, this run has {digest}; nothing is replaced; write this report "
+            f"{mark}, this run has {digest}; nothing is replaced; write this report "
             "with --out FOLDER, or remove the old one"
         )

@@ -153,9 +153,9 @@ def _stdout_on_stderr() -> Iterator[None]:
 
 def _line(trial: "Trial") -> str:
     verdict = f"{trial.fault}: {trial.verdict}"
-    found = {True: ", found", False: ", NOT found", None: ""}[trial.found]
+    outcome = {True: ", found", False: ", NOT found", None: ""}[trial.found]
     wrongly = f", wrongly blamed: {', '.join(trial.wrongly)}" if trial.wrongly else ""
-    return f"{verdict}{found}{wrongly} ({trial.seconds:.0f} s)"
+    return f"{verdict}{outcome}{wrongly} ({trial.seconds:.0f} s)"
 
 
 def _table(trials: list["Trial"]) -> "Table":
@@ -168,7 +168,7 @@ def _table(trials: list["Trial"]) -> "Table":
     table.add_column("blamed wrongly")
     table.add_column("time", justify="right")
     for trial in trials:
-        found, colour = _FOUND[trial.found]
+        outcome, colour = _FOUND[trial.found]
         what = f": {trial.what}" if trial.what else ""
         table.add_row(
             f"{trial.fault}{what}",
@@ -176,7 +176,7 @@ def _table(trials: list["Trial"]) -> "Table":
             ", ".join(trial.checks) or "-",
             trial.expected,
             trial.verdict,
-            Text(found, colour),
+            Text(outcome, colour),
             Text(", ".join(trial.wrongly), style="red") if trial.wrongly else "nobody",
             f"{trial.seconds:.0f} s",
         )

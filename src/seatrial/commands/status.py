@@ -98,19 +98,19 @@ class _Chosen:
     def folders(self) -> list[Path]:
         from seatrial.runs.open_run import open_runs
 
-        found = open_runs(self.results, self.system)
-        return [path for path in found if self.run_id in (None, path.stem)]
+        opened = open_runs(self.results, self.system)
+        return [path for path in opened if self.run_id in (None, path.stem)]
 
     def statuses(self) -> list["Status"]:
         """Read their states; skip a run that was closed meanwhile."""
         from seatrial.campaign.status import read_status
         from seatrial.runs.closed_run import known_durations
 
-        found = (
+        states = (
             read_status(folder, known_durations(self.results, folder.parent.name))
             for folder in self.folders()
         )
-        return [each for each in found if each is not None]
+        return [each for each in states if each is not None]
 
     def newest(self) -> str:
         from seatrial.runs.closed_run import closed_runs
@@ -200,7 +200,7 @@ def _shown(chosen: _Chosen) -> "RenderableType":
 
     from seatrial.campaign.status_table import status_table
 
-    found = chosen.statuses()
-    if not found:
+    statuses = chosen.statuses()
+    if not statuses:
         return Text(f"no run is open; {chosen.newest()}")
-    return Group(*(status_table(each) for each in found))
+    return Group(*(status_table(each) for each in statuses))

@@ -75,14 +75,14 @@ def trend(
     file = criteria_file(suite, system)
     today = Criteria.load(file, known=()) if file.is_file() else None
     choice = Choice(checks, metrics, environments)
-    found = trend_of(system, chosen[-last:] if last else chosen, today, choice)
-    _print(found, form)
-    if len(found.nights) == 1:
+    trend_data = trend_of(system, chosen[-last:] if last else chosen, today, choice)
+    _print(trend_data, form)
+    if len(trend_data.nights) == 1:
         echo("one run only: a trend needs more", err=True)
     if form != "table" and out is None:
         return
     _write(
-        found,
+        trend_data,
         out or suite / "reports" / "out" / system / "trend",
         suite,
         notes,
@@ -122,7 +122,7 @@ def _runs(
     from seatrial.runs.query import choose
 
     manifests = read_manifests(there)
-    others = {str(each["system"]) for each in manifests.values()} - {system}
+    others = {str(manifest["system"]) for manifest in manifests.values()} - {system}
     if others:
         raise SeatrialError(
             f"runs of {', '.join(sorted(others))}; expected runs of {system} alone"
@@ -140,13 +140,13 @@ def _runs(
             f"{system} has replays of recorded output only: no measurements, and no "
             "trend"
         )
-    found = choose(measured, campaigns=campaigns, since=since, until=until)
-    if not found:
+    chosen = choose(measured, campaigns=campaigns, since=since, until=until)
+    if not chosen:
         raise SeatrialError(
             f"none of the {len(measured)} runs of {system} fits --campaign, --since "
             f"and --until; they are {_described(measured)}"
         )
-    return by_start(found, MANIFEST)
+    return by_start(chosen, MANIFEST)
 
 
 def _described(manifests: Mapping[Path, Mapping[str, Any]]) -> str:

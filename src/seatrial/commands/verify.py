@@ -59,69 +59,69 @@ def verify(
     contents = read_contents(path)
     if signers is None:
         signers = signers_of(contents.manifest["system"])
-    found = verification(contents, signers, at)
+    verification_result = verification(contents, signers, at)
     if form == "table":
-        echo(*_lines(found))
+        echo(*_lines(verification_result))
     elif form == "json":
-        write_json(_record(found))
+        write_json(_record(verification_result))
     else:
-        _print_first(_record(found))
-    if found.whole and sealed and found.seal == "none":
+        _print_first(_record(verification_result))
+    if verification_result.whole and sealed and verification_result.seal == "none":
         raise not_sealed(path)
-    ctx.exit(_status(found))
+    ctx.exit(_status(verification_result))
 
 
-def _status(found: "Verification") -> Exit:
-    if not found.whole:
+def _status(result: "Verification") -> Exit:
+    if not result.whole:
         return Exit.FAILED
-    return Exit.UNDECIDED if found.seal == "unknown" else Exit.PASS
+    return Exit.UNDECIDED if result.seal == "unknown" else Exit.PASS
 
 
-def _lines(found: "Verification") -> list[str]:
-    word = "WHOLE" if found.whole else "CHANGED"
-    size = f"{found.files} files, {found.size_bytes / 1e6:.1f} MB"
-    lines = [f"{word}  {found.system}, run {found.run}: {size}"]
-    if found.differences:
-        first = found.differences[0]
-        more = len(found.differences) - 1
+def _lines(result: "Verification") -> list[str]:
+    word = "WHOLE" if result.whole else "CHANGED"
+    size = f"{result.files} files, {result.size_bytes / 1e6:.1f} MB"
+    lines = [f"{word}  {result.system}, run {result.run}: {size}"]
+    if result.differences:
+        first = result.differences[0]
+        more = len(result.differences) - 1
         lines.append(f"first: {first.file}: {first.problem}")
         lines += [f"and {more} more, see --format json"] if more else []
     return [
         *lines,
-        f"manifest SHA-256: {found.digest}",
-        f"seal: {_seal_words(found)}",
-        f"run: {shown_path(found.path)}",
+        f"manifest SHA-256: {result.digest}",
+        f"seal: {_seal_words(result)}",
+        f"run: {shown_path(result.path)}",
     ]
 
 
-def _seal_words(found: "Verification") -> str:
+def _seal_words(result: "Verification") -> str:
     from seatrial.runs.seal import key_text
 
-    key = key_text(found.signature)
-    if found.signature and found.seal == "known":
-        return f"{found.signature.signer} ({key}), by {found.signature.signers}"
-    if found.signature and found.signature.problem:
-        return f"right, but its key does not count: {found.signature.problem}; --at"
+    key = key_text(result.signature)
+    if result.signature and result.seal == "known":
+        return f"{result.signature.signer} ({key}), by {result.signature.signers}"
+    if result.signature and result.signature.problem:
+        return f"right, but its key does not count: {result.signature.problem}; --at"
     words = {"none": "none", "wrong": "broken"}
-    return words.get(found.seal, f"right, but of an unknown signer: {key}; --signers")
+    return words.get(result.seal, f"right, but of an unknown signer: {key}; --signers")
 
 
-def _record(found: "Verification") -> dict[str, Any]:
-    signature = found.signature
+def _record(result: "Verification") -> dict[str, Any]:
+    signature = result.signature
     return {
-        "path": shown_path(found.path),
-        "system": found.system,
-        "run": found.run,
-        "whole": found.whole,
-        "manifest_sha256": found.digest,
-        "files": found.files,
-        "size_bytes": found.size_bytes,
-        "seal": found.seal,
+        "path": shown_path(result.path),
+        "system": result.system,
+        "run": result.run,
+        "whole": result.whole,
+        "manifest_sha256": result.digest,
+        "files": result.files,
+        "size_bytes": result.size_bytes,
+        "seal": result.seal,
         "signer": signature.signer if signature else None,
         "key_type": signature.key_type if signature else None,
         "fingerprint": signature.fingerprint if signature else None,
         "key_problem": signature.problem if signature else "",
-        "differences": [vars(each) for each in found.differences],
+        "differences": [vars(difference) for difference in result.differences],
     }
 
 

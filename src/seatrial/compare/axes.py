@@ -31,11 +31,11 @@ _CLOSE = 3.0
 
 def distinct(names: Iterable[str]) -> list[str]:
     """Cut long names, and number those that would look the same."""
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         cut = short(name) or "(no name)"
-        found.append(cut if cut not in found else f"{cut} ({len(found) + 1})")
-    return found
+        unique.append(cut if cut not in unique else f"{cut} ({len(unique) + 1})")
+    return unique
 
 
 def number(value: float) -> float:
@@ -50,7 +50,7 @@ def side_scales(names: Sequence[str], first: int = 1) -> tuple[Row, Row, Row]:
     in the legend.
     """
     numbers = range(first, first + len(names))
-    found = style_channels(
+    channels = style_channels(
         "side",
         names,
         legend={"labelLimit": 220},
@@ -58,7 +58,7 @@ def side_scales(names: Sequence[str], first: int = 1) -> tuple[Row, Row, Row]:
         shape=[_SHAPES[at % len(_SHAPES)] for at in numbers],
         strokeDash=[_DASHES[at % len(_DASHES)] for at in numbers],
     )
-    return found["color"], found["shape"], found["strokeDash"]
+    return channels["color"], channels["shape"], channels["strokeDash"]
 
 
 def ratio_axis(values: Iterable[float], baseline: str) -> Row:

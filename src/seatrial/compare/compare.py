@@ -67,7 +67,7 @@ def compare(
     unpaired = (*unmatched.found(), *alone)
     parts, whole = _weights_of_numbers(numbers, grouping)
     _require_chosen(whole, weights, numbers, entrants)
-    sides = tuple(each.side for each in entrants)
+    sides = tuple(entrant.side for entrant in entrants)
     rules = Rules(
         rank_by=weights.rank_by if weights else "performance",
         margin=weights.margin if weights else 0.0,
@@ -101,7 +101,7 @@ def compare(
 
 
 def _require_runs(entrants: Sequence[Entrant], weights: Weights | None) -> None:
-    if weights is not None and all(each.run is None for each in entrants):
+    if weights is not None and all(entrant.run is None for entrant in entrants):
         raise SeatrialError(
             f"weights {weights.name} choose numbers of checks; published systems have "
             "none: compare them without weights"
@@ -124,8 +124,8 @@ def _bars(
 ) -> list[str]:
     """Return for each side why it cannot win, whatever it measured."""
     return [
-        bars(side, [(numbers.keys[row], told[row]) for row in told if whole[row] > 0])
-        for side, told in zip(sides, sparse, strict=True)
+        bars(side, [(numbers.keys[row], few[row]) for row in few if whole[row] > 0])
+        for side, few in zip(sides, sparse, strict=True)
     ]
 
 
@@ -140,9 +140,9 @@ def _lacking(
 
 def _notes(entrants: Sequence[Entrant], rules: Rules) -> list[str]:
     """Note faults of runs, numbers that are left out, and unused prices and powers."""
-    sides = [each.side for each in entrants]
-    found = [*filter(None, map(faults, entrants)), *left_out(entrants)]
-    return found + not_ranked_by(sides, rules.rank_by)
+    sides = [entrant.side for entrant in entrants]
+    notes = [*filter(None, map(faults, entrants)), *left_out(entrants)]
+    return notes + not_ranked_by(sides, rules.rank_by)
 
 
 def _note_repeats(
@@ -150,9 +150,9 @@ def _note_repeats(
 ) -> None:
     """Note numbers without all repeats: the score is of the others only."""
     for side, known in zip(sides, sparse, strict=True):
-        for row, told in known.items():
+        for row, text in known.items():
             before = numbers.notes.get(row)
-            numbers.notes[row] = f"{before + '; ' if before else ''}{side.name}: {told}"
+            numbers.notes[row] = f"{before + '; ' if before else ''}{side.name}: {text}"
 
 
 def _require_common(numbers: Paired, entrants: Sequence[Entrant]) -> None:
@@ -176,21 +176,21 @@ def _require_chosen(
 
 def _what_each_has(numbers: Paired, entrants: Sequence[Entrant]) -> str:
     """Name the checks and environments of each side."""
-    said = []
-    for side, each in enumerate(entrants):
-        if each.run is None:
-            said.append(f"{each.side.name} has what its paper measured")
+    notes = []
+    for side, entrant in enumerate(entrants):
+        if entrant.run is None:
+            notes.append(f"{entrant.side.name} has what its paper measured")
             continue
         there = np.flatnonzero(numbers.there[:, side]).tolist()
         checks = sorted({numbers.keys[row].check for row in there})
         stacks = {stack for row in there for stack in numbers.values[row]["$environ"]}
         nodes = {n for row in there for n in numbers.values[row]["num_nodes"]}
-        said.append(
-            f"{each.side.name} has {_few(checks) or 'no numbers'}"
+        notes.append(
+            f"{entrant.side.name} has {_few(checks) or 'no numbers'}"
             + (f" with {_few(sorted(stacks))}" if stacks - {""} else "")
             + (f" on {_few([str(n) for n in sorted(nodes)])} nodes" if nodes else "")
         )
-    return "; ".join(said)
+    return "; ".join(notes)
 
 
 def _few(names: Sequence[str], most: int = 5) -> str:
@@ -232,10 +232,10 @@ def _records(
     values = np.exp(numbers.means).tolist()
     marks, counts, weights = words.tolist(), numbers.counts.tolist(), whole.tolist()
     names = [group.name for group in grouping.groups]
-    found = []
+    records = []
     for row in np.flatnonzero(there.sum(axis=1) > 1).tolist():
         key, group = numbers.keys[row], grouping.of_number[row]
-        found.append(
+        records.append(
             PairedNumber(
                 **vars(key),
                 unit=numbers.units[row],
@@ -252,14 +252,14 @@ def _records(
                 note=numbers.notes.get(row, ""),
             )
         )
-    return tuple(found)
+    return tuple(records)
 
 
 def _groups(
     numbers: Paired, grouping: Grouping, parts: Sequence[Floats], confidence: float
 ) -> tuple[GroupScore, ...]:
     """Score each group by itself; one without a common number has no ratios."""
-    found = []
+    groups = []
     for group, weight, part in zip(
         grouping.groups, grouping.weights().tolist(), parts, strict=True
     ):
@@ -269,5 +269,5 @@ def _groups(
             score_ratio(between(each, first), confidence) if count else None
             for each in rest
         ]
-        found.append(GroupScore(group.name, weight, count, (None, *ratios)))
-    return tuple(found)
+        groups.append(GroupScore(group.name, weight, count, (None, *ratios)))
+    return tuple(groups)

@@ -35,9 +35,9 @@ def curve_figures(comparison: Comparison) -> tuple[list[Figure], int]:
     curves = [
         sorted(rows, key=lambda each: each.size_bytes or 0)
         for rows in of.values()
-        if len({each.size_bytes for each in rows}) >= LEAST_SIZES
+        if len({row.size_bytes for row in rows}) >= LEAST_SIZES
     ]
-    curves.sort(key=lambda rows: -sum(each.weight for each in rows))
+    curves.sort(key=lambda rows: -sum(row.weight for row in rows))
     drawn = curves[:MAX_CHARTS]
     figures = [
         _figure(f"curve-{place}", comparison, rows)
@@ -89,5 +89,5 @@ def _spec(names: Sequence[str], points: list[Row], title: str) -> Row:
         layer("points", line, **own, strokeDash=dash),
         layer("points", dot, *at, **own, shape=shape, tooltip=tooltip),
     ]
-    said = f"{title} over message size, {len(names)} sides."
-    return specification(layers, {"points": points}, _HEIGHT, said)
+    description = f"{title} over message size, {len(names)} sides."
+    return specification(layers, {"points": points}, _HEIGHT, description)

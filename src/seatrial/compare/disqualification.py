@@ -48,9 +48,9 @@ def lacking(at: int, counting: Sequence[Unpaired]) -> str:
         return ""
     first = own[0]
     case = first.case and f"({first.case})"
-    told = " ".join(filter(None, [first.check, first.metric, case]))
+    words = " ".join(filter(None, [first.check, first.metric, case]))
     many = f", and {len(own) - 1} more" if len(own) > 1 else ""
-    return f"lacks numbers that count: {told} - {first.reasons[at]}{many}"
+    return f"lacks numbers that count: {words} - {first.reasons[at]}{many}"
 
 
 def against(

@@ -111,16 +111,16 @@ def group_figure(comparison: Comparison) -> Figure | None:
     """Draw each group's ratio, side by side; None without any."""
     others = [*side_names(comparison).values()][1:]
     groups = distinct(group.name for group in comparison.groups)
-    found = [
+    marks = [
         (name, side, ratio)
         for name, group in zip(groups, comparison.groups, strict=True)
         for side, ratio in zip(others, group.ratios[1:], strict=True)
         if ratio is not None
     ]
-    if not found:
+    if not marks:
         return None
     rows = [
-        {"row": row, "side": side, **_ratio_row(ratio)} for row, side, ratio in found
+        {"row": row, "side": side, **_ratio_row(ratio)} for row, side, ratio in marks
     ]
     cells = (times, interval)
     heads = [head for name in others for head in (name, f"{name}: interval")]
@@ -140,7 +140,7 @@ def group_figure(comparison: Comparison) -> Figure | None:
         detail=f"times better than {short(comparison.sides[0].name)}, geometric mean "
         f"of the group; the bar is the interval of {percent(comparison.confidence)}, "
         "of each by itself; log axis",
-        spec=_forest(comparison, rows, _ends([ratio for _, _, ratio in found]), "bar"),
+        spec=_forest(comparison, rows, _ends([ratio for _, _, ratio in marks]), "bar"),
         table=table,
         wide=True,
     )
@@ -170,13 +170,13 @@ def checks_figure(comparison: Comparison) -> Figure | None:
     names = side_names(comparison)
     rows, lines = list[Row](), []
     for check, at in sorted(of, key=lambda key: (checks.index(key[0]), key[1])):
-        found = sorted(of[check, at], key=lambda pair: pair[0])
-        middle = exp(median(log(value) for value, _ in found))
+        pairs = sorted(of[check, at], key=lambda pair: pair[0])
+        middle = exp(median(log(value) for value, _ in pairs))
         side = comparison.sides[at].name
-        (worst, worst_of), (best, best_of) = found[0], found[-1]
+        (worst, worst_of), (best, best_of) = pairs[0], pairs[-1]
         lines.append(
             (
-                *(check, side, str(len(found)), times(Ratio(worst))),
+                *(check, side, str(len(pairs)), times(Ratio(worst))),
                 *(worst_of.name, times(Ratio(middle))),
                 *(times(Ratio(best)), best_of.name),
             )
@@ -220,8 +220,8 @@ def _forest(
         _dots({"x": x, **place, "shape": shape}, ["row", "side"]),
     ]
     height = _height(len(names), len(sides))
-    said = f"Ratios with their {what}, {len(names)} rows, {len(sides)} sides."
-    return specification(layers, {"ratios": rows}, height, said)
+    description = f"Ratios with their {what}, {len(names)} rows, {len(sides)} sides."
+    return specification(layers, {"ratios": rows}, height, description)
 
 
 def _height(rows: int, sides: int) -> int:

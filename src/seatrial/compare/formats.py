@@ -42,7 +42,7 @@ def most_telling(comparison: Comparison, most: int) -> list[PairedNumber]:
     """Choose numbers for people: weighted first, then the largest differences."""
 
     def order(number: PairedNumber) -> tuple[bool, float]:
-        found = [max(r.value, 1 / r.value) for r in number.ratios if r is not None]
-        return number.weight == 0, -max(found, default=0.0)
+        factors = [max(r.value, 1 / r.value) for r in number.ratios if r is not None]
+        return number.weight == 0, -max(factors, default=0.0)
 
     return sorted(comparison.numbers, key=order)[:most]

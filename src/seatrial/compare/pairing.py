@@ -45,7 +45,9 @@ class Paired:
     @property
     def signs(self) -> Floats:
         """Return 1 where higher is better, -1 where lower is."""
-        return np.array([1.0 if each == "higher" else -1.0 for each in self.directions])
+        return np.array(
+            [1.0 if direction == "higher" else -1.0 for direction in self.directions]
+        )
 
     @property
     def there(self) -> NDArray[np.bool_]:
@@ -68,8 +70,8 @@ class Paired:
         self.variances = np.vstack([self.variances, unknown])
         self.counts = np.vstack([self.counts, np.zeros_like(unknown, dtype=np.int64)])
         self.repeats = [
-            np.vstack([each, np.full((1, each.shape[1]), np.nan)])
-            for each in self.repeats
+            np.vstack([repeat, np.full((1, repeat.shape[1]), np.nan)])
+            for repeat in self.repeats
         ]
 
 
@@ -119,9 +121,9 @@ def paired(table: pl.DataFrame, sides: int) -> Paired:
             }
         )
     units, directions = each["unit"].to_list(), each["direction"].to_list()
-    found = _blank(keys, units, directions, values, sides)
-    _fill(found, ordered)
-    return found
+    numbers = _blank(keys, units, directions, values, sides)
+    _fill(numbers, ordered)
+    return numbers
 
 
 def _blank(
@@ -145,7 +147,7 @@ def _blank(
     )
 
 
-def _fill(found: Paired, rows: pl.DataFrame) -> None:
+def _fill(table: Paired, rows: pl.DataFrame) -> None:
     """Compute means and variances of log values; report values <= 0."""
     value = pl.col("value")
     sound = value.is_between(_LEAST, _MOST)
@@ -157,25 +159,25 @@ def _fill(found: Paired, rows: pl.DataFrame) -> None:
     )
     wrong = worst.filter(~pl.col("sound")).drop("sound")
     for row, side, least, most, unknown in wrong.iter_rows():
-        said = "a value that is no finite number"
+        fault = "a value that is no finite number"
         if not unknown:
-            said = f"a value of {least if least < _LEAST else most:g}"
-        found.bad[row, side] = f"{said} has no ratio"
+            fault = f"a value of {least if least < _LEAST else most:g}"
+        table.bad[row, side] = f"{fault} has no ratio"
     good = rows.join(worst.filter("sound"), on=["row", "side"], how="semi")
     good = good.with_columns(log=value.log())
     stats = good.group_by("row", "side").agg(
         n=pl.len(), mean=pl.col("log").mean(), variance=pl.col("log").var()
     )
     at = (stats["row"].to_numpy(), stats["side"].to_numpy())
-    found.means[at] = stats["mean"].to_numpy()
-    found.variances[at] = (
+    table.means[at] = stats["mean"].to_numpy()
+    table.variances[at] = (
         stats["variance"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     )
-    found.counts[at] = stats["n"].to_numpy()
+    table.counts[at] = stats["n"].to_numpy()
     by_repeat = good.group_by("row", "side", "repeat").agg(pl.col("log").mean())
     for (side,), part in by_repeat.partition_by("side", as_dict=True).items():
         repeats = part["repeat"].unique().sort()
-        array = np.full((len(found.keys), len(repeats)), np.nan)
+        array = np.full((len(table.keys), len(repeats)), np.nan)
         column = repeats.search_sorted(part["repeat"]).to_numpy()
         array[part["row"].to_numpy(), column] = part["log"].to_numpy()
-        found.repeats[int(side)] = array
+        table.repeats[int(side)] = array

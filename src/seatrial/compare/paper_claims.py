@@ -34,7 +34,7 @@ def _claim(number: Number, one: Entrant, other: Entrant, published: Published) -
     operands = _operands(number, one, other, published)
     computed = None
     if operands is not None:
-        new, old = (each.sound_value() for each in operands)
+        new, old = (operand.sound_value() for operand in operands)
         computed = factor(new, old, number.direction)
     return Claim(
         paper=number.paper,
@@ -88,13 +88,13 @@ def _operands(
         new, old = published.operands(number)
         return new, old
     key = published_key(number)
-    found = [
+    operands = [
         [each for each in usable(side).values() if published_key(each) == key]
         for side in (one, other)
     ]
-    if any(len(each) != 1 for each in found):
+    if any(len(each) != 1 for each in operands):
         return None
-    return found[0][0], found[1][0]
+    return operands[0][0], operands[1][0]
 
 
 def _agrees(number: Number, new: Number, old: Number) -> bool | None:
@@ -127,8 +127,8 @@ def rounding(value: float) -> float:
 
 def _words(number: Number) -> str:
     """Return the paper's sentence, or its number, with its note."""
-    said = number.sentence
-    if said is None and number.value is not None:
+    words = number.sentence
+    if words is None and number.value is not None:
         unit = "%" if number.unit == "%" else "times"
-        said = " ".join(filter(None, [number.qualifier, f"{number.value:g} {unit}"]))
-    return " ".join(filter(None, [said, number.note and f"({number.note})"]))
+        words = " ".join(filter(None, [number.qualifier, f"{number.value:g} {unit}"]))
+    return " ".join(filter(None, [words, number.note and f"({number.note})"]))

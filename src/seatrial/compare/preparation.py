@@ -56,26 +56,26 @@ def weights_of(
         except SeatrialError:  # no files of the suite on this machine
             checks = frozenset()
         return Weights.load(file, checks), []
-    runs = [each for each in entrants if each.run is not None]
+    runs = [entrant for entrant in entrants if entrant.run is not None]
     kept: dict[str, Weights] = {}
-    for each in runs:
-        assert each.run is not None
-        content = each.run.kept.get(KEPT_WEIGHTS)
+    for run in runs:
+        assert run.run is not None
+        content = run.run.kept.get(KEPT_WEIGHTS)
         if content is not None:
-            file = each.run.path / KEPT_WEIGHTS
-            found = Weights.parse(content, file, known=())
-            name = (each.run.manifest.get("weights") or {}).get("name")
-            kept[each.side.name] = replace(found, name=name or found.name)
+            file = run.run.path / KEPT_WEIGHTS
+            parsed = Weights.parse(content, file, known=())
+            name = (run.run.manifest.get("weights") or {}).get("name")
+            kept[run.side.name] = replace(parsed, name=name or parsed.name)
     hashes = {name: weights.sha256 for name, weights in kept.items()}
     if len(set(hashes.values())) > 1:
-        told = ", ".join(f"{name} {digest}" for name, digest in hashes.items())
+        names = ", ".join(f"{name} {digest}" for name, digest in hashes.items())
         raise SeatrialError(
-            f"the runs kept different weights, SHA-256: {told}; expected the same in "
+            f"the runs kept different weights, SHA-256: {names}; expected the same in "
             "all; --weights FILE compares by one, without a winner"
         )
     if not kept:
         return None, []
-    without = [each.side.name for each in runs if each.side.name not in kept]
+    without = [run.side.name for run in runs if run.side.name not in kept]
     if without:
         note = f"{' and '.join(without)} kept no weights, {' and '.join(kept)} did"
         return None, [f"{note}: compared without; --weights FILE compares by them"]
@@ -86,12 +86,12 @@ def paper_arguments(
     entrants: Sequence[Entrant], published: Callable[[], Published]
 ) -> dict[str, Any]:
     """Return the arguments of `compare` for published systems; none without them."""
-    if not any(each.system for each in entrants):
+    if not any(entrant.system for entrant in entrants):
         return {}
     experiments = {}
-    for each in entrants:
-        if each.run is not None:
-            checks = {*each.run.measurements["check"].unique()}
-            for name, own in stated(each.run, checks).items():
+    for entrant in entrants:
+        if entrant.run is not None:
+            checks = {*entrant.run.measurements["check"].unique()}
+            for name, own in stated(entrant.run, checks).items():
                 experiments[name] = own.experiments
     return {"published": published(), "experiments": experiments}

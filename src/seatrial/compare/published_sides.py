@@ -39,11 +39,11 @@ def usable(entrant: Entrant) -> dict[str, Number]:
 def left_out(entrants: Sequence[Entrant]) -> list[str]:
     """List numbers that contradict others of their paper: they do not count."""
     return [
-        f"{each.side.name}: {number.metric} of {number.value:g} {number.unit} "
+        f"{entrant.side.name}: {number.metric} of {number.value:g} {number.unit} "
         f"({number.what}; {number.place}) is left out: {number.conflict}"
-        for each in entrants
-        if each.system is not None
-        for number in each.system.numbers.values()
+        for entrant in entrants
+        if entrant.system is not None
+        for number in entrant.system.numbers.values()
         if number.conflict is not None and number.value is not None
     ]
 
@@ -78,14 +78,14 @@ def add_published(
             used |= {
                 (side, n) for n in _beside_runs(numbers, side, entrant, experiments)
             }
-    found: dict[Key, dict[int, Number]] = defaultdict(dict)
+    published: dict[Key, dict[int, Number]] = defaultdict(dict)
     for side, entrant in enumerate(entrants):
         for name, number in usable(entrant).items():
             # A number that pairs with a run only is listed once.
             if (side, name) not in used or sum(bool(e.system) for e in entrants) > 1:
-                found[published_key(number)][side] = number
+                published[published_key(number)][side] = number
     alone = []
-    for key, by_side in found.items():
+    for key, by_side in published.items():
         if len(by_side) > 1:
             row = np.full(len(entrants), math.nan)
             for side, number in by_side.items():
@@ -141,8 +141,10 @@ def _beside_runs(
         used.add(fitting[0])
         numbers.means[row, side] = math.log(number.sound_value())
         note = _ANOTHER.format(year=entrant.side.started)
-        told = f"{entrant.side.name} is {note} ({number.what}; {number.place})"
-        numbers.notes[row] = "; ".join(filter(None, [numbers.notes.get(row), told]))
+        note_text = f"{entrant.side.name} is {note} ({number.what}; {number.place})"
+        numbers.notes[row] = "; ".join(
+            filter(None, [numbers.notes.get(row), note_text])
+        )
     return used
 
 

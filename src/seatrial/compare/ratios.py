@@ -137,24 +137,24 @@ def scores(numbers: Paired, weights: Floats) -> list[Score]:
     """Score every side by weights (numbers,); those above 0 are on all sides."""
     used = np.flatnonzero(weights > 0)
     each = weights[used] * numbers.signs[used]
-    found = []
+    results = []
     for side, repeats in enumerate(numbers.repeats):
         x = repeats[used]
         measured = ~np.isnan(x)
         n = measured.sum(axis=1)
         if not len(n) or n.min() < 1:
             value = float(each @ numbers.means[used, side])
-            found.append(Score(value, None, 0))
+            results.append(Score(value, None, 0))
             continue
         middle = np.nansum(x, axis=1) / n
         value = float(each @ middle)
         if n.min() < 2:
-            found.append(Score(value, None, 0))
+            results.append(Score(value, None, 0))
             continue
         deviations = np.where(measured, x - middle[:, None], 0.0)
         influences = (each / n * np.sqrt(n / (n - 1))) @ deviations
-        found.append(Score(value, influences, int(n.min()) - 1))
-    return found
+        results.append(Score(value, influences, int(n.min()) - 1))
+    return results
 
 
 def between(side: Score, other: Score) -> Difference:
@@ -173,6 +173,6 @@ def score_ratio(difference: Difference, confidence: float) -> Ratio:
     value, half = float(difference.value), float(difference.half_width(confidence))
     with np.errstate(over="ignore"):
         lower, upper = (float(np.exp(it)) for it in (value - half, value + half))
-    found = _ratio(math.exp(value), lower, upper)
-    assert found is not None
-    return found
+    ratio = _ratio(math.exp(value), lower, upper)
+    assert ratio is not None
+    return ratio

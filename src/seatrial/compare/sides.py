@@ -76,19 +76,19 @@ def open_sides(
     """
     named = [Named.read(text) for text in texts]
     opened: dict[Path, Run] = {}
-    found = []
+    sides = []
     for each in named:
         if each.source.startswith(_PUBLISHED):
-            found.append(_published(each, published()))
+            sides.append(_published(each, published()))
             continue
         path = find(each.source).resolve()
         if path not in opened:
             opened[path] = load_run(path)
-        found.append(of_run(opened[path], each.environment, signers))
+        sides.append(of_run(opened[path], each.environment, signers))
     names = _names(
-        [(each.name, it.side) for each, it in zip(named, found, strict=True)]
+        [(each.name, it.side) for each, it in zip(named, sides, strict=True)]
     )
-    return [it.changed(name=name) for it, name in zip(found, names, strict=True)]
+    return [it.changed(name=name) for it, name in zip(sides, names, strict=True)]
 
 
 def of_run(
@@ -190,7 +190,7 @@ def require_comparable(entrants: Sequence[Entrant]) -> None:
     Raises SeatrialError if there is one side only, if runs are of different campaigns,
     or if some are replays and others measured.
     """
-    sides = [each.side for each in entrants]
+    sides = [entrant.side for entrant in entrants]
     if len(sides) < 2:
         raise SeatrialError("one side is no comparison; expected at least two")
     runs = [side for side in sides if not side.published]

@@ -67,11 +67,11 @@ def _ranking(comparison: Comparison) -> Table:
             else f"{side.source} of {side.system}, {side.nodes} nodes, "
             f"{side.repeats} repeats"
         )
-        told = [what, side.environment, "replay" if side.replay else "", side.verdict]
+        cells = [what, side.environment, "replay" if side.replay else "", side.verdict]
         share = "" if each.selected is None else f"{100 * each.selected:.1f} %"
         table.add_row(
             *(str(each.rank), each.side, ratio_text(each.score), share),
-            ", ".join(filter(None, told)),
+            ", ".join(filter(None, cells)),
             each.excluded,
         )
     return table

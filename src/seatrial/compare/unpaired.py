@@ -31,8 +31,8 @@ class Unmatched:
     ) -> None:
         self.entrants, self.numbers, self.grouping = entrants, numbers, grouping
         self.sides = range(len(entrants))
-        self.cases = [self._own_cases(each) for each in entrants]
-        self.same = [_by_words(each) for each in self.cases]
+        self.cases = [self._own_cases(entrant) for entrant in entrants]
+        self.same = [_by_words(case) for case in self.cases]
         self.of_case: dict[tuple[int, str, str, str, str], list[Case]] = {}
         self.checks: set[tuple[int, str]] = set()
         self.measured: set[tuple[int, object]] = set()
@@ -56,17 +56,17 @@ class Unmatched:
         A case may be in fewer repeats than others: one that controls a campaign is in
         more of them than its blocks.
         """
-        found: list[dict[int, str]] = []
+        texts: list[dict[int, str]] = []
         for side, repeats in enumerate(self.numbers.repeats):
             counts = (~np.isnan(repeats)).sum(axis=1)
-            told = {}
+            few = {}
             for row in np.flatnonzero(counts).tolist():
                 fitting = self._fitting(side, self.numbers.keys[row])
                 ran = len({case.repeat for case in fitting})
                 if counts[row] < ran:
-                    told[row] = f"in {counts[row]} of {ran} repeats"
-            found.append(told)
-        return found
+                    few[row] = f"in {counts[row]} of {ran} repeats"
+            texts.append(few)
+        return texts
 
     def _of_number(self, row: int, there: Sequence[bool]) -> Unpaired:
         key = self.numbers.keys[row]
@@ -126,13 +126,13 @@ class Unmatched:
     @cached_property
     def _other_nodes(self) -> dict[tuple[int, Key], list[int]]:
         """Return the node counts of each number of the whole allocation."""
-        found: dict[tuple[int, Key], list[int]] = defaultdict(list)
+        places: dict[tuple[int, Key], list[int]] = defaultdict(list)
         there = self.numbers.there
         for row, key in enumerate(self.numbers.keys):
             for side in self.sides:
                 if key.num_nodes is not None and there[row, side]:
-                    found[side, replace(key, num_nodes=None)].append(key.num_nodes)
-        return found
+                    places[side, replace(key, num_nodes=None)].append(key.num_nodes)
+        return places
 
     def _without_numbers(self) -> list[Unpaired]:
         """Return failed and skipped cases without a number on any side."""
@@ -146,7 +146,7 @@ class Unmatched:
         for row, key in enumerate(self.numbers.keys):
             for stack in self.numbers.values[row].get("$environ", ()):
                 with_numbers[key.check].add((key.case, stack))
-        found = []
+        notes = []
         for (check, text, stack), by_side in known.items():
             if any(
                 stack == its and _within(text, case)
@@ -174,30 +174,30 @@ class Unmatched:
             }
             failed = any(case.result == "fail" for case in tried)
             group = self.grouping.of_case(check, values) if failed else ""
-            told = ", ".join(filter(None, [text, stack]))
-            found.append(Unpaired(check, told, "", group, reasons))
-        return found
+            words = ", ".join(filter(None, [text, stack]))
+            notes.append(Unpaired(check, words, "", group, reasons))
+        return notes
 
     @staticmethod
     def _own_cases(entrant: Entrant) -> dict[str, list[Told]]:
         """Return the last tries of a side's cases with their words, by check."""
-        found: dict[str, list[Told]] = defaultdict(list)
-        told: dict[tuple[str, str], str] = {}
+        cases: dict[str, list[Told]] = defaultdict(list)
+        reasons: dict[tuple[str, str], str] = {}
         for case in _last_tries(entrant):
             name = (case.check, case.case)
-            if name not in told:
-                told[name] = case_words(parameters_text(case.parameters))
-            found[case.check].append((told[name], case.environment, case))
-        return found
+            if name not in reasons:
+                reasons[name] = case_words(parameters_text(case.parameters))
+            cases[case.check].append((reasons[name], case.environment, case))
+        return cases
 
 
 def _by_words(cases: Mapping[str, Sequence[Told]]) -> dict[tuple[str, str], list[Told]]:
     """Sort the cases of each check by their words."""
-    found: dict[tuple[str, str], list[Told]] = defaultdict(list)
+    by_words: dict[tuple[str, str], list[Told]] = defaultdict(list)
     for check, own in cases.items():
         for each in own:
-            found[check, each[0]].append(each)
-    return found
+            by_words[check, each[0]].append(each)
+    return by_words
 
 
 def _last_tries(entrant: Entrant) -> list[Case]:
@@ -216,15 +216,15 @@ def faults(entrant: Entrant) -> str:
     """Describe missing parts and failed cases of a run; '' if there are none."""
     cases = _last_tries(entrant)
     counts = Counter(case.result for case in cases)
-    told = []
+    notes = []
     if entrant.run is not None and entrant.run.manifest.get("partial"):
-        told.append("a part of the campaign only")
+        notes.append("a part of the campaign only")
     if counts["fail"] + counts["skip"]:
-        told.append(
+        notes.append(
             f"of {len(cases)} cases {counts['fail']} failed, {counts['skip']} were "
             "skipped"
         )
-    return f"{entrant.side.name}: {'; '.join(told)}" if told else ""
+    return f"{entrant.side.name}: {'; '.join(notes)}" if notes else ""
 
 
 def _of_cases(cases: Sequence[Told]) -> str:

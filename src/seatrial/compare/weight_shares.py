@@ -49,7 +49,7 @@ def grouped(
         order = {name: number for number, name in enumerate(dict.fromkeys(names))}
         groups = tuple(Group(name, 1.0, (Choice(name),)) for name in order)
         return Grouping(groups, tuple(order[name] for name in names))
-    found = [-1] * len(keys)
+    group_of = [-1] * len(keys)
     unmeasured = []
     of_check: dict[str, list[int]] = defaultdict(list)
     for at, key in enumerate(keys):
@@ -63,16 +63,16 @@ def grouped(
                 and choice.takes_case(choice.check, values[at])
             ]
             for at in taken:
-                if found[at] not in (-1, number):
-                    other = weights.groups[found[at]].name
+                if group_of[at] not in (-1, number):
+                    other = weights.groups[group_of[at]].name
                     raise SeatrialError(
                         f"weights {weights.name}: groups {other!r} and {group.name!r} "
                         f"both choose {keys[at]}; expected one group for each number"
                     )
-                found[at] = number
+                group_of[at] = number
             if not taken:
                 unmeasured.append((group.name, str(choice)))
-    return Grouping(weights.groups, tuple(found), tuple(unmeasured))
+    return Grouping(weights.groups, tuple(group_of), tuple(unmeasured))
 
 
 def shares(keys: Sequence[Key], chosen: Sequence[int]) -> Floats:

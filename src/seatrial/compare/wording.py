@@ -23,17 +23,17 @@ def lead(comparison: Comparison) -> str:
         if second.side != baseline:
             ahead = comparison.lead or Ratio(first.score.value / second.score.value)
             parts.append(compared(ahead, f" than {short(second.side)}, the next"))
-    said = f"{short(first.side)} is {', and '.join(parts)}"
+    words = f"{short(first.side)} is {', and '.join(parts)}"
     if first.selected is None:
-        return f"{said}."
+        return f"{words}."
     share = percent(first.selected)
-    return f"{said}; first in {share} of {comparison.resamples:,} resamples."
+    return f"{words}; first in {share} of {comparison.resamples:,} resamples."
 
 
 def sentence(comparison: Comparison) -> str:
     """Describe the winner or leader, the lead, and the reasons against a win."""
-    said = f"{headline(comparison)}: {lead(comparison)}"
-    return said if comparison.winner else f"{said} Why: {'; '.join(comparison.why)}."
+    words = f"{headline(comparison)}: {lead(comparison)}"
+    return words if comparison.winner else f"{words} Why: {'; '.join(comparison.why)}."
 
 
 def headline(comparison: Comparison) -> str:
@@ -47,19 +47,19 @@ def compared(ratio: Ratio, than: str) -> str:
     """Format a ratio with its interval: `12.0 % better than A (9.0 to 15.0 %)`."""
     lower, upper = ratio.lower, ratio.upper
     if ratio.value >= _TWICE:
-        said = f"better{than} by a factor of {_digits(ratio.value)}"
+        words = f"better{than} by a factor of {_digits(ratio.value)}"
         if lower is None or upper is None:
-            return said
-        return f"{said} ({_digits(lower)} to {_digits(upper)})"
+            return words
+        return f"{words} ({_digits(lower)} to {_digits(upper)})"
     share = 100 * (ratio.value - 1)
-    said = f"{abs(share):.1f} % {'better' if share >= 0 else 'worse'}{than}"
+    words = f"{abs(share):.1f} % {'better' if share >= 0 else 'worse'}{than}"
     if lower is None or upper is None:
-        return said
+        return words
     if lower < 1 < upper:
         worse, better = 100 * (1 - lower), 100 * (upper - 1)
-        return f"{said} (from {worse:.1f} % worse to {better:.1f} % better)"
+        return f"{words} (from {worse:.1f} % worse to {better:.1f} % better)"
     ends = sorted(100 * abs(end - 1) for end in (lower, upper))
-    return f"{said} ({ends[0]:.1f} to {ends[1]:.1f} %)"
+    return f"{words} ({ends[0]:.1f} to {ends[1]:.1f} %)"
 
 
 def times(ratio: Ratio | None) -> str:

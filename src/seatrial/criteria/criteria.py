@@ -96,15 +96,15 @@ def changes(old: Criteria, new: Criteria) -> dict[str, str]:
     """
     before = {criterion.name: criterion for criterion in old.criteria}
     after = {criterion.name: criterion for criterion in new.criteria}
-    found = {"": _differences(asdict(old.risks), asdict(new.risks))}
+    differences = {"": _differences(asdict(old.risks), asdict(new.risks))}
     for name in {**before, **after}:
         if name not in after:
-            found[name] = "gone"
+            differences[name] = "gone"
         elif name not in before:
-            found[name] = "new"
+            differences[name] = "new"
         else:
-            found[name] = _differences(_facts(before[name]), _facts(after[name]))
-    return {name: text for name, text in found.items() if text}
+            differences[name] = _differences(_facts(before[name]), _facts(after[name]))
+    return {name: text for name, text in differences.items() if text}
 
 
 def _facts(criterion: Criterion) -> dict[str, Any]:

@@ -171,9 +171,9 @@ def _branches(
         return [each for each, fit in zip(criteria, fits, strict=True) if fit]
 
     for value in _values(check, key, asked):
-        found = held(each is _ANY or matches(each, value) for each in asked)
-        if found:
-            yield value, found
+        branches = held(each is _ANY or matches(each, value) for each in asked)
+        if branches:
+            yield value, branches
     patterns = {each for each in asked if isinstance(each, str) and not _plain(each)}
     if len(patterns) > _MOST_PATTERNS:
         raise SeatrialError(
@@ -230,9 +230,9 @@ def _overlaps(patterns: Iterable[str]) -> Iterator[tuple[str, ...]]:
 def _all_of(patterns: Sequence[str]) -> str:
     """Write the one pattern of the texts that fit all of some patterns."""
     needed = [
-        each
-        for each in patterns
-        if not any(_within(other, each) for other in patterns if other != each)
+        pattern
+        for pattern in patterns
+        if not any(_within(other, pattern) for other in patterns if other != pattern)
     ]
     *before, last = needed
     if not before and "|" not in last:
@@ -242,10 +242,10 @@ def _all_of(patterns: Sequence[str]) -> str:
 
 def _prefix(pattern: str) -> str:
     """Return the literal text at the start of a pattern."""
-    found = _PLAIN.match(pattern)
-    if found is None or "|" in pattern:
+    match = _PLAIN.match(pattern)
+    if match is None or "|" in pattern:
         return ""
-    text, rest = found[0], pattern[found.end() :]
+    text, rest = match[0], pattern[match.end() :]
     return text[:-1] if rest[:1] in ("*", "?", "{") else text
 
 

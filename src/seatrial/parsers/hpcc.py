@@ -179,8 +179,8 @@ def _verify_section(run: HpccFile, section: str, processes: int) -> None:
             raise ParseError(run.line("CommWorldProcs"), "one process has no latency")
         line, match = run.one(section, _CONDITIONS, "its conditions")
         if match.groups() != (*_MESSAGES, str(processes)):
-            found = " B, ".join(match.groups())
-            raise ParseError(line, f"measured with {found} processes")
+            shown = " B, ".join(match.groups())
+            raise ParseError(line, f"measured with {shown} processes")
 
 
 def _verify_ptrans(run: HpccFile) -> None:
@@ -191,19 +191,19 @@ def _verify_ptrans(run: HpccFile) -> None:
     """
     run.positive("PTRANS_GBs", ABSURD["GB/s"])
     run.positive("PTRANS_time")
-    found = run.all("PTRANS", _PTRANS_ROW)
-    if not found or len(found) % 5:
-        where = found[-1][0] if found else run.line("PTRANS_GBs")
-        reason = f"{len(found)} runs of PTRANS that PASSED, not 5 each"
+    rows = run.all("PTRANS", _PTRANS_ROW)
+    if not rows or len(rows) % 5:
+        where = rows[-1][0] if rows else run.line("PTRANS_GBs")
+        reason = f"{len(rows)} runs of PTRANS that PASSED, not 5 each"
         raise MissingError(where, reason)
-    for line, match in found:
+    for line, match in rows:
         read_number("the residual of PTRANS", line, match[9], 0, THRESHOLD)
         read_number("the rate of PTRANS", line, match[8], 0, ABSURD["GB/s"])
     sizes = [(run.count(f"PTRANS_{name}"), group) for name, group in _PTRANS_SIZES]
     # Of sizes with the same rate, as printed, the summary has one.
-    most = max(float(match[8]) for _, match in found[4::5])
+    most = max(float(match[8]) for _, match in rows[4::5])
     line, last = max(
-        (pair for pair in found[4::5] if float(pair[1][8]) == most),
+        (pair for pair in rows[4::5] if float(pair[1][8]) == most),
         key=lambda pair: all(int(pair[1][group]) == size for size, group in sizes),
     )
     run.confirm("PTRANS_GBs", printed(last[8]), line)
@@ -234,10 +234,10 @@ def _verify_random_access(run: HpccFile, section: str) -> None:
 
 def _verify_fft(run: HpccFile, section: str, processes: int) -> None:
     """Raise ParseError unless the transform and its inverse gave the input back."""
-    found = run.all(section, _MAX_ERROR)
-    if not found and section != "SingleFFT":
+    errors = run.all(section, _MAX_ERROR)
+    if not errors and section != "SingleFFT":
         raise MissingError(run.line("FFT_N"), f"no error shown in {section}")
-    for line, match in found:
+    for line, match in errors:
         size = read_positive("the size of FFT", line, match[1], 2**63)
         error = read_number("the error of FFT", line, match[2], 0, 1)
         if error / math.log(max(size, 2)) / OPERATION >= THRESHOLD:

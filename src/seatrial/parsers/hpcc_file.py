@@ -79,13 +79,13 @@ class HpccFile:
 
         Raises MissingError if there is none, ParseError if there are more.
         """
-        found = self.all(section, pattern)
-        reason = f"{len(found)} lines of {section} with {name}, expected one"
-        if not found:
+        matches = self.all(section, pattern)
+        reason = f"{len(matches)} lines of {section} with {name}, expected one"
+        if not matches:
             raise MissingError(self._number(self._section(section)[1]), reason)
-        if len(found) > 1:
-            raise ParseError(found[1][0], reason)
-        return found[0]
+        if len(matches) > 1:
+            raise ParseError(matches[1][0], reason)
+        return matches[0]
 
     def line(self, name: str) -> int:
         """Return the line of a number in the summary, or the summary's first line."""
@@ -101,8 +101,8 @@ class HpccFile:
 
     def expect(self, name: str, value: int) -> None:
         """Raise ParseError unless the summary has this whole number."""
-        if (found := self.shown(name)) != str(value):
-            raise ParseError(self.line(name), f"{name} is {found}, expected {value}")
+        if (shown := self.shown(name)) != str(value):
+            raise ParseError(self.line(name), f"{name} is {shown}, expected {value}")
 
     def count(self, name: str) -> int:
         """Read a whole number of the summary."""

@@ -128,13 +128,13 @@ class _Headers:
 
     def _add_group(self, number: int, which: str, ranks: list[str]) -> None:
         groups = self._table.groups if self._table.is_multiple else ()
-        found = f"group {which} of the ranks {' '.join(ranks)}"
+        group_name = f"group {which} of the ranks {' '.join(ranks)}"
         if self._groups == len(groups):
-            raise ParseError(number, f"{found}, expected no further group")
+            raise ParseError(number, f"{group_name}, expected no further group")
         wanted = [*map(str, groups[self._groups])]
         if (which, ranks) != (str(self._groups), wanted):
             reason = f"expected group {self._groups} of {' '.join(wanted)}"
-            raise ParseError(number, f"{found}, {reason}")
+            raise ParseError(number, f"{group_name}, {reason}")
         self._groups += 1
 
     def verify(self, last: int) -> None:
@@ -228,20 +228,20 @@ def parse_imb_pairs(
         if line.startswith("# pair ") and (match := _PAIR.fullmatch(line.rstrip()))
     ]
     ends = [*(i for i, _ in marks[1:]), len(lines)]
-    found: list[ImbPair] = []
+    blocks: list[ImbPair] = []
     for (start, match), end in zip(marks, ends, strict=False):
-        expected = pairs[len(found)] if len(found) < len(pairs) else ()
+        expected = pairs[len(blocks)] if len(blocks) < len(pairs) else ()
         if match.groups() != expected:
             reason = f"expected {' '.join(expected) or 'no further pair'}"
             raise ParseError(start + 1, f"pair {match[1]} {match[2]}, {reason}")
         below = lines[start + 1 : end] + [""] * (end < len(lines))
         rows = _rows(below, start + 2, _Table("PingPong", 2), sizes)
-        found.append(ImbPair(match[1], match[2], rows))
-    if len(found) < len(pairs):
-        missing = " ".join(pairs[len(found)])
-        reason = f"{len(found)} of {len(pairs)} pairs, the next is {missing}"
+        blocks.append(ImbPair(match[1], match[2], rows))
+    if len(blocks) < len(pairs):
+        missing = " ".join(pairs[len(blocks)])
+        reason = f"{len(blocks)} of {len(pairs)} pairs, the next is {missing}"
         raise ParseError(last_line(lines), reason)
-    return tuple(found)
+    return tuple(blocks)
 
 
 def _rows(

@@ -192,9 +192,12 @@ def _loop(
     """Read the line of the loop time, in s; check tasks, steps and atoms in it."""
     number, loop = output.one(_LOOP, "Loop time of ")
     loop_time_s = read_positive("the loop time", number, loop[1], _ABSURD_S)
-    for name, found, expected in (("steps", loop[3], steps), ("atoms", loop[4], atoms)):
-        if read_count(name, number, found) != expected:
-            raise ParseError(number, f"{found} {name}, expected {expected}")
+    for name, actual, expected in (
+        ("steps", loop[3], steps),
+        ("atoms", loop[4], atoms),
+    ):
+        if read_count(name, number, actual) != expected:
+            raise ParseError(number, f"{actual} {name}, expected {expected}")
     tasks = read_count("procs", number, loop[2])
     if tasks not in (processes, processes * threads):
         raise ParseError(number, f"{tasks} procs, expected {processes} x {threads}")

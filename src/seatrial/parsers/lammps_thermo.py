@@ -129,8 +129,8 @@ def _multi_rows(text: str, line: int, columns: tuple[str, ...]) -> Iterator[_Row
                 continue
             if not _MULTI_LINE.fullmatch(below):
                 raise ParseError(number, f"{below.strip()!r}, expected NAME = VALUE")
-            found = _MULTI_VALUE.findall(below)
-            values += [pair for pair in found if pair[0] not in _IN_TITLE]
+            matches = _MULTI_VALUE.findall(below)
+            values += [pair for pair in matches if pair[0] not in _IN_TITLE]
         if tuple(name for name, _ in values) != columns:
             names = " ".join(name for name, _ in values)
             raise ParseError(at, f"values {names}, expected {' '.join(columns)}")
@@ -206,5 +206,5 @@ def _refuse_cut(
             raise ParseError(number, reason)
 
 
-def _refuse_row(line: int, found: str, width: int) -> NoReturn:
-    raise ParseError(line, f"{found.strip()!r}, expected a row of {width} numbers")
+def _refuse_row(line: int, actual: str, width: int) -> NoReturn:
+    raise ParseError(line, f"{actual.strip()!r}, expected a row of {width} numbers")

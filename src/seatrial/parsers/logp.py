@@ -132,7 +132,7 @@ def _check_derived(rows: list[LogpRow]) -> None:
                 raise ParseError(0, reason)
 
 
-def _is_near(found: float, expected: float, *terms: float) -> bool:
+def _is_near(value: float, expected: float, *terms: float) -> bool:
     """Compare with a sum of printed terms, each of which was rounded."""
-    slack = tolerance(1) * (abs(found) + sum(map(abs, terms)))
-    return abs(found - expected) <= slack
+    slack = tolerance(1) * (abs(value) + sum(map(abs, terms)))
+    return abs(value - expected) <= slack

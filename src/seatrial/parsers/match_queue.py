@@ -46,9 +46,9 @@ def parse_match_queue(text: str, program: str) -> list[QueueRow]:
     depths = [row.depth for row in sizes[0][1]]
     check_sizes(depths)
     for size, of_size in sizes:
-        found = [row.depth for row in of_size]
-        if found != depths:
-            raise ParseError(0, f"size {size}: depths {found}, expected {depths}")
+        present = [row.depth for row in of_size]
+        if present != depths:
+            raise ParseError(0, f"size {size}: depths {present}, expected {depths}")
         _check_derived(size, of_size)
     return rows
 
@@ -84,6 +84,6 @@ def _slope(rows: list[QueueRow]) -> tuple[float, float]:
     return 1e3 * line.slope, 1e3 * slack_us
 
 
-def _check(what: str, found: float | None, expected: float, slack: float) -> None:
-    if found is None or abs(found - expected) > slack:
-        raise ParseError(0, f"{what} {found}, expected {expected}")
+def _check(what: str, value: float | None, expected: float, slack: float) -> None:
+    if value is None or abs(value - expected) > slack:
+        raise ParseError(0, f"{what} {value}, expected {expected}")

@@ -159,7 +159,7 @@ def _crash(host: str, lines: Iterator[str], title: str) -> _Report:
 
 def _nodes(lists: Iterable[str]) -> tuple[str, ...]:
     """Expand lists of nodes as srun writes them, cn[01,03-04]; each node once."""
-    found: dict[str, None] = {}
+    nodes: dict[str, None] = {}
     for text in lists:
         for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?[^,\[]*", text):
             prefix, _, rest = part.partition("[")
@@ -167,11 +167,11 @@ def _nodes(lists: Iterable[str]) -> tuple[str, ...]:
             for span in numbers.split(",") if rest else ("",):
                 first, _, last = span.partition("-")
                 if not last:
-                    found[prefix + first + suffix] = None
+                    nodes[prefix + first + suffix] = None
                     continue
                 for number in range(int(first), int(last) + 1):
-                    found[f"{prefix}{number:0{len(first)}}{suffix}"] = None
-    return tuple(found)
+                    nodes[f"{prefix}{number:0{len(first)}}{suffix}"] = None
+    return tuple(nodes)
 
 
 def _short(host: str) -> str:

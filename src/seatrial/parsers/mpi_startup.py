@@ -39,12 +39,12 @@ def parse_osu_init(text: str, processes: int) -> OsuInit:
     `processes` ranks, or if its numbers contradict each other or are absurd.
     """
     line, match = _one_line(text, "OSU MPI Init Test", _INIT, processes)
-    found = OsuInit(int(match[2]), int(match[3]), int(match[4]))
-    if not found.min_ms <= found.avg_ms <= found.max_ms:
+    result = OsuInit(int(match[2]), int(match[3]), int(match[4]))
+    if not result.min_ms <= result.avg_ms <= result.max_ms:
         raise ParseError(line, f"{match[0]!r}: min, avg and max are out of order")
-    if not 0 < found.max_ms < _LONGEST_MS:
+    if not 0 < result.max_ms < _LONGEST_MS:
         raise ParseError(line, f"{match[0]!r}: no time that MPI_Init can take")
-    return found
+    return result
 
 
 def verify_osu_hello(text: str, processes: int) -> None:
@@ -57,7 +57,7 @@ def _one_line(
 ) -> tuple[int, re.Match[str]]:
     """Return the one line of a program, below its title, with its number."""
     lines = text.split("\n")
-    found: list[tuple[int, re.Match[str]]] = []
+    matches: list[tuple[int, re.Match[str]]] = []
     has_title = False
     for number, line in enumerate(lines, start=1):
         if named := _TITLE.fullmatch(line.rstrip()):
@@ -71,14 +71,14 @@ def _one_line(
                 )
             if match[1] != str(processes):
                 raise ParseError(number, f"{match[1]} processes, expected {processes}")
-            found.append((number, match))
-    if len(found) != 1 or text.count(title) != 1:
+            matches.append((number, match))
+    if len(matches) != 1 or text.count(title) != 1:
         raise ParseError(
             last_line(lines),
-            f"{text.count(title)} titles {title!r} and {len(found)} lines below, "
+            f"{text.count(title)} titles {title!r} and {len(matches)} lines below, "
             "expected one of each",
         )
-    return found[0]
+    return matches[0]
 
 
 _IMB = re.compile(r"^# #processes = (\d+)\s*$", re.MULTILINE)
@@ -88,14 +88,14 @@ _IMB_ROW = re.compile(r"^ +\d+(?: +\d+\.\d+){3}\s*$", re.MULTILINE)
 def verify_started(text: str, program: str, ranks: int) -> None:
     """Raise ParseError unless exactly `ranks` ranks have started, and ended."""
     if program == "pairsweep":
-        found = [_greetings(text)]
+        counts = [_greetings(text)]
     elif program == "IMB-MPI1":
         rows = len(_IMB_ROW.findall(text))
-        found = [int(ranks) for ranks in _IMB.findall(text)] if rows == 1 else []
+        counts = [int(ranks) for ranks in _IMB.findall(text)] if rows == 1 else []
     else:
         raise ValueError(f"unknown program {program}")
-    if found != [ranks]:
-        shown = " and ".join(map(str, found)) or "no"
+    if counts != [ranks]:
+        shown = " and ".join(map(str, counts)) or "no"
         raise ParseError(0, f"{program} started {shown} ranks, expected {ranks}")
 
 

@@ -107,13 +107,13 @@ def parse_npb(
     head = _only(text, _TIMERS, "table of timers") + 1
     number, _ = _line_at(text, head)
     lines = text[head:].split("\n")[:-1]
-    found = read_timers(lines, number, benchmark, processes)
-    least, most, _ = found["total"].ranges
+    sections = read_timers(lines, number, benchmark, processes)
+    least, most, _ = sections["total"].ranges
     time = _rounded(run.time_s)
     if not (least.may_be_at_most(time) and time.may_be_at_most(most)):
         reason = f"total {most.middle:.4f} s, 'Time in seconds' {run.time_s}"
         raise ParseError(number + 1, reason)
-    return replace(run, timers=found)
+    return replace(run, timers=sections)
 
 
 @dataclass
@@ -144,19 +144,19 @@ class _Fields:
 
     def expect(self, expected: object, *names: str) -> None:
         """Read the next line, which must say what was asked for."""
-        found = self.read(*names)
-        if found != str(expected):
-            reason = f"{self.name} is {found}, expected {expected}"
+        value = self.read(*names)
+        if value != str(expected):
+            reason = f"{self.name} is {value}, expected {expected}"
             raise ParseError(self.number, reason)
 
     def decimal(self, name: str) -> float:
         """Read the next line: a number with two decimals."""
-        found = self.read(name)
-        if not _DECIMAL.fullmatch(found):
-            why = " (too large for its field)" if set(found) == {"*"} else ""
-            reason = f"{name} is {found}{why}, expected a number like 0.01"
+        text = self.read(name)
+        if not _DECIMAL.fullmatch(text):
+            why = " (too large for its field)" if set(text) == {"*"} else ""
+            reason = f"{name} is {text}{why}, expected a number like 0.01"
             raise ParseError(self.number, reason)
-        return float(found)
+        return float(text)
 
 
 def _read_result(

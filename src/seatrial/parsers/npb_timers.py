@@ -75,7 +75,7 @@ def read_timers(
         raise ParseError(first, reason)
     groups = _TOGETHER.get(benchmark, ())
     optional = {name for group in groups for name in group}
-    found: dict[str, NpbTimer] = {}
+    timers: dict[str, NpbTimer] = {}
     numbered = enumerate(lines[1:], start=first + 1)
     rows = ((number, line) for number, line in numbered if _OF_TIMER.search(line))
     number, line = next(rows, (first + 1, ""))
@@ -88,13 +88,13 @@ def read_timers(
         timer = NpbTimer(*map(float, match.group(3, 4, 5)))
         if not _is_possible(timer, processes):
             raise ParseError(number, f"timer {name}: no ranks can have {timer}")
-        found[name] = timer
+        timers[name] = timer
         number, line = next(rows, (number + 1, ""))
     for group in groups:
-        if 0 < len(found.keys() & group) < len(group):
+        if 0 < len(timers.keys() & group) < len(group):
             raise ParseError(first, f"some of the timers {', '.join(group)} are lost")
-    _verify_parts(found, number - 1, benchmark)
-    return found
+    _verify_parts(timers, number - 1, benchmark)
+    return timers
 
 
 def _verify_parts(timers: dict[str, NpbTimer], line: int, benchmark: str) -> None:

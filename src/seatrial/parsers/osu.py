@@ -263,12 +263,12 @@ class _Headers:
             raise ParseError(number, "pairs and window size of a second table")
         if window == "varied":
             raise ParseError(number, "a table for many window sizes, expected one size")
-        for name, found, expected in (
+        for name, actual, expected in (
             ("pairs", pairs, self._pairs),
             ("window size", window, self._window),
         ):
-            if expected is not None and found != str(expected):
-                raise ParseError(number, f"{name}: {found}, expected {expected}")
+            if expected is not None and actual != str(expected):
+                raise ParseError(number, f"{name}: {actual}, expected {expected}")
         self._has_pairs = True
 
     def verify(self, number: int) -> None:

@@ -46,8 +46,8 @@ class PairSweep:
         Raises ParseError otherwise, and for nodes that were not delivered.
         """
         gone = {event.node for event in self.left_out}
-        found = {row.key for row in self.pairs} | {row.key for row in self.hung}
-        known = {node for key in found for node in key[:2]} | gone
+        keys = {row.key for row in self.pairs} | {row.key for row in self.hung}
+        known = {node for key in keys for node in key[:2]} | gone
         if foreign := sorted(known.difference(nodes)):
             raise ParseError(0, f"{foreign[0]} is none of the {len(nodes)} nodes")
         rails = range(len(self.runs[0].rail_names) if self.runs else 1)
@@ -58,7 +58,7 @@ class PairSweep:
             (*sorted(pair), rail)
             for pair in combinations(here, 2)
             for rail in rails
-            if pair_key(*pair, rail) not in found
+            if pair_key(*pair, rail) not in keys
         ]
         if missing:
             reason = f"{len(missing)} pairs are missing, the first is "
@@ -202,13 +202,13 @@ class _Reader:
     def _end(self, line: int, row: EndRow) -> None:
         if not self._at_work:
             raise ParseError(line, "the end of no run")
-        for name, counted, said in (
+        for name, counted, stated in (
             ("measured", self._measured, row.measured),
             ("pairs", self._measured, self._runs[-1].pairs),
             ("retested", self._retested, row.retested),
         ):
-            if said != counted:
-                raise ParseError(line, f"{name}: {said}, found {counted} rows")
+            if stated != counted:
+                raise ParseError(line, f"{name}: {stated}, found {counted} rows")
         self._at_work, self._ended = False, True
 
     def _fault(self, line: int, row: HungRow | LeftOut) -> None:

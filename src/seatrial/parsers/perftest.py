@@ -99,11 +99,11 @@ def parse_perftest_samples(text: str, test: str, iterations: int) -> tuple[float
     if len(lists) != 1:
         where = _line_of(text, lists[1].start()) if lists else text.count("\n")
         raise ParseError(where, f"{len(lists)} lists of samples, expected one")
-    (found,) = lists
-    first = _line_of(text, found.start())
-    if found[1] != "usec":
-        raise ParseError(first, f"samples in {found[1]}, expected usec (-C?)")
-    block = found[2]
+    (values,) = lists
+    first = _line_of(text, values.start())
+    if values[1] != "usec":
+        raise ParseError(first, f"samples in {values[1]}, expected usec (-C?)")
+    block = values[2]
     count = block.count("\n")
     pairs = _SAMPLE.findall(block)
     samples = tuple([float(value) for _, value in pairs])
@@ -154,14 +154,14 @@ def _header(text: str) -> tuple[int, list[str], dict[str, str]]:
     line = text[start:].partition("\n")[0]
     if unknown := _COLUMN.sub("", line).strip():
         raise ParseError(number, f"unknown columns: {unknown!r}")
-    found = _COLUMN.findall(line)
-    columns = [name for name, _ in found]
+    titles = _COLUMN.findall(line)
+    columns = [name for name, _ in titles]
     if len(set(columns)) < len(columns):
         raise ParseError(number, f"a column twice: {', '.join(columns)}")
     if [name for name in columns[:3] if name != "#sl"][:2] != [_HEADER, "#iterations"]:
         reason = f"columns {columns}, expected #bytes, #iterations, ..."
         raise ParseError(number, reason)
-    return number, columns, dict(found)
+    return number, columns, dict(titles)
 
 
 def _rows(

@@ -80,9 +80,9 @@ def _results(
     """Return the line of the results and their values by the column of the table."""
     sections = _sections(text)
     line, info = sections["test_info"]
-    found = info.get("test", "nothing")
-    if found.replace("_", " ") != f"{test} Test".replace("_", " "):
-        raise ParseError(line, f"test is {found}, expected {test} Test")
+    named = info.get("test", "nothing")
+    if named.replace("_", " ") != f"{test} Test".replace("_", " "):
+        raise ParseError(line, f"test is {named}, expected {test} Test")
     line, results = sections["results"]
     if missing := [name for name in needed if name not in results]:
         raise ParseError(line, f"no {missing[0]} in the results (-D or --output?)")

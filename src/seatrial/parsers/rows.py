@@ -203,9 +203,9 @@ class Decoder(Generic[T]):
             raise ParseError(line, f"missing or unknown keys: {names}")
         for name, value in values.items():
             kind = self._kinds[name]
-            found = type(value)
-            if found in kind.kinds:
-                limit = _LIMITS.get(found)
+            type_ = type(value)
+            if type_ in kind.kinds:
+                limit = _LIMITS.get(type_)
                 if limit is None or kind.least <= value < limit:
                     continue
             if fault := kind.fault(value):
@@ -261,17 +261,17 @@ class _Kind:
 
 def check_sizes(sizes: list[int]) -> None:
     """Raise ParseError unless each size doubles the one before (0 comes before 2)."""
-    for before, found in pairwise(sizes):
+    for before, size in pairwise(sizes):
         expected = 2 * before or 2
-        if found != expected:
-            raise ParseError(0, f"size {found} after {before}, expected {expected}")
+        if size != expected:
+            raise ParseError(0, f"size {size} after {before}, expected {expected}")
 
 
 def _row(line: int, text: str, program: str, decode: Decoder[R]) -> R:
     values = decode_object(line, text)
     if values.get("program") != program:
-        found = values.get("program")
-        raise ParseError(line, f"a row of {found!r}, expected {program!r}")
+        name = values.get("program")
+        raise ParseError(line, f"a row of {name!r}, expected {program!r}")
     if values.get("validation") == "fail":
         raise ParseError(line, "contents failed validation")
     return decode(line, values)

@@ -45,13 +45,13 @@ def split_steps(text: str, names: Sequence[str]) -> tuple[StepOutput, ...]:
     Raises ParseError if the steps are not exactly `names` in this order, or if one has
     no end.
     """
-    found: list[StepOutput] = []
+    outputs: list[StepOutput] = []
     inside = ""
     begin = 0
     lines = text.splitlines(keepends=True)
     for number, line in enumerate(lines, start=1):
         if match := _BEGIN.fullmatch(line):
-            expected = names[len(found)] if len(found) < len(names) else "no step"
+            expected = names[len(outputs)] if len(outputs) < len(names) else "no step"
             if inside or match[1] != expected:
                 wanted = f"the end of {inside}" if inside else expected
                 raise ParseError(number, f"step {match[1]}, expected {wanted}")
@@ -64,10 +64,10 @@ def split_steps(text: str, names: Sequence[str]) -> tuple[StepOutput, ...]:
             if not (math.isfinite(seconds) and seconds > 0):
                 raise ParseError(number, f"{match[1]} took {seconds} s")
             output = "".join(lines[begin : number - 1])
-            found.append(StepOutput(inside, begin, output, seconds))
+            outputs.append(StepOutput(inside, begin, output, seconds))
             inside = ""
-    if inside or len(found) < len(names):
-        missing = inside or names[len(found)]
-        reason = f"{len(found)} of {len(names)} steps came to an end; not {missing}"
+    if inside or len(outputs) < len(names):
+        missing = inside or names[len(outputs)]
+        reason = f"{len(outputs)} of {len(names)} steps came to an end; not {missing}"
         raise ParseError(len(lines), reason)
-    return tuple(found)
+    return tuple(outputs)

@@ -85,8 +85,10 @@ def area_summaries(rows: Sequence[CriterionRow]) -> tuple[AreaSummary, ...]:
     for area in AREAS:
         own = [row for row in rows if row.area == area and row.verdict in _JUDGED]
         if own:
-            found = Counter(row.verdict for row in own)
-            counts = {verdict: found[verdict] for verdict in _JUDGED if found[verdict]}
+            verdicts = Counter(row.verdict for row in own)
+            counts = {
+                verdict: verdicts[verdict] for verdict in _JUDGED if verdicts[verdict]
+            }
             summaries.append(AreaSummary(area, counts, _headlines(own)))
     return tuple(summaries)
 

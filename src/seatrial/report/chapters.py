@@ -90,9 +90,9 @@ def _nodes(run: Run, judgement: Judgement) -> Chapter:
 
 
 def _pairs(run: Run, judgement: Judgement) -> Chapter:
-    found = matrices(run, judgement)
+    all_pairs = matrices(run, judgement)
     tables, notes = [], []
-    for matrix in found:
+    for matrix in all_pairs:
         if matrix.retested:
             tables.append(
                 (f"Tested again alone: {title_of(matrix)}", retested_table(matrix))
@@ -111,11 +111,11 @@ def _pairs(run: Run, judgement: Judgement) -> Chapter:
         "cause. Point at a square for its value, walk over the squares with the arrow "
         "keys, or open the table below a chart, where \N{BLACK DOWN-POINTING TRIANGLE}"
         " is more than 20 % worse than the median."
-        if found
+        if all_pairs
         else "",
         figures=tuple(
             matrix_figure(matrix, f"matrix-{number}")
-            for number, matrix in enumerate(found, 1)
+            for number, matrix in enumerate(all_pairs, 1)
         ),
         tables=tuple(tables),
         notes=tuple(notes),
@@ -124,13 +124,13 @@ def _pairs(run: Run, judgement: Judgement) -> Chapter:
 
 
 def _curves(run: Run, judgement: Judgement, home: Path) -> Chapter:
-    found = curves(run, judgement)
-    checks = {curve.check for curve in found}
-    told = stated(run, checks) if found else {}
-    experiments = {name: each.experiments for name, each in told.items()}
-    published = overlay(home, experiments) if found else None
+    shown = curves(run, judgement)
+    checks = {curve.check for curve in shown}
+    stated_numbers = stated(run, checks) if shown else {}
+    experiments = {name: each.experiments for name, each in stated_numbers.items()}
+    published = overlay(home, experiments) if shown else None
     figures = []
-    for number, curve in enumerate(found, 1):
+    for number, curve in enumerate(shown, 1):
         sizes = {point.x for line in curve.lines for point in line.points}
         if published is not None and not curve.over:
             points = published.points(curve.check, curve.metric, curve.unit, sizes)
@@ -150,18 +150,18 @@ def _curves(run: Run, judgement: Judgement, home: Path) -> Chapter:
 
 
 def _scaling(run: Run, judgement: Judgement) -> Chapter:
-    found = growths(run, judgement)
+    shown = growths(run, judgement)
     return Chapter(
         "scaling",
         "Scaling",
         "How a number grows with the number of nodes. The efficiency in the tables is "
         "that beside the same line's value on its fewest nodes, 100 % being ideal. Of "
         "many message sizes, the smallest and the largest are drawn."
-        if found
+        if shown
         else "",
         figures=tuple(
             growth_figure(growth, f"scaling-{number}")
-            for number, growth in enumerate(found, 1)
+            for number, growth in enumerate(shown, 1)
         ),
         empty="No check of this run measured several numbers of nodes; campaign "
         "scaling does.",
@@ -169,7 +169,7 @@ def _scaling(run: Run, judgement: Judgement) -> Chapter:
 
 
 def _common(run: Run, judgement: Judgement) -> Chapter:
-    found = common_facts(run, judgement)
+    facts = common_facts(run, judgement)
     rows = tuple(
         (
             short(each.fact),
@@ -179,7 +179,7 @@ def _common(run: Run, judgement: Judgement) -> Chapter:
             f"{each.p:.2g}",
             each.words,
         )
-        for each in found
+        for each in facts
     )
     heads = ("fact", "value", "of the failing", "of the others", "p", "in words")
     method = (
@@ -198,7 +198,7 @@ def _common(run: Run, judgement: Judgement) -> Chapter:
         else "Nothing is known of the nodes that fail, or are worth a look, that they "
         "share and most others do not.",
     )
-    if not found:
+    if not facts:
         return chapter
     return replace(
         chapter,

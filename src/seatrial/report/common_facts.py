@@ -102,17 +102,17 @@ def _shared(
     for known in facts.values():
         for fact, value in known.items():
             values[fact].append(value)
-    found = []
+    shared = []
     for (fact, value), nodes in among.items():
         others = len(beside[fact, value])
         own = values[fact]
         names_nodes = len(own) > 2 and len(set(own)) > _OWN * len(own)
         if not names_nodes and (len(nodes) < len(chosen) or others < len(rest)):
-            found.append((fact, value, nodes, others))
-    if not found:
+            shared.append((fact, value, nodes, others))
+    if not shared:
         return []
-    hits = np.array([len(nodes) for _, _, nodes, _ in found])
-    total = hits + np.array([others for *_, others in found])
+    hits = np.array([len(nodes) for _, _, nodes, _ in shared])
+    total = hits + np.array([others for *_, others in shared])
     p = scipy.stats.hypergeom.sf(hits - 1, len(chosen) + len(rest), total, len(chosen))
     shown = discoveries(np.asarray(p, dtype=float), RISK)
     common = [
@@ -129,7 +129,7 @@ def _shared(
             nodes=tuple(nodes),
         )
         for (fact, value, nodes, others), chance, sure in zip(
-            found, p.tolist(), shown.tolist(), strict=True
+            shared, p.tolist(), shown.tolist(), strict=True
         )
         if sure or (len(nodes) == len(chosen) and others <= _MOST_OTHERS * len(rest))
     ]

@@ -90,7 +90,7 @@ def _row(findings: Sequence[Finding], measured: dict[Where, _Measured]) -> Crite
         estimate=estimate,
         interval=interval_words(worst),
         allocations=here.allocations if here and shared else worst.n,
-        places=sum(measured[each].places for each in wheres if each in measured),
+        places=sum(measured[where].places for where in wheres if where in measured),
         verdict=worst.verdict,
         reason=_reason(worst, findings),
         scatter=worst.spread,
@@ -116,15 +116,19 @@ def _name(finding: Finding) -> str:
 def _applied(findings: Iterable[Finding]) -> str:
     """Name the cases and environments that a criterion was applied to."""
     cases = dict.fromkeys(
-        " ".join(filter(None, (case_detail(each.check, each.case), each.environment)))
-        for each in findings
+        " ".join(
+            filter(
+                None, (case_detail(finding.check, finding.case), finding.environment)
+            )
+        )
+        for finding in findings
     )
     return ", ".join(few(filter(None, cases), _MAX_WHERE))
 
 
 def _reason(worst: Finding, findings: Sequence[Finding]) -> str:
     """Return the worst place's reason and the count of others of its verdict."""
-    others = sum(each.verdict == worst.verdict for each in findings) - 1
+    others = sum(finding.verdict == worst.verdict for finding in findings) - 1
     place = f"{worst.place}: " if worst.place else ""
     more = "" if worst.verdict == "pass" or not others else f"; and {others} more"
     return f"{place}{worst.reason}{more}"
@@ -154,8 +158,8 @@ def _measured(run: Run) -> dict[Where, _Measured]:
 
 def counts(rows: Iterable[CriterionRow]) -> dict[str, int]:
     """Count rows by verdict, in the order of `VERDICTS`."""
-    found = Counter(row.verdict for row in rows)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+    verdicts = Counter(row.verdict for row in rows)
+    return {verdict: verdicts[verdict] for verdict in VERDICTS}
 
 
 def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ def table(curve: Curve) -> Table:
 
 def _joined(pairs: Iterable[tuple[float, str]]) -> dict[float, str]:
     """Join the words at the same x."""
-    found: dict[float, list[str]] = {}
+    labels: dict[float, list[str]] = {}
     for x, words in pairs:
-        found.setdefault(x, []).append(words)
-    return {x: "; ".join(words) for x, words in found.items()}
+        labels.setdefault(x, []).append(words)
+    return {x: "; ".join(words) for x, words in labels.items()}

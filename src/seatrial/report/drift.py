@@ -70,19 +70,19 @@ class Drift:
 
 def drifts(run: Run, judgement: Judgement) -> list[Drift]:
     """Test every metric that has a criterion; those that drift come first."""
-    found = [
+    trends = [
         each
         for rows in _judged(run, judgement)
         if (each := _drift(rows, _started(run))) is not None
     ]
-    p = np.array([np.nan if each.p is None else each.p for each in found])
+    p = np.array([np.nan if each.p is None else each.p for each in trends])
     testable = ~np.isnan(p)
-    picked = np.zeros(len(found), dtype=bool)
+    picked = np.zeros(len(trends), dtype=bool)
     if testable.any():
         picked[testable] = discoveries(p[testable], RISK)
     marked = [
         replace(drift, drifts=bool(drifting))
-        for drift, drifting in zip(found, picked, strict=True)
+        for drift, drifting in zip(trends, picked, strict=True)
     ]
     return sorted(marked, key=lambda each: (not each.drifts, each.p is None, each.p))
 
@@ -111,15 +111,15 @@ def _judged(run: Run, judgement: Judgement) -> list[pl.DataFrame]:
         "direction",
         "start_time",
     )
-    found = []
+    judged = []
     for (check, metric, size_bytes), part in rows.group_by(
         "check", "metric", "size_bytes", maintain_order=True
     ):
         size = size_bytes if isinstance(size_bytes, int) else None
         if (str(check), flat_name(str(metric), size)) in wanted:
             statistic = judged_statistic(part["statistic"].unique())
-            found.append(part.filter(pl.col("statistic") == statistic))
-    return found
+            judged.append(part.filter(pl.col("statistic") == statistic))
+    return judged
 
 
 def _drift(rows: pl.DataFrame, started: float) -> Drift | None:

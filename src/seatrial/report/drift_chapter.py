@@ -46,47 +46,47 @@ def drift_chapter(run: Run, judgement: Judgement) -> Chapter:
     """Build the chapter: metrics that drift, and those that were not tested."""
     if judgement.replay:
         return _empty("A replay has no times of its own.")
-    found = drifts(run, judgement)
-    if not found:
+    trends = drifts(run, judgement)
+    if not trends:
         return _empty(
             "No metric with a criterion was measured in several sessions whose times "
             "are known."
         )
-    drifting = [each for each in found if each.drifts]
+    drifting = [each for each in trends if each.drifts]
     more = len(drifting) - MAX_ROWS
     table = ("Metrics that drift", drift_table(drifting[:MAX_ROWS]))
     return Chapter(
         "drift",
         _TITLE,
-        f"{_INTRO} {words(found)}",
-        figures=(drift_figure(found),),
+        f"{_INTRO} {words(trends)}",
+        figures=(drift_figure(trends),),
         tables=(table,) if drifting else (),
         notes=(f"{more} more metrics drift.", _METHOD) if more > 0 else (_METHOD,),
     )
 
 
-def words(found: Sequence[Drift]) -> str:
+def words(trends: Sequence[Drift]) -> str:
     """Summarise the tests: 'No drift shown in 41 of 43 metrics; ...'."""
-    tested = [each for each in found if each.p is not None]
+    tested = [each for each in trends if each.p is not None]
     drifting = [each for each in tested if each.drifts]
-    untested = len(found) - len(tested)
+    untested = len(trends) - len(tested)
     if not tested:
         return (
-            f"None of {_metrics(len(found))} was measured in {LEAST_SESSIONS} or more "
-            "sessions, which a test for a trend needs at least."
+            f"None of {_metrics(len(trends))} was measured in {LEAST_SESSIONS} or "
+            "more sessions, which a test for a trend needs at least."
         )
     calm = f"{len(tested) - len(drifting)} of {len(tested)}" if drifting else ""
-    said = f"No drift shown in {calm or _metrics(len(tested))}"
-    said += " metrics" if calm else ""
+    sentence = f"No drift shown in {calm or _metrics(len(tested))}"
+    sentence += " metrics" if calm else ""
     if drifting:
-        said += "; " + "; ".join(few(map(trend_words, drifting), _MAX_NAMED))
-    said += "."
+        sentence += "; " + "; ".join(few(map(trend_words, drifting), _MAX_NAMED))
+    sentence += "."
     if untested:
-        said += (
+        sentence += (
             f" {_metrics(untested)} {'was' if untested == 1 else 'were'} measured in "
             f"fewer than {LEAST_SESSIONS} sessions, too few to tell."
         )
-    return said
+    return sentence
 
 
 def trend_words(drift: Drift) -> str:
@@ -98,7 +98,7 @@ def trend_words(drift: Drift) -> str:
     )
 
 
-def drift_table(found: Sequence[Drift]) -> Table:
+def drift_table(trends: Sequence[Drift]) -> Table:
     """Return check, metric, slope, the change from first to last session, and p."""
     return Table(
         ("check", "metric", "per hour", "over the campaign", "to the", "sessions", "p"),
@@ -112,18 +112,18 @@ def drift_table(found: Sequence[Drift]) -> Table:
                 text.exact(len(each.levels)),
                 "" if each.p is None else f"{each.p:.2g}",
             )
-            for each in found
+            for each in trends
         ),
     )
 
 
-def drift_figure(found: Sequence[Drift]) -> Figure:
+def drift_figure(trends: Sequence[Drift]) -> Figure:
     """Draw the levels of all metrics, those that drift by name."""
-    last = max((level.hours for each in found for level in each.levels), default=0)
+    last = max((level.hours for each in trends for level in each.levels), default=0)
     unit, per_hour = ("minutes", 60) if last < _SHORT else ("hours", 1)
-    drifting = [each for each in found if each.drifts][:_MAX_NAMED]
+    drifting = [each for each in trends if each.drifts][:_MAX_NAMED]
     names = [f"{short(each.check)} {each.metric}" for each in drifting]
-    rest = [each for each in found if each not in drifting][:_MAX_DRAWN]
+    rest = [each for each in trends if each not in drifting][:_MAX_DRAWN]
     series = [*zip(names, drifting, strict=True), *((_REST, each) for each in rest)]
     rows = [
         {
@@ -136,31 +136,31 @@ def drift_figure(found: Sequence[Drift]) -> Figure:
         for number, (group, each) in enumerate(series)
         for level in each.levels
     ]
-    middle = [(x * per_hour, y) for x, y in _middle(found)]
+    middle = [(x * per_hour, y) for x, y in _middle(trends)]
     rows += [
         {"line": _ALL, "name": _ALL, "n": -1, "x": round(x, 4), "y": float(f"{y:.5g}")}
         for x, y in middle
     ]
     heads = [*names, _ALL, *([_REST] if rest else [])]
     note = ""
-    if len(found) > len(drifting) + len(rest):
-        note = f"Drawn are {len(drifting) + len(rest)} of {len(found)} metrics."
+    if len(trends) > len(drifting) + len(rest):
+        note = f"Drawn are {len(drifting) + len(rest)} of {len(trends)} metrics."
     return Figure(
         name="drift",
         title="Every metric with a criterion, by session",
         detail="value of a session beside the median of its case; 1 is the median over "
         "the campaign",
-        spec=_spec(rows, heads, unit, f"{_TITLE}: {words(found)}"),
-        table=drift_table(sorted(found, key=lambda each: each.p is None)[:MAX_ROWS]),
+        spec=_spec(rows, heads, unit, f"{_TITLE}: {words(trends)}"),
+        table=drift_table(sorted(trends, key=lambda each: each.p is None)[:MAX_ROWS]),
         note=note,
         wide=True,
     )
 
 
-def _middle(found: Sequence[Drift]) -> list[tuple[float, float]]:
+def _middle(trends: Sequence[Drift]) -> list[tuple[float, float]]:
     """Return the median level of all metrics in each session, in the order of time."""
     sessions: dict[str, list[Level]] = {}
-    for each in found:
+    for each in trends:
         for level in each.levels:
             sessions.setdefault(level.session, []).append(level)
     return sorted(

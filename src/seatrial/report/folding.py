@@ -35,12 +35,12 @@ class FoldedFinding:
 
     def words(self, of: str) -> str:
         """Join the different values of a field of the findings, the first ones."""
-        values = dict.fromkeys(getattr(each, of) for each in self.findings)
+        values = dict.fromkeys(getattr(finding, of) for finding in self.findings)
         return ", ".join(few(filter(None, values), MOST_NAMES))
 
     def places(self) -> str:
         """Join all places where not all are shown; the page's filter searches them."""
-        places = dict.fromkeys(each.place for each in self.findings)
+        places = dict.fromkeys(finding.place for finding in self.findings)
         return " ".join(places) if len(places) > MOST_NAMES else ""
 
     def details(self) -> str:
@@ -125,8 +125,8 @@ def _reason(finding: Finding, reasons: Mapping[str, str]) -> str:
 
 def _same(values: Iterable[str]) -> str:
     """Return the value that all share; '' if they differ."""
-    found = set(values)
-    return found.pop() if len(found) == 1 else ""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else ""
 
 
 def not_tested(

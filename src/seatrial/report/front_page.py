@@ -37,7 +37,7 @@ def front(
 ) -> Front:
     """Fill page one; `rows` are all criteria."""
     signer, digest = seal_words(run, home)
-    found = counts(rows)
+    verdicts = counts(rows)
     replay = "REPLAY, " if judgement.replay else ""
     places = look_at(judgement)
     return Front(
@@ -46,7 +46,7 @@ def front(
         title=f"{replay}{judgement.verdict.upper()}: {judgement.system}, "
         f"{judgement.campaign}, {judgement.run}",
         notices=_notices(run, judgement),
-        counts=found,
+        counts=verdicts,
         areas=area_summaries(rows),
         node_map=small_map(judgement),
         needs=_shortened(needs(judgement, rows), _MAX_NEEDS),
@@ -60,7 +60,7 @@ def front(
             ]
         ),
         in_common=_shortened(
-            [each.words for each in common_facts(run, judgement)], _MAX_COMMON
+            [fact.words for fact in common_facts(run, judgement)], _MAX_COMMON
         ),
         worth_a_look=_shortened(places.others, _MAX_LOOKS),
         not_tested=not_tested(rows, skip_reasons(run), len(judgement.uncovered)),
@@ -108,14 +108,14 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
 
 def _act_on(judgement: Judgement) -> list[ActOn]:
     """Name what to act on: convicted nodes, then links, then what fails as a whole."""
-    found: dict[str, list[Finding]] = {name: [] for name in judgement.convicted}
+    by_node: dict[str, list[Finding]] = {name: [] for name in judgement.convicted}
     links: dict[str, list[Finding]] = {}
     whole: dict[str, list[Finding]] = {}
     for finding in judgement.findings:
         if finding.verdict != "fail" or finding.kind == "inventory":
             continue
-        if finding.node in found:
-            found[finding.node].append(finding)
+        if finding.node in by_node:
+            by_node[finding.node].append(finding)
         elif finding.place:
             links.setdefault(finding.place, []).append(finding)
         else:
@@ -124,7 +124,7 @@ def _act_on(judgement: Judgement) -> list[ActOn]:
     reasons = {node.name: node.reason for node in judgement.nodes}
     placed = [
         ActOn(place, reasons_of(findings) or (reasons.get(place, ""),))
-        for place, findings in {**found, **links}.items()
+        for place, findings in {**by_node, **links}.items()
     ]
     return placed + [
         ActOn(name, reasons_of(findings, of_whole=True))
@@ -161,7 +161,7 @@ def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
         ("Cases", text.exact(len(run.cases))),
         ("Numbers", text.exact(run.measurements.height)),
     ]
-    facts += [("Crashes at start", each.words) for each in start_crashes(run.cases)]
+    facts += [("Crashes at start", crash.words) for crash in start_crashes(run.cases)]
     if judgement.further:
         facts.append(("Judged together with", ", ".join(few(judgement.further, 4))))
     return tuple(facts)

@@ -63,7 +63,7 @@ def _may_be_bad(finding: Finding) -> bool:
 
 def _badness(findings: Sequence[Finding]) -> tuple[bool, float]:
     """Sort key: what may be bad first, the worst of it before the rest."""
-    bad = [each for each in findings if _may_be_bad(each)]
+    bad = [finding for finding in findings if _may_be_bad(finding)]
     return not bad, -max((badness(each) for each in bad), default=0.0)
 
 
@@ -100,7 +100,7 @@ def reasons_of(
 
 def _origin(findings: Sequence[Finding]) -> str:
     """Name the check and its environments, the worst first."""
-    others = dict.fromkeys(each.environment for each in findings[1:])
+    others = dict.fromkeys(finding.environment for finding in findings[1:])
     others.pop(findings[0].environment, None)
     named = ", ".join(filter(None, (findings[0].check, findings[0].environment)))
     too = f" ({', '.join(few(others, 3))} too)" if others else ""

@@ -44,9 +44,9 @@ def _lines(content: Content) -> Iterator[str]:
         yield from ("", f"> {plain(notice)}")
     yield from ("", f"**{front.verdict.upper()}.** {plain(front.meaning)}")
     yield ""
-    yield "| Criteria | " + " | ".join(_NAMES[each] for each in front.counts) + " |"
+    yield "| Criteria | " + " | ".join(_NAMES[count] for count in front.counts) + " |"
     yield "|---|" + "---:|" * len(front.counts)
-    yield "| | " + " | ".join(str(each) for each in front.counts.values()) + " |"
+    yield "| | " + " | ".join(str(count) for count in front.counts.values()) + " |"
     if front.not_tested:
         yield from ("", f"**Not tested:** {plain(front.not_tested)}.")
     yield from _listed("Act on", _places(front.act_on))
@@ -73,8 +73,8 @@ def _lines(content: Content) -> Iterator[str]:
 
 
 def _places(places: Sequence[ActOn]) -> Iterator[str]:
-    for each in places:
-        yield f"**{plain(each.place)}**: {plain('; '.join(each.reasons))}"
+    for place in places:
+        yield f"**{plain(place.place)}**: {plain('; '.join(place.reasons))}"
 
 
 def _listed(title: str, items: Iterator[str] | Sequence[str]) -> Iterator[str]:

@@ -42,7 +42,7 @@ KIND = ("parameters", "environment", "partition")
 
 def curves(run: Run, judgement: Judgement) -> list[Curve]:
     """Find every curve of a run, in the order of checks and metrics."""
-    found: list[Curve] = []
+    collected: list[Curve] = []
     placed = pl.any_horizontal(pl.col("node", "source").is_not_null())
     for _, rows in _groups(run.columns(*COLUMNS, "nodes"), "check", "metric"):
         statistic = judged_statistic(rows["statistic"].unique())
@@ -54,9 +54,9 @@ def curves(run: Run, judgement: Judgement) -> list[Curve]:
             continue
         rows = _drawn_over(over, rows)
         for _, part in _groups(rows.filter(placed), *KIND):
-            found.append(_places(part, judgement, over))
-        found += whole_curves(rows.filter(~placed), judgement, over)
-    return found
+            collected.append(_places(part, judgement, over))
+        collected += whole_curves(rows.filter(~placed), judgement, over)
+    return collected
 
 
 def _groups(
@@ -149,7 +149,7 @@ def whole_curves(rows: pl.DataFrame, judgement: Judgement, over: str) -> list[Cu
 
     `over` names what `x` is, as in `Curve.over`.
     """
-    found = []
+    collected = []
     for part in _parts(rows):
         common = _common(part)
         lines = [
@@ -159,8 +159,8 @@ def whole_curves(rows: pl.DataFrame, judgement: Judgement, over: str) -> list[Cu
         lines.sort(key=lambda line: natural_key(line.label))
         for start in range(0, len(lines), MAX_LINES):
             chosen = lines[start : start + MAX_LINES]
-            found.append(_curve(part, judgement, over, chosen))
-    return found
+            collected.append(_curve(part, judgement, over, chosen))
+    return collected
 
 
 def _parts(rows: pl.DataFrame) -> list[pl.DataFrame]:
@@ -206,7 +206,7 @@ def _curve(
 def _limits(rows: pl.DataFrame, judgement: Judgement) -> tuple[LimitPoint, ...]:
     cases = set(rows.select("case", "environment").iter_rows())
     metric = rows["metric"][0]
-    found = {
+    points = {
         LimitPoint(
             finding.size_bytes,
             finding.limit,
@@ -220,7 +220,7 @@ def _limits(rows: pl.DataFrame, judgement: Judgement) -> tuple[LimitPoint, ...]:
         and (finding.case, finding.environment) in cases
         and finding.metric == flat_name(metric, finding.size_bytes)
     }
-    return tuple(sorted(found, key=lambda point: (point.x, point.value)))
+    return tuple(sorted(points, key=lambda point: (point.x, point.value)))
 
 
 def _table(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:

@@ -154,18 +154,18 @@ def _software(run: Run) -> Iterator[tuple[str, str, str]]:
     for name, value in software.items():
         if name in _NOT_STACKS:
             continue
-        said = "unknown" if value is None else str(value)
+        words = "unknown" if value is None else str(value)
         if name == "git_commit" and software.get("dirty"):
-            said += ", with changes that are in no commit"
-        yield name.replace("_", " "), said, ""
+            words += ", with changes that are in no commit"
+        yield name.replace("_", " "), words, ""
     spack = software.get("spack")
     if spack:
         commits = (spack["commit"][:12], spack["packages_commit"][:12])
         yield "spack", "{}, recipes {}".format(*commits), ""
-        for each in spack["environments"]:
-            digest = each["sha256"][:12]
-            lock = f"system/{each['lock']}, sha256 {digest}"
-            yield f"{each['name']} (solved by Spack)", lock, ""
+        for environment in spack["environments"]:
+            digest = environment["sha256"][:12]
+            lock = f"system/{environment['lock']}, sha256 {digest}"
+            yield f"{environment['name']} (solved by Spack)", lock, ""
     for stack in software.get("stacks") or []:
         if not isinstance(stack, Mapping):
             yield f"{stack} (MPI stack)", "", ""

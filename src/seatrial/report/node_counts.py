@@ -20,7 +20,7 @@ def with_node_counts(rows: pl.DataFrame) -> pl.DataFrame:
     `parameters` keeps the others. Rows need the columns `parameters` and `nodes`.
     """
     kinds = rows.select("parameters", "nodes").unique(maintain_order=True)
-    found = []
+    parts = []
     for parameters, nodes in kinds.iter_rows():
         known = text.parameters(parameters)
         count = known.get(NUM_NODES)
@@ -30,12 +30,12 @@ def with_node_counts(rows: pl.DataFrame) -> pl.DataFrame:
             del known[NUM_NODES]
         else:
             count = len((nodes or "").split())
-        found.append((count, placement, apart, json.dumps(known, sort_keys=True)))
+        parts.append((count, placement, apart, json.dumps(known, sort_keys=True)))
     table = kinds.with_columns(
-        pl.Series("count", [row[0] for row in found], pl.Int64),
-        pl.Series("placement", [row[1] for row in found], pl.String),
-        pl.Series("apart", [row[2] for row in found], pl.Boolean),
-        pl.Series("rest", [row[3] for row in found], pl.String),
+        pl.Series("count", [row[0] for row in parts], pl.Int64),
+        pl.Series("placement", [row[1] for row in parts], pl.String),
+        pl.Series("apart", [row[2] for row in parts], pl.Boolean),
+        pl.Series("rest", [row[3] for row in parts], pl.String),
     )
     return (
         rows.join(table, on=["parameters", "nodes"], nulls_equal=True)

@@ -114,14 +114,14 @@ def node_metrics(run: Run, judgement: Judgement) -> NodeMetrics:
 
 def node_heat(run: Run, judgement: Judgement) -> Figure | None:
     """Draw the nodes by metrics, of many the worst; None if nothing was taken."""
-    found = node_metrics(run, judgement)
-    if not found.metrics or np.isnan(found.values).all():
+    metrics = node_metrics(run, judgement)
+    if not metrics.metrics or np.isnan(metrics.values).all():
         return None
-    chosen = _worst(found, judgement)
-    nodes = tuple(found.nodes[number] for number in chosen)
+    chosen = _worst(metrics, judgement)
+    nodes = tuple(metrics.nodes[number] for number in chosen)
     marked = tuple(node in judgement.convicted for node in nodes)
-    values, levels = found.values[chosen], found.levels[chosen]
-    failed = found.failed[chosen]
+    values, levels = metrics.values[chosen], metrics.levels[chosen]
+    failed = metrics.failed[chosen]
     squares, marks = [], []
     for row, column in np.ndindex(values.shape):
         value, level = float(values[row, column]), int(levels[row, column])
@@ -131,24 +131,24 @@ def node_heat(run: Run, judgement: Judgement) -> Figure | None:
         squares.append(Square(row, column, value, level))
         if failed[row, column]:
             marks.append(Mark(row, column, 1, level))
-    left_out = len(found.nodes) - len(nodes)
+    left_out = len(metrics.nodes) - len(nodes)
     grid = Grid(
         rows=Axis(nodes, marked),
-        columns=Axis(found.metrics, (False,) * len(found.metrics)),
+        columns=Axis(metrics.metrics, (False,) * len(metrics.metrics)),
         squares=tuple(squares),
         marks=tuple(marks),
-        units=found.units,
-        medians=tuple(found.medians.tolist()),
-        lower=tuple(direction == "lower" for direction in found.directions),
+        units=metrics.units,
+        medians=tuple(metrics.medians.tolist()),
+        lower=tuple(direction == "lower" for direction in metrics.directions),
         levels=NAMES,
         brief=BRIEF,
         beside="worse than the median of all nodes by",
         symbols=((CROSS, "not measured"), (DIAMOND, "fails its criterion")),
         description=(
-            f"{len(nodes)} nodes by {len(found.metrics)} metrics, each number beside "
-            f"the median of all {len(found.nodes)} nodes: "
-            f"{int((found.levels >= SLOW).sum())} numbers are more than 20 % worse, "
-            f"{int(found.failed.sum())} fail their criterion."
+            f"{len(nodes)} nodes by {len(metrics.metrics)} metrics, each number beside "
+            f"the median of all {len(metrics.nodes)} nodes: "
+            f"{int((metrics.levels >= SLOW).sum())} numbers are more than 20 % worse, "
+            f"{int(metrics.failed.sum())} fail their criterion."
         ),
         same=False,
         tips=("node", "metric", "value", ""),
@@ -159,13 +159,13 @@ def node_heat(run: Run, judgement: Judgement) -> Figure | None:
         detail="each number beside the median of all nodes; of a number measured "
         "between pairs, the better quartile of a node's pairs",
         spec=grid_chart(grid),
-        table=_table(found, chosen),
-        note=f"Of {text.exact(len(found.nodes))} nodes the {len(nodes)} worst are "
+        table=_table(metrics, chosen),
+        note=f"Of {text.exact(len(metrics.nodes))} nodes the {len(nodes)} worst are "
         "shown: those named as cause, then those that fail most criteria, then those "
         "farthest from the median."
         if left_out
         else "",
-        wide=len(found.metrics) > WIDE,
+        wide=len(metrics.metrics) > WIDE,
     )
 
 
@@ -228,39 +228,39 @@ def _middle(values: NDArray[np.float64], direction: Direction) -> float:
     return float(ends[0] if direction == "lower" else ends[1])
 
 
-def _worst(found: NodeMetrics, judgement: Judgement) -> list[int]:
+def _worst(metrics: NodeMetrics, judgement: Judgement) -> list[int]:
     """Choose the nodes to show, in natural order."""
     keys = zip(
-        (node not in judgement.convicted for node in found.nodes),
-        (-found.failed.sum(axis=1)).tolist(),
-        (-found.levels.max(axis=1)).tolist(),
-        (-found.levels.sum(axis=1)).tolist(),
-        range(len(found.nodes)),
+        (node not in judgement.convicted for node in metrics.nodes),
+        (-metrics.failed.sum(axis=1)).tolist(),
+        (-metrics.levels.max(axis=1)).tolist(),
+        (-metrics.levels.sum(axis=1)).tolist(),
+        range(len(metrics.nodes)),
         strict=True,
     )
     return sorted(number for *_, number in sorted(keys)[:MAX_NODES])
 
 
-def _table(found: NodeMetrics, chosen: list[int]) -> Table:
+def _table(metrics: NodeMetrics, chosen: list[int]) -> Table:
     """Return the numbers: ▼ is more than 20 % worse, ◇ fails its criterion."""
 
     def words(row: int, column: int) -> str:
-        value = float(found.values[row, column])
+        value = float(metrics.values[row, column])
         if math.isnan(value):
             return "not measured"
-        slow = " ▼" if found.levels[row, column] >= SLOW else ""
-        fails = " ◇" if found.failed[row, column] else ""
+        slow = " ▼" if metrics.levels[row, column] >= SLOW else ""
+        fails = " ◇" if metrics.failed[row, column] else ""
         return f"{text.measured(value)}{slow}{fails}"
 
     heads = (
         flat if unit == "1" else f"{flat} ({unit})"
-        for flat, unit in zip(found.metrics, found.units, strict=True)
+        for flat, unit in zip(metrics.metrics, metrics.units, strict=True)
     )
-    numbers = range(len(found.metrics))
+    numbers = range(len(metrics.metrics))
     return Table(
         ("node", *heads),
         tuple(
-            (short(found.nodes[row]), *(words(row, column) for column in numbers))
+            (short(metrics.nodes[row]), *(words(row, column) for column in numbers))
             for row in chosen
         ),
     )

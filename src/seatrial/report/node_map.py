@@ -45,8 +45,8 @@ def node_map(judgement: Judgement) -> Figure:
     names = [name for name, *_ in STATES]
     shown = [short(node.name) for node in nodes]
     named: dict[str, list[str]] = {}
-    for label, each in zip(shown, states, strict=True):
-        named.setdefault(each, []).append(label)
+    for label, state in zip(shown, states, strict=True):
+        named.setdefault(state, []).append(label)
     reasons = [
         (str(number), short(node.reason, _REASON))
         for number, node in enumerate(nodes)
@@ -54,7 +54,7 @@ def node_map(judgement: Judgement) -> Figure:
     ]
     spec = _spec(
         shown,
-        [names.index(each) for each in states],
+        [names.index(state) for state in states],
         dict(reasons[:_MOST_REASONS]),
         f"Map of {len(nodes)} nodes in the order of their names: "
         + ", ".join(f"{counts[name]} {name}" for name in names if counts[name])
@@ -195,5 +195,5 @@ def _colours(part: int) -> Row:
     """Return the scale of states with one of their colours in `STATES`."""
     return {
         "domain": list(range(len(STATES))),
-        "range": [str(each[part]) for each in STATES],
+        "range": [str(state[part]) for state in STATES],
     }

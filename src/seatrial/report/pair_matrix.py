@@ -87,10 +87,10 @@ class Matrix:
 
 def matrices(run: Run, judgement: Judgement) -> list[Matrix]:
     """Find every matrix of a run, in the order of checks and metrics."""
-    found = list(groups(run))
-    each = math.isqrt(MAX_CELLS // max(1, len(found)))
+    pair_groups = list(groups(run))
+    each = math.isqrt(MAX_CELLS // max(1, len(pair_groups)))
     most = max(MIN_NODES, min(MAX_NODES, each))
-    return [_matrix(group, judgement, most) for group in found]
+    return [_matrix(group, judgement, most) for group in pair_groups]
 
 
 def _matrix(group: Group, judgement: Judgement, most: int) -> Matrix:

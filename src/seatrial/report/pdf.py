@@ -145,7 +145,11 @@ def _criteria(content: Content) -> dict[str, Any]:
 def _findings(judgement: Judgement) -> dict[str, Any]:
     """Return the findings that fail or are undecided, and how many more there are."""
     rows = fold_findings(
-        (each for each in judgement.findings if each.verdict in ("fail", "undecided")),
+        (
+            finding
+            for finding in judgement.findings
+            if finding.verdict in ("fail", "undecided")
+        ),
         {},
     )
     left = sum(len(row.findings) for row in rows[MOST_FINDINGS:])

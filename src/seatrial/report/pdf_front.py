@@ -47,7 +47,7 @@ def _front(
     return {
         "verdict": front.verdict,
         "meaning": text.shortened(front.meaning, 2 * longest),
-        "notices": [text.shortened(each, longest) for each in front.notices[:most]],
+        "notices": [text.shortened(notice, longest) for notice in front.notices[:most]],
         "counts": front.counts,
         "areas": [
             {

@@ -48,7 +48,7 @@ class Growth:
 
 def growths(run: Run, judgement: Judgement) -> list[Growth]:
     """Find what was measured on several numbers of nodes."""
-    found = []
+    growing = []
     rows = run.columns(*COLUMNS, "nodes").filter(
         pl.all_horizontal(pl.col("node", "source").is_null())
     )
@@ -65,13 +65,13 @@ def growths(run: Run, judgement: Judgement) -> list[Growth]:
         for _, case in counted.group_by("case", maintain_order=True):
             if several_counts(case):
                 drawn = _drawn(_ends_of_sizes(case))
-                found += [
+                growing += [
                     Growth(
                         replace(curve, lines=(*curve.lines, *_ideal(curve, kind))), kind
                     )
                     for curve in whole_curves(drawn, judgement, "nodes")
                 ]
-    return found
+    return growing
 
 
 def ideal_of(metric: str, unit: str, direction: str, *, scaled: bool | None) -> Ideal:
@@ -122,13 +122,13 @@ def growth_table(growth: Growth) -> Table:
 def efficiency(line: Line, kind: Ideal) -> dict[float, float]:
     """Return the parallel efficiency at each number of nodes: 1 is ideal."""
     first = line.points[0]
-    found = {}
+    efficiencies = {}
     for point in line.points:
         ideal = _ideal_value(first.value, point.x / first.x, kind)
         over, under = (point.value, ideal) if kind == "rate" else (ideal, point.value)
         if under > 0:
-            found[point.x] = over / under
-    return found
+            efficiencies[point.x] = over / under
+    return efficiencies
 
 
 def _ideal_value(first: float, times: float, kind: Ideal) -> float:

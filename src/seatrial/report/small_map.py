@@ -35,19 +35,19 @@ def small_map(judgement: Judgement) -> SmallMap | None:
     if not nodes:
         return None
     names = [text.clean(node.name) for node in nodes]
-    found = {
+    by_state = {
         state: [name for name, own in zip(names, states, strict=True) if own == state]
         for state, *_ in STATES
     }
     words = ", ".join(
-        f"{text.exact(len(n))} {state}" for state, n in found.items() if n
+        f"{text.exact(len(n))} {state}" for state, n in by_state.items() if n
     )
     return SmallMap(
         svg="".join(_svg(names, states)),
         words=f"{text.exact(len(nodes))} nodes: {words}",
         groups=tuple(
             (state, len(own), ", ".join(few(map(short, own), _MOST_NAMES)))
-            for state, own in found.items()
+            for state, own in by_state.items()
             if own and state != "pass"
         ),
     )

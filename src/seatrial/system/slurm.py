@@ -86,7 +86,7 @@ def first_death(lines: Iterable[str]) -> str | None:
     A node that failed comes before any task, a task before those that srun ended
     because of it.
     """
-    deaths = [found[1] for found in map(_DEATH.match, lines) if found]
+    deaths = [match[1] for match in map(_DEATH.match, lines) if match]
     nodes = [death for death in deaths if death.startswith("Node failure")]
     causes = [death for death in deaths if not death.endswith(_ENDED_WITH_IT)]
     return next(iter((*nodes, *causes, *deaths)), None)
@@ -130,8 +130,8 @@ def jobs(comment: str, user: int | None) -> list[Job] | None:
     lines = printed("squeue", "-h", *users, "-o", "%i|%T|%k|%N|%r|%Z")
     if lines is None:
         return None
-    found = (Job(*line.split("|", 5)) for line in lines)
-    return [job for job in found if job.comment.startswith(comment)]
+    queued = (Job(*line.split("|", 5)) for line in lines)
+    return [job for job in queued if job.comment.startswith(comment)]
 
 
 def lost_jobs(comment: str, since: float) -> list[str] | None:

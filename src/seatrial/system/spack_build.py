@@ -204,14 +204,14 @@ def _failure_text(system: str, environment: str, failure: Failure) -> str:
     text, lines = _log_text(failure.log), failure.lines
     if text:
         lines = first_errors(text)
-    said = "".join(f"\n  {line[:300]}" for line in lines)
+    quoted = "".join(f"\n  {line[:300]}" for line in lines)
     if failure.spec is None:
-        return f"Spack cannot install the environment {environment}:{said}"
+        return f"Spack cannot install the environment {environment}:{quoted}"
     where = f"build log: {failure.log}" if failure.log else "no build log yet"
     advice = _advice(system, "\n".join((*failure.lines, text)))
     return (
         f"{label(str(failure.spec), environment)} failed in phase {failure.phase}:"
-        f"{said}\n  {where}{advice}"
+        f"{quoted}\n  {where}{advice}"
     )
 
 

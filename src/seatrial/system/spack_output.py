@@ -113,7 +113,7 @@ class SpackOutput:
 
     def failures(self) -> tuple[Failure, ...]:
         """Return the failures in their order, general ones last."""
-        found = [
+        reports = [
             Failure(
                 self._specs[hash_],
                 fault.phase,
@@ -122,9 +122,9 @@ class SpackOutput:
             )
             for hash_, fault in self._faults.items()
         ]
-        if not found and self._general:
-            found.append(Failure(None, "", "", tuple(self._general[:_MOST_LINES])))
-        return tuple(found)
+        if not reports and self._general:
+            reports.append(Failure(None, "", "", tuple(self._general[:_MOST_LINES])))
+        return tuple(reports)
 
     def _news(self, line: str) -> Event | None:
         if match := _BEGIN.match(line):

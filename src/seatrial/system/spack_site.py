@@ -94,7 +94,7 @@ def load_site(system: System) -> SpackSite:
     site = SpackSite(
         system.name,
         Path(known.get("prefix") or system.folder.parents[1] / "spack"),
-        tuple(each["name"] for each in known["environments"]),
+        tuple(environment["name"] for environment in known["environments"]),
         tuple(known.get("specs", ())),
         int(known.get("jobs", 0)),
     )
@@ -153,19 +153,19 @@ def in_build_caches(
     """
     first = site.environments[0]
     folders, urls = mirror_folders(_spack(site, first, "mirror", "list"))
-    found = {
+    hashes = {
         spec.hash
         for spec in specs
         for folder in folders
         if _manifest(Path(folder), spec).is_file()
     }
     if not urls:
-        return frozenset(found), ""
+        return frozenset(hashes), ""
     try:
         listing = _spack(site, first, "buildcache", "list", "--very-long", "--allarch")
     except SeatrialError as error:
-        return frozenset(found), f"build cache {', '.join(urls)} not taken in: {error}"
-    return frozenset(found | set(listed_hashes(listing))), ""
+        return frozenset(hashes), f"build cache {', '.join(urls)} not taken in: {error}"
+    return frozenset(hashes | set(listed_hashes(listing))), ""
 
 
 def timings(site: SpackSite, prefixes: Mapping[str, Path]) -> tuple[Timing, ...]:
@@ -237,8 +237,8 @@ def _spack(site: SpackSite, environment: str, *arguments: str) -> str:
         check=False,
     )
     if done.returncode:
-        said = "\n  ".join(done.stderr.strip().splitlines()[-10:])
+        errors = "\n  ".join(done.stderr.strip().splitlines()[-10:])
         raise SeatrialError(
-            f"`{' '.join(command)}` ended with status {done.returncode}:\n  {said}"
+            f"`{' '.join(command)}` ended with status {done.returncode}:\n  {errors}"
         )
     return done.stdout

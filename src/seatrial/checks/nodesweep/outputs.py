@@ -82,25 +82,25 @@ def hpcc_row(folder: Path, ranks: int, n: int, block: int) -> Row:
         raise ParseError(0, f"hpccoutf.txt: {error.strerror}") from None
     messages = _MESSAGES if ranks > 1 else {}
     names = [*_RATES, *messages.values()]
-    found = parse_hpcc(text, names, ranks, n, block, process_grid(ranks))
+    result = parse_hpcc(text, names, ranks, n, block, process_grid(ranks))
     row: Row = {
         "ranks": ranks,
         "n": n,
         "block": block,
-        "hpl_gflops": 1e3 * found["HPL_Tflops"],
-        "dgemm_gflops": ranks * found["StarDGEMM_Gflops"],
-        "dgemm_single_gflops": found["SingleDGEMM_Gflops"],
+        "hpl_gflops": 1e3 * result["HPL_Tflops"],
+        "dgemm_gflops": ranks * result["StarDGEMM_Gflops"],
+        "dgemm_single_gflops": result["SingleDGEMM_Gflops"],
     }
     for kernel in _KERNELS:
-        rate = ranks * found[f"StarSTREAM_{kernel}"]
+        rate = ranks * result[f"StarSTREAM_{kernel}"]
         row[f"stream_{kernel.lower()}_gb_per_s"] = rate
-    row["stream_triad_single_gb_per_s"] = found["SingleSTREAM_Triad"]
-    row["stream_bytes"] = 3 * 8 * ranks * int(found["STREAM_VectorSize"])
+    row["stream_triad_single_gb_per_s"] = result["SingleSTREAM_Triad"]
+    row["stream_bytes"] = 3 * 8 * ranks * int(result["STREAM_VectorSize"])
     for key, name in _MESSAGES.items():
         row[key] = None
         if name in messages.values():
             factor = to_mb_per_s(1, "GB/s") if name.endswith("_GBytes") else 1
-            row[key] = factor * found[name]
+            row[key] = factor * result[name]
     return row
 
 
@@ -120,8 +120,8 @@ def fixedwork_row(text: str, cores: int, time_ms: int) -> Row:
     """Sum up the cores of a node; ParseError unless it is the run asked for."""
     rows = parse_fixedwork(text)
     if (len(rows), rows[0].time_ms) != (cores, time_ms):
-        found = f"{len(rows)} cores for {rows[0].time_ms} ms"
-        raise ParseError(0, f"{found}, expected {cores} for {time_ms} ms")
+        shown = f"{len(rows)} cores for {rows[0].time_ms} ms"
+        raise ParseError(0, f"{shown}, expected {cores} for {time_ms} ms")
     if any(row.validation != "pass" for row in rows):
         raise ParseError(0, "the results of the work were not validated")
     last, first = (sum(getattr(row, f"{q}_per_s") for row in rows) for q in _QUARTERS)

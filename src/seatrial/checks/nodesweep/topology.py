@@ -83,7 +83,7 @@ def parse_list(text: str) -> list[int]:
 
 def _cache_bytes(cpus: Path, online: Iterable[int]) -> int:
     """Add up the last-level caches, each once, however many CPUs share it."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for cpu in online:
         last = (0, "", 0)
         for folder in (cpus / f"cpu{cpu}" / "cache").glob("index*"):
@@ -95,8 +95,8 @@ def _cache_bytes(cpus: Path, online: Iterable[int]) -> int:
                 continue
             if size:
                 last = max(last, (level, shared, int(size[1]) * 1024))
-        found[last[1]] = last[2]
-    return sum(found.values())
+        sizes[last[1]] = last[2]
+    return sum(sizes.values())
 
 
 def _memory(root: Path) -> dict[str, int]:

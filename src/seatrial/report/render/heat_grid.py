@@ -288,8 +288,8 @@ def _values(place: Row) -> Row:
         " + (isValid(datum.m) ? ' ' + symbols[datum.m] : '')"
     )
     written = mark("text", aria=False, fontSize=12)
-    said = {"text": channel("words:N"), "color": _SEEN}
-    return layer("cells", written, *calculate(words=words), **place, **said)
+    encoding = {"text": channel("words:N"), "color": _SEEN}
+    return layer("cells", written, *calculate(words=words), **place, **encoding)
 
 
 def _cursor(place: Row) -> Row:

@@ -40,13 +40,13 @@ def colours(home: Path) -> dict[str, str]:
             "or installation of the suite"
         ) from error
     light = _LIGHT.search(style)
-    found = dict(_COLOUR.findall(light[1])) if light else {}
-    if not found:
+    by_name = dict(_COLOUR.findall(light[1])) if light else {}
+    if not by_name:
         raise SeatrialError(
             f"{path}: no colours found; expected lines such as '--fail: #b3201a;' in "
             "its first :root block"
         )
-    return found
+    return by_name
 
 
 def for_paper(drawn: str, palette: dict[str, str]) -> str:

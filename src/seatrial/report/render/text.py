@@ -157,10 +157,10 @@ def breakable(name: str) -> Markup:
 def parameters(written: str) -> dict[str, Any]:
     """Read the parameters of a measurement; those without names get one."""
     try:
-        found = json.loads(written or "{}")
+        values = json.loads(written or "{}")
     except ValueError:
         return {"parameters": written}
-    return found if isinstance(found, dict) else {"parameters": found}
+    return values if isinstance(values, dict) else {"parameters": values}
 
 
 def said(key: str, value: Any) -> str:

@@ -70,7 +70,7 @@ def specification(
     layers: Sequence[Row],
     datasets: dict[str, list[Row]],
     height: float,
-    said: str,
+    description: str,
     **more: Any,
 ) -> Row:
     """Return a chart without a width; `said` describes it in a sentence."""
@@ -78,7 +78,7 @@ def specification(
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "height": height,
         "autosize": {"type": "fit-x", "contains": "padding"},
-        "description": text.clean(said),
+        "description": text.clean(description),
         "layer": [*layers],
         "config": CONFIG,
         **more,
@@ -88,8 +88,8 @@ def specification(
 
 def layer(data: str, mark: Row, *transforms: Row, **encoding: Any) -> Row:
     """Return a layer that draws the rows of a dataset."""
-    found = {"data": {"name": data}, "mark": mark, "encoding": encoding}
-    return found | ({"transform": [*transforms]} if transforms else {})
+    encoded = {"data": {"name": data}, "mark": mark, "encoding": encoding}
+    return encoded | ({"transform": [*transforms]} if transforms else {})
 
 
 def mark(kind: str, **more: Any) -> Row:

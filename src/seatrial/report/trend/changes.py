@@ -26,15 +26,15 @@ class Change:
 def night_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
     """List differences of two manifests of a system: nodes, software, suite."""
     before, after = fingerprint(old), fingerprint(new)
-    told = differences(before, after)
-    told += [
+    changes = differences(before, after)
+    changes += [
         f"{name} was not known, is {value}"
         for name, value in after.items()
         if name not in before
     ]
     return (
         *(Change("nodes", words) for words in _absences(old, new)),
-        *(Change("configuration", words) for words in told),
+        *(Change("configuration", words) for words in changes),
         *(Change("suite", words) for words in _suite(old, new)),
     )
 

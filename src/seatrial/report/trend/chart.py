@@ -228,10 +228,10 @@ def _today_rows(series: Series, picture: _Picture) -> Iterator[Row]:
 def _label_rows(times: Sequence[float], limits: Sequence[Row]) -> Iterator[Row]:
     """Return the label of each limit at its start, of late ones at the end."""
     middle = (times[0] + times[-1]) / 2
-    said: dict[str, float] = {}
+    labels: dict[str, float] = {}
     for row in limits:
-        if said.get(row["line"]) != row["y"]:
-            said[row["line"]] = row["y"]
+        if labels.get(row["line"]) != row["y"]:
+            labels[row["line"]] = row["y"]
             late = row["t"] > middle
             time = times[-1] if late else row["t"]
             yield {"t": time, "y": row["y"], "words": row["said"], "late": late}
@@ -241,7 +241,7 @@ def _change_rows(
     trend: Trend, times: Sequence[float], marks: Mapping[int, int]
 ) -> Iterator[Row]:
     for night, number in marks.items():
-        words = text.few((each.words for each in trend.nights[night].changes), 3)
+        words = text.few((change.words for change in trend.nights[night].changes), 3)
         yield {"t": times[night], "mark": str(number), "said": "; ".join(words)}
 
 

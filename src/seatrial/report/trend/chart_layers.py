@@ -92,12 +92,12 @@ def limit_layers(x: Row, y: Row) -> list[Row]:
     scale = {"domain": [*dashes], "range": [*dashes.values()]}
     dash = channel("kind:N", legend=None, scale=scale)
     lines = {"detail": {"field": "line"}, "strokeDash": dash}
-    said = {"x": x, "y": y, "text": {"field": "words"}}
+    encoding = {"x": x, "y": y, "text": {"field": "words"}}
     return [
         layer("limits", step, x=x, y=y, **lines),
         layer("limits", point, x=x, y=y, tooltip=tooltip),
         layer("today", rule, y=y),
-        *words_inside("labels", "datum.late", -4, style=words, **said),
+        *words_inside("labels", "datum.late", -4, style=words, **encoding),
     ]
 
 

@@ -46,7 +46,9 @@ def _rows(trend: Trend, series: Series) -> Iterator[dict[str, Any]]:
             "started": night.started,
             **series.key._asdict(),
             **vars(point),
-            "limits": "; ".join(f"{each.kind} {each.value!r}" for each in point.limits),
+            "limits": "; ".join(
+                f"{limit.kind} {limit.value!r}" for limit in point.limits
+            ),
             "beyond": "yes" if series.beyond(number) else "",
             "changes": "; ".join(change.words for change in night.changes),
         }
@@ -111,7 +113,9 @@ def metric_words(key: SeriesKey) -> str:
 def limits_words(limits: Iterable[Limit], direction: str) -> str:
     """Write limits with their kinds: `promised ≥ 60`."""
     sign = {"higher": "≥", "lower": "≤"}[direction]
-    return "; ".join(f"{each.kind} {sign} {rounded(each.value, 10)}" for each in limits)
+    return "; ".join(
+        f"{limit.kind} {sign} {rounded(limit.value, 10)}" for limit in limits
+    )
 
 
 def beyond_words(series: Series) -> str:

@@ -128,9 +128,9 @@ def _night(
     )
 
 
-def _ever(found: Iterable[Criteria | None]) -> tuple[Criterion, ...] | None:
+def _ever(judged: Iterable[Criteria | None]) -> tuple[Criterion, ...] | None:
     """Return all criteria that ever held; None if nothing was ever asked for."""
-    files = {each.sha256: each.criteria for each in found if each is not None}
+    files = {each.sha256: each.criteria for each in judged if each is not None}
     return tuple(chain.from_iterable(files.values())) if files else None
 
 
@@ -189,11 +189,11 @@ def _points(
 
 
 def _point(history: History, statistic: str) -> Point:
-    found = history.sampled(statistic)
-    finite = np.isfinite(found.values)
+    sample = history.sampled(statistic)
+    finite = np.isfinite(sample.values)
     if not finite.any():
         return Point(gap="no finite number")
-    values = found.values[:, finite.any(axis=0)]
+    values = sample.values[:, finite.any(axis=0)]
     each = np.nanmedian(values, axis=0)
     point = Point(
         value=float(np.median(each)),
@@ -208,7 +208,7 @@ def _point(history: History, statistic: str) -> Point:
     worst = int(
         of_place.argmin() if history.direction == "higher" else of_place.argmax()
     )
-    named = with_place(found.places.filter(known), several_rails(found.places))
+    named = with_place(sample.places.filter(known), several_rails(sample.places))
     return replace(
         point,
         worst=float(of_place[worst]),
