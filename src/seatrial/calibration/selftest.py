@@ -123,8 +123,8 @@ def lift_standing(folder: Path, faults: Callable[[str], Mapping[str, Fault]]) ->
         if planted["fault"] not in known:
             raise SeatrialError(
                 f"{_record(folder)}: {planted['fault']} on {planted['node']} is "
-                f"unknown now; expected one of {', '.join(known)}; lift it yourself, then "
-                "remove that file"
+                f"unknown now; expected one of {', '.join(known)}; lift it yourself, "
+                "then remove that file"
             )
         fault = known[planted["fault"]]
         with postponed():
