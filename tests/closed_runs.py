@@ -91,7 +91,7 @@ def rewrite_manifest(run: Path, /, **changed: Any) -> None:
 
 
 def ssh_key(folder: Path, name: str) -> Path:
-    """Make a key pair without a passphrase."""
+    """Build a key pair without a passphrase."""
     folder.mkdir(exist_ok=True)
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f"]
     subprocess.run([*command, str(folder / name)], check=True)

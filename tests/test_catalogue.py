@@ -240,7 +240,7 @@ def test_unknown_system_is_refused(home: Path) -> None:
 def test_variables_of_a_check(
     name: str, variable: str, default: str, meaning: str
 ) -> None:
-    """What a campaign or `-S` can set is told, with its default."""
+    """The listing shows each variable of a check and its default."""
     runner = CliRunner(env={"SEATRIAL_HOME": str(HOME)})
     result = runner.invoke(main, ["checks", name, "--format", "json"])
     (row,) = (row for row in json.loads(result.stdout) if row["variable"] == variable)

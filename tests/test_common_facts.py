@@ -1,4 +1,4 @@
-"""What failing nodes have in common: found where it is, and not where it is not."""
+"""Common facts of failing nodes: found where they are, and nowhere else."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ OLD, NEW = "20.31.1014", "20.35.2000"
 def machine(
     facts: Mapping[str, Any], failing: Sequence[str], suspects: Sequence[str] = ()
 ) -> tuple[Run, Judgement]:
-    """Make nodes with these facts, of which some were convicted."""
+    """Build nodes with these facts; some were convicted."""
     run = make_run([CASE], [sample(CASE, 100.0)], nodes=list(facts))
     judgement = judged(run)
     nodes = [{**node, "facts": facts[node["name"]]} for node in run.manifest["nodes"]]
@@ -32,7 +32,7 @@ def machine(
 
 
 def adapters(count: int, old: Sequence[int]) -> dict[str, dict[str, Any]]:
-    """Give nodes their facts; those that are listed have an older firmware."""
+    """Add facts to nodes; the listed ones have an older firmware."""
     return {
         f"cn{number}": {
             "kernel": "6.1.0",

@@ -26,7 +26,7 @@ def page(found: Comparison) -> str:
 
 
 def said(text: str) -> str:
-    """Give the text of a page, without its scripts and styles."""
+    """Return the text of a page, without its scripts and styles."""
     body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
 

@@ -393,7 +393,7 @@ def test_value_that_is_no_number_is_left_out_and_fails(
 
 
 def older(whole: dict[str, Any]) -> None:
-    """Make a report what one of 4.6 is."""
+    """Convert a report to the format of ReFrame 4.6."""
     info = whole["session_info"]
     info |= {"data_version": "3.1", "version": "4.6.4"}
     for key in ("uuid", "time_start_unix", "time_end_unix"):

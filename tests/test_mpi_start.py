@@ -267,7 +267,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def conducted(folder: Path, crashes: int, text: Path, first: str = "") -> list[str]:
-    """Make a launcher whose program crashes so often; it says something first."""
+    """Write a launcher: its program prints a line and crashes a number of times."""
     (folder / "launcher").write_text(
         f"#!/bin/bash\necho started >>{folder}/starts\n"
         f"echo '{first}'\n"

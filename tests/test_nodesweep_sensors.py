@@ -269,7 +269,7 @@ def test_driver_that_is_unloaded_meanwhile_is_absent(tmp_path: Path) -> None:
 
 
 def amd(root: Path, sockets: int, numa: bool) -> None:
-    """Give a node the sensors of AMD processors, of which some name a NUMA node."""
+    """Add the sensors of AMD processors to a node; some name a NUMA node."""
     fake_node(root, sockets=sockets, sensors=False)
     for socket in range(sockets):
         chip = f"sys/class/hwmon/hwmon{socket}"

@@ -1,4 +1,4 @@
-"""What a campaign costs, and what it will find."""
+"""Cost and statistical power of a planned campaign."""
 
 import csv
 import io
@@ -308,7 +308,7 @@ criteria:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a home whose system `far` is not provisioned here, with two runs."""
+    """Build a home whose system `far` is not provisioned here, with two runs."""
     home = write_home(tmp_path / "home")
     monkeypatch.setenv("SEATRIAL_HOME", str(home))
     monkeypatch.setenv("SEATRIAL_RESULTS", str(home / "results"))

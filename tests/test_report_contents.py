@@ -1,4 +1,4 @@
-"""What a report says, before any form of it is written."""
+"""Contents of a report, before any format of it is written."""
 
 import base64
 import gzip
@@ -32,7 +32,7 @@ def told(run: Run, judgement: Judgement | None = None) -> Content:
 
 
 def tables(content: Content, chapter: str) -> dict[str, list[tuple[str, ...]]]:
-    """Give the tables of a chapter by title, without their heads."""
+    """Return the tables of a chapter by title, without their heads."""
     (found,) = [each for each in content.chapters if each.name == chapter]
     return {title: list(table.rows) for title, table in found.tables}
 
@@ -229,7 +229,7 @@ def test_a_run_that_is_nowhere_is_not_sealed() -> None:
 
 
 def many(count: int, **changes: Any) -> list[Finding]:
-    """Make undecided findings of as many nodes, after one that passes."""
+    """Build undecided findings of as many nodes, after one that passes."""
     plain = judge(sample_run(), sample_criteria()).findings[0]
     findings = [
         replace(

@@ -71,7 +71,7 @@ def checksums(folder: Path) -> dict[str, str]:
 
 
 def add_slurm_partition(home: Path) -> None:
-    """Let the system have a partition of Slurm, which no check uses."""
+    """Add a Slurm partition to the system that no check uses."""
     settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
     partitions = settings["systems"][0]["partitions"]
     partitions.append({**partitions[0], "name": "slurm", "environs": []})
@@ -80,7 +80,7 @@ def add_slurm_partition(home: Path) -> None:
 
 
 def processes_of(folder: Path) -> list[int]:
-    """Give the processes whose command names a folder."""
+    """Return the processes whose command names a folder."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -59,7 +59,7 @@ def criteria(folder: Path, text: str = TODAY) -> Criteria:
 
 
 def measured(results: Path) -> list[Path]:
-    """Give the runs that are no replay, oldest first."""
+    """Return the runs that are no replay, oldest first."""
     runs = sorted((results / "lab").iterdir())
     return [run for run in runs if not read_manifest(run)["replay"]]
 
