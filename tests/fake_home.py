@@ -7,12 +7,13 @@ from typing import Any
 CHECK = """
 import json
 import reframe as rfm
+import reframe.utility.typecheck as typ
 import reframe.utility.sanity as sn
 from reframe.core.builtins import *
 
 
 class Base(rfm.RunOnlyRegressionTest):
-    num_nodes = variable(int, value=0)
+    usable_nodes = variable(typ.Dict[str, int], value={})
     pause = variable(str, value="0")
     text = variable(str, value="latency 3.0")
     valid_systems = ["*"]
@@ -22,7 +23,8 @@ class Base(rfm.RunOnlyRegressionTest):
 
     @run_before("run")
     def arguments(self):
-        self.executable_opts = [self.text, f"nodes {self.num_nodes}"]
+        nodes = min(self.usable_nodes.values(), default=0)
+        self.executable_opts = [self.text, f"nodes {nodes}"]
         self.prerun_cmds = [f"sleep {self.pause}", "echo kept > kept.txt"]
         self.keep_files = ["kept.txt"]
 

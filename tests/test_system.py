@@ -47,7 +47,7 @@ def on_slurm(system: System) -> System:
 def test_load_system(home: Path) -> None:
     system = load_system(home, "lab")
     assert system.nodes == (Node("cn01", {"cpus": 2}), Node("cn02", {"cpus": 2}))
-    assert system.partitions == (("cn01", "cn02"),)
+    assert system.partitions == {"batch": ("cn01", "cn02")}
     assert system.demonstration is True
     assert system.uses_slurm is False
     assert system.suite["git_commit"] == "abc"
@@ -160,21 +160,18 @@ def test_slurm_that_does_not_answer(
 
 
 @pytest.mark.parametrize(
-    ("partitions", "absent", "expected"),
+    ("absent", "expected"),
     [
-        ((("cn01", "cn02"),), (), None),
-        ((("cn01", "cn02"),), ("cn01",), 1),
-        ((("cn01", "cn02", "cn03"), ("cn03",)), ("cn01",), 1),
-        ((("cn01",), ("cn02", "cn03")), ("cn01",), 2),
-        (((),), ("cn01",), 2),
+        ((), {}),
+        (("cn01",), {"thin": 1}),
+        (("cn03",), {"fat": 0}),
+        (("cn01", "cn03"), {"thin": 1, "fat": 0}),
     ],
 )
-def test_usable_nodes(
-    home: Path,
-    partitions: tuple[tuple[str, ...], ...],
-    absent: tuple[str, ...],
-    expected: int | None,
+def test_an_absent_node_counts_in_its_own_partition(
+    home: Path, absent: tuple[str, ...], expected: dict[str, int]
 ) -> None:
+    partitions = {"thin": ("cn01", "cn02"), "fat": ("cn03",)}
     system = replace(load_system(home, "lab"), partitions=partitions)
     states = tuple(
         NodeState(Node(name), name not in absent, "")

@@ -19,10 +19,10 @@ class Session:
     """A planned session, its folders and its conditions.
 
     `replay` is the folder of the recordings that replace the programs. `inherited` is a
-    file descriptor that ReFrame keeps open as long as it runs. After lost nodes a
-    session goes on in another `part`, of one partition and environment: `tries` counts
-    the ends of each case in earlier parts. If it may not be cut (`may_cut`), its jobs
-    wait for lost nodes.
+    file descriptor that ReFrame keeps open as long as it runs. `usable_nodes` counts
+    the nodes of each partition that lacks some. After lost nodes a session goes on in
+    another `part`, of one partition and environment: `tries` counts the ends of each
+    case in earlier parts. Unless `may_cut`, its jobs wait for lost nodes.
     """
 
     run_id: str
@@ -31,7 +31,7 @@ class Session:
     planned: Planned
     raw: Path
     work: Path
-    num_nodes: int | None = None
+    usable_nodes: Mapping[str, int] = field(default_factory=dict)
     retries: int = 0
     max_jobs: int = 1
     replay: Path | None = None
@@ -93,8 +93,9 @@ def session_command(session: Session) -> list[str]:
     if system.uses_slurm:
         command += ["-J", f"comment={session.comment}"]
     variables: dict[str, object] = {}
-    if session.num_nodes is not None:
-        variables["num_nodes"] = session.num_nodes
+    if session.usable_nodes:
+        counts = (f"{name}:{count}" for name, count in session.usable_nodes.items())
+        variables["usable_nodes"] = ",".join(counts)
     if session.replay is not None:
         variables |= {"replay": session.replay, "replay_session": session.name}
     for name, value in (*variables.items(), *session.planned.variables.items()):

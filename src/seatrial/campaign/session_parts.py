@@ -48,7 +48,7 @@ def run_parts(
         session = replace(
             session,
             planned=parts.pop(0),
-            num_nodes=usable_nodes(session.system, now),
+            usable_nodes=usable_nodes(session.system, now),
             tries=Counter(str(case.key.listed) for case in whole.cases),
             may_cut=cuts < _MOST_CUTS,
         )

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Any, Final
 
+import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
@@ -57,7 +58,9 @@ class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
     """
 
     num_nodes = variable(int, value=0)
-    """Nodes to run on; 0: all that the partition's extras name."""
+    """Nodes to run on; 0: all that are up."""
+    usable_nodes = variable(typ.Dict[str, int], value={})
+    """Nodes that are up, by partition; without an entry all that its extras name."""
     ppn = variable(int, value=1)
     """Ranks per node; 0: one on every core that ReFrame's settings name."""
     min_tasks = variable(int, value=1)
@@ -84,21 +87,23 @@ class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
     @run_after("setup")
     def place(self) -> None:
         """Spread the ranks over the nodes; skip where either are too few."""
-        delivered = self.current_partition.extras.get("nodes", [])
-        if not self.num_nodes:
-            if not delivered:
-                raise ReframeError(
-                    f"partition {self.current_partition.fullname} names no nodes "
-                    "in its extras: set num_nodes"
-                )
-            self.num_nodes = len(delivered)
-        self.skip_if(
-            self.num_nodes < self.needs_nodes,
-            f"it takes {self.needs_nodes} nodes, there are {self.num_nodes}",
-        )
+        partition = self.current_partition
+        delivered = len(partition.extras.get("nodes", []))
+        present = self.usable_nodes.get(partition.name, delivered)
+        if not (self.num_nodes or delivered):
+            raise ReframeError(
+                f"partition {partition.fullname} names no nodes in its extras: set "
+                "num_nodes"
+            )
+        self.num_nodes = self.num_nodes or present
+        for needed, count in (
+            (self.needs_nodes, self.num_nodes),
+            (self.num_nodes, present if delivered else self.num_nodes),
+        ):
+            self.skip_if(count < needed, f"it takes {needed} nodes, there are {count}")
         if self.most_nodes:
             self.num_nodes = min(self.num_nodes, self.most_nodes)
-        self.ppn = self.ppn or cores_of(self.current_partition) or 1
+        self.ppn = self.ppn or cores_of(partition) or 1
         self.num_tasks = self.num_nodes * self.ppn
         self.num_tasks_per_node = self.ppn
         self.skip_if(

@@ -1,5 +1,6 @@
 """The system under test as Ansible rendered it: system.json and settings.yaml."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,9 +28,9 @@ SLURM = ("slurm", "squeue")
 class System:
     """A provisioned system: its delivered nodes, software and ReFrame settings.
 
-    `folder` has its files; `settings` is what ReFrame reads. `features` are those of
-    each partition together with one of its environments. `uses_slurm`: some partition
-    is one of Slurm; `only_slurm`: all are.
+    `folder` has its files; `settings` is what ReFrame reads. `partitions` are nodes by
+    partition of ReFrame; `features` those of a partition and one of its environments.
+    `uses_slurm`: some partition is one of Slurm; `only_slurm`: all are.
     """
 
     name: str
@@ -40,7 +41,7 @@ class System:
     software: dict[str, Any]
     suite: dict[str, Any]
     settings: Path
-    partitions: tuple[tuple[str, ...], ...]
+    partitions: Mapping[str, tuple[str, ...]]
     features: tuple[frozenset[str], ...]
     uses_slurm: bool
     only_slurm: bool
@@ -109,7 +110,7 @@ def read_system(folder: Path, name: str) -> System:
         software=facts["software"],
         suite=facts.get("suite") or {},
         settings=file,
-        partitions=tuple(partition.extras.nodes for partition in partitions),
+        partitions={part.name: part.extras.nodes for part in partitions},
         features=tuple(
             frozenset((*partition.features, *environments[stack]))
             for partition in partitions
@@ -162,16 +163,18 @@ def node_states(system: System) -> tuple[NodeState, ...]:
     return states
 
 
-def usable_nodes(system: System, states: tuple[NodeState, ...]) -> int | None:
-    """Return the number of nodes to run on, or None if all are present.
-
-    Of several partitions the smallest one with present nodes counts.
-    """
-    if all(state.present for state in states):
-        return None
+def usable_nodes(system: System, states: tuple[NodeState, ...]) -> dict[str, int]:
+    """Count the present nodes of each partition that lacks some."""
     present = {state.node.name for state in states if state.present}
-    counts = [len(present.intersection(nodes)) for nodes in system.partitions]
-    return min((count for count in counts if count), default=len(present))
+    counts = {
+        name: len(present.intersection(nodes))
+        for name, nodes in system.partitions.items()
+    }
+    return {
+        name: count
+        for name, count in counts.items()
+        if count < len(system.partitions[name])
+    }
 
 
 def lock_files(folder: Path) -> list[str]:
@@ -199,6 +202,7 @@ class _Extras(msgspec.Struct):
 
 
 class _Partition(msgspec.Struct):
+    name: str
     scheduler: str
     environs: tuple[str, ...]
     features: tuple[str, ...] = ()
