@@ -15,7 +15,7 @@ BIN = Path(sys.executable).parent
 PLAYBOOKS = sorted(ROOT.glob("playbooks/*.yml"))
 ROLES = sorted(path.name for path in ROOT.glob("playbooks/roles/*"))
 SAMPLE = ROOT / "inventories" / "sample"
-RESULTS = {"mpi_found"}
+RESULTS = {"mpi_found", "nodes_found"}
 """Arguments of roles that other roles register, so that no inventory gives them."""
 
 
@@ -138,7 +138,9 @@ def test_inventory_fits_argument_specs(inventory: str, tmp_path: Path) -> None:
             "registration_cache",
         ),
         ({"suite_modules_system": "tcl"}, "suite_modules_system"),
-        ({"slurm_partitions": [{"group": "cpu"}]}, "slurm_partitions"),
+        ({"node_classes": [{"group": "cpu"}]}, "node_classes"),
+        ({"node_classes": [{"name": "x", "node": "cn01"}]}, "node"),
+        ({"nodes_facts_by": "telnet"}, "nodes_facts_by"),
     ],
 )
 def test_wrong_value_is_named(

@@ -11,10 +11,11 @@ import tarfile
 import zipfile
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
+from fake_home import fake_program
 from jinja2 import Environment
 
 ROLES = Path(__file__).parents[1] / "playbooks" / "roles"
@@ -286,7 +287,7 @@ def test_suite_settings_name_programs_and_tuning_of_a_stack() -> None:
         mpi_found={"stacks": stacks},
         seatrial_system="x",
         seatrial_prefix="/x",
-        slurm_partitions=[],
+        node_classes=[],
         suite_description="x",
         suite_modules_system="lmod",
         suite_poll_rate_min=1,
@@ -301,16 +302,19 @@ def test_suite_settings_name_programs_and_tuning_of_a_stack() -> None:
     }
 
 
-def test_hcas_tell_firmware_board_and_driver(tmp_path: Path) -> None:
+def test_node_facts_list_hcas_with_firmware_board_and_driver(tmp_path: Path) -> None:
     """Read HCAs from sysfs, also one without a board, a driver or its version."""
-    script = ROLES / "suite/files/hcas.sh"
+    script = ROLES / "nodes/files/node_facts.sh"
     folder = tmp_path / "class" / "infiniband"
 
-    def told() -> list[str]:
-        found = subprocess.check_output(["sh", str(script), str(tmp_path)], text=True)
-        return found.splitlines()
+    def facts() -> dict[str, Any]:
+        command = ["sh", str(script), "cn01", str(tmp_path)]
+        line = subprocess.check_output(command, text=True)
+        node, _, text = line.partition(" ")
+        assert node == "cn01"
+        return cast("dict[str, Any]", json.loads(text))
 
-    assert told() == []
+    assert facts()["hcas"] == []
     for name, version in (("mlx5_core", "24.10-1.1.4"), ("irdma", None)):
         module = tmp_path / "module" / name
         module.mkdir(parents=True)
@@ -324,45 +328,37 @@ def test_hcas_tell_firmware_board_and_driver(tmp_path: Path) -> None:
     (folder / "mlx5_0" / "board_id").write_text("MT_0000000223\n")
     (folder / "rxe0").mkdir()
     (folder / "rxe0" / "fw_ver").write_text("\n")
-    assert told() == [
-        "irdma0|20.41.1000||irdma",
-        "mlx5_0|20.41.1000|MT_0000000223|mlx5_core 24.10-1.1.4",
-        "rxe0|||",
+    names = ("name", "firmware", "board", "driver")
+    assert [tuple(hca[name] for name in names) for hca in facts()["hcas"]] == [
+        ("irdma0", "20.41.1000", "", "irdma"),
+        ("mlx5_0", "20.41.1000", "MT_0000000223", "mlx5_core 24.10-1.1.4"),
+        ("rxe0", "", "", ""),
     ]
 
 
-def test_facts_of_nodes_have_hcas_where_there_are_some() -> None:
-    jinja = Environment(trim_blocks=True)
-    jinja.filters.update(to_json=json.dumps)
-    facts = {
-        **{"processor_vcpus": 2, "processor_count": 1, "processor_cores": 2},
-        **{"processor_threads_per_core": 1, "memtotal_mb": 1000, "processor": []},
-        **{"distribution": "Rocky", "distribution_version": "9.4", "kernel": "5.14"},
-    }
-    hostvars = {
-        "ib": {
-            "ansible_facts": facts,
-            "suite_hcas": {"stdout_lines": ["mlx5_0|20.41|MT_1|mlx5_core", "rxe0|||"]},
-        },
-        "plain": {"ansible_facts": facts, "suite_hcas": {"stdout_lines": []}},
-        "skipped": {"ansible_facts": facts, "suite_hcas": {"skipped": True}},
-        "down": {},
-    }
-    text = (ROLES / "suite/templates/nodes.yml.j2").read_text()
-    rendered = jinja.from_string(text).render(
-        groups={"compute": list(hostvars)}, hostvars=hostvars
+def test_node_facts_count_cpus_as_lscpu_does(tmp_path: Path) -> None:
+    """Two sockets of two cores with two threads; one CPU is offline."""
+    rows = ["0,0,0", "1,1,0", "2,0,1", "3,1,1", "4,0,0", "5,1,0", "6,0,1"]
+    table = "\n".join(["# CPU,Core,Socket", *rows])
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fake_program(
+        programs,
+        "lscpu",
+        f'[ -n "$1" ] && echo "{table}" || echo \'Model name:   Quote " Inside\'',
     )
-    found = {node["name"]: node["facts"] for node in yaml.safe_load(rendered)}
-    assert found["ib"].pop("hcas") == [
-        {
-            **{"name": "mlx5_0", "firmware": "20.41"},
-            **{"board": "MT_1", "driver": "mlx5_core"},
-        },
-        {"name": "rxe0", "firmware": "", "board": "", "driver": ""},
-    ]
-    assert found["ib"] == found["plain"] == found["skipped"]
-    assert found["ib"]["kernel"] == "5.14"
-    assert found["down"] == {}
+    line = subprocess.check_output(
+        ["sh", str(ROLES / "nodes/files/node_facts.sh")],
+        text=True,
+        env={"PATH": f"{programs}:{os.environ['PATH']}", "SLURMD_NODENAME": "n7"},
+    )
+    node, _, text = line.partition(" ")
+    facts = json.loads(text)
+    assert (node, facts["cpu_model"]) == ("n7", 'Quote " Inside')
+    counts = ("cpus", "sockets", "cores_per_socket", "threads_per_core")
+    assert [facts[name] for name in counts] == [7, 2, 2, 2]
+    assert facts["memory_mib"] > 0
+    assert facts["architecture"] == os.uname().machine
 
 
 def test_suite_is_packed_without_what_running_leaves(tmp_path: Path) -> None:

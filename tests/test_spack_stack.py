@@ -175,7 +175,7 @@ def test_settings_are_rendered_from_what_was_installed(
         "suite/templates/settings.yml.j2",
         mpi_found={"stacks": stacks},
         seatrial_prefix="/x",
-        slurm_partitions=[],
+        node_classes=[],
         suite_description="x",
         suite_modules_system="lmod",
         suite_poll_rate_min=1,

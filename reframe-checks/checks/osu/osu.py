@@ -223,7 +223,7 @@ class OsuClock(OsuPairs):
         self.frequencies = sorted(self.frequencies or named)
         self.skip_if(
             not self.frequencies,
-            "slurm_partitions names no cpu_frequencies of the partition "
+            "node_classes names no cpu_frequencies of the class "
             f"{self.current_partition.name}: Slurm may not set the clock of its nodes",
         )
 

@@ -48,5 +48,5 @@ def _remedy(feature: str) -> str:
         )
     return (
         f"no partition with an MPI stack has the feature {feature}: our own programs "
-        "are built for each stack with a compiler, slurm_partitions states the others"
+        "are built for each stack with a compiler, node_classes states the others"
     )

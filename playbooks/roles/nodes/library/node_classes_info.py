@@ -1,0 +1,287 @@
+#!/usr/bin/python
+"""Ansible module: nodes of each class, their facts, and Slurm's options for them."""
+
+import json
+import subprocess
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: node_classes_info
+short_description: Find the nodes of classes, their facts, and Slurm's options
+description:
+  - Runs on a login node; expands host lists by Slurm, and reads facts through C(srun).
+  - Of a class the idle nodes tell their facts; of a class without idle nodes one does,
+    as soon as Slurm gives it.
+  - Nodes of a class's partition that are not in the class are excluded from its jobs.
+  - A class without facts is a problem, unless cores and memory are declared.
+  - Changes nothing.
+options:
+  classes:
+    description: The classes, as the variable C(node_classes) of the role gives them.
+    type: list
+    elements: dict
+    required: true
+  script:
+    description: Shell script that prints the facts of a node in a line.
+    type: str
+    required: true
+  lines:
+    description: Lines of this script, read by ssh; srun is not used then.
+    type: list
+    elements: str
+  wait_s:
+    description: How long to wait for a node of a class, in seconds.
+    type: int
+    default: 60
+author: The Seatrial authors
+"""
+
+EXAMPLES = r"""
+- name: Find the nodes
+  node_classes_info:
+    classes:
+      - { name: cpu, nodes: "cn[001-128]", partition: standard, constraint: hdr }
+    script: "{{ lookup('file', 'node_facts.sh') }}"
+"""
+
+RETURN = r"""
+classes:
+  description: Name, nodes, options of sbatch (C(access)) and facts of every class.
+  returned: always
+  type: list
+nodes:
+  description: Every node once, with its name and its facts, empty if unknown.
+  returned: always
+  type: list
+problems:
+  description: What is missing or wrong, one text each, with what to do.
+  returned: always
+  type: list
+"""
+
+OPTIONS = ("constraint", "account", "qos", "reservation", "gres", "mem")
+"""Keys of a class that are options of sbatch."""
+
+READY = ("idle",)
+BUSY = ("allocated", "mixed", "completing", "planned", "reserved", "maint")
+
+
+class ProblemError(Exception):
+    """Cause and remedy in one sentence."""
+
+
+def run(*command, **options):
+    """Run a command; return its exit status and both streams."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+        )
+    except OSError as error:
+        return 127, "", f"{command[0]}: {error.strerror}"
+    try:
+        output, errors = process.communicate(**options)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        output, errors = process.communicate()
+        return 124, output, f"no end after {options['timeout']} s"
+    return process.returncode, output, errors
+
+
+def last_line(text):
+    """Return the last line that is not empty."""
+    return ([""] + [line.strip() for line in text.splitlines() if line.strip()])[-1]
+
+
+def expanded(expression):
+    """Return the nodes of a host list, as Slurm reads it."""
+    status, output, errors = run("scontrol", "show", "hostnames", expression)
+    if status or not output.split():
+        raise ProblemError(
+            f"nodes: expected a host list such as cn[001-128], got {expression!r} "
+            f"(scontrol: {last_line(errors) or 'no name'})"
+        )
+    return output.split()
+
+
+def compressed(nodes):
+    """Return nodes as a host list."""
+    status, output, _ = run("scontrol", "show", "hostlist", ",".join(nodes))
+    return ",".join(nodes) if status else output.strip()
+
+
+def slurm_nodes():
+    """Return the state of each node by partition, hidden partitions included."""
+    status, output, errors = run(
+        "sinfo", "-a", "-N", "-h", "-o", "%N|%R|%T", timeout=60
+    )
+    if status:
+        raise ProblemError(
+            f"sinfo: {last_line(errors)}; run site.yml where Slurm answers"
+        )
+    states = {}
+    for line in output.splitlines():
+        name, partition, state = line.split("|", 2)
+        states.setdefault(partition, {})[name] = state
+    return states
+
+
+def access(described, names, members):
+    """Return the options of sbatch by which jobs get nodes of the class only."""
+    options = ["--partition=" + described["partition"]]
+    options += [
+        f"--{key}={described[key]}"
+        for key in OPTIONS
+        if described.get(key) not in (None, "")
+    ]
+    options += described.get("access") or []
+    others = [name for name in members if name not in set(names)]
+    return options + (["--exclude=" + compressed(others)] if others else [])
+
+
+def facts_through_slurm(described, names, states, options, script, wait_s):
+    """Read facts of the idle nodes by srun, or of one node if none is idle."""
+    idle = [name for name in names if states.get(name) in READY]
+    usable = idle or [name for name in names if states.get(name) in BUSY]
+    if not usable:
+        raise ProblemError(
+            f"no node is up to tell its facts ({names[0]} is "
+            f"{states.get(names[0], 'unknown to Slurm')}); declare cores and "
+            "memory_mib, or resume a node"
+        )
+    count = str(len(idle) or 1)
+    options = [option for option in options if not option.startswith("--gres")]
+    command = ["srun", *options]
+    command += ["--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1"]
+    command += ["--nodelist=" + compressed(idle)] if idle else []
+    command += ["--job-name=seatrial-facts", "--time=2", "--mpi=none", "--quiet"]
+    command += [f"--immediate={wait_s}", "--chdir=/", "sh", "-c", script]
+    _, output, errors = run(*command, timeout=wait_s + 180)
+    facts = parsed(output.splitlines())
+    if not facts:
+        raise ProblemError(
+            f"no facts through srun ({last_line(errors) or 'no output'}); declare "
+            "cores and memory_mib, or let the user run "
+            f"`{' '.join(['srun', *options])} hostname`"
+        )
+    return facts
+
+
+def parsed(lines):
+    """Return facts by node; lines of a site's prologue are skipped."""
+    facts = {}
+    for line in lines:
+        name, _, text = line.partition(" ")
+        if text.startswith("{"):
+            try:
+                facts[name] = json.loads(text)
+            except ValueError:
+                continue
+    return facts
+
+
+def declared(described, facts):
+    """Return the facts of the class: those of its node with most CPUs, or declared.
+
+    The node with most CPUs speaks for the class: jobs must not shrink silently where
+    another node has lost some.
+    """
+    largest = max(facts, key=lambda one: one["cpus"]) if facts else None
+    cores = described.get("cores")
+    if cores and not largest:
+        largest = {
+            "cpus": cores,
+            "sockets": 1,
+            "cores_per_socket": cores,
+            "threads_per_core": 1,
+            "cpu_model": "unknown",
+        }
+    memories = [one["memory_mib"] for one in facts]
+    memory = described.get("memory_mib") or (min(memories) if memories else None)
+    return dict(largest or {}, memory_mib=memory)
+
+
+def examine(described, partitions, read):
+    """Return a class with nodes, options and facts, and the facts of its nodes."""
+    names = described["hosts"] or expanded(described["nodes"])
+    name = described["partition"]
+    if name not in partitions:
+        raise ProblemError(
+            f"partition: Slurm has no {name!r}; it has "
+            f"{', '.join(sorted(partitions)) or 'none'}"
+        )
+    states = partitions[name]
+    strange = [node for node in names if node not in states]
+    if len(strange) == len(names):
+        raise ProblemError(
+            f"nodes: none of them is in Slurm's partition {name} "
+            f"({compressed(strange[:8])}); it has {compressed(sorted(states))}"
+        )
+    options = access(described, names, states)
+    is_declared = described.get("cores") and described.get("memory_mib")
+    try:
+        facts = read(described, names, states, options)
+    except ProblemError:
+        if not is_declared:
+            raise
+        facts = {}
+    facts = {node: facts[node] for node in names if node in facts}
+    if not facts and not is_declared:
+        raise ProblemError("no node told its facts; declare cores and memory_mib")
+    for key in ("rack", "leaf"):
+        for place, nodes in (described.get(key + "s") or {}).items():
+            for node in expanded(nodes):
+                facts.setdefault(node, {})[key] = place
+    told = [one for one in facts.values() if "cpus" in one]
+    found = {
+        "name": described["name"],
+        "nodes": names,
+        "access": options,
+        "facts": declared(described, told),
+    }
+    return found, facts
+
+
+def main():
+    """Look at every class; problems are returned, for the role to show at once."""
+    module = AnsibleModule(
+        argument_spec={
+            "classes": {"type": "list", "elements": "dict", "required": True},
+            "script": {"type": "str", "required": True},
+            "lines": {"type": "list", "elements": "str"},
+            "wait_s": {"type": "int", "default": 60},
+        },
+        supports_check_mode=True,
+    )
+    classes, nodes, problems = [], {}, []
+    lines = module.params["lines"]
+
+    def read(described, names, states, options):
+        if lines is not None:
+            return parsed(lines)
+        script, wait_s = module.params["script"], module.params["wait_s"]
+        return facts_through_slurm(described, names, states, options, script, wait_s)
+
+    try:
+        partitions = slurm_nodes()
+    except ProblemError as problem:
+        module.exit_json(classes=[], nodes=[], problems=[str(problem)])
+    for described in module.params["classes"]:
+        try:
+            found, facts = examine(described, partitions, read)
+        except ProblemError as problem:
+            problems.append(f"node_classes: {described['name']}: {problem}")
+            continue
+        classes.append(found)
+        for name in found["nodes"]:
+            nodes.setdefault(name, {}).update(facts.get(name, {}))
+    listed = [{"name": name, "facts": facts} for name, facts in nodes.items()]
+    module.exit_json(classes=classes, nodes=listed, problems=problems)
+
+
+if __name__ == "__main__":
+    main()
