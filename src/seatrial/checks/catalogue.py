@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -57,13 +57,12 @@ def catalogue(checks: Path, home: Path) -> list[Entry]:
 
     Raises SeatrialError if a check cannot be loaded or lacks a required entry.
     """
-    described: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    described: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for case in describe_checks(checks, home):
-        file = Path(case["@file"]).resolve().relative_to(checks.resolve())
-        described[str(file), case["@class"]].append(case)
+        described[case["@class"]].append(case)
     problems = [
-        f"{checks / file}: {name}: {problem}"
-        for (file, name), cases in described.items()
+        f"{cases[0]['@file']}: {name}: {problem}"
+        for name, cases in described.items()
         for problem in _problems(cases[0])
     ]
     if problems:
@@ -71,8 +70,7 @@ def catalogue(checks: Path, home: Path) -> list[Entry]:
             "every check states question (its docstring), tool, experiments, "
             "typical_s, judged and tags:\n  " + "\n  ".join(problems)
         )
-    entries = (_entry(name, file, cases) for (file, name), cases in described.items())
-    return sorted(entries, key=lambda entry: entry.check)
+    return [_entry(cases, checks) for _, cases in sorted(described.items())]
 
 
 def on_system(
@@ -84,14 +82,14 @@ def on_system(
 
     Without `cases`, their number stays that of the parameters.
     """
+    counts = None if cases is None else Counter(case.check for case in cases)
     completed = []
     for entry in entries:
         if times := recorded.get(entry.check):
             typical = statistics.median(times)
             entry = replace(entry, typical_s=typical, recorded=len(times))
-        if cases is not None:
-            own = sum(case.check == entry.check for case in cases)
-            entry = replace(entry, cases=own)
+        if counts is not None:
+            entry = replace(entry, cases=counts[entry.check])
         completed.append(entry)
     return completed
 
@@ -124,10 +122,10 @@ def format_catalogue(entries: Sequence[Entry], form: str) -> str:
 
 def _row(entry: Entry) -> dict[str, Any]:
     """Return a row of the CSV file: each list is one text."""
-    row = asdict(entry)
-    lists = {key: " ".join(row[key]) for key in ("needs", "experiments", "tags")}
+    names = ("needs", "experiments", "tags")
+    lists = {name: " ".join(getattr(entry, name)) for name in names}
     metrics = "; ".join(f"{m.name} {m.unit} {m.direction}" for m in entry.metrics)
-    return {**row, **lists, "metrics": metrics}
+    return {**vars(entry), **lists, "metrics": metrics}
 
 
 def metric_words(entry: Entry) -> str:
@@ -141,16 +139,16 @@ def _problems(check: dict[str, Any]) -> list[str]:
     missing = [
         name
         for name in _STATED
-        if check.get(name, UNDEFINED) in (UNDEFINED, "", None)
+        if check.get(name) in (UNDEFINED, "", None)
         or (check[name] == [] and name != "experiments")
     ]
     if missing:
         return [f"{name} is missing" for name in missing]
-    problems = []
-    unknown = [number for number in check["experiments"] if number not in EXPERIMENTS]
-    if unknown:
-        known = f"{min(EXPERIMENTS)} to {max(EXPERIMENTS)}"
-        problems.append(f"experiments: {', '.join(unknown)}: expected {known}")
+    problems = [
+        f"experiments: {number}: expected {min(EXPERIMENTS)} to {max(EXPERIMENTS)}"
+        for number in check["experiments"]
+        if number not in EXPERIMENTS
+    ]
     if not check["question"].endswith("?"):
         problems.append(f"its docstring opens with {check['question']!r}: ask")
     for flat in check["judged"]:
@@ -161,24 +159,22 @@ def _problems(check: dict[str, Any]) -> list[str]:
     return problems
 
 
-def _entry(name: str, file: str, cases: Sequence[dict[str, Any]]) -> Entry:
-    metrics = dict.fromkeys(flat for case in cases for flat in case["judged"])
-    needs = dict.fromkeys(need.lstrip("+") for case in cases for need in case["needs"])
+def _entry(cases: Sequence[dict[str, Any]], checks: Path) -> Entry:
+    """Build the entry of a check from its cases."""
     first = cases[0]
+    judged = dict.fromkeys(flat for case in cases for flat in case["judged"])
+    metrics = ((flat, split_flat_name(flat)[0]) for flat in judged)
+    needs = dict.fromkeys(need.lstrip("+") for case in cases for need in case["needs"])
     return Entry(
-        check=name,
+        check=first["@class"],
         question=first["question"],
         tool=first["tool"],
-        metrics=tuple(
-            CatalogueMetric(flat, metric.unit, metric.direction)
-            for flat in metrics
-            for metric, _ in [split_flat_name(flat)]
-        ),
+        metrics=tuple(CatalogueMetric(f, m.unit, m.direction) for f, m in metrics),
         needs=tuple(needs),
         cases=len(cases),
         typical_s=float(first["typical_s"]),
         recorded=0,
         experiments=tuple(first["experiments"]),
         tags=tuple(sorted(first["tags"])),
-        file=file,
+        file=str(Path(first["@file"]).resolve().relative_to(checks.resolve())),
     )

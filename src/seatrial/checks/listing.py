@@ -23,24 +23,12 @@ _BROKEN = re.compile(
 UNDEFINED = "<undefined>"
 """ReFrame's text for a variable without a value."""
 
-_NOWHERE = {
-    "systems": [
-        {
-            "name": "nowhere",
-            "hostnames": [".*"],
-            "partitions": [
-                {
-                    "name": "any",
-                    "scheduler": "local",
-                    "launcher": "local",
-                    "environs": ["any"],
-                    "processor": {"num_cpus": 1},
-                }
-            ],
-        }
-    ],
-    "environments": [{"name": "any"}],
-}
+_NOWHERE = """\
+{"systems": [{"name": "nowhere", "hostnames": [".*"], "partitions": [
+    {"name": "any", "scheduler": "local", "launcher": "local", "environs": ["any"],
+     "processor": {"num_cpus": 1}}]}],
+ "environments": [{"name": "any"}]}
+"""
 
 
 def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
@@ -84,15 +72,13 @@ def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:
     """
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "settings.json")
-        settings.write_text(json.dumps(_NOWHERE), encoding="utf-8")
+        settings.write_text(_NOWHERE, encoding="utf-8")
         options = ["--skip-system-check", "--skip-prgenv-check", "--describe"]
         _reframe(settings, "nowhere", checks, home, ["-lT"])  # warns, if need be
         text = _reframe(settings, "nowhere", checks, home, options)
-    start = re.search(r"^\[$", text, re.MULTILINE)
-    position = start.start() if start else 0
     described: list[dict[str, Any]]
     try:
-        described, _ = json.JSONDecoder().raw_decode(text, position)
+        described, _ = json.JSONDecoder().raw_decode(text, text.find("\n[\n") + 1)
     except ValueError as error:
         raise SeatrialError(f"ReFrame cannot describe its checks: {error}") from error
     missing = known_checks(checks) - {check["@class"] for check in described}
