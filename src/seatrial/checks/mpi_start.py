@@ -3,12 +3,11 @@
     python -m seatrial.checks.mpi_start NAME --output-from BYTES --errors FILE
 
 The shell of a job runs this after a program failed. Exit status 0: the program crashed
-at start and a try is left. parsers/mpi_start.py judges everything that it printed, and
-its standard error. Standard output must be a file, as in a job: the content of a pipe
-cannot be read again.
+at start and a try is left. parsers/mpi_start.py judges standard output and error.
+Standard output must be a file, as in a job: a pipe cannot be read again.
 
 Every crash is a line of mpi_start.jsonl in the folder of the job, with the text of
-standard error: a try that is repeated stays on record.
+standard error.
 """
 
 import argparse
@@ -75,18 +74,17 @@ def record(folder: Path, name: str, attempt: int, crash: StartCrash, text: str) 
 
 
 def recorded(folder: Path) -> tuple[dict[str, Any], ...]:
-    """Return the crashes of a job, without texts; a line that is damaged is left out.
+    """Return the crashes of a job, without texts; damaged lines are skipped.
 
     The job may have been ended while it wrote the last one.
     """
     file = folder / FILE
-    if not file.is_file():
-        return ()
-    return tuple(filter(None, map(_row, file.read_text(errors="replace").splitlines())))
+    lines = file.read_text(errors="replace").splitlines() if file.is_file() else []
+    return tuple(filter(None, map(_row, lines)))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge a program that failed; 0 if it is to be started again, else 1."""
+    """Check a failed program; return 0 to start it again, else 1."""
     parser = argparse.ArgumentParser(prog="seatrial.checks.mpi_start")
     parser.add_argument("name")
     parser.add_argument("--output-from", type=int, required=True)
