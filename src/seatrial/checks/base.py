@@ -128,22 +128,16 @@ class SeatrialCheck(Replayable, JudgedMetrics):
             self.job.options += ["--no-requeue"]
 
     @run_before("run", always_last=True)
-    def survive_crashes_at_start(self) -> None:
-        """Start the program again if its MPI library crashes at start.
+    def record_job(self) -> None:
+        """Let the job repeat crashes at start, and record nodes, times and exit status.
 
-        Scripts and modules of this suite that start programs do this themselves.
+        Scripts and modules of this suite that start programs repeat crashes themselves.
+        Accounting names the nodes late and sometimes wrong; the job knows them. A job
+        without an end leaves a record without numbers.
         """
         write_script(Path(self.stagedir), self.preamble, self.output_file)
         if self.job.launcher.registered_name != "local":
             self.job.launcher.modifier = f"bash {SCRIPT}"
-
-    @run_before("run", always_last=True)
-    def record_job(self) -> None:
-        """Write nodes, exit status and times of the program in the job script.
-
-        Accounting names the nodes late and sometimes wrong; the job knows them. A job
-        without an end leaves a record without numbers.
-        """
         self.nodes: list[str] = []
         self.samples: list[Sample] = []
         self._write_record(None)

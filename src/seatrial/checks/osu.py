@@ -2,6 +2,7 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """The base class of the checks that run the OSU Micro-Benchmarks."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,30 +18,21 @@ from seatrial.parsers.steps import StepOutput
 Place = tuple[str | None, str | None]
 """Source and destination of a number."""
 
-_NOT_VALIDATED = {
-    "osu_barrier",
-    "osu_put_latency",
-    "osu_get_latency",
-    "osu_put_bw",
-    "osu_get_bw",
-}
-"""Benchmarks that cannot validate: they know no -c."""
-
+_NOT_VALIDATED = re.compile(r"osu_(barrier|(put|get)_(latency|bw))")
+"""Benchmarks without the option -c, which validates."""
 
 FLOATS = '$(grep -qs mpi_float "$(command -v {0})" && echo "-T mpi_float")'
-"""Lets a reduction be of MPI_FLOAT, where the program has the choice.
-
-Its default has become MPI_CHAR, of which 7.4 calls correct sums wrong with -c.
-"""
+"""Selects MPI_FLOAT for a reduction, if the program can: 7.4 fails correct sums of its
+default MPI_CHAR with -c."""
 
 
 @dataclass(frozen=True)
 class OsuRun:
     """One benchmark on `num_nodes` nodes of `ppn` ranks.
 
-    `latency`, `bandwidth` and `rate` name the metrics of what it prints; sizes are
-    doubled from `smallest` to `largest`; `parameters` go with its samples, which are
-    judged only without; `options` are the benchmark's, `window` is its -W.
+    `latency`, `bandwidth` and `rate` are the metrics of its columns; sizes double from
+    `smallest` to `largest`; samples with `parameters` are not judged; `options` are the
+    benchmark's, `window` is its -W.
     """
 
     program: str
@@ -57,7 +49,7 @@ class OsuRun:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """All message sizes in bytes; none of a barrier."""
+        """Return all message sizes in bytes; none for a barrier."""
         if self.program == "osu_barrier":
             return ()
         count = (self.largest // self.smallest).bit_length()
@@ -65,15 +57,15 @@ class OsuRun:
 
     @property
     def is_collective(self) -> bool:
-        """True for a collective: it has the option -f (fastest and slowest rank)."""
+        """Return True for a collective, which has -f (fastest and slowest rank)."""
         point_to_point = ("_latency", "bw", "_mbw_mr", "_multi_lat")
         return not self.program.endswith(point_to_point)
 
     @property
     def name(self) -> str:
-        """A name of its own within a job."""
-        values = (f"{key}={value}" for key, value in self.parameters.items())
-        return ",".join((self.program, *values))
+        """Return a name that is unique within a job."""
+        values = (f",{key}={value}" for key, value in self.parameters.items())
+        return self.program + "".join(values)
 
     def command(self, more: str) -> str:
         """Return program and options, with more options before the benchmark's own."""
@@ -84,7 +76,7 @@ class OsuRun:
         return " ".join(filter(None, parts))
 
     def parse(self, text: str, *, validated: bool) -> tuple[OsuRow, ...]:
-        """Read what it printed; ParseError unless that is what was asked for."""
+        """Read the output; ParseError unless it is of this run."""
         rated = self.program == "osu_mbw_mr"
         return parse_osu(
             text,
@@ -98,21 +90,18 @@ class OsuRun:
 
     def samples(self, text: str, place: Place) -> Iterator[Sample]:
         """Return every number of the timed run."""
-        source, destination = place
+        metrics = (self.latency, self.bandwidth, self.rate)
         for row in self.parse(text, validated=False):
-            for metric, value in (
-                (self.latency, row.latency_us),
-                (self.bandwidth, row.mb_per_s),
-                (self.rate, row.msg_per_s),
-            ):
+            values = (row.latency_us, row.mb_per_s, row.msg_per_s)
+            for metric, value in zip(metrics, values, strict=True):
                 if value is not None:
                     yield Sample(
                         metric,
                         value,
                         row.size_bytes,
                         n=row.iterations or 1,
-                        source=source,
-                        destination=destination,
+                        source=place[0],
+                        destination=place[1],
                         parameters=dict(self.parameters),
                     )
 
@@ -120,10 +109,9 @@ class OsuRun:
 class OsuCheck(SteppedCheck):
     """A check that runs OSU benchmarks, timed, and then once more validated.
 
-    Timed runs have as many iterations as OSU chooses, which is what published numbers
-    have; `iterations` sets another number for all sizes. With -c a barrier goes with
-    every iteration, so that run is short and gives no numbers, but all of its rows
-    must pass.
+    Timed runs have OSU's default iterations, as published numbers do; `iterations` sets
+    another number for all sizes. With -c every iteration has a barrier, so that run is
+    short and has no numbers, but all of its rows must pass.
     """
 
     iterations = variable(int, value=0)
@@ -135,7 +123,7 @@ class OsuCheck(SteppedCheck):
 
     @abstractmethod
     def runs(self) -> list[OsuRun]:
-        """List the runs, when nodes and ranks are known."""
+        """List the runs, after nodes and ranks are known."""
 
     @run_after("setup", always_last=True)
     def need_benchmarks(self) -> None:
@@ -144,20 +132,20 @@ class OsuCheck(SteppedCheck):
         self.need_programs("osu", *programs)
 
     def steps(self) -> list[Step]:
-        """Time every run, then validate it with few iterations."""
+        """Return the timed step of each run, and its validation."""
         chosen = f"-i {self.iterations}" if self.iterations else ""
         steps = []
         for run in self.runs():
             where = (run.num_nodes, run.ppn)
             timed = self.wrapped(run.command(chosen))
             steps.append(Step(run.name, timed, *where, self.srun_options(run)))
-            if run.program not in _NOT_VALIDATED:
+            if not _NOT_VALIDATED.fullmatch(run.program):
                 command = run.command("-c -u 1 -i 1 -x 0")
                 steps.append(Step(f"{run.name},validated", command, *where))
         return steps
 
     def wrapped(self, command: str) -> str:
-        """Return the command of a timed step; a check may put something before it."""
+        """Return the command of a timed step; a check may add a prefix."""
         return command
 
     def srun_options(self, run: OsuRun) -> str:
@@ -165,7 +153,7 @@ class OsuCheck(SteppedCheck):
         return ""
 
     def extract_steps(self, outputs: Sequence[StepOutput]) -> list[Sample]:
-        """Return the numbers of all timed runs; each must be validated, too."""
+        """Return the numbers of all timed runs; each must pass its validation."""
         samples: list[Sample] = []
         remaining = iter(outputs)
         for run in self.runs():
@@ -174,17 +162,17 @@ class OsuCheck(SteppedCheck):
             with timed.located():
                 self.verify_timed(timed.text, run)
                 samples += run.samples(timed.text, place)
-            if run.program not in _NOT_VALIDATED:
+            if not _NOT_VALIDATED.fullmatch(run.program):
                 validation = next(remaining)
                 with validation.located():
                     run.parse(validation.text, validated=True)
         return samples
 
     def verify_timed(self, text: str, run: OsuRun) -> None:
-        """Raise ParseError if what `wrapped` adds is not as it must be."""
+        """Raise ParseError if the output of the prefix in `wrapped` is wrong."""
 
     def place_of(self, run: OsuRun) -> Place:
-        """Name the two nodes of a pair, or the one twice; nothing of a collective."""
+        """Return the nodes of a pair, or one node twice; None for a collective."""
         if run.is_collective or not self.nodes:
             return None, None
         return self.nodes[0], self.nodes[1 if run.num_nodes > 1 else 0]

@@ -1,4 +1,4 @@
-"""A job step: started by srun on chosen nodes, limited in time, and ended for good."""
+"""A job step: started by srun on chosen nodes, and ended by a time limit."""
 
 import os
 import re
@@ -43,8 +43,8 @@ class Ended:
     def reason(self) -> str:
         """Return one line with the cause: the first error, else the last line."""
         end = "no end in time" if self.status is None else f"exit status {self.status}"
-        lines = [line.strip() for line in self.errors]
-        lines = [line for line in lines if line and not _OUR_DOING.search(line)]
+        stripped = filter(None, map(str.strip, self.errors))
+        lines = [line for line in stripped if not _OUR_DOING.search(line)]
         errors = [line for line in lines if _ERROR.search(line)] or lines[-1:]
         return f"{end}; {errors[0]}" if errors else end
 
@@ -119,11 +119,11 @@ class Step:
         self.watch.begin()
 
     def output(self) -> str:
-        """Return what the program has written to standard output until now."""
+        """Return the standard output of the program until now."""
         return _read(self.folder / "out")
 
     def errors(self) -> str:
-        """Return what was written to standard error, by srun too."""
+        """Return standard error, of srun too."""
         return _read(self.folder / "err")
 
     def crash(self, ended: Ended) -> StartCrash | None:
@@ -131,7 +131,7 @@ class Step:
         return ended.crash
 
     def is_running(self) -> bool:
-        """Return True if srun runs."""
+        """Return True while srun runs."""
         return self.process is not None and self.process.poll() is None
 
     def has_ended(self) -> bool:
@@ -177,7 +177,7 @@ class Step:
         return False
 
     def is_taken(self) -> bool:
-        """Return True if Slurm has taken a node of the step from the job."""
+        """Return True if Slurm has removed a node of the step from the job."""
         return bool(NOT_OURS.search(self.errors()))
 
     def ended(self) -> Ended:

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
-"""Options of every check: tuning variables and placement; its programs."""
+"""Options of every check: tuning and placement; the programs that it needs."""
 
 from typing import Any
 
@@ -9,15 +9,12 @@ from reframe.core.builtins import run_after, run_before, variable
 
 
 class Adjustable(rfm.RegressionTestPlugin):
-    """A check whose MPI can be tuned and whose ranks can be placed.
-
-    What was chosen is recorded with the parameters of the case.
-    """
+    """A check with a tuned MPI and placed ranks, both recorded as parameters."""
 
     tuning = variable(str, value="")
     """Set of variables of the MPI stack, by its name in `mpi_stacks`; '': none."""
     placement = variable(typ.Str[r"|block|cyclic"], value="")
-    """`srun --distribution`: fill a node first, or go round; '': Slurm's own choice."""
+    """`srun --distribution`: fill each node, or alternate; '': Slurm's own choice."""
 
     @run_after("setup")
     def take_tuning(self) -> None:
@@ -35,30 +32,25 @@ class Adjustable(rfm.RegressionTestPlugin):
 
     @run_before("run")
     def distribute(self) -> None:
-        """Let Slurm distribute the ranks in this way."""
+        """Set the option of srun for the placement."""
         if self.placement and self.job.launcher.registered_name == "srun":
             self.job.launcher.options += [f"--distribution={self.placement}"]
 
     def case_parameters(self) -> dict[str, Any]:
-        """Return what tells this case apart: parameters, tuning and placement."""
+        """Return the values that identify a case: parameters, tuning and placement."""
+        values = {name: getattr(self, name) for name in type(self).raw_params}
         chosen = {"tuning": self.tuning, "placement": self.placement}
-        return {
-            **{name: getattr(self, name) for name in type(self).raw_params},
-            **{name: value for name, value in chosen.items() if value},
-        }
+        return values | {name: value for name, value in chosen.items() if value}
 
     def need_programs(self, feature: str, *names: str) -> None:
         """Skip the case if the MPI stack lacks one of the programs of a feature."""
         programs = self.current_environ.extras.get("programs", [])
         missing = [name for name in names if name not in programs]
-        # programs.imb is the executable of IMB-MPI1, with the others beside it.
-        remedy = (
-            "install it beside IMB-MPI1, which programs.imb of mpi_stacks names"
-            if feature == "imb"
-            else f"install it, and name its folder in programs.{feature} of mpi_stacks"
-        )
+        remedy = f"name its folder in programs.{feature} of mpi_stacks"
+        if feature == "imb":
+            remedy = "put it beside IMB-MPI1, which programs.imb of mpi_stacks names"
         self.skip_if(
             bool(missing),
             f"{self.current_environ.name} has no {', '.join(missing)}, of the feature "
-            f"{feature}; {remedy}",
+            f"{feature}; install it, and {remedy}",
         )
