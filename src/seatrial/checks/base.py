@@ -59,6 +59,10 @@ class SeatrialCheck(Replayable, JudgedMetrics):
     """First line of the docstring."""
     needs = variable(typ.List[str], value=[])
     """Features that system and MPI stack must have, even if the case is skipped."""
+    tuning = variable(str, value="")
+    """Set of variables of the MPI stack, by its name in `mpi_stacks`; '': none."""
+    placement = variable(typ.Str[r"|block|cyclic"], value="")
+    """`srun --distribution`: fill each node, or alternate; '': Slurm's own choice."""
     num_nodes = variable(int, value=0)
     """Nodes to run on; 0: all that the partition's extras name."""
     ppn = variable(int, value=1)
@@ -91,6 +95,20 @@ class SeatrialCheck(Replayable, JudgedMetrics):
         self.needs = [*self.valid_systems, *self.valid_prog_environs]
 
     @run_after("setup")
+    def take_tuning(self) -> None:
+        """Set the variables of a tuning; skip a stack that has none of this name."""
+        if not self.tuning:
+            return
+        known = self.current_environ.extras.get("tuning", {})
+        self.skip_if(
+            self.tuning not in known,
+            f"mpi_stacks names no tuning {self.tuning!r} for "
+            f"{self.current_environ.name}; it has {', '.join(known) or 'none'}",
+        )
+        variables = {name: str(value) for name, value in known[self.tuning].items()}
+        self.env_vars = {**self.env_vars, **variables}
+
+    @run_after("setup")
     def place(self) -> None:
         """Spread the ranks over the nodes; skip if nodes or ranks are too few."""
         delivered = self.current_partition.extras.get("nodes", [])
@@ -116,14 +134,15 @@ class SeatrialCheck(Replayable, JudgedMetrics):
 
     @run_before("run")
     def set_slurm_options(self) -> None:
-        """Set the process manager of the MPI stack, and end all ranks if one dies.
+        """Set placement and process manager, and end all ranks if one dies.
 
         A job that lost a node fails: a requeue would hide the loss.
         """
         if self.job.launcher.registered_name == "srun":
-            srun_mpi = self.current_environ.extras.get("srun_mpi")
-            manager = [f"--mpi={srun_mpi}"] if srun_mpi else []
-            self.job.launcher.options += [*manager, ALL_END]
+            manager = self.current_environ.extras.get("srun_mpi")
+            values = {"distribution": self.placement, "mpi": manager}
+            options = [f"--{name}={value}" for name, value in values.items() if value]
+            self.job.launcher.options += [*options, ALL_END]
         if self.current_partition.scheduler.registered_name in SLURM:
             self.job.options += ["--no-requeue"]
 
@@ -163,6 +182,12 @@ class SeatrialCheck(Replayable, JudgedMetrics):
         ]
         kept = [JOB_FILE, RECORD_FILE, CRASHES_FILE, self.output_file]
         self.keep_files = [*self.keep_files, *filter(None, kept)]
+
+    def case_parameters(self) -> dict[str, Any]:
+        """Return the values that identify a case: parameters, tuning and placement."""
+        values = {name: getattr(self, name) for name in type(self).raw_params}
+        chosen = {"tuning": self.tuning, "placement": self.placement}
+        return values | {name: value for name, value in chosen.items() if value}
 
     @sanity_function
     def validate(self) -> bool:

@@ -5,7 +5,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from seatrial.checks.listing import UNDEFINED, describe_checks
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
 from seatrial.model.csv_text import csv_text
-from seatrial.model.metrics import Direction, split_flat_name
+from seatrial.model.metrics import Metric, split_flat_name
 from seatrial.runs.closed_run import closed_runs, read_cases
 
 _STATED = ("question", "tool", "experiments", "typical_s", "judged", "tags")
@@ -22,17 +22,8 @@ _EARLIER_RUNS = 10
 
 
 @dataclass(frozen=True)
-class CatalogueMetric:
-    """A judged metric by its flat name; `direction` says which values are better."""
-
-    name: str
-    unit: str
-    direction: Direction
-
-
-@dataclass(frozen=True)
 class Entry:
-    """One check, as its class describes it.
+    """One check, as its class describes it; `metrics` are judged, by flat names.
 
     `needs` are features of system and MPI stack, `cases` counts the choices of its
     parameters, or, on a system, those times partitions and stacks that can run it.
@@ -42,7 +33,7 @@ class Entry:
     check: str
     question: str
     tool: str
-    metrics: tuple[CatalogueMetric, ...]
+    metrics: Mapping[str, Metric]
     needs: tuple[str, ...]
     cases: int
     typical_s: float
@@ -95,7 +86,7 @@ def on_system(
 
 
 def recorded_times(results: Path, system: str) -> dict[str, list[float]]:
-    """Return the seconds of every measured case of a system's last runs, by check."""
+    """Return the seconds of all measured cases of a system's last runs, by check."""
     times: dict[str, list[float]] = defaultdict(list)
     for run in closed_runs(results, system)[-_EARLIER_RUNS:]:
         with suppress(SeatrialError):
@@ -108,7 +99,8 @@ def recorded_times(results: Path, system: str) -> dict[str, list[float]]:
 def format_catalogue(entries: Sequence[Entry], form: str) -> str:
     """Write the catalogue as `json`, `csv`, or `markdown` (as in docs/checks.md)."""
     if form == "json":
-        return json.dumps([asdict(entry) for entry in entries], indent=1) + "\n"
+        plain = [{**vars(entry), "metrics": _metrics(entry)} for entry in entries]
+        return json.dumps(plain, indent=1) + "\n"
     if form == "markdown":
         head = ["| check | question | tool | experiments |", "|---|---|---|---|"]
         rows = [
@@ -121,16 +113,23 @@ def format_catalogue(entries: Sequence[Entry], form: str) -> str:
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    """Return a row of the CSV file: each list is one text."""
+    """Return a row of the CSV file, with lists as texts."""
     names = ("needs", "experiments", "tags")
     lists = {name: " ".join(getattr(entry, name)) for name in names}
-    metrics = "; ".join(f"{m.name} {m.unit} {m.direction}" for m in entry.metrics)
+    metrics = "; ".join(" ".join(metric.values()) for metric in _metrics(entry))
     return {**vars(entry), **lists, "metrics": metrics}
+
+
+def _metrics(entry: Entry) -> list[dict[str, str]]:
+    return [
+        {"name": name, "unit": metric.unit, "direction": metric.direction}
+        for name, metric in entry.metrics.items()
+    ]
 
 
 def metric_words(entry: Entry) -> str:
     """Format metrics with units and directions, each once: 'latency (us, lower)'."""
-    metrics = dict.fromkeys(split_flat_name(flat.name)[0] for flat in entry.metrics)
+    metrics = dict.fromkeys(entry.metrics.values())
     return ", ".join(f"{m.name} ({m.unit}, {m.direction})" for m in metrics)
 
 
@@ -162,14 +161,13 @@ def _problems(check: dict[str, Any]) -> list[str]:
 def _entry(cases: Sequence[dict[str, Any]], checks: Path) -> Entry:
     """Build the entry of a check from its cases."""
     first = cases[0]
-    judged = dict.fromkeys(flat for case in cases for flat in case["judged"])
-    metrics = ((flat, split_flat_name(flat)[0]) for flat in judged)
+    judged = [flat for case in cases for flat in case["judged"]]
     needs = dict.fromkeys(need.lstrip("+") for case in cases for need in case["needs"])
     return Entry(
         check=first["@class"],
         question=first["question"],
         tool=first["tool"],
-        metrics=tuple(CatalogueMetric(f, m.unit, m.direction) for f, m in metrics),
+        metrics={flat: split_flat_name(flat)[0] for flat in judged},
         needs=tuple(needs),
         cases=len(cases),
         typical_s=float(first["typical_s"]),

@@ -75,6 +75,19 @@ class SteppedCheck(SeatrialCheck):
     def extract_steps(self, outputs: Sequence[StepOutput]) -> list[Sample]:
         """Convert the outputs of all steps, in their order, to samples."""
 
+    def need_programs(self, feature: str, *names: str) -> None:
+        """Skip the case if the MPI stack lacks one of the programs of a feature."""
+        programs = self.current_environ.extras.get("programs", [])
+        missing = [name for name in names if name not in programs]
+        remedy = f"name its folder in programs.{feature} of mpi_stacks"
+        if feature == "imb":
+            remedy = "put it beside IMB-MPI1, which programs.imb of mpi_stacks names"
+        self.skip_if(
+            bool(missing),
+            f"{self.current_environ.name} has no {', '.join(missing)}, of the feature "
+            f"{feature}; install it, and {remedy}",
+        )
+
     @run_after("setup")
     def need_cores(self) -> None:
         """Skip nodes that are too small."""

@@ -87,16 +87,14 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
         if reference is None:
             place = f"{self.reference_file}, class {type(self).__name__}"
             return [] if self.calibrate else [f"{flat}: no reference in {place}"]
-        _, lower, upper, *reference_unit = getattr(reference, "data", reference)
-        faults = []
-        if lower is None and upper is None:
-            faults.append(f"{flat}: its reference has no bound")
-        if reference_unit != [unit]:
-            other = reference_unit[0] if reference_unit else None
-            faults.append(f"{flat}: its reference is in {other!r}, expected {unit!r}")
-        if result == "fail":
-            faults.append(f"{flat}: does not meet its reference")
-        return faults
+        _, lower, upper, *units = getattr(reference, "data", reference)
+        other = units[0] if units else None
+        faults = {
+            "its reference has no bound": lower is None and upper is None,
+            f"its reference is in {other!r}, expected {unit!r}": other != unit,
+            "does not meet its reference": result == "fail",
+        }
+        return [f"{flat}: {fault}" for fault, applies in faults.items() if applies]
 
     def __ref_missing_num_nodes__(self, data: dict[Any, Any], key: int) -> Any:
         """Return the reference of any number of nodes; KeyError if there is none."""

@@ -1,4 +1,4 @@
-"""The concrete cases of every check, from one listing by ReFrame."""
+"""The cases and variables of every check, as ReFrame lists them."""
 
 import json
 import os
@@ -32,7 +32,7 @@ _NOWHERE = """\
 
 
 def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
-    """Return the part of ReFrame's command line that every use shares."""
+    """Return the common part of ReFrame's command line."""
     beside = Path(sys.executable).parent / "reframe"
     program = str(beside) if beside.exists() else shutil.which("reframe")
     if program is None:
@@ -45,7 +45,7 @@ def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
 
 
 def reframe_environment(home: Path, system: str) -> dict[str, str]:
-    """Return the environment of ReFrame: ours, without settings of the user's own."""
+    """Return the environment of ReFrame, without the user's own settings."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
     references = {"RFM_REFERENCE_PREFIX": str(references_dir(home, system))}
     return {**kept, **references, "SEATRIAL_HOME": str(home)}
@@ -56,8 +56,8 @@ def list_cases(
 ) -> tuple[ListedCase, ...]:
     """List all cases that ReFrame generates for a system.
 
-    Raises SeatrialError if ReFrame fails, or if it skips a check file or a check
-    which it cannot load (for ReFrame that is only a warning).
+    Raises SeatrialError if ReFrame fails, or if it skips a check that it cannot load
+    (for ReFrame that is only a warning).
     """
     text = _reframe(settings, system, checks, home, ["-lC"])
     matches = (_CASE.fullmatch(line.rstrip()) for line in text.splitlines())
@@ -103,11 +103,8 @@ def _reframe(
         )
     broken = [m[1].replace("\n", "\n  ") for m in _BROKEN.finditer(done.stdout)]
     if broken:
-        raise SeatrialError(
-            f"ReFrame cannot load every check below {checks}:\n  "
-            + "\n  ".join(broken)
-            + "\nfix these checks first: a check must not disappear"
-        )
+        title = f"ReFrame cannot load every check below {checks}; fix these checks:"
+        raise SeatrialError("\n  ".join([title, *broken]))
     if done.returncode:
         tail = "\n  ".join(done.stdout.strip().splitlines()[-10:])
         raise SeatrialError(f"ReFrame cannot list its checks:\n  {tail}")

@@ -12,7 +12,6 @@ import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SkipTestError
 
-from seatrial.checks.tunable import Adjustable
 from seatrial.errors import SeatrialError
 from seatrial.plain_files import write_exclusively
 from seatrial.runs.raw_output import (
@@ -27,7 +26,7 @@ _PRINTED = "seatrial.recorded"
 """Folder in the stage folder with what the job printed."""
 
 
-class Replayable(rfm.RunOnlyRegressionTest, Adjustable):
+class Replayable(rfm.RunOnlyRegressionTest):
     """A check that can take recorded output: `reframe -S replay=FOLDER -n NAME -r`."""
 
     replay = variable(str, value="", loggable=True)
@@ -71,7 +70,7 @@ class Replayable(rfm.RunOnlyRegressionTest, Adjustable):
         except SeatrialError as error:
             raise ReframeError(f"replay: {error}") from None
         self.prerun_cmds = [*commands, *self.prerun_cmds]
-        self.env_vars = {}
+        self.env_vars: dict[str, str] = {}
         self.modules: list[str] = []
 
 

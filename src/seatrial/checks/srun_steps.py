@@ -48,14 +48,6 @@ class Ended:
         errors = [line for line in lines if _ERROR.search(line)] or lines[-1:]
         return f"{end}; {errors[0]}" if errors else end
 
-    @property
-    def crash(self) -> StartCrash | None:
-        """Return the crash at start of the MPI library, if it ended by one."""
-        if self.status in (0, None):
-            return None
-        output, errors = "\n".join(self.output), "\n".join(self.errors)
-        return crash_at_start(errors, output, _PREFLIGHT)
-
 
 class Watch(Protocol):
     """Decides while a step runs whether it has to be ended."""
@@ -127,8 +119,10 @@ class Step:
         return _read(self.folder / "err")
 
     def crash(self, ended: Ended) -> StartCrash | None:
-        """Return the crash at start of its MPI library, if it ended by one."""
-        return ended.crash
+        """Return the crash at start of the MPI library, if the step ended by one."""
+        if ended.status in (0, None):
+            return None
+        return crash_at_start(self.errors(), self.output(), _PREFLIGHT)
 
     def is_running(self) -> bool:
         """Return True while srun runs."""

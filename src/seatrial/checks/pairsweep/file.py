@@ -9,8 +9,6 @@ from typing import Any
 
 from seatrial.parsers.pairsweep_rows import PairKey, pair_key
 
-_CHUNK = 1 << 16
-
 
 @dataclass
 class SweepFile:
@@ -30,8 +28,9 @@ class SweepFile:
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a row; an incomplete last row is removed."""
-        with self.path.open("ab+") as file:
-            file.truncate(_end_of_last_line(file.fileno()))
+        self.pairs()
+        with self.path.open("ab") as file:
+            file.truncate(self._offset)
             file.write(json.dumps(row, separators=(",", ":")).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -56,15 +55,3 @@ class SweepFile:
                 pair_key(row["source"], row["destination"], row["rail"]) == key
                 for row in rows
             )
-
-
-def _end_of_last_line(descriptor: int) -> int:
-    """Return the offset behind the last newline."""
-    end = os.fstat(descriptor).st_size
-    while end > 0:
-        start = max(0, end - _CHUNK)
-        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
