@@ -12,7 +12,7 @@ _CONTROLLER_S = 900.0
 
 
 class Limit:
-    """Ends a step after some seconds."""
+    """A time limit, for example of a step."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Protocol
 
 from seatrial.checks.job_control import Limit, cancel_step
 from seatrial.errors import SeatrialError
@@ -49,16 +48,6 @@ class Ended:
         return f"{end}; {errors[0]}" if errors else end
 
 
-class Watch(Protocol):
-    """Decides while a step runs whether it has to be ended."""
-
-    def begin(self) -> None:
-        """Record that the step starts, or starts again."""
-
-    def overdue(self) -> bool:
-        """Return True if the step has to be ended now."""
-
-
 @dataclass(eq=False)
 class Step:
     """A step of this job: a program with `ranks` ranks on each of its nodes.
@@ -71,7 +60,7 @@ class Step:
     nodes: Sequence[str]
     program: Sequence[str]
     folder: Path
-    watch: Watch
+    watch: Limit
     _: KW_ONLY
     name: str
     ranks: int = 1

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from seatrial.checks import job_control
+from seatrial.checks.job_control import Limit
 from seatrial.checks.pairsweep.file import SweepFile
 from seatrial.checks.pairsweep.preflight import Failure, Preflight
 from seatrial.checks.srun_steps import Ended, Step
@@ -150,26 +151,26 @@ class Conductor:
         self.file.append(row)
 
 
-@dataclass
-class _Watch:
-    """Watches the file of a running sweep, and prints its progress."""
+class _Watch(Limit):
+    """Ends a sweep when its file stops growing, and prints its progress."""
 
-    file: SweepFile
-    stall_s: float
-    total: int
+    def __init__(self, file: SweepFile, stall_s: float, total: int) -> None:
+        self._file = file
+        self._total = total
+        super().__init__(stall_s)
 
     def begin(self) -> None:
-        """Record the size of the file at the start."""
-        self._size = self.file.size()
-        self._grown = self._reported = time.monotonic()
+        """Restart the time, at the current size of the file."""
+        super().begin()
+        self._size = self._file.size()
+        self._report = Limit(_REPORT_S)
 
     def overdue(self) -> bool:
         """Return True if nothing was written for too long."""
-        now = time.monotonic()
-        size = self.file.size()
-        if size != self._size:
-            self._size, self._grown = size, now
-        if now - self._reported > _REPORT_S:
-            self._reported = now
-            say(f"{self.file.pairs()} of {self.total} pairs")
-        return now - self._grown > self.stall_s
+        if self._file.size() != self._size:
+            super().begin()
+            self._size = self._file.size()
+        if self._report.overdue():
+            self._report.begin()
+            say(f"{self._file.pairs()} of {self._total} pairs")
+        return super().overdue()
