@@ -60,15 +60,15 @@ class ImbOneSided(ImbSteps):
     mean of one call with the MPI_Win_flush that completes it at the target, on the
     rank that calls, while the other waits in a barrier. Nothing is halved: a Get waits
     for its data, so its latency is a whole round trip. `put_bw` is IMB's Mbytes/sec of
-    the mode AGGREGATE: so many Puts as its repetitions, then one MPI_Win_flush: 64 of
-    4 MiB, more of smaller ones, up to 1000.
+    the mode AGGREGATE: one Put per repetition, then one MPI_Win_flush: 64 Puts of
+    4 MiB, more of smaller sizes, up to 1000.
 
-    What OSU measures (OsuOneSided) is the same but for this: OSU's windows of memory
-    come from MPI_Win_allocate, IMB's from MPI_Win_create over memory of its own, which
-    MPI may have to register; OSU flushes after 64 Puts of any size and repeats that,
-    IMB flushes once; OSU begins at 1 byte, IMB at 0, which is left out here. So
-    latencies compare, and put_bw of 4 MiB; that of small messages may be more with IMB,
-    which waits less often. IMB validates only if it was built so, OSU cannot.
+    OSU (OsuOneSided) measures the same with these differences: OSU's windows of memory
+    come from MPI_Win_allocate, IMB's from MPI_Win_create over its own memory, which MPI
+    may have to register; OSU flushes after 64 Puts of any size and repeats that, IMB
+    flushes once; OSU begins at 1 byte, IMB at 0, which is left out here. So latencies
+    are comparable, and put_bw of 4 MiB; that of small messages may be higher with IMB,
+    which waits less often. IMB validates only in a special build, OSU cannot.
     """
 
     descr = "Unidir_put and Unidir_get between two nodes"
@@ -151,7 +151,7 @@ class ImbMultiLatency(ImbSteps):
     """
 
     most_ranks = variable(int, value=256)
-    """Ranks per node, however many cores it has."""
+    """Maximum of ranks per node."""
 
     descr = "PingPong of 1, 2, 4 and so on pairs up to all cores"
     tool = "IMB-MPI1 PingPong -multi"

@@ -16,9 +16,9 @@ class OsuAllNodes(OsuCheck):
     """A collective over all nodes, then over 2, 4, 8 and so on of them.
 
     One job measures the whole curve, as a start costs more than a measurement. The
-    numbers of all nodes are judged; the others have the parameter `num_nodes`. There is
-    one rank per node unless `ppn` says otherwise. Sizes end at 64 KiB: beyond that a
-    collective repeats the bandwidth of links.
+    numbers of all nodes are judged; the others have the parameter `num_nodes`. A node
+    has `ppn` ranks, by default one. Sizes end at 64 KiB: larger ones repeat the
+    bandwidth of links.
     """
 
     tags = {Tag.NETWORK}

@@ -40,9 +40,8 @@ class OsuPair(OsuCheck):
 class OsuLatency(OsuPair):
     """What does one message cost, between nodes and between cores of a node?
 
-    `latency` is half a round trip of osu_latency: 8 B shows what a message costs
-    whatever its size, 4 MiB is that of a transfer. Of two ranks on one node, between
-    cores, it is shared memory that is measured.
+    `latency` is half a round trip of osu_latency: 8 B shows the cost of a message, 4
+    MiB that of a transfer. Two ranks on one node, between cores, measure shared memory.
     """
 
     between = parameter(["nodes", "cores"])
@@ -64,8 +63,8 @@ class OsuBandwidth(OsuPair):
 
     Windows of 64 messages; `bibw` counts the bytes of both directions. 4 MiB is far
     beyond every protocol's switch, 64 KiB near it. With `buffers` multiple every
-    message of a window has a buffer of its own (-b multiple), so that messages of more
-    than the caches hold come from memory.
+    message of a window has a separate buffer (-b multiple), so messages beyond the size
+    of the caches come from memory.
     """
 
     between = parameter(["nodes", "cores"])
@@ -115,7 +114,7 @@ class OsuOneSided(OsuPair):
 
 
 class OsuPairs(OsuCheck):
-    """As many pairs of ranks between two nodes as a node has cores, and fewer.
+    """Pairs of ranks between two nodes: one on every core, and fewer.
 
     OSU pairs the ranks of the first node with those of the second, so ranks must fill
     a node before the next: placement is block. Numbers of all cores are judged; those
@@ -123,7 +122,7 @@ class OsuPairs(OsuCheck):
     """
 
     most_ranks = variable(int, value=256)
-    """Ranks per node, however many cores it has."""
+    """Maximum of ranks per node."""
 
     tags = {Tag.NETWORK}
     needs_nodes = 2
@@ -157,8 +156,8 @@ class OsuMessageRate(OsuPairs):
     """How many messages per second do two nodes exchange, by the number of pairs?
 
     `msg_rate` and `bw` are those of all pairs together, in one direction. A window of
-    64 messages is OSU's own; with 512, adapter and library have more messages at hand
-    than a queue of theirs holds. What one pair reaches, many must not fall short of.
+    64 messages is OSU's default; with 512, adapter and library have more messages than
+    their queues hold. Many pairs must not be slower than one.
     """
 
     window = parameter([64, 512])
@@ -178,8 +177,8 @@ class OsuMessageRate(OsuPairs):
 class OsuMultiLatency(OsuPairs):
     """What does a message cost when all cores of a node send theirs at once?
 
-    `latency` is half a round trip, the mean over all pairs. Against that of one pair
-    it shows how adapters share.
+    `latency` is half a round trip, the mean over all pairs. Its ratio to the
+    latency of one pair shows the sharing of adapters.
     """
 
     descr = "osu_multi_lat of 1, 2, 4 and so on pairs up to all cores"
@@ -198,12 +197,11 @@ class OsuClock(OsuPairs):
     """Does the message rate follow the clock of the CPU?
 
     osu_mbw_mr with all cores and windows of 512, at each of the partition's
-    `cpu_frequencies`: `srun --cpu-freq` sets them, where Slurm may. Every rank tells
-    its clock as it starts: one that is more than `tolerance_percent` from what was
-    asked for fails the case, so that no rate goes under a wrong clock. The rate at
-    the highest clock is judged; the others have the parameter `clock_khz`. Where the
-    partition names no frequencies, because its nodes do not let Slurm set them, the
-    case is skipped.
+    `cpu_frequencies`, set by `srun --cpu-freq`. Every rank prints its clock at its
+    start: a deviation of more than `tolerance_percent` fails the case, so no rate has a
+    wrong clock. The rate at the highest clock is judged; the others have the parameter
+    `clock_khz`. The case is skipped if the partition names no frequencies, because its
+    nodes do not let Slurm set them.
     """
 
     tolerance_percent = variable(float, value=3.0)

@@ -16,7 +16,7 @@ PROGRAMS = {
     "pairsweep": "pairsweep --preflight",
     "IMB-MPI1": "IMB-MPI1 Barrier -npmin {ranks} -iter 1",
 }
-"""Programs that do nothing but start, first the one to prefer."""
+"""Programs that only start, in order of preference."""
 
 
 @rfm.simple_test
@@ -25,14 +25,14 @@ class Startup(SteppedCheck):
 
     `launch_time` is srun's time for the program true: Slurm alone. `mpi_launch_time`
     is its time for a program that does nothing between MPI_Init and MPI_Finalize; the
-    difference is what process manager and MPI library cost. Both are the median of
-    `repeats` starts, on 1, 2, 4 and so on up to all nodes, all of them in one job; the
-    numbers of all nodes are judged. `ppn` says how many ranks a node has.
+    difference is the cost of process manager and MPI library. Both are the median of
+    `repeats` starts, on 1, 2, 4 and so on up to all nodes, in one job; the numbers of
+    all nodes are judged. `ppn` is the number of ranks per node.
 
-    Any stack has such a program: osu_init, our own pairsweep --preflight, which also
-    lets every rank hear of all others, or IMB's Barrier with one repetition. Stacks
-    are comparable where they have the same one. osu_init states the time of MPI_Init
-    on the slowest rank, too: `mpi_init_time`, with a resolution of 1 ms.
+    The program is osu_init, our own pairsweep --preflight, which also exchanges
+    greetings between all ranks, or IMB's Barrier with one repetition. Stacks are
+    comparable if they have the same program. osu_init also prints the time of MPI_Init
+    on the slowest rank: `mpi_init_time`, with a resolution of 1 ms.
     """
 
     repeats = variable(int, value=3)
@@ -57,8 +57,8 @@ class Startup(SteppedCheck):
         programs = [name for name in PROGRAMS if name in known]
         self.skip_if(
             not programs,
-            f"{self.current_environ.name} has none of {', '.join(PROGRAMS)}: give it a "
-            "compiler, programs.osu or programs.imb in mpi_stacks",
+            f"{self.current_environ.name} has none of {', '.join(PROGRAMS)}; add a "
+            "compiler, programs.osu or programs.imb to mpi_stacks",
         )
         self.program = programs[0]
 
@@ -72,7 +72,7 @@ class Startup(SteppedCheck):
         ]
 
     def steps(self):
-        """Start both programs on ever more nodes, several times."""
+        """Start both programs on 1, 2, 4 and so on nodes, several times."""
         return [
             Step(
                 f"{program}-{nodes}-{repeat}",
