@@ -2,6 +2,7 @@
 """Intel MPI Benchmarks of several runs between two nodes: MPI_Put, many pairs."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import reframe as rfm
 from reframe.core.builtins import run_after, variable
@@ -107,32 +108,30 @@ class ImbOneSided(ImbSteps):
                     f"-aggregate_mode {'' if run.aggregate else 'non_'}aggregate",
                 ),
                 num_nodes=2,
+                ppn=1,
+                read=partial(self.read, run),
             )
             for run in self.runs()
         ]
 
-    def extract_steps(self, outputs):
+    def read(self, run, output):
         """Return the time or the bandwidth of every size but 0."""
         source, destination = self.nodes
-        samples = []
-        for run, output in zip(self.runs(), outputs, strict=True):
-            sizes = [0, *(1 << k for k in range(run.largest_log2 + 1))]
-            with output.located():
-                rows = parse_imb_one_sided(
-                    output.text, run.benchmark, sizes, aggregate=run.aggregate
-                )
-            samples += [
-                Sample(
-                    run.metric,
-                    row.bandwidth_mb_per_s if run.aggregate else row.time_us,
-                    row.size_bytes,
-                    n=row.repetitions,
-                    source=source,
-                    destination=destination,
-                )
-                for row in rows[1:]
-            ]
-        return samples
+        sizes = [0, *(1 << k for k in range(run.largest_log2 + 1))]
+        rows = parse_imb_one_sided(
+            output.text, run.benchmark, sizes, aggregate=run.aggregate
+        )
+        return [
+            Sample(
+                run.metric,
+                row.bandwidth_mb_per_s if run.aggregate else row.time_us,
+                row.size_bytes,
+                n=row.repetitions,
+                source=source,
+                destination=destination,
+            )
+            for row in rows[1:]
+        ]
 
 
 @rfm.simple_test
@@ -183,29 +182,25 @@ class ImbMultiLatency(ImbSteps):
                 ),
                 num_nodes=2,
                 ppn=pairs,
+                read=partial(self.read, pairs),
             )
             for pairs in doubled(self.ppn)
         ]
 
-    def extract_steps(self, outputs):
-        """Return the latency of every size, for every number of pairs."""
+    def read(self, pairs, output):
+        """Return the latency of every size for a number of pairs."""
         source, destination = self.nodes
         sizes = [1 << k for k in range(self.largest_log2 + 1)]
-        samples = []
-        for pairs, output in zip(doubled(self.ppn), outputs, strict=True):
-            groups = [(rank, rank + pairs) for rank in range(pairs)]
-            with output.located():
-                rows = parse_imb_groups(output.text, "PingPong", groups, sizes)
-            samples += [
-                Sample(
-                    "latency",
-                    row.time_us,
-                    row.size_bytes,
-                    n=row.repetitions,
-                    source=source,
-                    destination=destination,
-                    parameters={} if pairs == self.ppn else {"pairs": pairs},
-                )
-                for row in rows
-            ]
-        return samples
+        groups = [(rank, rank + pairs) for rank in range(pairs)]
+        return [
+            Sample(
+                "latency",
+                row.time_us,
+                row.size_bytes,
+                n=row.repetitions,
+                source=source,
+                destination=destination,
+                parameters={} if pairs == self.ppn else {"pairs": pairs},
+            )
+            for row in parse_imb_groups(output.text, "PingPong", groups, sizes)
+        ]

@@ -1,6 +1,8 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """LAMMPS: real applications, from many small messages to hardly any."""
 
+from functools import partial
+
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
@@ -74,27 +76,25 @@ class LammpsCheck(ScalingCheck):
             command = " ".join(
                 ["lmp -log none", *(options if self.scaled else []), f"-in {name}"]
             )
-            place = (spot.num_nodes, spot.ppn, spot.srun_options)
-            steps.append(Step(spot.name, command, *place))
+            ranks, read = (spot.num_nodes, spot.ppn), partial(self.read, spot)
+            steps.append(Step(spot.name, command, *ranks, read, spot.srun_options))
         return steps
 
-    def extract_steps(self, outputs):
-        """Return loop time and share of communication, after proving the result."""
+    def read(self, spot, output):
+        """Return loop time and share of communication of a verified result."""
         problem = PROBLEMS[self.problem]
-        samples = []
-        for spot, output in zip(self.spots(), outputs, strict=True):
-            copies = spot.ranks if self.scaled else 1
-            with output.located():
-                run = parse_lammps(
-                    output.text, spot.ranks, copies * ATOMS, [*problem.energies]
-                )
-                problem.verify(run, copies)
-            for metric, value in (
-                ("loop_time", run.loop_time_s),
-                ("communication_share", 100 * run.comm_share),
-            ):
-                samples.append(Sample(metric, value, parameters=spot.parameters))
-        return samples
+        copies = spot.ranks if self.scaled else 1
+        steps = [*problem.energies]
+        run = parse_lammps(output.text, spot.ranks, copies * ATOMS, steps)
+        problem.verify(run, copies)
+        values = {
+            "loop_time": run.loop_time_s,
+            "communication_share": 100 * run.comm_share,
+        }
+        return [
+            Sample(metric, value, parameters=spot.parameters)
+            for metric, value in values.items()
+        ]
 
 
 @rfm.simple_test

@@ -1,6 +1,7 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """NAS Parallel Benchmarks: kernels and solvers with known answers."""
 
+from functools import partial
 from pathlib import Path
 
 import reframe as rfm
@@ -105,13 +106,8 @@ class Npb(ScalingCheck):
         folder.mkdir(exist_ok=True)
         Path(folder, "timer.flag").touch()
 
-    def runs(self):
-        """List the runs: spots, and the state of the timers."""
-        timers = (False, True) if self.communication else (False,)
-        return [(spot, timed) for spot in self.spots() for timed in timers]
-
     def steps(self):
-        """Run on all nodes, without and with timers."""
+        """Run on all spots, without and with timers."""
         known = self.current_environ.extras.get("programs", [])
         return [
             Step(
@@ -119,25 +115,20 @@ class Npb(ScalingCheck):
                 self.program(0 if self.program(0) in known else spot.ranks),
                 spot.num_nodes,
                 spot.ppn,
+                partial(self.read, spot, timed),
                 f"{spot.srun_options} {f'--chdir={TIMED}' if timed else ''}".strip(),
             )
-            for spot, timed in self.runs()
+            for spot in self.spots()
+            for timed in ((False, True) if self.communication else (False,))
         ]
 
-    def extract_steps(self, outputs):
-        """Return the rate of the runs without timers, the share of those with them."""
-        samples = []
-        for (spot, timed), output in zip(self.runs(), outputs, strict=True):
-            problem = (self.benchmark, self.problem_class, spot.ranks)
-            with output.located():
-                run = parse_npb(output.text, *problem, timers=timed)
-                value = run.mops_total
-                if timed:
-                    if run.communication_share is None:
-                        raise ParseError(
-                            0, "its timers show no time: select a larger class"
-                        )
-                    value = 100 * run.communication_share
-            metric = "communication_share" if timed else "Mops_total"
-            samples.append(Sample(metric, value, parameters=spot.parameters))
-        return samples
+    def read(self, spot, timed, output):
+        """Return the rate of a run without timers, or the share of one with timers."""
+        problem = (self.benchmark, self.problem_class, spot.ranks)
+        run = parse_npb(output.text, *problem, timers=timed)
+        metric, value = "Mops_total", run.mops_total
+        if timed:
+            if run.communication_share is None:
+                raise ParseError(0, "its timers show no time: select a larger class")
+            metric, value = "communication_share", 100 * run.communication_share
+        return [Sample(metric, value, parameters=spot.parameters)]

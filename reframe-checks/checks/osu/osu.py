@@ -2,6 +2,7 @@
 """OSU Micro-Benchmarks between two nodes, and within one."""
 
 import re
+from dataclasses import replace
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
@@ -243,22 +244,23 @@ class OsuClock(OsuPairs):
         """Return the clock of a run in kHz."""
         return run.parameters.get("clock_khz", self.frequencies[-1])
 
-    def srun_options(self, run):
-        """Return the option by which Slurm sets the clock."""
-        return f"--cpu-freq={self.clock_of(run)}"
-
-    def wrapped(self, command):
-        """Print every rank's clock before it starts the OSU program."""
+    def timed_step(self, run):
+        """Set the clock by Slurm; every rank prints its clock before it starts OSU."""
+        step = super().timed_step(run)
         print_clock = (
             "cpu=$(ps -o psr= -p $$); "
             'read -r clock <"/sys/devices/system/cpu/cpu${cpu// }/cpufreq/'
             'scaling_cur_freq"; echo "# clock $(hostname -s) $clock"; exec'
         )
-        return f"bash -c '{print_clock} {command}'"
+        return replace(
+            step,
+            command=f"bash -c '{print_clock} {step.command}'",
+            options=f"--cpu-freq={self.clock_of(run)}",
+        )
 
-    def verify_timed(self, text, run):
-        """Verify the clocks, one of each rank."""
-        clocks = re.findall(r"^# clock (\S+) (\d+)\n", text, re.MULTILINE)
+    def read(self, run, output):
+        """Return the numbers of a step, after a check of the clock of each rank."""
+        clocks = re.findall(r"^# clock (\S+) (\d+)\n", output.text, re.MULTILINE)
         ranks = run.num_nodes * run.ppn
         if len(clocks) != ranks:
             raise ParseError(0, f"{len(clocks)} of {ranks} ranks tell their clock")
@@ -266,3 +268,4 @@ class OsuClock(OsuPairs):
         for node, clock in clocks:
             if abs(int(clock) / wanted - 1) * 100 > self.tolerance_percent:
                 raise ParseError(0, f"{node}: clock {clock} kHz, asked for {wanted}")
+        return super().read(run, output)

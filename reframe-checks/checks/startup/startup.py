@@ -1,6 +1,7 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """Start of programs on more and more nodes, by srun and by MPI_Init."""
 
+from functools import partial
 from statistics import median
 
 import reframe as rfm
@@ -62,15 +63,6 @@ class Startup(SteppedCheck):
         )
         self.program = programs[0]
 
-    def starts(self):
-        """List nodes, program and repeat of every start."""
-        return [
-            (nodes, program, repeat)
-            for nodes in doubled(self.num_nodes)
-            for program in ("true", self.program)
-            for repeat in range(1, self.repeats + 1)
-        ]
-
     def steps(self):
         """Start both programs on 1, 2, 4 and so on nodes, several times."""
         return [
@@ -79,32 +71,43 @@ class Startup(SteppedCheck):
                 PROGRAMS.get(program, program).format(ranks=nodes * self.ppn),
                 nodes,
                 self.ppn,
+                partial(self.read, program, nodes),
             )
-            for nodes, program, repeat in self.starts()
+            for nodes in doubled(self.num_nodes)
+            for program in ("true", self.program)
+            for repeat in range(1, self.repeats + 1)
         ]
 
-    def extract_steps(self, outputs):
-        """Return the median times; raise ParseError for a start with missing ranks."""
+    def read(self, program, nodes, output):
+        """Return the times of one start; raise ParseError if ranks are missing."""
+        metric, times = "mpi_launch_time", {}
+        if program == "true":
+            metric = "launch_time"
+        elif program == "osu_init":
+            init = parse_osu_init(output.text, nodes * self.ppn)
+            times["mpi_init_time"] = init.max_ms / 1000
+        else:
+            verify_started(output.text, program, nodes * self.ppn)
+        times[metric] = output.seconds
+        parameters = {} if nodes == self.num_nodes else {"num_nodes": nodes}
+        return [
+            Sample(metric, seconds, parameters=parameters)
+            for metric, seconds in times.items()
+        ]
+
+    def extract(self, text):
+        """Return the median times of all starts."""
         times = {}
-        for (nodes, program, _), output in zip(self.starts(), outputs, strict=True):
-            with output.located():
-                metric = "launch_time"
-                if program == "osu_init":
-                    init = parse_osu_init(output.text, nodes * self.ppn)
-                    seconds = init.max_ms / 1000
-                    times.setdefault(("mpi_init_time", nodes), []).append(seconds)
-                elif program != "true":
-                    verify_started(output.text, program, nodes * self.ppn)
-                if program != "true":
-                    metric = "mpi_launch_time"
-                times.setdefault((metric, nodes), []).append(output.seconds)
+        for sample in super().extract(text):
+            key = (sample.metric, *sample.parameters.items())
+            times.setdefault(key, []).append(sample.value)
         return [
             Sample(
                 metric,
                 median(seconds),
                 statistic="p50",
                 n=len(seconds),
-                parameters={} if nodes == self.num_nodes else {"num_nodes": nodes},
+                parameters=dict(parameters),
             )
-            for (metric, nodes), seconds in times.items()
+            for (metric, *parameters), seconds in times.items()
         ]

@@ -1,4 +1,4 @@
-"""The input file of HPCC, hpccinf.txt, for a number of ranks and so much memory."""
+"""The input file of HPCC, hpccinf.txt, for a number of ranks and a size of memory."""
 
 import math
 
@@ -49,7 +49,7 @@ def hpcc_input(n: int, block: int, ranks: int) -> str:
 
 
 def process_grid(ranks: int) -> tuple[int, int]:
-    """Split the ranks into rows and columns, as square as they go, rows first."""
+    """Return rows and columns of a nearly square grid of the ranks."""
     rows = next(p for p in range(math.isqrt(ranks), 0, -1) if ranks % p == 0)
     return rows, ranks // rows
 

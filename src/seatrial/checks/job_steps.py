@@ -3,7 +3,7 @@
 
 import sys
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,12 +49,16 @@ run_step() {
 
 @dataclass(frozen=True)
 class Step:
-    """A program on `num_nodes` nodes with `ppn` ranks each; `options` are srun's."""
+    """A program on `num_nodes` nodes with `ppn` ranks each; `options` are srun's.
+
+    `read` converts its output to samples, or raises ParseError.
+    """
 
     name: str
     command: str
     num_nodes: int
-    ppn: int = 1
+    ppn: int
+    read: Callable[[StepOutput], Iterable[Sample]]
     options: str = ""
 
     def srun_options(self) -> str:
@@ -70,10 +74,6 @@ class SteppedCheck(SeatrialCheck):
     @abstractmethod
     def steps(self) -> list[Step]:
         """List the steps, with unique names, after nodes and ranks are known."""
-
-    @abstractmethod
-    def extract_steps(self, outputs: Sequence[StepOutput]) -> list[Sample]:
-        """Convert the outputs of all steps, in their order, to samples."""
 
     def need_programs(self, feature: str, *names: str) -> None:
         """Skip the case if the MPI stack lacks one of the programs of a feature."""
@@ -115,8 +115,13 @@ class SteppedCheck(SeatrialCheck):
 
     def extract(self, text: str) -> list[Sample]:
         """Return the samples of all steps; each must have an end."""
-        outputs = split_steps(text, [step.name for step in self.steps()])
-        return self.extract_steps(outputs)
+        steps = self.steps()
+        samples: list[Sample] = []
+        outputs = split_steps(text, [step.name for step in steps])
+        for step, output in zip(steps, outputs, strict=True):
+            with output.located():
+                samples += step.read(output)
+        return samples
 
 
 def doubled(most: int) -> list[int]:

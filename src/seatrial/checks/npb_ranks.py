@@ -1,9 +1,9 @@
 """Numbers of ranks on which the NAS Parallel Benchmarks run (NPB-MPI 3.3 and 3.4).
 
 BT and SP need a square. CG, FT, IS and MG need a power of two, and so does LU of NPB
-3.3; other grids of LU in 3.4 are excluded, for comparable versions. EP needs no special
-number. Limits of the classes: IS by MIN_PROCS, MAX_PROCS in IS/is.c; BT
-and SP need 3 points per rank and direction (make_set.f), as LU does (subdomain.f).
+3.3; other grids of LU in 3.4 are excluded, for comparable versions. Limits of the
+classes: IS by MIN_PROCS, MAX_PROCS in IS/is.c; BT and SP need 3 points per rank and
+direction (make_set.f), as LU does (subdomain.f).
 """
 
 from math import isqrt

@@ -4,8 +4,9 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from reframe.core.builtins import run_after, variable
@@ -14,9 +15,6 @@ from seatrial.checks.job_steps import Step, SteppedCheck
 from seatrial.model.records import Sample
 from seatrial.parsers.osu import OsuRow, parse_osu
 from seatrial.parsers.steps import StepOutput
-
-Place = tuple[str | None, str | None]
-"""Source and destination of a number."""
 
 _NOT_VALIDATED = re.compile(r"osu_(barrier|(put|get)_(latency|bw))")
 """Benchmarks without the option -c, which validates."""
@@ -31,8 +29,7 @@ class OsuRun:
     """One benchmark on `num_nodes` nodes of `ppn` ranks.
 
     `latency`, `bandwidth` and `rate` are the metrics of its columns; sizes double from
-    `smallest` to `largest`; samples with `parameters` are not judged; `options` are the
-    benchmark's, `window` is its -W.
+    `smallest` to `largest`; `options` are the benchmark's, `window` is its -W.
     """
 
     program: str
@@ -88,9 +85,12 @@ class OsuRun:
             window=self.window if rated else None,
         )
 
-    def samples(self, text: str, place: Place) -> Iterator[Sample]:
-        """Return every number of the timed run."""
+    def samples(self, text: str, nodes: Sequence[str]) -> Iterator[Sample]:
+        """Return the numbers of the timed run, with the nodes if it is of a pair."""
         metrics = (self.latency, self.bandwidth, self.rate)
+        source = destination = None
+        if nodes and not self.is_collective:
+            source, destination = nodes[0], nodes[1 if self.num_nodes > 1 else 0]
         for row in self.parse(text, validated=False):
             values = (row.latency_us, row.mb_per_s, row.msg_per_s)
             for metric, value in zip(metrics, values, strict=True):
@@ -100,10 +100,15 @@ class OsuRun:
                         value,
                         row.size_bytes,
                         n=row.iterations or 1,
-                        source=place[0],
-                        destination=place[1],
+                        source=source,
+                        destination=destination,
                         parameters=dict(self.parameters),
                     )
+
+    def validate(self, output: StepOutput) -> list[Sample]:
+        """Return no samples; raise ParseError unless all rows are valid."""
+        self.parse(output.text, validated=True)
+        return []
 
 
 class OsuCheck(SteppedCheck):
@@ -133,16 +138,24 @@ class OsuCheck(SteppedCheck):
 
     def steps(self) -> list[Step]:
         """Return the timed step of each run, and its validation."""
-        chosen = f"-i {self.iterations}" if self.iterations else ""
         steps = []
         for run in self.runs():
-            where = (run.num_nodes, run.ppn)
-            timed = self.wrapped(run.command(chosen))
-            steps.append(Step(run.name, timed, *where, self.srun_options(run)))
+            steps.append(self.timed_step(run))
             if not _NOT_VALIDATED.fullmatch(run.program):
+                name = f"{run.name},validated"
                 command = run.command("-c -u 1 -i 1 -x 0")
-                steps.append(Step(f"{run.name},validated", command, *where))
+                steps.append(Step(name, command, run.num_nodes, run.ppn, run.validate))
         return steps
+
+    def timed_step(self, run: OsuRun) -> Step:
+        """Return the timed step of a run."""
+        command = run.command(f"-i {self.iterations}" if self.iterations else "")
+        read = partial(self.read, run)
+        return Step(run.name, command, run.num_nodes, run.ppn, read)
+
+    def read(self, run: OsuRun, output: StepOutput) -> Iterable[Sample]:
+        """Return the numbers of a timed step."""
+        return run.samples(output.text, self.nodes)
 
     def wrapped(self, command: str) -> str:
         """Return the command of a timed step; a check may add a prefix."""
@@ -151,28 +164,3 @@ class OsuCheck(SteppedCheck):
     def srun_options(self, run: OsuRun) -> str:
         """Return further options of srun for a timed step."""
         return ""
-
-    def extract_steps(self, outputs: Sequence[StepOutput]) -> list[Sample]:
-        """Return the numbers of all timed runs; each must pass its validation."""
-        samples: list[Sample] = []
-        remaining = iter(outputs)
-        for run in self.runs():
-            place = self.place_of(run)
-            timed = next(remaining)
-            with timed.located():
-                self.verify_timed(timed.text, run)
-                samples += run.samples(timed.text, place)
-            if not _NOT_VALIDATED.fullmatch(run.program):
-                validation = next(remaining)
-                with validation.located():
-                    run.parse(validation.text, validated=True)
-        return samples
-
-    def verify_timed(self, text: str, run: OsuRun) -> None:
-        """Raise ParseError if the output of the prefix in `wrapped` is wrong."""
-
-    def place_of(self, run: OsuRun) -> Place:
-        """Return the nodes of a pair, or one node twice; None for a collective."""
-        if run.is_collective or not self.nodes:
-            return None, None
-        return self.nodes[0], self.nodes[1 if run.num_nodes > 1 else 0]

@@ -15,13 +15,11 @@ core/warnings.py.)
 import warnings
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 from reframe.core import fields
 from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning
-
-_StateTest = Callable[[str | None], bool]
-_Warn = Callable[..., None]
 
 
 def patch_reframe() -> None:
@@ -31,7 +29,7 @@ def patch_reframe() -> None:
     fields.user_deprecation_warning = unless_suppressed(fields.user_deprecation_warning)
 
 
-def without_resizing(test: _StateTest) -> _StateTest:
+def without_resizing(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """Return a test of comma-separated states that ignores RESIZING."""
 
     @wraps(test)
@@ -42,7 +40,7 @@ def without_resizing(test: _StateTest) -> _StateTest:
     return test_other_states
 
 
-def unless_suppressed(warn: _Warn) -> _Warn:
+def unless_suppressed(warn: Callable[..., None]) -> Callable[..., None]:
     """Return a function that warns unless ReFrame has just suppressed its warnings."""
 
     @wraps(warn)

@@ -10,16 +10,10 @@ from typing import Any
 from seatrial.errors import SeatrialError
 from seatrial.paths import checks_dir
 
-_CHOSEN = ("tuning", "placement")
-"""Variables that are recorded with the parameters of a case."""
-
 
 @dataclass(frozen=True)
 class CheckClass:
-    """A check: the file of its references; its parameters with their values.
-
-    The values are None where the source does not list them.
-    """
+    """A check: its reference file, and the values of its parameters (None: unknown)."""
 
     name: str
     reference_file: str
@@ -28,7 +22,7 @@ class CheckClass:
 
 @dataclass(frozen=True)
 class CheckVariable:
-    """A variable that a check declares: its default as source, and what it means."""
+    """A variable that a check declares, with the source of its default."""
 
     check: str
     variable: str
@@ -90,7 +84,7 @@ def check_classes(home: Path) -> dict[str, CheckClass]:
             for key, value in assigned.items()
             if isinstance(value, ast.Call) and ast.unparse(value.func) == "parameter"
         }
-        parameters |= dict.fromkeys(_CHOSEN, ())
+        parameters |= {"tuning": (), "placement": ()}  # recorded with the parameters
         checks[name] = CheckClass(name, file.value, parameters)
     return checks
 
