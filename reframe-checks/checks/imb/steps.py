@@ -88,7 +88,7 @@ class ImbOneSided(ImbSteps):
         self.need_programs("imb", "IMB-RMA")
 
     def runs(self):
-        """Measure latency up to 64 KiB, bandwidth up to 4 MiB."""
+        """Return the runs: latency up to 64 KiB, bandwidth up to 4 MiB."""
         volume_mb = self.bandwidth_volume_mb
         return [
             OneSided("put_latency", "Unidir_put", 16, self.volume_mb),
@@ -97,7 +97,7 @@ class ImbOneSided(ImbSteps):
         ]
 
     def steps(self):
-        """Run one mode at a time; IMB has a number of repetitions for each."""
+        """Return a step for each run, with its mode and repetitions."""
         return [
             Step(
                 run.metric,
@@ -145,7 +145,7 @@ class ImbMultiLatency(ImbSteps):
 
     Ranks fill a node before the next (placement is block), and `-map` of P x 2 pairs
     rank r with rank r + P, on the other node; IMB prints the ranks of every pair, and a
-    run with other pairs is refused. IMB lets all pairs wait for each other before a
+    run with other pairs is refused. In IMB all pairs wait for each other before a
     few repetitions of every size that are not timed; the timed ones follow at once.
     """
 
@@ -169,7 +169,7 @@ class ImbMultiLatency(ImbSteps):
         super().place()
 
     def steps(self):
-        """Run every number of pairs, without the row of 0 bytes."""
+        """Return a step for every number of pairs, without the row of 0 bytes."""
         return [
             Step(
                 f"pairs={pairs}",

@@ -66,7 +66,7 @@ class LammpsCheck(ScalingCheck):
         ]
 
     def steps(self):
-        """Run on all nodes."""
+        """Return a step for every spot."""
         problem = PROBLEMS[self.problem]
         name = problem.needs(scaled=self.scaled)[0]
         steps = []

@@ -107,7 +107,7 @@ class Npb(ScalingCheck):
         Path(folder, "timer.flag").touch()
 
     def steps(self):
-        """Run on all spots, without and with timers."""
+        """Return the steps on all spots, without and with timers."""
         known = self.current_environ.extras.get("programs", [])
         return [
             Step(

@@ -26,12 +26,12 @@ class OsuAllNodes(OsuCheck):
     typical_s = 30
 
     def runs(self):
-        """Run over all nodes, then over fewer."""
+        """Return the run over all nodes, then those over fewer."""
         counts = [n for n in doubled(self.num_nodes) if n * self.ppn > 1]
         return [self.over(nodes) for nodes in reversed(counts)]
 
     def over(self, nodes):
-        """Run over a number of nodes, with the memory that they need."""
+        """Return the run over a number of nodes, with sufficient memory."""
         program = f"osu_{self.benchmark}"
         options = [f"-M {max(512 * MIB, 64 * KIB * nodes * self.ppn)}"]
         if self.benchmark == "allreduce":

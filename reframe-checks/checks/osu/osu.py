@@ -33,7 +33,7 @@ class OsuPair(OsuCheck):
             self.most_nodes, self.ppn = 1, 2
 
     def pair(self, program, largest, **more):
-        """Run a benchmark on the two ranks."""
+        """Return a run on the two ranks."""
         return OsuRun(program, largest, self.num_nodes, self.ppn, **more)
 
 
@@ -54,7 +54,7 @@ class OsuLatency(OsuPair):
     judged = ["latency_8B", "latency_4MiB"]
 
     def runs(self):
-        """Measure up to 4 MiB."""
+        """Return the run up to 4 MiB."""
         return [self.pair("osu_latency", 4 * MIB)]
 
 
@@ -78,7 +78,7 @@ class OsuBandwidth(OsuPair):
     judged = ["bw_64KiB", "bw_4MiB", "bibw_4MiB"]
 
     def runs(self):
-        """Measure both up to 4 MiB."""
+        """Return the runs of both up to 4 MiB."""
         options = {"window": 64}
         if self.buffers == "multiple":
             options["options"] = "-b multiple"
@@ -106,7 +106,7 @@ class OsuOneSided(OsuPair):
     judged = ["put_latency_8B", "get_latency_8B", "put_bw_4MiB"]
 
     def runs(self):
-        """Measure latency up to 64 KiB, bandwidth up to 4 MiB."""
+        """Return the runs: latency up to 64 KiB, bandwidth up to 4 MiB."""
         return [
             self.pair("osu_put_latency", 64 * KIB, latency="put_latency"),
             self.pair("osu_get_latency", 64 * KIB, latency="get_latency"),
@@ -138,7 +138,7 @@ class OsuPairs(OsuCheck):
         super().place()
 
     def pairs(self, program, **more):
-        """Run a benchmark with 1, 2, 4 and so on pairs up to all cores."""
+        """Return the runs with 1, 2, 4 and so on pairs up to all cores."""
         return [
             OsuRun(
                 program,
@@ -170,7 +170,7 @@ class OsuMessageRate(OsuPairs):
     judged = ["msg_rate_8B", "bw_64KiB"]
 
     def runs(self):
-        """Measure with this window."""
+        """Return the runs with this window."""
         return self.pairs("osu_mbw_mr", window=self.window)
 
 
@@ -189,7 +189,7 @@ class OsuMultiLatency(OsuPairs):
     judged = ["latency_8B", "latency_64KiB"]
 
     def runs(self):
-        """Measure up to 64 KiB."""
+        """Return the runs up to 64 KiB."""
         return self.pairs("osu_multi_lat")
 
 
@@ -227,7 +227,7 @@ class OsuClock(OsuPairs):
         )
 
     def runs(self):
-        """Measure messages of up to 16 B at every clock."""
+        """Return a run with messages of up to 16 B for every clock."""
         return [
             OsuRun(
                 "osu_mbw_mr",
@@ -263,7 +263,7 @@ class OsuClock(OsuPairs):
         clocks = re.findall(r"^# clock (\S+) (\d+)\n", output.text, re.MULTILINE)
         ranks = run.num_nodes * run.ppn
         if len(clocks) != ranks:
-            raise ParseError(0, f"{len(clocks)} of {ranks} ranks tell their clock")
+            raise ParseError(0, f"{len(clocks)} of {ranks} ranks print their clock")
         wanted = self.clock_of(run)
         for node, clock in clocks:
             if abs(int(clock) / wanted - 1) * 100 > self.tolerance_percent:

@@ -46,7 +46,7 @@ class MatchQueue(OwnBenchmark):
 
     @run_before("run")
     def choose_depths(self):
-        """Measure one size, with all depths."""
+        """Set the options for one size and all depths."""
         self.executable_opts += [
             f"--sizes {self.size_bytes}:{self.size_bytes}",
             f"--depth 0:{self.max_depth}",

@@ -41,7 +41,7 @@ class ManyRegions(OwnBenchmark):
 
     @run_before("run")
     def choose_regions(self):
-        """Measure these sizes and regions."""
+        """Set the options for sizes and regions."""
         self.executable_opts += [
             f"--sizes {self.min_size}:{self.max_size}",
             f"--regions {self.regions}",

@@ -64,7 +64,7 @@ class Startup(SteppedCheck):
         self.program = programs[0]
 
     def steps(self):
-        """Start both programs on 1, 2, 4 and so on nodes, several times."""
+        """Return the starts of both programs on 1, 2, 4 and so on nodes."""
         return [
             Step(
                 f"{program}-{nodes}-{repeat}",

@@ -148,7 +148,7 @@ class SeatrialCheck(Replayable, JudgedMetrics):
 
     @run_before("run", always_last=True)
     def record_job(self) -> None:
-        """Let the job repeat crashes at start, and record nodes, times and exit status.
+        """Repeat crashes at start, and record nodes, times and exit status in the job.
 
         Scripts and modules of this suite that start programs repeat crashes themselves.
         Accounting names the nodes late and sometimes wrong; the job knows them. A job
@@ -164,7 +164,7 @@ class SeatrialCheck(Replayable, JudgedMetrics):
             self.prerun_cmds += [f"rm -f {self.output_file}"]
         self.prerun_cmds += [
             'if [ -n "$SLURM_JOB_NODELIST" ]; then',
-            "    # srun gives up at once when the controller is away for a moment.",
+            "    # srun fails at once if the controller is away for a moment.",
             "    until scontrol ping >/dev/null 2>&1; do sleep 1; done",
             '    seatrial_nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")',
             "else",
@@ -212,7 +212,12 @@ class SeatrialCheck(Replayable, JudgedMetrics):
         if job.get("status") != "0":
             crashes = recorded(Path(self.stagedir))
             if crashes and crashes[-1]["try"] == TRIES:
-                raise SanityError(self._start_failure(crashes[-1]))
+                mpi = self.current_environ.extras.get("mpi", self.current_environ.name)
+                nodes = ", ".join(crashes[-1]["dead"])
+                raise SanityError(
+                    f"{GAVE_UP} ({mpi.replace('@', ' ')}); the last one"
+                    f"{f' on {nodes}' if nodes else ''}: {crashes[-1]['reason']}"
+                )
             state = f"exit status {job['status']}" if "status" in job else "no end"
             raise SanityError(
                 f"{self.executable}: {state} (job {self._job_id}, state "
@@ -224,13 +229,6 @@ class SeatrialCheck(Replayable, JudgedMetrics):
                 f"ran on {len(self.nodes)} nodes ({' '.join(self.nodes)}), "
                 f"expected {self.num_nodes}"
             )
-
-    def _start_failure(self, crash: dict[str, Any]) -> str:
-        """Format the last crash of an MPI library that crashed at every start."""
-        mpi = self.current_environ.extras.get("mpi", self.current_environ.name)
-        nodes = f" on {', '.join(crash['dead'])}" if crash["dead"] else ""
-        library = mpi.replace("@", " ")
-        return f"{GAVE_UP} ({library}); the last one{nodes}: {crash['reason']}"
 
     def _cause(self) -> str:
         """Quote the error of the first dead task, or the last line."""

@@ -55,7 +55,7 @@ def process_grid(ranks: int) -> tuple[int, int]:
 
 
 def order_for_memory(memory_bytes: float, block: int) -> int:
-    """Return the largest N, a multiple of the block, whose matrix fits into memory.
+    """Return the largest N, a multiple of the block, for a matrix within the memory.
 
     HPL holds one matrix of N x N doubles, and HPCC sizes its other tests by it.
     Raises ValueError if not even one block fits.

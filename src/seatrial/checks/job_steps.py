@@ -22,8 +22,8 @@ set -uo pipefail
 . "$(dirname "$0")/start.sh"
 launcher=("$@")
 
-# Repeat a step that Slurm's controller refused for a moment, or whose MPI library
-# crashed at start; all messages stay on standard error.
+# Repeat a step if Slurm's controller refuses it for a moment, or if its MPI library
+# crashes at start; all messages stay on standard error.
 run_step() {
     local name=$1 attempt errors printed start status
     shift

@@ -31,7 +31,7 @@ _MOST_ERRORS = 1 << 16
 
 _STDOUT = "/proc/self/fd/1"
 _SHELL = r"""# Written by Seatrial.
-# `bash start.sh PROGRAM..` repeats a program whose MPI library crashed at start.
+# `bash start.sh PROGRAM..` starts a program, again if its MPI library crashed at start.
 
 size() { stat -Lc %s "/proc/$$/fd/$1"; }
 

@@ -29,8 +29,8 @@ AnyStep = TypeVar("AnyStep", bound=Step)
 class Launcher:
     """Starts steps of this job by srun, and ends those that take too long.
 
-    A step that Slurm could not make is tried again for `patience_s`, one whose MPI
-    library crashed at start `TRIES` times in all.
+    It repeats a step that Slurm could not make for `patience_s`, and a crash of the MPI
+    library at start up to `TRIES` tries.
     """
 
     def __init__(self, srun: Sequence[str], patience_s: float) -> None:

@@ -47,14 +47,6 @@ class _Row(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class _Result:
-    """A test of a group: the end of its step, and the stages that each node reached."""
-
-    ended: Ended
-    reached: dict[str, int]
-
-
-@dataclass(frozen=True)
 class Preflight:
     """Tests nodes with `PROGRAM --preflight`."""
 
@@ -87,16 +79,17 @@ class Preflight:
             with ThreadPoolExecutor(_PARALLEL) as pool:
                 results = list(pool.map(self._result, tests))
             smaller = []
-            for group, nodes, result in zip(groups, tests, results, strict=True):
-                stages = min(result.reached.get(node, 0) for node in nodes)
-                if result.ended.status == 0 and stages == len(STAGES):
+            for group, nodes, (ended, reached) in zip(
+                groups, tests, results, strict=True
+            ):
+                stages = min(reached.get(node, 0) for node in nodes)
+                if ended.status == 0 and stages == len(STAGES):
                     passed.append(group)
                 elif len(group) == 1:
-                    stage = min(result.reached.get(group[0], 0), len(STAGES) - 1)
-                    reason = apart + result.ended.reason
-                    failures.append(Failure(group[0], STAGES[stage], reason))
+                    stage = STAGES[min(reached.get(group[0], 0), len(STAGES) - 1)]
+                    failures.append(Failure(group[0], stage, apart + ended.reason))
                 else:
-                    smaller += _parts(group, result)
+                    smaller += _parts(group, reached)
             groups = smaller
         return passed, failures
 
@@ -123,8 +116,8 @@ class Preflight:
             return [], [Failure(node, "hello", reason) for node in nodes]
         return best
 
-    def _result(self, nodes: Sequence[str]) -> _Result:
-        """Test one group; lines of other programs are skipped."""
+    def _result(self, nodes: Sequence[str]) -> tuple[Ended, dict[str, int]]:
+        """Test one group; return its end, and the number of stages of each node."""
         with TemporaryDirectory(prefix="seatrial-") as folder:
             program = (*self.program, "--preflight")
             place = (Path(folder), Limit(self.limit_s))
@@ -132,7 +125,7 @@ class Preflight:
             ended = self.launcher.run(step)
         stages: dict[str, list[str]] = defaultdict(list)
         for line in ended.output:
-            with suppress(msgspec.DecodeError):
+            with suppress(msgspec.DecodeError):  # a line of another program
                 row = msgspec.json.decode(line, type=_Row)
                 stages[row.host].append(row.stage)
         if foreign := sorted(stages.keys() - {*nodes}):
@@ -140,19 +133,16 @@ class Preflight:
                 f"{self.program[0]} runs on {foreign[0]!r}, which Slurm calls none of "
                 f"{', '.join(nodes)}; expected host names that are names of nodes"
             )
-        return _Result(
-            ended,
-            {
-                node: sum(reports.count(stage) >= self.ppn for stage in STAGES)
-                for node, reports in stages.items()
-            },
-        )
+        return ended, {
+            node: sum(reports.count(stage) >= self.ppn for stage in STAGES)
+            for node, reports in stages.items()
+        }
 
 
-def _parts(group: list[str], result: _Result) -> list[list[str]]:
+def _parts(group: list[str], reached: dict[str, int]) -> list[list[str]]:
     """Divide a group that failed: silent nodes one by one, otherwise in halves."""
-    silent = [node for node in group if not result.reached.get(node)]
-    talking = [node for node in group if result.reached.get(node)]
+    silent = [node for node in group if not reached.get(node)]
+    talking = [node for node in group if reached.get(node)]
     if talking and 0 < len(silent) <= _MOST_ALONE:
         return [talking, *([node] for node in silent)]
     middle = len(group) // 2
