@@ -60,7 +60,7 @@ class NodeStep(Step):
             for file in self.folder.iterdir()
             if file.name not in self._inputs
         ]
-        return ended.crash if self._mpi and not any(sizes) else None
+        return super().crash(ended) if self._mpi and not any(sizes) else None
 
     @property
     def is_lost(self) -> bool:
