@@ -25,7 +25,7 @@ class NodeStep(Step):
         mpi: bool = False,
         is_told: bool = False,
     ) -> None:
-        """`socket`: the one that the program has; `is_told`: it reads what to do."""
+        """`socket`: the program's own; `is_told`: it reads standard input."""
         options = (f"--chdir={folder}", "--cpu-bind=none")
         super().__init__(
             [node],
@@ -72,7 +72,7 @@ class NodeStep(Step):
 
 
 def allow_files(nodes: int) -> None:
-    """Allow a descriptor for each node, besides the usual ones."""
+    """Raise the limit of open files: one for each node, besides the usual ones."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = nodes + 256
     if soft != resource.RLIM_INFINITY and soft < wanted:
