@@ -148,10 +148,10 @@ def node_states(system: System) -> tuple[NodeState, ...]:
     """
     if not system.uses_slurm:
         return tuple(NodeState(node, True, "") for node in system.nodes)
-    seen = slurm.node_states()
+    known = slurm.node_states()
+    unknown = (False, "unknown to Slurm")
     states = tuple(
-        NodeState(node, *slurm.availability(seen.get(node.name)))
-        for node in system.nodes
+        NodeState(node, *known.get(node.name, unknown)) for node in system.nodes
     )
     if not any(state.present for state in states):
         listed = "\n".join(f"  {state.node.name}: {state.reason}" for state in states)
