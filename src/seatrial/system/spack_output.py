@@ -132,7 +132,7 @@ class SpackOutput:
             return self._enter(self._specs.get(match[2]), phase)
         if match := _PHASE.match(line):
             running = (self._specs[hash_] for hash_ in self._phases)
-            spec = next((each for each in running if each.name == match[1]), None)
+            spec = next((spec for spec in running if spec.name == match[1]), None)
             return self._enter(spec, match[2])
         if match := _DONE.match(line):
             return self._end(self._specs.get(match[1]), Kind.DONE)
@@ -225,14 +225,11 @@ def first_errors(log: str) -> tuple[str, ...]:
 def mirror_folders(listing: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split `spack mirror list`: folders of build caches, and URLs of other ones."""
     urls = re.findall(r"^\S+ +\[.b\] (?:fetch: )?(\S+)", listing, re.MULTILINE)
-    folders = [url.removeprefix("file://") for url in urls if _is_folder(url)]
-    return tuple(folders), tuple(url for url in urls if not _is_folder(url))
+    folders = [url for url in urls if url.startswith(("file://", "/"))]
+    others = tuple(url for url in urls if url not in folders)
+    return tuple(folder.removeprefix("file://") for folder in folders), others
 
 
 def listed_hashes(listing: str) -> Iterable[str]:
     """Return the hashes of `spack buildcache list --very-long`."""
     return re.findall(rf"^({_HASH}) ", listing, re.MULTILINE)
-
-
-def _is_folder(url: str) -> bool:
-    return url.startswith(("file://", "/"))

@@ -100,8 +100,8 @@ def plan(
         spec = lock.specs[hash_]
         where = origin(spec)
         needs = spec.building if where is Origin.SOURCE else spec.needed
-        for each in needs if where is not Origin.EXTERNAL else ():
-            yield from follow(each)
+        for need in needs if where is not Origin.EXTERNAL else ():
+            yield from follow(need)
         seconds, basis = estimate(spec, where, timings)
         yield Step(environment, spec.name, spec.version, hash_, where, seconds, basis)
 
