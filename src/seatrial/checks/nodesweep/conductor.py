@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -31,58 +32,52 @@ from seatrial.parsers.nodesweep_rows import EventRow, Program
 say = partial(job_control.say, "nodesweep")
 
 
+@dataclass
 class Conductor:
     """Conducts the sweep over the nodes of this job.
 
-    `folder` takes the files of the programs, on a file system that all nodes share;
-    those of failed programs stay there.
+    `nodes` maps their names to the CPUs that Slurm has given. `folder` takes the files
+    of the programs, on a file system that all nodes share; those of failed programs
+    stay there.
     """
 
-    def __init__(
-        self,
-        nodes: Mapping[str, int],
-        launcher: Launcher,
-        file: Path,
-        folder: Path,
-        settings: Settings,
-    ) -> None:
-        """`nodes`: the CPUs that Slurm has given on each."""
-        self._nodes = nodes
-        self._launcher = launcher
-        self._file = file
-        self._folder = folder
-        self._settings = settings
-        self._places: dict[str, Place] = {}
-        self._sensors: dict[str, NodeStep] = {}
-        self._passed = self._events = 0
-        self._last_event = ""
+    nodes: Mapping[str, int]
+    launcher: Launcher
+    file: Path
+    folder: Path
+    settings: Settings
+    _places: dict[str, Place] = field(default_factory=dict, init=False)
+    _sensors: dict[str, NodeStep] = field(default_factory=dict, init=False)
+    _passed: int = field(default=0, init=False)
+    _events: int = field(default=0, init=False)
+    _last_event: str = field(default="", init=False)
 
     def run(self) -> None:
         """Measure all nodes; SeatrialError if HPCC ends well on none of them."""
         began = time.monotonic()
-        self._write(self._settings.row(len(self._nodes)))
+        self._write(self.settings.row(len(self.nodes)))
         try:
             self._start_sensors()
-            time.sleep(self._settings.quiet)
+            time.sleep(self.settings.quiet)
             self._measure()
             self._stop_sensors()
         finally:
-            self._launcher.end(list(self._sensors.values()))
+            self.launcher.end(list(self._sensors.values()))
         end = {"type": "end", "passed": self._passed, "events": self._events}
         self._write({**end, "elapsed_s": round(time.monotonic() - began, 3)})
         say("done")
 
     def _start_sensors(self) -> None:
         """Start the sensors of every node, and read its topology."""
-        say(f"{len(self._nodes)} nodes: reading their topology")
+        say(f"{len(self.nodes)} nodes: reading their topology")
         program = (sys.executable, "-I", "-m", "seatrial.checks.nodesweep.sensors")
-        limit = self._settings.start_limit
-        for node in self._nodes:
-            folder = self._folder / node / "sensors"
+        limit = self.settings.start_limit
+        for node in self.nodes:
+            folder = self.folder / node / "sensors"
             self._sensors[node] = NodeStep(node, program, folder, limit, is_told=True)
         steps = list(self._sensors.values())
-        self._launcher.start(steps)
-        ended = self._launcher.wait(steps, lambda step: bool(node_row(step.output())))
+        self.launcher.start(steps)
+        ended = self.launcher.wait(steps, lambda step: bool(node_row(step.output())))
         for step in steps:
             if end := ended.get(step):
                 del self._sensors[step.node]
@@ -90,7 +85,7 @@ class Conductor:
                 continue
             row = node_row(step.output())
             assert row is not None
-            place = place_of(step.node, row, self._nodes[step.node])
+            place = place_of(step.node, row, self.nodes[step.node])
             self._places[step.node] = place
             self._write(place.row())
         if not self._places:
@@ -98,13 +93,13 @@ class Conductor:
 
     def _measure(self) -> None:
         sockets = range(max(len(place.sockets) for place in self._places.values()))
-        if self._settings.memlat:
+        if self.settings.memlat:
             self._tell("memlat")
             for socket in sockets:
                 self._memlat(socket)
         self._tell("hpcc")
         self._hpcc(None)
-        if self._settings.fixedwork:
+        if self.settings.fixedwork:
             self._tell("fixedwork")
             self._fixedwork()
         for place in self._places.values():
@@ -121,7 +116,7 @@ class Conductor:
 
         Where ranks cannot be bound, it is measured once, on any core.
         """
-        low, high = sizes = self._settings.memlat_sizes
+        low, high = sizes = self.settings.memlat_sizes
         options = ("--validate", "--json", "--sizes", f"{low}:{high}")
         steps = []
         for place in self._with_socket(socket):
@@ -131,9 +126,9 @@ class Conductor:
             bind = () if place.unbound else ("taskset", "-c", str(cpu))
             step = NodeStep(
                 place.node,
-                (*bind, *self._settings.memlat, *options),
-                self._folder / place.node / f"memlat-{socket}",
-                self._settings.memlat_limit,
+                (*bind, *self.settings.memlat, *options),
+                self.folder / place.node / f"memlat-{socket}",
+                self.settings.memlat_limit,
                 socket=None if place.unbound else socket,
             )
             steps.append(step)
@@ -141,7 +136,7 @@ class Conductor:
 
     def _hpcc(self, socket: int | None) -> None:
         """Measure on all cores of every node, or of one socket where it has several."""
-        settings = self._settings
+        settings = self.settings
         orders: dict[NodeStep, int] = {}
         for place in self._with_socket(socket):
             if socket is None:
@@ -156,7 +151,7 @@ class Conductor:
             except ValueError as error:
                 self._event(place.node, "hpcc", socket, str(error))
                 continue
-            folder = self._folder / place.node / name
+            folder = self.folder / place.node / name
             folder.mkdir(parents=True)
             text = hpcc_input(n, settings.block, ranks)
             (folder / "hpccinf.txt").write_text(text, encoding="ascii")
@@ -185,8 +180,8 @@ class Conductor:
 
         Its limit: a minute for its start, and four times its time.
         """
-        time_ms = self._settings.fixedwork_ms
-        program = (*self._settings.fixedwork, "--validate", "--json")
+        time_ms = self.settings.fixedwork_ms
+        program = (*self.settings.fixedwork, "--validate", "--json")
         steps = []
         for place in self._places.values():
             cores = ("--threads", str(place.ranks))
@@ -195,7 +190,7 @@ class Conductor:
             step = NodeStep(
                 place.node,
                 (*program, "--time", str(time_ms), *cores),
-                self._folder / place.node / "fixedwork",
+                self.folder / place.node / "fixedwork",
                 60.0 + 4 * time_ms / 1e3,
             )
             steps.append(step)
@@ -218,8 +213,8 @@ class Conductor:
         """
         before = self._passed
         say(f"{program}: {len(steps)} nodes")
-        self._launcher.start(steps)
-        ended = self._launcher.wait(steps)
+        self.launcher.start(steps)
+        ended = self.launcher.wait(steps)
         for step in steps:
             end, socket = ended[step], step.socket
             if end.status != 0:
@@ -244,7 +239,7 @@ class Conductor:
         for step in steps:
             step.tell(None)
             step.watch.begin()
-        ended = self._launcher.wait(steps)
+        ended = self.launcher.wait(steps)
         for step in steps:
             rows = sensors_rows(step.output())
             complete = any(row["type"] == "counters" for row in rows)
@@ -284,7 +279,7 @@ class Conductor:
         self._events += 1
 
     def _write(self, row: Mapping[str, Any]) -> None:
-        with self._file.open("a", encoding="utf-8") as file:
+        with self.file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, separators=(",", ":")) + "\n")
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fixedwork import parse_fixedwork
 from seatrial.parsers.hpcc import parse_hpcc
 from seatrial.parsers.memlat import parse_memlat
+from seatrial.parsers.nodesweep_rows import MemlatRow
 
 Row = dict[str, Any]
 
@@ -35,18 +37,9 @@ _MESSAGES = {
     "ring_bw_mb_per_s": "RandomlyOrderedRingBandwidth_GBytes",
 }
 
-_MEMLAT = (
-    "cpu",
-    "huge_pages",
-    "cache_bytes",
-    "size_bytes",
-    "huge_bytes",
-    "min_ns",
-    "p50_ns",
-    "p99_ns",
-    "max_ns",
-    "n",
-)
+_OURS = ("type", "node", "socket", "start_time")
+_MEMLAT = [key.name for key in fields(MemlatRow) if key.name not in _OURS]
+"""Keys of a row that memlat itself prints."""
 
 
 def node_row(text: str) -> Row | None:

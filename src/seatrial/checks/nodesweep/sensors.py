@@ -149,8 +149,7 @@ class Sampler:
         row: Row = {"type": "counters", "seconds": round(seconds, 3)}
         for name in COUNTERS:
             first, last = before.get(name), after.get(name)
-            row[f"{name}_before"] = first
-            row[name] = None
+            row |= {f"{name}_before": first, name: None}
             if first is None or last is None:
                 continue
             if last < first:
