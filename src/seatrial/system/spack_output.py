@@ -113,18 +113,13 @@ class SpackOutput:
 
     def failures(self) -> tuple[Failure, ...]:
         """Return the failures in their order, general ones last."""
-        reports = [
-            Failure(
-                self._specs[hash_],
-                fault.phase,
-                fault.log,
-                tuple((fault.marked or fault.lines)[:_MOST_LINES]),
-            )
-            for hash_, fault in self._faults.items()
-        ]
-        if not reports and self._general:
-            reports.append(Failure(None, "", "", tuple(self._general[:_MOST_LINES])))
-        return tuple(reports)
+        failures = []
+        for hash_, fault in self._faults.items():
+            lines = tuple((fault.marked or fault.lines)[:_MOST_LINES])
+            failures.append(Failure(self._specs[hash_], fault.phase, fault.log, lines))
+        if not failures and self._general:
+            failures.append(Failure(None, "", "", tuple(self._general[:_MOST_LINES])))
+        return tuple(failures)
 
     def _news(self, line: str) -> Event | None:
         if match := _BEGIN.match(line):
