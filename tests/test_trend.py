@@ -190,7 +190,7 @@ def test_gaps_say_why(tmp_path: Path) -> None:
         "not in this run of campaign nightly",
         "ran, and reported no such number",
         "no finite number",
-        "not in this run of campaign nightly, of which this is a part",
+        "not in this run of campaign nightly (this run is a part of it)",
     ]
 
 
