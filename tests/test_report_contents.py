@@ -157,7 +157,7 @@ def test_exclusions_list_all_that_was_left_out() -> None:
         "Skipped cases": 1,
         "Passed at a later try": 1,
         "Absent nodes": 1,
-        "Sessions that were cut off and taken again": 1,
+        "Sessions that were interrupted and repeated": 1,
         "Criteria of checks that this campaign does not run": 1,
     }
     (retried,) = found["Passed at a later try"]
