@@ -298,7 +298,7 @@ def test_page_draws_at_most_so_many_and_says_what_is_left_out(
     assert many[33] in drawn  # beyond a limit, so before others
     text = trend_html(replace(trend, series=tuple(many)), HOME)
     assert len(specs(text)) == MAX_CHARTS
-    assert "24 of 40 series are drawn" in text
+    assert "24 of 40 series have a chart" in text
     assert "16 are left out here" in text
 
 

@@ -188,7 +188,7 @@ def _common(run: Run, judgement: Judgement) -> Chapter:
     )
     return Chapter(
         "common",
-        "What outliers have in common",
+        "Facts that outliers share",
         "Facts that failing nodes share and most other nodes lack; then the same for "
         "nodes worth a look. A shared fact may be the cause or only come with it; it "
         "has no influence on the verdict.",
