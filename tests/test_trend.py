@@ -299,7 +299,7 @@ def test_page_draws_at_most_so_many_and_says_what_is_left_out(
     text = trend_html(replace(trend, series=tuple(many)), HOME)
     assert len(specs(text)) == MAX_CHARTS
     assert "24 of 40 series have a chart" in text
-    assert "16 are left out here" in text
+    assert "has the other 16" in text
 
 
 def test_limits_far_off_are_said_and_not_drawn(results: Path, tmp_path: Path) -> None:
