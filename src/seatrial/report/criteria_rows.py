@@ -47,7 +47,7 @@ def criterion_rows(run: Run, judgement: Judgement) -> tuple[CriterionRow, ...]:
 
 
 def _key(finding: Finding) -> tuple[str, ...]:
-    """Return the name of a finding's row first, then what else separates rows."""
+    """Return the name of a finding's row, then the other parts of the row's key."""
     if finding.criterion:
         return (finding.criterion, "criterion")
     if finding.kind == "inventory":
@@ -138,7 +138,7 @@ def counts(rows: Iterable[CriterionRow]) -> dict[str, int]:
 
 
 def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]:
-    """Describe what each group of undecided criteria needs for a decision."""
+    """Describe the data that the undecided criteria need, grouped by need."""
     more: dict[tuple[str, ...], int] = {}
     for finding in judgement.findings:
         if finding.verdict == "undecided" and finding.more:

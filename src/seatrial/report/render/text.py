@@ -16,7 +16,7 @@ from seatrial.model.units import size_label
 _ABSENT = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
 
-# What XML 1.0 forbids, C1 controls, and what can turn the direction of a line.
+# Characters that XML 1.0 forbids, C1 controls, and controls of text direction.
 _UNFIT = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
     "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"

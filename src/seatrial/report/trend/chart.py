@@ -139,7 +139,7 @@ class _Drawing:
                 "t": times[night],
                 "mark": str(number),
                 "said": "; ".join(
-                    text.few((each.words for each in self.nights[night].changes), 3)
+                    text.few((x.words for x in self.nights[night].changes), 3)
                 ),
             }
             for night, number in self.marks.items()

@@ -31,7 +31,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Night:
-    """A run, and what changed since the one before it.
+    """A run, and the changes since the previous one.
 
     `own_criteria`: the run kept its criteria; else those of today are used.
     """
