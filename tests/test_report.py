@@ -107,7 +107,7 @@ def test_partial_run_and_uncommitted_changes_are_said(write: Write) -> None:
     run.manifest["partial"] = True
     run.manifest["software"]["dirty"] = True
     page, _ = write(run)
-    assert "Partial run. Some checks of the campaign were left out." in page.text
+    assert "Partial run. The run left out some checks of the campaign." in page.text
     assert "b14c586d0f, with changes that are in no commit" in page.text
 
 
@@ -215,7 +215,7 @@ def test_page_says_what_the_judge_did_not_judge(write: Write) -> None:
     )
     page, _ = write(run, judgement)
     for words in (
-        "Worth a look cn02, cn03 - cn04. Some of them may be sound",
+        "Worth a look cn02, cn03 - cn04. Some may be sound",
         f"those that held when the data were taken: {changed}: limit 50 MB/s, now 60",
         "Not tested: 1 criterion: not in this campaign (1).",
         "does not run: MatchQueue match_time promised.",
