@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from seatrial.campaign.collect import Collected, collect
 from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
 from seatrial.campaign.schedule import Planned
-from seatrial.campaign.session import Outcome, run_session
-from seatrial.campaign.session_command import Session
+from seatrial.campaign.session import Outcome, Session, run_session
 from seatrial.model.cases import Case, ListedCase
 from seatrial.progress import Display
 from seatrial.system import slurm_nodes
