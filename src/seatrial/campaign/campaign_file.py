@@ -38,12 +38,8 @@ class FrozenWeights:
     """The weights of a bake-off, frozen before its first measurement."""
 
     name: str
+    sha256: str
     text: str
-
-    @property
-    def sha256(self) -> str:
-        """Return the SHA-256 of the file."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -149,8 +145,9 @@ def load_campaign(home: Path, name: str) -> Campaign:
     if content.weights:
         weights = weights_file(home, content.weights)
         Weights.load(weights)  # a fault in them ends the campaign here
-        text = weights.read_bytes().decode()
-        fields["weights"] = FrozenWeights(content.weights, text)
+        text = weights.read_bytes()
+        digest = hashlib.sha256(text).hexdigest()
+        fields["weights"] = FrozenWeights(content.weights, digest, text.decode())
     return Campaign(**fields)
 
 

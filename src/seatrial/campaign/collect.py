@@ -185,10 +185,12 @@ def _measurements(
     same = {name: value for name, value in vars(case).items() if name in COLUMNS}
     same |= {"run": session.run_id, "system": session.system.name}
     same |= {"block": session.planned.block, "nodes": " ".join(case.nodes)}
+    same["parameters"] = parameters_text(case.parameters)
     for sample in samples:
         row = {**vars(sample), **same, "value": float(sample.value)}
         row["unit"], row["direction"] = metric_of(sample)
-        row["parameters"] = parameters_text(case.parameters | sample.parameters)
+        if sample.parameters:
+            row["parameters"] = parameters_text(case.parameters | sample.parameters)
         row["start_time"] = sample.start_time or case.start_time
         yield Measurement(**row)
 

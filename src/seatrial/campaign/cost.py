@@ -5,7 +5,7 @@ catalogue, and marked.
 """
 
 import heapq
-from collections import Counter, defaultdict
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -151,13 +151,12 @@ def sessions_of(
         raise SeatrialError(
             f"campaign {campaign.name!r} names unknown checks: {', '.join(unknown)}"
         )
-    blocks = (*campaign.blocks, *([campaign.controls] if campaign.controls else []))
-    parameters = [block.parameters for block in blocks]
+    blocks = filter(None, (*campaign.blocks, campaign.controls))
+    chosen = ChainMap(*(block.parameters for block in blocks))
     for check in never:
-        chosen = [own[check] for own in parameters if check in own]
         number = entries[check].cases
-        if chosen:
-            number = prod(map(len, chosen[0].values()))
+        if check in chosen:
+            number = prod(map(len, chosen[check].values()))
         cases += [
             ListedCase(f"{check} (choice {choice})", "?", "?")
             for choice in range(1, number + 1)
@@ -203,9 +202,9 @@ def cost(
         for check, own in by_check.items()
     )
     between_s = known.between_s * len(sessions)
-    nothing = {
-        name: why for planned in sessions for name, why in planned.missing.items()
-    }
+    nothing: dict[str, str] = {}
+    for session in sessions:
+        nothing |= session.missing
     for check in (name for session in sessions for name in session.checks):
         if check not in by_check:
             nothing.setdefault(check, "its cases were skipped when they came up last")

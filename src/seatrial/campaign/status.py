@@ -155,8 +155,8 @@ def _last_tries(cases: Iterable[Case]) -> list[CaseState]:
 def _failed_by_node(states: Sequence[CaseState]) -> dict[str, int]:
     """Count the failed cases of each node, most first."""
     failed = (state for state in states if state.result == "fail")
-    counts = Counter(node for state in failed for node in state.nodes)
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    nodes = sorted(node for state in failed for node in state.nodes)
+    return dict(Counter(nodes).most_common())
 
 
 def _lost(sessions: Sequence[_Session]) -> dict[str, str]:
