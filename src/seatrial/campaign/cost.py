@@ -93,7 +93,8 @@ def recorded(results: Path, system: str, campaign: str) -> Recorded:
     """Read the newest closed runs of a system; replays are left out."""
     times: dict[str, list[float]] = defaultdict(list)
     nodes: dict[str, int] = {}
-    newest: dict[str, tuple[bool, list[ListedCase]]] = {}
+    own: dict[str, dict[ListedCase, None]] = {}
+    others: dict[str, dict[ListedCase, None]] = {}
     skipped: dict[str, bool] = {}
     between: list[float] = []
     delivered = runs = 0
@@ -114,14 +115,11 @@ def recorded(results: Path, system: str, campaign: str) -> Recorded:
                 if case.elapsed_s is not None and case.result != "skip":
                     times[text].append(case.elapsed_s)
                     nodes[text] = len(case.nodes)
-            own = manifest.get("campaign") == campaign
-            for check, variants in by_check.items():
-                if own or not newest.get(check, (False,))[0]:
-                    newest[check] = (own, list(variants))
+            (own if manifest.get("campaign") == campaign else others).update(by_check)
     return Recorded(
         times=times,
         nodes=nodes,
-        newest={check: variants for check, (_, variants) in newest.items()},
+        newest={check: list(cases) for check, cases in (others | own).items()},
         skipped=frozenset(text for text, skip in skipped.items() if skip),
         delivered=delivered,
         between_s=median(between) if between else 0.0,
