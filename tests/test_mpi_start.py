@@ -18,8 +18,7 @@ from test_checks_osu import REPLAY, run, settings
 
 from seatrial.campaign.collect import Collected, _collect_case
 from seatrial.campaign.schedule import Planned
-from seatrial.campaign.session import Outcome
-from seatrial.campaign.session_command import Session
+from seatrial.campaign.session import Outcome, Session
 from seatrial.checks.job_control import Limit
 from seatrial.checks.job_steps import _RUN_STEP
 from seatrial.checks.mpi_start import FILE, SCRIPT, recorded, write_script
