@@ -67,9 +67,9 @@ def test_firmware_that_slow_nodes_share_is_named() -> None:
         others=1,
         of_others=97,
         p=fact.p,
-        words=fact.words,
         shown=True,
         nodes=("cn1", "cn2", "cn3"),
+        kind="failing node",
     )
     assert fact.p == pytest.approx(4 / 161700)
 
@@ -181,7 +181,7 @@ def test_hostile_facts_are_cut() -> None:
     ("failing", "said"),
     [
         ([], "No node fails, and none is worth a look."),
-        (["cn5"], "Nothing is known of the nodes that fail"),
+        (["cn5"], "The nodes that fail, or are worth a look, share no known"),
     ],
 )
 def test_chapter_without_any_fact_says_why(failing: list[str], said: str) -> None:

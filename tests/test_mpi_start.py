@@ -18,13 +18,12 @@ from test_checks_osu import REPLAY, run, settings
 
 from seatrial.campaign.collect import Collected, _collect_case
 from seatrial.campaign.schedule import Planned
-from seatrial.campaign.session import Outcome
-from seatrial.campaign.session_command import Session
+from seatrial.campaign.session import Outcome, Session
 from seatrial.checks.job_control import Limit
 from seatrial.checks.job_steps import _RUN_STEP
 from seatrial.checks.mpi_start import FILE, SCRIPT, recorded, write_script
 from seatrial.checks.nodesweep.launch import NodeStep
-from seatrial.checks.pairsweep.steps import Steps
+from seatrial.checks.srun_steps import Step
 from seatrial.checks.step_launcher import Launcher
 from seatrial.console import Terminal
 from seatrial.judge.case_findings import conspicuous
@@ -291,8 +290,9 @@ def test_step_of_a_pair_sweep(
     cluster: Path, crashes: int, text: Path, first: str, status: int, starts: int
 ) -> None:
     launcher = conducted(cluster, crashes, text, first)
-    steps = Steps(launcher, ppn=1, patience_s=60)
-    ended = steps.run(["cn01", "cn02"], ["prog", "--preflight"], Limit(60))
+    nodes, program = ["cn01", "cn02"], ["prog", "--preflight"]
+    step = Step(nodes, program, cluster / "step", Limit(60), name="preflight")
+    ended = Launcher(launcher, patience_s=60).run(step)
     assert ended.status == status
     assert (cluster / "starts").read_text().count("started") == starts
     rows = recorded(cluster)

@@ -213,7 +213,7 @@ def test_pdf_draws_the_specification_of_the_page(
         ({"transform": [{"filter": "datum..x"}]}, "conversion failed"),
         (
             {"transform": [{"aggregate": [{"op": "values", "field": "", "as": "a"}]}]},
-            "nothing was drawn",
+            "empty picture; see the message of Vega",
         ),
     ],
 )

@@ -22,7 +22,8 @@ from seatrial.campaign.runner import Order, resume_run, run_campaign
 from seatrial.checks.replay import staged
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import judge
-from seatrial.runs.closed_run import Run, closed_runs, load_run, sha256
+from seatrial.plain_files import sha256_plain
+from seatrial.runs.closed_run import Run, closed_runs, load_run
 from seatrial.runs.lock import driver_lock, driver_of
 from seatrial.runs.open_run import RunFolder, newest_open
 from seatrial.runs.raw_output import recordings
@@ -67,7 +68,7 @@ def order(home: Path, campaign: str, results: Path) -> Order:
 
 def checksums(folder: Path) -> dict[str, str]:
     files = (file for file in folder.rglob("*") if file.is_file())
-    return {str(file.relative_to(folder)): sha256(file) for file in files}
+    return {str(file.relative_to(folder)): sha256_plain(file) for file in files}
 
 
 def add_slurm_partition(home: Path) -> None:

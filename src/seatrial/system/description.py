@@ -1,4 +1,4 @@
-"""The system under test as Ansible rendered it: system.json and settings.yaml."""
+"""Read the system under test, rendered by Ansible: system.json and settings.yaml."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class System:
 
 @dataclass(frozen=True)
 class NodeState:
-    """A delivered node at the start of a run: present, or absent and why."""
+    """A delivered node at the start of a run: present, or absent for a reason."""
 
     node: Node
     present: bool
@@ -70,7 +70,7 @@ def known_systems(home: Path) -> list[str]:
 
 
 def is_provisioned(home: Path, name: str) -> bool:
-    """Return True if this is the machine on which the system's jobs are submitted."""
+    """Return True if this machine submits the system's jobs."""
     return (etc_dir(home, name) / SYSTEM_FILE).is_file()
 
 
@@ -149,10 +149,10 @@ def node_states(system: System) -> tuple[NodeState, ...]:
     """
     if not system.uses_slurm:
         return tuple(NodeState(node, True, "") for node in system.nodes)
-    seen = slurm.node_states()
+    known = slurm.node_states()
+    unknown = (False, "unknown to Slurm")
     states = tuple(
-        NodeState(node, *slurm.availability(seen.get(node.name)))
-        for node in system.nodes
+        NodeState(node, *known.get(node.name, unknown)) for node in system.nodes
     )
     if not any(state.present for state in states):
         listed = "\n".join(f"  {state.node.name}: {state.reason}" for state in states)
