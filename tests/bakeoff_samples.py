@@ -47,7 +47,7 @@ NODES = ("cn01", "cn02")
 
 
 def case(check: str, repeat: int, **more: Any) -> Case:
-    """Make a case of a check that passed."""
+    """Build a case of a check that passed."""
     given: dict[str, Any] = {
         "session": f"all-{repeat}",
         "repeat": repeat,
@@ -64,7 +64,7 @@ def case(check: str, repeat: int, **more: Any) -> Case:
 
 
 def number(case: Case, flat: str, value: float, **more: Any) -> Measurement:
-    """Make a number of the whole allocation of a case."""
+    """Build a number of the whole allocation of a case."""
     metric, size = split_flat_name(flat)
     given: dict[str, Any] = {
         "run": "r",
@@ -136,7 +136,7 @@ def run_of(
 
 
 def entrant(name: str, run: Run, environment: str = "", **side: Any) -> Entrant:
-    """Make a side of a run."""
+    """Build a side of a run."""
     found = of_run(run, environment)
     return dataclasses.replace(
         found, side=dataclasses.replace(found.side, name=name, **side)
@@ -196,7 +196,7 @@ def side(name: str, better: float = 1.0, seed: int = 1, **more: Any) -> Entrant:
 
 
 def of(name: str, values: dict[str, list[float]], **more: Any) -> Entrant:
-    """Make a side of one check, `Osu`; a list has a number of each repeat."""
+    """Build a side of one check, `Osu`; a list has a number of each repeat."""
     return entrant(name, run_of(*numbers_of(values, **more), name))
 
 

@@ -51,13 +51,13 @@ def chromium() -> Iterator[Chrome]:
 
 
 def console_of(browser: Chrome) -> list[Any]:
-    """Give what was said on the console since the last call."""
+    """Return what was said on the console since the last call."""
     # Selenium has no types there.
     return list(browser.get_log("browser"))  # type: ignore[no-untyped-call]
 
 
 def resize(browser: Chrome, width: int) -> None:
-    """Make the window as wide as a desktop's or a phone's."""
+    """Set the width of the window: desktop or phone."""
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
@@ -73,5 +73,5 @@ def show(browser: Chrome, address: str, width: int) -> None:
 
 
 def script(browser: Chrome, expression: str) -> Any:
-    """Give the value of an expression on the page."""
+    """Return the value of an expression on the page."""
     return browser.execute_script(f"return {expression}")

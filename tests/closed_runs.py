@@ -11,7 +11,7 @@ from judge_samples import CASE, sample
 
 from seatrial.model.cases import Case
 from seatrial.model.records import Measurement
-from seatrial.runs.closed_run import sha256
+from seatrial.plain_files import sha256_plain
 from seatrial.runs.open_run import RunFolder
 
 CRITERIA = """
@@ -83,7 +83,7 @@ def rewrite_manifest(run: Path, /, **changed: Any) -> None:
     """Change the manifest of a closed run; `checksums` are those of today's files."""
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["checksums"] = {
-        name: sha256(run / name)
+        name: sha256_plain(run / name)
         for name in manifest["checksums"]
         if (run / name).is_file()
     }
@@ -91,7 +91,7 @@ def rewrite_manifest(run: Path, /, **changed: Any) -> None:
 
 
 def ssh_key(folder: Path, name: str) -> Path:
-    """Make a key pair without a passphrase."""
+    """Build a key pair without a passphrase."""
     folder.mkdir(exist_ok=True)
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f"]
     subprocess.run([*command, str(folder / name)], check=True)

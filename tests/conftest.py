@@ -1,4 +1,4 @@
-"""What many tests share: the lab cluster, and the C benchmarks with each MPI."""
+"""Fixtures of many tests: the lab cluster, and the C benchmarks with each MPI."""
 
 import subprocess
 from collections.abc import Iterator

@@ -28,7 +28,7 @@ from rich.console import Console
 
 from seatrial.campaign import concurrent_runs, runner, session
 from seatrial.campaign.campaign_file import Block, Campaign
-from seatrial.campaign.session_command import Session
+from seatrial.campaign.session import Session
 from seatrial.commands import _running
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
@@ -84,7 +84,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to a driver right before its step of that number, counted from 1.
+    """A fault that hits a driver right before its step of that number, counted from 1.
 
     A step is a change of the file system below the results, the second half of a
     write, or the start of ReFrame.
@@ -98,7 +98,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Start:
-    """How a driver is started.
+    """The way to start a driver.
 
     `stubborn`: its ReFrame ignores that it is told to end. `case_s`: how long a case
     takes. `clock_back`: seconds by which the clock goes back after two sessions.
@@ -143,7 +143,7 @@ def ended(process: ForkServerProcess) -> int:
 
 
 def alive(process: ForkServerProcess) -> bool:
-    """Tell whether a driver has not ended yet."""
+    """Return True while a driver runs."""
     with _only_one:
         return process.is_alive()
 
@@ -181,7 +181,7 @@ def _drive(scene: Scene, how: Start) -> None:
 
 def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> None:
     """Replace ReFrame, Slurm and, if asked for, the clock."""
-    states = {name: slurm.SlurmNode("idle", "none") for name in ("cn01", "cn02")}
+    states = dict.fromkeys(("cn01", "cn02"), (True, ""))
     replaced: list[tuple[Any, str, Any]] = [
         (_running, "load_system", lambda *_: system),
         (_running, "Terminal", lambda: console),
@@ -245,14 +245,14 @@ def _open(path: Path, mode: str = "r", *arguments: Any, **more: Any) -> Any:
 
 
 def _clock(scene: Scene, back: float) -> Callable[[], float]:
-    """Make a clock that has gone back once two sessions are closed."""
+    """Build a clock that has gone back once two sessions are closed."""
     right = time.time
     sessions = scene.folder.path / "sessions"
     return lambda: right() - (back if len([*sessions.glob("*.json")]) >= 2 else 0)
 
 
 def _reframe(each: Session, scene: Scene, how: Start) -> list[str]:
-    """Give the script that does what ReFrame does, and leaves what it leaves."""
+    """Return a script that acts like ReFrame and leaves the same files."""
     lines = [f"trap '' PIPE {'TERM' if how.stubborn else ''}"]
     runs: list[dict[str, Any]] = []
     cases = list(each.planned.cases)
@@ -267,7 +267,7 @@ def _reframe(each: Session, scene: Scene, how: Start) -> list[str]:
 
 
 def _case(each: Session, case: ListedCase, attempt: int) -> dict[str, Any]:
-    """What ReFrame's report says of a case; `Flaky` passes at its second try."""
+    """Return ReFrame's entry of a case; `Flaky` passes at its second try."""
     failed = case.check == "Broken" or (case.check == "Flaky" and attempt == 1)
     retry = f"_retry{attempt - 1}" if attempt > 1 else ""
     stage = each.work / "stage" / "lab" / "batch" / case.environment

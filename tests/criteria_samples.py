@@ -11,7 +11,7 @@ RISKS = Risks(seller=0.05, buyer=0.05, discovery=0.1)
 def criterion(
     metric: str = "bw_4MiB", limit: float | None = 60.0, **more: Any
 ) -> Criterion:
-    """Make a promised limit of ImbRing; `tolerance` makes it one of sameness."""
+    """Build a promised limit of ImbRing; with `tolerance`, one of sameness."""
     known, _ = split_flat_name(metric)
     alike = "tolerance" in more
     fields: dict[str, Any] = {

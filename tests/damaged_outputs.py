@@ -108,7 +108,7 @@ def numbers_of(value: Any) -> Any:
 
 
 def are_near(found: Any, right: Any, rounding: float) -> bool:
-    """Say whether all numbers differ by no more than a relative rounding."""
+    """Return True if all numbers differ by no more than a relative rounding."""
     if isinstance(found, list) and isinstance(right, list):
         return len(found) == len(right) and all(
             are_near(one, other, rounding)

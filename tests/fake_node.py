@@ -15,7 +15,7 @@ ERR:          0
 
 
 def cpu_stat(throttled: int) -> str:
-    """What cpu.stat of a control group says, after so many periods were cut short."""
+    """Return cpu.stat of a control group after a number of throttled periods."""
     return f"usage_usec 5\nnr_periods 900\nnr_throttled {throttled}\nnr_bursts 0"
 
 
@@ -38,7 +38,7 @@ def fake_node(
     mhz: float = 2600.0,
     sensors: bool = True,
 ) -> Path:
-    """Make a node with so many cores in each socket; give its root.
+    """Build a node with a number of cores in each socket; return its root.
 
     CPUs are numbered as Linux does it: a thread of every core of every socket first.
     `sensors`: with cpufreq, coretemp, throttling, quotas, EDAC and machine checks,

@@ -1,11 +1,11 @@
-"""What tests look at in a page of the report."""
+"""Parts of a report's page that tests read."""
 
 import json
 from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """What the tests look at: elements, texts, rows, scripts."""
+    """Elements, texts, rows and scripts of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -153,7 +153,7 @@ def places_run(levels: dict[str, float], scatter: Sequence[float], **more: Any) 
 
 
 def with_statements(run: Run, folder: Path, **checks: dict[str, Any]) -> Run:
-    """Give a run a report of ReFrame in which checks state something of themselves."""
+    """Write a report of ReFrame in which checks state facts of themselves."""
     report = folder / "raw" / "nodes-1" / "report.json"
     report.parent.mkdir(parents=True)
     cases = [{"display_name": f"{name} %k=1", **own} for name, own in checks.items()]

@@ -1,4 +1,4 @@
-"""What tests on the lab share: runs of campaigns and checks, and faults that end."""
+"""Tools of tests on the lab: runs of campaigns and checks, and faults that end."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def only_run(results: Path) -> Run:
 
 
 def last_results(run: Run) -> set[str]:
-    """Give how the last try of every case ended: an MPI may die when it starts."""
+    """Return how the last try of every case ended: an MPI may die when it starts."""
     last = {(case.session, case.case, case.environment): case for case in run.cases}
     return {case.result for case in last.values()}
 
@@ -77,12 +77,12 @@ class CheckRun:
         return said
 
     def command(self, more: str, name: str) -> bool:
-        """Tell whether a command with a file of its stage folder succeeds."""
+        """Return True if a command with a file of its stage folder succeeds."""
         stage = f"{self.folder}/stage/lab/batch/openmpi/{self.check}"
         return self.lab.ssh("head", f"{more} {stage}/{name}").returncode == 0
 
     def output(self, name: str) -> str:
-        """Give a file of its stage folder."""
+        """Return a file of its stage folder."""
         stage = f"{self.folder}/stage/lab/batch/openmpi/{self.check}"
         return self.lab.ssh("head", f"cat {stage}/{name}").stdout
 
@@ -90,7 +90,7 @@ class CheckRun:
         return json.loads(self.output("seatrial.json"))
 
     def result(self) -> Any:
-        """Give what ReFrame reports of the case."""
+        """Return ReFrame's entry of the case."""
         report = self.lab.ssh("head", f"cat {self.folder}/report.json").stdout
         (case,) = json.loads(report)["runs"][-1]["testcases"]
         return case

@@ -54,7 +54,7 @@ PAIRS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Comparisons: systems and baselines."""
 
 GENERAL = {"IH3-class", "IB4X", "model", "all"}
-"""What is of no one system."""
+"""Names that belong to no single system."""
 
 NAMES: dict[tuple[str, ...], str] = {
     ("S0", "latency claim"): "product_latency",
@@ -184,13 +184,13 @@ what is right, and why."""
 
 
 def csv_rows() -> list[Row]:
-    """Give the rows of the CSV as they are."""
+    """Return the rows of the CSV as they are."""
     with CSV.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def corrected(row: Row) -> Row:
-    """Give a row with what the paper says in place of the CSV's mistakes."""
+    """Return a row with what the paper says in place of the CSV's mistakes."""
     right = dict(row)
     for (experiment, metric, column), (wrong, value, _) in CORRECTIONS.items():
         if (row["exp"], row["metric"], row[column]) == (experiment, metric, wrong):
@@ -199,7 +199,7 @@ def corrected(row: Row) -> Row:
 
 
 def find(published: Published, row: Row) -> Number:
-    """Give the number of a corrected row; KeyError if there is none."""
+    """Return the number of a corrected row; KeyError if there is none."""
     key = (row["seed"], row["metric"])
     keys = (key, (*key, row["size_or_procs"]), (*key, row["exp"]))
     name = next(NAMES[key] for key in keys if key in NAMES)

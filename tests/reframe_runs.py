@@ -52,7 +52,7 @@ class Fake:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one check: its row in the run report, and its record."""
+    """One check's row in the run report, and its record."""
 
     row: dict[str, Any]
     record: dict[str, Any] | None

@@ -116,7 +116,7 @@ def sample_headline(**changed: Any) -> Headline:
 
 
 def sample_figure(name: str, wide: bool = False, **changed: Any) -> Figure:
-    """Give a chart of two lines, with the colours of the page."""
+    """Return a chart of two lines, with the colours of the page."""
     values = [{"x": x, "y": x * k, "l": f"line {k}"} for k in (1, 2) for x in (1, 2, 4)]
     colour = {"domain": ["line 1", "line 2"], "range": ["var(--line-1)", "var(--fail)"]}
     spec = {

@@ -41,7 +41,7 @@ LIMITS: dict[str, dict[str, float]] = {
 
 
 def sample_criteria() -> Criteria:
-    """Give `LIMITS` as the criteria that a lab promises to meet."""
+    """Return `LIMITS` as criteria that the lab promises to meet."""
     return criteria(
         *(
             criterion(metric, limit, check=check, source="demonstration limits, lab")
@@ -111,7 +111,7 @@ Number = dict[str, Any]
 def _cases(
     nodes: Sequence[str], slow: str | None, queues: bool
 ) -> Iterator[tuple[str, dict[str, Any], list[Number]]]:
-    """Give block, case and numbers of everything that one repeat runs."""
+    """Yield block, case and numbers of everything that one repeat runs."""
     for number, stack in enumerate(STACKS):
         worse = 1 + 0.25 * number
         if stack != "intelmpi":
@@ -280,7 +280,7 @@ def _noise(repeats: int, numbers: int) -> np.ndarray:
 
 
 def _row(case: dict[str, Any], number: Number, system: str) -> Number:
-    """Make a row of measurements.parquet."""
+    """Build a row of measurements.parquet."""
     taken = {
         key: case[key]
         for key in ("session", "repeat", "partition", "environment", "check", "case")

@@ -1,4 +1,4 @@
-"""What stands in spack-env: settings, specs and recipes, read without Spack."""
+"""Settings, specs and recipes of spack-env, read without Spack."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ def load(name: str) -> Any:
 
 
 def definitions(file: str) -> dict[str, list[str]]:
-    """Give the lists of a definitions.yaml by their names."""
+    """Return the lists of a definitions.yaml by their names."""
     return {
         name: specs
         for each in load(file)["definitions"]
@@ -39,7 +39,7 @@ PINNED = load("common/packages.yaml")["packages"]
 
 
 def spec_of(package: str) -> str:
-    """Give the one spec of that package in common/definitions.yaml."""
+    """Return the one spec of that package in common/definitions.yaml."""
     (spec,) = (
         spec
         for specs in COMMON.values()
@@ -50,14 +50,14 @@ def spec_of(package: str) -> str:
 
 
 def values_of(spec: str, variant: str) -> set[str]:
-    """Give the values of a variant that takes several, `name=a,b`."""
+    """Return the values of a variant that takes several, `name=a,b`."""
     found = re.search(rf"\b{variant}=(\S+)", spec)
     assert found, f"{spec}: no {variant}="
     return set(found[1].split(","))
 
 
 def pin_of(spec: str) -> str:
-    """Give the part of a root spec, or of its entry of packages.yaml, from the @ on."""
+    """Return a root spec, or its entry of packages.yaml, from the @ on."""
     package, at, rest = spec.partition("@")
     if at:
         return at + rest
@@ -66,7 +66,7 @@ def pin_of(spec: str) -> str:
 
 
 def calls(name: str, function: str) -> Iterator[ast.Call]:
-    """Give the calls of a directive in the class of a recipe."""
+    """Yield the calls of a directive in the class of a recipe."""
     tree = ast.parse((PACKAGES / name / "package.py").read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == function:

@@ -18,7 +18,7 @@ IGNORED = shutil.ignore_patterns("__pycache__", "cache", "environments", "junit-
 
 @dataclass(frozen=True)
 class Result:
-    """What a command printed on both streams, its seconds by the clock and of CPU."""
+    """Both output streams of a command, its elapsed seconds and CPU seconds."""
 
     status: int
     output: str
@@ -76,7 +76,7 @@ class Site:
         return self.spack("-e", environment, "install", "-j2", *arguments)
 
     def view(self, environment: str) -> Path:
-        """Give the folder of the programs of an environment."""
+        """Return the folder of the programs of an environment."""
         return self.environments / environment / ".spack-env/view/bin"
 
 
@@ -95,7 +95,7 @@ def find_recipes(spack_root: Path) -> Path | None:
 
 
 def python_of_spack() -> Path:
-    """Give a Python with the solver, in build/spack-python, made when it is missing."""
+    """Return a Python with the solver, in build/spack-python; create it if missing."""
     pins = yaml.safe_load((HOME / "spack-env/pins.yaml").read_text())["pypi"]
     wanted = [f"{name}=={version}" for name, version in pins.items()]
     folder = HOME / "build" / "spack-python"

@@ -46,7 +46,7 @@ class Source:
 
     @property
     def place(self) -> Path:
-        """Give its path in a mirror."""
+        """Return its path in a mirror."""
         folder = Path("_source-cache", "archive", self.sha256[:2])
         return folder / f"{self.sha256}.tar.gz"
 
@@ -131,7 +131,7 @@ def find(source: Source, spack_root: Path) -> bytes:
 
 
 def from_git(source: Source) -> bytes | None:
-    """Make a tarball as its authors packed it, from their repository."""
+    """Pack a tarball from the authors' repository as they pack it."""
     url, tag = source.git
     with tempfile.TemporaryDirectory() as folder:
         clone = ["git", "clone", "--quiet", "--bare", url, folder]

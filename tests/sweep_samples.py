@@ -30,7 +30,7 @@ Pair = tuple[str, str]
 
 
 def names(count: int) -> list[str]:
-    """Give host names without leading zeros: cn10 stands behind cn2."""
+    """Return host names without leading zeros: cn10 stands behind cn2."""
     return [f"cn{number}" for number in range(1, count + 1)]
 
 
@@ -95,7 +95,7 @@ def _case(nodes: Sequence[str], environment: str, repeat: int, index: int) -> Ca
 def _pairs(
     nodes: Sequence[str], dead: set[str], hung: set[Pair], seed: int
 ) -> pl.DataFrame:
-    """Give the pairs that were measured, each once, with noise for three numbers."""
+    """Return the pairs that were measured, each once, with noise for three numbers."""
     alive = [node for node in nodes if node not in dead]
     pairs = [
         (b, a) if number % 3 == 0 else (a, b)
@@ -175,7 +175,7 @@ def _numbers(
 
 
 def _answered(nodes: Sequence[str], dead: set[str], hung: set[Pair]) -> pl.DataFrame:
-    """Give the share of each node's pairs that could be measured."""
+    """Return the share of each node's pairs that could be measured."""
     most = len(nodes) - 1
     lost = {
         node: most

@@ -1,4 +1,4 @@
-"""What bounds take for granted: that Student's t applies, and that nothing drifts."""
+"""Assumptions of the bounds: Student's t applies, and nothing drifts."""
 
 from math import inf, nan, sqrt
 

@@ -1,4 +1,4 @@
-"""What all programs of benchmarks/ have in common, and the tests of CTest."""
+"""Common rules of all programs of benchmarks/, and the tests of CTest."""
 
 import json
 import re

@@ -48,7 +48,7 @@ def bounds(values: Floats, method: Method, risk: float) -> tuple[Floats, Floats]
 
 
 def interval(values: Floats, method: Method, risk: float) -> tuple[float, float]:
-    """Give both bounds of a single place."""
+    """Return both bounds of a single place."""
     lower, upper = bounds(values, method, risk)
     return lower.item(), upper.item()
 

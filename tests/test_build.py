@@ -55,7 +55,7 @@ class Site:
         return self.prefix / "spack-env" / "apps" / mpi / "spack.lock"
 
     def describe(self, *mpis: str, **more: Any) -> None:
-        """Say in system.json what Spack has, and solve these environments."""
+        """Write Spack's packages to system.json, and solve these environments."""
         environments = []
         for mpi in mpis:
             kept = f"spack-{mpi}.lock"
@@ -82,13 +82,13 @@ class Site:
     def play(
         self, command: str, output: str, names: tuple[str, ...] = (), **more: Any
     ) -> None:
-        """Let the stand-in print `output`, and install packages."""
+        """Write a stand-in that prints `output` and installs packages."""
         installs = {NAMES[name]: name for name in names}
         self.plays[command] = {"output": output, "installs": installs, **more}
         write(self.prefix / "plays.json", json.dumps(self.plays))
 
     def calls(self) -> list[str]:
-        """Give the commands that Spack got."""
+        """Return the commands that Spack got."""
         return (self.prefix / "calls.txt").read_text().splitlines()
 
 

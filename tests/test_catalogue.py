@@ -109,12 +109,12 @@ def test_table_of_the_documentation_is_the_catalogue(ours: list[Entry]) -> None:
 def test_experiments_are_those_of_the_papers() -> None:
     file = HOME / "reference-data" / "published" / "papers.yaml"
     papers = set(yaml.safe_load(file.read_text())) - {"published"}
-    assert {each.paper for each in EXPERIMENTS.values()} == papers
+    assert {paper for paper, _ in EXPERIMENTS.values()} == papers
     assert list(EXPERIMENTS) == [f"E{number:02}" for number in range(1, 49)]
 
 
 @pytest.mark.parametrize(
-    ("number", "paper", "what"),
+    ("number", "paper", "title"),
     [
         ("E05", "sur2007", "halo"),
         ("E22", "liu2005", "NPB IS and FT"),
@@ -123,9 +123,9 @@ def test_experiments_are_those_of_the_papers() -> None:
         ("E45", "rashti2007", "re-use"),
     ],
 )
-def test_experiment_has_its_number(number: str, paper: str, what: str) -> None:
-    assert EXPERIMENTS[number].paper == paper
-    assert what in EXPERIMENTS[number].what
+def test_experiment_has_its_number(number: str, paper: str, title: str) -> None:
+    assert EXPERIMENTS[number][0] == paper
+    assert title in EXPERIMENTS[number][1]
 
 
 def test_entry_is_what_the_check_states(home: Path) -> None:
@@ -240,7 +240,7 @@ def test_unknown_system_is_refused(home: Path) -> None:
 def test_variables_of_a_check(
     name: str, variable: str, default: str, meaning: str
 ) -> None:
-    """What a campaign or `-S` can set is told, with its default."""
+    """The listing shows each variable of a check and its default."""
     runner = CliRunner(env={"SEATRIAL_HOME": str(HOME)})
     result = runner.invoke(main, ["checks", name, "--format", "json"])
     (row,) = (row for row in json.loads(result.stdout) if row["variable"] == variable)

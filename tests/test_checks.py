@@ -30,7 +30,7 @@ MPI = {"openmpi": "pmix", "mpich": "pmi2", "intelmpi": "pmi2"}
 
 
 def dry_run(folder: Path, checks: Path) -> list[str]:
-    """Give all cases whose dry run ends well, as in data/cases.txt."""
+    """Return all cases whose dry run ends well, as in data/cases.txt."""
     result = reframe(
         *("-C", str(SETTINGS), "-c", str(checks), "-R", "--dry-run"),
         *("--prefix", str(folder)),

@@ -24,8 +24,8 @@ def test_one_sided_without_imb_rma_is_skipped_with_what_to_do(tmp_path: Path) ->
     row = run(tmp_path, changed, "-n", "ImbOneSided")
     assert row["result"] == "skip"
     assert row["fail_reason"] == (
-        "intelmpi has no IMB-RMA, of the feature imb; install it beside IMB-MPI1, "
-        "which programs.imb of mpi_stacks names"
+        "intelmpi has no IMB-RMA, of the feature imb; install it, and put it beside "
+        "IMB-MPI1, which programs.imb of mpi_stacks names"
     )
 
 

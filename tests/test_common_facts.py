@@ -1,4 +1,4 @@
-"""What failing nodes have in common: found where it is, and not where it is not."""
+"""Common facts of failing nodes: found where they are, and nowhere else."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ OLD, NEW = "20.31.1014", "20.35.2000"
 def machine(
     facts: Mapping[str, Any], failing: Sequence[str], suspects: Sequence[str] = ()
 ) -> tuple[Run, Judgement]:
-    """Make nodes with these facts, of which some were convicted."""
+    """Build nodes with these facts; some were convicted."""
     run = make_run([CASE], [sample(CASE, 100.0)], nodes=list(facts))
     judgement = judged(run)
     nodes = [{**node, "facts": facts[node["name"]]} for node in run.manifest["nodes"]]
@@ -32,7 +32,7 @@ def machine(
 
 
 def adapters(count: int, old: Sequence[int]) -> dict[str, dict[str, Any]]:
-    """Give nodes their facts; those that are listed have an older firmware."""
+    """Add facts to nodes; the listed ones have an older firmware."""
     return {
         f"cn{number}": {
             "kernel": "6.1.0",
@@ -67,9 +67,9 @@ def test_firmware_that_slow_nodes_share_is_named() -> None:
         others=1,
         of_others=97,
         p=fact.p,
-        words=fact.words,
         shown=True,
         nodes=("cn1", "cn2", "cn3"),
+        kind="failing node",
     )
     assert fact.p == pytest.approx(4 / 161700)
 
@@ -181,7 +181,7 @@ def test_hostile_facts_are_cut() -> None:
     ("failing", "said"),
     [
         ([], "No node fails, and none is worth a look."),
-        (["cn5"], "Nothing is known of the nodes that fail"),
+        (["cn5"], "The nodes that fail, or are worth a look, share no known"),
     ],
 )
 def test_chapter_without_any_fact_says_why(failing: list[str], said: str) -> None:

@@ -26,7 +26,7 @@ def page(found: Comparison) -> str:
 
 
 def said(text: str) -> str:
-    """Give the text of a page, without its scripts and styles."""
+    """Return the text of a page, without its scripts and styles."""
     body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
@@ -107,7 +107,7 @@ def test_page_one_of_a_winner() -> None:
     text = said(page(comparison()))
     assert "✓ B wins B is 12.0 % better than A (9.2 to 14.8 %); first in 99.2 %" in text
     assert f"bakeoff.yaml SHA-256 {SHA} frozen: every run recorded them" in text
-    assert "Why no side wins" not in text
+    assert "Reasons for no winner" not in text
     assert "1 B 1.120 1.092 to 1.148 99.2 % 2 A baseline 1.000 0.9 %" in text
 
 
@@ -124,8 +124,8 @@ def test_page_one_without_a_winner_has_every_reason() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"published": True}, "Published: A. Numbers of a paper, not of a run."),
-        ({"replay": True}, "Replay: A. Recorded output was read again"),
+        ({"published": True}, "Published: A. Numbers from a paper, not from a run."),
+        ({"replay": True}, "Replay: A. No measurement: Seatrial read recorded output"),
         ({"demonstration": True}, "Demonstration: A. Its numbers mean nothing"),
         ({"verdict": "fail"}, "✕ fail digest cd34cd34cd34"),
         ({"verdict": ""}, "not judged"),
@@ -158,7 +158,7 @@ def test_what_only_some_sides_ran_is_listed_with_reasons() -> None:
     text = said(page(comparison(unpaired=(*unpaired, counts))))
     assert "601 cases or metrics are not on all sides" in text
     assert "Counts np=4, bw_8B bandwidth not run ✓ has it Check0 all of it ✓" in text
-    assert f"Shown are the first {MAX_UNPAIRED} of 601" in text
+    assert f"The table has the first {MAX_UNPAIRED} of 601" in text
     assert f"Check{MAX_UNPAIRED - 2} all of it" in text
     assert f"Check{MAX_UNPAIRED - 1} all of it" not in text
 
@@ -173,7 +173,7 @@ def test_claims_stand_beside_what_is_computed() -> None:
     assert "about 1.250 1.243 ✓ yes improves the latency by about 25 %" in text
     assert "about 1.400 1.243 ✕ no" in text
     assert "\N{EN DASH} 1.243 ✕ contradicted table 2 says 1.1" in text
-    assert "What papers say" not in said(page(comparison()))
+    assert "Claims of papers" not in said(page(comparison()))
 
 
 def test_rows_have_what_the_filter_needs_and_marks_in_words() -> None:
@@ -191,7 +191,7 @@ def test_big_comparison_is_cut_and_says_so() -> None:
     found = comparison(count=2000)
     text = page(found)
     assert text.count("<tr data-verdict") == MAX_NUMBERS
-    assert f"Shown are the first {MAX_NUMBERS} of 2000" in said(text)
+    assert f"The table has the first {MAX_NUMBERS} of 2000" in said(text)
     assert "compare.csv" in text
     assert len(text) < 3_000_000
     # Those that count are all there.

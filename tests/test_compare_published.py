@@ -285,7 +285,7 @@ def test_contradictions_of_the_papers_are_told() -> None:
 
 
 def gains(paper: str, *starts: str) -> list[float]:
-    """Give by how many % the times of the second side are shorter."""
+    """Return by how many percent the times of the second side are shorter."""
     return [
         100 * (1 - 1 / number.ratios[1].value)
         for number in compared(*PAPERS[paper]).numbers

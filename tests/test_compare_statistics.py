@@ -46,7 +46,7 @@ def bakeoffs(
 
 
 def naive(numbers: Paired) -> tuple[float, float]:
-    """Give the difference and its standard error as if numbers were independent."""
+    """Return the difference and its standard error as if numbers were independent."""
     first, second = scores(numbers, WEIGHTS)
     own = WEIGHTS[:, None] ** 2 * numbers.variances / numbers.counts
     return second.value - first.value, math.sqrt(float(own.sum()))

@@ -170,7 +170,7 @@ def test_case_without_a_number_on_any_side_is_listed() -> None:
 
 
 def without_repeats(better: float, metric: str, name: str = "b") -> Entrant:
-    """Make a side whose metric is missing in the first two of six repeats."""
+    """Build a side whose metric is missing in the first two of six repeats."""
     cases, rows = vendor(better, seed=2)
     rows = [row for row in rows if row.metric != metric or row.repeat > 2]
     return entrant(name, run_of(cases, rows, name))

@@ -1,4 +1,4 @@
-"""What survives when a driver ends at any moment, whatever it was doing.
+"""A driver may end at any moment: closed sessions survive.
 
 Its run is resumed, and must end up as if nothing had happened: every session there
 once, as it was closed, and no job left behind. Nothing half-written may be read.
@@ -48,7 +48,7 @@ TRIES = {
     "a": [("Echo", 1), ("Flaky", 1), ("Flaky", 2)],
     "b": [("Broken", 1), ("Broken", 2)],
 }
-"""What each session of a block has to say, whatever happened."""
+"""Expected sessions of each block, after any fault."""
 
 
 @pytest.fixture(scope="module")

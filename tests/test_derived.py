@@ -21,7 +21,7 @@ DIRECTIONS: st.SearchStrategy[Direction] = st.sampled_from(["higher", "lower"])
 
 
 def value(system: str, name: str) -> float:
-    """Give a value of a paper that nothing in it contradicts."""
+    """Return a value of a paper that agrees with its other values."""
     return PUBLISHED.system(system).numbers[name].sound_value()
 
 

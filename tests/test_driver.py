@@ -26,9 +26,10 @@ from seatrial.campaign.session import Outcome
 from seatrial.criteria.criteria import recorded_criteria
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
+from seatrial.plain_files import sha256_plain
 from seatrial.progress import Display, TimeLeft
 from seatrial.runs import open_run
-from seatrial.runs.closed_run import Run, load_run, sha256
+from seatrial.runs.closed_run import Run, load_run
 from seatrial.system import slurm
 from seatrial.system.description import load_system
 
@@ -176,8 +177,8 @@ def test_weights_are_kept_from_before_the_first_number(
     kept = path / "system" / "weights.yaml"
     assert kept.read_text() == WEIGHTS
     manifest = load_run(path).manifest
-    assert manifest["weights"] == {"name": "fair", "sha256": sha256(kept)}
-    assert manifest["checksums"]["system/weights.yaml"] == sha256(kept)
+    assert manifest["weights"] == {"name": "fair", "sha256": sha256_plain(kept)}
+    assert manifest["checksums"]["system/weights.yaml"] == sha256_plain(kept)
 
 
 def test_a_run_that_is_not_compared_keeps_no_weights(two: tuple[Run, str]) -> None:

@@ -1,4 +1,4 @@
-"""What a check lacks on a system, and what brings it."""
+"""Missing features of a check on a system, and their remedies."""
 
 from typing import Any
 

@@ -393,7 +393,7 @@ def test_value_that_is_no_number_is_left_out_and_fails(
 
 
 def older(whole: dict[str, Any]) -> None:
-    """Make a report what one of 4.6 is."""
+    """Convert a report to the format of ReFrame 4.6."""
     info = whole["session_info"]
     info |= {"data_version": "3.1", "version": "4.6.4"}
     for key in ("uuid", "time_start_unix", "time_end_unix"):
@@ -437,8 +437,8 @@ def two_systems(whole: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (older, "made by ReFrame 4.6.4, whose reports are of form 3.1; expected form"),
-        (newer, "made by ReFrame 5.0.0, whose reports are of form 5.0; this Seatrial"),
+        (older, "made by ReFrame 4.6.4, with reports of form 3.1; expected form"),
+        (newer, "made by ReFrame 5.0.0, with reports of form 5.0; this Seatrial"),
         (future, "lies in the future: from 2026-11-21T23:33:48+00:00 to "),
         (no_session, "not a whole run report of ReFrame: Object missing required"),
         (no_runs, "not a whole run report of ReFrame: Object missing required"),

@@ -30,7 +30,7 @@ def failed(judgement: Judgement, kind: str) -> list[Finding]:
 
 
 def named(judgement: Judgement) -> list[tuple[str, str]]:
-    """Give metric and node of every failing finding on a node."""
+    """Return metric and node of every failing finding on a node."""
     return sorted((found.metric, found.place) for found in failed(judgement, "node"))
 
 

@@ -45,7 +45,7 @@ def driver_pid(lab: Lab, run_id: str, other: int = 0) -> int:
 
 
 def closed_files(lab: Lab, run_id: str) -> dict[str, str]:
-    """Give the checksums of all files that closed sessions answer for."""
+    """Return the checksums of all files of closed sessions."""
     script = f"""
         cd {RESULTS}/{run_id}.open && ls sessions/*.json 2>/dev/null |
         while read -r record; do

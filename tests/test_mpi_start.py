@@ -18,13 +18,12 @@ from test_checks_osu import REPLAY, run, settings
 
 from seatrial.campaign.collect import Collected, _collect_case
 from seatrial.campaign.schedule import Planned
-from seatrial.campaign.session import Outcome
-from seatrial.campaign.session_command import Session
+from seatrial.campaign.session import Outcome, Session
 from seatrial.checks.job_control import Limit
 from seatrial.checks.job_steps import _RUN_STEP
 from seatrial.checks.mpi_start import FILE, SCRIPT, recorded, write_script
 from seatrial.checks.nodesweep.launch import NodeStep
-from seatrial.checks.pairsweep.steps import Steps
+from seatrial.checks.srun_steps import Step
 from seatrial.checks.step_launcher import Launcher
 from seatrial.console import Terminal
 from seatrial.judge.case_findings import conspicuous
@@ -267,7 +266,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def conducted(folder: Path, crashes: int, text: Path, first: str = "") -> list[str]:
-    """Make a launcher whose program crashes so often; it says something first."""
+    """Write a launcher: its program prints a line and crashes a number of times."""
     (folder / "launcher").write_text(
         f"#!/bin/bash\necho started >>{folder}/starts\n"
         f"echo '{first}'\n"
@@ -291,8 +290,9 @@ def test_step_of_a_pair_sweep(
     cluster: Path, crashes: int, text: Path, first: str, status: int, starts: int
 ) -> None:
     launcher = conducted(cluster, crashes, text, first)
-    steps = Steps(launcher, ppn=1, patience_s=60)
-    ended = steps.run(["cn01", "cn02"], ["prog", "--preflight"], Limit(60))
+    nodes, program = ["cn01", "cn02"], ["prog", "--preflight"]
+    step = Step(nodes, program, cluster / "step", Limit(60), name="preflight")
+    ended = Launcher(launcher, patience_s=60).run(step)
     assert ended.status == status
     assert (cluster / "starts").read_text().count("started") == starts
     rows = recorded(cluster)

@@ -40,7 +40,7 @@ class Swept:
 
     @property
     def events(self) -> list[tuple[str, str]]:
-        """What happened, each with whether its node was left out."""
+        """Events; each states if its node was left out."""
         return [(event.text, event.event) for event in self.sweep.events]
 
     @property
@@ -51,7 +51,7 @@ class Swept:
 
     @property
     def steps(self) -> list[str]:
-        """What was started where, and with how many ranks."""
+        """Started programs, with their nodes and numbers of ranks."""
         return (self.folder / "log").read_text().splitlines()
 
     def rate(self, node: str, socket: int | None = None) -> float:

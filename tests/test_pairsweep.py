@@ -25,7 +25,7 @@ ONCE = [*SHORT, "--retest=0"]
 
 
 def names(count: int) -> list[str]:
-    """Give the pretended nodes in the order that the program sorts them in."""
+    """Return the pretended nodes in the program's order."""
     return sorted(f"{HOST}/{number}" for number in range(count))
 
 
@@ -44,7 +44,7 @@ def sweep_of(done: Completed) -> PairSweep:
 
 
 def swept(build: Build, np: int, file: Path, *options: str) -> PairSweep:
-    """Let the program go on in a file, and read all of the file."""
+    """Resume the program in a file, and read the whole file."""
     done = build.run("pairsweep", np, *ONCE, "--resume", str(file), *options)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     return parse_pairsweep(file.read_text())
@@ -232,7 +232,7 @@ def test_nodes_may_differ(build: Build, tmp_path: Path) -> None:
 
 
 def plant(text: str, slow: dict[tuple[str, str, int], float]) -> str:
-    """Make all pairs of a file alike, but some slower by a factor."""
+    """Build all pairs of a file alike, and some slower by a factor."""
     rows = [json.loads(line) for line in text.splitlines()]
     for row in rows:
         if row["type"] == "pair":
@@ -420,7 +420,7 @@ def test_preflight_starts_before_mpi(build: Build) -> None:
 
 
 def refusals(build: Build, np: int, options: Sequence[str], **variables: str) -> str:
-    """Give the one line of an error that exits 2 before any data."""
+    """Return the one line of an error that exits 2 before any data."""
     done = build.run("pairsweep", np, *options, **variables)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     (line,) = [

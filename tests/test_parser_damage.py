@@ -1,4 +1,4 @@
-"""What every parser makes of damaged output: the right numbers, or a ParseError.
+"""Parsers on damaged output return the right numbers, or raise ParseError.
 
 A flipped digit cannot be noticed in general, so these are the kinds of damage that a
 parser is held to (`damaged_outputs` has the outputs):
@@ -73,7 +73,7 @@ def refused(output: Output, text: str) -> ParseError | None:
 
 
 def parsed(output: Output, text: str) -> Any:
-    """Give the numbers, or the ParseError, which has a line and a reason."""
+    """Return the numbers, or the ParseError with its line and reason."""
     try:
         return output.numbers(text)
     except ParseError as error:

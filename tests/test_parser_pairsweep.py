@@ -62,7 +62,7 @@ def row_of(text: str, line: int) -> dict[str, Any]:
 
 
 def with_hung(text: str) -> str:
-    """Let the last pair that was lost in mid-sweep hang instead, in a new start."""
+    """Change the last pair lost in mid-sweep to one that hangs in a new start."""
     lines = text.splitlines()
     last = row_of(text, len(lines) - 1)
     pair = {name: last[name] for name in ("source", "destination")}

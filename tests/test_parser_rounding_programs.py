@@ -358,7 +358,7 @@ RATES = [name for name in METRICS if METRICS[name].line and METRICS[name].of != 
 
 
 def decimals_of(name: str) -> int:
-    """How many decimals the section of a number shows."""
+    """Return the number of decimals of a section's numbers."""
     if name.startswith("MPI"):
         return 9 if "RandomAccess" in name else 3
     return 3 if name.endswith("PingPongBandwidth_GBytes") else 6

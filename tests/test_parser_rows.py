@@ -1,4 +1,4 @@
-"""What the parsers of our own benchmarks share, on rows of a benchmark made up here."""
+"""Parser of our own benchmarks' rows, tested on a benchmark made up here."""
 
 import json
 import math

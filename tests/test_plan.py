@@ -1,4 +1,4 @@
-"""What a campaign costs, and what it will find."""
+"""Cost and statistical power of a planned campaign."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ def campaign(*blocks: Block, repeats: int = 2, **more: Any) -> Campaign:
 
 
 def entry(check: str, cases: int, typical_s: float) -> Entry:
-    return Entry(check, "?", "", (), (), cases, typical_s, 0, (), (), "f.py")
+    return Entry(check, "?", "", {}, (), cases, typical_s, 0, (), (), "f.py")
 
 
 def test_jobs_times_and_node_hours() -> None:
@@ -308,7 +308,7 @@ criteria:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a home whose system `far` is not provisioned here, with two runs."""
+    """Build a home whose system `far` is not provisioned here, with two runs."""
     home = write_home(tmp_path / "home")
     monkeypatch.setenv("SEATRIAL_HOME", str(home))
     monkeypatch.setenv("SEATRIAL_RESULTS", str(home / "results"))

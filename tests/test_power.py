@@ -1,4 +1,4 @@
-"""What a number of allocations finds: by simulation, by a second library, by hand."""
+"""Statistical power: by simulation, by a second library, by hand."""
 
 from math import inf
 

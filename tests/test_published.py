@@ -59,7 +59,7 @@ TITLES = {
 
 
 def place_pattern(row: Row) -> str:
-    """Give what the place of a row's number begins with."""
+    """Return the beginning of the place of a row's number."""
     seed, where = row["seed"], row["where"]
     if seed in TITLES:
         assert where in ("text", "slides")
@@ -179,7 +179,7 @@ def test_rates_with_coalescing_say_so() -> None:
 
 
 def slack(number: Number) -> float:
-    """Give half the last digit that a paper prints."""
+    """Return half the last digit that a paper prints."""
     assert number.value is not None
     digits = f"{number.value:g}".partition(".")[2]
     return float(0.5 * 10 ** -len(digits))

@@ -111,7 +111,7 @@ Other:
 
 
 class Place(NamedTuple):
-    """What tells cases of one check apart."""
+    """Parameters that distinguish cases of one check."""
 
     partition: str
     environment: str
@@ -171,7 +171,7 @@ def as_reframe_finds(references: dict[str, Any], place: Place) -> dict[str, Any]
 
 
 def as_criteria_say(criteria: Criteria, place: Place) -> dict[str, Any]:
-    """Give the strictest limit of each metric among all criteria that apply."""
+    """Return the strictest limit of each metric among all criteria that apply."""
     limits: dict[str, float] = {}
     for each in criteria.criteria:
         if each.applies("Fake", *place):

@@ -1,4 +1,4 @@
-"""What a change of criteria does to the verdicts on past runs."""
+"""Effect of changed criteria on the verdicts of past runs."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ criteria:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a home, below git, where the limit that is committed is 50 MB/s."""
+    """Build a home, below git, where the limit that is committed is 50 MB/s."""
     home = write_home(tmp_path / "home")
     monkeypatch.setenv("SEATRIAL_HOME", str(home))
     monkeypatch.setenv("SEATRIAL_RESULTS", str(home / "results"))

@@ -9,7 +9,7 @@ from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning, suppress_deprecations
 
 import seatrial.checks.base  # noqa: F401  (patches ReFrame)
-from seatrial.checks.reframe_patches import skip_suppressed_warnings, unless_suppressed
+from seatrial.checks.reframe_patches import unless_suppressed
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,6 @@ class Check:
             self.old = 1
 
 
-@pytest.fixture
-def spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ReFrame with what seatrial.checks.base does to it; undone after the test."""
-    kept = fields.user_deprecation_warning
-    monkeypatch.setattr(fields, "user_deprecation_warning", kept)
-    skip_suppressed_warnings()
-
-
-@pytest.mark.usefixtures("spared")
 def test_warning_that_is_suppressed_costs_no_look_at_the_stack(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -61,7 +52,6 @@ def test_warning_that_is_suppressed_costs_no_look_at_the_stack(
         assert check.old == 1
 
 
-@pytest.mark.usefixtures("spared")
 def test_warning_that_is_heard_stays() -> None:
     check = Check()
     with pytest.warns(ReframeDeprecationWarning, match="old is deprecated"):

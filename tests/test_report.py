@@ -68,7 +68,7 @@ def write(tmp_path: Path) -> Write:
             {"failed": True},
             "FAIL: lab",
             [
-                "No single node is named as the cause.",
+                "No single node is the cause.",
                 "energy at step 100 is -25101.2",
                 "raw/lammps-1/LammpsRhodo_openmpi",
             ],
@@ -95,8 +95,8 @@ def test_other_runs_at_the_same_time_are_said(write: Write) -> None:
     run = sample_run()
     run.manifest["sessions"][0]["beside"] = ["r7"]
     page, _ = write(run)
-    words = "Not alone. While this run was going on, other runs of this system were"
-    assert f"{words} at work: r7. They may have slowed it down." in page.text
+    words = "Not alone. Other runs of this system were active during this run: r7."
+    assert f"{words} They may have slowed it down." in page.text
 
 
 def test_partial_run_and_uncommitted_changes_are_said(write: Write) -> None:
@@ -107,7 +107,7 @@ def test_partial_run_and_uncommitted_changes_are_said(write: Write) -> None:
     run.manifest["partial"] = True
     run.manifest["software"]["dirty"] = True
     page, _ = write(run)
-    assert "Partial run. Some checks of the campaign were left out." in page.text
+    assert "Partial run. The run left out some checks of the campaign." in page.text
     assert "b14c586d0f, with changes that are in no commit" in page.text
 
 
@@ -215,7 +215,7 @@ def test_page_says_what_the_judge_did_not_judge(write: Write) -> None:
     )
     page, _ = write(run, judgement)
     for words in (
-        "Worth a look cn02, cn03 - cn04. Some of them may be sound",
+        "Worth a look cn02, cn03 - cn04. Some may be sound",
         f"those that held when the data were taken: {changed}: limit 50 MB/s, now 60",
         "Not tested: 1 criterion: not in this campaign (1).",
         "does not run: MatchQueue match_time promised.",
@@ -245,7 +245,7 @@ def test_a_pair_that_fails_is_more_than_worth_a_look(write: Write) -> None:
     judgement = judge(run, SWEEP)
     assert {*judgement.suspects} == {"cn2 - cn5", "cn5 - cn2"}
     page, _ = write(run, judgement)
-    assert "No single node is named as the cause." in page.text
+    assert "No single node is the cause." in page.text
     assert "Worth a look" not in page.text
 
 
@@ -340,7 +340,7 @@ def test_a_run_without_findings_is_no_success(write: Write) -> None:
     nothing = replace(judged(run), findings=(), nodes=(), verdict="undecided")
     page, xml = write(run, nothing)
     assert page.rows == []
-    assert "Nothing was judged in this run." in page.text
+    assert "This run has no judged criterion." in page.text
     assert [e.get("message") for e in xml.iter("error")] == ["nothing was judged"]
 
 

@@ -50,7 +50,7 @@ def page(browser: Chrome, report: tuple[str, Judgement]) -> Iterator[Chrome]:
 
 
 def rows(browser: Chrome) -> list[str]:
-    """Give the verdicts of the visible rows of findings."""
+    """Return the verdicts of the visible rows of findings."""
     found = browser.find_elements(By.CSS_SELECTOR, "#findings tr[data-verdict]")
     return [
         row.get_attribute("data-verdict") or "" for row in found if row.is_displayed()

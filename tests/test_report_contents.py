@@ -1,4 +1,4 @@
-"""What a report says, before any form of it is written."""
+"""Contents of a report, before any format of it is written."""
 
 import base64
 import gzip
@@ -17,11 +17,12 @@ from sweep_samples import SWEEP, names, sample_sweep
 
 from seatrial.judge.findings import Finding, Judgement
 from seatrial.judge.judge import judge
+from seatrial.plain_files import sha256_plain
 from seatrial.report.chapters import contents
 from seatrial.report.content import ActOn, Content
 from seatrial.report.front_page import MAX_PLACES, seal_words
 from seatrial.report.html_page import MAX_FINDINGS, finding_table
-from seatrial.runs.closed_run import Run, load_run, sha256
+from seatrial.runs.closed_run import Run, load_run
 from seatrial.runs.seal import seal
 
 HOME = Path(__file__).resolve().parents[1]
@@ -32,7 +33,7 @@ def told(run: Run, judgement: Judgement | None = None) -> Content:
 
 
 def tables(content: Content, chapter: str) -> dict[str, list[tuple[str, ...]]]:
-    """Give the tables of a chapter by title, without their heads."""
+    """Return the tables of a chapter by title, without their heads."""
     (found,) = [each for each in content.chapters if each.name == chapter]
     return {title: list(table.rows) for title, table in found.tables}
 
@@ -157,7 +158,7 @@ def test_exclusions_list_all_that_was_left_out() -> None:
         "Skipped cases": 1,
         "Passed at a later try": 1,
         "Absent nodes": 1,
-        "Sessions that were cut off and taken again": 1,
+        "Sessions that were interrupted and repeated": 1,
         "Criteria of checks that this campaign does not run": 1,
     }
     (retried,) = found["Passed at a later try"]
@@ -220,7 +221,7 @@ def test_front_says_who_sealed_a_run(tmp_path: Path, known: bool) -> None:
     signer, digest = seal_words(load_run(path), tmp_path)
     who = "buyer@example.org" if known else "an unknown signer"
     assert signer.startswith(f"sealed by {who}: ED25519 SHA256:")
-    assert digest == sha256(path / "manifest.json")
+    assert digest == sha256_plain(path / "manifest.json")
 
 
 def test_a_run_that_is_nowhere_is_not_sealed() -> None:
@@ -229,7 +230,7 @@ def test_a_run_that_is_nowhere_is_not_sealed() -> None:
 
 
 def many(count: int, **changes: Any) -> list[Finding]:
-    """Make undecided findings of as many nodes, after one that passes."""
+    """Build undecided findings of as many nodes, after one that passes."""
     plain = judge(sample_run(), sample_criteria()).findings[0]
     findings = [
         replace(
@@ -253,7 +254,7 @@ def test_every_finding_is_a_row_or_packed() -> None:
     ]
     table = finding_table(findings, {})
     assert len(table.rows) == MAX_FINDINGS
-    assert table.total == table.findings == len(findings)
+    assert table.total == len(findings)
     assert table.checks == ("Check0", "Check1", "Check2", "inventory")
     rest = json.loads(gzip.decompress(base64.b64decode(table.packed)))
     places = [row.cells[3][0] for row in table.rows]

@@ -121,8 +121,8 @@ def test_few_sessions_are_not_tested_and_said_to_be_too_few() -> None:
     found = drifts(run, judged(run))
     assert {each.p for each in found} == {None}
     assert words(found) == (
-        "None of 20 metrics was measured in 5 or more sessions, which a test for a "
-        "trend needs at least."
+        "None of 20 metrics was measured in 5 or more sessions, the least for a test "
+        "of a trend."
     )
 
 

@@ -114,7 +114,7 @@ def test_pdf_is_accessible(judged: tuple[Run, Judgement]) -> None:
 
 
 def crowded() -> Content:
-    """Give a page one with more than a page holds, if all of it were said."""
+    """Return a page one with more entries than a page holds."""
     words = ("a reason that is long, " * 40,) * 30
     places = tuple(ActOn(f"node {n} " * 30, words) for n in range(40))
     front = sample_front(
@@ -213,7 +213,7 @@ def test_pdf_draws_the_specification_of_the_page(
         ({"transform": [{"filter": "datum..x"}]}, "conversion failed"),
         (
             {"transform": [{"aggregate": [{"op": "values", "field": "", "as": "a"}]}]},
-            "nothing was drawn",
+            "empty picture; see the message of Vega",
         ),
     ],
 )

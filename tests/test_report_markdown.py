@@ -34,11 +34,11 @@ SUMMARY = """\
 
 - **cn03**: bw_4MiB is 23.50 MB/s; 2 of its 2 pairs fail
 
-## Delivered, but absent or lost
+## Absent or lost nodes
 
 - **cn04**: down: Not responding
 
-## What they have in common
+## Facts that failing nodes share
 
 - all 1 failing nodes run firmware 20.31
 
@@ -50,7 +50,7 @@ SUMMARY = """\
 
 - cn01, cn02
 
-## What would decide the undecided
+## Needed for undecided criteria
 
 - about 4 more allocations: PairSweep latency_8B
 

@@ -248,7 +248,7 @@ def test_chapter_says_which_pairs_were_tested_again() -> None:
     title, table = chapter.tables[0]
     assert title == "Tested again alone: PairSweep: latency 8 B, openmpi"
     assert len(table.rows) == MAX_RETESTED
-    assert f"the worst {MAX_RETESTED} of 249 pairs" in chapter.notes[0]
+    assert f"the worst {MAX_RETESTED} of 249 retested pairs" in chapter.notes[0]
     assert sum(len(json.dumps(each.spec)) for each in chapter.figures) < 500_000
 
 

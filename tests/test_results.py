@@ -19,12 +19,12 @@ from judge_samples import CASE, sample
 from seatrial.campaign.schedule import Agenda
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
+from seatrial.plain_files import sha256_plain
 from seatrial.runs.closed_run import (
     closed_runs,
     find_run,
     load_run,
     read_manifests,
-    sha256,
 )
 from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.open_run import (
@@ -88,7 +88,7 @@ def test_run_from_before_a_column_existed_has_nothing_in_it(run: Path) -> None:
     file = run / "measurements.parquet"
     pl.read_parquet(file).drop("hca", "round").write_parquet(file)
     manifest = json.loads((run / "manifest.json").read_text())
-    manifest["checksums"][file.name] = sha256(file)
+    manifest["checksums"][file.name] = sha256_plain(file)
     (run / "manifest.json").write_text(json.dumps(manifest))
     loaded = load_run(run)
     assert loaded.measurements.schema == pl.Schema(SCHEMA)

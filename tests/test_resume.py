@@ -22,7 +22,8 @@ from seatrial.campaign.runner import Order, resume_run, run_campaign
 from seatrial.checks.replay import staged
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import judge
-from seatrial.runs.closed_run import Run, closed_runs, load_run, sha256
+from seatrial.plain_files import sha256_plain
+from seatrial.runs.closed_run import Run, closed_runs, load_run
 from seatrial.runs.lock import driver_lock, driver_of
 from seatrial.runs.open_run import RunFolder, newest_open
 from seatrial.runs.raw_output import recordings
@@ -67,11 +68,11 @@ def order(home: Path, campaign: str, results: Path) -> Order:
 
 def checksums(folder: Path) -> dict[str, str]:
     files = (file for file in folder.rglob("*") if file.is_file())
-    return {str(file.relative_to(folder)): sha256(file) for file in files}
+    return {str(file.relative_to(folder)): sha256_plain(file) for file in files}
 
 
 def add_slurm_partition(home: Path) -> None:
-    """Let the system have a partition of Slurm, which no check uses."""
+    """Add a Slurm partition to the system that no check uses."""
     settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
     partitions = settings["systems"][0]["partitions"]
     partitions.append({**partitions[0], "name": "slurm", "environs": []})
@@ -80,7 +81,7 @@ def add_slurm_partition(home: Path) -> None:
 
 
 def processes_of(folder: Path) -> list[int]:
-    """Give the processes whose command names a folder."""
+    """Return the processes whose command names a folder."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -302,7 +302,7 @@ def test_suite_settings_name_programs_and_tuning_of_a_stack() -> None:
 
 
 def test_hcas_tell_firmware_board_and_driver(tmp_path: Path) -> None:
-    """What sysfs says, also of an HCA without a board, a driver or its version."""
+    """Read HCAs from sysfs, also one without a board, a driver or its version."""
     script = ROLES / "suite/files/hcas.sh"
     folder = tmp_path / "class" / "infiniband"
 

@@ -20,7 +20,8 @@ from judge_samples import CASE, sample
 
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.runs.closed_run import load_run, sha256
+from seatrial.plain_files import sha256_plain
+from seatrial.runs.closed_run import load_run
 from seatrial.runs.seal import require_signer
 from seatrial.runs.ssh_signature import Signature
 
@@ -78,7 +79,7 @@ def test_whole_run(run: Path) -> None:
     )
     assert result.stdout.splitlines() == [
         f"WHOLE  lab, run {run.name}: 3 files, {size / 1e6:.1f} MB",
-        f"manifest SHA-256: {sha256(run / 'manifest.json')}",
+        f"manifest SHA-256: {sha256_plain(run / 'manifest.json')}",
         "seal: none",
         f"run: {run}",
     ]
@@ -146,7 +147,7 @@ def test_all_that_differs_is_in_json_and_the_first_in_csv(run: Path) -> None:
         ("cases.json", "changed"),
         ("raw/new.txt", "not in "),
     ]
-    assert found["differences"][0]["found"] == sha256(run / "cases.json")
+    assert found["differences"][0]["found"] == sha256_plain(run / "cases.json")
     assert (found["whole"], found["seal"], found["files"]) == (False, "none", 3)
     text = seatrial("verify", run, "--format", "csv").stdout
     (row,) = csv.DictReader(io.StringIO(text))

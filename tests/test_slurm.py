@@ -1,4 +1,4 @@
-"""What is read out of Slurm's messages."""
+"""Parsing of Slurm's messages."""
 
 import pytest
 

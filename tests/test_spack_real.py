@@ -43,7 +43,7 @@ pytestmark = [
 
 @dataclass
 class Ran:
-    """What was done for real, to be printed at the end."""
+    """Real actions, printed at the end."""
 
     lines: list[str] = field(default_factory=list)
 
@@ -70,7 +70,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def sources(site: Site) -> Site:
-    """Give the site with all sources of what is built here."""
+    """Return the site with the sources of all packages that are built here."""
     try:
         fill(site.mirror, SPACK_ROOT)
     except MissingSourceError as error:
@@ -92,13 +92,13 @@ def programs(sources: Site, ran: Ran) -> list[str]:
 
 @pytest.fixture(scope="module")
 def benchmarks(site: Site) -> Source:
-    """Give the tarball of our benchmarks, which the mirror and the recipe have."""
+    """Return the tarball of our benchmarks; mirror and recipe name it."""
     return fill_benchmarks(site.prefix)
 
 
 @pytest.fixture(scope="module")
 def solved(site: Site, benchmarks: Source, ran: Ran) -> Site:
-    """Give the site with a lock file in each environment."""
+    """Return the site with a lock file in each environment."""
     for environment in ENVIRONMENTS:
         result = site.spack("-e", environment, "concretize", "-f")
         assert result.status == 0, result.output
@@ -109,7 +109,7 @@ def solved(site: Site, benchmarks: Source, ran: Ran) -> Site:
 
 @pytest.fixture(scope="module")
 def built(solved: Site, programs: list[str], ran: Ran) -> Site:
-    """Give the site with everything built that has sources here."""
+    """Return the site with every package built that has sources here."""
     for mpi in MPIS:
         result = solved.install(f"apps/{mpi}", *programs)
         assert result.status == 0, result.output

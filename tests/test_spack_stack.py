@@ -1,4 +1,4 @@
-"""What Spack has installed as a stack: rendered, recorded, in the report."""
+"""A stack that Spack installed: rendered, recorded, in the report."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def package(name: str, folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def spack(tmp_path: Path) -> dict[str, Any]:
-    """What the role spack says of an MPI `m` with four packages."""
+    """Description by the role spack of an MPI `m` with four packages."""
     names = ["m", "hpcc", "osu-micro-benchmarks", "seatrial-benchmarks", "stream"]
     programs = [
         *("m/bin/mpicc", "hpcc/bin/hpcc", "osu-micro-benchmarks/libexec/osu_bw"),

@@ -1,4 +1,4 @@
-"""How far numbers scatter: right without outliers, and not misled by a bad node."""
+"""Estimates of spread: right without outliers, and robust to a bad node."""
 
 from math import hypot, isnan, nan
 
@@ -31,7 +31,7 @@ def drawn(
 
 
 def typical(found: list[Spread]) -> tuple[float, float, float]:
-    """Give the root of the mean variances, which are without bias."""
+    """Return the root of the mean variances, which are without bias."""
     variances = np.array([(s.place, s.unit, s.rest) for s in found]) ** 2
     place, unit, rest = np.sqrt(variances.mean(axis=0))
     return float(place), float(unit), float(rest)

@@ -129,7 +129,7 @@ def close_first(folder: Path) -> None:
 
 
 def start_second(folder: Path) -> Path:
-    """Let all-2 run: Slow on a node, Halo in the queue; give ReFrame's stage."""
+    """Start all-2: Slow on a node, Halo in the queue; return ReFrame's stage."""
     write(folder / "raw" / "all-2" / "reframe.txt", LOG)
     stage = folder / "work" / "all-2" / "stage" / "lab" / "batch"
     nodes = "nodes=cn03\nstart={}\n".format
@@ -242,7 +242,7 @@ def test_lost_nodes_are_named(results: Path) -> None:
 
 
 def test_driver_that_is_gone(results: Path, tmp_path: Path) -> None:
-    """What it left of a session is no result, and its jobs are orphans."""
+    """An unfinished session is no result, and its jobs are orphans."""
     folder = open_run(results)
     close_first(folder)
     queue(tmp_path, *jobs_of(start_second(folder)))

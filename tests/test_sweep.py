@@ -46,7 +46,7 @@ class Swept:
 
     @property
     def steps(self) -> list[str]:
-        """What was started, and on which nodes."""
+        """Started programs and their nodes."""
         return (self.folder / "log").read_text().splitlines()
 
 

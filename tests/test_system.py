@@ -26,7 +26,7 @@ from seatrial.system.description import (
     node_states,
     usable_nodes,
 )
-from seatrial.system.slurm import SlurmNode, availability
+from seatrial.system.slurm import availability
 
 
 @pytest.fixture
@@ -119,11 +119,7 @@ def test_damaged_system_is_refused(home: Path, text: str) -> None:
     ],
 )
 def test_availability(state: str, reason: str, expected: tuple[bool, str]) -> None:
-    assert availability(SlurmNode(state, reason)) == expected
-
-
-def test_node_that_slurm_does_not_know() -> None:
-    assert availability(None) == (False, "unknown to Slurm")
+    assert availability(state, reason) == expected
 
 
 def test_node_states(home: Path, programs: Path) -> None:

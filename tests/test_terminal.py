@@ -1,4 +1,4 @@
-"""What is printed: no foreign control characters, also when pipes close or it fails."""
+"""Printed text has no foreign control characters, also when pipes close or fail."""
 
 import ast
 import json

@@ -59,7 +59,7 @@ def criteria(folder: Path, text: str = TODAY) -> Criteria:
 
 
 def measured(results: Path) -> list[Path]:
-    """Give the runs that are no replay, oldest first."""
+    """Return the runs that are no replay, oldest first."""
     runs = sorted((results / "lab").iterdir())
     return [run for run in runs if not read_manifest(run)["replay"]]
 
@@ -190,7 +190,7 @@ def test_gaps_say_why(tmp_path: Path) -> None:
         "not in this run of campaign nightly",
         "ran, and reported no such number",
         "no finite number",
-        "not in this run of campaign nightly, of which this is a part",
+        "not in this run of campaign nightly (this run is a part of it)",
     ]
 
 
@@ -298,8 +298,8 @@ def test_page_draws_at_most_so_many_and_says_what_is_left_out(
     assert many[33] in drawn  # beyond a limit, so before others
     text = trend_html(replace(trend, series=tuple(many)), HOME)
     assert len(specs(text)) == MAX_CHARTS
-    assert "24 of 40 series are drawn" in text
-    assert "16 are left out here" in text
+    assert "24 of 40 series have a chart" in text
+    assert "has the other 16" in text
 
 
 def test_limits_far_off_are_said_and_not_drawn(results: Path, tmp_path: Path) -> None:

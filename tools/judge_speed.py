@@ -1,6 +1,6 @@
 """Measure the speed of the judge on a large machine, and its errors on known ones.
 
-Each run is made and judged in a process of its own, whose memory is measured.
+Each run is made and judged in a process of its own; its memory is measured.
 """
 
 import json

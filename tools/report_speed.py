@@ -1,6 +1,6 @@
 """Measure the speed and the size of the report of a large machine.
 
-Each run is made, judged and reported in a process of its own, whose memory is measured.
+Each run is made, judged and reported in a process of its own; its memory is measured.
 """
 
 import json

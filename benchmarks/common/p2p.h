@@ -39,7 +39,7 @@ struct p2p_bandwidth {
 };
 
 /**
- * Pair the two ranks of comm, the first of which is first. False, after an
+ * Pair the two ranks of comm; rank 0 is the first. False, after an
  * error message, if they are not exactly two.
  */
 bool p2p_pair(MPI_Comm comm, struct p2p *p2p);

@@ -31,7 +31,7 @@ void placement_host(const char *processor, int rank, long pretend_ppn,
 
 /**
  * Find the placement of all ranks in comm. With pretend_ppn > 0 that many
- * ranks count as a node named HOST/0, HOST/1 ..., whatever their hosts: to try
+ * ranks count as a node named HOST/0, HOST/1 ..., on any host: to try
  * on one machine what needs several.
  */
 void placement_create(MPI_Comm comm, long pretend_ppn,

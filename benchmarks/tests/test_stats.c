@@ -84,7 +84,7 @@ static void test_line_through_its_own_points(void)
 
 /*
  * Through the squares of offset, offset + 1, ... by least squares: about their
- * mean m the slope is 2 m, whatever the offset, and y is m^2 + (n^2 - 1) / 12.
+ * mean m the slope is 2 m for any offset, and y is m^2 + (n^2 - 1) / 12.
  */
 static void test_line_through_squares(double offset)
 {

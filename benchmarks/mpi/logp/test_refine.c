@@ -36,7 +36,7 @@ static void test_jumps(void)
     EXPECT(has_jump(1.21, 1.0, 1.0, 0.0));
     EXPECT(has_jump(1.0, 0.79, 1.0, 0.0));
     EXPECT(has_jump(1.0, 1.0, 1.21, 0.0));
-    /* os is 5.1: 25 % of it are 1.3, of which 1.02 + 6 x 0.05 are allowed. */
+    /* os is 5.1: 25 % of it are 1.3, and 1.02 + 6 x 0.05 are allowed. */
     EXPECT(has_jump(1.25, 1.0, 1.0, 0.0));
     EXPECT(!has_jump(1.25, 1.0, 1.0, 0.05));
 }

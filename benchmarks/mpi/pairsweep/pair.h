@@ -20,7 +20,7 @@ struct pair_meeting {
     bool quiet; /* no other rank measures or waits in barriers */
 };
 
-/** Four barriers cut the time of a pair into legs: nobody begins the next one
+/** Four barriers cut the time of a pair into legs: no rank begins the next one
     before all pairs are here. */
 enum { PAIR_LEGS = 5 };
 

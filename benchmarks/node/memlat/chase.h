@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /**
- * Slots in memory, `stride` bytes apart, each of which holds the address of the
+ * Slots in memory, `stride` bytes apart; each slot holds the address of the
  * next: one cycle through all of them in random order.
  */
 struct chase {

@@ -15,10 +15,10 @@ COMPARED = ("latency", "bw", "bibw", "multi_bw")
 class Balance(PairsBenchmark):
     """How much better do ranks of one node communicate than ranks of two?
 
-    A balance is the ratio of medians within the first node and between the two, of the
-    same work and as many pairs: 1 is balanced, more is a network that lags behind the
+    A balance is the ratio of medians within the first node and between the two, for the
+    same work and number of pairs: 1 is balanced, more is a network slower than the
     node. 8 B shows the cost of a message, 64 KiB that of its bytes. `balance_multi_bw`
-    is of as many pairs as fit within a node.
+    is of all pairs that fit within a node.
     """
 
     descr = "latency and bandwidth within a node over those between two"

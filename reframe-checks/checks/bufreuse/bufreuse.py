@@ -16,15 +16,15 @@ from seatrial.parsers.errors import ParseError
 class BufferReuse(OwnBenchmark):
     """How much slower are messages from ever new buffers than from the same one?
 
-    Two ranks on two nodes play ping-pong with 1024 buffers each way, of which a share
-    of the messages re-uses one. A ratio is the median latency without re-use over that
+    Two ranks on two nodes play ping-pong with 1024 buffers each way; a share of the
+    messages re-uses one buffer. A ratio is the median latency without re-use over that
     with full re-use; `reuse_ratio_eager` and `reuse_ratio_rendezvous` are its medians
     over the sizes. Eager messages are copied, so new buffers cost them caches and TLB;
-    rendezvous messages may be moved by the adapter, which must know their memory: new
-    buffers cost them a registration. A registration cache spares that of used buffers
-    only. How it is set on and off is the MPI stack's: `registration_cache` of
-    `mpi_stacks` in the inventory. 2 KiB to 64 KiB are three sizes each on both
-    sides of a common limit of eager messages; 1 MiB would take 2 GiB of each rank.
+    the adapter may move rendezvous messages, and needs a registration of each new
+    buffer. A registration cache avoids that of used buffers only; `registration_cache`
+    of `mpi_stacks` in the inventory sets it on and off. 2 KiB to 64 KiB are three sizes
+    each on both sides of a common limit of eager messages; 1 MiB would need 2 GiB of
+    each rank.
     """
 
     registration_cache = parameter(["on", "off"])
@@ -63,7 +63,7 @@ class BufferReuse(OwnBenchmark):
 
     @run_before("run")
     def choose_sizes(self):
-        """Measure these sizes and shares of re-use."""
+        """Set the options for sizes and shares of re-use."""
         self.executable_opts += [
             f"--buffers {self.buffers}",
             f"--sizes {self.min_size}:{self.max_size}",

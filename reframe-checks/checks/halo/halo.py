@@ -15,7 +15,7 @@ class Halo(OwnBenchmark):
     """How long does one halo exchange take when all nodes do it at once?
 
     The ranks form a periodic grid; each exchanges rows, then columns, with its four
-    neighbours, as a stencil code does, in each of the ways that MPI has for it.
+    neighbours, as a stencil code does, by one of the protocols of MPI.
     `exchange_time` is the median over all timed exchanges, each taken on its slowest
     rank; the size is one edge in bytes. 16 B shows latency, 8 KiB the switch from
     eager to rendezvous that a real sub-domain of 1024 x 1024 meets. halo2d verifies
@@ -44,7 +44,7 @@ class Halo(OwnBenchmark):
 
     @run_before("run")
     def choose_protocol(self):
-        """Measure every size by this protocol."""
+        """Set the options for protocol and sizes."""
         self.executable_opts += [
             f"--protocol {self.protocol}",
             f"--sizes {self.min_subdomain}:{self.max_subdomain}",

@@ -15,12 +15,12 @@ from seatrial.parsers.hpcc import parse_hpcc_partly
 NUMBERS = [
     "HPL_Tflops",
     "PTRANS_GBs",
-    *(f"{who}RandomAccess_GUPs" for who in ("MPI", "Star", "Single")),
-    *(f"{who}STREAM_Triad" for who in ("Star", "Single")),
-    *(f"{who}FFT_Gflops" for who in ("MPI", "Star", "Single")),
-    *(f"{who}DGEMM_Gflops" for who in ("Star", "Single")),
-    *(f"{which}PingPongLatency_usec" for which in ("Min", "Avg", "Max")),
-    *(f"{which}PingPongBandwidth_GBytes" for which in ("Min", "Avg", "Max")),
+    *(f"{ranks}RandomAccess_GUPs" for ranks in ("MPI", "Star", "Single")),
+    *(f"{ranks}STREAM_Triad" for ranks in ("Star", "Single")),
+    *(f"{ranks}FFT_Gflops" for ranks in ("MPI", "Star", "Single")),
+    *(f"{ranks}DGEMM_Gflops" for ranks in ("Star", "Single")),
+    *(f"{statistic}PingPongLatency_usec" for statistic in ("Min", "Avg", "Max")),
+    *(f"{statistic}PingPongBandwidth_GBytes" for statistic in ("Min", "Avg", "Max")),
     *(f"{order}OrderedRingLatency_usec" for order in ("Naturally", "Randomly")),
     *(f"{order}OrderedRingBandwidth_GBytes" for order in ("Naturally", "Randomly")),
 ]
@@ -31,25 +31,25 @@ LARGEST_FRACTION = 0.8
 class Hpcc(SeatrialCheck):
     """Do all nodes compute right, and what does each get when all talk at once?
 
-    The HPL residual must pass. Ping-pong gives the worst pair of ranks; the rings,
-    in rank order and in random order, give what one rank gets while every rank
-    sends: a random ring crosses the whole fabric. HPCC fixes the sizes: 8 B and
-    2,000,000 B. PTRANS, RandomAccess, STREAM, FFT and DGEMM are proved right and
-    reported, of one rank (Single), of a rank while all are busy (Star), and of all
-    together (MPI). 16 ranks are the papers' E34.
+    The HPL residual must pass. Ping-pong measures the worst pair of ranks; the rings,
+    in rank order and in random order, measure one rank while every rank sends: a random
+    ring crosses the whole fabric. HPCC fixes the sizes: 8 B and 2,000,000 B. PTRANS,
+    RandomAccess, STREAM, FFT and DGEMM are verified and reported, for one rank
+    (Single), for a rank while all are busy (Star), and for all together (MPI). 16 ranks
+    are the papers' E34.
 
-    N = 1000 proves the results and takes a second. Rates mean something only with an
-    N that fills the memory: `memory_fraction` is the share of the memory of all nodes
-    that the matrix takes, up to 0.8, from which HPCC sizes the other tests, too. It
-    takes hours on a large machine: set `time_limit`, and with `ppn` 0 a rank for every
-    core. MPIFFT needs a power of two of ranks, and is left out with others.
+    N = 1000 verifies the results in a second. Rates are meaningful only with an N that
+    fills the memory: `memory_fraction` is the share of the memory of all nodes for the
+    matrix, up to 0.8; HPCC derives the sizes of the other tests from it. This takes
+    hours on a large machine: set `time_limit`, and `ppn` 0 for a rank on every core.
+    MPIFFT needs a power of two of ranks, and is left out with others.
     """
 
     n = variable(int, value=1000)
-    """Order of the matrix, unless `memory_fraction` says it."""
+    """Order of the matrix, unless `memory_fraction` is set."""
     block = variable(int, value=80)
     memory_fraction = variable(float, value=0.0)
-    """Share of the nodes' memory for the matrix, at most 0.8; 0: `n` says its order."""
+    """Share of the nodes' memory for the matrix, at most 0.8; 0: the order is `n`."""
 
     descr = "HPCC: HPL residual, ping-pong and rings over all ranks"
     valid_prog_environs = ["+hpcc"]
@@ -106,10 +106,7 @@ class Hpcc(SeatrialCheck):
         self.keep_files = ["hpccinf.txt"]
 
     def extract(self, text):
-        """Return the numbers of the summary; missing ones fail the case.
-
-        They become judged, so that they are declared and not reported.
-        """
+        """Return the numbers of the summary; missing ones fail the case as judged."""
         ranks = self.num_tasks
         whole = ranks & (ranks - 1) == 0
         names = [name for name in NUMBERS if whole or name != "MPIFFT_Gflops"]

@@ -15,10 +15,9 @@ from seatrial.parsers import imb
 class ImbCheck(SeatrialCheck):
     """Sizes and limits of all checks with IMB-MPI1.
 
-    IMB makes `repetitions` per size, fewer if they would move more than `volume_mb`, so
-    that a slow link takes seconds too. It drops the remaining rows when a size takes
-    longer than `seconds_per_size` on average: such a run has no result, so the limit
-    is high.
+    IMB makes `repetitions` per size, fewer if they would move more than `volume_mb`: a
+    slow link takes seconds too. It drops the remaining rows when a size takes longer
+    than `seconds_per_size` on average: that run has no result, so the limit is high.
     """
 
     largest_log2 = variable(int)
@@ -48,10 +47,10 @@ class ImbRing(ImbCheck):
     """Is there a bad node or a bad link, and which?
 
     PingPong between both of every two neighbours in the ring of all nodes, one pair
-    at a time in one job. A bad node spoils both of its pairs, while its neighbours
-    keep a good one. `latency` is half a round trip: 8 B shows what one message
-    costs; 4 MiB, far beyond every protocol's switch, shows what the link carries.
-    ReFrame sees the worst pair.
+    at a time in one job. A bad node slows both of its pairs, while each neighbour has
+    one good pair. `latency` is half a round trip: 8 B shows the cost of a message; 4
+    MiB, far beyond every protocol's switch, the bandwidth of the link. ReFrame sees the
+    worst pair.
     """
 
     descr = "PingPong between all neighbours in the ring of nodes"
@@ -134,7 +133,7 @@ class ImbPairs(ImbCheck):
     """
 
     most_ranks = variable(int, value=256)
-    """Ranks per node, however many cores it has."""
+    """Maximum of ranks per node."""
 
     typical_s = 5
     needs_nodes = 2

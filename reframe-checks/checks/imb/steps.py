@@ -2,6 +2,7 @@
 """Intel MPI Benchmarks of several runs between two nodes: MPI_Put, many pairs."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import reframe as rfm
 from reframe.core.builtins import run_after, variable
@@ -60,15 +61,15 @@ class ImbOneSided(ImbSteps):
     mean of one call with the MPI_Win_flush that completes it at the target, on the
     rank that calls, while the other waits in a barrier. Nothing is halved: a Get waits
     for its data, so its latency is a whole round trip. `put_bw` is IMB's Mbytes/sec of
-    the mode AGGREGATE: so many Puts as its repetitions, then one MPI_Win_flush: 64 of
-    4 MiB, more of smaller ones, up to 1000.
+    the mode AGGREGATE: one Put per repetition, then one MPI_Win_flush: 64 Puts of
+    4 MiB, more of smaller sizes, up to 1000.
 
-    What OSU measures (OsuOneSided) is the same but for this: OSU's windows of memory
-    come from MPI_Win_allocate, IMB's from MPI_Win_create over memory of its own, which
-    MPI may have to register; OSU flushes after 64 Puts of any size and repeats that,
-    IMB flushes once; OSU begins at 1 byte, IMB at 0, which is left out here. So
-    latencies compare, and put_bw of 4 MiB; that of small messages may be more with IMB,
-    which waits less often. IMB validates only if it was built so, OSU cannot.
+    OSU (OsuOneSided) measures the same with these differences: OSU's windows of memory
+    come from MPI_Win_allocate, IMB's from MPI_Win_create over its own memory, which MPI
+    may have to register; OSU flushes after 64 Puts of any size and repeats that, IMB
+    flushes once; OSU begins at 1 byte, IMB at 0, which is left out here. So latencies
+    are comparable, and put_bw of 4 MiB; that of small messages may be higher with IMB,
+    which waits less often. IMB validates only in a special build, OSU cannot.
     """
 
     descr = "Unidir_put and Unidir_get between two nodes"
@@ -87,7 +88,7 @@ class ImbOneSided(ImbSteps):
         self.need_programs("imb", "IMB-RMA")
 
     def runs(self):
-        """Measure latency up to 64 KiB, bandwidth up to 4 MiB."""
+        """Return the runs: latency up to 64 KiB, bandwidth up to 4 MiB."""
         volume_mb = self.bandwidth_volume_mb
         return [
             OneSided("put_latency", "Unidir_put", 16, self.volume_mb),
@@ -96,7 +97,7 @@ class ImbOneSided(ImbSteps):
         ]
 
     def steps(self):
-        """Run one mode at a time; IMB has a number of repetitions for each."""
+        """Return a step for each run, with its mode and repetitions."""
         return [
             Step(
                 run.metric,
@@ -107,32 +108,30 @@ class ImbOneSided(ImbSteps):
                     f"-aggregate_mode {'' if run.aggregate else 'non_'}aggregate",
                 ),
                 num_nodes=2,
+                ppn=1,
+                read=partial(self.read, run),
             )
             for run in self.runs()
         ]
 
-    def extract_steps(self, outputs):
+    def read(self, run, output):
         """Return the time or the bandwidth of every size but 0."""
         source, destination = self.nodes
-        samples = []
-        for run, output in zip(self.runs(), outputs, strict=True):
-            sizes = [0, *(1 << k for k in range(run.largest_log2 + 1))]
-            with output.located():
-                rows = parse_imb_one_sided(
-                    output.text, run.benchmark, sizes, aggregate=run.aggregate
-                )
-            samples += [
-                Sample(
-                    run.metric,
-                    row.bandwidth_mb_per_s if run.aggregate else row.time_us,
-                    row.size_bytes,
-                    n=row.repetitions,
-                    source=source,
-                    destination=destination,
-                )
-                for row in rows[1:]
-            ]
-        return samples
+        sizes = [0, *(1 << k for k in range(run.largest_log2 + 1))]
+        rows = parse_imb_one_sided(
+            output.text, run.benchmark, sizes, aggregate=run.aggregate
+        )
+        return [
+            Sample(
+                run.metric,
+                row.bandwidth_mb_per_s if run.aggregate else row.time_us,
+                row.size_bytes,
+                n=row.repetitions,
+                source=source,
+                destination=destination,
+            )
+            for row in rows[1:]
+        ]
 
 
 @rfm.simple_test
@@ -146,12 +145,12 @@ class ImbMultiLatency(ImbSteps):
 
     Ranks fill a node before the next (placement is block), and `-map` of P x 2 pairs
     rank r with rank r + P, on the other node; IMB prints the ranks of every pair, and a
-    run with other pairs is refused. IMB lets all pairs wait for each other before a
+    run with other pairs is refused. In IMB all pairs wait for each other before a
     few repetitions of every size that are not timed; the timed ones follow at once.
     """
 
     most_ranks = variable(int, value=256)
-    """Ranks per node, however many cores it has."""
+    """Maximum of ranks per node."""
 
     descr = "PingPong of 1, 2, 4 and so on pairs up to all cores"
     tool = "IMB-MPI1 PingPong -multi"
@@ -170,7 +169,7 @@ class ImbMultiLatency(ImbSteps):
         super().place()
 
     def steps(self):
-        """Run every number of pairs, without the row of 0 bytes."""
+        """Return a step for every number of pairs, without the row of 0 bytes."""
         return [
             Step(
                 f"pairs={pairs}",
@@ -183,29 +182,25 @@ class ImbMultiLatency(ImbSteps):
                 ),
                 num_nodes=2,
                 ppn=pairs,
+                read=partial(self.read, pairs),
             )
             for pairs in doubled(self.ppn)
         ]
 
-    def extract_steps(self, outputs):
-        """Return the latency of every size, for every number of pairs."""
+    def read(self, pairs, output):
+        """Return the latency of every size for a number of pairs."""
         source, destination = self.nodes
         sizes = [1 << k for k in range(self.largest_log2 + 1)]
-        samples = []
-        for pairs, output in zip(doubled(self.ppn), outputs, strict=True):
-            groups = [(rank, rank + pairs) for rank in range(pairs)]
-            with output.located():
-                rows = parse_imb_groups(output.text, "PingPong", groups, sizes)
-            samples += [
-                Sample(
-                    "latency",
-                    row.time_us,
-                    row.size_bytes,
-                    n=row.repetitions,
-                    source=source,
-                    destination=destination,
-                    parameters={} if pairs == self.ppn else {"pairs": pairs},
-                )
-                for row in rows
-            ]
-        return samples
+        groups = [(rank, rank + pairs) for rank in range(pairs)]
+        return [
+            Sample(
+                "latency",
+                row.time_us,
+                row.size_bytes,
+                n=row.repetitions,
+                source=source,
+                destination=destination,
+                parameters={} if pairs == self.ppn else {"pairs": pairs},
+            )
+            for row in parse_imb_groups(output.text, "PingPong", groups, sizes)
+        ]

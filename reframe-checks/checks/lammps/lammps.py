@@ -1,6 +1,8 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """LAMMPS: real applications, from many small messages to hardly any."""
 
+from functools import partial
+
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
@@ -13,13 +15,13 @@ from seatrial.parsers.lammps import parse_lammps
 
 
 class LammpsCheck(ScalingCheck):
-    """A benchmark of LAMMPS: 100 steps of 32,000 atoms, or of as many for every rank.
+    """A benchmark of LAMMPS: 100 steps of 32,000 atoms, in all or for every rank.
 
     `loop_time` is LAMMPS' own "Loop time". Energies at the first and the last step,
     rebuilds of the neighbour list and dangerous ones are those of the logs that LAMMPS
-    ships (seatrial.checks.lammps_problems says which). `communication_share` is LAMMPS'
-    section Comm, the mean of the ranks, of the loop time: messages to neighbours and
-    waiting for them. The FFTs of rhodo's Kspace communicate too, and are not in it.
+    ships (see seatrial.checks.lammps_problems). `communication_share` is the share of
+    LAMMPS' section Comm in the loop time, the mean of the ranks: messages to neighbours
+    and waiting for them, without the FFTs of rhodo's Kspace.
 
     There is a rank on every node; `ppn` sets another number, 0 one for every core.
     `scaling` makes runs on 1, 2, 4, ... nodes and with the ranks in block and cyclic
@@ -27,7 +29,7 @@ class LammpsCheck(ScalingCheck):
     """
 
     scaled = variable(bool, value=False)
-    """Whether every rank brings a system of its own."""
+    """Adds a system of 32,000 atoms for every rank."""
 
     valid_prog_environs = ["+lammps"]
     reference_file = "lammps.yaml"
@@ -64,7 +66,7 @@ class LammpsCheck(ScalingCheck):
         ]
 
     def steps(self):
-        """Run on all nodes."""
+        """Return a step for every spot."""
         problem = PROBLEMS[self.problem]
         name = problem.needs(scaled=self.scaled)[0]
         steps = []
@@ -74,27 +76,25 @@ class LammpsCheck(ScalingCheck):
             command = " ".join(
                 ["lmp -log none", *(options if self.scaled else []), f"-in {name}"]
             )
-            place = (spot.num_nodes, spot.ppn, spot.srun_options)
-            steps.append(Step(spot.name, command, *place))
+            ranks, read = (spot.num_nodes, spot.ppn), partial(self.read, spot)
+            steps.append(Step(spot.name, command, *ranks, read, spot.srun_options))
         return steps
 
-    def extract_steps(self, outputs):
-        """Return loop time and share of communication, after proving the result."""
+    def read(self, spot, output):
+        """Return loop time and share of communication of a verified result."""
         problem = PROBLEMS[self.problem]
-        samples = []
-        for spot, output in zip(self.spots(), outputs, strict=True):
-            copies = spot.ranks if self.scaled else 1
-            with output.located():
-                run = parse_lammps(
-                    output.text, spot.ranks, copies * ATOMS, [*problem.energies]
-                )
-                problem.verify(run, copies)
-            for metric, value in (
-                ("loop_time", run.loop_time_s),
-                ("communication_share", 100 * run.comm_share),
-            ):
-                samples.append(Sample(metric, value, parameters=spot.parameters))
-        return samples
+        copies = spot.ranks if self.scaled else 1
+        steps = [*problem.energies]
+        run = parse_lammps(output.text, spot.ranks, copies * ATOMS, steps)
+        problem.verify(run, copies)
+        values = {
+            "loop_time": run.loop_time_s,
+            "communication_share": 100 * run.comm_share,
+        }
+        return [
+            Sample(metric, value, parameters=spot.parameters)
+            for metric, value in values.items()
+        ]
 
 
 @rfm.simple_test
@@ -118,8 +118,8 @@ class LammpsFixed(LammpsCheck):
     """How long do applications of other kinds take, of one and the same size?
 
     lj: a fluid, short-ranged; eam: a metal, two exchanges in every step; chain: a
-    polymer melt, few neighbours and bonds; chute: grains, with frictions that move
-    along. 32,000 atoms, whatever the number of ranks.
+    polymer melt, few neighbours and bonds; chute: grains with friction. 32,000 atoms on
+    any number of ranks.
     """
 
     problem = parameter(["lj", "eam", "chain", "chute"])
@@ -133,8 +133,8 @@ class LammpsFixed(LammpsCheck):
 class LammpsScaled(LammpsCheck):
     """Does a problem that grows with the machine take as long as on one rank?
 
-    Every rank brings 32,000 atoms: copies of the system beside each other, in a grid
-    as cubic as it goes (chute: as square). With `scaling`, a machine that scales has
+    Every rank adds 32,000 atoms: copies of the system beside each other, in a grid that
+    is nearly cubic (chute: square). With `scaling`, a machine that scales has
     the same loop time on any number of nodes.
     """
 

@@ -16,18 +16,18 @@ class LogP(OwnBenchmark):
     """What does a message cost its sender, its receiver, and the network?
 
     Two ranks on two nodes measure the overheads os and or and the gap g for every size,
-    and the latency L, as medians. Overheads are time that a code cannot compute in;
-    8 B shows the least that a message takes. 1 MiB, far beyond every protocol's switch,
-    shows the gap that bandwidth sets. L and the gaps of small messages are differences
-    of times that are nearly the same, and L is negative where messages overlap so well
-    that g(0) is more than half a round trip: they are recorded and not judged.
+    and the latency L, as medians. Overheads are times without computation; 8 B shows
+    the minimum of a message. 1 MiB, far beyond every protocol's switch, shows the gap
+    that bandwidth sets. L and the gaps of small messages are differences of nearly
+    equal times, and L is negative if messages overlap and g(0) is more than half a
+    round trip: they are recorded and not judged.
     """
 
     milliseconds_per_size = 100
     min_size = variable(int, value=8)
     max_size = variable(int, value=1 << 20)
     inserts = variable(int, value=4)
-    """Sizes added at most where values jump."""
+    """Maximum of sizes added where values jump."""
     send = variable(str, value="isend")
     receive = variable(str, value="recv")
 

@@ -18,10 +18,9 @@ class MultiPair(PairsBenchmark):
     """What do two nodes deliver to one pair of ranks, and to a pair on every core?
 
     All pairs measure at once: latency is the median over all of them, bandwidth and
-    messages are those of all together. A network that one pair fills must not deliver
-    less to many; the latency of many shows how adapters and switches share. 8 B shows
-    the cost of a message, 64 KiB how far messages fill the link. mpair verifies every
-    size that it measured.
+    message rate are those of all together. Many pairs must not be slower than one;
+    their latency shows the sharing of adapters and switches. 8 B shows the cost of a
+    message, 64 KiB the use of the link. mpair verifies every size that it measured.
     """
 
     pairs = parameter([1, "all"])

@@ -24,7 +24,7 @@ class NodeSweep(SeatrialCheck):
     `socket_dgemm` and `socket_hpl` are of one socket. `mem_latency` is that of memory,
     and over the size of the working set that of the caches. Clocks are read before the
     load and under it, temperatures under it; error counters count what the load added.
-    What a node does not offer has no number, and the output says why.
+    A number that a node does not offer is missing; the output has the reason.
 
     Small problems end before a CPU quota or heat slows them. So fixedwork repeats the
     same work on all cores for `fixedwork_s` seconds: `fixed_work` is the rate of the
@@ -32,9 +32,9 @@ class NodeSweep(SeatrialCheck):
     the rate at the start, `cpu_share` the CPU time over the elapsed time, of the core
     with the least. `quota_stops` counts the periods that a CPU quota cut short.
 
-    HPL fills a tenth of the memory: enough to tell nodes apart within minutes. For
-    the rate that a contract names, set `memory_percent` to 80. A node whose program
-    hangs, dies or fails shows in `programs_passed`, and leaves the others alone.
+    HPL fills a tenth of the memory: enough to distinguish nodes within minutes. For the
+    rate of a contract, set `memory_percent` to 80. A program that hangs, dies or fails
+    on a node shows in `programs_passed`, and does not disturb the other nodes.
     """
 
     n = variable(int, value=0)
@@ -71,7 +71,7 @@ class NodeSweep(SeatrialCheck):
         "quota_stops",
         "ecc_uncorrected",
     ]
-    """The same of what some nodes do not offer."""
+    """Further judged metrics, which some nodes do not offer."""
 
     @run_after("setup")
     def demonstrate(self):
@@ -89,12 +89,10 @@ class NodeSweep(SeatrialCheck):
         memlat = "--memlat 'memlat --huge-pages transparent'"
         if "memlat" not in self.current_environ.features:
             memlat = f"--no-memlat '{self.current_environ.name} was built without it'"
-        fixedwork = f"--fixedwork fixedwork --fixedwork-ms {1000 * self.fixedwork_s}"
+        fixedwork = "--fixedwork fixedwork"
         if "fixedwork" not in self.current_environ.features:
-            none = f"{self.current_environ.name} was built without it"
-            fixedwork = (
-                f"--no-fixedwork '{none}' --fixedwork-ms {1000 * self.fixedwork_s}"
-            )
+            reason = f"{self.current_environ.name} was built without it"
+            fixedwork = f"--no-fixedwork '{reason}'"
         options = [
             f"--n {self.n}",
             f"--memory-percent {self.memory_percent}",
@@ -102,7 +100,7 @@ class NodeSweep(SeatrialCheck):
             f"--quiet {self.quiet}",
             memlat,
             f"--memlat-sizes {1 << 14}:{self.memlat_mib << 20}",
-            fixedwork,
+            f"{fixedwork} --fixedwork-ms {1000 * self.fixedwork_s}",
             f"--start-limit {self.start_limit}",
             f"--memlat-limit {self.memlat_limit}",
             f"--hpcc-limit {self.hpcc_limit}",
@@ -118,9 +116,9 @@ class NodeSweep(SeatrialCheck):
         self.verify_run(sweep)
         self.faults = [event.text for event in sweep.events]
         samples = samples_of(sweep, self.nodes)
-        there = {sample.metric for sample in samples if not sample.parameters}
-        more = [metric for metric in self.judged_if_there if metric in there]
-        self.judged = [*self.judged, *more]
+        metrics = {sample.metric for sample in samples if not sample.parameters}
+        offered = [metric for metric in self.judged_if_there if metric in metrics]
+        self.judged = [*self.judged, *offered]
         return samples
 
     def verify_run(self, sweep: Sweep):

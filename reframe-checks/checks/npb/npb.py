@@ -1,6 +1,7 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """NAS Parallel Benchmarks: kernels and solvers with known answers."""
 
+from functools import partial
 from pathlib import Path
 
 import reframe as rfm
@@ -22,11 +23,11 @@ TIMED = "with-timers"
 class Npb(ScalingCheck):
     """What do whole parallel programs reach, and how long do they communicate?
 
-    `Mops_total` is NPB's own rate of all ranks (10^6 operations/s; of IS keys, of EP
-    random numbers), of a run whose answer NPB verified, on as many ranks as were asked
-    for. The time is not reported: NPB prints it to 0.01 s, which of a run of 0.4 s is
-    1.3 % either way, while the rate has more digits. All ranks of a node, all nodes;
-    with ranks that do not make a power of two (BT, SP: a square) as many as do.
+    `Mops_total` is NPB's own rate of all ranks (10^6 operations/s; keys for IS, random
+    numbers for EP), of a run with an answer that NPB verified, on the requested number
+    of ranks. The time is not reported: NPB prints it to 0.01 s, +-1.3 % of a run of
+    0.4 s, while the rate has more digits. By default the ranks are all cores of all
+    nodes, reduced to a power of two (BT, SP: a square).
 
     CG: neighbours and sums at random places; FT, IS: all to all; LU: many small
     messages of a wave; MG: neighbours near and far; EP: nothing; BT, SP: faces. With
@@ -34,11 +35,10 @@ class Npb(ScalingCheck):
     IS and FT on 4 x 1 and 4 x 2 are E22.
 
     `communication_share` is of a second run with NPB's own timers (timer.flag): the
-    mean of the ranks' times in communication, waiting included, within their mean
-    total. It is a run of its own because the timers read the clock around every
-    message, which costs time in the rate. (mpiP would tell it without rebuilding, too,
-    and of any program; it is rarely installed.) `scaling` makes runs on 1, 2, 4, ...
-    nodes and with the ranks in block and cyclic order, in the same job.
+    mean of the ranks' times in communication, with waiting, within their mean total.
+    The run is separate because the timers read the clock around every message, which
+    reduces the rate. `scaling` adds runs on 1, 2, 4, ... nodes and with the ranks in
+    block and cyclic order, in the same job.
     """
 
     benchmark = parameter(["CG", "FT", "IS", "LU", "MG", "EP", "BT", "SP"])
@@ -90,7 +90,7 @@ class Npb(ScalingCheck):
         known = self.current_environ.extras.get("programs", [])
         if self.program(0) not in known and self.program(self.num_tasks) in known:
             self.need_programs(
-                "npb", *(self.program(each.ranks) for each in self.spots())
+                "npb", *(self.program(spot.ranks) for spot in self.spots())
             )
         else:
             self.need_programs("npb", self.program(0))
@@ -106,13 +106,8 @@ class Npb(ScalingCheck):
         folder.mkdir(exist_ok=True)
         Path(folder, "timer.flag").touch()
 
-    def runs(self):
-        """List the runs: spots, and the state of the timers."""
-        timers = (False, True) if self.communication else (False,)
-        return [(spot, timed) for spot in self.spots() for timed in timers]
-
     def steps(self):
-        """Run on all nodes, without and with timers."""
+        """Return the steps on all spots, without and with timers."""
         known = self.current_environ.extras.get("programs", [])
         return [
             Step(
@@ -120,25 +115,20 @@ class Npb(ScalingCheck):
                 self.program(0 if self.program(0) in known else spot.ranks),
                 spot.num_nodes,
                 spot.ppn,
+                partial(self.read, spot, timed),
                 f"{spot.srun_options} {f'--chdir={TIMED}' if timed else ''}".strip(),
             )
-            for spot, timed in self.runs()
+            for spot in self.spots()
+            for timed in ((False, True) if self.communication else (False,))
         ]
 
-    def extract_steps(self, outputs):
-        """Return the rate of the runs without timers, the share of those with them."""
-        samples = []
-        for (spot, timed), output in zip(self.runs(), outputs, strict=True):
-            problem = (self.benchmark, self.problem_class, spot.ranks)
-            with output.located():
-                run = parse_npb(output.text, *problem, timers=timed)
-                value = run.mops_total
-                if timed:
-                    if run.communication_share is None:
-                        raise ParseError(
-                            0, "its timers show no time: take a larger class"
-                        )
-                    value = 100 * run.communication_share
-            metric = "communication_share" if timed else "Mops_total"
-            samples.append(Sample(metric, value, parameters=spot.parameters))
-        return samples
+    def read(self, spot, timed, output):
+        """Return the rate of a run without timers, or the share of one with timers."""
+        problem = (self.benchmark, self.problem_class, spot.ranks)
+        run = parse_npb(output.text, *problem, timers=timed)
+        metric, value = "Mops_total", run.mops_total
+        if timed:
+            if run.communication_share is None:
+                raise ParseError(0, "its timers show no time: select a larger class")
+            metric, value = "communication_share", 100 * run.communication_share
+        return [Sample(metric, value, parameters=spot.parameters)]

@@ -16,9 +16,9 @@ class OsuAllNodes(OsuCheck):
     """A collective over all nodes, then over 2, 4, 8 and so on of them.
 
     One job measures the whole curve, as a start costs more than a measurement. The
-    numbers of all nodes are judged; the others have the parameter `num_nodes`. There is
-    one rank per node unless `ppn` says otherwise. Sizes end at 64 KiB: beyond that a
-    collective repeats the bandwidth of links.
+    numbers of all nodes are judged; the others have the parameter `num_nodes`. A node
+    has `ppn` ranks, by default one. Sizes end at 64 KiB: larger ones repeat the
+    bandwidth of links.
     """
 
     tags = {Tag.NETWORK}
@@ -26,12 +26,12 @@ class OsuAllNodes(OsuCheck):
     typical_s = 30
 
     def runs(self):
-        """Run over all nodes, then over fewer."""
+        """Return the run over all nodes, then those over fewer."""
         counts = [n for n in doubled(self.num_nodes) if n * self.ppn > 1]
         return [self.over(nodes) for nodes in reversed(counts)]
 
     def over(self, nodes):
-        """Run over a number of nodes, with the memory that they need."""
+        """Return the run over a number of nodes, with sufficient memory."""
         program = f"osu_{self.benchmark}"
         options = [f"-M {max(512 * MIB, 64 * KIB * nodes * self.ppn)}"]
         if self.benchmark == "allreduce":

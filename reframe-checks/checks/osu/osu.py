@@ -2,6 +2,7 @@
 """OSU Micro-Benchmarks between two nodes, and within one."""
 
 import re
+from dataclasses import replace
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
@@ -32,7 +33,7 @@ class OsuPair(OsuCheck):
             self.most_nodes, self.ppn = 1, 2
 
     def pair(self, program, largest, **more):
-        """Run a benchmark on the two ranks."""
+        """Return a run on the two ranks."""
         return OsuRun(program, largest, self.num_nodes, self.ppn, **more)
 
 
@@ -40,9 +41,8 @@ class OsuPair(OsuCheck):
 class OsuLatency(OsuPair):
     """What does one message cost, between nodes and between cores of a node?
 
-    `latency` is half a round trip of osu_latency: 8 B shows what a message costs
-    whatever its size, 4 MiB is that of a transfer. Of two ranks on one node, between
-    cores, it is shared memory that is measured.
+    `latency` is half a round trip of osu_latency: 8 B shows the cost of a message, 4
+    MiB that of a transfer. Two ranks on one node, between cores, measure shared memory.
     """
 
     between = parameter(["nodes", "cores"])
@@ -54,7 +54,7 @@ class OsuLatency(OsuPair):
     judged = ["latency_8B", "latency_4MiB"]
 
     def runs(self):
-        """Measure up to 4 MiB."""
+        """Return the run up to 4 MiB."""
         return [self.pair("osu_latency", 4 * MIB)]
 
 
@@ -64,8 +64,8 @@ class OsuBandwidth(OsuPair):
 
     Windows of 64 messages; `bibw` counts the bytes of both directions. 4 MiB is far
     beyond every protocol's switch, 64 KiB near it. With `buffers` multiple every
-    message of a window has a buffer of its own (-b multiple), so that messages of more
-    than the caches hold come from memory.
+    message of a window has a separate buffer (-b multiple), so messages beyond the size
+    of the caches come from memory.
     """
 
     between = parameter(["nodes", "cores"])
@@ -78,7 +78,7 @@ class OsuBandwidth(OsuPair):
     judged = ["bw_64KiB", "bw_4MiB", "bibw_4MiB"]
 
     def runs(self):
-        """Measure both up to 4 MiB."""
+        """Return the runs of both up to 4 MiB."""
         options = {"window": 64}
         if self.buffers == "multiple":
             options["options"] = "-b multiple"
@@ -106,7 +106,7 @@ class OsuOneSided(OsuPair):
     judged = ["put_latency_8B", "get_latency_8B", "put_bw_4MiB"]
 
     def runs(self):
-        """Measure latency up to 64 KiB, bandwidth up to 4 MiB."""
+        """Return the runs: latency up to 64 KiB, bandwidth up to 4 MiB."""
         return [
             self.pair("osu_put_latency", 64 * KIB, latency="put_latency"),
             self.pair("osu_get_latency", 64 * KIB, latency="get_latency"),
@@ -115,7 +115,7 @@ class OsuOneSided(OsuPair):
 
 
 class OsuPairs(OsuCheck):
-    """As many pairs of ranks between two nodes as a node has cores, and fewer.
+    """Pairs of ranks between two nodes: one on every core, and fewer.
 
     OSU pairs the ranks of the first node with those of the second, so ranks must fill
     a node before the next: placement is block. Numbers of all cores are judged; those
@@ -123,7 +123,7 @@ class OsuPairs(OsuCheck):
     """
 
     most_ranks = variable(int, value=256)
-    """Ranks per node, however many cores it has."""
+    """Maximum of ranks per node."""
 
     tags = {Tag.NETWORK}
     needs_nodes = 2
@@ -138,7 +138,7 @@ class OsuPairs(OsuCheck):
         super().place()
 
     def pairs(self, program, **more):
-        """Run a benchmark with 1, 2, 4 and so on pairs up to all cores."""
+        """Return the runs with 1, 2, 4 and so on pairs up to all cores."""
         return [
             OsuRun(
                 program,
@@ -157,8 +157,8 @@ class OsuMessageRate(OsuPairs):
     """How many messages per second do two nodes exchange, by the number of pairs?
 
     `msg_rate` and `bw` are those of all pairs together, in one direction. A window of
-    64 messages is OSU's own; with 512, adapter and library have more messages at hand
-    than a queue of theirs holds. What one pair reaches, many must not fall short of.
+    64 messages is OSU's default; with 512, adapter and library have more messages than
+    their queues hold. Many pairs must not be slower than one.
     """
 
     window = parameter([64, 512])
@@ -170,7 +170,7 @@ class OsuMessageRate(OsuPairs):
     judged = ["msg_rate_8B", "bw_64KiB"]
 
     def runs(self):
-        """Measure with this window."""
+        """Return the runs with this window."""
         return self.pairs("osu_mbw_mr", window=self.window)
 
 
@@ -178,8 +178,8 @@ class OsuMessageRate(OsuPairs):
 class OsuMultiLatency(OsuPairs):
     """What does a message cost when all cores of a node send theirs at once?
 
-    `latency` is half a round trip, the mean over all pairs. Against that of one pair
-    it shows how adapters share.
+    `latency` is half a round trip, the mean over all pairs. Its ratio to the
+    latency of one pair shows the sharing of adapters.
     """
 
     descr = "osu_multi_lat of 1, 2, 4 and so on pairs up to all cores"
@@ -189,7 +189,7 @@ class OsuMultiLatency(OsuPairs):
     judged = ["latency_8B", "latency_64KiB"]
 
     def runs(self):
-        """Measure up to 64 KiB."""
+        """Return the runs up to 64 KiB."""
         return self.pairs("osu_multi_lat")
 
 
@@ -198,12 +198,11 @@ class OsuClock(OsuPairs):
     """Does the message rate follow the clock of the CPU?
 
     osu_mbw_mr with all cores and windows of 512, at each of the partition's
-    `cpu_frequencies`: `srun --cpu-freq` sets them, where Slurm may. Every rank tells
-    its clock as it starts: one that is more than `tolerance_percent` from what was
-    asked for fails the case, so that no rate goes under a wrong clock. The rate at
-    the highest clock is judged; the others have the parameter `clock_khz`. Where the
-    partition names no frequencies, because its nodes do not let Slurm set them, the
-    case is skipped.
+    `cpu_frequencies`, set by `srun --cpu-freq`. Every rank prints its clock at its
+    start: a deviation of more than `tolerance_percent` fails the case, so no rate has a
+    wrong clock. The rate at the highest clock is judged; the others have the parameter
+    `clock_khz`. The case is skipped if the partition names no frequencies, because its
+    nodes do not let Slurm set them.
     """
 
     tolerance_percent = variable(float, value=3.0)
@@ -228,7 +227,7 @@ class OsuClock(OsuPairs):
         )
 
     def runs(self):
-        """Measure messages of up to 16 B at every clock."""
+        """Return a run with messages of up to 16 B for every clock."""
         return [
             OsuRun(
                 "osu_mbw_mr",
@@ -245,26 +244,28 @@ class OsuClock(OsuPairs):
         """Return the clock of a run in kHz."""
         return run.parameters.get("clock_khz", self.frequencies[-1])
 
-    def srun_options(self, run):
-        """Return the option by which Slurm sets the clock."""
-        return f"--cpu-freq={self.clock_of(run)}"
-
-    def wrapped(self, command):
-        """Print every rank's clock before it starts the OSU program."""
+    def timed_step(self, run):
+        """Set the clock by Slurm; every rank prints its clock before it starts OSU."""
+        step = super().timed_step(run)
         print_clock = (
             "cpu=$(ps -o psr= -p $$); "
             'read -r clock <"/sys/devices/system/cpu/cpu${cpu// }/cpufreq/'
             'scaling_cur_freq"; echo "# clock $(hostname -s) $clock"; exec'
         )
-        return f"bash -c '{print_clock} {command}'"
+        return replace(
+            step,
+            command=f"bash -c '{print_clock} {step.command}'",
+            options=f"--cpu-freq={self.clock_of(run)}",
+        )
 
-    def verify_timed(self, text, run):
-        """Verify the clocks, one of each rank."""
-        clocks = re.findall(r"^# clock (\S+) (\d+)\n", text, re.MULTILINE)
+    def read(self, run, output):
+        """Return the numbers of a step, after a check of the clock of each rank."""
+        clocks = re.findall(r"^# clock (\S+) (\d+)\n", output.text, re.MULTILINE)
         ranks = run.num_nodes * run.ppn
         if len(clocks) != ranks:
-            raise ParseError(0, f"{len(clocks)} of {ranks} ranks tell their clock")
+            raise ParseError(0, f"{len(clocks)} of {ranks} ranks print their clock")
         wanted = self.clock_of(run)
         for node, clock in clocks:
             if abs(int(clock) / wanted - 1) * 100 > self.tolerance_percent:
                 raise ParseError(0, f"{node}: clock {clock} kHz, asked for {wanted}")
+        return super().read(run, output)

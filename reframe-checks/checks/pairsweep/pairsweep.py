@@ -19,16 +19,16 @@ class PairSweep(OwnBenchmark):
 
     Every pair of nodes is measured once, on every rail, in the rounds of a
     tournament: N nodes take N - 1 rounds of N/2 pairs at once. `latency` is half a
-    round trip of 8 B, what one message costs; `bw` that of messages of 1 MiB, beyond
+    round trip of 8 B, the cost of a message; `bw` that of messages of 1 MiB, beyond
     every protocol's switch, for each direction. A pair that is more than
     `suspect_percent` worse than the median is measured again alone, and that number
     counts; the first becomes `crowded_latency` and `crowded_bw`. `start_spread` is
-    how far apart both nodes began.
+    the time between the starts of both nodes.
 
-    seatrial.checks.pairsweep conducts the sweep around nodes and pairs that fail. They
-    show in `pairs_answered`, the share of a node's pairs that could be measured: none
-    of a node that was left out, and without it for the others. The time limit is that
-    of a thousand nodes.
+    seatrial.checks.pairsweep leaves out nodes and pairs that fail. They show in
+    `pairs_answered`, the share of a node's pairs that could be measured: 0 for a node
+    that was left out, and without it for the others. The time limit is that of a
+    thousand nodes.
     """
 
     warmup = 20

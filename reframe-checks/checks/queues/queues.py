@@ -17,10 +17,10 @@ class MatchQueue(OwnBenchmark):
     Two ranks on two nodes play ping-pong behind a queue: of unexpected messages, which
     every posted receive must pass (mq_unexp), or of posted receives, which every
     arriving message must pass (mq_posted). `match_time` is the slope of the median
-    latency over the depths. 8 B, as the entries are: the queue costs as much whatever
-    the size, and small messages feel it most. Codes with many neighbours reach depths
-    of some hundred; 8192 shows whether the queue is walked, or its entries are found by
-    a hash or by the adapter.
+    latency over the depths. 8 B, as the entries: the cost of the queue does not depend
+    on the size, and its share is largest for small messages. Codes with many neighbours
+    reach depths of some hundred; 8192 shows if the queue is searched linearly, or by a
+    hash or by the adapter.
     """
 
     program = parameter(["mq_unexp", "mq_posted"])
@@ -46,7 +46,7 @@ class MatchQueue(OwnBenchmark):
 
     @run_before("run")
     def choose_depths(self):
-        """Measure one size, with all depths."""
+        """Set the options for one size and all depths."""
         self.executable_opts += [
             f"--sizes {self.size_bytes}:{self.size_bytes}",
             f"--depth 0:{self.max_depth}",

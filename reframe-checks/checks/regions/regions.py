@@ -14,10 +14,10 @@ from seatrial.parsers.rr64 import parse_rr64
 class ManyRegions(OwnBenchmark):
     """What do messages within a node cost that do not stay in a cache?
 
-    Two ranks of a node send from 64 regions, and receive into 64, in turn. Benchmarks
-    that use one region find its contents in a cache, applications seldom do: of 64 KiB,
-    64 regions are 4 MiB on each side, 8 B shows that small messages cost the same. The
-    numbers with one region are kept beside them. rr64 verifies every region.
+    Two ranks of a node send from 64 regions, and receive into 64, in turn. With one
+    region the contents stay in a cache, in applications seldom: 64 regions of 64 KiB
+    are 4 MiB on each side; 8 B shows that small messages cost the same. The numbers
+    with one region are kept beside them. rr64 verifies every region.
     """
 
     milliseconds_per_size = 10
@@ -41,7 +41,7 @@ class ManyRegions(OwnBenchmark):
 
     @run_before("run")
     def choose_regions(self):
-        """Measure these sizes and regions."""
+        """Set the options for sizes and regions."""
         self.executable_opts += [
             f"--sizes {self.min_size}:{self.max_size}",
             f"--regions {self.regions}",
@@ -59,10 +59,10 @@ class ManyRegions(OwnBenchmark):
 
 
 def _samples(row):
-    size, one = row.size_bytes, {"regions": 1}
+    size, single = row.size_bytes, {"regions": 1}
     return [
         Sample("latency", row.p50_us, size, "p50", row.n),
-        Sample("latency", row.one_p50_us, size, "p50", row.one_n, parameters=one),
+        Sample("latency", row.one_p50_us, size, "p50", row.one_n, parameters=single),
         Sample("bw", row.bw_mb_per_s, size, "p50", row.bw_n),
-        Sample("bw", row.bw_one_mb_per_s, size, "p50", row.bw_one_n, parameters=one),
+        Sample("bw", row.bw_one_mb_per_s, size, "p50", row.bw_one_n, parameters=single),
     ]

@@ -1,6 +1,7 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """Start of programs on more and more nodes, by srun and by MPI_Init."""
 
+from functools import partial
 from statistics import median
 
 import reframe as rfm
@@ -16,7 +17,7 @@ PROGRAMS = {
     "pairsweep": "pairsweep --preflight",
     "IMB-MPI1": "IMB-MPI1 Barrier -npmin {ranks} -iter 1",
 }
-"""Programs that do nothing but start, first the one to prefer."""
+"""Programs that only start, in order of preference."""
 
 
 @rfm.simple_test
@@ -25,14 +26,14 @@ class Startup(SteppedCheck):
 
     `launch_time` is srun's time for the program true: Slurm alone. `mpi_launch_time`
     is its time for a program that does nothing between MPI_Init and MPI_Finalize; the
-    difference is what process manager and MPI library cost. Both are the median of
-    `repeats` starts, on 1, 2, 4 and so on up to all nodes, all of them in one job; the
-    numbers of all nodes are judged. `ppn` says how many ranks a node has.
+    difference is the cost of process manager and MPI library. Both are the median of
+    `repeats` starts, on 1, 2, 4 and so on up to all nodes, in one job; the numbers of
+    all nodes are judged. `ppn` is the number of ranks per node.
 
-    Any stack has such a program: osu_init, our own pairsweep --preflight, which also
-    lets every rank hear of all others, or IMB's Barrier with one repetition. Stacks
-    are comparable where they have the same one. osu_init states the time of MPI_Init
-    on the slowest rank, too: `mpi_init_time`, with a resolution of 1 ms.
+    The program is osu_init, our own pairsweep --preflight, which also exchanges
+    greetings between all ranks, or IMB's Barrier with one repetition. Stacks are
+    comparable if they have the same program. osu_init also prints the time of MPI_Init
+    on the slowest rank: `mpi_init_time`, with a resolution of 1 ms.
     """
 
     repeats = variable(int, value=3)
@@ -57,54 +58,56 @@ class Startup(SteppedCheck):
         programs = [name for name in PROGRAMS if name in known]
         self.skip_if(
             not programs,
-            f"{self.current_environ.name} has none of {', '.join(PROGRAMS)}: give it a "
-            "compiler, programs.osu or programs.imb in mpi_stacks",
+            f"{self.current_environ.name} has none of {', '.join(PROGRAMS)}; add a "
+            "compiler, programs.osu or programs.imb to mpi_stacks",
         )
         self.program = programs[0]
 
-    def starts(self):
-        """List nodes, program and repeat of every start."""
-        return [
-            (nodes, program, repeat)
-            for nodes in doubled(self.num_nodes)
-            for program in ("true", self.program)
-            for repeat in range(1, self.repeats + 1)
-        ]
-
     def steps(self):
-        """Start both programs on ever more nodes, several times."""
+        """Return the starts of both programs on 1, 2, 4 and so on nodes."""
         return [
             Step(
                 f"{program}-{nodes}-{repeat}",
                 PROGRAMS.get(program, program).format(ranks=nodes * self.ppn),
                 nodes,
                 self.ppn,
+                partial(self.read, program, nodes),
             )
-            for nodes, program, repeat in self.starts()
+            for nodes in doubled(self.num_nodes)
+            for program in ("true", self.program)
+            for repeat in range(1, self.repeats + 1)
         ]
 
-    def extract_steps(self, outputs):
-        """Return the median times; raise ParseError for a start with missing ranks."""
+    def read(self, program, nodes, output):
+        """Return the times of one start; raise ParseError if ranks are missing."""
+        metric, times = "mpi_launch_time", {}
+        if program == "true":
+            metric = "launch_time"
+        elif program == "osu_init":
+            init = parse_osu_init(output.text, nodes * self.ppn)
+            times["mpi_init_time"] = init.max_ms / 1000
+        else:
+            verify_started(output.text, program, nodes * self.ppn)
+        times[metric] = output.seconds
+        parameters = {} if nodes == self.num_nodes else {"num_nodes": nodes}
+        return [
+            Sample(metric, seconds, parameters=parameters)
+            for metric, seconds in times.items()
+        ]
+
+    def extract(self, text):
+        """Return the median times of all starts."""
         times = {}
-        for (nodes, program, _), output in zip(self.starts(), outputs, strict=True):
-            with output.located():
-                metric = "launch_time"
-                if program == "osu_init":
-                    init = parse_osu_init(output.text, nodes * self.ppn)
-                    seconds = init.max_ms / 1000
-                    times.setdefault(("mpi_init_time", nodes), []).append(seconds)
-                elif program != "true":
-                    verify_started(output.text, program, nodes * self.ppn)
-                if program != "true":
-                    metric = "mpi_launch_time"
-                times.setdefault((metric, nodes), []).append(output.seconds)
+        for sample in super().extract(text):
+            key = (sample.metric, *sample.parameters.items())
+            times.setdefault(key, []).append(sample.value)
         return [
             Sample(
                 metric,
                 median(seconds),
                 statistic="p50",
                 n=len(seconds),
-                parameters={} if nodes == self.num_nodes else {"num_nodes": nodes},
+                parameters=dict(parameters),
             )
-            for (metric, nodes), seconds in times.items()
+            for (metric, *parameters), seconds in times.items()
         ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from seatrial.criteria.weights import Weights
 from seatrial.errors import SeatrialError
@@ -38,12 +38,8 @@ class FrozenWeights:
     """The weights of a bake-off, frozen before its first measurement."""
 
     name: str
+    sha256: str
     text: str
-
-    @property
-    def sha256(self) -> str:
-        """Return the SHA-256 of the file."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -120,7 +116,7 @@ class _Campaign(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def known_campaigns(home: Path) -> list[str]:
-    """Name the campaigns of this suite."""
+    """Return the names of the suite's campaigns."""
     return sorted(file.stem for file in campaigns_dir(home).glob("*.yaml"))
 
 
@@ -137,31 +133,22 @@ def load_campaign(home: Path, name: str) -> Campaign:
         if block == CONTROLS or block in names[:index]:
             expected = f"a name of its own, not {CONTROLS}"
             read.expected(expected, block, ("blocks", index, "name"))
-    controls = content.controls
-    return Campaign(
-        name=name,
-        description=content.description or "",
-        repeats=content.repeats,
-        blocks=tuple(
-            _block(read, block.name, block, ("blocks", index))
-            for index, block in enumerate(content.blocks)
-        ),
-        retries=content.retries,
-        max_jobs=content.max_jobs,
-        order=content.order,
-        seed=content.seed,
-        block_size=content.block_size,
-        controls=_block(read, CONTROLS, controls, (CONTROLS,)) if controls else None,
-        controls_every=controls.every if controls else 1,
-        weights=_weights(home, content.weights) if content.weights else None,
+    fields = structs.asdict(content) | {"name": name}
+    fields["description"] = content.description or ""
+    fields["blocks"] = tuple(
+        _block(read, block.name, block, ("blocks", index))
+        for index, block in enumerate(content.blocks)
     )
-
-
-def _weights(home: Path, name: str) -> FrozenWeights:
-    """Read the weights that a campaign names; a fault in them ends it here."""
-    file = weights_file(home, name)
-    Weights.load(file)
-    return FrozenWeights(name, file.read_bytes().decode())
+    if content.controls:
+        fields["controls"] = _block(read, CONTROLS, content.controls, (CONTROLS,))
+        fields["controls_every"] = content.controls.every
+    if content.weights:
+        weights = weights_file(home, content.weights)
+        Weights.load(weights)  # a fault in them ends the campaign here
+        text = weights.read_bytes()
+        digest = hashlib.sha256(text).hexdigest()
+        fields["weights"] = FrozenWeights(content.weights, digest, text.decode())
+    return Campaign(**fields)
 
 
 def _block(file: YamlFile, name: str, written: _Checks, place: Place) -> Block:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seatrial.campaign.session import Outcome
-from seatrial.campaign.session_command import Session
+from seatrial.campaign.session import Outcome, Session
 from seatrial.checks.mpi_start import recorded
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import (
@@ -22,7 +21,13 @@ from seatrial.model.cases import (
 )
 from seatrial.model.records import COLUMNS, OF_REFRAME, Measurement, Sample, metric_of
 from seatrial.runs.open_run import copy_files
-from seatrial.runs.raw_output import COMPRESSED, JOB_FILE, RECORD_FILE
+from seatrial.runs.raw_output import (
+    COMPRESSED,
+    ERROR_FILE,
+    JOB_FILE,
+    OUTPUT_FILE,
+    RECORD_FILE,
+)
 from seatrial.system import slurm
 from seatrial.system.slurm_nodes import node_failures
 
@@ -103,9 +108,10 @@ def _collect_case(
     entry: dict[str, Any],
     collected: Collected,
 ) -> None:
-    stage = Path(entry["stagedir"]) if entry.get("stagedir") else None
+    # A case without a stage folder has no files: this one does not exist.
+    stage = Path(entry.get("stagedir") or session.work / "none")
     part = f"_part{session.part}" if session.part > 1 else ""
-    raw = None if stage is None else _keep_files(stage, entry, session.raw, part)
+    raw = _keep_files(stage, entry, session.raw, part)
     record, samples, problem = _record(stage)
     if raw is not None and record:
         # Without the samples, which the table has.
@@ -139,7 +145,7 @@ def _collect_case(
         declared=tuple(sorted(declared)),
         replay=bool(record.get("replay")) if record else session.replay is not None,
         attempt=attempt,
-        start_crashes=recorded(stage) if stage is not None else (),
+        start_crashes=recorded(stage),
     )
     collected.cases.append(case)
     collected.node_failures += _node_failures(stage, entry, case)
@@ -147,22 +153,20 @@ def _collect_case(
         collected.measurements += _measurements(case, session, samples)
 
 
-def _node_failures(
-    stage: Path | None, entry: dict[str, Any], case: Case
-) -> list[NodeEvent]:
+def _node_failures(stage: Path, entry: dict[str, Any], case: Case) -> list[NodeEvent]:
     """Read the failed nodes from the standard error of a failed case."""
-    file = None if stage is None else stage / (entry["job_stderr"] or "rfm_job.err")
-    if file is None or case.result != "fail" or not file.is_file():
+    file = stage / (entry["job_stderr"] or ERROR_FILE)
+    if case.result != "fail" or not file.is_file():
         return []
     ended = (case.start_time or 0.0) + (case.elapsed_s or 0.0)
     names = node_failures(file.read_text(errors="replace"))
     return [NodeEvent(name, "down", "", "", ended) for name in names]
 
 
-def _record(stage: Path | None) -> tuple[dict[str, Any], list[Sample], str | None]:
+def _record(stage: Path) -> tuple[dict[str, Any], list[Sample], str | None]:
     """Read the check's record without its samples, the samples, and its problem."""
-    file = stage / RECORD_FILE if stage is not None else None
-    if file is None or not file.is_file():
+    file = stage / RECORD_FILE
+    if not file.is_file():
         return {}, [], None
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
@@ -183,11 +187,10 @@ def _measurements(
     same |= {"block": session.planned.block, "nodes": " ".join(case.nodes)}
     same["parameters"] = parameters_text(case.parameters)
     for sample in samples:
-        unit, direction = metric_of(sample)
-        row = {**vars(sample), **same, "unit": unit, "direction": direction}
+        row = {**vars(sample), **same, "value": float(sample.value)}
+        row["unit"], row["direction"] = metric_of(sample)
         if sample.parameters:
             row["parameters"] = parameters_text(case.parameters | sample.parameters)
-        row["value"] = float(sample.value)
         row["start_time"] = sample.start_time or case.start_time
         yield Measurement(**row)
 
@@ -220,14 +223,10 @@ def blame_slurm(
 def _case(
     session: Session, listed: ListedCase, result: CaseResult, **more: Any
 ) -> Case:
-    default = {"parameters": {}, "replay": session.replay is not None}
-    return Case(
-        session=session.name,
-        repeat=session.planned.repeat,
-        check=listed.check,
-        result=result,
-        **{**default, **vars(listed), **more},
-    )
+    fields: dict[str, Any] = {"parameters": {}, "replay": session.replay is not None}
+    fields |= {"session": session.name, "repeat": session.planned.repeat}
+    fields |= {"check": listed.check, "result": result}
+    return Case(**fields | vars(listed) | more)
 
 
 def _keep_files(
@@ -237,13 +236,9 @@ def _keep_files(
 
     `entry` is that of ReFrame's report.
     """
-    names = [
-        f"{Path(entry['job_stdout'] or 'rfm_job.out').stem}.sh",
-        entry["job_stdout"] or "rfm_job.out",
-        entry["job_stderr"] or "rfm_job.err",
-        RECORD_FILE,
-        *entry.get("keep_files", []),
-    ]
+    output = entry["job_stdout"] or OUTPUT_FILE
+    names = [f"{Path(output).stem}.sh", output, entry["job_stderr"] or ERROR_FILE]
+    names += [RECORD_FILE, *entry.get("keep_files", [])]
     paths = [path for name in names for path in sorted(stage.glob(name))]
     files = [
         file

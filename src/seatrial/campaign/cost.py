@@ -5,7 +5,7 @@ catalogue, and marked.
 """
 
 import heapq
-from collections import Counter, defaultdict
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -93,7 +93,8 @@ def recorded(results: Path, system: str, campaign: str) -> Recorded:
     """Read the newest closed runs of a system; replays are left out."""
     times: dict[str, list[float]] = defaultdict(list)
     nodes: dict[str, int] = {}
-    newest: dict[str, tuple[bool, list[ListedCase]]] = {}
+    own: dict[str, dict[ListedCase, None]] = {}
+    others: dict[str, dict[ListedCase, None]] = {}
     skipped: dict[str, bool] = {}
     between: list[float] = []
     delivered = runs = 0
@@ -114,14 +115,11 @@ def recorded(results: Path, system: str, campaign: str) -> Recorded:
                 if case.elapsed_s is not None and case.result != "skip":
                     times[text].append(case.elapsed_s)
                     nodes[text] = len(case.nodes)
-            own = manifest.get("campaign") == campaign
-            for check, variants in by_check.items():
-                if own or not newest.get(check, (False,))[0]:
-                    newest[check] = (own, list(variants))
+            (own if manifest.get("campaign") == campaign else others).update(by_check)
     return Recorded(
         times=times,
         nodes=nodes,
-        newest={check: variants for check, (_, variants) in newest.items()},
+        newest={check: list(cases) for check, cases in (others | own).items()},
         skipped=frozenset(text for text, skip in skipped.items() if skip),
         delivered=delivered,
         between_s=median(between) if between else 0.0,
@@ -151,13 +149,12 @@ def sessions_of(
         raise SeatrialError(
             f"campaign {campaign.name!r} names unknown checks: {', '.join(unknown)}"
         )
-    blocks = (*campaign.blocks, *([campaign.controls] if campaign.controls else []))
-    parameters = [block.parameters for block in blocks]
+    blocks = filter(None, (*campaign.blocks, campaign.controls))
+    chosen = ChainMap(*(block.parameters for block in blocks))
     for check in never:
-        chosen = [own[check] for own in parameters if check in own]
         number = entries[check].cases
-        if chosen:
-            number = prod(map(len, chosen[0].values()))
+        if check in chosen:
+            number = prod(map(len, chosen[check].values()))
         cases += [
             ListedCase(f"{check} (choice {choice})", "?", "?")
             for choice in range(1, number + 1)
@@ -203,9 +200,9 @@ def cost(
         for check, own in by_check.items()
     )
     between_s = known.between_s * len(sessions)
-    nothing = {
-        name: why for planned in sessions for name, why in planned.missing.items()
-    }
+    nothing: dict[str, str] = {}
+    for session in sessions:
+        nothing |= session.missing
     for check in (name for session in sessions for name in session.checks):
         if check not in by_check:
             nothing.setdefault(check, "its cases were skipped when they came up last")

@@ -13,10 +13,10 @@ from seatrial.system import slurm, slurm_nodes
 from seatrial.system.slurm_nodes import NodeLook
 
 CONTROLLER_LIMIT_S = 1800.0
-"""How long a run waits for a controller that does not answer."""
+"""Longest wait of a run for a controller that does not answer."""
 
 LOST_AFTER_S = 90.0
-"""How long ReFrame may be silent while Slurm knows no job of the session."""
+"""Longest silence of ReFrame while Slurm knows no job of the session."""
 
 _FIRST_LOOK_S = 2.0
 _NEXT_LOOK_S = 10.0

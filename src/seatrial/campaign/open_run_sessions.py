@@ -16,7 +16,7 @@ from seatrial.campaign.concurrent_runs import other_runs
 from seatrial.campaign.job_watch import LostJobError
 from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.schedule import Agenda, Planned
-from seatrial.campaign.session_command import Session
+from seatrial.campaign.session import Session
 from seatrial.campaign.session_parts import run_parts
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
@@ -52,18 +52,15 @@ class OpenRun:
 
     def sessions(self, console: Console) -> None:
         """Run every session that is not closed, one after the other."""
-        planned_sessions = self.agenda.sessions
-        left, ended = [], 0.0
-        for planned in planned_sessions:
-            session = closed_session(self.folder.path, planned.name)
-            if session is None:
-                left.append(planned)
-            else:
-                end = datetime.fromisoformat(session.record["ended"])
-                ended = max(ended, end.timestamp())
-        if len(left) < len(planned_sessions):
-            done = f"{len(planned_sessions) - len(left)} of {len(planned_sessions)}"
-            console.print(f"{done} sessions are closed already", markup=False)
+        sessions, path = self.agenda.sessions, self.folder.path
+        states = [(planned, closed_session(path, planned.name)) for planned in sessions]
+        left = [planned for planned, closed in states if closed is None]
+        times = [closed.record["ended"] for _, closed in states if closed is not None]
+        ends = (datetime.fromisoformat(time).timestamp() for time in times)
+        ended = max(ends, default=0.0)
+        if times:
+            done = f"{len(times)} of {len(sessions)} sessions are closed already"
+            console.print(done, markup=False)
         cases = [case for planned in left for case in planned.cases]
         results = self.folder.final.parent.parent
         known = {} if self.agenda.replay else known_durations(results, self.system.name)
@@ -110,11 +107,9 @@ class OpenRun:
         )
         finished = run_parts(session, display, lambda: self._look_again(display))
         outcome = finished.outcome
+        keys = ("name", "block", "repeat", "variables")
         record = {
-            "name": planned.name,
-            "block": planned.block,
-            "repeat": planned.repeat,
-            "variables": planned.variables,
+            **{key: getattr(planned, key) for key in keys},
             "started": utc_text(outcome.started),
             "ended": utc_text(outcome.ended),
             "absent": finished.absent,
@@ -173,8 +168,7 @@ class OpenRun:
             "replay": agenda.replay,
             "software": {
                 "seatrial": seatrial.__version__,
-                "git_commit": system.suite.get("git_commit"),
-                "dirty": system.suite.get("dirty"),
+                **{key: system.suite.get(key) for key in ("git_commit", "dirty")},
                 "reframe": version("reframe-hpc"),
                 "python": platform.python_version(),
                 "slurm": system.software.get("slurm"),

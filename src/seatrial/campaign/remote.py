@@ -179,11 +179,10 @@ def _copy(remote: Remote, source: str, target: Path) -> None:
             extract_plain(process.stdout, target, f"{remote.host}: {source}")
             while process.stdout.read(65536):
                 pass  # tar pads its archive, and must write all of it
-        except SeatrialError:
+        except (SeatrialError, tarfile.TarError) as error:
             process.kill()
-            raise
-        except tarfile.TarError as error:
-            process.kill()
+            if isinstance(error, SeatrialError):
+                raise
             raise SeatrialError(
                 f"the copy of run {target.name} from {remote.host} broke off: {error}"
             ) from error

@@ -17,7 +17,7 @@ from seatrial.campaign.campaign_file import Campaign
 from seatrial.campaign.concurrent_runs import starting
 from seatrial.campaign.open_run_sessions import OpenRun, absence, replay_of
 from seatrial.campaign.schedule import Agenda, frozen, plan_sessions, read_agenda
-from seatrial.campaign.session_command import comment_of
+from seatrial.campaign.session import comment_of
 from seatrial.checks.listing import describe_checks, list_cases
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible, postponed
@@ -37,7 +37,7 @@ from seatrial.runs.open_run import (
 from seatrial.runs.raw_output import recordings
 from seatrial.runs.recorded_system import recorded_states
 from seatrial.system import slurm
-from seatrial.system.description import NodeState, System, node_states
+from seatrial.system.description import System, node_states
 from seatrial.system.features import needed, why_not
 
 
@@ -71,7 +71,6 @@ def run_campaign(order: Order, console: Console) -> Path:
     try_folder(folder.final.parent)
     if order.replay is not None:
         recordings(order.replay)  # an error if there are none
-    states = _states(order.system, order.replay, console)
     system, home = order.system, order.home
     listed = list_cases(system.settings, system.name, checks_dir(home), home)
     lacking = _without_cases(order, listed)
@@ -84,12 +83,7 @@ def run_campaign(order: Order, console: Console) -> Path:
         partial=order.partial,
         replay=None if order.replay is None else str(order.replay),
     )
-    with ExitStack() as start:
-        if order.replay is None:
-            alone = starting(system, folder, console, beside=order.beside)
-            start.enter_context(alone)
-        folder.create(agenda.write())
-        return _drive(home, system, states, folder, console, start)
+    return _drive(home, system, folder, agenda, console, beside=order.beside, new=True)
 
 
 def resume_run(
@@ -106,48 +100,46 @@ def resume_run(
     `run_campaign` does, and if another driver is at work on it.
     """
     agenda = read_agenda(folder.path)
-    states = _states(system, replay_of(agenda), console)
-    with ExitStack() as start:
-        if agenda.replay is None:
-            start.enter_context(starting(system, folder, console, beside=beside))
-        return _drive(home, system, states, folder, console, start)
+    return _drive(home, system, folder, agenda, console, beside=beside)
 
 
 def _drive(
     home: Path,
     system: System,
-    states: tuple[NodeState, ...],
     folder: RunFolder,
+    agenda: Agenda,
     console: Console,
-    start: ExitStack,
+    *,
+    beside: bool,
+    new: bool = False,
 ) -> Path:
-    restrict_umask()
-    with _stoppable(folder.path), driver_lock(folder.path) as lock:
-        start.close()
-        agenda = read_agenda(folder.path)
-        if folder.written:
-            return folder.finish()
-        if system.uses_slurm and read_starts(folder.path):
-            jobs = ", ".join(slurm.cancel_all(comment_of(agenda.run)))
-            if jobs:
-                console.print(f"cancelled jobs left behind: {jobs}", markup=False)
-        with disk_errors(folder.path):
-            _begin(folder.path, home, system, agenda)
-            run = OpenRun(home, system, states, folder, agenda, lock)
-            run.sessions(console)
-            with postponed():
-                return run.close()
-
-
-def _states(
-    system: System, replay: Path | None, console: Console
-) -> tuple[NodeState, ...]:
-    """Read the states of the delivered nodes, and print the absent ones."""
+    """Start or resume a run as its only driver; run its sessions, then close it."""
+    replay = replay_of(agenda)
     states = node_states(system) if replay is None else recorded_states(system, replay)
     for state in states:
         if not state.present:
             console.print(absence(state), markup=False)
-    return states
+    with ExitStack() as start:
+        if replay is None:
+            start.enter_context(starting(system, folder, console, beside=beside))
+        if new:
+            folder.create(agenda.write())
+        restrict_umask()
+        with _stoppable(folder.path), driver_lock(folder.path) as lock:
+            start.close()
+            agenda = read_agenda(folder.path)
+            if folder.written:
+                return folder.finish()
+            if system.uses_slurm and read_starts(folder.path):
+                jobs = ", ".join(slurm.cancel_all(comment_of(agenda.run)))
+                if jobs:
+                    console.print(f"cancelled jobs left behind: {jobs}", markup=False)
+            with disk_errors(folder.path):
+                _begin(folder.path, home, system, agenda)
+                run = OpenRun(home, system, states, folder, agenda, lock)
+                run.sessions(console)
+                with postponed():
+                    return run.close()
 
 
 def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
@@ -159,11 +151,8 @@ def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
     kept = path / SYSTEM_FOLDER
     criteria = criteria_file(home, system.name)
     files = (*system.files, *([criteria] if criteria.is_file() else []))
-    copies = {file: kept / file.name for file in files}
-    if any(
-        not copy.is_file() or copy.read_bytes() != file.read_bytes()
-        for file, copy in copies.items()
-    ):
+    copies = [(file, kept / file.name) for file in files]
+    if not all(c.is_file() and c.read_bytes() == f.read_bytes() for f, c in copies):
         # The files of earlier starts stay as they are.
         kept = kept / f"start-{number}" if kept.is_dir() and number > 1 else kept
         for file in files:

@@ -101,9 +101,7 @@ def frozen(campaign: Campaign) -> dict[str, Any]:
     """Return the fields of a campaign that an agenda keeps."""
     names = ("name", "description", "repeats", "retries", "max_jobs")
     kept = {name: getattr(campaign, name) for name in names}
-    weights = campaign.weights and {
-        name: getattr(campaign.weights, name) for name in ("name", "sha256", "text")
-    }
+    weights = campaign.weights and asdict(campaign.weights)
     return {**kept, "checks": list(campaign.checks), "weights": weights}
 
 

@@ -1,6 +1,7 @@
-"""One ReFrame session as a subprocess: start, watch, stop."""
+"""One ReFrame session: its command, and its process: start, watch, stop."""
 
 import ctypes
+import json
 import os
 import queue
 import re
@@ -9,20 +10,26 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO
 
+import yaml
+
 from seatrial.campaign.job_watch import LostJobError, NodesLostError, NodeWatch, Watch
 from seatrial.campaign.node_log import NodeLog
-from seatrial.campaign.session_command import Session, comment_of, session_command
-from seatrial.checks.listing import reframe_environment
+from seatrial.campaign.schedule import Planned
+from seatrial.checks.listing import reframe_command, reframe_environment
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
+from seatrial.paths import checks_dir
 from seatrial.progress import Display
 from seatrial.runs.open_run import probe_space
 from seatrial.system import slurm
+from seatrial.system.description import System
 
 _STOP_S = 20.0
 _LIBC = ctypes.CDLL(None)
@@ -34,6 +41,105 @@ LINE = re.compile(
 )
 """A line of ReFrame about one of its cases."""
 _DEBUG_LOG = re.compile(r"^Log file\(s\) saved in '(.*/rfm-\w+\.log)'$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Session:
+    """A planned session, its folders and its conditions.
+
+    `replay` is the folder of the recordings that replace the programs. `inherited` is a
+    file descriptor that ReFrame keeps open as long as it runs. After lost nodes a
+    session goes on in another `part`, of one partition and environment: `tries` counts
+    the ends of each case in earlier parts. If it may not be cut (`may_cut`), its jobs
+    wait for lost nodes.
+    """
+
+    run_id: str
+    system: System
+    home: Path
+    planned: Planned
+    raw: Path
+    work: Path
+    num_nodes: int | None = None
+    retries: int = 0
+    max_jobs: int = 1
+    replay: Path | None = None
+    inherited: int | None = None
+    part: int = 1
+    tries: Mapping[str, int] = field(default_factory=dict)
+    may_cut: bool = True
+
+    @property
+    def name(self) -> str:
+        """Return its name within the run, for example pairs-2."""
+        return self.planned.name
+
+    @property
+    def comment(self) -> str:
+        """Return the comment of its jobs."""
+        return f"{comment_of(self.run_id)}{self.name}"
+
+    @property
+    def report(self) -> Path:
+        """Return the file of ReFrame's report."""
+        part = f"-{self.part}" if self.part > 1 else ""
+        return self.raw / f"report{part}.json"
+
+
+def comment_of(run_id: str) -> str:
+    """Return the common prefix of the comments of a run's jobs."""
+    return f"seatrial:{run_id}:"
+
+
+def session_command(session: Session) -> list[str]:
+    """Return the ReFrame command of a session."""
+    system = session.system
+    settings, policy = system.settings, "serial"
+    max_jobs = session.max_jobs // len(system.partitions)
+    if max_jobs > 1:
+        settings, policy = _limited(settings, session.work, max_jobs), "async"
+    name, environment = system.name, []
+    if session.part > 1:
+        first = session.planned.cases[0]
+        name = first.partition
+        environment = ["-p", f"^{re.escape(first.environment)}$"]
+    # ReFrame joins names and parameters, and takes an @ as the begin of a variant.
+    names = (case.case.replace(" ", "") for case in session.planned.cases)
+    patterns = dict.fromkeys(re.escape(name).replace("@", ".") for name in names)
+    command = [
+        *reframe_command(settings, name, checks_dir(session.home)),
+        *environment,
+        "-n",
+        f"^({'|'.join(patterns)})$",
+        "-r",
+        f"--exec-policy={policy}",
+        f"--max-retries={session.retries}",
+        "--keep-stage-files",
+        f"--prefix={session.work}",
+        f"--perflogdir={session.raw / 'perflogs'}",
+        f"--report-file={session.report}",
+    ]
+    if system.uses_slurm:
+        command += ["-J", f"comment={session.comment}"]
+    variables: dict[str, object] = {}
+    if session.num_nodes is not None:
+        variables["num_nodes"] = session.num_nodes
+    if session.replay is not None:
+        variables |= {"replay": session.replay, "replay_session": session.name}
+    for name, value in (variables | session.planned.variables).items():
+        command += ["-S", f"{name}={value}"]
+    return command
+
+
+def _limited(settings: Path, work: Path, max_jobs: int) -> Path:
+    """Write settings with another limit of queued jobs for every partition."""
+    content = yaml.safe_load(settings.read_text(encoding="utf-8"))
+    for partition in content["systems"][0]["partitions"]:
+        partition["max_jobs"] = max_jobs
+    work.mkdir(parents=True, exist_ok=True)
+    limited = work / "settings.json"
+    limited.write_text(json.dumps(content), encoding="utf-8")
+    return limited
 
 
 @dataclass
@@ -105,7 +211,8 @@ def _start(session: Session) -> subprocess.Popen[str]:
         errors="replace",
         start_new_session=True,
         pass_fds=() if session.inherited is None else (session.inherited,),
-        preexec_fn=_end_with_driver,
+        # SIGTERM at the driver's death: ReFrame then cancels its jobs.
+        preexec_fn=partial(_LIBC.prctl, _PR_SET_PDEATHSIG, signal.SIGTERM),
     )
 
 
@@ -118,11 +225,6 @@ def _watch(
     nodes = NodeWatch(comment, log, outcome.blocked, display, session.may_cut)
     started, pending = outcome.started, outcome.pending
     return Watch(comment, started, pending, display, system.only_slurm, nodes)
-
-
-def _end_with_driver() -> None:
-    """Request SIGTERM at the driver's death: ReFrame then cancels its jobs."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _follow(

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from seatrial.campaign.collect import Collected, collect
 from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
 from seatrial.campaign.schedule import Planned
-from seatrial.campaign.session import Outcome, run_session
-from seatrial.campaign.session_command import Session
+from seatrial.campaign.session import Outcome, Session, run_session
 from seatrial.model.cases import Case, ListedCase
 from seatrial.progress import Display
 from seatrial.system import slurm_nodes
@@ -100,20 +99,18 @@ def _left(session: Session, outcome: Outcome, collected: Collected) -> list[List
     for case in collected.cases:
         tries[case.key.listed].append(case)
 
-    def is_left(listed: ListedCase) -> bool:
-        ended = tries[listed]
-        if not ended or ended[-1].job_id in outcome.blocked:
-            return True
-        return ended[-1].result == "fail" and len(ended) <= session.retries
-
-    return [listed for listed in session.planned.cases if is_left(listed)]
+    return [
+        listed
+        for listed in session.planned.cases
+        if not (ended := tries[listed])
+        or ended[-1].job_id in outcome.blocked
+        or (ended[-1].result == "fail" and len(ended) <= session.retries)
+    ]
 
 
 def _by_place(planned: Planned, cases: Iterable[ListedCase]) -> list[Planned]:
     """Plan a part for each partition and environment: ReFrame selects by them."""
-    places: dict[tuple[str, str], list[ListedCase]] = defaultdict(list)
+    places: dict[tuple[str, str], tuple[ListedCase, ...]] = defaultdict(tuple)
     for case in cases:
-        places[case.partition, case.environment].append(case)
-    return [
-        replace(planned, cases=tuple(chosen), missing={}) for chosen in places.values()
-    ]
+        places[case.partition, case.environment] += (case,)
+    return [replace(planned, cases=own, missing={}) for own in places.values()]

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.schedule import Agenda, Planned, read_agenda
-from seatrial.campaign.session_command import comment_of
+from seatrial.campaign.session import comment_of
 from seatrial.campaign.session_log import CaseState, Running, live_cases, running
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case, CaseResult
@@ -155,8 +155,8 @@ def _last_tries(cases: Iterable[Case]) -> list[CaseState]:
 def _failed_by_node(states: Sequence[CaseState]) -> dict[str, int]:
     """Count the failed cases of each node, most first."""
     failed = (state for state in states if state.result == "fail")
-    counts = Counter(node for state in failed for node in state.nodes)
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    nodes = sorted(node for state in failed for node in state.nodes)
+    return dict(Counter(nodes).most_common())
 
 
 def _lost(sessions: Sequence[_Session]) -> dict[str, str]:

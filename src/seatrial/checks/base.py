@@ -1,27 +1,22 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
-"""The one base class of all checks.
+"""The base class of all checks."""
 
-It records all samples and the place of the run, even if the job fails.
-"""
-
+import inspect
 import json
 import math
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any, Final
 
+import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from seatrial.checks.fact_sheet import FactSheet
 from seatrial.checks.judged_metrics import JudgedMetrics
 from seatrial.checks.mpi_start import FILE as CRASHES_FILE
 from seatrial.checks.mpi_start import SCRIPT, recorded, write_script
-from seatrial.checks.reframe_patches import (
-    see_end_of_resized_jobs,
-    skip_suppressed_warnings,
-)
+from seatrial.checks.reframe_patches import patch_reframe
 from seatrial.checks.replay import Replayable
 from seatrial.model.metrics import METRICS
 from seatrial.model.records import Sample, as_dict
@@ -31,12 +26,11 @@ from seatrial.runs.raw_output import JOB_FILE, RECORD_FILE, read_job
 from seatrial.system.description import SLURM
 from seatrial.system.slurm import first_death
 
-see_end_of_resized_jobs()
-skip_suppressed_warnings()
+patch_reframe()
 
 
 class Tag:
-    """Every tag of a check, for `reframe --tag`. (ReFrame cannot copy an enum.)"""
+    """The tags for `reframe --tag`. (ReFrame cannot copy an enum.)"""
 
     NETWORK: Final = "network"
     COMPUTE: Final = "compute"
@@ -44,18 +38,31 @@ class Tag:
 
 
 ALL_END = "--kill-on-bad-exit=1"
-"""The option of srun by which one dead rank ends them all."""
+"""The option of srun that ends all ranks if one dies."""
 
 
-class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
-    """A check of all nodes, or of the first `num_nodes` that Slurm gives.
+class SeatrialCheck(Replayable, JudgedMetrics):
+    """A check of all nodes, or of the first `num_nodes` that Slurm allocates.
 
-    A check states its numbers once, in `extract`. `judged` names the few that are
-    held to references, by their flat names; ReFrame sees the worst sample of each.
-    The stage folder receives `seatrial.json` with all samples and where they come
-    from, whatever becomes of the job and of the performance stage.
+    A check returns its numbers once, in `extract`; `judged` names the few that have
+    references. The stage folder receives `seatrial.json` with all samples and their
+    origin, even if the job or the performance stage fails.
     """
 
+    tool = variable(str)
+    """The measuring program, and how it is used, in a few words."""
+    experiments = variable(typ.Tuple[str], typ.List[str])
+    """Numbers of `seatrial.checks.experiments` that it repeats; () for none."""
+    typical_s = variable(int, float)
+    """Seconds that a case takes on a few nodes, before any was recorded."""
+    question = variable(str, value="")
+    """First line of the docstring."""
+    needs = variable(typ.List[str], value=[])
+    """Features that system and MPI stack must have, even if the case is skipped."""
+    tuning = variable(str, value="")
+    """Set of variables of the MPI stack, by its name in `mpi_stacks`; '': none."""
+    placement = variable(typ.Str[r"|block|cyclic"], value="")
+    """`srun --distribution`: fill each node, or alternate; '': Slurm's own choice."""
     num_nodes = variable(int, value=0)
     """Nodes to run on; 0: all that the partition's extras name."""
     ppn = variable(int, value=1)
@@ -65,7 +72,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
     needs_nodes = 1
     """Nodes that the program needs; with fewer, the case is skipped."""
     most_nodes = 0
-    """Nodes that it takes of those there are; 0: all."""
+    """Nodes that it uses at most; 0: all."""
     output_file = variable(str, value="")
     """File in the stage folder with the numbers; '': standard output."""
     preamble = ""
@@ -79,19 +86,38 @@ class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
 
     @abstractmethod
     def extract(self, text: str) -> list[Sample]:
-        """Turn the program's output into samples, or raise ParseError."""
+        """Convert the program's output to samples, or raise ParseError."""
+
+    @run_after("init", always_last=True)
+    def describe_check(self) -> None:
+        """Copy docstring and features to variables: `--describe` shows only these."""
+        self.question = inspect.cleandoc(type(self).__doc__ or "").partition("\n")[0]
+        self.needs = [*self.valid_systems, *self.valid_prog_environs]
+
+    @run_after("setup")
+    def take_tuning(self) -> None:
+        """Set the variables of a tuning; skip a stack that has none of this name."""
+        if not self.tuning:
+            return
+        known = self.current_environ.extras.get("tuning", {})
+        self.skip_if(
+            self.tuning not in known,
+            f"mpi_stacks names no tuning {self.tuning!r} for "
+            f"{self.current_environ.name}; it has {', '.join(known) or 'none'}",
+        )
+        variables = {name: str(value) for name, value in known[self.tuning].items()}
+        self.env_vars = {**self.env_vars, **variables}
 
     @run_after("setup")
     def place(self) -> None:
-        """Spread the ranks over the nodes; skip where either are too few."""
+        """Spread the ranks over the nodes; skip if nodes or ranks are too few."""
         delivered = self.current_partition.extras.get("nodes", [])
+        self.num_nodes = self.num_nodes or len(delivered)
         if not self.num_nodes:
-            if not delivered:
-                raise ReframeError(
-                    f"partition {self.current_partition.fullname} names no nodes "
-                    "in its extras: set num_nodes"
-                )
-            self.num_nodes = len(delivered)
+            raise ReframeError(
+                f"partition {self.current_partition.fullname} names no nodes in its "
+                "extras: set num_nodes"
+            )
         self.skip_if(
             self.num_nodes < self.needs_nodes,
             f"it takes {self.needs_nodes} nodes, there are {self.num_nodes}",
@@ -107,39 +133,30 @@ class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
         )
 
     @run_before("run")
-    def choose_mpi(self) -> None:
-        """Start the ranks by the process manager that the MPI stack speaks.
+    def set_slurm_options(self) -> None:
+        """Set placement and process manager, and end all ranks if one dies.
 
-        If one of them dies, all end: they would wait for it until the time limit.
+        A job that lost a node fails: a requeue would hide the loss.
         """
         if self.job.launcher.registered_name == "srun":
-            srun_mpi = self.current_environ.extras.get("srun_mpi")
-            manager = [f"--mpi={srun_mpi}"] if srun_mpi else []
-            self.job.launcher.options += [*manager, ALL_END]
-
-    @run_before("run")
-    def run_once(self) -> None:
-        """Let a job fail that lost a node: a requeue would hide the loss."""
+            manager = self.current_environ.extras.get("srun_mpi")
+            values = {"distribution": self.placement, "mpi": manager}
+            options = [f"--{name}={value}" for name, value in values.items() if value]
+            self.job.launcher.options += [*options, ALL_END]
         if self.current_partition.scheduler.registered_name in SLURM:
             self.job.options += ["--no-requeue"]
 
     @run_before("run", always_last=True)
-    def survive_crashes_at_start(self) -> None:
-        """Start the program again if its MPI library crashes at start.
+    def record_job(self) -> None:
+        """Repeat crashes at start, and record nodes, times and exit status in the job.
 
-        A script or a module of ours that starts the programs does this itself.
+        Scripts and modules of this suite that start programs repeat crashes themselves.
+        Accounting names the nodes late and sometimes wrong; the job knows them. A job
+        without an end leaves a record without numbers.
         """
         write_script(Path(self.stagedir), self.preamble, self.output_file)
         if self.job.launcher.registered_name != "local":
             self.job.launcher.modifier = f"bash {SCRIPT}"
-
-    @run_before("run", always_last=True)
-    def record_job(self) -> None:
-        """Let the job script write nodes, exit status and the program's own time.
-
-        Accounting names the nodes late and sometimes wrong; the job knows them. The
-        record of a job that does not come back has no numbers, but a name.
-        """
         self.nodes: list[str] = []
         self.samples: list[Sample] = []
         self._write_record(None)
@@ -147,7 +164,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
             self.prerun_cmds += [f"rm -f {self.output_file}"]
         self.prerun_cmds += [
             'if [ -n "$SLURM_JOB_NODELIST" ]; then',
-            "    # srun gives up at once when the controller is away for a moment.",
+            "    # srun fails at once if the controller is away for a moment.",
             "    until scontrol ping >/dev/null 2>&1; do sleep 1; done",
             '    seatrial_nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")',
             "else",
@@ -166,9 +183,15 @@ class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
         kept = [JOB_FILE, RECORD_FILE, CRASHES_FILE, self.output_file]
         self.keep_files = [*self.keep_files, *filter(None, kept)]
 
+    def case_parameters(self) -> dict[str, Any]:
+        """Return the values that identify a case: parameters, tuning and placement."""
+        values = {name: getattr(self, name) for name in type(self).raw_params}
+        chosen = {"tuning": self.tuning, "placement": self.placement}
+        return values | {name: value for name, value in chosen.items() if value}
+
     @sanity_function
     def validate(self) -> bool:
-        """Check that the program ended well and that every number is there."""
+        """Check that the program succeeded and that every number is there."""
         job = read_job(Path(self.stagedir))
         self.nodes = job.get("nodes", "").split()
         try:
@@ -187,7 +210,14 @@ class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
     def _verify_job(self, job: dict[str, str]) -> None:
         """Raise SanityError if the program failed, or had too few nodes."""
         if job.get("status") != "0":
-            self._verify_start()
+            crashes = recorded(Path(self.stagedir))
+            if crashes and crashes[-1]["try"] == TRIES:
+                mpi = self.current_environ.extras.get("mpi", self.current_environ.name)
+                nodes = ", ".join(crashes[-1]["dead"])
+                raise SanityError(
+                    f"{GAVE_UP} ({mpi.replace('@', ' ')}); the last one"
+                    f"{f' on {nodes}' if nodes else ''}: {crashes[-1]['reason']}"
+                )
             state = f"exit status {job['status']}" if "status" in job else "no end"
             raise SanityError(
                 f"{self.executable}: {state} (job {self._job_id}, state "
@@ -200,20 +230,8 @@ class SeatrialCheck(Replayable, JudgedMetrics, FactSheet):
                 f"expected {self.num_nodes}"
             )
 
-    def _verify_start(self) -> None:
-        """Raise SanityError if the MPI library crashed at every start."""
-        crashes = recorded(Path(self.stagedir))
-        if crashes and crashes[-1]["try"] == TRIES:
-            mpi = self.current_environ.extras.get("mpi", self.current_environ.name)
-            crash = crashes[-1]
-            where = f" on {', '.join(crash['dead'])}" if crash["dead"] else ""
-            raise SanityError(
-                f"{GAVE_UP} ({mpi.replace('@', ' ')}); the last one{where}: "
-                f"{crash['reason']}"
-            )
-
     def _cause(self) -> str:
-        """Quote the cause of a task's death; without one, the last line."""
+        """Quote the error of the first dead task, or the last line."""
         text = Path(self.stagedir, self.job.stderr).read_text(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         died = first_death(lines)

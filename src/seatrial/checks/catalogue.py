@@ -2,10 +2,10 @@
 
 import json
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from seatrial.checks.listing import UNDEFINED, describe_checks
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
 from seatrial.model.csv_text import csv_text
-from seatrial.model.metrics import Direction, split_flat_name
+from seatrial.model.metrics import Metric, split_flat_name
 from seatrial.runs.closed_run import closed_runs, read_cases
 
 _STATED = ("question", "tool", "experiments", "typical_s", "judged", "tags")
@@ -22,17 +22,8 @@ _EARLIER_RUNS = 10
 
 
 @dataclass(frozen=True)
-class CatalogueMetric:
-    """A judged metric by its flat name; `direction` says which values are better."""
-
-    name: str
-    unit: str
-    direction: Direction
-
-
-@dataclass(frozen=True)
 class Entry:
-    """One check, as its class describes it.
+    """One check, as its class describes it; `metrics` are judged, by flat names.
 
     `needs` are features of system and MPI stack, `cases` counts the choices of its
     parameters, or, on a system, those times partitions and stacks that can run it.
@@ -42,7 +33,7 @@ class Entry:
     check: str
     question: str
     tool: str
-    metrics: tuple[CatalogueMetric, ...]
+    metrics: Mapping[str, Metric]
     needs: tuple[str, ...]
     cases: int
     typical_s: float
@@ -57,13 +48,12 @@ def catalogue(checks: Path, home: Path) -> list[Entry]:
 
     Raises SeatrialError if a check cannot be loaded or lacks a required entry.
     """
-    described: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    described: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for case in describe_checks(checks, home):
-        file = Path(case["@file"]).resolve().relative_to(checks.resolve())
-        described[str(file), case["@class"]].append(case)
+        described[case["@class"]].append(case)
     problems = [
-        f"{checks / file}: {name}: {problem}"
-        for (file, name), cases in described.items()
+        f"{cases[0]['@file']}: {name}: {problem}"
+        for name, cases in described.items()
         for problem in _problems(cases[0])
     ]
     if problems:
@@ -71,8 +61,7 @@ def catalogue(checks: Path, home: Path) -> list[Entry]:
             "every check states question (its docstring), tool, experiments, "
             "typical_s, judged and tags:\n  " + "\n  ".join(problems)
         )
-    entries = (_entry(name, file, cases) for (file, name), cases in described.items())
-    return sorted(entries, key=lambda entry: entry.check)
+    return [_entry(cases, checks) for _, cases in sorted(described.items())]
 
 
 def on_system(
@@ -84,20 +73,20 @@ def on_system(
 
     Without `cases`, their number stays that of the parameters.
     """
+    counts = None if cases is None else Counter(case.check for case in cases)
     completed = []
     for entry in entries:
         if times := recorded.get(entry.check):
             typical = statistics.median(times)
             entry = replace(entry, typical_s=typical, recorded=len(times))
-        if cases is not None:
-            own = sum(case.check == entry.check for case in cases)
-            entry = replace(entry, cases=own)
+        if counts is not None:
+            entry = replace(entry, cases=counts[entry.check])
         completed.append(entry)
     return completed
 
 
 def recorded_times(results: Path, system: str) -> dict[str, list[float]]:
-    """Return the seconds of every measured case of a system's last runs, by check."""
+    """Return the seconds of all measured cases of a system's last runs, by check."""
     times: dict[str, list[float]] = defaultdict(list)
     for run in closed_runs(results, system)[-_EARLIER_RUNS:]:
         with suppress(SeatrialError):
@@ -110,7 +99,8 @@ def recorded_times(results: Path, system: str) -> dict[str, list[float]]:
 def format_catalogue(entries: Sequence[Entry], form: str) -> str:
     """Write the catalogue as `json`, `csv`, or `markdown` (as in docs/checks.md)."""
     if form == "json":
-        return json.dumps([asdict(entry) for entry in entries], indent=1) + "\n"
+        plain = [{**vars(entry), "metrics": _metrics(entry)} for entry in entries]
+        return json.dumps(plain, indent=1) + "\n"
     if form == "markdown":
         head = ["| check | question | tool | experiments |", "|---|---|---|---|"]
         rows = [
@@ -123,16 +113,23 @@ def format_catalogue(entries: Sequence[Entry], form: str) -> str:
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    """Return a row of the CSV file: each list is one text."""
-    row = asdict(entry)
-    lists = {key: " ".join(row[key]) for key in ("needs", "experiments", "tags")}
-    metrics = "; ".join(f"{m.name} {m.unit} {m.direction}" for m in entry.metrics)
-    return {**row, **lists, "metrics": metrics}
+    """Return a row of the CSV file, with lists as texts."""
+    names = ("needs", "experiments", "tags")
+    lists = {name: " ".join(getattr(entry, name)) for name in names}
+    metrics = "; ".join(" ".join(metric.values()) for metric in _metrics(entry))
+    return {**vars(entry), **lists, "metrics": metrics}
+
+
+def _metrics(entry: Entry) -> list[dict[str, str]]:
+    return [
+        {"name": name, "unit": metric.unit, "direction": metric.direction}
+        for name, metric in entry.metrics.items()
+    ]
 
 
 def metric_words(entry: Entry) -> str:
     """Format metrics with units and directions, each once: 'latency (us, lower)'."""
-    metrics = dict.fromkeys(split_flat_name(flat.name)[0] for flat in entry.metrics)
+    metrics = dict.fromkeys(entry.metrics.values())
     return ", ".join(f"{m.name} ({m.unit}, {m.direction})" for m in metrics)
 
 
@@ -141,16 +138,16 @@ def _problems(check: dict[str, Any]) -> list[str]:
     missing = [
         name
         for name in _STATED
-        if check.get(name, UNDEFINED) in (UNDEFINED, "", None)
+        if check.get(name) in (UNDEFINED, "", None)
         or (check[name] == [] and name != "experiments")
     ]
     if missing:
         return [f"{name} is missing" for name in missing]
-    problems = []
-    unknown = [number for number in check["experiments"] if number not in EXPERIMENTS]
-    if unknown:
-        known = f"{min(EXPERIMENTS)} to {max(EXPERIMENTS)}"
-        problems.append(f"experiments: {', '.join(unknown)}: expected {known}")
+    problems = [
+        f"experiments: {number}: expected {min(EXPERIMENTS)} to {max(EXPERIMENTS)}"
+        for number in check["experiments"]
+        if number not in EXPERIMENTS
+    ]
     if not check["question"].endswith("?"):
         problems.append(f"its docstring opens with {check['question']!r}: ask")
     for flat in check["judged"]:
@@ -161,24 +158,21 @@ def _problems(check: dict[str, Any]) -> list[str]:
     return problems
 
 
-def _entry(name: str, file: str, cases: Sequence[dict[str, Any]]) -> Entry:
-    metrics = dict.fromkeys(flat for case in cases for flat in case["judged"])
-    needs = dict.fromkeys(need.lstrip("+") for case in cases for need in case["needs"])
+def _entry(cases: Sequence[dict[str, Any]], checks: Path) -> Entry:
+    """Build the entry of a check from its cases."""
     first = cases[0]
+    judged = [flat for case in cases for flat in case["judged"]]
+    needs = dict.fromkeys(need.lstrip("+") for case in cases for need in case["needs"])
     return Entry(
-        check=name,
+        check=first["@class"],
         question=first["question"],
         tool=first["tool"],
-        metrics=tuple(
-            CatalogueMetric(flat, metric.unit, metric.direction)
-            for flat in metrics
-            for metric, _ in [split_flat_name(flat)]
-        ),
+        metrics={flat: split_flat_name(flat)[0] for flat in judged},
         needs=tuple(needs),
         cases=len(cases),
         typical_s=float(first["typical_s"]),
         recorded=0,
         experiments=tuple(first["experiments"]),
         tags=tuple(sorted(first["tags"])),
-        file=file,
+        file=str(Path(first["@file"]).resolve().relative_to(checks.resolve())),
     )

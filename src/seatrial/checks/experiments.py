@@ -1,18 +1,7 @@
-"""The experiments of the papers behind this suite, numbered; a check names its own.
+"""The numbered experiments of the papers behind this suite; each check lists its own.
 
-`paper` is a key of reference-data/published/papers.yaml, which has titles and authors.
+A paper is a key of reference-data/published/papers.yaml, which has titles and authors.
 """
-
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A measurement of a paper, in a few words."""
-
-    paper: str
-    what: str
-
 
 _OF_PAPERS = {
     "sur2007": (
@@ -75,9 +64,7 @@ _OF_PAPERS = {
     ),
 }
 
-_PAIRS = [(paper, what) for paper, items in _OF_PAPERS.items() for what in items]
+_PAIRS = [(paper, title) for paper, items in _OF_PAPERS.items() for title in items]
 
-EXPERIMENTS = {
-    f"E{number:02}": Experiment(paper, what)
-    for number, (paper, what) in enumerate(_PAIRS, 1)
-}
+EXPERIMENTS = {f"E{number:02}": pair for number, pair in enumerate(_PAIRS, 1)}
+"""Paper and title of each experiment."""

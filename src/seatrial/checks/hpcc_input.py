@@ -1,4 +1,4 @@
-"""The input file of HPCC, hpccinf.txt, for a number of ranks and so much memory."""
+"""The input file of HPCC, hpccinf.txt, for a number of ranks and a size of memory."""
 
 import math
 
@@ -49,13 +49,13 @@ def hpcc_input(n: int, block: int, ranks: int) -> str:
 
 
 def process_grid(ranks: int) -> tuple[int, int]:
-    """Split the ranks into rows and columns, as square as they go, rows first."""
+    """Return rows and columns of a nearly square grid of the ranks."""
     rows = next(p for p in range(math.isqrt(ranks), 0, -1) if ranks % p == 0)
     return rows, ranks // rows
 
 
 def order_for_memory(memory_bytes: float, block: int) -> int:
-    """Return the largest N, a multiple of the block, whose matrix fits into memory.
+    """Return the largest N, a multiple of the block, for a matrix within the memory.
 
     HPL holds one matrix of N x N doubles, and HPCC sizes its other tests by it.
     Raises ValueError if not even one block fits.

@@ -12,14 +12,14 @@ _CONTROLLER_S = 900.0
 
 
 class Limit:
-    """Ends a step after some seconds."""
+    """A time limit, for example of a step."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self.begin()
 
     def begin(self) -> None:
-        """Count from now."""
+        """Restart the time."""
         self._deadline = time.monotonic() + self._seconds
 
     def overdue(self) -> bool:
@@ -51,10 +51,7 @@ def wait_for_controller() -> None:
 
 
 def host_names(node_list: str) -> list[str]:
-    """Expand a node list such as `cn[01-04]`; SeatrialError if it has no names.
-
-    This asks no controller.
-    """
+    """Expand a node list such as `cn[01-04]`; SeatrialError if it has no names."""
     names = (_ask("scontrol", "show", "hostnames", node_list) or "").split()
     if not names:
         raise SeatrialError(f"`scontrol show hostnames {node_list}` names no node")
@@ -72,7 +69,7 @@ def cancel_step(name: str) -> None:
 
 
 def _ask(*command: str) -> str | None:
-    """Return what a command of Slurm prints; None if it fails or does not answer."""
+    """Return the output of a command of Slurm; None if it fails or does not answer."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_ASK_S, check=False

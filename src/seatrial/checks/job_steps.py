@@ -3,7 +3,7 @@
 
 import sys
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,15 +17,13 @@ from seatrial.parsers.steps import StepOutput, split_steps
 SCRIPT = "steps.sh"
 
 _RUN_STEP = r"""#!/bin/bash
-# Written by Seatrial: the steps of a job, one after the other, by the launcher that is
-# given as arguments.
+# Written by Seatrial: runs the steps of a job by the launcher in the arguments.
 set -uo pipefail
 . "$(dirname "$0")/start.sh"
 launcher=("$@")
 
-# A controller that is away for a moment, or has just come back, refuses to make a
-# step: nothing ran, so try again; what srun said stays on standard error. So does what
-# it said of an MPI library that crashed at start.
+# Repeat a step if Slurm's controller refuses it for a moment, or if its MPI library
+# crashes at start; all messages stay on standard error.
 run_step() {
     local name=$1 attempt errors printed start status
     shift
@@ -34,19 +32,11 @@ run_step() {
     for attempt in {1..30}; do
         printed=$(size 1)
         start=${EPOCHREALTIME/,/.}
-        if "${launcher[@]}" "$@" 2>"$errors"; then
-            status=0
-        else
-            status=$?
-        fi
-        if [ "$status" -eq 0 ]; then
-            echo "# done $name $start ${EPOCHREALTIME/,/.}"
-        fi
+        "${launcher[@]}" "$@" 2>"$errors"
+        status=$?
+        [ "$status" -eq 0 ] && echo "# done $name $start ${EPOCHREALTIME/,/.}"
         cat "$errors" >&2
-        if [ "$status" -eq 0 ]; then
-            rm "$errors"
-            return
-        fi
+        [ "$status" -eq 0 ] && rm "$errors" && return
         crashed_at_start "$name" "$printed" "$errors" && continue
         grep -qE 'Unable to (create step|confirm allocation)' "$errors" || break
         [ "$attempt" -lt 30 ] && sleep 2
@@ -59,36 +49,44 @@ run_step() {
 
 @dataclass(frozen=True)
 class Step:
-    """A program on `num_nodes` nodes with `ppn` ranks each; `options` are srun's."""
+    """A program on `num_nodes` nodes with `ppn` ranks each; `options` are srun's.
+
+    `read` converts its output to samples, or raises ParseError.
+    """
 
     name: str
     command: str
     num_nodes: int
-    ppn: int = 1
+    ppn: int
+    read: Callable[[StepOutput], Iterable[Sample]]
     options: str = ""
 
     def srun_options(self) -> str:
-        """Return what tells srun where the ranks of this step go."""
-        place = (
-            f"--nodes={self.num_nodes} --ntasks={self.num_nodes * self.ppn} "
-            f"--ntasks-per-node={self.ppn}"
-        )
-        return f"{place} {self.options}".rstrip()
+        """Return the options of srun for nodes and ranks, and its own."""
+        nodes, ranks = f"--nodes={self.num_nodes}", self.num_nodes * self.ppn
+        tasks = f"--ntasks={ranks} --ntasks-per-node={self.ppn}"
+        return f"{nodes} {tasks} {self.options}".rstrip()
 
 
 class SteppedCheck(SeatrialCheck):
-    """A check whose job runs a list of steps.
-
-    It is skipped where a node has fewer than `ppn` cores.
-    """
+    """A check that runs a list of steps on nodes with `ppn` cores or more."""
 
     @abstractmethod
     def steps(self) -> list[Step]:
-        """List the steps, with names of their own, when nodes and ranks are known."""
+        """List the steps, with unique names, after nodes and ranks are known."""
 
-    @abstractmethod
-    def extract_steps(self, outputs: Sequence[StepOutput]) -> list[Sample]:
-        """Turn the outputs of all steps, in their order, into samples."""
+    def need_programs(self, feature: str, *names: str) -> None:
+        """Skip the case if the MPI stack lacks one of the programs of a feature."""
+        programs = self.current_environ.extras.get("programs", [])
+        missing = [name for name in names if name not in programs]
+        remedy = f"name its folder in programs.{feature} of mpi_stacks"
+        if feature == "imb":
+            remedy = "put it beside IMB-MPI1, which programs.imb of mpi_stacks names"
+        self.skip_if(
+            bool(missing),
+            f"{self.current_environ.name} has no {', '.join(missing)}, of the feature "
+            f"{feature}; install it, and {remedy}",
+        )
 
     @run_after("setup")
     def need_cores(self) -> None:
@@ -101,7 +99,7 @@ class SteppedCheck(SeatrialCheck):
 
     @run_before("run")
     def write_steps(self) -> None:
-        """Let a script start the steps in place of the launcher."""
+        """Write the script that starts the steps in place of the launcher."""
         launcher = self.job.launcher.run_command(self.job)
         steps = self.steps()
         lines = [
@@ -116,9 +114,14 @@ class SteppedCheck(SeatrialCheck):
         self.job.launcher = getlauncher("local")()
 
     def extract(self, text: str) -> list[Sample]:
-        """Return the samples of all steps, which must all have come to their ends."""
-        outputs = split_steps(text, [step.name for step in self.steps()])
-        return self.extract_steps(outputs)
+        """Return the samples of all steps; each must have an end."""
+        steps = self.steps()
+        samples: list[Sample] = []
+        outputs = split_steps(text, [step.name for step in steps])
+        for step, output in zip(steps, outputs, strict=True):
+            with output.located():
+                samples += step.read(output)
+        return samples
 
 
 def doubled(most: int) -> list[int]:
@@ -127,24 +130,15 @@ def doubled(most: int) -> list[int]:
 
 
 def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:
-    """Let `module` start the check's executable, by its launcher, as it sees fit.
+    """Replace the program of a check by a module that starts it repeatedly.
 
-    The job goes on without a node that Slurm gives up, and a rank that dies is its own
-    affair.
+    The job continues after the loss of a node or a rank.
     """
-    check.job.launcher.options = [
-        option for option in check.job.launcher.options if option != ALL_END
-    ]
-    launcher = check.job.launcher.run_command(check.job)
-    program = [check.executable, *check.executable_opts]
-    check.executable_opts = [
-        f"--output {check.output_file}",
-        *options,
-        "--",
-        launcher,
-        "--",
-        *program,
-    ]
+    job = check.job
+    job.launcher.options = [item for item in job.launcher.options if item != ALL_END]
+    program = [job.launcher.run_command(job), "--", check.executable]
+    output = f"--output {check.output_file}"
+    check.executable_opts = [output, *options, "--", *program, *check.executable_opts]
     check.executable = f"{sys.executable} -I -m {module}"
-    check.job.launcher = getlauncher("local")()
-    check.job.options += ["--no-kill"]
+    job.launcher = getlauncher("local")()
+    job.options += ["--no-kill"]

@@ -1,14 +1,14 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
-"""Metrics that are held to references; closes the traps that ReFrame leaves open.
+"""Comparison of metrics with references, without the traps of ReFrame.
 
-ReFrame 4.10 only warns when a metric cannot be extracted and when a unit differs
-from the reference's; it passes a metric that has no reference, or one without
-bounds, and takes a class that is missing from the YAML file for one without
-references; a missing or broken reference file makes the check disappear. Each of
-these fails a case here. (core/pipeline.py: check_performance, _ReferenceDict;
+ReFrame 4.10 only warns if a metric cannot be extracted or if a unit differs from the
+reference's; it passes a metric without a reference or without bounds, and a class that
+is missing from the YAML file; a missing or broken reference file removes the check.
+Each of these fails a case here. (core/pipeline.py: check_performance, _ReferenceDict;
 frontend/loader.py.)
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,12 @@ from seatrial.paths import home, references_dir
 
 
 class JudgedMetrics(rfm.RegressionTestPlugin):
-    """A check with samples; `judged` names the few that are held to references.
-
-    ReFrame sees the worst sample of each.
-    """
+    """A check with samples; ReFrame judges the worst sample of each judged metric."""
 
     calibrate = variable(typ.Bool, value=False)
-    """Let metrics pass that have no reference yet."""
+    """Pass metrics that have no reference yet."""
     judged = variable(typ.List[str])
-    """Flat names of the metrics that are held to references."""
+    """Flat names of the metrics that have references."""
     reference_file = variable(str)
     """File below the reference prefix, read as ReFrame's `$ref`."""
 
@@ -42,19 +39,17 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
 
     @run_after("setup")
     def read_references(self) -> None:
-        """Read the references late, where an error fails the case and is seen.
+        """Read the references here, as an error in the loader would drop this check.
 
-        While ReFrame loads the checks, the same error would only drop this one.
-        The folder is ReFrame's reference prefix, else the one of this system. (The
-        schema of ReFrame 4.10.4 knows no reference_prefix in a configuration file.)
+        The folder is ReFrame's reference prefix, else that of this system. (The schema
+        of ReFrame 4.10.4 has no reference_prefix in a configuration file.)
         """
         prefix = runtime().get_option("general/0/reference_prefix")
         try:
             folder = prefix or references_dir(home(), self.current_system.name)
             file = Path(folder, self.reference_file).resolve()
-            reference: dict[str, Any] = {"$ref": str(file)}
             if file.is_file() or not self.calibrate:
-                self.reference = reference
+                self.reference: dict[str, Any] = {"$ref": str(file)}
         except (OSError, TypeError, AttributeError, SeatrialError) as error:
             raise ReframeError(f"references {self.reference_file}: {error}") from None
 
@@ -69,7 +64,7 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
 
     @run_after("performance", always_last=True)
     def close_traps(self) -> None:
-        """Fail the case for all faults that ReFrame's performance stage lets pass."""
+        """Fail the case for all faults that ReFrame's performance stage passes."""
         if self.is_dry_run():
             return
         reported = {key.split(":")[-1]: row for key, row in self.perfvalues.items()}
@@ -80,7 +75,7 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
             raise PerformanceError("; ".join(faults))
 
     def _faults(self, flat: str, reported: list[Any] | None) -> list[str]:
-        """List what is wrong with one metric and its reference."""
+        """List the faults of one metric and its reference."""
         if flat not in self.judged:
             return [f"{flat}: reported, but not declared"]
         if reported is None:
@@ -90,43 +85,33 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
             return [f"{flat}: reported in {unit!r}, expected {unit_of(flat)!r}"]
         reference = self._references().get(flat)
         if reference is None:
-            missing = (
-                f"no reference in {self.reference_file}, class {type(self).__name__}"
-            )
-            return [] if self.calibrate else [f"{flat}: {missing}"]
-        _, lower, upper, *reference_unit = getattr(reference, "data", reference)
-        faults = []
-        if lower is None and upper is None:
-            faults.append(f"{flat}: its reference has no bound")
-        if reference_unit != [unit]:
-            other = reference_unit[0] if reference_unit else None
-            faults.append(f"{flat}: its reference is in {other!r}, expected {unit!r}")
-        if result == "fail":
-            faults.append(f"{flat}: does not meet its reference")
-        return faults
+            place = f"{self.reference_file}, class {type(self).__name__}"
+            return [] if self.calibrate else [f"{flat}: no reference in {place}"]
+        _, lower, upper, *units = getattr(reference, "data", reference)
+        other = units[0] if units else None
+        faults = {
+            "its reference has no bound": lower is None and upper is None,
+            f"its reference is in {other!r}, expected {unit!r}": other != unit,
+            "does not meet its reference": result == "fail",
+        }
+        return [f"{flat}: {fault}" for fault, applies in faults.items() if applies]
 
     def __ref_missing_num_nodes__(self, data: dict[Any, Any], key: int) -> Any:
         """Return the reference of any number of nodes; KeyError if there is none."""
         return data[".*"]
 
     def _references(self) -> dict[str, Any]:
-        """Return the references of this case; none if the class or a key is missing.
-
-        References without `$index` do not count: `reframe_references` writes none.
-        """
-        if not getattr(self.reference, "index", None):
-            return {}
-        try:
-            references: dict[str, Any] = self.reference[self]
-        except KeyError:
-            return {}
+        """Return the references of this case; none without class, key or `$index`."""
+        references: dict[str, Any] = {}
+        if getattr(self.reference, "index", None):
+            with suppress(KeyError):
+                references = self.reference[self]
         return references
 
     def worst(self, flat: str) -> float:
-        """Return the worst sample of a judged metric; ValueError if there is none.
+        """Return the worst sample of a judged metric; ValueError without a sample.
 
-        Of several statistics one counts. Samples with parameters of their own
-        describe, and are not judged.
+        One statistic of several counts; samples with parameters are not judged.
         """
         metric, size_bytes = split_flat_name(flat)
         samples = [
@@ -142,5 +127,4 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
 
 def unit_of(flat: str) -> str:
     """Return the unit of a flat metric; ValueError if it is unknown."""
-    metric, _ = split_flat_name(flat)
-    return metric.unit
+    return split_flat_name(flat)[0].unit

@@ -1,4 +1,4 @@
-"""The concrete cases of every check, from one listing by ReFrame."""
+"""The cases and variables of every check, as ReFrame lists them."""
 
 import json
 import os
@@ -23,28 +23,16 @@ _BROKEN = re.compile(
 UNDEFINED = "<undefined>"
 """ReFrame's text for a variable without a value."""
 
-_NOWHERE = {
-    "systems": [
-        {
-            "name": "nowhere",
-            "hostnames": [".*"],
-            "partitions": [
-                {
-                    "name": "any",
-                    "scheduler": "local",
-                    "launcher": "local",
-                    "environs": ["any"],
-                    "processor": {"num_cpus": 1},
-                }
-            ],
-        }
-    ],
-    "environments": [{"name": "any"}],
-}
+_NOWHERE = """\
+{"systems": [{"name": "nowhere", "hostnames": [".*"], "partitions": [
+    {"name": "any", "scheduler": "local", "launcher": "local", "environs": ["any"],
+     "processor": {"num_cpus": 1}}]}],
+ "environments": [{"name": "any"}]}
+"""
 
 
 def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
-    """Return the part of ReFrame's command line that every use shares."""
+    """Return the common part of ReFrame's command line."""
     beside = Path(sys.executable).parent / "reframe"
     program = str(beside) if beside.exists() else shutil.which("reframe")
     if program is None:
@@ -57,7 +45,7 @@ def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
 
 
 def reframe_environment(home: Path, system: str) -> dict[str, str]:
-    """Return the environment of ReFrame: ours, without settings of the user's own."""
+    """Return the environment of ReFrame, without the user's own settings."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
     references = {"RFM_REFERENCE_PREFIX": str(references_dir(home, system))}
     return {**kept, **references, "SEATRIAL_HOME": str(home)}
@@ -68,8 +56,8 @@ def list_cases(
 ) -> tuple[ListedCase, ...]:
     """List all cases that ReFrame generates for a system.
 
-    Raises SeatrialError if ReFrame fails, or if it skips a check file or a check
-    which it cannot load (for ReFrame that is only a warning).
+    Raises SeatrialError if ReFrame fails, or if it skips a check that it cannot load
+    (for ReFrame that is only a warning).
     """
     text = _reframe(settings, system, checks, home, ["-lC"])
     matches = (_CASE.fullmatch(line.rstrip()) for line in text.splitlines())
@@ -84,15 +72,13 @@ def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:
     """
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "settings.json")
-        settings.write_text(json.dumps(_NOWHERE), encoding="utf-8")
+        settings.write_text(_NOWHERE, encoding="utf-8")
         options = ["--skip-system-check", "--skip-prgenv-check", "--describe"]
         _reframe(settings, "nowhere", checks, home, ["-lT"])  # warns, if need be
         text = _reframe(settings, "nowhere", checks, home, options)
-    start = re.search(r"^\[$", text, re.MULTILINE)
-    position = start.start() if start else 0
     described: list[dict[str, Any]]
     try:
-        described, _ = json.JSONDecoder().raw_decode(text, position)
+        described, _ = json.JSONDecoder().raw_decode(text, text.find("\n[\n") + 1)
     except ValueError as error:
         raise SeatrialError(f"ReFrame cannot describe its checks: {error}") from error
     missing = known_checks(checks) - {check["@class"] for check in described}
@@ -117,11 +103,8 @@ def _reframe(
         )
     broken = [m[1].replace("\n", "\n  ") for m in _BROKEN.finditer(done.stdout)]
     if broken:
-        raise SeatrialError(
-            f"ReFrame cannot load every check below {checks}:\n  "
-            + "\n  ".join(broken)
-            + "\nfix these checks first: a check must not disappear"
-        )
+        title = f"ReFrame cannot load every check below {checks}; fix these checks:"
+        raise SeatrialError("\n  ".join([title, *broken]))
     if done.returncode:
         tail = "\n  ".join(done.stdout.strip().splitlines()[-10:])
         raise SeatrialError(f"ReFrame cannot list its checks:\n  {tail}")

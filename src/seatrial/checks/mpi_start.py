@@ -3,12 +3,11 @@
     python -m seatrial.checks.mpi_start NAME --output-from BYTES --errors FILE
 
 The shell of a job runs this after a program failed. Exit status 0: the program crashed
-at start and a try is left. parsers/mpi_start.py judges everything that it printed, and
-its standard error. Standard output must be a file, as in a job: the content of a pipe
-cannot be read again.
+at start and a try is left. parsers/mpi_start.py judges standard output and error.
+Standard output must be a file, as in a job: a pipe cannot be read again.
 
 Every crash is a line of mpi_start.jsonl in the folder of the job, with the text of
-standard error: a try that is repeated stays on record.
+standard error.
 """
 
 import argparse
@@ -25,30 +24,29 @@ FILE = "mpi_start.jsonl"
 """The crashes of a job, in its folder."""
 
 SCRIPT = "start.sh"
-"""Starts a program, its arguments; or, sourced, gives a script its functions."""
+"""Starts the program in its arguments; a script that sources it has its functions."""
 
 _MOST_ERRORS = 1 << 16
 """Characters of standard error that are recorded of a crash."""
 
 _STDOUT = "/proc/self/fd/1"
 _SHELL = r"""# Written by Seatrial.
-# `bash start.sh PROGRAM..` starts a program, again if the MPI library crashed at start;
-# a script that sources this does so by itself.
+# `bash start.sh PROGRAM..` starts a program, again if its MPI library crashed at start.
 
 size() { stat -Lc %s "/proc/$$/fd/$1"; }
 
-# crashed_at_start NAME BYTES FILE: of the program NAME, which failed, standard output
-# begins after BYTES, standard error is in FILE. True: start it again.
+# crashed_at_start NAME BYTES FILE: true if a failed program is to be started again;
+# its standard output begins after BYTES, its standard error is in FILE.
 crashed_at_start() {
     COMMAND "$1" --output-from "$2" --errors "$3" "${@:4}"
 }
 
 [[ ${BASH_SOURCE[0]} == "$0" ]] || return 0
 while true; do
-    printed=$(size 1) said=$(size 2)
+    printed=$(size 1) errors=$(size 2)
     "$@" && exit
     status=$?
-    crashed_at_start program "$printed" "/proc/$$/fd/2" --errors-from "$said" ||
+    crashed_at_start program "$printed" "/proc/$$/fd/2" --errors-from "$errors" ||
         exit "$status"
 done
 """
@@ -57,8 +55,8 @@ done
 def write_script(folder: Path, preamble: str, results: str) -> None:
     """Write `SCRIPT` for the programs of a job.
 
-    `preamble` matches the lines that they print before their first timed loop;
-    `results` is the file for their numbers, '' if that is standard output.
+    `preamble` matches their lines before the first timed loop; `results` is the file
+    for their numbers, '' for standard output.
     """
     command = [sys.executable, "-I", "-m", "seatrial.checks.mpi_start"]
     command += ["--preamble", preamble, *(["--results", results] if results else [])]
@@ -75,18 +73,17 @@ def record(folder: Path, name: str, attempt: int, crash: StartCrash, text: str) 
 
 
 def recorded(folder: Path) -> tuple[dict[str, Any], ...]:
-    """Return the crashes of a job, without texts; a line that is damaged is left out.
+    """Return the crashes of a job, without texts; damaged lines are skipped.
 
     The job may have been ended while it wrote the last one.
     """
     file = folder / FILE
-    if not file.is_file():
-        return ()
-    return tuple(filter(None, map(_row, file.read_text(errors="replace").splitlines())))
+    lines = file.read_text(errors="replace").splitlines() if file.is_file() else []
+    return tuple(filter(None, map(_row, lines)))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge a program that failed; 0 if it is to be started again, else 1."""
+    """Check a failed program; return 0 to start it again, else 1."""
     parser = argparse.ArgumentParser(prog="seatrial.checks.mpi_start")
     parser.add_argument("name")
     parser.add_argument("--output-from", type=int, required=True)
@@ -95,9 +92,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--preamble", default="")
     parser.add_argument("--results", type=Path)
     options = parser.parse_args(arguments)
-    if not Path(_STDOUT).is_file():
-        return 1
-    if options.results and options.results.exists() and options.results.stat().st_size:
+    results = options.results and options.results.exists()
+    if not Path(_STDOUT).is_file() or (results and options.results.stat().st_size):
         return 1
     printed = _read(Path(_STDOUT), options.output_from)
     errors = _read(options.errors, options.errors_from)

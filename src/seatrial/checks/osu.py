@@ -2,9 +2,11 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """The base class of the checks that run the OSU Micro-Benchmarks."""
 
+import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from reframe.core.builtins import run_after, variable
@@ -14,33 +16,20 @@ from seatrial.model.records import Sample
 from seatrial.parsers.osu import OsuRow, parse_osu
 from seatrial.parsers.steps import StepOutput
 
-Place = tuple[str | None, str | None]
-"""Source and destination of a number."""
-
-_NOT_VALIDATED = {
-    "osu_barrier",
-    "osu_put_latency",
-    "osu_get_latency",
-    "osu_put_bw",
-    "osu_get_bw",
-}
-"""Benchmarks that cannot validate: they know no -c."""
-
+_NOT_VALIDATED = re.compile(r"osu_(barrier|(put|get)_(latency|bw))")
+"""Benchmarks without the option -c, which validates."""
 
 FLOATS = '$(grep -qs mpi_float "$(command -v {0})" && echo "-T mpi_float")'
-"""Lets a reduction be of MPI_FLOAT, where the program has the choice.
-
-Its default has become MPI_CHAR, of which 7.4 calls correct sums wrong with -c.
-"""
+"""Selects MPI_FLOAT for a reduction, if the program can: 7.4 fails correct sums of its
+default MPI_CHAR with -c."""
 
 
 @dataclass(frozen=True)
 class OsuRun:
     """One benchmark on `num_nodes` nodes of `ppn` ranks.
 
-    `latency`, `bandwidth` and `rate` name the metrics of what it prints; sizes are
-    doubled from `smallest` to `largest`; `parameters` go with its samples, which are
-    judged only without; `options` are the benchmark's, `window` is its -W.
+    `latency`, `bandwidth` and `rate` are the metrics of its columns; sizes double from
+    `smallest` to `largest`; `options` are the benchmark's, `window` is its -W.
     """
 
     program: str
@@ -57,7 +46,7 @@ class OsuRun:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """All message sizes in bytes; none of a barrier."""
+        """Return all message sizes in bytes; none for a barrier."""
         if self.program == "osu_barrier":
             return ()
         count = (self.largest // self.smallest).bit_length()
@@ -65,15 +54,15 @@ class OsuRun:
 
     @property
     def is_collective(self) -> bool:
-        """True for a collective: it has the option -f (fastest and slowest rank)."""
+        """Return True for a collective, which has -f (fastest and slowest rank)."""
         point_to_point = ("_latency", "bw", "_mbw_mr", "_multi_lat")
         return not self.program.endswith(point_to_point)
 
     @property
     def name(self) -> str:
-        """A name of its own within a job."""
-        values = (f"{key}={value}" for key, value in self.parameters.items())
-        return ",".join((self.program, *values))
+        """Return a name that is unique within a job."""
+        values = (f",{key}={value}" for key, value in self.parameters.items())
+        return self.program + "".join(values)
 
     def command(self, more: str) -> str:
         """Return program and options, with more options before the benchmark's own."""
@@ -84,7 +73,7 @@ class OsuRun:
         return " ".join(filter(None, parts))
 
     def parse(self, text: str, *, validated: bool) -> tuple[OsuRow, ...]:
-        """Read what it printed; ParseError unless that is what was asked for."""
+        """Read the output; ParseError unless it is of this run."""
         rated = self.program == "osu_mbw_mr"
         return parse_osu(
             text,
@@ -96,15 +85,15 @@ class OsuRun:
             window=self.window if rated else None,
         )
 
-    def samples(self, text: str, place: Place) -> Iterator[Sample]:
-        """Return every number of the timed run."""
-        source, destination = place
+    def samples(self, text: str, nodes: Sequence[str]) -> Iterator[Sample]:
+        """Return the numbers of the timed run, with the nodes if it is of a pair."""
+        metrics = (self.latency, self.bandwidth, self.rate)
+        source = destination = None
+        if nodes and not self.is_collective:
+            source, destination = nodes[0], nodes[1 if self.num_nodes > 1 else 0]
         for row in self.parse(text, validated=False):
-            for metric, value in (
-                (self.latency, row.latency_us),
-                (self.bandwidth, row.mb_per_s),
-                (self.rate, row.msg_per_s),
-            ):
+            values = (row.latency_us, row.mb_per_s, row.msg_per_s)
+            for metric, value in zip(metrics, values, strict=True):
                 if value is not None:
                     yield Sample(
                         metric,
@@ -116,14 +105,18 @@ class OsuRun:
                         parameters=dict(self.parameters),
                     )
 
+    def validate(self, output: StepOutput) -> list[Sample]:
+        """Return no samples; raise ParseError unless all rows are valid."""
+        self.parse(output.text, validated=True)
+        return []
+
 
 class OsuCheck(SteppedCheck):
     """A check that runs OSU benchmarks, timed, and then once more validated.
 
-    Timed runs have as many iterations as OSU chooses, which is what published numbers
-    have; `iterations` sets another number for all sizes. With -c a barrier goes with
-    every iteration, so that run is short and gives no numbers, but all of its rows
-    must pass.
+    Timed runs have OSU's default iterations, as published numbers do; `iterations` sets
+    another number for all sizes. With -c every iteration has a barrier, so that run is
+    short and has no numbers, but all of its rows must pass.
     """
 
     iterations = variable(int, value=0)
@@ -135,7 +128,7 @@ class OsuCheck(SteppedCheck):
 
     @abstractmethod
     def runs(self) -> list[OsuRun]:
-        """List the runs, when nodes and ranks are known."""
+        """List the runs, after nodes and ranks are known."""
 
     @run_after("setup", always_last=True)
     def need_benchmarks(self) -> None:
@@ -144,47 +137,30 @@ class OsuCheck(SteppedCheck):
         self.need_programs("osu", *programs)
 
     def steps(self) -> list[Step]:
-        """Time every run, then validate it with few iterations."""
-        chosen = f"-i {self.iterations}" if self.iterations else ""
+        """Return the timed step of each run, and its validation."""
         steps = []
         for run in self.runs():
-            where = (run.num_nodes, run.ppn)
-            timed = self.wrapped(run.command(chosen))
-            steps.append(Step(run.name, timed, *where, self.srun_options(run)))
-            if run.program not in _NOT_VALIDATED:
+            steps.append(self.timed_step(run))
+            if not _NOT_VALIDATED.fullmatch(run.program):
+                name = f"{run.name},validated"
                 command = run.command("-c -u 1 -i 1 -x 0")
-                steps.append(Step(f"{run.name},validated", command, *where))
+                steps.append(Step(name, command, run.num_nodes, run.ppn, run.validate))
         return steps
 
+    def timed_step(self, run: OsuRun) -> Step:
+        """Return the timed step of a run."""
+        command = run.command(f"-i {self.iterations}" if self.iterations else "")
+        read = partial(self.read, run)
+        return Step(run.name, command, run.num_nodes, run.ppn, read)
+
+    def read(self, run: OsuRun, output: StepOutput) -> Iterable[Sample]:
+        """Return the numbers of a timed step."""
+        return run.samples(output.text, self.nodes)
+
     def wrapped(self, command: str) -> str:
-        """Return the command of a timed step; a check may put something before it."""
+        """Return the command of a timed step; a check may add a prefix."""
         return command
 
     def srun_options(self, run: OsuRun) -> str:
         """Return further options of srun for a timed step."""
         return ""
-
-    def extract_steps(self, outputs: Sequence[StepOutput]) -> list[Sample]:
-        """Return the numbers of all timed runs; each must be validated, too."""
-        samples: list[Sample] = []
-        remaining = iter(outputs)
-        for run in self.runs():
-            place = self.place_of(run)
-            timed = next(remaining)
-            with timed.located():
-                self.verify_timed(timed.text, run)
-                samples += run.samples(timed.text, place)
-            if run.program not in _NOT_VALIDATED:
-                validation = next(remaining)
-                with validation.located():
-                    run.parse(validation.text, validated=True)
-        return samples
-
-    def verify_timed(self, text: str, run: OsuRun) -> None:
-        """Raise ParseError if what `wrapped` adds is not as it must be."""
-
-    def place_of(self, run: OsuRun) -> Place:
-        """Name the two nodes of a pair, or the one twice; nothing of a collective."""
-        if run.is_collective or not self.nodes:
-            return None, None
-        return self.nodes[0], self.nodes[1 if run.num_nodes > 1 else 0]

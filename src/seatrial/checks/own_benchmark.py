@@ -16,9 +16,7 @@ from seatrial.parsers.mpair import MpairRow
 class OwnBenchmark(SeatrialCheck):
     """A benchmark of benchmarks/mpi, which verifies every message it measured.
 
-    The program is the class's `executable`, and the feature an environment must have.
-    It makes fewer iterations where a size would take longer than
-    `milliseconds_per_size`.
+    It makes fewer iterations if a size would take longer than `milliseconds_per_size`.
     """
 
     iterations = variable(int, value=1000)
@@ -29,7 +27,7 @@ class OwnBenchmark(SeatrialCheck):
 
     @run_before("run")
     def common_options(self) -> None:
-        """Measure, then verify; JSON Lines for the parser."""
+        """Set the options that all benchmarks share."""
         self.executable_opts = [
             *self.executable_opts,
             f"--iterations {self.iterations}",
@@ -40,7 +38,7 @@ class OwnBenchmark(SeatrialCheck):
         ]
 
     def verify_rows(self, rows: Sequence[Any], **wanted: Any) -> None:
-        """Raise ParseError unless the rows are valid, and of the run asked for."""
+        """Raise ParseError unless the rows are valid, and of the requested run."""
         wanted["validation"] = "pass"
         for row in rows:
             values = {name: getattr(row, name) for name in wanted}
@@ -57,9 +55,8 @@ class OwnBenchmark(SeatrialCheck):
 class PairsBenchmark(OwnBenchmark):
     """A benchmark of pairs of ranks between two nodes, in blocks.
 
-    A node has as many ranks as `ranks_per_node` makes of its cores. Sizes are doubled
-    from `min_size` to `max_size`; bandwidth is of `windows` windows of `window`
-    messages, fewer where a size would take longer than `milliseconds_per_size`.
+    Sizes double from `min_size` to `max_size`; bandwidth is of `windows` windows of
+    `window` messages, or fewer.
     """
 
     milliseconds_per_size = 10
@@ -68,14 +65,14 @@ class PairsBenchmark(OwnBenchmark):
     window = variable(int, value=64)
     windows = variable(int, value=100)
     most_ranks = variable(int, value=256)
-    """Ranks per node, however many cores it has."""
+    """Maximum of ranks per node."""
 
     needs_nodes = 2
     most_nodes = 2
 
     @abstractmethod
     def ranks_per_node(self, cores: int) -> int:
-        """Choose ppn by the cores of a node, at most `most_ranks`."""
+        """Return ppn for the cores of a node, at most `most_ranks`."""
 
     @run_after("setup")
     def place(self) -> None:
@@ -86,7 +83,7 @@ class PairsBenchmark(OwnBenchmark):
 
     @run_before("run")
     def choose_sizes(self) -> None:
-        """Measure these sizes and windows."""
+        """Set the options for sizes and windows."""
         self.executable_opts += [
             f"--sizes {self.min_size}:{self.max_size}",
             f"--window {self.window}",
@@ -94,7 +91,7 @@ class PairsBenchmark(OwnBenchmark):
         ]
 
     def verify_pairs(self, rows: list[MpairRow] | list[BalanceRow], pairs: int) -> None:
-        """Raise ParseError unless the rows are of pairs between nodes, as asked for."""
+        """Raise ParseError unless the rows are of the requested pairs between nodes."""
         own = {"window": self.window, "windows": self.windows}
         self.verify_rows(rows, np=self.num_tasks, pairs=pairs, **own)
         self.verify_span(rows, "size_bytes", self.min_size, self.max_size)

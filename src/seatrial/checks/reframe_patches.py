@@ -1,9 +1,9 @@
 """Two patches of ReFrame 4.10.
 
 Slurm's accounting keeps a job that lost a node and went on (`--no-kill`) twice, as
-RESIZING until then and with its real state after. ReFrame takes the two for the parts
-of a job array: it waits for both to end, and cancels the job as one that is pending for
-too long. (core/schedulers/slurm.py: slurm_state_completed, slurm_state_pending.)
+RESIZING until then and with its real state after. ReFrame reads them as parts of a job
+array: it waits for both to end, and cancels the job because it is pending for too long.
+(core/schedulers/slurm.py: slurm_state_completed, slurm_state_pending.)
 
 With every line that ReFrame logs about a check, it reads all variables of the check.
 One of them, `variables`, is deprecated. ReFrame suppresses that warning, but only after
@@ -15,22 +15,21 @@ core/warnings.py.)
 import warnings
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 from reframe.core import fields
 from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning
 
-_StateTest = Callable[[str | None], bool]
-_Warn = Callable[..., None]
 
-
-def see_end_of_resized_jobs() -> None:
-    """Let ReFrame's Slurm backend ignore the state of a job before it was resized."""
+def patch_reframe() -> None:
+    """Apply both patches."""
     for name in ("slurm_state_completed", "slurm_state_pending"):
         setattr(slurm, name, without_resizing(getattr(slurm, name)))
+    fields.user_deprecation_warning = unless_suppressed(fields.user_deprecation_warning)
 
 
-def without_resizing(test: _StateTest) -> _StateTest:
+def without_resizing(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """Return a test of comma-separated states that ignores RESIZING."""
 
     @wraps(test)
@@ -41,12 +40,7 @@ def without_resizing(test: _StateTest) -> _StateTest:
     return test_other_states
 
 
-def skip_suppressed_warnings() -> None:
-    """Skip ReFrame's stack lookup for suppressed warnings."""
-    fields.user_deprecation_warning = unless_suppressed(fields.user_deprecation_warning)
-
-
-def unless_suppressed(warn: _Warn) -> _Warn:
+def unless_suppressed(warn: Callable[..., None]) -> Callable[..., None]:
     """Return a function that warns unless ReFrame has just suppressed its warnings."""
 
     @wraps(warn)

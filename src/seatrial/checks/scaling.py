@@ -1,10 +1,8 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
 """Programs that run on any number of nodes: placement of the ranks, and scaling.
 
-A job runs one program several times, as steps: on all nodes, which is judged, and if
-`scaling` is on, on 1, 2, 4 and so on, and with the ranks in block and in cyclic order.
-As cases of their own these would be as many jobs, for every program and MPI stack; as
-steps they cost one start of a job, and share its nodes.
+A job runs one program in several steps: on all nodes, which is judged, and if `scaling`
+is on, on 1, 2, 4 and so on, and with the ranks in block and in cyclic order.
 """
 
 from collections.abc import Callable
@@ -19,10 +17,7 @@ from seatrial.checks.job_steps import SteppedCheck, doubled
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a program runs: `placement` is block, cyclic, or '' for Slurm's choice.
-
-    `parameters` are those of its samples, which are judged only without.
-    """
+    """Nodes and ranks of a step; `placement` is block, cyclic, or '' for Slurm's."""
 
     num_nodes: int
     ppn: int
@@ -37,15 +32,13 @@ class Spot:
     @property
     def name(self) -> str:
         """Return a name that is unique within a job."""
-        parts = (f"{self.num_nodes}x{self.ppn}", self.placement)
-        return "-".join(filter(None, parts)) + ("" if self.judged else ",scaling")
+        placement = f"-{self.placement}" if self.placement else ""
+        suffix = "" if self.judged else ",scaling"
+        return f"{self.num_nodes}x{self.ppn}{placement}{suffix}"
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return parameters that distinguish its samples from those of all nodes.
-
-        One of them is a number, which the report draws curves over.
-        """
+        """Return the parameters of its samples; none if judged, else with a number."""
         if self.judged:
             return {}
         placement = {"placement": self.placement} if self.placement else {}
@@ -60,12 +53,12 @@ class Spot:
 class ScalingCheck(SteppedCheck):
     """A program of all nodes that can also be measured on fewer.
 
-    It takes the largest number of ranks that the program can run within `num_nodes`
-    and `ppn`, evenly spread over as many nodes as possible.
+    It has the largest number of ranks that the program supports within `num_nodes` and
+    `ppn`, evenly spread over as many nodes as possible.
     """
 
     scaling = variable(typ.Bool, value=False)
-    """Run on 1, 2, 4, ... nodes and in both orders, too."""
+    """Run on 1, 2, 4, ... nodes and in both orders too."""
     ppn = 1
     """Ranks per node; 0: one for every core."""
     ranks = variable(int, value=0)
@@ -84,11 +77,9 @@ class ScalingCheck(SteppedCheck):
         """Choose nodes and ranks; skip the case if the program cannot run on them."""
         super().place()
         there = f"{self.num_nodes} nodes x {self.ppn}"
-        self.skip_if(
-            self.ranks > 0 and not self.can_run(self.ranks),
-            f"it takes {self.takes()}, not {self.ranks}",
-        )
         if self.ranks:
+            wrong_ranks = not self.can_run(self.ranks)
+            self.skip_if(wrong_ranks, f"it takes {self.takes()}, not {self.ranks}")
             spread = exactly(self.ranks, self.num_nodes, self.ppn)
             wanted = f"{self.ranks} ranks, evenly spread"
         else:
@@ -101,12 +92,8 @@ class ScalingCheck(SteppedCheck):
     def spots(self) -> list[Spot]:
         """List the spots to run on; the first one is judged."""
         all_nodes = Spot(self.num_nodes, self.ppn, self.placement, judged=True)
-        if not self.scaling:
-            return [all_nodes]
-        spreads = (
-            most_ranks(nodes, self.ppn, self.can_run)
-            for nodes in doubled(self.num_nodes)
-        )
+        counts = doubled(self.num_nodes) if self.scaling else []
+        spreads = (most_ranks(nodes, self.ppn, self.can_run) for nodes in counts)
         return [all_nodes] + [
             Spot(nodes, ppn, placement)
             for nodes, ppn in dict.fromkeys(filter(None, spreads))
@@ -117,9 +104,9 @@ class ScalingCheck(SteppedCheck):
 def most_ranks(
     nodes: int, ppn: int, can_run: Callable[[int], bool]
 ) -> tuple[int, int] | None:
-    """Return nodes and ranks per node, at most these, with most ranks that can run.
+    """Return nodes and ranks per node, at most these, for the most ranks that can run.
 
-    Of several solutions it is the one with most nodes; None without a solution.
+    Of several solutions it is that with the most nodes; None without a solution.
     """
     best = (0, 0, 0)
     for count in range(nodes, 0, -1):

@@ -1,25 +1,19 @@
 """Classes of checks, read from their sources without running them."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from seatrial.errors import SeatrialError
 from seatrial.paths import checks_dir
 
-_CHOSEN = ("tuning", "placement")
-"""Variables that are recorded with the parameters of a case."""
-
 
 @dataclass(frozen=True)
 class CheckClass:
-    """A check: the file of its references; its parameters with their values.
-
-    The values are None where the source does not list them.
-    """
+    """A check: its reference file, and the values of its parameters (None: unknown)."""
 
     name: str
     reference_file: str
@@ -28,7 +22,7 @@ class CheckClass:
 
 @dataclass(frozen=True)
 class CheckVariable:
-    """A variable that a check declares: its default as source, and what it means."""
+    """A variable that a check declares, with the source of its default."""
 
     check: str
     variable: str
@@ -46,35 +40,25 @@ def variables_of(folder: Path, check: str) -> list[CheckVariable]:
         raise SeatrialError(
             f"unknown check {check!r}; known checks: {', '.join(sorted(known))}"
         )
-    classes = {node.name: node for node in _classes(folder)}
     variables: dict[str, CheckVariable] = {}
-    for name in reversed(_lineage(check, classes)):
-        body = classes[name].body
-        for statement, following in zip_longest(body, body[1:]):
-            match statement:
-                case ast.Assign(
-                    targets=[ast.Name(id=key)],
-                    value=ast.Call(func=ast.Name(id="variable"), keywords=keywords),
-                ):
-                    values = {item.arg: ast.unparse(item.value) for item in keywords}
-                    meaning = ""
-                    match following:
-                        case ast.Expr(value=ast.Constant(value=str(text))):
-                            meaning = " ".join(text.split())
-                    default = values.get("value", "")
-                    variables[key] = CheckVariable(check, key, default, meaning)
-                case ast.Assign(targets=[ast.Name(id=key)], value=value):
-                    if key in variables:  # a class overrides a variable of its base
-                        default = ast.unparse(value)
-                        variables[key] = replace(variables[key], default=default)
+    for name, value, text in _assignments(check, _classes(folder)):
+        match value:
+            case ast.Call(func=ast.Name(id="variable"), keywords=keywords):
+                values = {item.arg: ast.unparse(item.value) for item in keywords}
+                meaning = " ".join(text.split())
+                default = values.get("value", "")
+                variables[name] = CheckVariable(check, name, default, meaning)
+            case _ if name in variables:  # a class overrides a variable of its base
+                default = ast.unparse(value)
+                variables[name] = replace(variables[name], default=default)
     return list(variables.values())
 
 
 def known_checks(folder: Path) -> frozenset[str]:
     """List the classes of all ReFrame checks below a folder, without running them."""
     return frozenset(
-        node.name
-        for node in _classes(folder)
+        name
+        for name, node in _classes(folder).items()
         if any("simple_test" in ast.unparse(item) for item in node.decorator_list)
     )
 
@@ -85,18 +69,10 @@ def check_classes(home: Path) -> dict[str, CheckClass]:
     Raises SeatrialError if one of them has no `reference_file`.
     """
     folder = checks_dir(home)
-    classes = {node.name: node for node in _classes(Path(__file__).parent)}
-    classes |= {node.name: node for node in _classes(folder)}
+    classes = _classes(Path(__file__).parent) | _classes(folder)
     checks = {}
     for name in sorted(known_checks(folder)):
-        assigned = {
-            target.id: statement.value
-            for base in reversed(_lineage(name, classes))
-            for statement in classes[base].body
-            if isinstance(statement, ast.Assign)
-            for target in statement.targets
-            if isinstance(target, ast.Name)
-        }
+        assigned = {key: value for key, value, _ in _assignments(name, classes)}
         file = assigned.get("reference_file")
         if not isinstance(file, ast.Constant) or not isinstance(file.value, str):
             raise SeatrialError(
@@ -108,18 +84,33 @@ def check_classes(home: Path) -> dict[str, CheckClass]:
             for key, value in assigned.items()
             if isinstance(value, ast.Call) and ast.unparse(value.func) == "parameter"
         }
-        parameters |= dict.fromkeys(_CHOSEN, ())
+        parameters |= {"tuning": (), "placement": ()}  # recorded with the parameters
         checks[name] = CheckClass(name, file.value, parameters)
     return checks
 
 
-def _classes(folder: Path) -> list[ast.ClassDef]:
-    return [
-        node
+def _classes(folder: Path) -> dict[str, ast.ClassDef]:
+    return {
+        node.name: node
         for file in sorted(folder.rglob("*.py"))
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef)
-    ]
+    }
+
+
+def _assignments(
+    check: str, classes: Mapping[str, ast.ClassDef]
+) -> Iterator[tuple[str, ast.expr, str]]:
+    """Yield the assignments of a class, its bases first: name, value, docstring."""
+    for name in reversed(_lineage(check, classes)):
+        for statement, following in pairwise([*classes[name].body, None]):
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=key)], value=value):
+                    match following:
+                        case ast.Expr(value=ast.Constant(value=str(text))):
+                            yield key, value, text
+                        case _:
+                            yield key, value, ""
 
 
 def _lineage(name: str, classes: Mapping[str, ast.ClassDef]) -> list[str]:

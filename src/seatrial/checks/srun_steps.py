@@ -1,4 +1,4 @@
-"""A job step: started by srun on chosen nodes, limited in time, and ended for good."""
+"""A job step: started by srun on chosen nodes, and ended by a time limit."""
 
 import os
 import re
@@ -8,13 +8,12 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Protocol
 
 from seatrial.checks.job_control import Limit, cancel_step
 from seatrial.errors import SeatrialError
-from seatrial.parsers.mpi_start import GAVE_UP, StartCrash, crash_at_start
+from seatrial.parsers.mpi_start import StartCrash, crash_at_start
 
 _LOOK_S = 2.0
 _END_S = 10.0
@@ -43,66 +42,34 @@ class Ended:
     def reason(self) -> str:
         """Return one line with the cause: the first error, else the last line."""
         end = "no end in time" if self.status is None else f"exit status {self.status}"
-        lines = [line.strip() for line in self.errors]
-        lines = [line for line in lines if line and not _OUR_DOING.search(line)]
+        stripped = filter(None, map(str.strip, self.errors))
+        lines = [line for line in stripped if not _OUR_DOING.search(line)]
         errors = [line for line in lines if _ERROR.search(line)] or lines[-1:]
         return f"{end}; {errors[0]}" if errors else end
 
-    @property
-    def crash(self) -> StartCrash | None:
-        """Return the crash at start of the MPI library, if it ended by one."""
-        if self.status in (0, None):
-            return None
-        return crash_at_start(
-            "\n".join(self.errors), "\n".join(self.output), _PREFLIGHT
-        )
 
-    def given_up(self) -> "Ended":
-        """Return the same with the reason that its MPI library crashed every time."""
-        return replace(self, errors=(f"error: {GAVE_UP}", *self.errors))
-
-
-class Watch(Protocol):
-    """Decides while a step runs whether it has to be ended."""
-
-    def begin(self) -> None:
-        """Take note that the step begins, or begins again."""
-
-    def overdue(self) -> bool:
-        """Return True if the step has to be ended now."""
-
-
+@dataclass(eq=False)
 class Step:
     """A step of this job: a program with `ranks` ranks on each of its nodes.
 
-    What it prints goes to the files `out` and `err` of its folder; `echo` copies its
-    standard error at once. `watch` ends it; `is_told`: it reads standard input.
+    `folder` receives its output as `out` and `err`; `echo` copies standard error at
+    once. `watch` ends the step. `name` is for the record of its crashes, `options` are
+    those of srun; with `is_told` the program reads standard input.
     """
 
-    def __init__(
-        self,
-        nodes: Sequence[str],
-        program: Sequence[str],
-        folder: Path,
-        watch: Watch,
-        *,
-        name: str,
-        ranks: int = 1,
-        options: Sequence[str] = (),
-        is_told: bool = False,
-        echo: bool = False,
-    ) -> None:
-        """`name` is for the record of its crashes, `options` are those of srun."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self.nodes = nodes
-        self.program = program
-        self.folder = folder
-        self.watch = watch
-        self.name = name
-        self.ranks = ranks
-        self.options = options
-        self.stdin = subprocess.PIPE if is_told else subprocess.DEVNULL
-        self.echo = echo
+    nodes: Sequence[str]
+    program: Sequence[str]
+    folder: Path
+    watch: Limit
+    _: KW_ONLY
+    name: str
+    ranks: int = 1
+    options: Sequence[str] = ()
+    is_told: bool = False
+    echo: bool = False
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.crashes = 0
         self.patience = Limit(0)
         self.start_time = self.elapsed_s = 0.0
@@ -122,7 +89,7 @@ class Step:
             try:
                 self.process = subprocess.Popen(
                     command,
-                    stdin=self.stdin,
+                    stdin=subprocess.PIPE if self.is_told else subprocess.DEVNULL,
                     stdout=output,
                     stderr=errors,
                     start_new_session=True,
@@ -133,19 +100,21 @@ class Step:
         self.watch.begin()
 
     def output(self) -> str:
-        """Return what the program has written to standard output until now."""
+        """Return the standard output of the program until now."""
         return _read(self.folder / "out")
 
     def errors(self) -> str:
-        """Return what was written to standard error, by srun too."""
+        """Return standard error, of srun too."""
         return _read(self.folder / "err")
 
     def crash(self, ended: Ended) -> StartCrash | None:
-        """Return the crash at start of its MPI library, if it ended by one."""
-        return ended.crash
+        """Return the crash at start of the MPI library, if the step ended by one."""
+        if ended.status in (0, None):
+            return None
+        return crash_at_start(self.errors(), self.output(), _PREFLIGHT)
 
     def is_running(self) -> bool:
-        """Return True if srun runs."""
+        """Return True while srun runs."""
         return self.process is not None and self.process.poll() is None
 
     def has_ended(self) -> bool:
@@ -165,10 +134,10 @@ class Step:
         return True
 
     def _is_given_up(self) -> bool:
-        """Return True if srun outlives the signals that a step gets which is overdue.
+        """End an overdue step by signals; return True if srun outlives them all.
 
-        On a dead node srun waits for the end of a step that it aborts for half a
-        minute: then it is killed.
+        On a dead node srun waits half a minute for the end of a step that it aborts:
+        then it is killed.
         """
         if self.is_late or self.is_aborting:
             if not self._grace.overdue():
@@ -191,11 +160,11 @@ class Step:
         return False
 
     def is_taken(self) -> bool:
-        """Return True if Slurm has taken a node of the step from the job."""
+        """Return True if Slurm has removed a node of the step from the job."""
         return bool(NOT_OURS.search(self.errors()))
 
     def ended(self) -> Ended:
-        """Return how it ended; if srun gave it up, it ended by itself."""
+        """Return the end of the step; one that srun aborted ended by itself."""
         assert self.process is not None
         status = None if self.is_late else self.process.returncode
         output, errors = self.output().splitlines(), self.errors().splitlines()

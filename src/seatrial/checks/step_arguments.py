@@ -1,4 +1,4 @@
-"""The command line of what is run within a job: options, launcher and program."""
+"""The command line of a conductor within a job: options, launcher and program."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def divided_parser(module: str, about: str | None) -> argparse.ArgumentParser:
-    """Make a parser of `python -m MODULE`, with the option --output."""
+    """Build a parser of `python -m MODULE`, with the option --output."""
     parser = argparse.ArgumentParser(
         prog=module,
         usage=f"python -m {module} --output FILE [OPTION].. -- LAUNCHER.. -- PROGRAM..",
@@ -22,7 +22,7 @@ def parse_divided(
 ) -> tuple[argparse.Namespace, list[str], list[str]]:
     """Return options, launcher and program, divided by the first two `--`.
 
-    Exits with status 2 if one of them is missing, or if the output is there already.
+    Exits with status 2 if one of them is missing, or if the output exists.
     """
     parts: list[list[str]] = [[]]
     for argument in arguments:

@@ -1,4 +1,4 @@
-"""Starts and watches many job steps, and starts again those that Slurm refused.
+"""Starts and watches many job steps, and repeats those that Slurm refused.
 
 One thread does that for all: the node it runs on is measured too, and a thousand
 threads that wake up ten times a second would take a core of it.
@@ -8,13 +8,14 @@ import itertools
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from seatrial.checks.job_control import Limit, controller_answers, wait_for_controller
 from seatrial.checks.mpi_start import record
 from seatrial.checks.srun_steps import NOT_OURS, Ended, Step
-from seatrial.parsers.mpi_start import TRIES
+from seatrial.parsers.mpi_start import GAVE_UP, TRIES
 
 _POLL_S = 0.25
 _PAUSE_S = 2.0
@@ -28,8 +29,8 @@ AnyStep = TypeVar("AnyStep", bound=Step)
 class Launcher:
     """Starts steps of this job by srun, and ends those that take too long.
 
-    A step that Slurm could not make is tried again for `patience_s`, one whose MPI
-    library crashed at start `TRIES` times in all.
+    It repeats a step that Slurm could not make for `patience_s`, and a crash of the MPI
+    library at start up to `TRIES` tries.
     """
 
     def __init__(self, srun: Sequence[str], patience_s: float) -> None:
@@ -37,8 +38,23 @@ class Launcher:
         self._patience_s = patience_s
         self._numbers = itertools.count(1)
 
+    def run(self, step: Step) -> Ended:
+        """Run a step to its end, again if the controller is away afterwards.
+
+        Raises SeatrialError if srun is missing, or the controller stays away.
+        """
+        while True:
+            try:
+                self.start([step])
+                ended = self.wait([step])[step]
+            finally:
+                self.end([step])
+            if ended.status is not None or ended.output or controller_answers():
+                return ended
+            wait_for_controller()
+
     def start(self, steps: Sequence[Step]) -> None:
-        """Start all of them."""
+        """Start all steps."""
         for step in steps:
             step.patience = Limit(self._patience_s)
             self._start(step)
@@ -48,9 +64,9 @@ class Launcher:
         steps: Sequence[AnyStep],
         is_ready: Callable[[AnyStep], bool] = lambda step: False,
     ) -> dict[AnyStep, Ended]:
-        """Wait until each has ended or is ready; return how they ended.
+        """Wait until each step has ended or is ready; return the ends.
 
-        Those that are ready run on, and are left out. Raises SeatrialError if the
+        Steps that are ready run on, and are left out. Raises SeatrialError if the
         controller stays away.
         """
         ended: dict[AnyStep, Ended] = {}
@@ -64,19 +80,21 @@ class Launcher:
                         running.remove(step)
                     continue
                 running.remove(step)
-                how = step.ended()
-                if self._may_be_made(step, how) or self._crashed_at_start(step, how):
+                end = step.ended()
+                if self._may_be_made(step, end) or self._crashed_at_start(step, end):
                     again.append(step)
+                elif step.crashes == TRIES:
+                    errors = (f"error: {GAVE_UP}", *end.errors)
+                    ended[step] = replace(end, errors=errors)
                 else:
-                    gave_up = step.crashes == TRIES
-                    ended[step] = how.given_up() if gave_up else how
+                    ended[step] = end
             if again:
                 self._try_again(again)
                 running += again
         return ended
 
     def end(self, steps: Sequence[Step]) -> None:
-        """End what still runs of these steps."""
+        """End the steps that still run."""
         running = [step for step in steps if step.is_running()]
         for step in running:
             step.watch = Limit(0)
@@ -84,11 +102,7 @@ class Launcher:
             time.sleep(_POLL_S)
 
     def _start(self, step: Step) -> None:
-        """Start a step.
-
-        Steps overlap: an earlier one that does not end on a dead node must not keep
-        the processors of the others.
-        """
+        """Start a step; it may overlap an earlier one that hangs on a dead node."""
         name = f"seatrial-{next(self._numbers)}"
         command = [
             *self._srun,
@@ -104,20 +118,19 @@ class Launcher:
         ]
         step.start(name, command)
 
-    def _may_be_made(self, step: Step, how: Ended) -> bool:
+    def _may_be_made(self, step: Step, end: Ended) -> bool:
         """Return True if Slurm did not make the step, and may do so later."""
-        refusals = " ".join(filter(_NOT_MADE.search, how.errors))
-        if not refusals or how.output or how.status == 0:
+        refusals = " ".join(filter(_NOT_MADE.search, end.errors))
+        if not refusals or end.output or end.status == 0:
             return False
-        if len(step.nodes) > 1 and _NOT_NOW.search(refusals):
-            return False  # which node that is, tests of fewer nodes find out
-        if NOT_OURS.search(refusals):
+        is_group = len(step.nodes) > 1  # tests of fewer nodes find the missing one
+        if NOT_OURS.search(refusals) or (is_group and _NOT_NOW.search(refusals)):
             return False
         return not step.patience.overdue() or not controller_answers()
 
-    def _crashed_at_start(self, step: Step, how: Ended) -> bool:
+    def _crashed_at_start(self, step: Step, end: Ended) -> bool:
         """Record a crash of the MPI library at start; return True if a try is left."""
-        crash = step.crash(how)
+        crash = step.crash(end)
         if crash is None:
             return False
         step.crashes += 1

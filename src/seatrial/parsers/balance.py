@@ -3,13 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from seatrial.parsers.rows import (
-    Row,
-    Setting,
-    parse_rows,
-    require,
-    require_ratio,
-)
+from seatrial.parsers.rows import Row, Setting, parse_rows, require, require_ratio
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class _Table:
 
     @property
     def is_multiple(self) -> bool:
-        """Whether IMB lists its groups, which it does not if there is but one."""
+        """Return True if IMB lists its groups: if there are several."""
         return len(self.groups) > 1
 
     @property
@@ -256,7 +256,7 @@ def _rows(
 def _table(
     lines: Sequence[str], first: int, table: _Table, sizes: Sequence[int], make: Make[T]
 ) -> list[T]:
-    """Read the one table in `lines`, whose first has the number `first`."""
+    """Read the one table in `lines`, which are numbered from `first`."""
     headers = _Headers(table)
     expected = Sizes(sizes)
     rows: list[T] = []

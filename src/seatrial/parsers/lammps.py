@@ -50,9 +50,7 @@ class LammpsRun:
 
     version: str
     processes: int
-    threads: int
     steps: int
-    atoms: int
     loop_time_s: float
     wall_time_s: int
     cpu_use_percent: float
@@ -89,8 +87,8 @@ def parse_lammps(
 ) -> LammpsRun:
     """Read a run from step `thermo_steps[0]` to `thermo_steps[-1]`, which prints those.
 
-    Raises ParseError on anything but one complete run of so many MPI tasks with so
-    many OpenMP threads each and of so many atoms: an ERROR line, a second run or
+    Raises ParseError on anything but one complete run of `processes` MPI tasks with
+    `threads` OpenMP threads each and of `atoms`: an ERROR line, a second run or
     program, output that is cut off before the total wall time, rows that are missing
     or too many, numbers that are not finite, absurd, or contradict each other.
     """
@@ -121,9 +119,7 @@ def parse_lammps(
     return LammpsRun(
         version=banner[1],
         processes=processes,
-        threads=threads,
         steps=steps,
-        atoms=atoms,
         loop_time_s=loop_time_s,
         wall_time_s=wall_time_s,
         cpu_use_percent=cpu_use,

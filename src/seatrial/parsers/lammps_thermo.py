@@ -27,7 +27,7 @@ _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
 is_row = re.compile(
     rf"\s*(?!{_DATE})(?:[+-]?(?:\.?[0-9]|(?:nan|inf)\b)|[eE][+-][0-9]{{2}})"
 ).match
-"""Whether a line begins like a number, or like the rest of one; a date does not."""
+"""Match lines that begin like a number, or like the rest of one, not like a date."""
 
 _IN_TITLE = ("Step", "CPU")
 _ENERGIES = ("PotEng", "KinEng", "TotEng")

@@ -21,7 +21,7 @@ class LogpRow(Row):
     """The LogP parameters at one message size; times in us.
 
     `half` is half the interval of the mean with `confidence_percent`. `g` follows from
-    round trips, `g_flood` from a flood of `g_flood_n` messages, whose value changed by
+    round trips, `g_flood` from a flood of `g_flood_n` messages; its value changed by
     the part `g_flood_change` when it was doubled last (None: it never was). `precise`:
     the intervals of os, or and RTT are within `eps_percent` of their means. `l` is the
     latency of the network. `inserted` sizes are those where the values jump.

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 TRIES = 3
-"""How often a program is started, at most, whose MPI library crashes at start."""
+"""Most starts of a program after crashes of the MPI library at start."""
 
 GAVE_UP = f"MPI library crashed at start, {TRIES} of {TRIES} tries"
 """The reason of a failure that repeating did not cure."""
@@ -65,7 +65,7 @@ class StartCrash:
 
 @dataclass(frozen=True)
 class _Report:
-    """How one rank, or the library on its behalf, reported its end."""
+    """The report of the end of a rank, by itself or by the library."""
 
     host: str
     text: str

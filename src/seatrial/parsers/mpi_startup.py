@@ -22,7 +22,7 @@ _LONGEST_MS = 10**7
 
 @dataclass(frozen=True)
 class OsuInit:
-    """How long MPI_Init took on the fastest, the slowest and the mean rank.
+    """Time of MPI_Init on the fastest and the slowest rank, and its mean.
 
     The program prints whole ms: parts are cut off.
     """

@@ -14,7 +14,7 @@ Part = tuple[Program, int | None]
 
 @dataclass(frozen=True)
 class RunRow:
-    """What was asked for.
+    """The settings of the sweep.
 
     `n` is the order of HPL's matrix; 0: it fills `memory_percent` of each node's
     memory. `no_memlat` says why memlat is not run, None if it is; it goes over sizes
@@ -40,7 +40,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class NodeRow:
-    """What a node is made of: CPUs that are online, their cores, last-level caches.
+    """The hardware of a node: CPUs that are online, their cores, last-level caches.
 
     `ranks` is how many of its cores HPCC has; where they cannot be bound, its sockets
     are not measured each by itself.
@@ -179,7 +179,7 @@ class HpccRow:
             if isinstance(value, float) or name in ("ranks", "n", "stream_bytes"):
                 require(value > 0, f"{name} is not positive")
         for kind in ("latency_{}_us", "bw_{}_mb_per_s"):
-            names = [kind.format(each) for each in ("min", "mean", "max")]
+            names = [kind.format(bound) for bound in ("min", "mean", "max")]
             values = [numbers[name] for name in names]
             known = [value for value in values if value is not None]
             missing = 3 if self.ranks == 1 else 0
@@ -273,7 +273,7 @@ class EventRow:
 
     @property
     def text(self) -> str:
-        """Say it in one line."""
+        """Return the event in one line."""
         where = "" if self.socket is None else f" on socket {self.socket}"
         return f"{self.node}: {self.program}{where}: {self.reason}"
 

@@ -16,7 +16,7 @@ _TIMER = re.compile(
     r"(-?[0-9]*\.[0-9]{4}) +(-?[0-9]*\.[0-9]{4}) +(-?[0-9]*\.[0-9]{4}) *"
 )
 _OF_TIMER = re.compile(r"^ *timer +[0-9]|(?<![0-9.])[0-9]*\.[0-9]{4}(?![0-9])")
-"""What a row has, and a piece of one that a foreign line has broken."""
+"""A row, or a piece of one that a foreign line has broken."""
 
 _SOLVER_TIMERS = "rhs xsolve ysolve zsolve bpack exch xcomm ycomm zcomm totcomp totcomm"
 _NAMES = {
@@ -65,8 +65,8 @@ def read_timers(
 
     Foreign lines between the rows are passed over. Raises ParseError unless it has
     every timer of the benchmark in NPB's order, with means between minima and maxima,
-    and computation and communication make the total (of IS, whose programmer left gaps
-    between the two: at most the total).
+    and computation and communication make the total (IS has gaps between the
+    two: at most the total).
     """
     head = lines[0] if lines else ""
     match = _HEAD.fullmatch(head)

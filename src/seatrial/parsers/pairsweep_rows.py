@@ -80,7 +80,7 @@ class PairRow:
 
     @property
     def key(self) -> PairKey:
-        """What tells this pair from all others."""
+        """Return the nodes and the rail."""
         return pair_key(self.source, self.destination, self.rail)
 
     def verify(self) -> None:
@@ -118,7 +118,7 @@ class HungRow:
 
     @property
     def key(self) -> PairKey:
-        """What tells this pair from all others."""
+        """Return the nodes and the rail."""
         return pair_key(self.source, self.destination, self.rail)
 
 

@@ -21,7 +21,7 @@ from seatrial.parsers.perftest_rows import (
 from seatrial.parsers.printed import Sizes, is_foreign, read_positive
 
 ALL_SIZES = tuple(1 << k for k in range(1, 24))
-"""What `-a` measures: 2 B to 8 MiB. There is no row of 1 B."""
+"""The sizes of `-a`: 2 B to 8 MiB. There is no row of 1 B."""
 
 _UNITS = {"MB/sec": "MiB/s", "MiB/sec": "MiB/s", "Gb/sec": "Gbit/s"}
 _TITLE = re.compile(

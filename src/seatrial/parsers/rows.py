@@ -87,7 +87,7 @@ class PingPongRow(Times, Row):
 
 
 _DIGIT = 0.5e-14
-"""How far `%.15g` moves a number at most, as a part of it: half a unit of 15 digits."""
+"""Largest relative error of `%.15g`: half a unit of 15 digits."""
 
 R = TypeVar("R", bound=Row)
 
@@ -228,7 +228,7 @@ class Decoder(Generic[T]):
 
 
 class _Kind:
-    """What a field may hold, worked out once: there may be a million rows."""
+    """The allowed values of a field, prepared once for up to a million rows."""
 
     def __init__(self, expected: Any) -> None:
         marks = getattr(expected, "__metadata__", ())
@@ -282,7 +282,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _LIMITS = {int: 2**63, float: 1e15}
-"""What all numbers are below: integers are a C program's `long long`.
+"""Upper bounds of all numbers: integers are a C program's `long long`.
 
 1e15 us are 30 years, and no rate of anything is 1e15 per second.
 """

@@ -22,7 +22,7 @@ _END = re.compile(r"# done (\S+) (\d+\.\d+) (\d+\.\d+)\n")
 
 @dataclass(frozen=True)
 class StepOutput:
-    """What a step printed, after line `line` of the job; how long srun took."""
+    """The output of a step, after line `line` of the job, and its seconds in srun."""
 
     name: str
     line: int

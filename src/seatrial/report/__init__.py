@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,7 +10,6 @@ from seatrial.errors import SeatrialError
 from seatrial.judge.judge import Judgement
 from seatrial.judge.summary import format_findings
 from seatrial.report.chapters import contents
-from seatrial.report.content import Content
 from seatrial.report.criteria_rows import criteria_csv
 from seatrial.report.html_page import html
 from seatrial.report.junit import junit_xml
@@ -34,47 +33,33 @@ def write_report(
 ) -> dict[str, Path]:
     """Write the report in these forms into `out_dir`, all of them or none.
 
-    Returns the files by their names. Older files are replaced; the run is only read.
-    `notes` stand on page one; `home` holds the templates in reports/. Raises
-    SeatrialError if a template is missing, a figure cannot be drawn or `out_dir` cannot
-    be written.
+    Returns the files by their names; replaces older files. `notes` appear on page one;
+    `home` has the templates in reports/. Raises SeatrialError if a template is missing,
+    a figure cannot be drawn or `out_dir` cannot be written.
     """
     content = contents(run, judgement, home, notes)
-    files = {
-        out_dir / name: data
-        for name, data in _files(run, judgement, content, home, forms)
-    }
-    _write(files)
-    return {path.name: path for path in files}
-
-
-def _files(
-    run: Run,
-    judgement: Judgement,
-    content: Content,
-    home: Path,
-    forms: Collection[str],
-) -> Iterator[tuple[str, bytes]]:
-    """Return names and bytes of the files of some forms, in the order of `FORMS`."""
+    files: dict[str, bytes] = {}
     if "html" in forms:
-        yield "report.html", html(run, judgement, content, home).encode()
+        files["report.html"] = html(run, judgement, content, home).encode()
     if "pdf" in forms:
-        yield "report.pdf", pdf_bytes(run, judgement, content, home)
+        files["report.pdf"] = pdf_bytes(run, judgement, content, home)
     if "md" in forms:
-        yield "summary.md", summary(content).encode()
+        files["summary.md"] = summary(content).encode()
     if "csv" in forms:
         findings = format_findings(judgement, "csv")
-        yield "findings.csv", findings.encode(errors="replace")
-        yield "criteria.csv", criteria_csv(content).encode(errors="replace")
+        files["findings.csv"] = findings.encode(errors="replace")
+        files["criteria.csv"] = criteria_csv(content).encode(errors="replace")
     if "junit" in forms:
-        yield "junit.xml", junit_xml(run, judgement)
+        files["junit.xml"] = junit_xml(run, judgement)
+    _write({out_dir / name: data for name, data in files.items()})
+    return {name: out_dir / name for name in files}
 
 
 def _write(files: dict[Path, bytes]) -> None:
-    """Write the files of one report; they never stand beside those of an older one.
+    """Write the files of one report; never mix them with those of an older one.
 
-    They are completed in a new folder, where no other user can have put a link; then
-    the older ones are removed, and only then these get their names.
+    The files are completed in a new folder, where no other user can have put a link.
+    Then the older files are removed and the new ones renamed.
     """
     path = next(iter(files))
     out_dir = path.parent

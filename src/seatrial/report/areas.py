@@ -1,7 +1,7 @@
 """Headline numbers of page one, by area: nodes, links, the whole machine, programs.
 
-A metric's area is stated in `METRICS`, or follows from the place where it was measured:
-a node, a pair of nodes, or the whole allocation.
+`METRICS` states a metric's area; else the measured place decides: a node, a pair of
+nodes, or the whole allocation.
 """
 
 from collections import Counter
@@ -17,13 +17,9 @@ from seatrial.report.render import text
 from seatrial.report.wording import VERDICTS, case_detail
 from seatrial.runs.closed_run import Run
 
-MOST_HEADLINES = 5
-"""Headline numbers of an area."""
-
-AREAS: tuple[Area, ...] = get_args(Area)
+_MOST_HEADLINES = 5
 _JUDGED = ("fail", "undecided", "pass")
-_MANY = 10
-"""Ratio from which a margin is a multiple of the limit, not a percentage."""
+_MANY = 10  # ratio from which a margin is a multiple of the limit, not a percentage
 
 
 def with_areas(
@@ -31,10 +27,19 @@ def with_areas(
 ) -> list[CriterionRow]:
     """Add the area to each criterion; the machine has `nodes` nodes.
 
-    Metric or place give the area. A criterion without any number is in the area of its
-    check's other criteria; any other one follows from the most nodes of its cases.
+    The first that is known decides: metric, place, the other criteria of the check (for
+    a criterion without a metric), the most nodes of its cases.
     """
-    places = _places(run)
+    table = (
+        run.columns("check", "metric", "size_bytes", "source", "node")
+        .group_by("check", "metric", "size_bytes")
+        .agg(pl.col("source", "node").is_not_null().any())
+    )
+    places: dict[tuple[str, str], Area] = {
+        (check, flat_name(metric, size)): "links" if pairs else "nodes"
+        for check, metric, size, pairs, alone in table.iter_rows()
+        if pairs or alone
+    }
     known = [(row, _area(row, places)) for row in rows]
     of_check = {row.check: area for row, area in known if area and row.check}
     widths: dict[str, int] = {}
@@ -52,20 +57,6 @@ def with_areas(
     return [replace(row, area=area or other(row)) for row, area in known]
 
 
-def _places(run: Run) -> dict[tuple[str, str], Area]:
-    """Return 'links' or 'nodes' by check and flat metric measured at such places."""
-    table = (
-        run.columns("check", "metric", "size_bytes", "source", "node")
-        .group_by("check", "metric", "size_bytes")
-        .agg(pl.col("source", "node").is_not_null().any())
-    )
-    return {
-        (check, flat_name(metric, size)): "links" if pairs else "nodes"
-        for check, metric, size, pairs, nodes in table.iter_rows()
-        if pairs or nodes
-    }
-
-
 def _area(row: CriterionRow, places: dict[tuple[str, str], Area]) -> Area | None:
     """Return the area by metric or place; None if neither has one."""
     if row.worst.kind == "inventory":
@@ -81,28 +72,34 @@ def _area(row: CriterionRow, places: dict[tuple[str, str], Area]) -> Area | None
 
 def area_summaries(rows: Sequence[CriterionRow]) -> tuple[AreaSummary, ...]:
     """Return each area with judged criteria: their counts and its headline numbers."""
-    summaries = []
-    for area in AREAS:
-        own = [row for row in rows if row.area == area and row.verdict in _JUDGED]
-        if own:
-            verdicts = Counter(row.verdict for row in own)
-            counts = {
-                verdict: verdicts[verdict] for verdict in _JUDGED if verdicts[verdict]
-            }
-            summaries.append(AreaSummary(area, counts, _headlines(own)))
-    return tuple(summaries)
+    areas: dict[str, list[CriterionRow]] = {area: [] for area in get_args(Area)}
+    for row in rows:
+        if row.area in areas and row.verdict in _JUDGED:
+            areas[row.area].append(row)
+    order = _JUDGED.index
+    return tuple(
+        AreaSummary(
+            area,
+            dict(Counter(sorted((row.verdict for row in own), key=order))),
+            _headlines(own),
+        )
+        for area, own in areas.items()
+        if own
+    )
 
 
 def _headlines(rows: Sequence[CriterionRow]) -> tuple[Headline, ...]:
     """Choose the numbers with the least margin, different metrics before sizes."""
     numbers = [row for row in rows if row.worst.value is not None and row.limit]
-    ordered = sorted(numbers, key=_urgency)
     first: dict[str, CriterionRow] = {}
+    ordered = sorted(numbers, key=_urgency)
     for row in ordered:
-        first.setdefault(_plain_metric(row.metric), row)
+        name = row.metric.rpartition("_")[0]
+        sized = row.metric not in METRICS and name in METRICS
+        first.setdefault(name if sized else row.metric, row)
     chosen = [*first.values()]
     chosen += [row for row in ordered if row not in chosen]
-    return tuple(_headline(row) for row in chosen[:MOST_HEADLINES])
+    return tuple(map(_headline, chosen[:_MOST_HEADLINES]))
 
 
 def _urgency(row: CriterionRow) -> tuple[int, bool, bool, float]:
@@ -116,24 +113,17 @@ def _urgency(row: CriterionRow) -> tuple[int, bool, bool, float]:
     return (VERDICTS.index(row.verdict), exact, sameness, margin or 0.0)
 
 
-def _plain_metric(flat: str) -> str:
-    name = flat.rpartition("_")[0]
-    return name if flat not in METRICS and name in METRICS else flat
-
-
 def shared_bound(row: CriterionRow) -> float | None:
-    """Return the confidence bound of the worst place where many share a finding.
+    """Return the confidence bound of the worst place of a shared finding, else None.
 
-    Such a finding has the median of the places as its value.
+    The value of a shared finding is the median of its places.
     """
-    worst = row.worst
-    if not row.shared:
-        return None
-    return worst.lower if worst.direction == "higher" else worst.upper
+    bound = row.worst.lower if row.worst.direction == "higher" else row.worst.upper
+    return bound if row.shared else None
 
 
 def margin_of(row: CriterionRow) -> float | None:
-    """Return by what share of its limit the worst place is better; None: not known."""
+    """Return the distance of the worst place to its limit: share, > 0 is better."""
     worst, bound = row.worst, shared_bound(row)
     value = worst.value if bound is None else bound
     if value is None or not worst.limit:

@@ -37,12 +37,11 @@ def contents(
     `home` has known signers and published numbers.
     """
     rows = criterion_rows(run, judgement)
-    skipped = skip_reasons(run)
-    one = front(run, judgement, home, rows)
+    page = front(run, judgement, home, rows)
     return Content(
-        front=replace(one, notices=(*notes, *one.notices)),
+        front=replace(page, notices=(*notes, *page.notices)),
         criteria=rows,
-        folded=fold_criteria(rows, skipped),
+        folded=fold_criteria(rows, skip_reasons(run)),
         chapters=(
             exclusions(run, judgement),
             *chapters(run, judgement, home),
@@ -55,8 +54,8 @@ def contents(
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
     """Build the chapters: nodes, pairs, curves, scaling, drift, common facts.
 
-    `home` has the published numbers, which may be none. SeatrialError if one of their
-    files is damaged.
+    `home` may have published numbers. Raises SeatrialError if one of their files is
+    damaged.
     """
     return (
         _nodes(run, judgement),
@@ -79,10 +78,10 @@ def _nodes(run: Run, judgement: Judgement) -> Chapter:
     return Chapter(
         "nodes",
         "Nodes",
-        "Every delivered node. Of a number measured between pairs, a node's value is "
-        "the better quartile of its pairs, the worst of these over environments, rails "
-        "and directions: a bad node spoils all its pairs, while most pairs of a sound "
-        "one are sound.",
+        "All delivered nodes. Numbers measured between pairs: the value of a node is "
+        "the better quartile of its pairs, and the worst of these over environments, "
+        "rails and directions. A bad node spoils all its pairs; a sound node has "
+        "mostly sound pairs.",
         figures=(node_map(judgement), *([heat] if heat else [])),
         tables=tuple(node_tables(run, judgement)),
         notes=(left_out,) if len(judgement.nodes) > MAX_NODES else (),
@@ -100,17 +99,17 @@ def _pairs(run: Run, judgement: Judgement) -> Chapter:
         if len(matrix.retested) > MAX_RETESTED:
             notes.append(
                 f"{title_of(matrix)}: the table has the worst {MAX_RETESTED} of "
-                f"{text.exact(len(matrix.retested))} pairs that were tested again; all "
-                "are in measurements.parquet."
+                f"{text.exact(len(matrix.retested))} retested pairs; "
+                "measurements.parquet has all of them."
             )
     return Chapter(
         "pairs",
         "Pairs of nodes",
-        "A square per pair of nodes: the worse it is beside the median of all pairs, "
-        "the stronger its colour. A name with \N{MULTIPLICATION X} is a node named as "
-        "cause. Point at a square for its value, walk over the squares with the arrow "
-        "keys, or open the table below a chart, where \N{BLACK DOWN-POINTING TRIANGLE}"
-        " is more than 20 % worse than the median."
+        "One square per pair of nodes. A stronger colour is a worse value, compared "
+        "with the median of all pairs. \N{MULTIPLICATION X} before a name: this node "
+        "is a cause. Point at a square for its value, walk over the squares with the "
+        "arrow keys, or open the table below a chart: \N{BLACK DOWN-POINTING TRIANGLE}"
+        " marks values more than 20 % worse than the median."
         if all_pairs
         else "",
         figures=tuple(
@@ -127,7 +126,7 @@ def _curves(run: Run, judgement: Judgement, home: Path) -> Chapter:
     shown = curves(run, judgement)
     checks = {curve.check for curve in shown}
     stated_numbers = stated(run, checks) if shown else {}
-    experiments = {name: each.experiments for name, each in stated_numbers.items()}
+    experiments = {name: own.experiments for name, own in stated_numbers.items()}
     published = overlay(home, experiments) if shown else None
     figures = []
     for number, curve in enumerate(shown, 1):
@@ -139,9 +138,9 @@ def _curves(run: Run, judgement: Judgement, home: Path) -> Chapter:
     return Chapter(
         "curves",
         "Curves over message size",
-        "Axes are logarithmic where the numbers span much. A short bar with words is "
-        "the limit at that size, and the shade is the side that fails. Point at a mark "
-        "for its value, or open the table below a chart."
+        "Axes of wide ranges are logarithmic. A short bar with words is the limit at "
+        "that size; values in the shade fail. Point at a mark for its value, or open "
+        "the table below a chart."
         if figures
         else "",
         figures=tuple(figures),
@@ -154,9 +153,9 @@ def _scaling(run: Run, judgement: Judgement) -> Chapter:
     return Chapter(
         "scaling",
         "Scaling",
-        "How a number grows with the number of nodes. The efficiency in the tables is "
-        "that beside the same line's value on its fewest nodes, 100 % being ideal. Of "
-        "many message sizes, the smallest and the largest are drawn."
+        "Numbers over the number of nodes. The tables have the efficiency relative to "
+        "the fewest nodes of the same line; 100 % is ideal. Of many message sizes, the "
+        "charts have the smallest and the largest."
         if shown
         else "",
         figures=tuple(
@@ -172,36 +171,31 @@ def _common(run: Run, judgement: Judgement) -> Chapter:
     facts = common_facts(run, judgement)
     rows = tuple(
         (
-            short(each.fact),
-            short(each.value),
-            f"{each.failing} of {each.of_failing}",
-            f"{each.others} of {each.of_others}",
-            f"{each.p:.2g}",
-            each.words,
+            short(fact.fact),
+            short(fact.value),
+            f"{fact.failing} of {fact.of_failing}",
+            f"{fact.others} of {fact.of_others}",
+            f"{fact.p:.2g}",
+            fact.words,
         )
-        for each in facts
+        for fact in facts
     )
     heads = ("fact", "value", "of the failing", "of the others", "p", "in words")
     method = (
-        "p is that of Fisher's exact test, one-sided. Where the words make a claim, at "
-        f"most {100 * RISK:g} % of the claims are expected to be wrong (Benjamini and "
-        "Hochberg, over all values of all facts tried)."
+        "p: Fisher's exact test, one-sided. Rows with 'too few to tell' claim nothing; "
+        f"at most {100 * RISK:g} % of the others are expected to be wrong (Benjamini "
+        "and Hochberg, over all values of all tested facts)."
     )
-    chapter = Chapter(
+    return Chapter(
         "common",
-        "What outliers have in common",
-        "Facts that failing nodes share and the others mostly lack; then the same of "
-        "nodes worth a look. It decides nothing: a cause may have been "
-        "found, or something that came with it.",
+        "Facts that outliers share",
+        "Facts that failing nodes share and most other nodes lack; then the same for "
+        "nodes worth a look. A shared fact may be the cause or only come with it; it "
+        "has no influence on the verdict.",
+        tables=(("Shared facts", Table(heads, rows)),) if facts else (),
+        notes=(method,) if facts else (),
         empty="No node fails, and none is worth a look."
         if not judgement.convicted and not judgement.worth_a_look
-        else "Nothing is known of the nodes that fail, or are worth a look, that they "
-        "share and most others do not.",
-    )
-    if not facts:
-        return chapter
-    return replace(
-        chapter,
-        tables=(("Shared facts", Table(heads, rows)),),
-        notes=(method,),
+        else "The nodes that fail, or are worth a look, share no known fact that most "
+        "other nodes lack.",
     )

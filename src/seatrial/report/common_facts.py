@@ -7,7 +7,7 @@ to `RISK`. Facts of too few nodes are listed without a claim.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ RISK = 0.05
 MOST = 20
 """Facts in the report, the smallest p first."""
 
-_MOST_OTHERS = 0.5  # share of the others that may have what is said without a claim
-_OWN = 0.5  # share of nodes with a value of their own, above which a fact names them
+_MOST_OTHERS = 0.5  # share of the others that may have a fact listed without a claim
+_OWN = 0.5  # share of distinct values above which a fact identifies nodes
 _DEPTH = 6  # levels of nesting in a fact
 
 
@@ -33,9 +33,9 @@ _DEPTH = 6  # levels of nesting in a fact
 class CommonFact:
     """A fact's value: `failing` of `of_failing` nodes have it, `others` of `of_others`.
 
-    `p` is the chance of at least `failing` nodes if fact and failure are independent;
-    `shown`: significant among all tested values. `nodes` fail, or are worth a look, and
-    have the value.
+    `p` is the probability of at least `failing` nodes if fact and failure are
+    independent; `shown`: significant among all tested values. `nodes` fail, or are
+    worth a look, and have the value.
     """
 
     fact: str
@@ -45,9 +45,34 @@ class CommonFact:
     others: int
     of_others: int
     p: float
-    words: str
-    shown: bool = False
-    nodes: tuple[str, ...] = ()
+    shown: bool
+    nodes: tuple[str, ...]
+    kind: str
+
+    @property
+    def words(self) -> str:
+        """Describe it: 'all 3 failing nodes have firmware 20.31 (hcas.mlx5_0); ...'."""
+        has = "has" if self.failing == 1 else "have"
+        if self.of_failing == 1:
+            holders = f"the {self.kind} ({short(self.nodes[0])})"
+        else:
+            count = f"{self.failing} of {self.of_failing}"
+            if self.failing == self.of_failing:
+                count = f"all {self.failing}"
+            holders = f"{count} {self.kind.replace('node', 'nodes')}"
+        if self.of_others == 1:
+            rest = f"the other node does{'' if self.others else ' not'}"
+        else:
+            do = "does" if self.others <= 1 else "do"
+            count = text.exact(self.others) if self.others else "none"
+            rest = f"of the {text.exact(self.of_others)} others {count} {do}"
+        doubt = "" if self.shown else ": too few to tell whether that is chance"
+        where, _, last = self.fact.rpartition(".")
+        name = short(last.replace("_", " ")) + (f" ({short(where)})" if where else "")
+        return (
+            f"{holders} {has} {name} {short(self.value)}; {rest} "
+            f"(p = {self.p:.1g}{doubt})"
+        )
 
 
 Facts = Mapping[str, Mapping[str, str]]
@@ -80,21 +105,21 @@ def _flat(name: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
     if depth > _DEPTH or value is None or value == "":
         return
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _flat(f"{name}.{key}" if name else str(key), each, depth + 1)
+        for key, item in value.items():
+            yield from _flat(f"{name}.{key}" if name else str(key), item, depth + 1)
     elif isinstance(value, list | tuple):
-        for number, each in enumerate(value):
-            own = each.get("name") if isinstance(each, Mapping) else None
+        for number, item in enumerate(value):
+            own = item.get("name") if isinstance(item, Mapping) else None
             key = str(number) if own is None else str(own)
-            yield from _flat(f"{name}.{key}", each, depth + 1)
+            yield from _flat(f"{name}.{key}", item, depth + 1)
     else:
         yield name, str(value)
 
 
 def _shared(
-    facts: Facts, chosen: Sequence[str], rest: Sequence[str], what: str
+    facts: Facts, chosen: Sequence[str], rest: Sequence[str], kind: str
 ) -> list[CommonFact]:
-    """Test every value that the chosen nodes have, and others may have too."""
+    """Test every value of the chosen nodes against the rest."""
     if not chosen or not rest:
         return []
     among, beside = _count(facts, chosen), _count(facts, rest)
@@ -106,8 +131,8 @@ def _shared(
     for (fact, value), nodes in among.items():
         others = len(beside[fact, value])
         own = values[fact]
-        names_nodes = len(own) > 2 and len(set(own)) > _OWN * len(own)
-        if not names_nodes and (len(nodes) < len(chosen) or others < len(rest)):
+        identifies = len(own) > 2 and len(set(own)) > _OWN * len(own)
+        if not identifies and (len(nodes) < len(chosen) or others < len(rest)):
             shared.append((fact, value, nodes, others))
     if not shared:
         return []
@@ -124,19 +149,16 @@ def _shared(
             others=others,
             of_others=len(rest),
             p=chance,
-            words="",
             shown=sure,
             nodes=tuple(nodes),
+            kind=kind,
         )
         for (fact, value, nodes, others), chance, sure in zip(
             shared, p.tolist(), shown.tolist(), strict=True
         )
         if sure or (len(nodes) == len(chosen) and others <= _MOST_OTHERS * len(rest))
     ]
-    return sorted(
-        (replace(fact, words=_words(fact, what)) for fact in common),
-        key=lambda fact: (not fact.shown, fact.p, fact.fact),
-    )
+    return sorted(common, key=lambda fact: (not fact.shown, fact.p, fact.fact))
 
 
 def _count(
@@ -148,33 +170,3 @@ def _count(
         for pair in facts[node].items():
             holders[pair].append(node)
     return holders
-
-
-def _words(fact: CommonFact, what: str) -> str:
-    """Describe it: 'all 3 failing nodes have firmware 20.31 (hcas.mlx5_0); ...'."""
-    nodes = what if fact.of_failing == 1 else what.replace("node", "nodes")
-    if fact.of_failing == 1:
-        who, have = f"the {nodes} ({short(fact.nodes[0])})", "has"
-    elif fact.failing == fact.of_failing:
-        who, have = f"all {fact.failing} {nodes}", "have"
-    else:
-        who = f"{fact.failing} of {fact.of_failing} {nodes}"
-        have = "has" if fact.failing == 1 else "have"
-    if fact.of_others == 1:
-        rest = f"the other node does{'' if fact.others else ' not'}"
-    else:
-        do = "does" if fact.others <= 1 else "do"
-        count = text.exact(fact.others) if fact.others else "none"
-        rest = f"of the {text.exact(fact.of_others)} others {count} {do}"
-    doubt = "" if fact.shown else ": too few to tell whether that is chance"
-    return (
-        f"{who} {have} {_name(fact.fact)} {short(fact.value)}; {rest} "
-        f"(p = {fact.p:.1g}{doubt})"
-    )
-
-
-def _name(fact: str) -> str:
-    """Put the last part first: 'hcas.mlx5_0.firmware' is 'firmware (hcas.mlx5_0)'."""
-    where, _, last = fact.rpartition(".")
-    last = last.replace("_", " ")
-    return f"{short(last)} ({short(where)})" if where else short(last)

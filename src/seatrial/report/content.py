@@ -32,7 +32,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class AreaSummary:
-    """A part of the machine: how many criteria by verdict, and its headline numbers."""
+    """A part of the machine: criteria by verdict, and headline numbers."""
 
     area: str
     counts: dict[str, int]
@@ -41,10 +41,10 @@ class AreaSummary:
 
 @dataclass(frozen=True)
 class SmallMap:
-    """All delivered nodes in a small picture, and the names of those that do not pass.
+    """All delivered nodes in a small picture, and the names of failing ones.
 
-    `svg` has the colours of the page as CSS variables; `groups` are state, number of
-    nodes, and names ('' where all nodes pass or there are none).
+    `svg` has CSS variables as colours; `groups` are state, number of nodes, and names
+    ('' where all nodes pass or there are none).
     """
 
     svg: str
@@ -54,15 +54,13 @@ class SmallMap:
 
 @dataclass(frozen=True)
 class Front:
-    """Page one. `counts` are of criteria by verdict: fail, undecided, pass, skipped.
+    """Page one; `counts` are numbers of criteria by verdict.
 
-    `areas` have the headline numbers; `needs` says of undecided criteria what would
-    decide them; `act_on` names convicted nodes, failing links, and cases that fail as a
-    whole, `look_at` the places with undecided findings, `absent` delivered nodes that
-    were not there, `in_common` the facts that failing nodes share, `not_tested` what
-    was skipped or left out; `notices` are what must be said before all else: a replay,
-    a demonstration, a partial run, criteria that changed since. `signer` and `digest`
-    are as they are printed.
+    `notices`: replay, demonstration, partial run, changed criteria. `needs`: the data
+    that undecided criteria need. `act_on`: convicted nodes, failing links, cases that
+    fail as a whole. `look_at`: places with undecided findings. `absent`: delivered
+    nodes that were not present. `in_common`: facts that failing nodes share.
+    `not_tested`: skipped and uncovered criteria.
     """
 
     verdict: str
@@ -87,14 +85,14 @@ class Front:
 
 @dataclass(frozen=True)
 class CriterionRow:
-    """One criterion over all cases and places that it was applied to.
+    """One criterion over all of its cases and places.
 
     Delivered nodes and cases that must run have rows, too, without a criterion.
     `clause` is document and clause, formula, or run; `limit`, `estimate` (of the worst
-    place) and `interval` are in words with their unit. `allocations` counts those of
-    the worst place, `places` all of them; `scatter` says how far allocations differ.
-    `shared`: many places share a finding; its value is their median. `area` is the
-    part of the machine, '' for none. `alike` criteria stand in this row, if several.
+    place) and `interval` are in words with their unit. `allocations` are those of the
+    worst place, `places` all of them; `scatter` is the spread of allocations.
+    `shared`: many places share a finding; its value is their median. `area` is a part
+    of the machine or ''. `alike` is the number of criteria in this row.
     """
 
     name: str
@@ -121,7 +119,7 @@ class CriterionRow:
 class Chapter:
     """A part of the report: figures with their tables, and tables by themselves.
 
-    `name` is unique (letters, digits, dashes); `empty` is said where it has neither.
+    `name` is unique (letters, digits, dashes); `empty` replaces missing parts.
     """
 
     name: str
@@ -135,7 +133,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Content:
-    """All of a report; `folded` are the criteria with those alike in one row."""
+    """The whole report; `folded` are the criteria, equal ones in one row."""
 
     front: Front
     criteria: tuple[CriterionRow, ...]

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
@@ -24,19 +23,13 @@ from seatrial.report.wording import (
 )
 from seatrial.runs.closed_run import Run
 
-_DELIVERED, _REPLAY = "Delivered nodes are present", "The numbers were measured"
-_MAX_WHERE = 4
-_MAX_NAMED = 6
-Where = tuple[str, str, str, str]
+_MAX_WHERE, _MAX_NAMED = 4, 6
+
+_Where = tuple[str, str, str, str]
 """Check, case, environment, flat metric."""
 
-
-@dataclass(frozen=True)
-class _Measured:
-    """Places and allocations of one metric in one case."""
-
-    places: int
-    allocations: int
+_Measured = dict[_Where, tuple[int, int]]
+"""Numbers of places and of allocations."""
 
 
 def criterion_rows(run: Run, judgement: Judgement) -> tuple[CriterionRow, ...]:
@@ -54,23 +47,26 @@ def criterion_rows(run: Run, judgement: Judgement) -> tuple[CriterionRow, ...]:
 
 
 def _key(finding: Finding) -> tuple[str, ...]:
-    """Return what a finding is about; findings with the same key share a row."""
+    """Return the name of a finding's row, then the other parts of the row's key."""
     if finding.criterion:
-        return ("criterion", finding.criterion)
-    if finding.kind in ("inventory", "replay"):
-        return (finding.kind,)
+        return (finding.criterion, "criterion")
+    if finding.kind == "inventory":
+        return ("Delivered nodes are present",)
+    if finding.kind == "replay":
+        return ("The numbers were measured",)
     if finding.kind == "start":
-        return (finding.kind, finding.environment)
+        return (f"{finding.environment} starts", "start")
     if finding.kind == "case":
-        return ("case", finding.check, finding.case, finding.environment)
-    return ("metric", finding.check, finding.metric)
+        name = f"{finding.case} runs and verifies"
+        return (name, "case", finding.check, finding.environment)
+    return (f"{finding.check} {finding.metric}", "metric", finding.check)
 
 
-def _row(findings: Sequence[Finding], measured: dict[Where, _Measured]) -> CriterionRow:
-    worst = min(findings, key=lambda each: (*urgency(each), -badness(each)))
+def _row(findings: Sequence[Finding], measured: _Measured) -> CriterionRow:
+    worst = min(findings, key=lambda finding: (*urgency(finding), -badness(finding)))
     wheres = {_where(finding) for finding in findings}
-    here = measured.get(_where(worst))
-    shared = here is not None and not worst.place and here.places > 1
+    places, allocations = measured.get(_where(worst), (0, 0))
+    shared = not worst.place and places > 1
     estimate = ""
     if worst.value is not None:
         number = text.measured(worst.value, worst.limit)
@@ -80,7 +76,7 @@ def _row(findings: Sequence[Finding], measured: dict[Where, _Measured]) -> Crite
         elif shared:
             estimate += ", median of the places"
     return CriterionRow(
-        name=_name(worst),
+        name=_key(worst)[0],
         check=worst.check,
         metric=worst.metric,
         where=_applied(findings),
@@ -89,8 +85,8 @@ def _row(findings: Sequence[Finding], measured: dict[Where, _Measured]) -> Crite
         limit=limit_words(worst),
         estimate=estimate,
         interval=interval_words(worst),
-        allocations=here.allocations if here and shared else worst.n,
-        places=sum(measured[where].places for where in wheres if where in measured),
+        allocations=allocations if shared else worst.n,
+        places=sum(measured[where][0] for where in wheres if where in measured),
         verdict=worst.verdict,
         reason=_reason(worst, findings),
         scatter=worst.spread,
@@ -99,59 +95,38 @@ def _row(findings: Sequence[Finding], measured: dict[Where, _Measured]) -> Crite
     )
 
 
-def _name(finding: Finding) -> str:
-    if finding.kind == "inventory":
-        return _DELIVERED
-    if finding.kind == "replay":
-        return _REPLAY
-    if finding.kind == "start":
-        return f"{finding.environment} starts"
-    if finding.criterion:
-        return finding.criterion
-    if finding.kind == "case":
-        return f"{finding.case} runs and verifies"
-    return f"{finding.check} {finding.metric}"
-
-
 def _applied(findings: Iterable[Finding]) -> str:
     """Name the cases and environments that a criterion was applied to."""
-    cases = dict.fromkeys(
-        " ".join(
-            filter(
-                None, (case_detail(finding.check, finding.case), finding.environment)
-            )
-        )
+    words = dict.fromkeys(
+        f"{case_detail(finding.check, finding.case)} {finding.environment}".strip()
         for finding in findings
     )
-    return ", ".join(few(filter(None, cases), _MAX_WHERE))
+    return ", ".join(few(filter(None, words), _MAX_WHERE))
 
 
 def _reason(worst: Finding, findings: Sequence[Finding]) -> str:
-    """Return the worst place's reason and the count of others of its verdict."""
+    """Return the worst place's reason and the count of others with its verdict."""
     others = sum(finding.verdict == worst.verdict for finding in findings) - 1
     place = f"{worst.place}: " if worst.place else ""
     more = "" if worst.verdict == "pass" or not others else f"; and {others} more"
     return f"{place}{worst.reason}{more}"
 
 
-def _where(finding: Finding) -> Where:
+def _where(finding: Finding) -> _Where:
     return (finding.check, finding.case, finding.environment, finding.metric)
 
 
-def _measured(run: Run) -> dict[Where, _Measured]:
+def _measured(run: Run) -> _Measured:
     """Count places and allocations of every metric of every case."""
     keys = ("check", "case", "environment", "metric", "size_bytes")
-    place = pl.struct(PLACE)
+    job = pl.coalesce("job_id", "session")
     table = (
         run.columns(*keys, *PLACE, "job_id", "session")
         .group_by(keys)
-        .agg(
-            places=place.n_unique(),
-            allocations=pl.coalesce("job_id", "session").n_unique(),
-        )
+        .agg(places=pl.struct(PLACE).n_unique(), jobs=job.n_unique())
     )
     return {
-        (check, case, environment, flat_name(metric, size)): _Measured(places, jobs)
+        (check, case, environment, flat_name(metric, size)): (places, jobs)
         for check, case, environment, metric, size, places, jobs in table.iter_rows()
     }
 
@@ -163,7 +138,7 @@ def counts(rows: Iterable[CriterionRow]) -> dict[str, int]:
 
 
 def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]:
-    """Describe what would decide the undecided criteria, grouped by need."""
+    """Describe the data that the undecided criteria need, grouped by need."""
     more: dict[tuple[str, ...], int] = {}
     for finding in judgement.findings:
         if finding.verdict == "undecided" and finding.more:
@@ -172,17 +147,13 @@ def needs(judgement: Judgement, rows: Iterable[CriterionRow]) -> tuple[str, ...]
     groups: dict[str, list[str]] = {}
     for row in rows:
         if row.verdict == "undecided":
-            need = _need(more.get(_key(row.worst), 0), row.reason)
-            groups.setdefault(need, []).append(row.name)
+            jobs = more.get(_key(row.worst), 0)
+            need = f"about {jobs} more allocation{'s' * (jobs > 1)} each"
+            groups.setdefault(need if jobs else row.reason, []).append(row.name)
     return tuple(
         f"{need}: {', '.join(few(names, _MAX_NAMED))}"
         for need, names in sorted(groups.items(), key=lambda group: -len(group[1]))
     )
-
-
-def _need(more: int, reason: str) -> str:
-    """Return the allocations that the worst place needs; else the reason."""
-    return f"about {more} more allocation{'s' * (more > 1)} each" if more else reason
 
 
 _OF_ROW = (
@@ -202,13 +173,14 @@ _OF_WORST = ("place", "direction", "limit", "value", "lower", "upper", "unit", "
 
 
 def criteria_csv(content: Content) -> str:
-    """Write a row per criterion; `value` to `more` are of the worst place."""
+    """Write a row per criterion; `place` to `more` are of the worst place."""
+    columns = (*_OF_ROW, *_OF_WORST)
     return csv_text(
-        (*_OF_ROW, *_OF_WORST),
+        columns,
         (
             {
-                **{name: getattr(row, name) for name in _OF_ROW},
-                **{name: getattr(row.worst, name) for name in _OF_WORST},
+                name: getattr(row if name in _OF_ROW else row.worst, name)
+                for name in columns
             }
             for row in content.criteria
         ),

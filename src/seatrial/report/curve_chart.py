@@ -1,6 +1,6 @@
 """A curve as a Vega-Lite chart."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from seatrial.report.curve_layers import (
@@ -24,31 +24,30 @@ from seatrial.report.render.vega import (
     Style,
     calculate,
     channel,
-    layer,
+    five_digits,
     line_layers,
     log2_axis,
     log_axis,
-    mark,
     metric_title,
     specification,
-    style_channels,
     tips,
     value_ticks,
 )
 
 _IDEAL: Style = ("var(--muted)", "triangle-right", [2, 4], 1.5)
-# The styles of lines in groups, by the first word of the group.
 _GROUPED: dict[str, Style] = {
     "at": ("var(--fail)", "square", [1, 0], 2.5),
     "median": ("var(--line-1)", "diamond", [6, 3], 2.5),
     "others": ("var(--quiet)", "circle", [1, 0], 1),
 }
+"""Styles of groups of lines, by the first word of the group."""
+
 _WIDE = 16  # largest over smallest x above which an axis is logarithmic
 _MAX_NAMED = 6
 
 
 def curve_figure(curve: Curve, name: str, remark: str = "") -> Figure:
-    """Draw a curve; `remark` ends the line on unit, direction and statistic."""
+    """Draw a curve; `remark` is added to unit, direction and statistic."""
     detail = f"{curve.unit}, {curve.direction} is better; {curve.statistic}"
     if curve.repeats > 1:
         detail += f", drawn as median and range of {curve.repeats} repeats"
@@ -73,16 +72,32 @@ def chart(curve: Curve) -> Row:
     ends = _ends(curve, values)
     x = _x(curve, known)
     y = _y(curve, min(values), max(values), ends)
-    groups = _groups(curve)
+    styles = _styles(curve)
     edge = ends[0 if curve.direction == "higher" else 1] if ends else None
+    lines = line_layers(
+        "points",
+        "group",
+        styles,
+        *calculate(at="'' + datum.x" if curve.over else SIZE.format("datum.x")),
+        place={"x": x, "detail": channel("line:N")},
+        y=y,
+        size=34,
+        band=curve.repeats > 1,
+        order=channel("order:Q", sort="descending"),
+        tooltip=tips(
+            ("line:N", "line"),
+            ("at:N", curve.x_title),
+            ("y:Q", f"{curve.metric} ({curve.unit})"),
+        ),
+    )
     return specification(
         [
             *limit_layers(curve, known, edge, x, y),
-            *_lines(curve, groups, x, y),
+            *lines,
             *published_layers(curve, x, y),
         ],
         {
-            "points": _points(curve, groups),
+            "points": _points(curve, styles),
             "limits": limit_rows(curve.limits),
             "published": published_rows(curve.published),
         },
@@ -93,7 +108,7 @@ def chart(curve: Curve) -> Row:
 
 
 def _x(curve: Curve, known: Sequence[float]) -> Row:
-    """Choose the axis: logarithmic over sizes and wherever the numbers are wide."""
+    """Choose the axis: logarithmic over sizes and over wide ranges."""
     if not curve.over:
         return log2_axis(curve.x_title, known, SIZE.format("datum.value"))
     low, high = min(known), max(known)
@@ -107,20 +122,17 @@ def _x(curve: Curve, known: Sequence[float]) -> Row:
 
 def _ends(curve: Curve, values: Sequence[float]) -> tuple[float, float] | None:
     """Return the ends of a logarithmic axis with published numbers; None: linear."""
-    low, high = min(values), max(values)
-    if low <= 0:
+    if min(values) <= 0:
         return None
     published = [point.value for point in curve.published if point.value > 0]
-    room = 3 if curve.limits else 1.2
-    return min([low, *published]) / 1.2, max(
-        [high * room, *(1.2 * v for v in published)]
-    )
+    high = max(values) * (3 if curve.limits else 1.2)
+    return min([*values, *published]) / 1.2, max([high, *(1.2 * v for v in published)])
 
 
 def _y(curve: Curve, low: float, high: float, ends: tuple[float, float] | None) -> Row:
-    """Choose a logarithmic axis, where every value has a logarithm.
+    """Choose a logarithmic axis where all values are above 0.
 
-    Published numbers may lie far away: the axis reaches them while they are shown.
+    The axis reaches far published numbers while the page shows them.
     """
     title = f"{metric_title(curve.metric)} ({curve.unit})"
     if ends is None:
@@ -144,75 +156,47 @@ def describe(curve: Curve) -> str:
     """Describe a chart in a sentence, for screen readers."""
     lines = ", ".join(line.label for line in curve.lines[:_MAX_NAMED])
     more = len(curve.lines) - _MAX_NAMED
-    if more > 0:
-        lines += f" and {more} more"
     return text.clean(
         f"{curve.check} {curve.detail}: {metric_title(curve.metric)} in {curve.unit} "
-        f"over {curve.x_title}, {curve.direction} "
-        f"is better; lines: {lines}."
+        f"over {curve.x_title}, {curve.direction} is better; "
+        f"lines: {lines}{f' and {more} more' if more > 0 else ''}."
     )
 
 
-def _points(curve: Curve, groups: list[str]) -> list[Row]:
+def _points(curve: Curve, groups: Iterable[str]) -> list[Row]:
     """Return the rows of all lines; `order` is the number of the line's group."""
+    orders = {group: order for order, group in enumerate(groups)}
     rows = []
     for line in curve.lines:
         group = _group(line, curve)
-        name = {"line": line.label, "group": group, "order": groups.index(group)}
+        name = {"line": line.label, "group": group, "order": orders[group]}
         for point in line.points:
-            row = {**name, "x": point.x, "y": float(f"{point.value:.5g}")}
+            row = {**name, "x": point.x, "y": five_digits(point.value)}
             if curve.repeats > 1:
                 row |= {"low": point.low, "high": point.high}
             rows.append(row)
     return rows
 
 
-def _groups(curve: Curve) -> list[str]:
-    """Name the groups that share a style, failing ones first."""
+def _styles(curve: Curve) -> dict[str, Style]:
+    """Return the style of each group of lines, failing ones first."""
     lines = sorted(curve.lines, key=lambda line: not line.convicted)
-    return list(dict.fromkeys(_group(line, curve) for line in lines))
-
-
-def _lines(curve: Curve, groups: list[str], x: Row, y: Row) -> list[Row]:
-    """Draw one layer per group, the first on top: a line, its points, its range."""
-    styles = _styles(curve, groups)
-    colours, shapes, _, _ = zip(*styles, strict=True)
-    place = {"x": x, "detail": channel("line:N")}
-    at = calculate(at="'' + datum.x" if curve.over else SIZE.format("datum.x"))
-    points = layer(
-        "points",
-        mark("point", filled=True, size=34, opacity=1),
-        *at,
-        **place,
-        **style_channels("group", groups, color=colours, shape=shapes),
-        y=y,
-        order=channel("order:Q", sort="descending"),
-        tooltip=tips(
-            ("line:N", "line"),
-            ("at:N", curve.x_title),
-            ("y:Q", f"{curve.metric} ({curve.unit})"),
-        ),
-    )
-    return [*line_layers("points", styles, place, y, band=curve.repeats > 1), points]
-
-
-def _styles(curve: Curve, groups: Sequence[str]) -> list[Style]:
-    """Return the style of each group; what is ideal has one of its own."""
+    groups = dict.fromkeys(_group(line, curve) for line in lines)
     if _grouped(curve):
-        return [_GROUPED[group.split()[0]] for group in groups]
+        return {group: _GROUPED[group.split()[0]] for group in groups}
     ideal = {line.label for line in curve.lines if line.ideal}
     styles = iter(STYLES)
-    return [_IDEAL if group in ideal else next(styles) for group in groups]
+    return {group: _IDEAL if group in ideal else next(styles) for group in groups}
 
 
 def _grouped(curve: Curve) -> bool:
-    """Return True if lines share styles: one fails, or there are too many."""
+    """Return True if lines share styles: one fails, or there are more than styles."""
     measured = [line for line in curve.lines if not line.ideal]
     return bool(curve.convicted) or len(measured) > len(STYLES)
 
 
 def _group(line: Line, curve: Curve) -> str:
-    """Name the group that gives a line its style: itself, if lines are few."""
+    """Return the group of lines with a common style; few lines are groups each."""
     if not _grouped(curve):
         return line.label
     if line.convicted:

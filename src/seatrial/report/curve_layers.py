@@ -18,18 +18,18 @@ from seatrial.report.render.vega import (
 )
 
 PARAMETER = "published"
-"""The parameter of a chart that lists the published systems to show: none at first."""
+"""The parameter of a chart that lists the shown published systems: none at first."""
 
 FAR = 30.0
-"""A limit farther away than this factor is not drawn: it would flatten the lines."""
+"""Farther limits (by this factor) are not drawn: they would flatten the lines."""
 
 _BAND = 2**0.3  # how far a band reaches to either side of its size, as a factor
 
 
 def near_limits(curve: Curve) -> tuple[LimitPoint, ...]:
     """Return the limits that are drawn."""
-    ends = [(p.low, p.high) for line in curve.lines for p in line.points]
-    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    points = [point for line in curve.lines for point in line.points]
+    low, high = min(p.low for p in points), max(p.high for p in points)
     return tuple(
         limit
         for limit in curve.limits
@@ -41,8 +41,7 @@ def far_words(curve: Curve) -> str:
     """Name the limits that are not drawn."""
     near = near_limits(curve)
     far = [
-        f"{limit.label} at "
-        + (text.exact(limit.x) if curve.over else text.size(int(limit.x)))
+        f"{limit.label} at {curve.x_words(limit.x)}"
         for limit in curve.limits
         if limit not in near
     ]
@@ -50,7 +49,7 @@ def far_words(curve: Curve) -> str:
 
 
 def limit_rows(limits: Sequence[LimitPoint]) -> list[Row]:
-    """Return the limits, each with the stretch of sizes that its band covers."""
+    """Return the limits, each with the range of sizes of its band."""
     return [
         {
             "x": limit.x,
@@ -66,9 +65,9 @@ def limit_rows(limits: Sequence[LimitPoint]) -> list[Row]:
 def limit_layers(
     curve: Curve, known: Sequence[float], edge: float | None, x: Row, y: Row
 ) -> list[Row]:
-    """Draw a dash where the reference sets a limit, and shade the side that fails.
+    """Draw a dash at each limit, and shade the failing side.
 
-    `edge` is the end of the axis on that side; None: nothing is shaded.
+    `edge` is the end of the axis on that side; None: no shade.
     """
     if not curve.limits:
         return []
@@ -111,7 +110,7 @@ def published_rows(points: Sequence[PublishedPoint]) -> list[Row]:
 
 
 def published_layers(curve: Curve, x: Row, y: Row) -> list[Row]:
-    """Draw the numbers of the systems that the parameter lists, named beside them."""
+    """Draw the numbers of the systems that the parameter lists, with names."""
     if not curve.published:
         return []
     listed = keep(f"indexof({PARAMETER}, datum.system) >= 0")
@@ -125,7 +124,7 @@ def published_layers(curve: Curve, x: Row, y: Row) -> list[Row]:
         opacity=1,
     )
     tooltip = tips(("title:N", "published"), ("words:N", "says"), ("place:N", "where"))
-    # Names of the same size stand below each other, or they would hide each other.
+    # Names at the same size are lines of one text: they must not overlap.
     together = {
         "aggregate": [
             {"op": "values", "field": "label", "as": "all"},

@@ -1,13 +1,10 @@
-"""Curves: metrics over message size or over a parameter.
+"""Curves: metrics over message size or over a numeric parameter (depth of a queue).
 
-A curve goes over message size, or over a numeric parameter (the depth of a queue)
-that was varied more finely. A check that measures the whole allocation gives one
-curve per metric, with a line per environment and parameter; a check that measures
-places (nodes, or pairs of nodes) gives one curve per environment, with a line per
-place.
+Metrics of the whole allocation have one curve each, with a line per environment and
+parameter. Metrics of places (nodes, or pairs of nodes) have a curve per environment,
+with a line per place.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from seatrial.model.metrics import METRICS
@@ -16,15 +13,15 @@ from seatrial.report.render import text
 from seatrial.report.render.figure import Table
 
 MAX_LINES = 6
-"""Lines with a colour of their own; more are spread over several curves."""
+"""Lines with an own colour; more lines are distributed over several curves."""
 
 MAX_PLACES = 16
-"""Places drawn one by one; of more, those at convicted nodes, the worst, the median."""
+"""Places with own lines; of more: those of convicted nodes, the worst, the median."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """The median over the repeats at one x, with the lowest and highest of them."""
+    """The median over the repeats at one x, with the lowest and highest value."""
 
     x: float
     value: float
@@ -36,8 +33,8 @@ class Point:
 class Line:
     """The points of one environment or place.
 
-    `convicted`: the place is at a failing node; `median`: it stands for all places;
-    `ideal`: it was not measured.
+    `convicted`: the place is at a failing node; `median`: the median of all places;
+    `ideal`: not measured.
     """
 
     label: str
@@ -80,45 +77,35 @@ class Curve:
 
     @property
     def x_title(self) -> str:
-        """Name what is on the x axis: 'message size', 'depth'."""
-        if self.over:
-            return self.over.replace("_", " ")
-        known = METRICS.get(self.metric)
-        return known.size if known else "size"
+        """Return the title of the x axis: 'message size', 'depth'."""
+        size = METRICS[self.metric].size if self.metric in METRICS else "size"
+        return self.over.replace("_", " ") or size
+
+    def x_words(self, x: float) -> str:
+        """Format a value of the x axis."""
+        return text.exact(x) if self.over else text.size(int(x))
 
 
 def table(curve: Curve) -> Table:
-    """Turn a curve into a table; limits and published numbers are the last columns."""
+    """Return the values by x; limits and published numbers are the last columns."""
     known = {point.x for line in curve.lines for point in line.points}
     known |= {limit.x for limit in curve.limits}
-    columns = [curve.x_title, *(line.label for line in curve.lines)]
-    values = [
-        {point.x: text.measured(point.value) for point in line.points}
+    columns = [
+        (line.label, [(point.x, text.measured(point.value)) for point in line.points])
         for line in curve.lines
     ]
     if curve.limits:
-        columns.append("limit")
-        values.append(_joined((limit.x, limit.label) for limit in curve.limits))
+        columns.append(("limit", [(limit.x, limit.label) for limit in curve.limits]))
     if curve.published:
-        columns.append("published")
-        values.append(
-            _joined((each.x, f"{each.system} {each.words}") for each in curve.published)
+        words = [
+            (point.x, f"{point.system} {point.words}") for point in curve.published
+        ]
+        columns.append(("published", words))
+    rows = (
+        (
+            curve.x_words(x),
+            *("; ".join(w for at, w in own if at == x) for _, own in columns),
         )
-    return Table(
-        tuple(columns),
-        tuple(
-            (
-                text.exact(x) if curve.over else text.size(int(x)),
-                *(column.get(x, "") for column in values),
-            )
-            for x in sorted(known)
-        ),
+        for x in sorted(known)
     )
-
-
-def _joined(pairs: Iterable[tuple[float, str]]) -> dict[float, str]:
-    """Join the words at the same x."""
-    labels: dict[float, list[str]] = {}
-    for x, words in pairs:
-        labels.setdefault(x, []).append(words)
-    return {x: "; ".join(words) for x, words in labels.items()}
+    return Table((curve.x_title, *(label for label, _ in columns)), tuple(rows))

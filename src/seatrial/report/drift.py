@@ -1,10 +1,10 @@
-"""Drift: whether numbers moved in the course of the campaign.
+"""Drift: a trend of numbers over the campaign.
 
 A session is one allocation of every case in it; the level of a metric in a session is
-the median, over its cases, of the value beside the case's own median. These levels are
-tested for a trend by Kendall's rank correlation with the time (Mann 1945), exact where
-there are few. Of all metrics that could be tested, those that drift are picked so that
-at most the share `RISK` of them is expected to be wrong (Benjamini and Hochberg).
+the median, over its cases, of the value divided by the case's own median. These levels
+are tested for a trend by Kendall's rank correlation with the time (Mann 1945), exact
+where there are few. Of the metrics that drift, at most the share `RISK` is expected to
+be wrong (Benjamini and Hochberg, over all tested metrics).
 """
 
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ from seatrial.judge.judge import Judgement
 from seatrial.judge.multiple_testing import discoveries
 from seatrial.model.cases import CaseKey
 from seatrial.model.metrics import flat_name, judged_statistic
+from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
 
 RISK = 0.05
@@ -31,7 +32,7 @@ _HOUR = 3600.0
 class Level:
     """The level of a metric in one session: 1 is its median over the campaign.
 
-    `hours` count from the first number of the run; `allocations` stand behind it.
+    `hours` count from the first number of the run; `allocations` are those of it.
     """
 
     session: str
@@ -58,6 +59,11 @@ class Drift:
     drifts: bool = False
 
     @property
+    def name(self) -> str:
+        """Return check and metric."""
+        return f"{short(self.check)} {self.metric}"
+
+    @property
     def hours(self) -> float:
         """Return the time from the first to the last session."""
         return self.levels[-1].hours - self.levels[0].hours
@@ -70,26 +76,17 @@ class Drift:
 
 def drifts(run: Run, judgement: Judgement) -> list[Drift]:
     """Test every metric that has a criterion; those that drift come first."""
-    trends = [
-        each
-        for rows in _judged(run, judgement)
-        if (each := _drift(rows, _started(run))) is not None
-    ]
-    p = np.array([np.nan if each.p is None else each.p for each in trends])
-    testable = ~np.isnan(p)
-    picked = np.zeros(len(trends), dtype=bool)
-    if testable.any():
-        picked[testable] = discoveries(p[testable], RISK)
-    marked = [
-        replace(drift, drifts=bool(drifting))
-        for drift, drifting in zip(trends, picked, strict=True)
-    ]
-    return sorted(marked, key=lambda each: (not each.drifts, each.p is None, each.p))
-
-
-def _started(run: Run) -> float:
     first = run.measurements["start_time"].min()
-    return first if isinstance(first, float) else 0.0
+    started = first if isinstance(first, float) else 0.0
+    all_trends = (_drift(rows, started) for rows in _judged(run, judgement))
+    trends = [drift for drift in all_trends if drift is not None]
+    p = np.array([np.nan if drift.p is None else drift.p for drift in trends])
+    tested = ~np.isnan(p)
+    marked = np.zeros(len(trends), dtype=bool)
+    if tested.any():
+        marked[tested] = discoveries(p[tested], RISK)
+    results = [replace(d, drifts=bool(m)) for d, m in zip(trends, marked, strict=True)]
+    return sorted(results, key=lambda d: (not d.drifts, d.p is None, d.p))
 
 
 def _judged(run: Run, judgement: Judgement) -> list[pl.DataFrame]:
@@ -112,9 +109,8 @@ def _judged(run: Run, judgement: Judgement) -> list[pl.DataFrame]:
         "start_time",
     )
     judged = []
-    for (check, metric, size_bytes), part in rows.group_by(
-        "check", "metric", "size_bytes", maintain_order=True
-    ):
+    keys = ("check", "metric", "size_bytes")
+    for (check, metric, size_bytes), part in rows.group_by(keys, maintain_order=True):
         size = size_bytes if isinstance(size_bytes, int) else None
         if (str(check), flat_name(str(metric), size)) in wanted:
             statistic = judged_statistic(part["statistic"].unique())
@@ -123,7 +119,7 @@ def _judged(run: Run, judgement: Judgement) -> list[pl.DataFrame]:
 
 
 def _drift(rows: pl.DataFrame, started: float) -> Drift | None:
-    """Find the levels of one metric and their trend; None without any time."""
+    """Compute the levels of one metric and their trend; None without times."""
     own = (*CaseKey._fields, "parameters")
     levels = (
         rows.drop_nulls("start_time")
@@ -133,37 +129,24 @@ def _drift(rows: pl.DataFrame, started: float) -> Drift | None:
         .filter(pl.col("middle") > 0)
         .with_columns(level=pl.col("value") / pl.col("middle"))
         .group_by("session", maintain_order=True)
-        .agg(
-            pl.col("start_time").min(),
-            pl.col("level").median(),
-            allocations=pl.len(),
-        )
+        .agg(pl.col("start_time").min(), pl.col("level").median(), jobs=pl.len())
         .sort("start_time", maintain_order=True)
     )
     if levels.height < 2:
         return None
+    sessions = levels["session"].cast(pl.String)
     hours = ((levels["start_time"] - started) / _HOUR).to_list()
     values = levels["level"].to_list()
-    enough = levels.height >= LEAST_SESSIONS and hours[-1] > hours[0]
-    slope = (
-        scipy.stats.theilslopes(values, hours).slope if hours[-1] > hours[0] else 0.0
-    )
+    moved = hours[-1] > hours[0]
+    enough = moved and levels.height >= LEAST_SESSIONS
+    slope = scipy.stats.theilslopes(values, hours).slope if moved else 0.0
     first = rows.row(0, named=True)
     return Drift(
         check=first["check"],
         metric=flat_name(first["metric"], first["size_bytes"]),
         unit=first["unit"],
         direction=first["direction"],
-        levels=tuple(
-            Level(*numbers)
-            for numbers in zip(
-                levels["session"].cast(pl.String),
-                hours,
-                values,
-                levels["allocations"],
-                strict=True,
-            )
-        ),
+        levels=tuple(map(Level, sessions, hours, values, levels["jobs"])),
         per_hour=float(slope),
         p=drift_p(levels["level"].to_numpy(), LEAST_SESSIONS) if enough else None,
     )

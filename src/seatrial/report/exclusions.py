@@ -1,13 +1,13 @@
 """Retries, skips, absences and exclusions: not part of the verdict."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from seatrial.judge.findings import Judgement
 from seatrial.model.cases import Case
 from seatrial.parsers.mpi_start import TRIES
 from seatrial.report.content import Chapter
-from seatrial.report.folding import MOST_NAMES, fold_findings, skip_reasons
+from seatrial.report.folding import first_names, fold_findings, skip_reasons
 from seatrial.report.render import text
 from seatrial.report.render.figure import Table
 from seatrial.report.render.text import few
@@ -15,10 +15,9 @@ from seatrial.report.wording import MAX_CASES, case_detail
 from seatrial.runs.closed_run import Run
 
 _INTRO = (
-    "Nothing is left out silently: cases that failed or were skipped, cases that "
-    "passed at a later try, nodes that were absent, sessions that were cut off, and "
-    "criteria that were not judged. Cases and criteria with the same reason share a "
-    "row."
+    "Failed and skipped cases, cases that passed at a later try, absent nodes, "
+    "interrupted sessions, and criteria that were not judged. Cases and criteria with "
+    "the same reason share a row."
 )
 _NOT_GIVEN = "no reason given"
 _CASE = ("Case", "Environment", "Repeat")
@@ -28,10 +27,15 @@ def exclusions(run: Run, judgement: Judgement) -> Chapter:
     """List retried, skipped and excluded cases, nodes and criteria in tables."""
     failed = [case for case in run.cases if case.result == "fail"]
     skipped = [case for case in run.cases if case.result == "skip"]
+    unmeasured = [
+        finding
+        for finding in judgement.findings
+        if finding.verdict == "skipped" and finding.criterion
+    ]
     tables: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]] = {
         "Failed cases": (
             (*_CASE, "Try", "Phase", "Reason", "Job", "Nodes", "Raw output"),
-            [_failed(case) for case in failed[:MAX_CASES]],
+            list(map(_failed, failed[:MAX_CASES])),
         ),
         "Skipped cases": (
             ("Cases", "Environments", "Reason", "Repeats"),
@@ -53,7 +57,7 @@ def exclusions(run: Run, judgement: Judgement) -> Chapter:
                 if node.state != "present"
             ],
         ),
-        "Sessions that were cut off and taken again": (
+        "Sessions that were interrupted and repeated": (
             ("Session", "Kept as evidence in raw/"),
             [
                 (session["name"], ", ".join(session["interrupted"]))
@@ -67,7 +71,10 @@ def exclusions(run: Run, judgement: Judgement) -> Chapter:
         ),
         "Optional criteria that were not measured": (
             ("Criteria", "Reason"),
-            _unmeasured(judgement, skip_reasons(run)),
+            [
+                (folded.words("criterion"), folded.reason)
+                for folded in fold_findings(unmeasured, skip_reasons(run))
+            ],
         ),
     }
     return Chapter(
@@ -103,32 +110,13 @@ def _skipped(cases: Sequence[Case]) -> list[tuple[str, ...]]:
         groups[case.reason or _NOT_GIVEN].append(case)
     return [
         (
-            _named_once(_title(case) for case in own),
-            _named_once(case.environment for case in own),
+            first_names(_title(case) for case in own),
+            first_names(case.environment for case in own),
             reason,
             ", ".join(map(str, sorted({case.repeat for case in own}))),
         )
         for reason, own in groups.items()
     ]
-
-
-def _unmeasured(
-    judgement: Judgement, reasons: Mapping[str, str]
-) -> list[tuple[str, ...]]:
-    """List criteria without any number by their reason."""
-    skipped = [
-        finding
-        for finding in judgement.findings
-        if finding.verdict == "skipped" and finding.criterion
-    ]
-    return [
-        (folded.words("criterion"), folded.reason)
-        for folded in fold_findings(skipped, reasons)
-    ]
-
-
-def _named_once(names: Iterable[str]) -> str:
-    return ", ".join(few(dict.fromkeys(filter(None, names)), MOST_NAMES))
 
 
 def _retried(cases: Sequence[Case]) -> list[tuple[str, ...]]:
@@ -173,6 +161,6 @@ def _notes(run: Run, failed: Sequence[Case], skipped: Sequence[Case]) -> Iterabl
     if len(failed) > MAX_CASES or len(skipped) > MAX_CASES:
         yield (
             f"Tables have the first {MAX_CASES} rows; {text.exact(len(failed))} cases "
-            f"failed and {text.exact(len(skipped))} were skipped: all are in "
+            f"failed and {text.exact(len(skipped))} were skipped. All are in "
             "cases.json of the run."
         )

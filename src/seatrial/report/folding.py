@@ -1,7 +1,7 @@
-"""Equal rows in one line with a count: criteria, and findings, that share a reason.
+"""Fold equal rows into one with a count: criteria or findings that share a reason.
 
-Rows of numbers are never folded: their reasons have their numbers. criteria.csv,
-findings.csv and junit.xml keep a row each.
+Rows of numbers are never folded: their reasons contain numbers. criteria.csv,
+findings.csv and junit.xml have a row for each.
 """
 
 from collections import Counter
@@ -30,23 +30,26 @@ class FoldedFinding:
 
     @property
     def first(self) -> Finding:
-        """The first of them, which stands for all."""
+        """The first of them, in place of all."""
         return self.findings[0]
 
     def words(self, of: str) -> str:
-        """Join the different values of a field of the findings, the first ones."""
-        values = dict.fromkeys(getattr(finding, of) for finding in self.findings)
-        return ", ".join(few(filter(None, values), MOST_NAMES))
+        """Join the first different values of a field of the findings."""
+        return first_names(getattr(finding, of) for finding in self.findings)
 
     def places(self) -> str:
-        """Join all places where not all are shown; the page's filter searches them."""
+        """Join all places if the row has not all; the page's filter searches them."""
         places = dict.fromkeys(finding.place for finding in self.findings)
         return " ".join(places) if len(places) > MOST_NAMES else ""
 
     def details(self) -> str:
         """Join the parameters in the names of the cases."""
-        names = dict.fromkeys(case_detail(f.check, f.case) for f in self.findings)
-        return ", ".join(few(filter(None, names), MOST_NAMES))
+        return first_names(case_detail(f.check, f.case) for f in self.findings)
+
+
+def first_names(names: Iterable[str]) -> str:
+    """Join different names, the first of many."""
+    return ", ".join(few(dict.fromkeys(filter(None, names)), MOST_NAMES))
 
 
 def skip_reasons(run: Run) -> dict[str, str]:
@@ -70,8 +73,8 @@ def fold_criteria(
 
 
 def _folded(rows: Sequence[CriterionRow], reasons: Mapping[str, str]) -> CriterionRow:
-    first = rows[0]
-    if len(rows) == 1:
+    first, *others = rows
+    if not others:
         return first
     return replace(
         first,
@@ -93,24 +96,24 @@ def _folded(rows: Sequence[CriterionRow], reasons: Mapping[str, str]) -> Criteri
 def fold_findings(
     findings: Iterable[Finding], reasons: Mapping[str, str]
 ) -> list[FoldedFinding]:
-    """Fold findings, those first that need a look, causes before effects.
+    """Fold findings: the most urgent first, causes before effects.
 
-    Undecided ones are folded within a metric of a case, skipped ones by their reason.
+    Undecided findings are folded within a metric of a case, skipped ones by reason.
     """
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for number, finding in enumerate(sorted(findings, key=urgency)):
-        key: tuple[object, ...] | None = _key(finding, reasons)
-        if key and finding.verdict == "undecided":
+        key: tuple[object, ...] = _key(finding, reasons) or (number,)
+        if finding.verdict == "undecided":
             case = (finding.check, finding.case, finding.environment, finding.metric)
             key = (*key, finding.kind, *case)
-        groups.setdefault(key or (number,), []).append(finding)
+        groups.setdefault(key, []).append(finding)
     return [
         FoldedFinding(tuple(own), _reason(own[0], reasons)) for own in groups.values()
     ]
 
 
 def _key(finding: Finding, reasons: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return what equal findings share; None for one that is not folded."""
+    """Return the key that equal findings share; None if a finding is not folded."""
     if finding.verdict not in _FOLDED or finding.flags:
         return None
     return (finding.verdict, _reason(finding, reasons))
@@ -132,9 +135,9 @@ def _same(values: Iterable[str]) -> str:
 def not_tested(
     rows: Iterable[CriterionRow], reasons: Mapping[str, str], uncovered: int
 ) -> str:
-    """Describe in one line how many criteria were not tested, and why; '' if none.
+    """Count the criteria that were not tested, by reason; '' if there are none.
 
-    Of a reason, the part before its first colon counts: what follows is the remedy.
+    Only the part of a reason before its first colon counts; the rest is the remedy.
     """
     causes = Counter(
         _reason(row.worst, reasons).removeprefix(f"{NOT_MEASURED}: ").partition(": ")[0]

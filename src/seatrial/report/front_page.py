@@ -20,15 +20,15 @@ from seatrial.runs.seal import key_text
 from seatrial.runs.ssh_signature import known_signers
 
 MAX_PLACES = 8
-"""Places in one list of page one; the rest is counted there."""
+"""Places in one list of page one; the rest is counted."""
 
 _MAX_NEEDS, _MAX_COMMON, _MAX_LOOKS = 5, 3, 12
 _MEANING = {
-    "pass": "Every criterion that was judged is met.",
+    "pass": "Every judged criterion is met.",
     "fail": "At least one criterion is not met. The system is not acceptable in this "
     "state.",
-    "undecided": "No criterion failed, but not every one could be decided. This is "
-    "not a pass: the system is neither accepted nor refused.",
+    "undecided": "No criterion failed, but some are undecided. This is not a pass: "
+    "the system is neither accepted nor refused.",
 }
 
 
@@ -37,7 +37,6 @@ def front(
 ) -> Front:
     """Fill page one; `rows` are all criteria."""
     signer, digest = seal_words(run, home)
-    verdicts = counts(rows)
     replay = "REPLAY, " if judgement.replay else ""
     places = look_at(judgement)
     return Front(
@@ -46,10 +45,10 @@ def front(
         title=f"{replay}{judgement.verdict.upper()}: {judgement.system}, "
         f"{judgement.campaign}, {judgement.run}",
         notices=_notices(run, judgement),
-        counts=verdicts,
+        counts=counts(rows),
         areas=area_summaries(rows),
         node_map=small_map(judgement),
-        needs=_shortened(needs(judgement, rows), _MAX_NEEDS),
+        needs=tuple(few(needs(judgement, rows), _MAX_NEEDS)),
         act_on=_places(_act_on(judgement)),
         look_at=_places(places.undecided),
         absent=_places(
@@ -59,10 +58,10 @@ def front(
                 if node.state != "present"
             ]
         ),
-        in_common=_shortened(
-            [fact.words for fact in common_facts(run, judgement)], _MAX_COMMON
+        in_common=tuple(
+            few((fact.words for fact in common_facts(run, judgement)), _MAX_COMMON)
         ),
-        worth_a_look=_shortened(places.others, _MAX_LOOKS),
+        worth_a_look=tuple(few(places.others, _MAX_LOOKS)),
         not_tested=not_tested(rows, skip_reasons(run), len(judgement.uncovered)),
         facts=_facts(run, judgement),
         signer=signer,
@@ -73,41 +72,27 @@ def front(
 
 def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
     """Return the notices of page one; each begins with a headline."""
-    notices = []
-    if judgement.replay:
-        notices.append(
-            "Replay: no measurement. No program was run. Recorded output was read "
-            f"again, from {run.manifest.get('replay')}. This is no acceptance of the "
-            "system, whatever is said below."
-        )
-    if run.manifest.get("demonstration"):
-        notices.append(
-            "Functional demonstration. This run shows that the suite works on this "
-            "system. Its numbers mean nothing as performance."
-        )
-    if run.manifest.get("partial"):
-        notices.append(
-            "Partial run. Some checks of the campaign were left out. What was judged "
-            "is no whole acceptance."
-        )
-    sessions = run.manifest.get("sessions", ())
-    beside = sorted({each for s in sessions for each in s.get("beside", ())})
-    if beside:
-        notices.append(
-            "Not alone. While this run was going on, other runs of this system were at "
-            f"work: {', '.join(few(beside, MAX_PLACES))}. They may have slowed it down."
-        )
-    if judgement.changed:
-        changes = "; ".join(few(judgement.changed, MAX_PLACES))
-        notices.append(
-            "Judged by the criteria of today. Beside those that held when the data "
-            f"were taken: {changes}."
-        )
-    return tuple(notices)
+    manifest = run.manifest
+    sessions = manifest.get("sessions", ())
+    beside = sorted({name for s in sessions for name in s.get("beside", ())})
+    notices = {
+        "Replay: no measurement. Seatrial ran no program; it read recorded output from "
+        f"{manifest.get('replay')}. No verdict of a replay accepts the "
+        "system.": judgement.replay,
+        "Functional demonstration. This run shows that the suite works on this system. "
+        "Its numbers mean nothing as performance.": manifest.get("demonstration"),
+        "Partial run. The run left out some checks of the campaign. It is no complete "
+        "acceptance.": manifest.get("partial"),
+        "Not alone. Other runs of this system were active during this run: "
+        f"{', '.join(few(beside, MAX_PLACES))}. They may have slowed it down.": beside,
+        "Judged by the criteria of today. Differences from the criteria at the time of "
+        f"the run: {'; '.join(few(judgement.changed, MAX_PLACES))}.": judgement.changed,
+    }
+    return tuple(notice for notice, applies in notices.items() if applies)
 
 
 def _act_on(judgement: Judgement) -> list[ActOn]:
-    """Name what to act on: convicted nodes, then links, then what fails as a whole."""
+    """List convicted nodes, then failing links, then cases that fail as a whole."""
     by_node: dict[str, list[Finding]] = {name: [] for name in judgement.convicted}
     links: dict[str, list[Finding]] = {}
     whole: dict[str, list[Finding]] = {}
@@ -133,31 +118,22 @@ def _act_on(judgement: Judgement) -> list[ActOn]:
 
 
 def _places(places: Sequence[ActOn]) -> tuple[ActOn, ...]:
-    """Shorten a list of places; what is left out is a last one."""
+    """Shorten a list of places; the last entry counts the others."""
     more = len(places) - MAX_PLACES
-    if more <= 0:
-        return tuple(places)
     rest = ActOn(f"and {more} more", ("they are among the findings",))
-    return (*places[:MAX_PLACES], rest)
-
-
-def _shortened(words: Sequence[str], most: int) -> tuple[str, ...]:
-    return tuple(few(words, most))
+    return (*places[:MAX_PLACES], *([rest] if more > 0 else []))
 
 
 def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
-    manifest = run.manifest
-    present = sum(node.state == "present" for node in judgement.nodes)
-    seconds = text.span(manifest.get("started"), manifest.get("ended"))
-    recorded = " as recorded" if judgement.replay else " present"
+    started = run.manifest.get("started")
+    seconds = text.span(started, run.manifest.get("ended"))
+    present = text.exact(sum(node.state == "present" for node in judgement.nodes))
+    nodes = "Nodes as recorded" if judgement.replay else "Nodes present"
     facts = [
         ("Run", judgement.run),
-        ("Started", text.day_and_time(manifest.get("started"))),
+        ("Started", text.day_and_time(started)),
         ("Duration", text.duration(seconds)),
-        (
-            f"Nodes{recorded}",
-            f"{text.exact(present)} of {text.exact(len(judgement.nodes))}",
-        ),
+        (nodes, f"{present} of {text.exact(len(judgement.nodes))}"),
         ("Cases", text.exact(len(run.cases))),
         ("Numbers", text.exact(run.measurements.height)),
     ]
@@ -175,8 +151,6 @@ def seal_words(run: Run, home: Path) -> tuple[str, str]:
         signers = known_signers(home / "reference-data", run.manifest["system"])
         signature = run.sealed.check(signers)
     except SeatrialError as error:
-        return f"sealed, and the seal cannot be checked: {error}", run.digest
+        return f"sealed; the seal cannot be checked: {error}", run.digest
     key = key_text(signature)
-    if signature.signer is None:
-        return f"sealed by an unknown signer: {key}", run.digest
-    return f"sealed by {signature.signer}: {key}", run.digest
+    return f"sealed by {signature.signer or 'an unknown signer'}: {key}", run.digest

@@ -16,7 +16,11 @@ from seatrial.report.render.html import FILTERS, SIZES, render
 from seatrial.report.wording import interval_words, limit_words
 from seatrial.runs.closed_run import Run
 
-MAX_CRITERIA = 500
+MAX_CRITERIA, MAX_FINDINGS = 500, 500
+"""Rows of the HTML; the filter finds the other findings, too."""
+
+Cell = tuple[str, ...]
+"""The text of a cell, and the lines of detail below it."""
 
 _CLASSES = ("check", "", "metric", "place", "number", "limit", "reason")
 
@@ -37,18 +41,11 @@ def html(run: Run, judgement: Judgement, content: Content, home: Path) -> str:
     )
 
 
-MAX_FINDINGS = 500
-"""Rows that are HTML; a filter finds the others, too."""
-
-Cell = tuple[str, ...]
-"""The text of a cell, and the lines of detail below it."""
-
-
 @dataclass(frozen=True)
 class FindingRow:
     """A finding, or several alike, as the cells of a row, in words.
 
-    `places` are all of its places, where the cell has the first ones only.
+    `places` are all of its places if the cell has only the first ones.
     """
 
     verdict: str
@@ -59,15 +56,14 @@ class FindingRow:
 
 @dataclass(frozen=True)
 class FindingTable:
-    """The findings, failing ones first; `packed` are the rows that are no HTML.
+    """The findings, failing ones first; `total` counts the rows.
 
-    It is base64 of gzip of JSON: a list of [verdict, checks, cells, places]. `total`
-    counts rows, `findings` what is in them.
+    `packed` are the other rows: base64 of gzip of a JSON list of [verdict, checks,
+    cells, places].
     """
 
     rows: tuple[FindingRow, ...]
     total: int
-    findings: int
     checks: tuple[str, ...]
     packed: str = ""
 
@@ -75,20 +71,18 @@ class FindingTable:
 def finding_table(
     findings: Sequence[Finding], skipped: Mapping[str, str]
 ) -> FindingTable:
-    """Lay findings out, those alike in one row; `skipped` says why checks were."""
-    ordered = fold_findings(findings, skipped)
-    rest = [_row(each) for each in ordered[MAX_FINDINGS:]]
+    """Build the table, equal findings in a row; `skipped` has the reasons of checks."""
+    rows = list(map(_row, fold_findings(findings, skipped)))
     return FindingTable(
-        rows=tuple(_row(each) for each in ordered[:MAX_FINDINGS]),
-        total=len(ordered),
-        findings=len(findings),
+        rows=tuple(rows[:MAX_FINDINGS]),
+        total=len(rows),
         checks=tuple(sorted(set(map(_check, findings)))),
-        packed=_packed(rest) if rest else "",
+        packed=_packed(rows[MAX_FINDINGS:]) if len(rows) > MAX_FINDINGS else "",
     )
 
 
 def _row(folded: FoldedFinding) -> FindingRow:
-    """Write a row: verdict, check, environment, metric, place, value, limit, reason."""
+    """Return the cells: check, environment, metric, place, value, limit, reason."""
     finding, count = folded.first, len(folded.findings)
     alone = count == 1
     better = f"{finding.direction} is better" if finding.direction else ""
@@ -101,7 +95,7 @@ def _row(folded: FoldedFinding) -> FindingRow:
         _cell(folded.words("metric"), better if alone and finding.metric else ""),
         _cell(folded.words("place"), of_pairs),
         _value(finding) if alone else ("",),
-        _cell(limit_words(finding), _beside(finding)) if alone else ("",),
+        _limit(finding) if alone else ("",),
         _cell(folded.reason, *flags),
     )
     checks = tuple(dict.fromkeys(map(_check, folded.findings)))
@@ -123,12 +117,11 @@ def _value(finding: Finding) -> Cell:
     )
 
 
-def _beside(finding: Finding) -> str:
-    """Return the kind of a limit and the ratio of the value to it."""
-    if not finding.reference_kind:
-        return ""
-    ratio = text.ratio(finding.value, finding.limit)
-    return "; ".join(filter(None, (finding.reference_kind, ratio)))
+def _limit(finding: Finding) -> Cell:
+    """Return a limit, its kind, and the ratio of the value to it."""
+    kind = finding.reference_kind
+    ratio = text.ratio(finding.value, finding.limit) if kind else ""
+    return _cell(limit_words(finding), "; ".join(filter(None, (kind, ratio))))
 
 
 def _cell(first: str, *details: str) -> Cell:
@@ -136,14 +129,14 @@ def _cell(first: str, *details: str) -> Cell:
 
 
 def _packed(rows: Sequence[FindingRow]) -> str:
-    """Pack rows small: they are alike, and there may be ten thousands."""
+    """Compress rows: there may be tens of thousands of similar ones."""
     listed = [
-        [
+        (
             row.verdict,
-            [text.clean(check) for check in row.checks],
-            [[text.clean(line) for line in cell] for cell in row.cells],
+            list(map(text.clean, row.checks)),
+            [list(map(text.clean, cell)) for cell in row.cells],
             text.clean(row.places),
-        ]
+        )
         for row in rows
     ]
     plain = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))

@@ -38,11 +38,11 @@ def _front(
     looks = [", ".join(front.worth_a_look)] if front.worth_a_look else []
     lists = {
         "Act on": act_on(front.act_on),
-        "Delivered, but absent or lost": act_on(front.absent),
-        "What they have in common": _plain(front.in_common, longest),
+        "Absent or lost nodes": act_on(front.absent),
+        "Facts that failing nodes share": _plain(front.in_common, longest),
         "Look at": act_on(front.look_at),
         "Worth a look, decides nothing": _plain(looks, longest),
-        "What would decide the undecided": _plain(front.needs, longest),
+        "Needed for undecided criteria": _plain(front.needs, longest),
     }
     return {
         "verdict": front.verdict,

@@ -1,6 +1,5 @@
 """A closed run: read, find and check the immutable folder of one campaign."""
 
-import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -81,12 +80,6 @@ class Run:
             pl.col(name).cast(pl.Categorical) if SCHEMA[name] == pl.String else name
             for name in names
         )
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file as 64 hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def load_run(path: Path) -> Run:

@@ -19,8 +19,7 @@ from seatrial.model.cases import Case
 from seatrial.model.manifest import decoded
 from seatrial.model.records import Measurement, as_dict
 from seatrial.names import is_inside
-from seatrial.plain_files import read_plain
-from seatrial.runs.closed_run import sha256
+from seatrial.plain_files import read_plain, sha256_plain
 from seatrial.runs.open_run import (
     SESSIONS_FOLDER,
     STARTS_FILE,
@@ -83,7 +82,7 @@ def close_session(
         **record,
         "cases": [as_dict(case) for case in cases],
         "checksums": {
-            str(file.relative_to(folder)): sha256(file) for file in (table, *kept)
+            str(file.relative_to(folder)): sha256_plain(file) for file in (table, *kept)
         },
     }
     write_file(sessions / f"{name}.json", json.dumps(content, indent=1).encode())
@@ -117,7 +116,7 @@ def closed_session(folder: Path, name: str) -> ClosedSession | None:
     session = read_session(folder, name)
     for part, expected in session.checksums.items() if session else ():
         file = folder / part
-        digest = sha256(file) if file.is_file() else "missing"
+        digest = sha256_plain(file) if file.is_file() else "missing"
         if digest != expected:
             raise SeatrialError(
                 f"{file}: changed after its session was closed: SHA-256 is {digest}, "

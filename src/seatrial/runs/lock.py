@@ -20,10 +20,10 @@ from seatrial.runs.open_run import disk_errors, utc_text
 from seatrial.runs.run_contents import LOCK_FILE
 
 _PATIENCE_S = 60.0
-"""How long the ReFrame of a dead driver may take to cancel its jobs."""
+"""Time for the ReFrame of a dead driver to cancel its jobs."""
 
 _GRACE_S = 1.0
-"""How long a process that only tests the lock may hold it."""
+"""Longest hold of the lock by a process that only tests it."""
 
 _LOOK_S = 0.1
 

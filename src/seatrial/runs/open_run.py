@@ -23,7 +23,8 @@ from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case
 from seatrial.model.manifest import MANIFEST, OPEN_SUFFIX
 from seatrial.model.records import Measurement
-from seatrial.runs.closed_run import by_start, run_folders, sha256
+from seatrial.plain_files import sha256_plain
+from seatrial.runs.closed_run import by_start, run_folders
 from seatrial.runs.run_contents import LOCK_FILE
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class RunFolder:
             shutil.rmtree(self.path / WORK_FOLDER, ignore_errors=True)
             transient = {LOCK_FILE, *_TRANSIENT}
             checksums = {
-                str(file.relative_to(self.path)): sha256(file)
+                str(file.relative_to(self.path)): sha256_plain(file)
                 for file in sorted(self.path.rglob("*"))
                 if file.is_file()
                 and file.relative_to(self.path).parts[0] not in transient

@@ -11,15 +11,8 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol, cast
 
+from seatrial import limits
 from seatrial.errors import SeatrialError
-from seatrial.limits import (
-    PACK_FILES,
-    PACK_HEADER,
-    PACK_MEMORY,
-    PACK_RATIO,
-    PACK_SIZE,
-    PACK_SMALL,
-)
 from seatrial.model.manifest import MANIFEST
 from seatrial.names import is_name
 from seatrial.plain_files import open_plain
@@ -119,7 +112,9 @@ class _Xz:
 
     def __init__(self, packed: BinaryIO) -> None:
         self.packed = packed
-        self.xz = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=PACK_MEMORY.most)
+        self.xz = lzma.LZMADecompressor(
+            lzma.FORMAT_XZ, memlimit=limits.PACK_MEMORY.most
+        )
 
     def read(self, size: int) -> bytes:
         """Read some bytes; EOFError if the file ends too early."""
@@ -149,7 +144,7 @@ def extract_plain(
     with tarfile.open(fileobj=cast(Any, meter), mode="r|") as archive:
         while (info := archive.next()) is not None:
             number += 1
-            PACK_FILES.check(number, where)
+            limits.PACK_FILES.check(number, where)
             _extract(archive, info, folder, meter)
             archive.members.clear()  # type: ignore[attr-defined]  # a million take GBs
             meter.allow()
@@ -184,15 +179,15 @@ class _Meter:
     def __init__(self, stream: Readable, where: str, packed_size: int) -> None:
         self.stream, self.where = stream, where
         self.total = 0
-        self.most, self.limit = PACK_SIZE.most, PACK_SIZE
-        unpacked = max(PACK_SMALL, PACK_RATIO.most * packed_size)
+        self.most, self.limit = limits.PACK_SIZE.most, limits.PACK_SIZE
+        unpacked = max(limits.PACK_SMALL, limits.PACK_RATIO.most * packed_size)
         if packed_size and unpacked < self.most:
-            self.most, self.limit = unpacked, PACK_RATIO
+            self.most, self.limit = unpacked, limits.PACK_RATIO
         self.allow()
 
     def allow(self, size: int = 0) -> None:
         """Allow a header, and a file of `size` bytes."""
-        self.left = size + PACK_HEADER.most
+        self.left = size + limits.PACK_HEADER.most
 
     def read(self, size: int) -> bytes:
         """Read from the stream; SeatrialError beyond a limit."""
@@ -202,5 +197,5 @@ class _Meter:
         if self.total > self.most:
             raise self.limit.exceeded(self.where)
         if self.left < 0:
-            raise PACK_HEADER.exceeded(self.where)
+            raise limits.PACK_HEADER.exceeded(self.where)
         return content

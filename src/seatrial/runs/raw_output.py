@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from seatrial.errors import SeatrialError
-from seatrial.limits import RAW_SIZE
+from seatrial.limits import RAW_SIZE, Limit
 from seatrial.model.manifest import MANIFEST, read_manifest
 from seatrial.names import natural_key
 from seatrial.plain_files import open_plain, read_plain
@@ -129,25 +129,14 @@ class Recording(_Record, kw_only=True):
             if path in seen:
                 raise SeatrialError(f"{file}: there twice, compressed and as it is")
             seen.add(path)
-            content = self._content(file, left)
+            content = plain_content(file, self.source.read(file), left=left)
             left -= len(content)
             yield path, content
 
     def printed(self, name: str) -> bytes:
         """Read `OUTPUT_FILE` or `ERROR_FILE` of the job; b'' without one."""
         file = kept_file(self.folder, name)
-        return b"" if file is None else self._content(file, RAW_SIZE.most)
-
-    def _content(self, file: Path, most: int) -> bytes:
-        content = self.source.read(file)
-        if file.suffix == COMPRESSED:
-            try:
-                content = gzip.GzipFile(fileobj=io.BytesIO(content)).read(most + 1)
-            except (OSError, EOFError, zlib.error) as error:
-                raise SeatrialError(f"{file}: damaged: {error}") from error
-        if len(content) > most:
-            raise RAW_SIZE.exceeded(file)
-        return content
+        return b"" if file is None else plain_content(file, self.source.read(file))
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:
@@ -159,6 +148,24 @@ def _plain_files(folder: Path) -> Iterator[Path]:
                 raise SeatrialError(f"{Path(parent, name)}: a link; expected none")
         for name in sorted(files):
             yield Path(parent, name)
+
+
+def plain_content(
+    file: Path, content: bytes, limit: Limit = RAW_SIZE, left: int | None = None
+) -> bytes:
+    """Return the content of a raw file, decompressed.
+
+    Raises SeatrialError if it is damaged, or has more bytes than are `left` of a limit.
+    """
+    most = limit.most if left is None else left
+    if file.suffix == COMPRESSED:
+        try:
+            content = gzip.GzipFile(fileobj=io.BytesIO(content)).read(most + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise SeatrialError(f"{file}: damaged: {error}") from error
+    if len(content) > most:
+        raise limit.exceeded(file)
+    return content
 
 
 def kept_file(folder: Path, name: str) -> Path | None:

@@ -211,8 +211,8 @@ def _check_version(source: str, info: _Info) -> None:
                 "again with a newer ReFrame"
             )
         raise SeatrialError(
-            f"{source}: made by ReFrame {info.version or 'of unknown version'}, whose "
-            f"reports are of form {info.data_version}; {remedy}"
+            f"{source}: made by ReFrame {info.version or 'of unknown version'}, with "
+            f"reports of form {info.data_version}; {remedy}"
         )
 
 

@@ -1,10 +1,8 @@
 """Statements of checks about themselves, from the ReFrame reports of the run."""
 
-import gzip
-import io
 from collections.abc import Collection
 from contextlib import suppress
-from pathlib import Path
+from itertools import chain
 
 import msgspec
 
@@ -13,7 +11,7 @@ from seatrial.limits import CASES_SIZE
 from seatrial.model.manifest import decoded
 from seatrial.plain_files import read_plain
 from seatrial.runs.closed_run import Run
-from seatrial.runs.raw_output import COMPRESSED
+from seatrial.runs.raw_output import plain_content
 
 
 class Stated(msgspec.Struct, frozen=True):
@@ -45,17 +43,10 @@ def stated(run: Run, checks: Collection[str]) -> dict[str, Stated]:
     for file in sorted(run.path.glob("raw/*/report*.json*")):
         if statements.keys() >= {*checks}:
             break
-        with suppress(SeatrialError, OSError, EOFError):
-            for attempt in _read(file).runs:
-                for case in attempt.testcases:
-                    statements.setdefault(case.check.split(" ", 1)[0], case)
+        with suppress(SeatrialError):
+            packed = read_plain(file, CASES_SIZE)
+            content = plain_content(file, packed, CASES_SIZE)
+            report = decoded(content, file, _Report, "a report of ReFrame")
+            for case in chain.from_iterable(part.testcases for part in report.runs):
+                statements.setdefault(case.check.split(" ", 1)[0], case)
     return statements
-
-
-def _read(file: Path) -> _Report:
-    content = read_plain(file, CASES_SIZE)
-    if file.suffix == COMPRESSED:
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
-            content = packed.read(CASES_SIZE.most + 1)
-        CASES_SIZE.check(len(content), file)
-    return decoded(content, file, _Report, "a report of ReFrame")

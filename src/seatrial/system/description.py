@@ -1,4 +1,4 @@
-"""The system under test as Ansible rendered it: system.json and settings.yaml."""
+"""Read the system under test, rendered by Ansible: system.json and settings.yaml."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +54,7 @@ class System:
 
 @dataclass(frozen=True)
 class NodeState:
-    """A delivered node at the start of a run: present, or absent and why."""
+    """A delivered node at the start of a run: present, or absent for a reason."""
 
     node: Node
     present: bool
@@ -69,7 +69,7 @@ def known_systems(home: Path) -> list[str]:
 
 
 def is_provisioned(home: Path, name: str) -> bool:
-    """Return True if this is the machine on which the system's jobs are submitted."""
+    """Return True if this machine submits the system's jobs."""
     return (etc_dir(home, name) / SYSTEM_FILE).is_file()
 
 
@@ -148,10 +148,10 @@ def node_states(system: System) -> tuple[NodeState, ...]:
     """
     if not system.uses_slurm:
         return tuple(NodeState(node, True, "") for node in system.nodes)
-    seen = slurm.node_states()
+    known = slurm.node_states()
+    unknown = (False, "unknown to Slurm")
     states = tuple(
-        NodeState(node, *slurm.availability(seen.get(node.name)))
-        for node in system.nodes
+        NodeState(node, *known.get(node.name, unknown)) for node in system.nodes
     )
     if not any(state.present for state in states):
         listed = "\n".join(f"  {state.node.name}: {state.reason}" for state in states)

@@ -15,12 +15,11 @@ PROGRAMS = {
 
 def needed(described: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return the features that each check needs, from `describe_checks`."""
-    needs: dict[str, dict[str, None]] = {}
+    needs: dict[str, list[str]] = {}
     for case in described:
-        needs.setdefault(case["@class"], {}).update(
-            dict.fromkeys(case.get("needs", ()))
-        )
-    return {check: list(features) for check, features in needs.items()}
+        features = needs.setdefault(case["@class"], [])
+        features += [need for need in case.get("needs", ()) if need not in features]
+    return needs
 
 
 def why_not(needs: Sequence[str], offered: Sequence[frozenset[str]]) -> str:

@@ -21,6 +21,7 @@ _USABLE = [
     "powering_up",
     "reserved",
 ]
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
 _DEATH = re.compile(r"srun: error: (Node failure on .*|\S+: tasks? [0-9,-]+: .*)")
 _ENDED_WITH_IT = ("Killed", "Terminated")
 _SUFFIXES = "*~#!%$@^+-"
@@ -29,14 +30,6 @@ _GONE_S = 300.0
 _CLOCKS_DIFFER_S = 5.0
 _UNFINISHED = ("PENDING", "RUNNING")
 _LOOK_S = 1.0
-
-
-@dataclass(frozen=True)
-class SlurmNode:
-    """A node as `sinfo` prints it: long state with its suffix, and the reason."""
-
-    state: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -62,8 +55,8 @@ class Job:
     folder: str
 
 
-def node_states() -> dict[str, SlurmNode]:
-    """Ask Slurm for the state of every node; SeatrialError if it does not answer."""
+def node_states() -> dict[str, tuple[bool, str]]:
+    """Return the `availability` of every node; SeatrialError if Slurm is silent."""
     try:
         done = _run("sinfo", "-N", "-h", "-o", "%N|%T|%E")
         problem = done.stderr.strip() if done.returncode else ""
@@ -77,14 +70,14 @@ def node_states() -> dict[str, SlurmNode]:
             "check `scontrol ping` and slurmctld on the controller, then run again"
         )
     rows = (line.split("|", 2) for line in done.stdout.splitlines())
-    return {name: SlurmNode(state, reason) for name, state, reason in rows}
+    return {name: availability(state, reason) for name, state, reason in rows}
 
 
 def first_death(lines: Iterable[str]) -> str | None:
-    """Return srun's line on what died first, of its standard error; None if none did.
+    """Return the line of srun's standard error on the first death, None without one.
 
-    A node that failed comes before any task, a task before those that srun ended
-    because of it.
+    A failed node comes before any task, a task before those that srun ended because
+    of it.
     """
     deaths = [match[1] for match in map(_DEATH.match, lines) if match]
     nodes = [death for death in deaths if death.startswith("Node failure")]
@@ -92,31 +85,25 @@ def first_death(lines: Iterable[str]) -> str | None:
     return next(iter((*nodes, *causes, *deaths)), None)
 
 
-def availability(node: SlurmNode | None) -> tuple[bool, str]:
-    """Return whether a job can run on a node, and if not, why."""
-    if node is None:
-        return False, "unknown to Slurm"
-    state = node.state.rstrip(_SUFFIXES)
-    suffix = node.state[len(state) :]
-    reason = "" if node.reason in ("", "none") else f" ({node.reason})"
-    if "*" in suffix:
-        return False, f"{state}, not responding{reason}"
-    if state in _USABLE:
-        return True, ""
-    return False, f"{state}{reason}"
+def availability(state: str, reason: str) -> tuple[bool, str]:
+    """Return if a job can run on a node with sinfo's long state; else the reason."""
+    word = state.rstrip(_SUFFIXES)
+    reason = "" if reason in ("", "none") else f" ({reason})"
+    if "*" in state[len(word) :]:
+        return False, f"{word}, not responding{reason}"
+    return (True, "") if word in _USABLE else (False, f"{word}{reason}")
 
 
 def pending_reasons(comment: str) -> dict[str, str] | None:
-    """Return why our pending jobs wait, by job id; None if slurmctld does not answer.
+    """Return the reasons of our pending jobs; None if slurmctld does not answer.
 
-    `comment` begins the comment of the jobs. Slurm forgets the reason of a job that is
-    cancelled.
+    Keys are job ids; `comment` begins the comment of the jobs. Slurm forgets the reason
+    of a cancelled job.
     """
-    lines = printed("squeue", "--me", "-h", "-t", "PD", "-o", "%i|%k|%r")
-    if lines is None:
+    rows = printed_rows(3, "squeue", "--me", "-h", "-t", "PD", "-o", "%i|%k|%r")
+    if rows is None:
         return None
-    rows = (line.split("|", 2) for line in lines)
-    return {job_id: why for job_id, text, why in rows if text.startswith(comment)}
+    return {job_id: reason for job_id, text, reason in rows if text.startswith(comment)}
 
 
 def jobs(comment: str, user: int | None) -> list[Job] | None:
@@ -127,33 +114,32 @@ def jobs(comment: str, user: int | None) -> list[Job] | None:
     if shutil.which("squeue") is None:
         return []
     users = [] if user is None else ["-u", str(user)]
-    lines = printed("squeue", "-h", *users, "-o", "%i|%T|%k|%N|%r|%Z")
-    if lines is None:
+    rows = printed_rows(6, "squeue", "-h", *users, "-o", "%i|%T|%k|%N|%r|%Z")
+    if rows is None:
         return None
-    queued = (Job(*line.split("|", 5)) for line in lines)
+    queued = (Job(*row) for row in rows)
     return [job for job in queued if job.comment.startswith(comment)]
 
 
 def lost_jobs(comment: str, since: float) -> list[str] | None:
     """Return the ids of our jobs that slurmctld lost; None if it lost none, or unknown.
 
-    It lost them if it knows no job with such a comment. The ids are those of jobs that
-    were submitted `since` then (UTC seconds) and go on in the accounting, which may
-    never have heard of them.
+    It lost them if it knows no job with this comment. The ids are those of jobs that
+    were submitted after `since` (UTC seconds) and go on in the accounting, which may
+    not know them.
     """
     known = jobs("", os.getuid())
     if known is None or any(job.comment.startswith(comment) for job in known):
         return None
-    moment = time.localtime(since - _CLOCKS_DIFFER_S)
-    start = time.strftime("%Y-%m-%dT%H:%M:%S", moment)
-    columns = ("-o", "JobID,State,Submit")
-    lines = printed("sacct", "-XnP", "-u", str(os.getuid()), "-S", start, *columns)
-    if lines is None:
+    start = time.strftime(TIME_FORMAT, time.localtime(since - _CLOCKS_DIFFER_S))
+    options = ("-XnP", "-u", str(os.getuid()), "-S", start, "-o", "JobID,State,Submit")
+    rows = printed_rows(3, "sacct", *options)
+    if rows is None:
         return None
     ids = {job.job_id for job in known}
     return [
         job_id
-        for job_id, state, submitted in (line.split("|") for line in lines)
+        for job_id, state, submitted in rows
         if state in _UNFINISHED and submitted >= start and job_id not in ids
     ]
 
@@ -210,6 +196,15 @@ def printed(*command: str) -> list[str] | None:
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return None
     return None if done.returncode else done.stdout.splitlines()
+
+
+def printed_rows(fields: int, *command: str) -> list[list[str]] | None:
+    """Return the lines of `printed`, split at `|`; lines with fewer fields are left."""
+    lines = printed(*command)
+    if lines is None:
+        return None
+    rows = (line.split("|", fields - 1) for line in lines)
+    return [row for row in rows if len(row) == fields]
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seatrial.model.cases import NodeEvent
-from seatrial.system.slurm import SlurmNode, availability, printed
+from seatrial.system.slurm import TIME_FORMAT, availability, printed_rows
 
 _STATES = {
     "down": "down",
@@ -19,7 +19,7 @@ _STATES = {
     "not_responding": "not responding",
     "no_respond": "not responding",
 }
-"""Slurm's states of a lost node, the gravest first, and ours."""
+"""Slurm's states of a lost node, the worst first, and ours."""
 
 _NODE_FAILURE = re.compile(r"^srun: error: Node failure on (\S+)", re.MULTILINE)
 
@@ -47,21 +47,16 @@ class JobRequest:
 
 def look() -> NodeLook | None:
     """Ask for the state of all nodes; None if Slurm does not answer."""
-    lines = printed("sinfo", "-N", "-h", "-o", "%N|%P|%T|%u|%H|%E")
-    if lines is None:
+    rows = printed_rows(6, "sinfo", "-N", "-h", "-o", "%N|%P|%T|%u|%H|%E")
+    if rows is None:
         return None
     members: dict[str, set[str]] = {}
     usable, lost = set(), {}
-    for line in lines:
-        if line.count("|") < 5:
-            continue
-        name, partition, state, user, since, reason = line.split("|", 5)
+    for name, partition, state, user, since, reason in rows:
         members.setdefault(partition.rstrip("*"), set()).add(name)
-        if availability(SlurmNode(state, reason))[0]:
+        if availability(state, reason)[0]:
             usable.add(name)
-            continue
-        kind = lost_state(state)
-        if kind is not None:
+        elif kind := lost_state(state):
             moment = _seconds(since) or time.time()
             lost[name] = NodeEvent(name, kind, _known(reason), _known(user), moment)
     frozen = {partition: frozenset(names) for partition, names in members.items()}
@@ -69,28 +64,25 @@ def look() -> NodeLook | None:
 
 
 def past_losses(since: float) -> list[NodeEvent]:
-    """Read the losses that began `since` then (UTC seconds) from the accounting.
+    """Read the losses that began at `since` (UTC seconds) or later in the accounting.
 
-    None where there is no accounting, or where it does not show events to users.
+    There are none without accounting, or if it does not show events to users.
     """
-    start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(since))
+    start = time.strftime(TIME_FORMAT, time.localtime(since))
     columns = "format=NodeName,State,User,TimeStart,Reason"
-    lines = printed("sacctmgr", "-nP", "list", "event", f"start={start}", columns)
+    options = ("-nP", "list", "event", f"start={start}", columns)
     losses = []
-    for line in lines or ():
-        if line.count("|") < 4 or line.startswith("|"):
-            continue
-        name, state, user, began, reason = line.split("|", 4)
+    for name, state, user, began, reason in printed_rows(5, "sacctmgr", *options) or ():
         kind, moment = lost_state(state), _seconds(began)
-        if kind is not None and moment is not None and moment >= int(since):
+        if name and kind and moment is not None and moment >= int(since):
             user = re.sub(r"\(\d+\)$", "", user)
             losses.append(NodeEvent(name, kind, _known(reason), _known(user), moment))
     return losses
 
 
 def lost_state(state: str) -> str | None:
-    """Name the loss that a state of sinfo or sacctmgr tells of; None if it is none."""
-    parts = re.split(r"\+", state.lower())
+    """Return the loss that a state of sinfo or sacctmgr means; None if it is none."""
+    parts = state.lower().split("+")
     words = {part.rstrip("*~#!%$@^-") for part in parts}
     for word, kind in _STATES.items():
         if word in words:
@@ -99,29 +91,24 @@ def lost_state(state: str) -> str | None:
 
 
 def node_failures(text: str) -> list[str]:
-    """Name the nodes on whose failure srun reports in its standard error."""
+    """Return the nodes that failed by srun's standard error."""
     return list(dict.fromkeys(_NODE_FAILURE.findall(text)))
 
 
 def request(job_id: str) -> JobRequest | None:
-    """Ask what a job asked for; None if Slurm does not say."""
-    for line in printed("squeue", "-h", "-j", job_id, "-o", "%P|%D|%j") or ():
-        fields = line.split("|", 2)
-        if len(fields) == 3 and fields[1].isdigit():
-            name = _check(fields[2])
-            return JobRequest(name, tuple(fields[0].split(",")), int(fields[1]))
+    """Return the request of a job; None if Slurm does not answer."""
+    rows = printed_rows(3, "squeue", "-h", "-j", job_id, "-o", "%P|%D|%j")
+    for partitions, nodes, name in rows or ():
+        if nodes.isdigit():
+            return JobRequest(_check(name), tuple(partitions.split(",")), int(nodes))
     return None
 
 
 def jobs_on(node: str, comment: str) -> dict[str, str]:
-    """Name our jobs that run on a node, by job id; `comment` is how theirs begins."""
+    """Return the names of our jobs on a node by job id; `comment` begins theirs."""
     options = ("--me", "-h", "-t", "R", "-w", node, "-o", "%i|%k|%j")
-    rows = (line.split("|", 2) for line in printed("squeue", *options) or ())
-    return {
-        row[0]: _check(row[2])
-        for row in rows
-        if len(row) == 3 and row[1].startswith(comment)
-    }
+    rows = printed_rows(3, "squeue", *options) or ()
+    return {job: _check(name) for job, text, name in rows if text.startswith(comment)}
 
 
 def _check(job: str) -> str:
@@ -136,6 +123,6 @@ def _known(text: str) -> str:
 def _seconds(text: str) -> float | None:
     """Convert a time as Slurm prints it, in the local zone, to UTC seconds."""
     try:
-        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+        return time.mktime(time.strptime(text, TIME_FORMAT))
     except ValueError:
         return None

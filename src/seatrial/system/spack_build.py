@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -45,8 +45,7 @@ def build(
     log = site.logs / f"build-{stamp}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     waiting = [step for step in steps if step.to_do]
-    failures: list[tuple[str, Failure]] = []
-    seen: set[str] = set()  # a package that failed fails in the next environment, too
+    failures: dict[str, tuple[str, Failure]] = {}  # a package fails once, in the first
     watch = Watch(waiting)
     try:
         with (
@@ -58,9 +57,7 @@ def build(
                 watch.enter(name, display)
                 for failure in _install(site, name, locks[name], copy, watch):
                     key = failure.spec.hash if failure.spec else name
-                    if key not in seen:
-                        seen.add(key)
-                        failures.append((name, failure))
+                    failures.setdefault(key, (name, failure))
     except KeyboardInterrupt as error:
         raise SeatrialError(
             "interrupted: Spack was stopped; what it has installed stays, and "
@@ -69,10 +66,10 @@ def build(
         ) from error
     finally:
         record(site, watch.taken)
-    there = installed(site)
-    missing = [step for step in waiting if step.hash not in there]
+    prefixes = installed(site)
+    missing = [step for step in waiting if step.hash not in prefixes]
     if failures:
-        raise SeatrialError(failure_text(site.system, failures, missing, log))
+        raise SeatrialError(failure_text(site.system, failures.values(), missing, log))
     if missing:
         raise SeatrialError(
             f"Spack ended without an error, but {_labels(missing)} is not installed; "
@@ -97,23 +94,17 @@ class BuildTimeLeft(TimeLeft):
         self._estimates = {
             label(str(step), step.environment): step.seconds for step in steps
         }
-        self._began: dict[str, float] = {}
-
-    def start(self, case: str, spent: float = 0.0) -> None:
-        """Note that a package began `spent` seconds ago."""
-        self._began[case] = time.monotonic() - spent
 
     def finish(self, case: str) -> float:
         """Note that a package ended now; return its duration in seconds."""
         self._estimates.pop(case, None)
-        now = time.monotonic()
-        return now - self._began.pop(case, now)
+        return super().finish(case)
 
     def seconds(self) -> float | None:
         """Return the estimated seconds left; None if no package has an estimate."""
         now = time.monotonic()
         left = [
-            max(seconds - (now - self._began.get(case, now)), 0.0)
+            max(seconds - (now - self._running.get(case, now)), 0.0)
             for case, seconds in self._estimates.items()
             if seconds is not None
         ]
@@ -171,7 +162,7 @@ class Watch:
 
 def failure_text(
     system: str,
-    failures: Sequence[tuple[str, Failure]],
+    failures: Collection[tuple[str, Failure]],
     missing: Iterable[Step],
     log: Path,
 ) -> str:
@@ -201,9 +192,8 @@ def _labels(steps: Iterable[Step]) -> str:
 
 
 def _failure_text(system: str, environment: str, failure: Failure) -> str:
-    text, lines = _log_text(failure.log), failure.lines
-    if text:
-        lines = first_errors(text)
+    text = _log_text(failure.log)
+    lines = first_errors(text) if text else failure.lines
     quoted = "".join(f"\n  {line[:300]}" for line in lines)
     if failure.spec is None:
         return f"Spack cannot install the environment {environment}:{quoted}"
@@ -217,15 +207,14 @@ def _failure_text(system: str, environment: str, failure: Failure) -> str:
 
 def _advice(system: str, text: str) -> str:
     """Return the remedy for a source that is missing or the wrong one."""
+    source = _SOURCE.search(text)
     if "ChecksumError" in text:
-        source = _SOURCE.search(text)
-        there = f" ({source[1]})" if source else ""
+        place = f" ({source[1]})" if source else ""
         return (
             f"\n  the source is not what the recipe names, so it is refused: replace "
-            f"the file in the source mirror{there}, or remove it there"
+            f"the file in the source mirror{place}, or remove it there"
         )
-    source = _SOURCE.search(text) if "FetchError" in text else None
-    if source:
+    if source and "FetchError" in text:
         return (
             f"\n  its source (sha256 {source[2]}) is not in the mirror and cannot be "
             f"fetched: run `ansible-playbook -i inventories/{system} "
@@ -268,17 +257,15 @@ def _install(
             copy.write(line)
             copy.flush()
             last = [*last[-4:], line.rstrip()]
-            event = output.feed(line)
-            if event is not None:
+            if event := output.feed(line):
                 watch.see(event)
         process.wait()
     except BaseException:
         _stop(process)
         raise
-    failures = output.failures()
-    if process.returncode and not failures:
-        return (Failure(None, "", "", tuple(last)),)
-    return failures if process.returncode else ()
+    if not process.returncode:
+        return ()
+    return output.failures() or (Failure(None, "", "", tuple(last)),)
 
 
 def _stop(process: "subprocess.Popen[str]") -> None:

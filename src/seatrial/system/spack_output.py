@@ -113,18 +113,13 @@ class SpackOutput:
 
     def failures(self) -> tuple[Failure, ...]:
         """Return the failures in their order, general ones last."""
-        reports = [
-            Failure(
-                self._specs[hash_],
-                fault.phase,
-                fault.log,
-                tuple((fault.marked or fault.lines)[:_MOST_LINES]),
-            )
-            for hash_, fault in self._faults.items()
-        ]
-        if not reports and self._general:
-            reports.append(Failure(None, "", "", tuple(self._general[:_MOST_LINES])))
-        return tuple(reports)
+        failures = []
+        for hash_, fault in self._faults.items():
+            lines = tuple((fault.marked or fault.lines)[:_MOST_LINES])
+            failures.append(Failure(self._specs[hash_], fault.phase, fault.log, lines))
+        if not failures and self._general:
+            failures.append(Failure(None, "", "", tuple(self._general[:_MOST_LINES])))
+        return tuple(failures)
 
     def _news(self, line: str) -> Event | None:
         if match := _BEGIN.match(line):
@@ -132,7 +127,7 @@ class SpackOutput:
             return self._enter(self._specs.get(match[2]), phase)
         if match := _PHASE.match(line):
             running = (self._specs[hash_] for hash_ in self._phases)
-            spec = next((each for each in running if each.name == match[1]), None)
+            spec = next((spec for spec in running if spec.name == match[1]), None)
             return self._enter(spec, match[2])
         if match := _DONE.match(line):
             return self._end(self._specs.get(match[1]), Kind.DONE)
@@ -225,14 +220,11 @@ def first_errors(log: str) -> tuple[str, ...]:
 def mirror_folders(listing: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split `spack mirror list`: folders of build caches, and URLs of other ones."""
     urls = re.findall(r"^\S+ +\[.b\] (?:fetch: )?(\S+)", listing, re.MULTILINE)
-    folders = [url.removeprefix("file://") for url in urls if _is_folder(url)]
-    return tuple(folders), tuple(url for url in urls if not _is_folder(url))
+    folders = [url for url in urls if url.startswith(("file://", "/"))]
+    others = tuple(url for url in urls if url not in folders)
+    return tuple(folder.removeprefix("file://") for folder in folders), others
 
 
 def listed_hashes(listing: str) -> Iterable[str]:
     """Return the hashes of `spack buildcache list --very-long`."""
     return re.findall(rf"^({_HASH}) ", listing, re.MULTILINE)
-
-
-def _is_folder(url: str) -> bool:
-    return url.startswith(("file://", "/"))

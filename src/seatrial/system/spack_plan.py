@@ -100,8 +100,8 @@ def plan(
         spec = lock.specs[hash_]
         where = origin(spec)
         needs = spec.building if where is Origin.SOURCE else spec.needed
-        for each in needs if where is not Origin.EXTERNAL else ():
-            yield from follow(each)
+        for need in needs if where is not Origin.EXTERNAL else ():
+            yield from follow(need)
         seconds, basis = estimate(spec, where, timings)
         yield Step(environment, spec.name, spec.version, hash_, where, seconds, basis)
 
@@ -119,16 +119,13 @@ def estimate(
     """
     if origin in (Origin.INSTALLED, Origin.EXTERNAL):
         return 0.0, ""
-    ours = [
-        timing
-        for timing in timings
-        if timing.name == spec.name and timing.cache == (origin is Origin.CACHE)
-    ]
-    same = [timing.seconds for timing in ours if timing.hash == spec.hash]
+    key = (spec.name, origin is Origin.CACHE)
+    builds = [timing for timing in timings if (timing.name, timing.cache) == key]
+    same = [timing.seconds for timing in builds if timing.hash == spec.hash]
     if same:
         return same[-1], "same build"
-    if ours:
-        return sum(timing.seconds for timing in ours) / len(ours), "other builds"
+    if builds:
+        return sum(timing.seconds for timing in builds) / len(builds), "other builds"
     return None, ""
 
 
@@ -136,17 +133,18 @@ def total(steps: Iterable[Step]) -> Total:
     """Count what is to be installed, and add up its time."""
     waiting = [step for step in steps if step.to_do]
     source = sum(step.origin is Origin.SOURCE for step in waiting)
-    known = [step.seconds for step in waiting if step.seconds is not None]
-    unknown = len(waiting) - len(known)
-    return Total(source, len(waiting) - source, sum(known), unknown)
+    times = [step.seconds for step in waiting if step.seconds is not None]
+    unknown = len(waiting) - len(times)
+    return Total(source, len(waiting) - source, sum(times), unknown)
 
 
 def summary(steps: Sequence[Step]) -> str:
     """Return one line: the number of builds and their time."""
     sums = total(steps)
-    if not sums.source + sums.cache:
+    packages = sums.source + sums.cache
+    if not packages:
         return "All of it is installed."
-    if sums.unknown == sums.source + sums.cache:
+    if sums.unknown == packages:
         time = "time unknown, no build of them is recorded"
     elif sums.unknown:
         time = f"at least {duration(sums.seconds)}, {sums.unknown} of unknown time"

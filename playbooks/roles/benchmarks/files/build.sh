@@ -2,7 +2,7 @@
 # Build and install the benchmarks for one MPI stack; run by a login shell.
 # Usage: build.sh PREFIX STACK COMPILER COMMIT CMAKE STAMP PROGRAM...
 set -eu
-umask g-w,o-w # what is installed, nobody else may change
+umask g-w,o-w # only the owner may change what is installed
 prefix=$1 stack=$2 compiler=$3 commit=$4 cmake=$5 stamp=$6
 shift 6
 target=$prefix/benchmarks/$stack

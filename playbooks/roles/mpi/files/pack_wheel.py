@@ -1,4 +1,4 @@
-"""Make a tar file of what a wheel is needed for; runs on the control machine.
+"""Write a tar file of the needed parts of a wheel; runs on the control machine.
 
 Usage: pack_wheel.py REQUIREMENT ARCHIVE PATTERN
 

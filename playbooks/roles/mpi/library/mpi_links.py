@@ -54,7 +54,7 @@ def changes(folder: Path, wanted: dict[str, str]) -> tuple[list[Path], list[Path
 
 
 def link(make: list[Path], remove: list[Path], wanted: dict[str, str]) -> None:
-    """Make and remove links; a job finds the old one or the new one, never none."""
+    """Create and remove links; a job finds the old or the new one at any moment."""
     for path in make:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         new = path.with_name(f".{path.name}.new")

@@ -167,7 +167,7 @@ def take_from_spack(stack: dict[str, Any], found: dict[str, Any]) -> None:
 
 
 def verify_tuning(stack: dict[str, Any]) -> None:
-    """Refuse sets of variables that are none, or whose values are no plain values."""
+    """Refuse variables that are no mapping of names to plain values."""
     for name, variables in (stack.get("tuning") or {}).items():
         if not isinstance(variables, dict) or not all(
             type(value) in (str, int, float) for value in variables.values()

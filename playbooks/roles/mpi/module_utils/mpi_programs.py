@@ -25,7 +25,7 @@ LIBRARY = re.compile(r"^\s*(libmpi(?:ch|_[a-z]+)?\.so\S*) => (\S+)", re.MULTILIN
 
 
 class ProblemError(Exception):
-    """Something about a stack that its owner must mend."""
+    """Error in a stack that its owner must fix."""
 
 
 def run(argv: list[str], env: dict[str, str]) -> tuple[int, str]:
@@ -134,7 +134,7 @@ def programs_beside(
 
 
 def is_program(file: Path) -> bool:
-    """Whether a file is executable and no script."""
+    """Return True for an executable file that is no script."""
     if not file.is_file() or not os.access(file, os.X_OK):
         return False
     with file.open("rb") as content:

@@ -1,4 +1,4 @@
-"""Say what is installed of an environment, as JSON; `spack -e ENV python describe.py`.
+"""Print the packages of an environment as JSON; `spack -e ENV python describe.py`.
 
 The keys: `mpi` (name, version, prefix; null if nothing is installed), `compiler`,
 `packages` (by name: version, prefix, module), `modules` (their folder), and `lock`

@@ -6,7 +6,7 @@
 # goes on where it stopped: Spack keeps what is finished. All it prints is in PREFIX/log,
 # too.
 set -euo pipefail
-umask g-w,o-w # what is installed, nobody else may change
+umask g-w,o-w # only the owner may change what is installed
 prefix=$1 environment=$2 solve_key=$3 stamp=$4 jobs=$5 install=$6 push=$7
 shift 7
 packages=("$@")

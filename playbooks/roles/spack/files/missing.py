@@ -17,7 +17,7 @@ import spack.util.url
 
 
 def folders() -> Iterator[Path]:
-    """Give the folders in which Spack looks for sources."""
+    """Yield the folders that Spack searches for sources."""
     yield Path(spack.caches.FETCH_CACHE.root)
     for mirror in spack.mirrors.mirror.MirrorCollection(source=True).values():
         path = spack.util.url.local_file_path(mirror.fetch_url)

@@ -23,7 +23,7 @@ def load_dist(checkout: Path) -> ModuleType:
 
 
 def main(checkout: Path, mirror: Path) -> None:
-    """Make the tarball, compare it with the recipe, and write it if it is missing."""
+    """Build the tarball, compare it with the recipe, and write it if it is missing."""
     dist = load_dist(checkout)
     folder = f"{dist.NAME}-{dist.version_of(checkout)}"
     content = dist.gzip_of(dist.tar_of(checkout, folder))

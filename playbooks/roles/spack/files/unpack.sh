@@ -3,7 +3,7 @@
 # Usage: unpack.sh PREFIX NAME STAMP
 # What Spack has written below spack-env stays: lock files, views and modules.
 set -euo pipefail
-umask g-w,o-w # what is installed, nobody else may change
+umask g-w,o-w # only the owner may change what is installed
 prefix=$1 name=$2 stamp=$3
 cd "$prefix"
 if [[ $name == spack-env ]]; then

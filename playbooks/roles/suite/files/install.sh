@@ -2,7 +2,7 @@
 # Make the virtual environment from unpacked wheels; runs on the system, without internet.
 # Usage: install.sh WHEELS VENV PYTHON STAMP <REQUIREMENTS
 set -eu
-umask g-w,o-w # what is installed, nobody else may change
+umask g-w,o-w # only the owner may change what is installed
 wheels=$1 venv=$2 python=$3 stamp=$4
 
 cat >"$wheels/requirements.txt"

@@ -17,9 +17,8 @@ while [ "$1" != -- ]; do
 done
 shift
 
-# A controller that is away for a moment, or has just come back, refuses to make a
-# step: no measurement began, so try again; what srun said stays on standard error. So
-# does what it said of an MPI library that crashed at start.
+# Repeat a step if Slurm's controller refuses it for a moment, or if its MPI library
+# crashes at start; all messages stay on standard error.
 run_step() {
     local attempt errors printed
     errors=$(mktemp -p .)

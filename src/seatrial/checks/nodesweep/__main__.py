@@ -13,10 +13,13 @@ from seatrial.checks.job_control import host_names
 from seatrial.checks.nodesweep.conductor import Conductor
 from seatrial.checks.nodesweep.launch import allow_files
 from seatrial.checks.nodesweep.place import cpus_given
-from seatrial.checks.nodesweep.settings import SHORTEST_MS, Settings
+from seatrial.checks.nodesweep.settings import Settings
 from seatrial.checks.step_arguments import divided_parser, parse_divided
 from seatrial.checks.step_launcher import Launcher
 from seatrial.errors import SeatrialError
+
+_SHORTEST_MS = 2000
+"""Least time of fixedwork: two of the longest periods of a CPU quota that Linux has."""
 
 
 def _sizes(text: str) -> tuple[int, int]:
@@ -27,13 +30,14 @@ def _sizes(text: str) -> tuple[int, int]:
 
 
 _OPTIONS: tuple[tuple[str, Callable[[str], Any], Any, str, str], ...] = (
+    ("folder", Path, "nodes", "FOLDER", "of the programs' files, shared by all nodes"),
     ("n", int, 0, "N", "order of HPL's matrix; 0: from the memory"),
     ("memory-percent", float, 10.0, "PERCENT", "of a node's memory for that matrix"),
     ("block", int, 192, "NB", "of HPL"),
-    ("memlat", str, "", "COMMAND", "memlat with its options"),
+    ("memlat", shlex.split, "", "COMMAND", "memlat with its options"),
     ("no-memlat", str, "not asked for", "REASON", "why without"),
     ("memlat-sizes", _sizes, "16384:1073741824", "MIN:MAX", "working sets in bytes"),
-    ("fixedwork", str, "", "COMMAND", "fixedwork with its options"),
+    ("fixedwork", shlex.split, "", "COMMAND", "fixedwork with its options"),
     ("no-fixedwork", str, "not asked for", "REASON", "why without"),
     ("fixedwork-ms", int, 20000, "MS", "how long fixedwork takes"),
     ("quiet", float, 5.0, "SECONDS", "to read sensors before any load"),
@@ -46,16 +50,18 @@ _OPTIONS: tuple[tuple[str, Callable[[str], Any], Any, str, str], ...] = (
 def main(arguments: Sequence[str]) -> int:
     """Conduct a sweep; 0 if every program of every node is accounted for."""
     options, srun, hpcc = _parse(arguments)
+    file, folder = options.pop("output"), options.pop("folder").absolute()
+    settings = Settings(hpcc, **options)
     try:
         nodes = host_names(os.environ.get("SLURM_JOB_NODELIST", ""))
         given = cpus_given(os.environ.get("SLURM_JOB_CPUS_PER_NODE", ""), len(nodes))
         allow_files(len(nodes))
         Conductor(
             dict(zip(nodes, given, strict=True)),
-            Launcher(srun, options.start_limit),
-            options.output,
-            options.folder.absolute(),
-            _settings(options, hpcc),
+            Launcher(srun, settings.start_limit),
+            file,
+            folder,
+            settings,
         ).run()
     except SeatrialError as error:
         print(f"seatrial.checks.nodesweep: {error}", file=sys.stderr)
@@ -63,55 +69,23 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _settings(options: argparse.Namespace, hpcc: Sequence[str]) -> Settings:
-    low, high = options.memlat_sizes
-    memlat = [*shlex.split(options.memlat), "--validate", "--json"]
-    memlat += ["--sizes", f"{low}:{high}"]
-    fixedwork = [*shlex.split(options.fixedwork), "--validate", "--json"]
-    fixedwork += ["--time", str(options.fixedwork_ms)]
-    return Settings(
-        hpcc=hpcc,
-        n=options.n,
-        memory_percent=options.memory_percent,
-        block=options.block,
-        memlat=memlat if options.memlat else (),
-        no_memlat=None if options.memlat else options.no_memlat,
-        memlat_sizes=(low, high),
-        fixedwork=fixedwork if options.fixedwork else (),
-        no_fixedwork=None if options.fixedwork else options.no_fixedwork,
-        fixedwork_ms=options.fixedwork_ms,
-        quiet_s=options.quiet,
-        start_s=options.start_limit,
-        memlat_s=options.memlat_limit,
-        hpcc_s=options.hpcc_limit,
-    )
-
-
-def _parse(
-    arguments: Sequence[str],
-) -> tuple[argparse.Namespace, list[str], list[str]]:
+def _parse(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str], list[str]]:
     parser = divided_parser(
         "seatrial.checks.nodesweep", seatrial.checks.nodesweep.__doc__
     )
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=Path("nodes"),
-        help="for the files of the programs, shared by all nodes (default %(default)s)",
-    )
-    for name, kind, default, metavar, what in _OPTIONS:
-        shown = "" if default in (0, "") else " (default %(default)s)"
+    for name, kind, default, metavar, text in _OPTIONS:
+        text += "" if default in (0, "") else " (default %(default)s)"
         parser.add_argument(
-            f"--{name}", type=kind, default=default, metavar=metavar, help=what + shown
+            f"--{name}", type=kind, default=default, metavar=metavar, help=text
         )
     options, srun, hpcc = parse_divided(parser, arguments)
     if not (0 < options.memory_percent <= 100 and options.n >= 0 and options.block > 0):
         parser.error("expected a memory from 0 to 100 %, N of at least 0, a block")
-    if options.fixedwork_ms < SHORTEST_MS:
-        parser.error(f"--fixedwork-ms: expected at least {SHORTEST_MS}")
+    if options.fixedwork_ms < _SHORTEST_MS:
+        parser.error(f"--fixedwork-ms: expected at least {_SHORTEST_MS}")
     if options.folder.exists():
         parser.error(f"{options.folder} is there already")
-    return options, srun, hpcc
+    return vars(options), srun, hpcc
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The sweep over single nodes from its first reading to its last."""
+"""The sweep over single nodes, from start to end."""
 
 import json
 import shutil
@@ -6,9 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from seatrial.checks import job_control
 from seatrial.checks.hpcc_input import hpcc_input
@@ -26,77 +27,65 @@ from seatrial.checks.nodesweep.settings import Settings
 from seatrial.checks.step_launcher import Launcher
 from seatrial.errors import Exit, SeatrialError
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.nodesweep_rows import Program
+from seatrial.parsers.nodesweep_rows import EventRow, Program
 
 say = partial(job_control.say, "nodesweep")
 
 
+@dataclass
 class Conductor:
-    """Leads the sweep over the nodes of this job.
+    """Conducts the sweep over the nodes of this job.
 
-    `folder` takes what the programs write, on a file system that all nodes share;
-    what is left there afterwards is of programs that failed.
+    `nodes` maps their names to the CPUs that Slurm has given. `folder` takes the files
+    of the programs, on a file system that all nodes share; those of failed programs
+    stay there.
     """
 
-    def __init__(
-        self,
-        nodes: Mapping[str, int],
-        launcher: Launcher,
-        file: Path,
-        folder: Path,
-        settings: Settings,
-    ) -> None:
-        """`nodes`: the CPUs that Slurm has given on each."""
-        self._nodes = nodes
-        self._launcher = launcher
-        self._file = file
-        self._folder = folder
-        self._settings = settings
-        self._places: dict[str, Place] = {}
-        self._sensors: dict[str, NodeStep] = {}
-        self._passed = self._events = 0
-        self._last_event = ""
+    nodes: Mapping[str, int]
+    launcher: Launcher
+    file: Path
+    folder: Path
+    settings: Settings
+    _places: dict[str, Place] = field(default_factory=dict, init=False)
+    _sensors: dict[str, NodeStep] = field(default_factory=dict, init=False)
+    _passed: int = field(default=0, init=False)
+    _events: int = field(default=0, init=False)
+    _last_event: str = field(default="", init=False)
 
     def run(self) -> None:
         """Measure all nodes; SeatrialError if HPCC ends well on none of them."""
         began = time.monotonic()
-        self._write(self._settings.row(len(self._nodes)))
+        self._write(self.settings.row(len(self.nodes)))
         try:
             self._start_sensors()
-            time.sleep(self._settings.quiet_s)
+            time.sleep(self.settings.quiet)
             self._measure()
             self._stop_sensors()
         finally:
-            self._launcher.end(list(self._sensors.values()))
+            self.launcher.end(list(self._sensors.values()))
         end = {"type": "end", "passed": self._passed, "events": self._events}
         self._write({**end, "elapsed_s": round(time.monotonic() - began, 3)})
         say("done")
 
     def _start_sensors(self) -> None:
         """Start the sensors of every node, and read its topology."""
-        say(f"{len(self._nodes)} nodes: what are they made of?")
+        say(f"{len(self.nodes)} nodes: reading their topology")
         program = (sys.executable, "-I", "-m", "seatrial.checks.nodesweep.sensors")
-        self._sensors = {
-            node: NodeStep(
-                node,
-                program,
-                self._folder / node / "sensors",
-                self._settings.start_s,
-                is_told=True,
-            )
-            for node in self._nodes
-        }
+        limit = self.settings.start_limit
+        for node in self.nodes:
+            folder = self.folder / node / "sensors"
+            self._sensors[node] = NodeStep(node, program, folder, limit, is_told=True)
         steps = list(self._sensors.values())
-        self._launcher.start(steps)
-        ended = self._launcher.wait(steps, lambda step: bool(node_row(step.output())))
+        self.launcher.start(steps)
+        ended = self.launcher.wait(steps, lambda step: bool(node_row(step.output())))
         for step in steps:
-            if how := ended.get(step):
+            if end := ended.get(step):
                 del self._sensors[step.node]
-                self._event(step.node, "sensors", None, how.reason, left_out=True)
+                self._event(step.node, "sensors", None, end.reason, left_out=True)
                 continue
             row = node_row(step.output())
             assert row is not None
-            place = place_of(step.node, row, self._nodes[step.node])
+            place = place_of(step.node, row, self.nodes[step.node])
             self._places[step.node] = place
             self._write(place.row())
         if not self._places:
@@ -104,30 +93,31 @@ class Conductor:
 
     def _measure(self) -> None:
         sockets = range(max(len(place.sockets) for place in self._places.values()))
-        if not self._settings.no_memlat:
+        if self.settings.memlat:
             self._tell("memlat")
             for socket in sockets:
                 self._memlat(socket)
         self._tell("hpcc")
         self._hpcc(None)
-        if not self._settings.no_fixedwork:
+        if self.settings.fixedwork:
             self._tell("fixedwork")
             self._fixedwork()
         for place in self._places.values():
             if reason := place.why_no_sockets:
                 skip = {"type": "skip", "node": place.node, "program": "hpcc"}
                 self._write({**skip, "reason": reason})
-        if all(place.why_no_sockets for place in self._places.values()):
-            return
-        self._tell("hpcc_sockets")
-        for socket in sockets:
-            self._hpcc(socket)
+        if not all(place.why_no_sockets for place in self._places.values()):
+            self._tell("hpcc_sockets")
+            for socket in sockets:
+                self._hpcc(socket)
 
     def _memlat(self, socket: int) -> None:
         """Measure on one core of this socket, on every node that has it.
 
         Where ranks cannot be bound, it is measured once, on any core.
         """
+        low, high = sizes = self.settings.memlat_sizes
+        options = ("--validate", "--json", "--sizes", f"{low}:{high}")
         steps = []
         for place in self._with_socket(socket):
             if place.unbound and socket > 0:
@@ -136,31 +126,32 @@ class Conductor:
             bind = () if place.unbound else ("taskset", "-c", str(cpu))
             step = NodeStep(
                 place.node,
-                (*bind, *self._settings.memlat),
-                self._folder / place.node / f"memlat-{socket}",
-                self._settings.memlat_s,
+                (*bind, *self.settings.memlat, *options),
+                self.folder / place.node / f"memlat-{socket}",
+                self.settings.memlat_limit,
                 socket=None if place.unbound else socket,
             )
             steps.append(step)
-        sizes = self._settings.memlat_sizes
         self._run("memlat", steps, lambda step: memlat_rows(step.output(), sizes))
 
     def _hpcc(self, socket: int | None) -> None:
         """Measure on all cores of every node, or of one socket where it has several."""
-        settings = self._settings
+        settings = self.settings
         orders: dict[NodeStep, int] = {}
         for place in self._with_socket(socket):
-            if socket is not None and place.why_no_sockets:
+            if socket is None:
+                name, cpus, ranks = "hpcc", place.cores, place.ranks
+            elif place.why_no_sockets:
                 continue
-            cpus = place.cores if socket is None else place.sockets[socket]
-            ranks = place.ranks if socket is None else len(cpus)
+            else:
+                cpus = place.sockets[socket]
+                name, ranks = f"hpcc-{socket}", len(cpus)
             try:
                 n = settings.matrix_order(place, ranks)
             except ValueError as error:
                 self._event(place.node, "hpcc", socket, str(error))
                 continue
-            name = "hpcc" if socket is None else f"hpcc-{socket}"
-            folder = self._folder / place.node / name
+            folder = self.folder / place.node / name
             folder.mkdir(parents=True)
             text = hpcc_input(n, settings.block, ranks)
             (folder / "hpccinf.txt").write_text(text, encoding="ascii")
@@ -168,7 +159,7 @@ class Conductor:
                 place.node,
                 settings.hpcc if place.unbound else bound(settings.hpcc, cpus),
                 folder,
-                settings.hpcc_s,
+                settings.hpcc_limit,
                 socket=socket,
                 ranks=ranks,
                 mpi=True,
@@ -176,9 +167,8 @@ class Conductor:
             orders[step] = n
 
         def rows(step: NodeStep) -> Iterator[Row]:
-            seconds = {"seconds": round(step.elapsed_s, 3)}
-            n = orders[step]
-            yield seconds | hpcc_row(step.folder, step.ranks, n, settings.block)
+            row = hpcc_row(step.folder, step.ranks, orders[step], settings.block)
+            yield {"seconds": round(step.elapsed_s, 3), **row}
 
         if not self._run("hpcc", list(orders), rows) and socket is None:
             raise SeatrialError(
@@ -186,8 +176,12 @@ class Conductor:
             )
 
     def _fixedwork(self) -> None:
-        """Measure on all cores of every node, which HPCC has warmed up before."""
-        settings = self._settings
+        """Measure on all cores of every node, which HPCC has warmed up before.
+
+        Its limit: a minute for its start, and four times its time.
+        """
+        time_ms = self.settings.fixedwork_ms
+        program = (*self.settings.fixedwork, "--validate", "--json")
         steps = []
         for place in self._places.values():
             cores = ("--threads", str(place.ranks))
@@ -195,15 +189,15 @@ class Conductor:
                 cores = ("--cpus", ",".join(map(str, place.cores)))
             step = NodeStep(
                 place.node,
-                (*settings.fixedwork, *cores),
-                self._folder / place.node / "fixedwork",
-                settings.fixedwork_s,
+                (*program, "--time", str(time_ms), *cores),
+                self.folder / place.node / "fixedwork",
+                60.0 + 4 * time_ms / 1e3,
             )
             steps.append(step)
 
         def rows(step: NodeStep) -> Iterator[Row]:
             ranks = self._places[step.node].ranks
-            yield fixedwork_row(step.output(), ranks, settings.fixedwork_ms)
+            yield fixedwork_row(step.output(), ranks, time_ms)
 
         self._run("fixedwork", steps, rows)
 
@@ -219,43 +213,41 @@ class Conductor:
         """
         before = self._passed
         say(f"{program}: {len(steps)} nodes")
-        self._launcher.start(steps)
-        ended = self._launcher.wait(steps)
+        self.launcher.start(steps)
+        ended = self.launcher.wait(steps)
         for step in steps:
-            how = ended[step]
-            if how.status != 0:
-                self._event(step.node, program, step.socket, how.reason, step.is_lost)
+            end, socket = ended[step], step.socket
+            if end.status != 0:
+                self._event(step.node, program, socket, end.reason, step.is_lost)
                 continue
             try:
                 numbers = list(rows(step))
             except ParseError as error:
-                reason = f"{error}; {how.reason}" if how.errors else str(error)
-                self._event(step.node, program, step.socket, reason)
+                reason = f"{error}; {end.reason}" if end.errors else str(error)
+                self._event(step.node, program, socket, reason)
                 continue
-            about = {"type": program, "node": step.node, "socket": step.socket}
+            keys = {"type": program, "node": step.node, "socket": socket}
             for row in numbers:
-                self._write({**about, **row, "start_time": step.start_time})
+                self._write({**keys, **row, "start_time": step.start_time})
             self._passed += 1
             _remove(step.folder)
         return self._passed - before
 
     def _stop_sensors(self) -> None:
-        """Collect the readings of all nodes that still give some."""
+        """Collect the readings of all nodes."""
         steps = list(self._sensors.values())
         for step in steps:
             step.tell(None)
             step.watch.begin()
-        ended = self._launcher.wait(steps)
+        ended = self.launcher.wait(steps)
         for step in steps:
             rows = sensors_rows(step.output())
-            if ended[step].status != 0 or not any(
-                row["type"] == "counters" for row in rows
-            ):
+            complete = any(row["type"] == "counters" for row in rows)
+            if ended[step].status != 0 or not complete:
                 self._event(step.node, "sensors", None, ended[step].reason)
                 continue
             for row in rows:
-                kind = row.pop("type")
-                self._write({"type": kind, "node": step.node, **row})
+                self._write({**row, "node": step.node})
             self._passed += 1
             _remove(step.folder)
         self._sensors = {}
@@ -276,20 +268,18 @@ class Conductor:
         reason: str,
         left_out: bool = False,
     ) -> None:
-        """Record that a program gave no numbers on a node."""
-        event = "left_out" if left_out else "failed"
-        where = "" if socket is None else f" on socket {socket}"
-        self._last_event = f"{node}: {program}{where}: {reason}"
-        say(f"{event.replace('_', ' ')}: {self._last_event}")
+        """Record that a program has no numbers of a node."""
+        kind: Literal["left_out", "failed"] = "left_out" if left_out else "failed"
+        event = EventRow("event", kind, node, program, socket, reason, time.time())
+        self._last_event = event.text
+        say(f"{kind.replace('_', ' ')}: {event.text}")
         if left_out:
             self._places.pop(node, None)
-        row: dict[str, Any] = {"type": "event", "event": event, "node": node}
-        row |= {"program": program, "socket": socket, "reason": reason}
-        self._write({**row, "time": time.time()})
+        self._write(vars(event))
         self._events += 1
 
     def _write(self, row: Mapping[str, Any]) -> None:
-        with self._file.open("a", encoding="utf-8") as file:
+        with self.file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, separators=(",", ":")) + "\n")
 
 

@@ -25,7 +25,7 @@ class NodeStep(Step):
         mpi: bool = False,
         is_told: bool = False,
     ) -> None:
-        """`socket`: the one that the program has; `is_told`: it reads what to do."""
+        """`socket`: the program's own; `is_told`: it reads standard input."""
         options = (f"--chdir={folder}", "--cpu-bind=none")
         super().__init__(
             [node],
@@ -55,26 +55,20 @@ class NodeStep(Step):
 
     def crash(self, ended: Ended) -> StartCrash | None:
         """Return the crash at start, unless the program wrote to a file of its own."""
-        sizes = [
-            file.stat().st_size
-            for file in self.folder.iterdir()
-            if file.name not in self._inputs
-        ]
-        return ended.crash if self._mpi and not any(sizes) else None
+        files = self.folder.iterdir()
+        wrote = any(f.stat().st_size for f in files if f.name not in self._inputs)
+        return super().crash(ended) if self._mpi and not wrote else None
 
     @property
     def is_lost(self) -> bool:
-        """Return True if the step's failure rules out its node.
-
-        It hangs there, srun waits in vain for it, or Slurm has taken the node.
-        """
+        """Return True if the failed step hangs, or Slurm has taken its node."""
         return self.is_late or self.is_aborting or self.is_taken()
 
 
 def allow_files(nodes: int) -> None:
-    """Allow a descriptor for each node, besides the usual ones."""
+    """Raise the limit of open files: one for each node, besides the usual ones."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = nodes + 256
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    needed = nodes + 256
+    if soft != resource.RLIM_INFINITY and soft < needed:
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -1,7 +1,9 @@
-"""Converts the output of the programs on a node to rows of the file."""
+"""Convert the output of the programs on a node to rows of the file."""
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fixedwork import parse_fixedwork
 from seatrial.parsers.hpcc import parse_hpcc
 from seatrial.parsers.memlat import parse_memlat
+from seatrial.parsers.nodesweep_rows import MemlatRow
 
 Row = dict[str, Any]
 
@@ -34,19 +37,9 @@ _MESSAGES = {
     "ring_bw_mb_per_s": "RandomlyOrderedRingBandwidth_GBytes",
 }
 
-_MEMLAT = (
-    "cpu",
-    "huge_pages",
-    "cache_bytes",
-    "size_bytes",
-    "huge_bytes",
-    "min_ns",
-    "p50_ns",
-    "p99_ns",
-    "max_ns",
-    "n",
-)
-_QUARTERS = ("last", "first")
+_OURS = ("type", "node", "socket", "start_time")
+_MEMLAT = [key.name for key in fields(MemlatRow) if key.name not in _OURS]
+"""Keys of a row that memlat itself prints."""
 
 
 def node_row(text: str) -> Row | None:
@@ -62,16 +55,13 @@ def sensors_rows(text: str) -> list[Row]:
 def _whole_rows(text: str) -> Iterator[Row]:
     """Decode complete lines; skip the output of a site's prologue."""
     for line in text.splitlines(keepends=True):
-        if not (line.startswith("{") and line.endswith("\n")):
-            continue
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
+        if line.startswith("{") and line.endswith("\n"):
+            with suppress(ValueError):
+                yield json.loads(line)
 
 
 def hpcc_row(folder: Path, ranks: int, n: int, block: int) -> Row:
-    """Read hpccoutf.txt of one node; ParseError unless it is the run asked for.
+    """Read hpccoutf.txt of one node; ParseError if it is of another run.
 
     HPCC's Star numbers are means over the ranks while all work: sums here. A single
     rank sends no messages.
@@ -80,8 +70,7 @@ def hpcc_row(folder: Path, ranks: int, n: int, block: int) -> Row:
         text = (folder / "hpccoutf.txt").read_text(errors="replace")
     except OSError as error:
         raise ParseError(0, f"hpccoutf.txt: {error.strerror}") from None
-    messages = _MESSAGES if ranks > 1 else {}
-    names = [*_RATES, *messages.values()]
+    names = (*_RATES, *(_MESSAGES.values() if ranks > 1 else ()))
     result = parse_hpcc(text, names, ranks, n, block, process_grid(ranks))
     row: Row = {
         "ranks": ranks,
@@ -97,15 +86,13 @@ def hpcc_row(folder: Path, ranks: int, n: int, block: int) -> Row:
     row["stream_triad_single_gb_per_s"] = result["SingleSTREAM_Triad"]
     row["stream_bytes"] = 3 * 8 * ranks * int(result["STREAM_VectorSize"])
     for key, name in _MESSAGES.items():
-        row[key] = None
-        if name in messages.values():
-            factor = to_mb_per_s(1, "GB/s") if name.endswith("_GBytes") else 1
-            row[key] = factor * result[name]
+        factor = to_mb_per_s(1, "GB/s") if name.endswith("_GBytes") else 1
+        row[key] = factor * result[name] if name in names else None
     return row
 
 
 def memlat_rows(text: str, sizes: tuple[int, int]) -> Iterator[Row]:
-    """Read the output of memlat over these sizes; ParseError unless it is that."""
+    """Read the output of memlat; ParseError if it has other sizes."""
     rows = parse_memlat(text)
     low, high = rows[0].size_bytes, rows[-1].size_bytes
     if (low, high) != sizes:
@@ -117,14 +104,15 @@ def memlat_rows(text: str, sizes: tuple[int, int]) -> Iterator[Row]:
 
 
 def fixedwork_row(text: str, cores: int, time_ms: int) -> Row:
-    """Sum up the cores of a node; ParseError unless it is the run asked for."""
+    """Sum up the cores of a node; ParseError if it is another run."""
     rows = parse_fixedwork(text)
     if (len(rows), rows[0].time_ms) != (cores, time_ms):
         shown = f"{len(rows)} cores for {rows[0].time_ms} ms"
         raise ParseError(0, f"{shown}, expected {cores} for {time_ms} ms")
     if any(row.validation != "pass" for row in rows):
         raise ParseError(0, "the results of the work were not validated")
-    last, first = (sum(getattr(row, f"{q}_per_s") for row in rows) for q in _QUARTERS)
+    first = sum(row.first_per_s for row in rows)
+    last = sum(row.last_per_s for row in rows)
     return {
         "cores": len(rows),
         "seconds": max(row.seconds for row in rows),

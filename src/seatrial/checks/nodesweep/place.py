@@ -1,9 +1,9 @@
-"""The cores of a node that Slurm has given to the job, for its ranks."""
+"""Cores of a node that Slurm has given to the job, for its ranks."""
 
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from seatrial.errors import SeatrialError
@@ -19,7 +19,7 @@ _CPUS = re.compile(r"(\d+)(?:\(x(\d+)\))?")
 class Place:
     """A node that answers, with the CPUs to bind to: one for each core, by socket.
 
-    `unbound` is why its ranks cannot be bound, and its sockets not be distinguished;
+    `unbound` is the reason if ranks cannot be bound and sockets not be distinguished;
     then only `ranks` counts.
     """
 
@@ -46,7 +46,7 @@ class Place:
         return "it has one socket" if len(self.sockets) == 1 else None
 
     def require_room(self, n: int) -> None:
-        """Raise ValueError if a matrix of order n does not fit into what is free."""
+        """Raise ValueError if a matrix of order n does not fit into free memory."""
         wanted, free = 8 * n**2, self.available_bytes
         if wanted > MOST_OF_FREE * free:
             raise ValueError(
@@ -56,19 +56,9 @@ class Place:
 
     def row(self) -> dict[str, Any]:
         """Return its row of the file."""
-        return {
-            "type": "node",
-            "node": self.node,
-            "sockets": len(self.sockets),
-            "cores": len(self.cores),
-            "cpus": self.cpus,
-            "ranks": self.ranks,
-            "is_bound": self.unbound is None,
-            "cache_bytes": self.cache_bytes,
-            "memory_bytes": self.memory_bytes,
-            "available_bytes": self.available_bytes,
-            "start_time": self.start_time,
-        }
+        row = {**asdict(self), "sockets": len(self.sockets), "cores": len(self.cores)}
+        unbound = row.pop("unbound")
+        return {"type": "node", **row, "is_bound": unbound is None}
 
 
 def place_of(node: str, row: dict[str, Any], given: int) -> Place:
@@ -78,21 +68,18 @@ def place_of(node: str, row: dict[str, Any], given: int) -> Place:
     ValueError if the row of `sensors` is damaged.
     """
     allowed = {*row["allowed"]}
-    everything = [cpu for cpus in row["sockets"] for cpu in cpus]
-    threads = max(1, int(row["cpus"]) // len(everything))
+    cores = sum(map(len, row["sockets"]))
+    room = max(1, given // max(1, int(row["cpus"]) // cores))
     sockets = [[cpu for cpu in cpus if cpu in allowed] for cpus in row["sockets"]]
-    sockets = [cpus for cpus in sockets if cpus]
-    usable = sum(map(len, sockets))
-    room = max(1, given // threads)
+    ranks = sum(map(len, sockets))
     unbound = None
-    if len(allowed) < given or usable > room:
+    if len(allowed) < given or ranks > room:
         unbound = f"Slurm gives {given} CPUs, the job may use {len(allowed)}"
-        sockets = row["sockets"]
-        usable = min(room, len(everything))
+        sockets, ranks = row["sockets"], min(room, cores)
     return Place(
         node=node,
-        sockets=tuple(tuple(map(int, cpus)) for cpus in sockets),
-        ranks=usable,
+        sockets=tuple(tuple(map(int, cpus)) for cpus in sockets if cpus),
+        ranks=ranks,
         unbound=unbound,
         cpus=int(row["cpus"]),
         cache_bytes=int(row["cache_bytes"]),
@@ -105,21 +92,20 @@ def place_of(node: str, row: dict[str, Any], given: int) -> Place:
 def bound(program: Sequence[str], cpus: Sequence[int]) -> tuple[str, ...]:
     """Return the command that starts rank i of a node on the i-th of these CPUs.
 
-    It does without Slurm's own binding, which depends on the plugins of a site.
+    Slurm's own binding is not used: it depends on the plugins of a site.
     """
     script = _BIND.format(program=shlex.join(program))
     return ("sh", "-c", script, "sh", *map(str, cpus))
 
 
 def cpus_given(text: str, nodes: int) -> list[int]:
-    """Turn SLURM_JOB_CPUS_PER_NODE, `72(x2),36`, into a number for each node.
+    """Convert SLURM_JOB_CPUS_PER_NODE, `72(x2),36`, to a number for each node.
 
     Raises SeatrialError if it is something else.
     """
     counts: list[int] = []
     for part in text.split(","):
-        match = _CPUS.fullmatch(part.strip())
-        if match:
+        if match := _CPUS.fullmatch(part.strip()):
             counts += [int(match[1])] * int(match[2] or 1)
     if len(counts) != nodes:
         raise SeatrialError(

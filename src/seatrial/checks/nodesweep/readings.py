@@ -1,4 +1,4 @@
-"""Sensors and counters of a node, and why one has no value.
+"""Sensors and counters of a node, and the reason where one has no value.
 
 Sources: Documentation/admin-guide/pm/cpufreq.rst, hwmon/sysfs-interface.rst,
 driver-api/thermal/sysfs-api.rst, admin-guide/RAS of Linux; the folder
@@ -15,6 +15,8 @@ from seatrial.checks.nodesweep.topology import Topology, parse_list
 
 _CPUS = "sys/devices/system/cpu"
 _MHZ = re.compile(r"^processor\s*:\s*(\d+)$|^cpu MHz\s*:\s*([\d.]+)$", re.MULTILINE)
+_MACHINE_CHECKS = re.compile(r"^ *MCE:((?: +\d+)*)", re.MULTILINE)
+_STOPS = re.compile(r"^nr_throttled (\d+)$", re.MULTILINE)
 _PACKAGE = re.compile(r"Package id (\d+)")
 _CPU_CHIPS = ("coretemp", "k10temp", "zenpower", "altra_hwmon", "cpu_thermal")
 _CPU_ZONE = re.compile(r"x86_pkg_temp|cpu|soc", re.IGNORECASE)
@@ -50,11 +52,11 @@ def read_clocks(root: Path) -> dict[int, float]:
 def read_temperatures(root: Path, topology: Topology) -> dict[int | None, float]:
     """Return the hottest reading of each socket in degrees Celsius.
 
-    None is the key of sensors that do not tell their socket, on nodes with several.
+    On nodes with several sockets, None is the key of sensors of an unknown one.
     Raises AbsentError if no sensor of a processor is there, or none can be read.
     """
     hottest: dict[int | None, float] = {}
-    sensors = _hwmon_sensors(root, topology) or _zone_sensors(root, topology)
+    sensors = _sensors(root, topology)
     if not sensors:
         names = (root / "sys/class/hwmon").glob("hwmon*/name")
         chips = {_text(file) or "a chip" for file in names}
@@ -69,7 +71,7 @@ def read_temperatures(root: Path, topology: Topology) -> dict[int | None, float]
             continue
         hottest[socket] = max(milli / 1e3, hottest.get(socket, -273.15))
     if not hottest:
-        raise AbsentError(f"{len(sensors)} sensors, none of which can be read")
+        raise AbsentError(f"none of {len(sensors)} sensors can be read")
     return hottest
 
 
@@ -94,27 +96,22 @@ def read_throttling(root: Path, topology: Topology) -> int:
 def read_memory_errors(root: Path, kind: str) -> int:
     """Count the memory errors since boot; kind is ce (corrected) or ue (not)."""
     folder = root / "sys/devices/system/edac/mc"
-    counts = [_number(file) for file in folder.glob(f"mc[0-9]*/{kind}_count")]
-    known = [int(count) for count in counts if count is not None]
-    if not known:
+    numbers = [_number(file) for file in folder.glob(f"mc[0-9]*/{kind}_count")]
+    counts = [int(number) for number in numbers if number is not None]
+    if not counts:
         raise AbsentError(
             "no memory controller in /sys/devices/system/edac/mc: no EDAC driver is "
             "loaded, or memory has no ECC"
         )
-    return sum(known)
+    return sum(counts)
 
 
 def read_machine_checks(root: Path) -> int:
     """Count the machine check exceptions of all CPUs since boot."""
-    try:
-        with (root / "proc/interrupts").open() as lines:
-            for line in lines:
-                label, *fields = line.split()
-                if label == "MCE:":
-                    return sum(int(field) for field in fields if field.isdecimal())
-    except (OSError, ValueError):
-        pass
-    raise AbsentError("no line MCE in /proc/interrupts")
+    match = _MACHINE_CHECKS.search(_text(root / "proc/interrupts"))
+    if not match:
+        raise AbsentError("no line MCE in /proc/interrupts")
+    return sum(map(int, match[1].split()))
 
 
 def read_quota_stops(root: Path) -> int:
@@ -124,17 +121,13 @@ def read_quota_stops(root: Path) -> int:
     the root that the node sees (of a container: its own). Versions 1 and 2, see
     Documentation/scheduler/sched-bwc.rst. Raises AbsentError if no group counts.
     """
-    counts = []
-    for group in _cpu_groups(root):
-        for line in _text(group / "cpu.stat").splitlines():
-            name, _, value = line.partition(" ")
-            if name == "nr_throttled" and value.isdecimal():
-                counts.append(int(value))
-    if not counts:
+    groups = _cpu_groups(root)
+    texts = [text for g in groups for text in _STOPS.findall(_text(g / "cpu.stat"))]
+    if not texts:
         raise AbsentError(
             "no nr_throttled in cpu.stat of any control group of this process"
         )
-    return sum(counts)
+    return sum(map(int, texts))
 
 
 COUNTERS: dict[str, Callable[[Path, Topology], int]] = {
@@ -144,7 +137,7 @@ COUNTERS: dict[str, Callable[[Path, Topology], int]] = {
     "ecc_uncorrected": lambda root, _: read_memory_errors(root, "ue"),
     "machine_checks": lambda root, _: read_machine_checks(root),
 }
-"""What counts events since boot, by the name of its metric."""
+"""Readers of the counters of events since boot, by metric."""
 
 
 def _number(file: Path) -> float | None:
@@ -179,13 +172,17 @@ def _cpu_groups(root: Path) -> Iterator[Path]:
             yield top / inside
 
 
-def _hwmon_sensors(root: Path, topology: Topology) -> dict[Path, int | None]:
-    """Find the sensors of processors and the socket of each."""
+def _sensors(root: Path, topology: Topology) -> dict[Path, int | None]:
+    """Find the sensors of processors, of hwmon or else of thermal zones: their socket.
+
+    On a node with one socket that is known.
+    """
+    only = 0 if len(topology.sockets) == 1 else None
     sensors: dict[Path, int | None] = {}
     for chip in (root / "sys/class/hwmon").glob("hwmon*"):
         if _text(chip / "name") not in _CPU_CHIPS:
             continue
-        socket = _only(topology)
+        socket = only
         for label in chip.glob("temp*_label"):
             package = _PACKAGE.match(_text(label))
             if package and int(package[1]) in topology.packages:
@@ -193,14 +190,9 @@ def _hwmon_sensors(root: Path, topology: Topology) -> dict[Path, int | None]:
         if socket is None:
             socket = _socket_of_device(root, chip / "device", topology)
         sensors |= dict.fromkeys(chip.glob("temp*_input"), socket)
-    return sensors
-
-
-def _zone_sensors(root: Path, topology: Topology) -> dict[Path, int | None]:
-    return {
-        zone / "temp": _only(topology)
-        for zone in (root / "sys/class/thermal").glob("thermal_zone*")
-        if _CPU_ZONE.search(_text(zone / "type"))
+    zones = (root / "sys/class/thermal").glob("thermal_zone*")
+    return sensors or {
+        zone / "temp": only for zone in zones if _CPU_ZONE.search(_text(zone / "type"))
     }
 
 
@@ -216,8 +208,3 @@ def _socket_of_device(root: Path, device: Path, topology: Topology) -> int | Non
         return None
     sockets = {topology.socket_of[cpu] for cpu in cpus if cpu in topology.socket_of}
     return sockets.pop() if len(sockets) == 1 else None
-
-
-def _only(topology: Topology) -> int | None:
-    """Return the socket of a node that has one."""
-    return 0 if len(topology.sockets) == 1 else None

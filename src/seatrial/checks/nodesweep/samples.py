@@ -1,9 +1,10 @@
-"""The rows of a sweep over single nodes as samples."""
+"""Convert the rows of a sweep over single nodes to samples."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from seatrial.checks.nodesweep.readings import COUNTERS
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep import NodeSweep
@@ -15,19 +16,11 @@ from seatrial.parsers.nodesweep_rows import (
     SensorsRow,
 )
 
-COUNTERS = (
-    "throttle_events",
-    "quota_stops",
-    "ecc_corrected",
-    "ecc_uncorrected",
-    "machine_checks",
-)
-
 _BEYOND_CACHES = 4
 
 
 def samples_of(sweep: NodeSweep, nodes: Sequence[str]) -> list[Sample]:
-    """Return every number of a sweep."""
+    """Return all numbers of a sweep."""
     curves: dict[tuple[str, int | None], list[MemlatRow]] = defaultdict(list)
     for row in sweep.memlat:
         curves[row.node, row.socket].append(row)
@@ -45,11 +38,11 @@ def samples_of(sweep: NodeSweep, nodes: Sequence[str]) -> list[Sample]:
 
 
 def verify_sizes(sweep: NodeSweep) -> None:
-    """Prove that STREAM and memlat measured memory, and not the caches.
+    """Raise ParseError unless STREAM and memlat measured memory, not the caches.
 
-    Each array of STREAM is to be four times as large as all last-level caches, by its
-    own run rules (J. McCalpin), and so is the largest working set of memlat, of which
-    three quarters of the loads then come from memory. Raises ParseError.
+    Each array of STREAM must be four times as large as all last-level caches, by its
+    run rules (J. McCalpin). So must the largest working set of memlat: then three
+    quarters of its loads come from memory.
     """
     for row in sweep.hpcc:
         node = sweep.nodes[row.node]
@@ -73,21 +66,21 @@ def verify_sizes(sweep: NodeSweep) -> None:
 def _of_hpcc(row: HpccRow) -> Iterator[Sample]:
     """Return the numbers of a node, or of one of its sockets."""
     place: dict[str, Any] = {"node": row.node, "start_time": row.start_time}
-    one = {"ranks": 1}
+    triad, dgemm = row.stream_triad_gb_per_s, row.dgemm_gflops
     if row.socket is not None:
         place["socket"] = row.socket
-        yield Sample("socket_mem_bw", row.stream_triad_gb_per_s, **place)
-        yield Sample("socket_dgemm", row.dgemm_gflops, **place)
+        yield Sample("socket_mem_bw", triad, **place)
+        yield Sample("socket_dgemm", dgemm, **place)
         yield Sample("socket_hpl", row.hpl_gflops, **place)
         return
-    yield Sample("mem_bw", row.stream_triad_gb_per_s, **place)
+    one = {**place, "parameters": {"ranks": 1}}
+    yield Sample("mem_bw", triad, **place)
     for kernel in ("copy", "scale", "add"):
         rate = getattr(row, f"stream_{kernel}_gb_per_s")
         yield Sample("mem_bw", rate, parameters={"kernel": kernel}, **place)
-    rate = row.stream_triad_single_gb_per_s
-    yield Sample("mem_bw", rate, parameters=one, **place)
-    yield Sample("dgemm", row.dgemm_gflops, **place)
-    yield Sample("dgemm", row.dgemm_single_gflops, parameters=one, **place)
+    yield Sample("mem_bw", row.stream_triad_single_gb_per_s, **one)
+    yield Sample("dgemm", dgemm, **place)
+    yield Sample("dgemm", row.dgemm_single_gflops, **one)
     yield Sample("hpl", row.hpl_gflops, **place)
     for metric, size_bytes, unit in (("latency", 8, "us"), ("bw", 2000000, "mb_per_s")):
         for statistic in ("mean", "min", "max"):
@@ -102,27 +95,23 @@ def _of_hpcc(row: HpccRow) -> Iterator[Sample]:
 
 def _of_memlat(curve: Sequence[MemlatRow]) -> Iterator[Sample]:
     """Return the latency of each working set, and of the largest as that of memory."""
-    for row in curve:
-        yield _latency(row, "p50", size_bytes=row.size_bytes)
-    for statistic in ("p50", "p99", "min", "max"):
-        yield _latency(curve[-1], statistic)
-
-
-def _latency(row: MemlatRow, statistic: str, size_bytes: int | None = None) -> Sample:
-    return Sample(
-        "mem_latency",
-        getattr(row, f"{statistic}_ns"),
-        size_bytes,
-        statistic,
-        row.n,
-        node=row.node,
-        socket=row.socket,
-        start_time=row.start_time,
-    )
+    sizes = [(row, row.size_bytes, "p50") for row in curve]
+    memory = [(curve[-1], None, name) for name in ("p50", "p99", "min", "max")]
+    for row, size_bytes, statistic in (*sizes, *memory):
+        yield Sample(
+            "mem_latency",
+            getattr(row, f"{statistic}_ns"),
+            size_bytes,
+            statistic,
+            row.n,
+            node=row.node,
+            socket=row.socket,
+            start_time=row.start_time,
+        )
 
 
 def _of_fixedwork(row: FixedworkRow) -> Iterator[Sample]:
-    """Return what all cores of a node get done, and whether they keep their pace."""
+    """Return the rates of a node, and whether its cores keep them."""
     place: dict[str, Any] = {"n": row.n, "node": row.node, "start_time": row.start_time}
     yield Sample("fixed_work", row.gflops, **place)
     yield Sample("slowest_core", row.slowest_gflops, **place)
@@ -140,17 +129,17 @@ def _of_sensors(row: SensorsRow) -> Iterator[Sample]:
         value = getattr(row, f"clock_{statistic}_ghz")
         if value is not None:
             yield Sample(metric, value, statistic=statistic, **place)
-    if row.phase == "hpcc" and row.temperature_max_c is not None:
-        value = row.temperature_max_c
+    value = row.temperature_max_c
+    if row.phase == "hpcc" and value is not None:
         yield Sample("temperature_max", value, statistic="max", **place)
 
 
 def _of_counters(row: CountersRow) -> Iterator[Sample]:
-    """Return what the load added to each counter, and what it had since boot."""
+    """Return the events of each counter under load, and those since boot before."""
     for name in COUNTERS:
         added, before = getattr(row, name), getattr(row, f"{name}_before")
         if added is not None:
             yield Sample(name, float(added), node=row.node)
         if before is not None:
-            since = {"since": "boot"}
-            yield Sample(name, float(before), node=row.node, parameters=since)
+            since_boot = {"since": "boot"}
+            yield Sample(name, float(before), node=row.node, parameters=since_boot)

@@ -1,12 +1,12 @@
-"""Reads the sensors of one node before and during load, and its error counters.
+"""Read the sensors of one node before and during load, and its error counters.
 
     python -m seatrial.checks.nodesweep.sensors
 
 It begins with a row `node`, the topology of the node. Then it reads clocks and
 temperatures twice a second. A line on standard input names the phase that begins
-(the first is `quiet`), its end ends the program: every phase gives a row `sensors` for
-each socket. Counters of events are read at both ends; a row `counters` has what was
-added. What the node does not offer is null there, and a row `absent` says why.
+(the first is `quiet`), its end ends the program: every phase has a row `sensors` for
+each socket. Counters of events are read at both ends; a row `counters` has the
+difference. A missing reading is null there, and a row `absent` has the reason.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Phase:
     hottest: dict[int | None, float] = field(default_factory=dict)
 
     def add_clocks(self, clocks: dict[int, float], topology: Topology) -> None:
-        """Add what all CPUs run at: the median of each socket, and its slowest."""
+        """Add the clocks of all CPUs: the median of each socket, and its slowest."""
         sockets: dict[int, list[float]] = defaultdict(list)
         for cpu, clock in clocks.items():
             if cpu in topology.socket_of:
@@ -62,10 +62,8 @@ class Phase:
 
     def rows(self, sockets: int, ended: float) -> Iterator[Row]:
         """Return a row for each socket, and one for what belongs to none of them."""
-        places: list[int | None] = [*range(sockets)]
-        if None in self.hottest:
-            places.append(None)
-        for socket in places:
+        unknown = [None] if None in self.hottest else []
+        for socket in (*range(sockets), *unknown):
             row: Row = {"type": "sensors", "phase": self.name, "socket": socket}
             row |= {"n": self.samples, "seconds": round(ended - self.began, 3)}
             row["clock_p50_ghz"] = _middle(self.clock, socket)
@@ -87,7 +85,7 @@ class Sampler:
     def run(self, next_phase: Callable[[float], str | None]) -> Iterator[Row]:
         """Return all rows, each as soon as it is complete.
 
-        `next_phase` waits so many seconds for the name of a new phase; '' goes on, and
+        `next_phase` waits some seconds for the name of a new phase; '' goes on, and
         None ends.
         """
         began = time.monotonic()
@@ -151,8 +149,7 @@ class Sampler:
         row: Row = {"type": "counters", "seconds": round(seconds, 3)}
         for name in COUNTERS:
             first, last = before.get(name), after.get(name)
-            row[f"{name}_before"] = first
-            row[name] = None
+            row |= {f"{name}_before": first, name: None}
             if first is None or last is None:
                 continue
             if last < first:
@@ -168,7 +165,7 @@ def _middle(readings: dict[int, list[float]], socket: int | None) -> float | Non
 
 
 class _Input:
-    """The lines of standard input, waited for no longer than asked."""
+    """The lines of standard input, read with a time limit."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -1,7 +1,6 @@
 """The topology of a node, from its kernel: sockets, cores, caches, memory.
 
-All functions take the root of the file system, so that tests can give them a tree
-of their own.
+All functions take the root of the file system; that of tests is a folder.
 """
 
 import re
@@ -18,10 +17,9 @@ class Topology:
     """The CPUs of a node that are online, and its memory.
 
     `sockets` holds for each socket the first CPU of each of its cores, `packages`
-    the number that the kernel gives it. Sockets count from 0 in the order of
-    `packages`. Of every CPU `socket_of` gives the socket, and `core_of` the first CPU
-    of its core. `cache_bytes` is the sum of all last-level caches, 0 if the kernel
-    does not tell.
+    its number in the kernel. Sockets count from 0 in the order of `packages`. Of every
+    CPU `socket_of` has the socket, and `core_of` the first CPU of its core.
+    `cache_bytes` is the sum of all last-level caches, 0 if unknown.
     """
 
     sockets: tuple[tuple[int, ...], ...]
@@ -32,21 +30,16 @@ class Topology:
     memory_bytes: int
     available_bytes: int
 
-    @property
-    def cores(self) -> int:
-        """Count the cores of all sockets."""
-        return sum(map(len, self.sockets))
-
 
 def read_topology(root: Path) -> Topology:
-    """Read it all; OSError or ValueError if the kernel does not tell."""
+    """Read the topology; OSError or ValueError if the kernel does not have it."""
     cpus = root / _CPUS
     online = parse_list((cpus / "online").read_text())
     package, core = {}, {}
     for cpu in online:
         folder = cpus / f"cpu{cpu}" / "topology"
         number = int((folder / "physical_package_id").read_text())
-        package[cpu] = max(0, number)  # -1 where the firmware does not tell
+        package[cpu] = max(0, number)  # -1 if the firmware does not name it
         siblings = parse_list((folder / "thread_siblings_list").read_text())
         core[cpu] = min({cpu, *siblings} & {*online})
     packages = sorted({*package.values()})
@@ -73,7 +66,7 @@ def read_allowed(root: Path) -> list[int]:
 
 
 def parse_list(text: str) -> list[int]:
-    """Turn the kernel's `0-3,8` into numbers; ValueError if it is something else."""
+    """Convert the kernel's `0-3,8` to numbers; ValueError if it is something else."""
     numbers: list[int] = []
     for part in filter(None, text.strip().split(",")):
         low, _, high = part.partition("-")

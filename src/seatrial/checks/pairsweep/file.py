@@ -1,26 +1,25 @@
-"""The file of a sweep, while nothing else writes to it."""
+"""The file of a sweep over pairs."""
 
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seatrial.parsers.pairsweep_rows import pair_key
-
-_CHUNK = 1 << 16
+from seatrial.parsers.pairsweep_rows import PairKey, pair_key
 
 
+@dataclass
 class SweepFile:
     """JSON Lines that the program and the conductor append to in turns."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._offset = 0
-        self._pairs = 0
+    path: Path
+    _offset: int = 0
+    _pairs: int = 0
 
     def size(self) -> int:
-        """Return its size in bytes as its server knows it: opening it asks there."""
+        """Return the size in bytes; opening the file asks its server for it."""
         try:
             with self.path.open("rb") as file:
                 return os.fstat(file.fileno()).st_size
@@ -28,15 +27,16 @@ class SweepFile:
             return 0
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add a row, in place of a last one that was not written to its end."""
-        with self.path.open("ab+") as file:
-            file.truncate(_end_of_last_line(file.fileno()))
+        """Append a row; an incomplete last row is removed."""
+        self.pairs()
+        with self.path.open("ab") as file:
+            file.truncate(self._offset)
             file.write(json.dumps(row, separators=(",", ":")).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
     def pairs(self) -> int:
-        """Count the pairs that are measured; what was counted is not read again."""
+        """Count the measured pairs; only new rows are read."""
         if self.size() > self._offset:
             with self.path.open("rb") as file:
                 file.seek(self._offset)
@@ -47,24 +47,11 @@ class SweepFile:
                     self._pairs += b'"sweep"' in line and b'"ok"' in line
         return self._pairs
 
-    def is_measured(self, source: str, destination: str, rail: int) -> bool:
-        """Return True if this pair was measured on this rail, in either order."""
-        wanted = pair_key(source, destination, rail)
+    def is_measured(self, key: PairKey) -> bool:
+        """Return True if this pair was measured on this rail."""
         with self.path.open("rb") as file:
             rows = (json.loads(line) for line in file if b'"ok"' in line)
             return any(
-                pair_key(row["source"], row["destination"], row["rail"]) == wanted
+                pair_key(row["source"], row["destination"], row["rail"]) == key
                 for row in rows
             )
-
-
-def _end_of_last_line(descriptor: int) -> int:
-    """Return the place behind the last newline."""
-    end = os.fstat(descriptor).st_size
-    while end > 0:
-        start = max(0, end - _CHUNK)
-        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0

@@ -1,24 +1,28 @@
 """Find the nodes that can run the program, by tests of groups with a time limit.
 
-A program of many nodes that does not start tells little about which of them is to
-blame. So the nodes are tested all at once first, and in smaller and smaller groups
-only where that fails: a few steps for a sound machine, and for a bad node as many as
-its group can be halved.
+A program of many nodes that does not start does not identify the bad node. So all nodes
+are tested at once first, and in smaller and smaller groups only if that fails: a few
+steps for a sound machine, and for a bad node as many as its group can be halved.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import msgspec
 
 from seatrial.checks.job_control import Limit
-from seatrial.checks.pairsweep.steps import Steps
-from seatrial.checks.srun_steps import Ended
+from seatrial.checks.srun_steps import Ended, Step
+from seatrial.checks.step_launcher import Launcher
 from seatrial.errors import SeatrialError
 
 STAGES = ("start", "init", "hello")
-"""What a rank does one after the other: it runs, MPI is up, all have said hello."""
+"""Stages of a rank: it runs, MPI is up, it has exchanged greetings with all others."""
 
 _PARALLEL = 16
 _MOST_ALONE = 64
@@ -27,42 +31,35 @@ _BASES = 3
 
 @dataclass(frozen=True)
 class Failure:
-    """A node that cannot take part: the stage it did not reach, and why."""
+    """A node that cannot take part: the stage it did not reach, and the reason."""
 
     node: str
     stage: str
     reason: str
 
 
+class _Row(msgspec.Struct):
+    """A line of the program."""
+
+    type: Literal["preflight"]
+    host: str
+    stage: str
+
+
 @dataclass(frozen=True)
-class _Result:
-    """A test of a group: what became of the step, and how far each node came."""
-
-    ended: Ended
-    reached: dict[str, int]
-
-    def passed(self, nodes: Iterable[str]) -> bool:
-        return self.ended.status == 0 and all(
-            self.reached.get(node) == len(STAGES) for node in nodes
-        )
-
-
 class Preflight:
     """Tests nodes with `PROGRAM --preflight`."""
 
-    def __init__(
-        self, steps: Steps, program: Sequence[str], ppn: int, limit_s: float
-    ) -> None:
-        self._steps = steps
-        self._program = (*program, "--preflight")
-        self._ppn = ppn
-        self._limit_s = limit_s
+    launcher: Launcher
+    program: Sequence[str]
+    ppn: int
+    limit_s: float
 
     def test(self, nodes: Sequence[str]) -> tuple[list[str], list[Failure]]:
         """Return the nodes that can run the program together, and the failures.
 
-        Raises SeatrialError if no step can be made at all, or if the program calls
-        the nodes other than Slurm does.
+        Raises SeatrialError if no step can be made at all, or if the program has other
+        names of the nodes than Slurm.
         """
         groups, failures = self._narrow([list(nodes)])
         if len(groups) > 1:
@@ -76,23 +73,28 @@ class Preflight:
     ) -> tuple[list[list[str]], list[Failure]]:
         """Return the groups that pass, each with `witness`, and the nodes that fail."""
         passed, failures = [], []
+        apart = f"alone it works, together with {witness[0]} not: " if witness else ""
         while groups:
             tests = [[*witness, *group] for group in groups]
             with ThreadPoolExecutor(_PARALLEL) as pool:
                 results = list(pool.map(self._result, tests))
             smaller = []
-            for group, nodes, result in zip(groups, tests, results, strict=True):
-                if result.passed(nodes):
+            for group, nodes, (ended, reached) in zip(
+                groups, tests, results, strict=True
+            ):
+                stages = min(reached.get(node, 0) for node in nodes)
+                if ended.status == 0 and stages == len(STAGES):
                     passed.append(group)
                 elif len(group) == 1:
-                    failures.append(_failure(group[0], result, witness))
+                    stage = STAGES[min(reached.get(group[0], 0), len(STAGES) - 1)]
+                    failures.append(Failure(group[0], stage, apart + ended.reason))
                 else:
-                    smaller += _parts(group, result)
+                    smaller += _parts(group, reached)
             groups = smaller
         return passed, failures
 
     def _join(self, groups: list[list[str]]) -> tuple[list[list[str]], list[Failure]]:
-        """Find out which of the groups that pass alone work together.
+        """Select the groups that work together, out of those that pass alone.
 
         A node may be able to do everything but reach the others. Each group is
         tested with one node of the largest; if most fail, that one is to blame.
@@ -114,50 +116,34 @@ class Preflight:
             return [], [Failure(node, "hello", reason) for node in nodes]
         return best
 
-    def _result(self, nodes: Sequence[str]) -> _Result:
-        """Test one group."""
-        ended = self._steps.run(nodes, self._program, Limit(self._limit_s))
-        reports: dict[str, list[str]] = defaultdict(list)
-        for row in filter(None, map(_row, ended.output)):
-            reports[row["host"]].append(row["stage"])
-        if foreign := sorted(reports.keys() - {*nodes}):
+    def _result(self, nodes: Sequence[str]) -> tuple[Ended, dict[str, int]]:
+        """Test one group; return its end, and the number of stages of each node."""
+        with TemporaryDirectory(prefix="seatrial-") as folder:
+            program = (*self.program, "--preflight")
+            place = (Path(folder), Limit(self.limit_s))
+            step = Step(nodes, program, *place, name="preflight", ranks=self.ppn)
+            ended = self.launcher.run(step)
+        stages: dict[str, list[str]] = defaultdict(list)
+        for line in ended.output:
+            with suppress(msgspec.DecodeError):  # a line of another program
+                row = msgspec.json.decode(line, type=_Row)
+                stages[row.host].append(row.stage)
+        if foreign := sorted(stages.keys() - {*nodes}):
             raise SeatrialError(
-                f"{self._program[0]} runs on {foreign[0]!r}, which Slurm calls none of "
+                f"{self.program[0]} runs on {foreign[0]!r}, which Slurm calls none of "
                 f"{', '.join(nodes)}; expected host names that are names of nodes"
             )
-        reached = {
-            host: next(
-                (i for i, s in enumerate(STAGES) if stages.count(s) < self._ppn),
-                len(STAGES),
-            )
-            for host, stages in reports.items()
+        return ended, {
+            node: sum(reports.count(stage) >= self.ppn for stage in STAGES)
+            for node, reports in stages.items()
         }
-        return _Result(ended, reached)
 
 
-def _row(line: str) -> dict[str, str] | None:
-    """Read a line of the program; None for what others print."""
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    known = isinstance(row, dict) and row.get("type") == "preflight"
-    return row if known and {"host", "stage"} <= row.keys() else None
-
-
-def _parts(group: list[str], result: _Result) -> list[list[str]]:
+def _parts(group: list[str], reached: dict[str, int]) -> list[list[str]]:
     """Divide a group that failed: silent nodes one by one, otherwise in halves."""
-    silent = [node for node in group if not result.reached.get(node)]
-    talking = [node for node in group if result.reached.get(node)]
+    silent = [node for node in group if not reached.get(node)]
+    talking = [node for node in group if reached.get(node)]
     if talking and 0 < len(silent) <= _MOST_ALONE:
         return [talking, *([node] for node in silent)]
     middle = len(group) // 2
     return [group[:middle], group[middle:]]
-
-
-def _failure(node: str, result: _Result, witness: Sequence[str]) -> Failure:
-    stage = STAGES[min(result.reached.get(node, 0), len(STAGES) - 1)]
-    reason = result.ended.reason
-    if witness:
-        reason = f"alone it works, together with {witness[0]} not: {reason}"
-    return Failure(node, stage, reason)

@@ -5,6 +5,7 @@ lets the arrow keys walk over the squares of a chart whose `usermeta` says "grid
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from seatrial.report.render.text import short
 from seatrial.report.render.vega import (
@@ -12,6 +13,7 @@ from seatrial.report.render.vega import (
     Row,
     calculate,
     channel,
+    five_digits,
     keep,
     layer,
     mark,
@@ -19,10 +21,7 @@ from seatrial.report.render.vega import (
     tips,
 )
 
-LEVELS = {
-    "lower": (1.1, 1.2, 2.0, 5.0),
-    "higher": (0.9, 0.8, 0.5, 0.2),
-}
+LEVELS = {"lower": (1.1, 1.2, 2.0, 5.0), "higher": (0.9, 0.8, 0.5, 0.2)}
 """Ratios to the median of all pairs at which a value is one level worse."""
 
 SLOW = 2
@@ -32,7 +31,7 @@ WIDE = 12
 """Columns above which a chart takes the whole width of the page."""
 
 LEAST_CELL = 11
-"""Width in px that a cell must have; a narrower page scrolls the chart."""
+"""Least width of a cell in px; a narrower page scrolls the chart."""
 
 COLOURS = [f"var(--heat-{level})" for level in range(5)]
 CROSS, RING, DIAMOND = "\N{MULTIPLICATION SIGN}", "○", "◇"
@@ -43,20 +42,20 @@ _SHAPES = {CROSS: "M-.8,-.8L.8,.8M.8,-.8L-.8,.8", RING: "circle", DIAMOND: "diam
 _HEIGHTS = ((6, 40), (12, 30), (24, 20), (40, 15), (1000, 13))
 _MOST_VALUES = 6  # columns up to which a cell has room for its value
 _LABEL = 26  # characters of a name on an axis
-_UPRIGHT = 28  # characters of all labels together above which they stand upright
+_UPRIGHT = 28  # characters of all labels together above which they are upright
 _STACKED = {"layout": {"bottom": {"direction": "vertical"}}}
-_SEEN = {
+_CONTRAST = {
     "condition": {"test": f"datum.k > {SLOW}", "value": "var(--paper)"},
     "value": "var(--ink)",
 }
-"""A colour that is seen on that of a cell."""
+"""A colour that is visible on the colour of a cell."""
 
 
 @dataclass(frozen=True)
 class Square:
-    """A number at `row` and `column`; `level` is one of five, 0 the good one.
+    """A number at `row` and `column`; `level` is from 0 (good) to 4.
 
-    `more` is a second number, which was measured under other circumstances.
+    `more` is a second number, measured under other conditions.
     """
 
     row: int
@@ -78,7 +77,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Axis:
-    """The names along one side, which of them have a mark, and what they are."""
+    """The names along one side, the marked ones, and a title."""
 
     names: tuple[str, ...]
     marked: tuple[bool, ...]
@@ -86,20 +85,20 @@ class Axis:
 
     @property
     def labels(self) -> list[str]:
-        """Return the names as they stand on the axis."""
+        """Return the names cut to the width of the axis, with their marks."""
         pairs = zip(self.names, self.marked, strict=True)
-        return [f"✕ {short(n, _LABEL)}" if m else short(n, _LABEL) for n, m in pairs]
+        return [f"{'✕ ' if marked else ''}{short(n, _LABEL)}" for n, marked in pairs]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Squares between rows and columns, and all that is said of them.
+    """Squares between rows and columns, and their words.
 
-    `units`, `medians` and `lower` (is better) are those of each column; `levels` names
-    the five levels in words, `brief` in a few signs for the legend, which `beside`
-    heads; `symbols` are those of marks with their meanings. `same`: rows and columns
-    are the same things, which have no square with themselves. `tips` head the names of
-    row and column, the number, and its second one in a tooltip.
+    `units`, `medians` and `lower` (is better) have an item per column; `levels` names
+    the five levels in words, `brief` in a few signs for the legend, with the title
+    `beside`; `symbols` are those of marks with their meanings. `same`: rows and columns
+    are the same nodes; the diagonal is empty. `tips` are the titles of a tooltip: row,
+    column, number, second number.
     """
 
     rows: Axis
@@ -122,13 +121,21 @@ def grid_chart(grid: Grid) -> Row:
     """Return the Vega-Lite specification of a grid, without a width."""
     rows, columns = grid.rows.names, grid.columns.names
     height = next(height for most, height in _HEIGHTS if len(rows) <= most)
-    place = {"y": _y(grid.rows), "x": _x(grid.columns)}
+    longest = max(map(len, grid.columns.labels))
+    upright = longest * len(columns) > _UPRIGHT
+    turned = {"orient": "top", "labelAngle": -90 if upright else 0}
+    place = {
+        "y": _axis("s:O", grid.rows, "row"),
+        "x": _axis("d:O", grid.columns, "column", **turned),
+    }
     marks = _marks(grid, height, place)
-    layers = [_squares(grid, place), marks, _cursor(place)]
+    frame = mark("rect", aria=False, fillOpacity=0, stroke="var(--link)", strokeWidth=3)
+    at = (*calculate(s="cursor_row", d="cursor_column"), keep("cursor_row >= 0"))
+    layers = [_squares(grid, place), marks, layer("cursor", frame, *at, **place)]
     if len(columns) <= _MOST_VALUES:
         alone = {**marks, "transform": [keep("!datum.v")]}
         layers[1:2] = [_values(place), alone]
-    given = {
+    parameters = {
         "rows": [short(name) for name in rows],
         "columns": [short(name) for name in columns],
         "row_labels": grid.rows.labels,
@@ -136,10 +143,8 @@ def grid_chart(grid: Grid) -> Row:
         "row_marked": list(grid.rows.marked),
         "column_marked": list(grid.columns.marked),
         "units": list(grid.units),
-        "medians": [_short(median) for median in grid.medians],
-        "lower": list(grid.lower),
-        "levels": list(grid.levels),
-        "brief": list(grid.brief),
+        "medians": list(map(five_digits, grid.medians)),
+        **{name: [*getattr(grid, name)] for name in ("lower", "levels", "brief")},
         "symbols": [symbol for symbol, _ in grid.symbols],
         "meanings": [meaning for _, meaning in grid.symbols],
         "same": grid.same,
@@ -149,89 +154,63 @@ def grid_chart(grid: Grid) -> Row:
     }
     return specification(
         layers,
-        {**_rows(grid), "cursor": [{}]},
+        {"cells": _cells(grid), "marks": _marked(grid), "cursor": [{}]},
         height * len(rows),
         grid.description,
         resolve={"scale": {"shape": "independent", "fill": "independent"}},
         usermeta={"grid": True, "least_width": len(columns) * LEAST_CELL},
         config=CONFIG | {"legend": CONFIG["legend"] | _STACKED},
-        params=[{"name": name, "value": value} for name, value in given.items()],
+        params=[{"name": name, "value": value} for name, value in parameters.items()],
     )
 
 
-def _rows(grid: Grid) -> dict[str, list[Row]]:
-    """Return squares and marks; `m` is the symbol, `v` of a mark: beside a number."""
+def _cells(grid: Grid) -> list[Row]:
+    """Return the squares: place, value, level, second value, symbol."""
     symbols = {(mark.row, mark.column): mark.symbol for mark in grid.marks}
+    return [
+        {"s": cell.row, "d": cell.column, "v": five_digits(cell.value), "k": cell.level}
+        | ({} if cell.more is None else {"c": five_digits(cell.more)})
+        | ({"m": symbols[at]} if (at := (cell.row, cell.column)) in symbols else {})
+        for cell in grid.squares
+    ]
+
+
+def _marked(grid: Grid) -> list[Row]:
+    """Return the marks; `v`: the square has a number, too."""
     numbers = {(square.row, square.column) for square in grid.squares}
-    cells = []
-    for square in grid.squares:
-        cell = {"s": square.row, "d": square.column, "v": _short(square.value)}
-        cell["k"] = square.level
-        if square.more is not None:
-            cell["c"] = _short(square.more)
-        if (square.row, square.column) in symbols:
-            cell["m"] = symbols[square.row, square.column]
-        cells.append(cell)
-    marks = [
+    return [
         {"s": mark.row, "d": mark.column, "m": mark.symbol, "k": mark.level}
         | ({"v": 1} if (mark.row, mark.column) in numbers else {})
         for mark in grid.marks
     ]
-    return {"cells": cells, "marks": marks}
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.5g}")
-
-
-def _axis(axis: Axis, side: str) -> Row:
+def _axis(field: str, axis: Axis, side: str, **more: Any) -> Row:
     def if_marked(value: str, other: str) -> Row:
         test = f"{side}_marked[datum.value]"
         return {"condition": {"test": test, "value": value}, "value": other}
 
-    return {
+    look = {
         "labelExpr": f"{side}_labels[datum.value]",
         "labelColor": if_marked("var(--fail)", "var(--ink)"),
         "labelFontWeight": if_marked("bold", "normal"),
         "labelFontSize": 10 if len(axis.names) > WIDE else 12,
         "labelLimit": 150,
         "labelOverlap": False,
-        "ticks": False,
-        "domain": False,
-        "grid": False,
+        **dict.fromkeys(("ticks", "domain", "grid"), False),
     }
-
-
-def _y(rows: Axis) -> Row:
-    return channel(
-        "s:O",
-        title=rows.title or None,
-        scale={"domain": list(range(len(rows.names)))},
-        sort=None,
-        axis=_axis(rows, "row"),
-    )
-
-
-def _x(columns: Axis) -> Row:
-    longest = max(len(label) for label in columns.labels)
-    upright = longest * len(columns.names) > _UPRIGHT
-    turned = {"orient": "top", "labelAngle": -90 if upright else 0}
-    return channel(
-        "d:O",
-        title=columns.title or None,
-        scale={"domain": list(range(len(columns.names)))},
-        sort=None,
-        axis=turned | _axis(columns, "column"),
-    )
+    scale = {"domain": list(range(len(axis.names)))}
+    title = axis.title or None
+    return channel(field, title=title, scale=scale, sort=None, axis=look | more)
 
 
 def _squares(grid: Grid, place: Row) -> Row:
-    """Draw a square for every number, with what is known of it."""
-    row, column, value, more = grid.tips
-    titles = [("row:N", row), ("column:N", column), ("value:N", value)]
-    titles.append(("ratio:N", "that is"))
-    if any(square.more is not None for square in grid.squares):
-        titles.append(("second:N", more))
+    """Draw a square for every number, with a tooltip."""
+    heads = (*grid.tips[:3], "that is", grid.tips[3])
+    fields = ("row:N", "column:N", "value:N", "ratio:N", "second:N")
+    titles = list(zip(fields, heads, strict=True))
+    if all(square.more is None for square in grid.squares):
+        titles.pop()
     legend = {
         "title": grid.beside,
         "titleFontWeight": "normal",
@@ -260,8 +239,8 @@ def _squares(grid: Grid, place: Row) -> Row:
 
 
 def _marks(grid: Grid, height: int, place: Row) -> Row:
-    """Draw the symbols of squares, and where nothing was measured."""
-    present = sorted({each.symbol for each in grid.marks})
+    """Draw the symbols of squares and of missing numbers."""
+    present = sorted({mark.symbol for mark in grid.marks})
     shapes = [_SHAPES[symbol] for symbol, _ in grid.symbols]
     legend = {
         "title": None,
@@ -277,23 +256,16 @@ def _marks(grid: Grid, height: int, place: Row) -> Row:
         mark("point", aria=False, filled=False, size=size, strokeWidth=1.4, opacity=1),
         **place,
         shape=channel("m:N", scale=scale, legend=legend if present else None),
-        stroke=_SEEN,
+        stroke=_CONTRAST,
     )
 
 
 def _values(place: Row) -> Row:
-    """Write the value into each square, with its symbol."""
+    """Write the value and the symbol into each square."""
     words = (
         "format(datum.v, medians[datum.d] >= 1000 ? '.3~s' : '.3~g')"
         " + (isValid(datum.m) ? ' ' + symbols[datum.m] : '')"
     )
     written = mark("text", aria=False, fontSize=12)
-    encoding = {"text": channel("words:N"), "color": _SEEN}
+    encoding = {"text": channel("words:N"), "color": _CONTRAST}
     return layer("cells", written, *calculate(words=words), **place, **encoding)
-
-
-def _cursor(place: Row) -> Row:
-    """Frame the square that the keyboard is at."""
-    frame = mark("rect", aria=False, fillOpacity=0, stroke="var(--link)", strokeWidth=3)
-    at = calculate(s="cursor_row", d="cursor_column")
-    return layer("cursor", frame, *at, keep("cursor_row >= 0"), **place)

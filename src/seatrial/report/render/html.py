@@ -3,6 +3,7 @@
 import hashlib
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,38 +16,31 @@ from seatrial import __version__
 from seatrial.errors import SeatrialError
 from seatrial.report.render import text
 from seatrial.report.render.figure import Table
-from seatrial.report.render.text import few, short
+from seatrial.report.render.text import few, short, shortened
 
 FILTERED_TABLE, LONG_TABLE = 15, 40
-"""Rows above which a table has a filter, and above which it is closed at first."""
+"""Rows above which a table has a filter, and above which it is collapsed."""
 
 _MAX_NAME, _MAX_TEXT = 80, 1000
 _NUMBER = re.compile(r"[-\N{MINUS SIGN}<>\N{EN DASH}]?\d.{0,24}|[\N{EN DASH}-]|")
 
 
-def _cut(words: str, most: int = _MAX_TEXT) -> Markup | str:
-    """Shorten a text between two words; the whole is its title."""
-    return _titled(words, text.shortened(text.clean(words), most), most)
-
-
-def _name(words: str) -> Markup | str:
-    """Shorten a name in its middle, as its end often differs from others."""
-    return _titled(words, short(words, _MAX_NAME), _MAX_NAME)
-
-
-def _titled(words: str, shown: str, most: int) -> Markup | str:
+def _cut(
+    words: str, most: int = _MAX_TEXT, shorten: Callable[[str, int], str] = shortened
+) -> Markup | str:
+    """Shorten a long text, by default between two words; its title is the whole."""
     if len(words) <= most:
         return words
-    return Markup('<span title="{}">{}</span>').format(text.clean(words), shown)
+    whole = text.clean(words)
+    return Markup('<span title="{}">{}</span>').format(whole, shorten(whole, most))
 
 
 def _number_columns(table: Table) -> frozenset[int]:
-    """Choose the columns that have numbers, and nothing else."""
+    """Return the columns that have only numbers."""
     return frozenset(
-        column
-        for column in range(len(table.columns))
-        if any(row[column] for row in table.rows)
-        and all(_NUMBER.fullmatch(row[column]) for row in table.rows)
+        number
+        for number, cells in enumerate(zip(*table.rows, strict=True))
+        if any(cells) and all(map(_NUMBER.fullmatch, cells))
     )
 
 
@@ -54,9 +48,16 @@ FILTERS: dict[str, Any] = {
     "zip": zip,
     "drawn": Markup,
     "cut": _cut,
-    "name": _name,
+    "name": lambda words: _cut(words, _MAX_NAME, short),
     "shortened": lambda words, most=_MAX_NAME: short(words, most),
     "number_columns": _number_columns,
+}
+_COMMON: dict[str, Any] = {
+    "breakable": text.breakable,
+    "measured": text.measured,
+    "moment": text.day_and_time,
+    "few": lambda names: ", ".join(few(names, 8)),
+    "exact": text.exact,
 }
 SIZES = {"filtered_table": FILTERED_TABLE, "long_table": LONG_TABLE}
 
@@ -64,18 +65,25 @@ SIZES = {"filtered_table": FILTERED_TABLE, "long_table": LONG_TABLE}
 def render(home: Path, template: str, filters: dict[str, Any], **context: Any) -> str:
     """Render a template of `home`/reports that extends base.html.j2.
 
-    `filters` are those that only this template has. Raises SeatrialError if a template,
-    the style or the script is missing.
+    Raises SeatrialError if a template, the style or the script is missing.
     """
-    environment = _environment(home / "reports")
-    environment.filters |= filters
+    folder = home / "reports"
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    environment.filters |= _COMMON | filters
     try:
-        script = (home / "reports" / "report.js").read_text(encoding="utf-8")
-        style = (home / "reports" / "report.css").read_text(encoding="utf-8")
+        script = (folder / "report.js").read_text(encoding="utf-8")
+        style = (folder / "report.css").read_text(encoding="utf-8")
         page = environment.get_template(template)
     except (OSError, jinja2.TemplateNotFound) as error:
         raise SeatrialError(
-            f"{home / 'reports'}: a template of the report is missing: {error}; "
+            f"{folder}: a template of the report is missing: {error}; "
             "expected a complete checkout or installation of the suite"
         ) from error
     scripts = (_chart_library(), _inline(script))
@@ -88,25 +96,6 @@ def render(home: Path, template: str, filters: dict[str, Any], **context: Any) -
     )
 
 
-def _environment(folder: Path) -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-    )
-    environment.filters |= {
-        "breakable": text.breakable,
-        "measured": text.measured,
-        "moment": text.day_and_time,
-        "few": lambda names: ", ".join(few(names, 8)),
-        "exact": text.exact,
-    }
-    return environment
-
-
 def _finalize(value: Any) -> Any:
     """Remove control characters from every text before it is escaped."""
     return text.clean(value) if type(value) is str else value
@@ -114,18 +103,17 @@ def _finalize(value: Any) -> Any:
 
 @cache
 def _chart_library() -> str:
-    """Bundle Vega, Vega-Lite and Vega-Embed: one script for all charts."""
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return _inline(bundle)
+    """Bundle Vega, Vega-Lite and Vega-Embed in a script for all charts."""
+    return _inline(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _inline(script: str) -> str:
-    """Escape a script for a page: nothing in it may end its element."""
+    """Escape a script: no text in it may end its element."""
     return script.replace("\r\n", "\n").replace("</script", "<\\/script")
 
 
 def _policy(scripts: tuple[str, ...]) -> str:
-    """Forbid every request, and every script but ours, named by their hashes."""
+    """Forbid all requests and all scripts except those with our hashes."""
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
     hashes = " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
     return (

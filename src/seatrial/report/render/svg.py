@@ -1,4 +1,4 @@
-"""A figure drawn for paper: the specification that the page draws, as SVG."""
+"""A figure for paper: the specification of the page as SVG."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ NARROW, WIDE = 400, 820
 """Widths in px of a figure in one of two columns, and of one across the page."""
 
 _LONGEST = 500
-"""Characters of one text in a chart: to measure one of 10,000 takes seconds."""
+"""Characters of one text in a chart: a text of 10,000 takes seconds to measure."""
 
 _FONT = "Liberation Sans"  # of vl-convert: what it measures does not depend on the host
 _PAPER_FONT = "Libertinus Serif"  # of Typst, and narrower
@@ -50,36 +50,35 @@ def colours(home: Path) -> dict[str, str]:
 
 
 def for_paper(drawn: str, palette: dict[str, str]) -> str:
-    """Replace a picture's colours by those of paper, and signs that fonts lack.
+    """Replace CSS variables by colours, and characters that the fonts lack.
 
     Raises KeyError if a colour is not in the palette.
     """
-    named = _VARIABLE.sub(lambda found: f'="{palette[found[1]]}"', text.clean(drawn))
+    named = _VARIABLE.sub(lambda match: f'="{palette[match[1]]}"', text.clean(drawn))
     return named.translate(_LACKING)
 
 
 def svg(figure: Figure, palette: dict[str, str]) -> str:
-    """Draw a figure.
+    """Draw a figure, equal on every host; `palette` has the colours of CSS variables.
 
-    `palette` gives the colours of the CSS variables. The same figure gives the same
-    text on every host. Raises SeatrialError if the specification cannot be drawn.
+    Raises SeatrialError if the specification cannot be drawn.
     """
     try:
         drawn = vl_convert.vegalite_to_svg(_fitted(figure), allowed_base_urls=[])
         if _DRAWN not in drawn:
-            raise ValueError("nothing was drawn, which Vega says on standard error")
+            raise ValueError("empty picture; see the message of Vega on standard error")
         drawn = for_paper(drawn, palette)
     except (ValueError, KeyError) as error:
-        why = " ".join(str(error).split())[:_LONGEST]
+        reason = " ".join(str(error).split())[:_LONGEST]
         raise SeatrialError(
-            f"figure {figure.name}: it cannot be drawn for the PDF: {why}; this is a "
-            "fault of the suite; --form html writes the report without a PDF"
+            f"figure {figure.name}: it cannot be drawn for the PDF: {reason}; this is "
+            "a fault of the suite; --form html writes the report without a PDF"
         ) from error
     return drawn.replace(f'font-family="{_FONT}"', f'font-family="{_PAPER_FONT}"')
 
 
 def _fitted(figure: Figure) -> dict[str, Any]:
-    """Set what depends on the place of a chart: width, font, columns of the legend."""
+    """Set the width, the font and the columns of the legend."""
     spec = _drawable(figure.spec)
     config = spec.get("config", {})
     columns, limit = (3, 250) if figure.wide else (2, 165)
@@ -92,9 +91,9 @@ def _fitted(figure: Figure) -> dict[str, Any]:
 
 
 def _drawable(value: Any) -> Any:
-    """Cut texts, and clean them: the library ends the process where one holds a NUL."""
+    """Cut and clean texts: a NUL makes the library end the process."""
     if isinstance(value, str):
         return text.clean(value[:_LONGEST])
     if isinstance(value, dict):
-        return {_drawable(key): _drawable(each) for key, each in value.items()}
-    return [_drawable(each) for each in value] if isinstance(value, list) else value
+        return {_drawable(key): _drawable(item) for key, item in value.items()}
+    return list(map(_drawable, value)) if isinstance(value, list) else value

@@ -16,7 +16,7 @@ from seatrial.model.units import size_label
 _ABSENT = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
 
-# What XML 1.0 forbids, C1 controls, and what can turn the direction of a line.
+# Characters that XML 1.0 forbids, C1 controls, and controls of text direction.
 _UNFIT = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
     "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -24,7 +24,7 @@ _UNFIT = re.compile(
 
 
 def clean(text: str) -> str:
-    """Remove the characters that have no place in XML or in a line of text."""
+    """Remove characters that XML or a line of text must not contain."""
     return _UNFIT.sub("", text)
 
 
@@ -42,10 +42,9 @@ def shortened(words: str, most: int) -> str:
 
 
 def measured(value: float | None, limit: float | None = None, digits: int = 4) -> str:
-    """Write a measured value with four, or `digits`, significant digits.
+    """Format a measured value with `digits` significant digits.
 
-    More digits follow where these would make a value look equal to a `limit` that
-    it misses or passes.
+    More digits follow if the value would look equal to a different `limit`.
     """
     if value is None:
         return _ABSENT
@@ -60,7 +59,7 @@ def measured(value: float | None, limit: float | None = None, digits: int = 4) -
 
 
 def quantity(number: str, unit: str) -> str:
-    """Put a number and its unit together; ratios and counts of ones have none."""
+    """Join a number and its unit; the unit 1 is omitted."""
     return number if unit == "1" else f"{number} {unit}"
 
 
@@ -92,10 +91,10 @@ def _group(text: str) -> str:
 
 
 def size(size_bytes: int) -> str:
-    """Name a message size with a space: 4 MiB."""
+    """Format a message size with a space: 4 MiB."""
     label = size_label(size_bytes)
     number = label.rstrip("BKMGi")
-    return f"{number} {label[len(number) :]}"
+    return f"{number} {label.removeprefix(number)}"
 
 
 def ratio(value: float | None, limit: float | None) -> str:
@@ -109,43 +108,36 @@ def ratio(value: float | None, limit: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Write a time span: 0.85 s, 42 s, 3 min 05 s, 2 h 10 min."""
+    """Format a time span: 0.85 s, 42 s, 3 min 05 s, 2 h 10 min."""
     if seconds is None:
         return _ABSENT
-    if seconds < 10:
-        return f"{seconds:.2g} s"
-    return progress.duration(seconds)
+    return f"{seconds:.2g} s" if seconds < 10 else progress.duration(seconds)
 
 
 def moment(iso: str | None) -> datetime | None:
-    """Read an ISO time of the manifest; None if there is none."""
-    if not iso:
-        return None
+    """Read an ISO time of the manifest; None if it has none."""
     try:
-        return datetime.fromisoformat(iso)
+        return datetime.fromisoformat(iso or "")
     except ValueError:
         return None
 
 
 def day_and_time(iso: str | None) -> str:
-    """Write an ISO time for people: 2026-11-21 06:30:15 UTC."""
+    """Format an ISO time: 2026-11-21 06:30:15 UTC."""
     when = moment(iso)
     if when is None:
         return iso or _ABSENT
-    zone = "" if when.utcoffset() is None else " UTC"
-    return f"{when:%Y-%m-%d %H:%M:%S}{zone}"
+    return f"{when:%Y-%m-%d %H:%M:%S}{'' if when.utcoffset() is None else ' UTC'}"
 
 
 def span(started: str | None, ended: str | None) -> float | None:
     """Return the seconds between two ISO times; None if one is missing."""
     first, last = moment(started), moment(ended)
-    if first is None or last is None:
-        return None
-    return (last - first).total_seconds()
+    return (last - first).total_seconds() if first and last else None
 
 
 def memory(mib: float | None) -> str:
-    """Write a node's memory: 24 000 MiB -> 23.4 GiB."""
+    """Format a node's memory: 24 000 MiB -> 23.4 GiB."""
     return _ABSENT if mib is None else f"{mib / 1024:.4g} GiB"
 
 
@@ -164,10 +156,9 @@ def parameters(written: str) -> dict[str, Any]:
 
 
 def said(key: str, value: Any) -> str:
-    """Name a parameter so that it stands alone: 'sendrecv', but 'depth 64'."""
-    if isinstance(value, str) and not value.isdecimal():
-        return value
-    return f"{key.replace('_', ' ')} {value}"
+    """Format a parameter: 'sendrecv', but 'depth 64'."""
+    alone = isinstance(value, str) and not value.isdecimal()
+    return str(value) if alone else f"{key.replace('_', ' ')} {value}"
 
 
 def few(names: Iterable[str], most: int = 12) -> list[str]:

@@ -1,22 +1,20 @@
 """Vega-Lite charts as plain dictionaries: their look, axes, layers and legends.
 
 Names and numbers are data of a chart, or its titles, never part of an expression.
-Colours are CSS variables of the page, so that a chart follows the light, dark and print
-style without being drawn again. The page sets the width and draws at it.
+Colours are CSS variables of the page: a chart follows the light, dark and print style
+without being drawn again. The page sets the width.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from seatrial.report.render import text
 
 Row = dict[str, Any]
 
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-
 CONFIG: Row = {
-    "font": _FONT,
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
     "background": "transparent",
     "padding": 4,
     "view": {"stroke": None},
@@ -43,7 +41,6 @@ CONFIG: Row = {
 }
 
 HEIGHT = 250
-
 Style = tuple[str, str, list[int], float]
 """Colour, symbol, dash and width of a line."""
 
@@ -73,7 +70,7 @@ def specification(
     description: str,
     **more: Any,
 ) -> Row:
-    """Return a chart without a width; `said` describes it in a sentence."""
+    """Return a chart without a width; `description` is a sentence."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "height": height,
@@ -124,7 +121,7 @@ def tips(*titles: tuple[str, str]) -> list[Row]:
 def style_channels(
     field: str, names: Sequence[str], *, legend: Row | None = None, **ranges: Any
 ) -> Row:
-    """Return channels (color, shape, strokeDash) that give each name its own look."""
+    """Return channels (color, shape, strokeDash) with a value per name."""
     return {
         name: channel(
             f"{field}:N",
@@ -136,14 +133,23 @@ def style_channels(
 
 
 def line_layers(
-    data: str, styles: Sequence[Style], place: Row, y: Row, *, band: bool = False
+    data: str,
+    field: str,
+    styles: Mapping[str, Style],
+    *transforms: Row,
+    place: Row,
+    y: Row,
+    size: int,
+    band: bool = False,
+    **encoding: Any,
 ) -> list[Row]:
-    """Return a layer per style, the first on top; `order` of a row is its style.
+    """Return a layer of lines per style, the first on top, then one of all points.
 
+    `styles` belong to the values of `field`; rows have the number of theirs as `order`.
     `band`: shade the range from `low` to `high`.
     """
     layers = []
-    for order, (colour, _, dash, width) in reversed(list(enumerate(styles))):
+    for order, (colour, _, dash, width) in reversed(list(enumerate(styles.values()))):
         own = keep(f"datum.order == {order}")
         if band:
             area = mark("area", opacity=0.18, clip=True, color=colour)
@@ -151,7 +157,10 @@ def line_layers(
             layers.append(layer(data, area, own, **place, **ends))
         line = mark("line", clip=True, color=colour, strokeDash=dash, strokeWidth=width)
         layers.append(layer(data, line, own, **place, y=y))
-    return layers
+    colours, shapes, _, _ = zip(*styles.values(), strict=True)
+    look = style_channels(field, [*styles], color=colours, shape=shapes)
+    point = mark("point", filled=True, size=size, opacity=1)
+    return [*layers, layer(data, point, *transforms, **place, **look, y=y, **encoding)]
 
 
 def words_inside(
@@ -169,11 +178,13 @@ def words_inside(
             keep(half),
             **encoding,
         )
-        for align, offset, half in (
-            ("left", dx, f"!({right})"),
-            ("right", -dx, right),
-        )
+        for align, offset, half in (("left", dx, f"!({right})"), ("right", -dx, right))
     ]
+
+
+def five_digits(value: float) -> float:
+    """Round to the digits that a chart shows."""
+    return float(f"{value:.5g}")
 
 
 def metric_title(metric: str) -> str:
@@ -183,17 +194,9 @@ def metric_title(metric: str) -> str:
 
 def log_axis(field: str, title: str, low: float, high: float, **axis: Any) -> Row:
     """Return a logarithmic axis from `low` to `high`, both above 0."""
-    return channel(
-        field,
-        title=title,
-        scale={"type": "log", "domain": [low, high], "nice": False},
-        axis={
-            "values": value_ticks(low, high),
-            "format": "~g",
-            "labelOverlap": True,
-            **axis,
-        },
-    )
+    scale = {"type": "log", "domain": [low, high], "nice": False}
+    look = {"values": value_ticks(low, high), "format": "~g", "labelOverlap": True}
+    return channel(field, title=title, scale=scale, axis=look | axis)
 
 
 def log2_axis(title: str, known: Sequence[float], label: str) -> Row:
@@ -202,19 +205,13 @@ def log2_axis(title: str, known: Sequence[float], label: str) -> Row:
     `label` is the expression for the label of a tick.
     """
     above = [value for value in known if value > 0]
-    least, end = min(above), max(known) * 1.5
-    ticks = size_ticks(above)
-    scale = {"type": "log", "base": 2, "domain": [least / 1.5, end], "nice": False}
+    least, end, ticks = min(above), max(known) * 1.5, size_ticks(above)
+    scale: Row = {"type": "log", "base": 2, "domain": [least / 1.5, end]}
     if min(known) == 0:
         ticks = [0, *ticks]
-        scale = {
-            "type": "symlog",
-            "constant": least,
-            "domain": [-least / 4, end],
-            "nice": False,
-        }
+        scale = {"type": "symlog", "constant": least, "domain": [-least / 4, end]}
     axis = {"values": ticks, "labelOverlap": True, "labelExpr": label}
-    return channel("x:Q", title=title, scale=scale, axis=axis)
+    return channel("x:Q", title=title, scale=scale | {"nice": False}, axis=axis)
 
 
 def size_ticks(sizes: Iterable[float]) -> list[float]:

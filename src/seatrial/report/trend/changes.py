@@ -24,24 +24,25 @@ class Change:
 
 
 def night_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
-    """List differences of two manifests of a system: nodes, software, suite."""
+    """List differences of two manifests of a system; none if `old` is empty."""
+    if not old:
+        return ()
     before, after = fingerprint(old), fingerprint(new)
-    changes = differences(before, after)
-    changes += [
-        f"{name} was not known, is {value}"
-        for name, value in after.items()
-        if name not in before
-    ]
+    unknown = {name: value for name, value in after.items() if name not in before}
     return (
         *(Change("nodes", words) for words in _absences(old, new)),
-        *(Change("configuration", words) for words in changes),
+        *(Change("configuration", words) for words in differences(before, after)),
+        *(
+            Change("configuration", f"{name} was not known, is {value}")
+            for name, value in unknown.items()
+        ),
         *(Change("suite", words) for words in _suite(old, new)),
     )
 
 
-def criteria_changes(old: Criteria, new: Criteria) -> tuple[Change, ...]:
-    """List the criteria that changed; files of the same bytes have none."""
-    if old.sha256 and old.sha256 == new.sha256:
+def criteria_changes(old: Criteria | None, new: Criteria | None) -> tuple[Change, ...]:
+    """List the criteria that changed; equal files have no changes."""
+    if old is None or new is None or (old.sha256 and old.sha256 == new.sha256):
         return ()
     return tuple(
         Change("criteria", f"{name or 'risks of the machine'}: {words}")
@@ -73,10 +74,10 @@ def _suite(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for key, name in _SUITE.items():
         was, now = before.get(key), after.get(key)
         if was != now:
-            yield f"{name} was {_said(was)}, is {_said(now)}"
+            yield f"{name} was {_format(was)}, is {_format(now)}"
 
 
-def _said(value: Any) -> str:
+def _format(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "not known" if value is None else str(value)[:12]

@@ -3,9 +3,9 @@
 Names are data of the chart, never part of an expression.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
@@ -35,245 +35,217 @@ _NEAR = 3.0
 """Largest ratio of a limit to the values at which it is drawn."""
 
 _WIDE = 16
-
-
-@dataclass(frozen=True)
-class _Picture:
-    """Values of the drawn limits, and the axis from `low` to `high`."""
-
-    limits: frozenset[float]
-    low: float
-    high: float
-    log: bool
+_COLUMNS = (
+    "Started",
+    "Run",
+    "Median",
+    "Range of the jobs",
+    "Jobs",
+    "Worst place",
+    "Limits that held",
+    "Remarks",
+)
 
 
 def figure(name: str, trend: Trend, series: Series, marks: Mapping[int, int]) -> Figure:
     """Draw a series; `marks` numbers the nights before which something changed."""
     key = series.key
-    where = [key.environment, key.partition, _nodes(key.num_nodes)]
+    nodes = "1 node" if key.num_nodes == 1 else f"{key.num_nodes} nodes"
+    where = [key.environment, key.partition, nodes if key.num_nodes else ""]
     unit = "" if key.unit == "1" else f"{key.unit}, "
     places = any(point.worst is not None for point in series.points)
-    how = (
-        f"{unit}{key.direction} is better; {key.statistic}; median over jobs"
+    detail = (
+        f"{key.case}: {', '.join(filter(None, where))}; {unit}{key.direction} is "
+        f"better; {key.statistic}; median over jobs"
         f"{' of the median over places' if places else ''}, bar: range of the jobs"
     )
-    detail = f"{key.case}: {', '.join(filter(None, where))}; {how}"
-    picture = _picture(series)
+    drawing = _Drawing(trend, series, marks)
     return Figure(
         name=name,
         title=f"{key.check}: {metric_words(key)}",
         detail=detail,
-        spec=_spec(trend, series, marks, picture, detail),
-        table=_table(trend, series, marks),
-        note=_note(series, picture.limits),
+        spec=drawing.spec(f"{key.metric} over runs; {detail}."),
+        table=Table(_COLUMNS, tuple(map(drawing.table_row, range(len(trend.nights))))),
+        note=drawing.note(),
     )
 
 
-def _nodes(number: int | None) -> str:
-    return "1 node" if number == 1 else f"{number} nodes" if number else ""
+class _Drawing:
+    """The data of a chart.
 
+    `limits` are the values of the limits near the numbers; the axis is from `low` to
+    `high`; `times` are in ms since the epoch.
+    """
 
-def _picture(series: Series) -> _Picture:
-    """Choose the ends of the axis, and the limits that fit beside the numbers."""
-    seen = [
-        value
-        for point in series.points
-        for value in (point.low, point.high, point.worst)
-        if value is not None
-    ]
-    low, high = min(seen), max(seen)
-    least = low / _NEAR if low > 0 else low - (high - low)
-    most = high * _NEAR if low > 0 else high + (high - low)
-    limits = frozenset(
-        limit.value for limit in _all_limits(series) if least <= limit.value <= most
-    )
-    low, high = min(low, *limits, high), max(high, *limits, low)
-    if low > 0 and high > _WIDE * low:
-        return _Picture(limits, low / 1.2, high * 1.2, log=True)
-    pad = 0.12 * (high - low) or 0.05 * abs(high) or 1.0
-    return _Picture(limits, low - pad, high + pad, log=False)
+    def __init__(self, trend: Trend, series: Series, marks: Mapping[int, int]) -> None:
+        self.nights, self.series, self.marks = trend.nights, series, marks
+        self.times = [
+            datetime.fromisoformat(night.started).timestamp() * 1000
+            for night in trend.nights
+        ]
+        held = chain.from_iterable(point.limits for point in series.points)
+        self.all_limits = [*held, *series.today]
+        numbers = [
+            value
+            for point in series.points
+            for value in (point.low, point.high, point.worst)
+            if value is not None
+        ]
+        low, high = min(numbers), max(numbers)
+        least = low / _NEAR if low > 0 else low - (high - low)
+        most = high * _NEAR if low > 0 else high + (high - low)
+        values = {limit.value for limit in self.all_limits}
+        self.limits = {value for value in values if least <= value <= most}
+        low, high = min(low, high, *self.limits), max(low, high, *self.limits)
+        self.log = low > 0 and high > _WIDE * low
+        if self.log:
+            self.low, self.high = low / 1.2, high * 1.2
+        else:
+            pad = 0.12 * (high - low) or 0.05 * abs(high) or 1.0
+            self.low, self.high = low - pad, high + pad
 
+    def note(self) -> str:
+        """Name the limits that are too far from the numbers to be drawn."""
+        far = dict.fromkeys(
+            self.limit_words(limit)
+            for limit in self.all_limits
+            if limit.value not in self.limits
+        )
+        return f"Too far off to draw: {'; '.join(far)}." if far else ""
 
-def _all_limits(series: Series) -> Iterator[Limit]:
-    for point in series.points:
-        yield from point.limits
-    yield from series.today
+    def limit_words(self, limit: Limit) -> str:
+        """Format a limit with its kind: `promised, at least 60 MB/s`."""
+        words = "at most" if self.series.key.direction == "lower" else "at least"
+        number = text.quantity(text.exact(limit.value), self.series.key.unit)
+        return f"{limit.kind}, {words} {number}"
 
+    def held(self, point: Point) -> str:
+        """Join the limits that held in a run."""
+        return "; ".join(map(self.limit_words, point.limits))
 
-def _note(series: Series, drawn: frozenset[float]) -> str:
-    """Name the limits that are so far from the numbers that they are not drawn."""
-    far = dict.fromkeys(
-        limit_words(limit, series)
-        for limit in _all_limits(series)
-        if limit.value not in drawn
-    )
-    return f"Too far off to draw: {'; '.join(far)}." if far else ""
+    def spec(self, description: str) -> Row:
+        """Return the Vega-Lite specification without a width."""
+        key, times = self.series.key, self.times
+        unit = "" if key.unit == "1" else f" ({key.unit})"
+        points = list(self.point_rows())
+        present = {row["kind"] for row in points}
+        kinds = {kind: style for kind, style in _MARKS.items() if kind in present}
+        limits, today = list(self.limit_rows()), list(self.today_rows())
+        late = [{**row, "t": times[-1], "late": True} for row in today]
+        x = time_axis(times)
+        y = value_axis(f"{metric_words(key)}{unit}", self.low, self.high, log=self.log)
+        changes = [
+            {
+                "t": times[night],
+                "mark": str(number),
+                "said": "; ".join(
+                    text.few((x.words for x in self.nights[night].changes), 3)
+                ),
+            }
+            for night, number in self.marks.items()
+        ]
+        return specification(
+            [*change_layers(x), *limit_layers(x, y), *point_layers(x, y, kinds)],
+            {
+                "points": points,
+                "limits": limits,
+                "today": today,
+                "labels": [*self.label_rows(limits), *late],
+                "changes": changes,
+            },
+            HEIGHT,
+            description,
+        )
 
-
-def limit_words(limit: Limit, series: Series) -> str:
-    """Format a limit with its kind: `promised, at least 60 MB/s`."""
-    words = "at most" if series.key.direction == "lower" else "at least"
-    number = text.quantity(text.exact(limit.value), series.key.unit)
-    return f"{limit.kind}, {words} {number}"
-
-
-def _spec(
-    trend: Trend,
-    series: Series,
-    marks: Mapping[int, int],
-    picture: _Picture,
-    detail: str,
-) -> Row:
-    key = series.key
-    times = [_time(night.started) for night in trend.nights]
-    unit = "" if key.unit == "1" else f" ({key.unit})"
-    points = list(_point_rows(trend, series, times, picture.low))
-    seen = {row["kind"] for row in points}
-    kinds = {kind: style for kind, style in _MARKS.items() if kind in seen}
-    limits = list(_limit_rows(series, times, picture))
-    today = list(_today_rows(series, picture))
-    late = [{**row, "t": times[-1], "late": True} for row in today]
-    x = time_axis(times)
-    y = value_axis(
-        f"{metric_words(key)}{unit}", picture.low, picture.high, log=picture.log
-    )
-    return specification(
-        [*change_layers(x), *limit_layers(x, y), *point_layers(x, y, kinds)],
-        {
-            "points": points,
-            "limits": limits,
-            "today": today,
-            "labels": [*_label_rows(times, limits), *late],
-            "changes": list(_change_rows(trend, times, marks)),
-        },
-        HEIGHT,
-        f"{key.metric} over runs; {detail}.",
-    )
-
-
-def _time(started: str) -> float:
-    """Return the milliseconds since the epoch."""
-    return datetime.fromisoformat(started).timestamp() * 1000
-
-
-def _point_rows(
-    trend: Trend, series: Series, times: Sequence[float], bottom: float
-) -> Iterator[Row]:
-    """Return the marks; a line joins the medians between two gaps."""
-    part = 0
-    for night, point, time in zip(trend.nights, series.points, times, strict=True):
-        common = {"t": time, "run": night.run}
-        if point.value is None:
-            part += 1
-            yield {**common, "y": bottom, "kind": NO_NUMBER, "said": point.gap}
-            continue
-        if point.worst is not None:
-            beyond = series.misses(point.worst, point.limits)
+    def point_rows(self) -> Iterator[Row]:
+        """Return the marks; a line joins the medians of the same `part`."""
+        part = 0
+        points = zip(self.nights, self.series.points, self.times, strict=True)
+        for night, point, time in points:
+            common = {"t": time, "run": night.run}
+            if point.value is None:
+                part += 1
+                yield {**common, "y": self.low, "kind": NO_NUMBER, "said": point.gap}
+                continue
+            if point.worst is not None:
+                beyond = self.series.misses(point.worst, point.limits)
+                yield {
+                    **common,
+                    "y": _number(point.worst),
+                    "kind": WORST_BEYOND if beyond else WORST,
+                    "said": point.worst_place,
+                }
+            beyond = self.series.misses(point.value, point.limits)
+            jobs = f"{point.allocations} {'job' if point.allocations == 1 else 'jobs'}"
             yield {
                 **common,
-                "y": _number(point.worst),
-                "kind": WORST_BEYOND if beyond else WORST,
-                "said": point.worst_place,
+                "y": _number(point.value),
+                "low": _number(point.low),
+                "high": _number(point.high),
+                "part": part,
+                "kind": BEYOND if beyond else MEDIAN,
+                "said": "; ".join(filter(None, (jobs, self.held(point)))),
             }
-        beyond = series.misses(point.value, point.limits)
-        yield {
-            **common,
-            "y": _number(point.value),
-            "low": _number(point.low),
-            "high": _number(point.high),
-            "part": part,
-            "kind": BEYOND if beyond else MEDIAN,
-            "said": _said(point, series),
+
+    def limit_rows(self) -> Iterator[Row]:
+        """Return each limit in each run: a line, cut where it did not hold."""
+        lines: dict[str, str] = {}
+        runs = zip(self.times, self.series.points, strict=True)
+        for number, (time, point) in enumerate(runs):
+            drawn = [limit for limit in point.limits if limit.value in self.limits]
+            names = [limit.criterion for limit in drawn]
+            lines = {name: lines.get(name, f"{name} {number}") for name in names}
+            for limit in drawn:
+                yield {
+                    "t": time,
+                    "y": limit.value,
+                    "kind": limit.kind,
+                    "line": lines[limit.criterion],
+                    "said": self.limit_words(limit),
+                    "source": limit.source,
+                }
+
+    def today_rows(self) -> Iterator[Row]:
+        """Return the limits of today that differ from those of the last run."""
+        last = {
+            (limit.criterion, limit.value) for limit in self.series.points[-1].limits
         }
+        for limit in self.series.today:
+            new = (limit.criterion, limit.value) not in last
+            if new and limit.value in self.limits:
+                yield {"y": limit.value, "words": f"today: {self.limit_words(limit)}"}
+
+    def label_rows(self, limits: list[Row]) -> Iterator[Row]:
+        """Return the label of each limit at its start, of late ones at the end."""
+        end = self.times[-1]
+        labels: dict[str, float] = {}
+        for row in limits:
+            if labels.get(row["line"]) != row["y"]:
+                labels[row["line"]] = row["y"]
+                late = row["t"] > (self.times[0] + end) / 2
+                time = end if late else row["t"]
+                yield {"t": time, "y": row["y"], "words": row["said"], "late": late}
+
+    def table_row(self, number: int) -> tuple[str, ...]:
+        """Return the cells of a night."""
+        night, point = self.nights[number], self.series.points[number]
+        low, high, worst = map(text.measured, (point.low, point.high, point.worst))
+        remarks = [
+            point.gap,
+            "beyond a limit" if self.series.beyond(number) else "",
+            f"change {self.marks[number]}" if number in self.marks else "",
+        ]
+        return (
+            text.day_and_time(night.started),
+            night.run,
+            text.measured(point.value),
+            "" if point.allocations < 2 else f"{low} to {high}",
+            str(point.allocations or ""),
+            "" if point.worst is None else f"{worst} ({point.worst_place})",
+            self.held(point),
+            "; ".join(filter(None, remarks)),
+        )
 
 
 def _number(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
-
-
-def _said(point: Point, series: Series) -> str:
-    limits = "; ".join(limit_words(limit, series) for limit in point.limits)
-    jobs = f"{point.allocations} {'job' if point.allocations == 1 else 'jobs'}"
-    return f"{jobs}; {limits}" if limits else jobs
-
-
-def _limit_rows(
-    series: Series, times: Sequence[float], picture: _Picture
-) -> Iterator[Row]:
-    """Return each limit in each run: a line, cut where it did not hold."""
-    before: dict[str, Row] = {}
-    for number, (time, point) in enumerate(zip(times, series.points, strict=True)):
-        held: dict[str, Row] = {}
-        for limit in point.limits:
-            if limit.value not in picture.limits:
-                continue
-            name = limit.criterion
-            row = {"t": time, "y": limit.value, "kind": limit.kind}
-            old = before.get(name)
-            row["line"] = old["line"] if old else f"{name} {number}"
-            yield {**row, "said": limit_words(limit, series), "source": limit.source}
-            held[name] = row
-        before = held
-
-
-def _today_rows(series: Series, picture: _Picture) -> Iterator[Row]:
-    """Return the limits of today that are not those of the last run."""
-    last = {(each.criterion, each.value) for each in series.points[-1].limits}
-    for limit in series.today:
-        new = (limit.criterion, limit.value) not in last
-        if new and limit.value in picture.limits:
-            yield {"y": limit.value, "words": f"today: {limit_words(limit, series)}"}
-
-
-def _label_rows(times: Sequence[float], limits: Sequence[Row]) -> Iterator[Row]:
-    """Return the label of each limit at its start, of late ones at the end."""
-    middle = (times[0] + times[-1]) / 2
-    labels: dict[str, float] = {}
-    for row in limits:
-        if labels.get(row["line"]) != row["y"]:
-            labels[row["line"]] = row["y"]
-            late = row["t"] > middle
-            time = times[-1] if late else row["t"]
-            yield {"t": time, "y": row["y"], "words": row["said"], "late": late}
-
-
-def _change_rows(
-    trend: Trend, times: Sequence[float], marks: Mapping[int, int]
-) -> Iterator[Row]:
-    for night, number in marks.items():
-        words = text.few((change.words for change in trend.nights[night].changes), 3)
-        yield {"t": times[night], "mark": str(number), "said": "; ".join(words)}
-
-
-def _table(trend: Trend, series: Series, marks: Mapping[int, int]) -> Table:
-    rows = []
-    for number, night in enumerate(trend.nights):
-        point = series.points[number]
-        worst = ""
-        if point.worst is not None:
-            worst = f"{text.measured(point.worst)} ({point.worst_place})"
-        remarks = [point.gap] if point.gap else []
-        if series.beyond(number):
-            remarks.append("beyond a limit")
-        if number in marks:
-            remarks.append(f"change {marks[number]}")
-        rows.append(
-            (
-                text.day_and_time(night.started),
-                night.run,
-                text.measured(point.value),
-                _range(point),
-                str(point.allocations or ""),
-                worst,
-                "; ".join(limit_words(limit, series) for limit in point.limits),
-                "; ".join(remarks),
-            )
-        )
-    columns = ("Started", "Run", "Median", "Range of the jobs", "Jobs", "Worst place")
-    return Table((*columns, "Limits that held", "Remarks"), tuple(rows))
-
-
-def _range(point: Point) -> str:
-    if point.allocations < 2:
-        return ""
-    return f"{text.measured(point.low)} to {text.measured(point.high)}"

@@ -18,20 +18,18 @@ from seatrial.report.render.vega import (
     words_inside,
 )
 
-_DAY_MS = 86_400_000
-_FEW_DAYS = 3
-_MOST_TICKS = 5
+_DAY_MS, _FEW_DAYS, _MOST_TICKS = 86_400_000, 3, 5
 
 
 def time_axis(times: Sequence[float]) -> Row:
     """Return the axis over times in ms since the epoch, in their order."""
     first, last = times[0], times[-1]
     pad = 0.03 * (last - first) or _DAY_MS / 8
-    step = _DAY_MS * ceil((last - first) / _DAY_MS / _MOST_TICKS)
-    days = last - first >= _FEW_DAYS * _DAY_MS
-    midnight = ceil(first / _DAY_MS) * _DAY_MS
-    ticks = list(range(midnight, int(last) + 1, step)) if days else [first, last]
-    form = "%Y-%m-%d" if days else "%Y-%m-%d %H:%M"
+    ticks, form = [first, last], "%Y-%m-%d %H:%M"
+    if last - first >= _FEW_DAYS * _DAY_MS:
+        midnight = ceil(first / _DAY_MS) * _DAY_MS
+        step = _DAY_MS * ceil((last - first) / _DAY_MS / _MOST_TICKS)
+        ticks, form = [*range(midnight, int(last) + 1, step)], "%Y-%m-%d"
     return channel(
         "t:Q",
         title="start of the run (UTC)",
@@ -55,7 +53,7 @@ def value_axis(title: str, low: float, high: float, *, log: bool) -> Row:
 
 
 def point_layers(x: Row, y: Row, kinds: Mapping[str, tuple[str, str]]) -> list[Row]:
-    """Draw ranges, lines and marks; `kinds`: colour and symbol of each."""
+    """Draw ranges, lines and marks; `kinds` maps to colour and symbol."""
     colours, shapes = zip(*kinds.values(), strict=True)
     ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
     bar = mark("rule", color="var(--line-1)", opacity=0.6)
@@ -81,7 +79,7 @@ def point_layers(x: Row, y: Row, kinds: Mapping[str, tuple[str, str]]) -> list[R
 
 
 def limit_layers(x: Row, y: Row) -> list[Row]:
-    """Draw the limits that held as steps, and those of today that are others."""
+    """Draw the limits that held as steps, and other limits of today as lines."""
     colour = {"color": "var(--limit)"}
     words = {"baseline": "bottom", "dy": -4, "fontWeight": 600, **colour}
     step = mark("line", interpolate="step-after", strokeWidth=2, **colour)

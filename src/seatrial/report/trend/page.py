@@ -11,13 +11,11 @@ from seatrial.report.trend.chart import figure
 from seatrial.report.trend.series import Series, Trend
 from seatrial.report.trend.text import beyond_words, limits_words, metric_words
 
-MAX_CHARTS = 24
-MAX_LISTED = 200
+MAX_CHARTS, MAX_LISTED = 24, 200
 """Charts on the page, and rows of the table of all series; trend.csv has all."""
 
-MAX_NIGHTS = 60
-MAX_WORDS = 12
-"""Runs with changes in the list of changes, and changes of one of them."""
+_MAX_NIGHTS, _MAX_WORDS = 60, 12
+"""Runs in the list of changes, and listed changes of one run."""
 
 
 def trend_html(trend: Trend, home: Path, notes: Sequence[str] = ()) -> str:
@@ -36,12 +34,12 @@ def trend_html(trend: Trend, home: Path, notes: Sequence[str] = ()) -> str:
     return render(
         home,
         "trend.html.j2",
-        FILTERS | {"changes": _few_changes},
+        FILTERS | {"changes": _changes},
         **SIZES,
         notes=notes,
         trend=trend,
-        changed=changed[-MAX_NIGHTS:],
-        earlier=len(changed[:-MAX_NIGHTS]),
+        changed=changed[-_MAX_NIGHTS:],
+        earlier=len(changed[:-_MAX_NIGHTS]),
         figures=[figure(names[line.key], trend, line, marks) for line in drawn],
         lines=lines,
         not_drawn=len(trend.series) - len(drawn),
@@ -54,19 +52,15 @@ def trend_html(trend: Trend, home: Path, notes: Sequence[str] = ()) -> str:
 
 
 def drawn_series(series: Iterable[Series]) -> list[Series]:
-    """Choose what is drawn: beyond a limit first, lately before long ago."""
+    """Choose the series to draw: beyond a limit in the last run, then in any run."""
+
+    def urgency(line: Series) -> tuple[bool, bool, bool]:
+        beyond = [line.beyond(night) for night in range(len(line.points))]
+        return not beyond[-1], not any(beyond), line.points[-1].value is not None
+
     series = list(series)
-    chosen = {each.key for each in sorted(series, key=_urgency)[:MAX_CHARTS]}
-    return [each for each in series if each.key in chosen]
-
-
-def _urgency(series: Series) -> tuple[bool, bool, bool]:
-    nights = range(len(series.points))
-    return (
-        not series.beyond(nights[-1]),
-        not any(map(series.beyond, nights)),
-        series.points[-1].value is not None,
-    )
+    chosen = {line.key for line in sorted(series, key=urgency)[:MAX_CHARTS]}
+    return [line for line in series if line.key in chosen]
 
 
 def _line(series: Series, chart: str) -> dict[str, Any]:
@@ -85,6 +79,5 @@ def _line(series: Series, chart: str) -> dict[str, Any]:
     }
 
 
-def _few_changes(changes: tuple[Change, ...]) -> list[str]:
-    """Describe changes, the first of many."""
-    return text.few((f"{change.kind}: {change.words}" for change in changes), MAX_WORDS)
+def _changes(changes: tuple[Change, ...]) -> list[str]:
+    return text.few((f"{x.kind}: {x.words}" for x in changes), _MAX_WORDS)

@@ -11,7 +11,7 @@ from seatrial.report.trend.changes import Change
 class Choice:
     """The chosen checks, flat metrics and environments; () means all.
 
-    With neither check nor metric those that have a criterion.
+    Without checks and metrics: the metrics that have a criterion.
     """
 
     checks: Sequence[str] = ()
@@ -31,9 +31,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Night:
-    """A run, and what changed since the one before it.
+    """A run, and the changes since the previous one.
 
-    `own_criteria`: it kept those that held; else today's stand in for them.
+    `own_criteria`: the run kept its criteria; else those of today are used.
     """
 
     run: str
@@ -48,10 +48,10 @@ class Night:
 class Point:
     """A metric in one run.
 
-    `value` is the median over `allocations` (jobs) of the median over places in each,
-    `low` and `high` the least and the largest of them; all None where there is no
-    number, and `gap` says why. `worst` is the median of the worst of several places.
-    `limits` are those that held.
+    `value` is the median over `allocations` (jobs) of the job's median over places;
+    `low` and `high` are the least and the largest of these medians. All are None where
+    there is no number; `gap` is the reason. `worst` is the median of the worst of
+    several places. `limits` are those that held.
     """
 
     value: float | None = None
@@ -83,14 +83,14 @@ class SeriesKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """A metric over all nights: a point for each of them. `today`: limits of today."""
+    """A metric with a point for each night. `today`: limits of today."""
 
     key: SeriesKey
     points: tuple[Point, ...]
     today: tuple[Limit, ...]
 
     def misses(self, value: float | None, limits: Iterable[Limit]) -> tuple[Limit, ...]:
-        """Return the limits that a value is beyond."""
+        """Return the limits that a value does not meet."""
         if value is None:
             return ()
         sign = 1 if self.key.direction == "higher" else -1

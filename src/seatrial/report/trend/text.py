@@ -1,13 +1,13 @@
 """A trend as text: a line per series for people, all points for programs."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from seatrial.console import folding_table
 from seatrial.model.csv_text import csv_text
 from seatrial.model.units import rounded
 from seatrial.report.trend.series import Limit, Series, SeriesKey, Trend
@@ -28,34 +28,31 @@ COLUMNS = (
     "gap",
     "changes",
 )
-"""Of trend.csv: a row for every night of every series."""
+"""Columns of trend.csv, which has a row for every night of every series."""
 
 
 def trend_csv(trend: Trend) -> str:
-    """Write all points; several limits or changes are separated by semicolons."""
-    rows = (row for series in trend.series for row in _rows(trend, series))
-    return csv_text(COLUMNS, rows)
-
-
-def _rows(trend: Trend, series: Series) -> Iterator[dict[str, Any]]:
-    for number, night in enumerate(trend.nights):
-        point = series.points[number]
-        yield {
-            "run": night.run,
-            "campaign": night.campaign,
-            "started": night.started,
+    """Write all points; semicolons separate several limits or changes."""
+    rows = (
+        {
+            **vars(night),
             **series.key._asdict(),
-            **vars(point),
+            **vars(series.points[number]),
             "limits": "; ".join(
-                f"{limit.kind} {limit.value!r}" for limit in point.limits
+                f"{limit.kind} {limit.value!r}"
+                for limit in series.points[number].limits
             ),
             "beyond": "yes" if series.beyond(number) else "",
             "changes": "; ".join(change.words for change in night.changes),
         }
+        for series in trend.series
+        for number, night in enumerate(trend.nights)
+    )
+    return csv_text(COLUMNS, rows)
 
 
 def trend_json(trend: Trend) -> str:
-    """Write all of it; the points of a series are in the order of the runs."""
+    """Write the whole trend; the points of a series are in the order of the runs."""
     content = {
         "system": trend.system,
         "runs": [asdict(night) for night in trend.nights],
@@ -78,10 +75,8 @@ def trend_json(trend: Trend) -> str:
 
 
 def trend_table(trend: Trend) -> Table:
-    """Lay the series out: first, last, least and largest value, and today's limits."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("case", "environment", "nodes", "metric"):
-        table.add_column(heading, overflow="fold")
+    """Build a table of the series: first, last, least and largest value, limits."""
+    table = folding_table("case", "environment", "nodes", "metric")
     for heading in ("runs", "first", "last", "least", "largest"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("unit", no_wrap=True)
@@ -91,17 +86,13 @@ def trend_table(trend: Trend) -> Table:
         key = series.key
         values = [point.value for point in series.points if point.value is not None]
         cells = (
-            key.case,
-            key.environment,
-            str(key.num_nodes or ""),
-            metric_words(key),
+            *(key.case, key.environment, str(key.num_nodes or ""), metric_words(key)),
             f"{len(values)} of {len(series.points)}",
             *map(rounded, (values[0], values[-1], min(values), max(values))),
             "" if key.unit == "1" else key.unit,
             limits_words(series.today, key.direction),
         )
-        beyond = Text(beyond_words(series), style="red")
-        table.add_row(*map(Text, cells), beyond)
+        table.add_row(*map(Text, cells), Text(beyond_words(series), style="red"))
     return table
 
 
@@ -111,11 +102,9 @@ def metric_words(key: SeriesKey) -> str:
 
 
 def limits_words(limits: Iterable[Limit], direction: str) -> str:
-    """Write limits with their kinds: `promised ≥ 60`."""
+    """Format limits with their kinds: `promised ≥ 60`."""
     sign = {"higher": "≥", "lower": "≤"}[direction]
-    return "; ".join(
-        f"{limit.kind} {sign} {rounded(limit.value, 10)}" for limit in limits
-    )
+    return "; ".join(f"{x.kind} {sign} {rounded(x.value, 10)}" for x in limits)
 
 
 def beyond_words(series: Series) -> str:

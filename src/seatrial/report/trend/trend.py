@@ -1,12 +1,11 @@
 """A system over nights: every metric of its runs with the limits that held then.
 
-Nothing is decided here, and no change is found by statistics: numbers, limits and
-changes of the configuration are put beside each other.
+Numbers, limits and changes of the configuration are collected; nothing is judged.
 """
 
 import difflib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -25,7 +24,7 @@ from seatrial.judge.sampling import History, histories
 from seatrial.model.cases import Case, CaseKey
 from seatrial.model.metrics import judged_statistic
 from seatrial.model.places import several_rails, with_place
-from seatrial.report.trend.changes import Change, criteria_changes, night_changes
+from seatrial.report.trend.changes import criteria_changes, night_changes
 from seatrial.report.trend.series import (
     Choice,
     Limit,
@@ -38,8 +37,8 @@ from seatrial.report.trend.series import (
 from seatrial.runs.closed_run import KEPT_CRITERIA, load_run
 
 
-@dataclass
-class _Seen:
+@dataclass(frozen=True)
+class _Read:
     """One run, without its table of numbers."""
 
     night: Night
@@ -51,87 +50,64 @@ class _Seen:
 def trend(
     system: str, runs: Sequence[Path], today: Criteria | None, choice: Choice
 ) -> Trend:
-    """Read closed runs of a system, in the order of their start, one after another.
+    """Read and verify closed runs of a system, in the order of their start.
 
-    Every run is verified. Raises SeatrialError if a run is damaged, if something that
-    is to be chosen is in none of them, or if nothing is chosen that is a number.
+    Raises SeatrialError if a run is damaged, if no run has a chosen name, or if no
+    number is chosen.
     """
-    names: dict[str, set[str]] = {"check": set(), "metric": set(), "environment": set()}
+    names: dict[str, set[str]] = {option: set() for option in vars(choice)}
     where: dict[SeriesKey, tuple[Mapping[str, Any], int]] = {}
-    seen: list[_Seen] = []
+    nights: list[_Read] = []
     kept = [recorded_criteria(path) for path in runs]
-    ever = _ever([*kept, today])
-    before: Mapping[str, Any] | None = None
+    files = {file.sha256: file.criteria for file in (*kept, today) if file}
+    ever = tuple(chain.from_iterable(files.values())) if files else None
+    before: Mapping[str, Any] = {}
     last: Criteria | None = None
     for path, recorded in zip(runs, kept, strict=True):
         run = load_run(path)
-        _require_same(path, recorded, kept_criteria(run))
-        criteria = recorded or today
-        changed = night_changes(before, run.manifest) if before else ()
-        if recorded and last:
-            changed += criteria_changes(last, recorded)
+        if recorded != kept_criteria(run):
+            raise SeatrialError(
+                f"{path / KEPT_CRITERIA}: changed while it was read; try again on a "
+                "copy of the run that no process writes to"
+            )
+        changed = night_changes(before, run.manifest) + criteria_changes(last, recorded)
         before, last = run.manifest, recorded or last
-        points = {}
+        points: dict[SeriesKey, Point] = {}
         for history in histories([run]):
-            names["check"].add(history.key.check)
-            names["metric"].add(history.metric)
-            names["environment"].add(history.key.environment)
-            if _chosen(history, choice, ever):
-                for key, point in _points(history, ever):
-                    points[key] = point
-                    if point.value is not None:
-                        where[key] = (history.parameters, history.num_nodes)
+            names["checks"].add(history.key.check)
+            names["metrics"].add(history.metric)
+            names["environments"].add(history.key.environment)
+            for key, point in _points(history, choice, ever):
+                points[key] = point
+                if point.value is not None:
+                    where[key] = (history.parameters, history.num_nodes)
         cases: dict[CaseKey, list[Case]] = defaultdict(list)
         for case in run.cases:
             cases[case.key].append(case)
-        night = _night(run.manifest, recorded is not None, changed)
-        seen.append(_Seen(night, criteria, cases, points))
-    wanted = (choice.checks, choice.metrics, choice.environments)
-    for (option, known), chosen in zip(names.items(), wanted, strict=True):
-        _require_known(option, chosen, known)
+        night = Night(
+            run=str(run.manifest["run"]),
+            campaign=str(run.manifest.get("campaign") or ""),
+            started=str(run.manifest["started"]),
+            partial=bool(run.manifest.get("partial")),
+            own_criteria=recorded is not None,
+            changes=changed,
+        )
+        nights.append(_Read(night, recorded or today, cases, points))
+    _require_known(choice, names)
     if not where:
         raise SeatrialError(
             f"none of the numbers of {system} in these {len(runs)} runs fits: expected "
-            "--check, --metric and --environment that occur together, or none of "
-            "them and criteria that apply to some numbers"
+            "--check, --metric and --environment that occur together, or criteria"
         )
     return Trend(
         system=system,
-        nights=tuple(each.night for each in seen),
+        nights=tuple(run.night for run in nights),
         series=tuple(
-            _series(key, where[key], seen, today)
+            _series(key, where[key], nights, today)
             for key in sorted(where, key=lambda key: (*key[:4], key.num_nodes or 0))
         ),
-        since=criteria_changes(last, today) if last and today else (),
+        since=criteria_changes(last, today),
     )
-
-
-def _require_same(path: Path, before: Criteria | None, now: Criteria | None) -> None:
-    """Refuse criteria that changed between the choice of numbers and their reading."""
-    if (before and before.sha256) != (now and now.sha256):
-        raise SeatrialError(
-            f"{path / KEPT_CRITERIA}: changed while it was read; expected a run that "
-            "no process writes to; try again, on a copy of the run"
-        )
-
-
-def _night(
-    manifest: Mapping[str, Any], own_criteria: bool, changes: tuple[Change, ...]
-) -> Night:
-    return Night(
-        run=str(manifest["run"]),
-        campaign=str(manifest.get("campaign") or ""),
-        started=str(manifest["started"]),
-        partial=bool(manifest.get("partial")),
-        own_criteria=own_criteria,
-        changes=changes,
-    )
-
-
-def _ever(judged: Iterable[Criteria | None]) -> tuple[Criterion, ...] | None:
-    """Return all criteria that ever held; None if nothing was ever asked for."""
-    files = {each.sha256: each.criteria for each in judged if each is not None}
-    return tuple(chain.from_iterable(files.values())) if files else None
 
 
 def _chosen(
@@ -139,7 +115,7 @@ def _chosen(
 ) -> bool:
     """Return True if a metric is chosen; by default if it ever had a criterion.
 
-    Where no run has criteria, the metrics that checks promise stand in for them.
+    Where no run has criteria, the metrics that checks promise are chosen.
     """
     key = history.key
     if choice.environments and key.environment not in choice.environments:
@@ -148,27 +124,27 @@ def _chosen(
         return (not choice.checks or key.check in choice.checks) and (
             not choice.metrics or history.metric in choice.metrics
         )
-    if ever is None:
-        return history.declared
-    return bool(_criteria_of(history, ever))
+    return history.declared if ever is None else bool(_criteria_of(history, ever))
 
 
 def _criteria_of(history: History, criteria: Iterable[Criterion]) -> list[Criterion]:
     key = history.key
     case = (key.partition, key.environment, history.parameters, history.num_nodes)
     return [
-        each
-        for each in criteria
-        if each.metric == history.metric and each.applies(key.check, *case)
+        criterion
+        for criterion in criteria
+        if criterion.metric == history.metric and criterion.applies(key.check, *case)
     ]
 
 
 def _points(
-    history: History, ever: tuple[Criterion, ...] | None
-) -> Iterable[tuple[SeriesKey, Point]]:
-    """Return the numbers of the statistic that counts, and of those of criteria."""
+    history: History, choice: Choice, ever: tuple[Criterion, ...] | None
+) -> Iterator[tuple[SeriesKey, Point]]:
+    """Return the points of the judged statistic and of the statistics of criteria."""
+    if not _chosen(history, choice, ever):
+        return
     present = {str(name) for name in history.rows["statistic"].unique()}
-    asked = {each.statistic for each in _criteria_of(history, ever or ())}
+    asked = {criterion.statistic for criterion in _criteria_of(history, ever or ())}
     key = history.key
     placed = history.rows.select("node", "source").null_count().row(0)
     of_places = min(placed) < history.rows.height
@@ -194,20 +170,19 @@ def _point(history: History, statistic: str) -> Point:
     if not finite.any():
         return Point(gap="no finite number")
     values = sample.values[:, finite.any(axis=0)]
-    each = np.nanmedian(values, axis=0)
+    medians = np.nanmedian(values, axis=0)
     point = Point(
-        value=float(np.median(each)),
-        low=float(each.min()),
-        high=float(each.max()),
-        allocations=each.size,
+        value=float(np.median(medians)),
+        low=float(medians.min()),
+        high=float(medians.max()),
+        allocations=medians.size,
     )
     if len(values) == 1:
         return point
     known = np.asarray(finite.any(axis=1))
     of_place = np.nanmedian(values[known], axis=1)
-    worst = int(
-        of_place.argmin() if history.direction == "higher" else of_place.argmax()
-    )
+    sign = 1 if history.direction == "higher" else -1
+    worst = int((sign * of_place).argmin())
     named = with_place(sample.places.filter(known), several_rails(sample.places))
     return replace(
         point,
@@ -219,24 +194,34 @@ def _point(history: History, statistic: str) -> Point:
 def _series(
     key: SeriesKey,
     where: tuple[Mapping[str, Any], int],
-    seen: Sequence[_Seen],
+    nights: Sequence[_Read],
     today: Criteria | None,
 ) -> Series:
+    """Build a series; a night without the number gets a point with the reason."""
+
+    def limits(criteria: Criteria | None) -> tuple[Limit, ...]:
+        return tuple(
+            Limit(criterion.name, criterion.kind, criterion.limit, criterion.source)
+            for criterion in (criteria.criteria if criteria else ())
+            if criterion.limit is not None
+            and (criterion.metric, criterion.unit) == (key.metric, key.unit)
+            and criterion.statistic in (None, key.statistic)
+            and criterion.applies(key.check, key.partition, key.environment, *where)
+        )
+
     case = CaseKey(key.check, key.case, key.partition, key.environment)
     points = []
-    for each in seen:
-        point = each.points.get(key) or Point(
-            gap=_gap(each.cases.get(case, ()), key.num_nodes, each.night)
-        )
-        limits = _limits(key, where, each.criteria)
-        points.append(replace(point, limits=limits))
-    return Series(key, tuple(points), _limits(key, where, today))
+    for run in nights:
+        gap = _gap(run.cases.get(case, ()), key.num_nodes, run.night)
+        point = run.points.get(key, Point(gap=gap))
+        points.append(replace(point, limits=limits(run.criteria)))
+    return Series(key, tuple(points), limits(today))
 
 
 def _gap(cases: Sequence[Case], num_nodes: int | None, night: Night) -> str:
     """Return the reason why a run has no such number."""
     if not cases:
-        part = ", of which this is a part" if night.partial else ""
+        part = " (this run is a part of it)" if night.partial else ""
         return f"not in this run of campaign {night.campaign}{part}"
     for case in cases:
         if case.result == "fail":
@@ -251,26 +236,15 @@ def _gap(cases: Sequence[Case], num_nodes: int | None, night: Night) -> str:
     return "ran, and reported no such number"
 
 
-def _limits(
-    key: SeriesKey, where: tuple[Mapping[str, Any], int], criteria: Criteria | None
-) -> tuple[Limit, ...]:
-    case = (key.partition, key.environment, *where)
-    return tuple(
-        Limit(each.name, each.kind, each.limit, each.source)
-        for each in (criteria.criteria if criteria else ())
-        if each.limit is not None
-        and (each.metric, each.unit) == (key.metric, key.unit)
-        and each.statistic in (None, key.statistic)
-        and each.applies(key.check, *case)
-    )
-
-
-def _require_known(option: str, wanted: Iterable[str], known: Collection[str]) -> None:
-    """Refuse a name that no run has, and name the nearest."""
-    for name in wanted:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 4, 0.5) or sorted(known)[:8]
-            raise SeatrialError(
-                f"--{option} {name}: in none of these runs; expected one that is, for "
-                f"example {', '.join(near) or '(they have none)'}"
-            )
+def _require_known(choice: Choice, names: Mapping[str, set[str]]) -> None:
+    """Refuse a chosen name that no run has, and list the nearest."""
+    for option, wanted in vars(choice).items():
+        known = names[option]
+        for name in wanted:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 4, 0.5)
+                examples = ", ".join(near or sorted(known)[:8]) or "(they have none)"
+                raise SeatrialError(
+                    f"--{option.removesuffix('s')} {name}: in none of these runs; "
+                    f"expected one that is, for example {examples}"
+                )

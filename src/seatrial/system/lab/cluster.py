@@ -1,4 +1,4 @@
-"""Start, stop and look at the lab as a whole."""
+"""Start, stop and check the whole lab."""
 
 import shutil
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.system.lab import container, fabric, state
-from seatrial.system.lab.shell import run, succeeds
+from seatrial.system.lab.shell import run
 from seatrial.system.lab.state import LabState
 
 REACHABLE_SECONDS = 60.0
@@ -27,8 +27,8 @@ class NodeStatus:
 def up(home: Path, image: Path, nodes: dict[str, str], user: str) -> list[str]:
     """Start the nodes (name -> address) that do not run; return the names of changes.
 
-    SeatrialError, with nothing changed, if a lab of other nodes runs or a namespace of
-    the lab's names is not the lab's own.
+    Raises SeatrialError, with nothing changed, if a lab of other nodes runs or the
+    lab's namespace is not its own.
     """
     with state.locked():
         lab = state.load() or LabState(home=str(home), boot=state.boot_id())
@@ -41,7 +41,7 @@ def up(home: Path, image: Path, nodes: dict[str, str], user: str) -> list[str]:
         lab.nodes = nodes
         lab.save()
         changes = _ensure_access(home, image, nodes, user)
-        if fabric.ensure_fabric(lab, fabric.gateway(next(iter(nodes.values())))):
+        if fabric.ensure_fabric(lab):
             changes.append("bridge")
         for node in nodes:
             if container.ensure_running(lab, node, image):
@@ -51,11 +51,10 @@ def up(home: Path, image: Path, nodes: dict[str, str], user: str) -> list[str]:
 
 
 def down(home: Path) -> list[str]:
-    """Remove all that the lab made on this machine, and its folder `home`."""
+    """Remove everything that the lab created on this machine, and its folder."""
     with state.locked():
         lab = state.load() or LabState(home=str(home), boot=state.boot_id())
-        folders = Path(lab.home, "nodes").glob("*")
-        nodes = {*lab.nodes, *(folder.name for folder in folders)}
+        nodes = {*lab.nodes, *(path.name for path in Path(lab.home, "nodes").glob("*"))}
         changes = [f"node {node}" for node in nodes if container.remove(lab, node)]
         container.remove_cgroup_roots()
         if fabric.remove(lab):
@@ -101,6 +100,12 @@ def ssh_config(home: Path) -> Path:
     return home / "ssh_config"
 
 
+def ssh(lab: LabState, node: str, command: str) -> tuple[str, ...]:
+    """Return the command that runs a line in the shell of a node."""
+    config = str(ssh_config(Path(lab.home)))
+    return ("ssh", "-F", config, "-o", "ConnectTimeout=10", node, command)
+
+
 def _ensure_access(
     home: Path, image: Path, nodes: dict[str, str], user: str
 ) -> list[str]:
@@ -143,9 +148,8 @@ def _ensure_access(
 
 
 def _slurm_states(lab: LabState) -> dict[str, str]:
-    command = "sinfo -h -N -o '%N %T'"  # for the shell of the head
-    ssh = ("ssh", "-F", str(ssh_config(Path(lab.home))), "-o", "ConnectTimeout=5")
-    if not succeeds(*ssh, "head", command):
+    try:
+        lines = run(*ssh(lab, "head", "sinfo -h -N -o '%N %T'")).splitlines()
+    except SeatrialError:
         return {}
-    lines = run(*ssh, "head", command).splitlines()
     return dict(line.split(maxsplit=1) for line in lines)

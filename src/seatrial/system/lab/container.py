@@ -2,8 +2,8 @@
 
 Its file system is an overlay (image below, the node's own changes above). It has a user
 namespace: its root is an ordinary user of this machine, who can set neither the clock
-nor anything else of the kernel, but owns the node's own network. It has a cgroup of its
-own in every hierarchy, by which all of its processes are found and killed.
+nor other settings of the kernel, but owns the node's own network. It has a cgroup of
+its own in every hierarchy, to find and kill all of its processes.
 """
 
 import os
@@ -40,8 +40,7 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
         f"--net=/run/netns/{fabric.FABRIC}",
         "systemd-nspawn",
         "--quiet",
-        "--directory",
-        str(root),
+        f"--directory={root}",
         "--boot",
         "--register=no",
         "--keep-unit",

@@ -1,7 +1,7 @@
 """The lab's network: one bridge in a namespace of its own, one veth pair per node.
 
-The machine's own network is never touched: bridge and cables live in namespaces. A
-node's cable is made by systemd-nspawn: `host0` in the node, `vb-NODE` on the bridge.
+The machine's own network stays unchanged: bridge and cables live in namespaces.
+systemd-nspawn creates a node's cable: `host0` in the node, `vb-NODE` on the bridge.
 """
 
 from pathlib import Path
@@ -20,14 +20,12 @@ def exists(name: str) -> bool:
     return Path("/run/netns", name).exists()
 
 
-def gateway(address: str) -> str:
-    """Return the address of the bridge: the last one of the node's network."""
-    return address.rsplit(".", 1)[0] + ".254"
+def ensure_fabric(state: LabState) -> bool:
+    """Create the bridge; return True if that changed anything.
 
-
-def ensure_fabric(state: LabState, address: str) -> bool:
-    """Create the bridge with its address; return True if that changed anything."""
-    refuse_foreign(state)
+    Its address is the last one of the nodes' network.
+    """
+    address = next(iter(state.nodes.values())).rpartition(".")[0] + ".254"
     state.owns_fabric = True
     state.save()  # before the namespace exists
     if not exists(FABRIC):
@@ -44,7 +42,7 @@ def ensure_fabric(state: LabState, address: str) -> bool:
 
 
 def remove(state: LabState) -> bool:
-    """Remove the lab's own namespace with all that is in it."""
+    """Remove the lab's own namespace and everything in it."""
     if not state.owns_fabric:
         return False
     changed = exists(FABRIC)
@@ -56,12 +54,11 @@ def remove(state: LabState) -> bool:
 
 
 def refuse_foreign(state: LabState) -> None:
-    """SeatrialError if the lab's namespace is there but was not made by the lab."""
+    """Raise SeatrialError if the lab's namespace exists but is not its own."""
     if exists(FABRIC) and not state.owns_fabric:
         raise SeatrialError(
             f"network namespace {FABRIC} exists and was not made by the lab; nothing "
-            "was touched. If nobody needs it, remove it yourself: "
-            f"`ip netns delete {FABRIC}`"
+            f"was changed. If it is not needed, remove it: `ip netns delete {FABRIC}`"
         )
 
 

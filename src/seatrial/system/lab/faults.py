@@ -1,15 +1,13 @@
 """Faults that can be planted in a node of the lab, and lifted again at any time."""
 
-import shlex
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.system.lab import cluster, container, state
+from seatrial.system.lab.shell import run
 
 LINK_RATE = "200mbit"
 CPU_SHARE = 0.4
@@ -90,27 +88,7 @@ def _wait_until(node: str, *, answers: bool) -> None:
 
 
 def _ssh(node: str, command: str) -> str:
-    """Return what a command on a node of the lab prints; SeatrialError if it fails."""
+    """Run a command on a node of the lab; return its standard output."""
     lab = state.require()
     lab.check_node(node)
-    config = str(cluster.ssh_config(Path(lab.home)))
-    line = ["ssh", "-F", config, "-o", "ConnectTimeout=10", node, command]
-    try:
-        done = subprocess.run(
-            line,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_SSH_S,
-        )
-    except subprocess.TimeoutExpired:
-        raise SeatrialError(
-            f"`{shlex.join(line)}`: timed out after {_SSH_S} s"
-        ) from None
-    if done.returncode:
-        raise SeatrialError(
-            f"`{shlex.join(line)}` failed with exit status {done.returncode}: "
-            f"{done.stderr.strip()}"
-        )
-    return done.stdout
+    return run(*cluster.ssh(lab, node, command), limit_s=_SSH_S)

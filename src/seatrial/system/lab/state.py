@@ -1,8 +1,8 @@
-"""What the lab created on this machine: it removes that and nothing else.
+"""The record of everything that the lab created on this machine, to remove only that.
 
-The record lies on the machine's run folder and names the boot it belongs to. A name is
-written down before the thing is made: a half-failed `up` leaves a record that `down`
-can follow, and a namespace that is not recorded is somebody else's.
+It lies in the machine's run folder and names its boot. A name is recorded before its
+object is created: `down` can follow the record of a half-failed `up`, and a namespace
+without a record is foreign.
 """
 
 import fcntl
@@ -24,8 +24,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 class LabState:
     """The record: `home` is the lab's folder, `nodes` maps node names to addresses.
 
-    `owns_fabric` tells that the lab made its network namespace; `slow` maps a node to
-    the rate that its link is limited to.
+    `owns_fabric`: the lab created its network namespace; `slow` maps a node to the
+    rate limit of its link.
     """
 
     home: str
@@ -35,7 +35,7 @@ class LabState:
     slow: dict[str, str] = field(default_factory=dict)
 
     def check_node(self, node: str) -> None:
-        """Refuse a node that the lab does not have."""
+        """Raise SeatrialError if the lab does not have a node."""
         if node not in self.nodes:
             names = ", ".join(self.nodes)
             raise SeatrialError(f"the lab has no node {node}; it has {names}")
@@ -49,12 +49,12 @@ class LabState:
 
 
 def boot_id() -> str:
-    """Identify this boot of the machine."""
+    """Return the id of this boot of the machine."""
     return BOOT_ID.read_text().strip()
 
 
 def load() -> LabState | None:
-    """Return the record of this boot, or None when no lab was started since."""
+    """Return the record of this boot; None if no lab was started since."""
     if not RECORD.exists():
         return None
     try:
@@ -74,7 +74,7 @@ def require() -> LabState:
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """Let one process at a time change the lab."""
+    """Lock the lab: one process at a time changes it."""
     with LOCK.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

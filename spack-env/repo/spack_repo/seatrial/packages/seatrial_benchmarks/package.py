@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="ef3eec21f66cd23a5c83a01e72320cd0a2d247e77a435ba939318c677db842e7")
+    version("0.1.0", sha256="0b8bec95744b27c103e6404768627143c035a7d52bd0f9cbb4a90c15c9986888")
 
     depends_on("c", type="build")
     depends_on("cmake@3.20:", type="build")
