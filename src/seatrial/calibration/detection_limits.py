@@ -86,9 +86,9 @@ def prospects(
     `units` counts allocations by the text of a case; one that is not in it has as many
     as `repeats`.
     """
-    wanted = [each for each in criteria.criteria if each.check in checks]
+    wanted = [entry for entry in criteria.criteria if entry.check in checks]
     recorded = list(histories(runs, tuple(checks))) if runs else []
-    kinds = {each.name: list(_kinds(each, recorded)) for each in wanted}
+    kinds = {entry.name: list(_kinds(entry, recorded)) for entry in wanted}
     hypotheses = sum(
         len(kind.group.levels) for group in kinds.values() for kind in group
     )
@@ -189,13 +189,13 @@ def _why_none(
     kinds: Mapping[str, Sequence[_Kind]],
 ) -> str:
     own = [
-        each
-        for each in recorded
-        if each.key.check == criterion.check and each.metric == criterion.metric
+        history
+        for history in recorded
+        if history.key.check == criterion.check and history.metric == criterion.metric
     ]
     if not own:
         return "no run recorded it"
-    most = max(each.sampled(criterion.statistic).values.shape[1] for each in own)
+    most = max(row.sampled(criterion.statistic).values.shape[1] for row in own)
     if most < _LEAST_RECORDED:
         return f"{most} allocation recorded; its scatter takes {_LEAST_RECORDED}"
     return "recorded values are all equal, or no case of it is recorded"
@@ -249,11 +249,8 @@ def _filled(
 
 def _worse(group: Group, distance: float) -> float | None:
     """Convert a distance below the limit to a share of it; None: infinite."""
-    if not isfinite(distance):
-        return None
-    if not group.scale.logs:
-        return _over(distance, group.scale.limit)
-    return -expm1(-distance) if group.scale.sign > 0 else expm1(distance)
+    share = _better(group, -distance)
+    return None if share is None else -share
 
 
 def _better(group: Group, distance: float) -> float | None:
@@ -262,14 +259,14 @@ def _better(group: Group, distance: float) -> float | None:
         return None
     if not group.scale.logs:
         return _over(distance, group.scale.limit)
-    return expm1(distance) if group.scale.sign > 0 else -expm1(-distance)
+    return group.scale.sign * expm1(group.scale.sign * distance)
 
 
 def _distance(group: Group, worse: float) -> float:
     """Convert a share of the limit to a distance below it."""
     if not group.scale.logs:
         return worse * abs(group.scale.limit)
-    return -log1p(-worse) if group.scale.sign > 0 else log1p(worse)
+    return -group.scale.sign * log1p(-group.scale.sign * worse)
 
 
 def _over(value: float, whole: float) -> float | None:

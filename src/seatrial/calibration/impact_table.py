@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.calibration.criteria_impact import Changed, RunChange
-from seatrial.console import Terminal
+from seatrial.console import Terminal, folding_table
 from seatrial.model.units import rounded
 
 _MOST_ROWS = 100
@@ -23,7 +23,7 @@ def print_changes(
     if not runs:
         console.print("no run to judge")
         return
-    findings = [each for run in runs for each in run.changed]
+    findings = [finding for run in runs for finding in run.changed]
     if not findings and all(run.old == run.new for run in runs):
         same = f"no verdict and no finding changes in {len(runs)} runs"
         moved = sum(run.moved for run in runs)
@@ -38,9 +38,7 @@ def print_changes(
 
 
 def _runs_table(runs: Sequence[RunChange]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("run", "old", "new"):
-        table.add_column(heading, overflow="fold")
+    table = folding_table("run", "old", "new")
     for heading in ("findings changed", "only the limit", "same"):
         table.add_column(heading, justify="right")
     for run in runs:
@@ -50,9 +48,7 @@ def _runs_table(runs: Sequence[RunChange]) -> Table:
 
 
 def _findings_table(findings: Sequence[Changed]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("run", "criterion", "case", "place", "old", "new"):
-        table.add_column(heading, overflow="fold")
+    table = folding_table("run", "criterion", "case", "place", "old", "new")
     for heading in ("old limit", "new limit"):
         table.add_column(heading, justify="right", overflow="fold")
     for finding in findings:

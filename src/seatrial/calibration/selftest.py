@@ -15,7 +15,7 @@ from pathlib import Path
 from seatrial.calibration.selftest_faults import Fault
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import interruptible, postponed
-from seatrial.judge.findings import Finding, Judgement
+from seatrial.judge.findings import Judgement
 from seatrial.runs.open_run import utc_text
 
 CONTROL = "none (control)"
@@ -147,34 +147,29 @@ def standing(folder: Path) -> dict[str, str]:
 def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
     """Compare what a judgement blames with the truth."""
     failed = [f for f in judgement.findings if f.verdict == "fail"]
+    node = fault.node if fault else ""
     if fault is None:
         wrongly = {f.place or f"{f.case or f.kind}" for f in failed}
         found = None
     else:
-        wrongly = {f.place for f in failed if f.place and not _touches(f, fault.node)}
-        kinds = {f.kind for f in failed if f.node == fault.node}
-        convicted = fault.node in judgement.convicted
+        # A place touches a node if it is that node, or a pair with it.
+        others = (f for f in failed if node not in f.node.split(" - "))
+        wrongly = {f.place for f in others if f.place}
+        kinds = {f.kind for f in failed if f.node == node}
+        convicted = node in judgement.convicted
         found = "inventory" in kinds if fault.absent else convicted
-        wrongly |= {*judgement.convicted} - {fault.node}
     return Trial(
         fault=fault.name if fault else CONTROL,
         what=fault.what if fault else "",
-        node=fault.node if fault else "",
+        node=node,
         checks=fault.checks if fault else (),
         expected=fault.expected if fault else "no node is blamed",
         run=judgement.run,
         verdict=judgement.verdict,
         found=found,
-        wrongly=tuple(
-            sorted(wrongly | {*judgement.convicted} if not fault else wrongly)
-        ),
+        wrongly=tuple(sorted(wrongly | {*judgement.convicted} - {node})),
         seconds=round(seconds, 1),
     )
-
-
-def _touches(finding: Finding, node: str) -> bool:
-    """Return True if a place is a node, or a pair with it."""
-    return node in finding.node.split(" - ")
 
 
 def _record(folder: Path) -> Path:

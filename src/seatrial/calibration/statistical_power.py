@@ -5,7 +5,7 @@ one place from allocation to allocation, taken as known: a plan, no promise. Val
 taken for normal, also where the method takes nothing for granted.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, sqrt
@@ -27,8 +27,47 @@ _STEPS = 2000
 """Points of the distribution of s in an integral: right to four digits."""
 
 
+class _Planned(ABC):
+    """Distances and repeats of a decision, from its power."""
+
+    spread: float
+
+    @abstractmethod
+    def power(self, units: int, distance: float) -> float:
+        """Return the chance of the decision at a distance from the limit."""
+
+    def smallest(self, units: int, power: float) -> float:
+        """Return the smallest distance with this chance; inf: none has it."""
+
+        def chance(distance: float) -> float:
+            return self.power(units, distance * self.spread) - power
+
+        if chance(_FURTHEST) < 0:
+            return inf
+        if chance(0.0) >= 0:
+            return 0.0
+        root: float = scipy.optimize.brentq(chance, 0.0, _FURTHEST, xtol=1e-4)
+        return root * self.spread
+
+    def repeats(self, distance: float, power: float) -> int | None:
+        """Return the fewest allocations with this chance; None: too many.
+
+        It grows with them, but not in every step: order statistics move in jumps.
+        """
+        most = 1
+        while self.power(most, distance) < power:
+            if most >= MOST_REPEATS:
+                return None
+            most = min(2 * most, MOST_REPEATS)
+        return next(
+            units
+            for units in range(1, most + 1)
+            if self.power(units, distance) >= power
+        )
+
+
 @dataclass(frozen=True)
-class Trial:
+class Trial(_Planned):
     """How one place is judged.
 
     `risk` is what convicting it may cost. The first allocations suspect a level that is
@@ -43,29 +82,21 @@ class Trial:
     width: float = 0.0
     alone: bool = False
 
-    def power(self, units: int, below: float) -> float:
+    def power(self, units: int, distance: float) -> float:
         """Return the chance to convict a level at this distance below the limit."""
         if self.alone:
-            return clears(self.method, units, below / self.spread, self.risk)
+            return clears(self.method, units, distance / self.spread, self.risk)
         first = screening(units)
         # The median of three or more scatters more than their mean.
         wider = sqrt(np.pi / 2) if self.method == "order" and first > 2 else 1.0
         noise = wider * self.spread / sqrt(first)
-        suspected = float(scipy.special.ndtr((below + self.width) / noise))
-        fresh = clears(self.method, units - first, below / self.spread, self.risk)
+        suspected = float(scipy.special.ndtr((distance + self.width) / noise))
+        fresh = clears(self.method, units - first, distance / self.spread, self.risk)
         return suspected * fresh
-
-    def smallest(self, units: int, power: float) -> float:
-        """Return the distance below the limit that convicts; inf: none does."""
-        return _smallest(lambda below: self.power(units, below), power, self.spread)
-
-    def repeats(self, below: float, power: float) -> int | None:
-        """Return the allocations that convict a level at a distance; None: too many."""
-        return _fewest(lambda units: self.power(units, below), power)
 
 
 @dataclass(frozen=True)
-class Passing:
+class Passing(_Planned):
     """How `places` pass together, each at the buyer's `risk`."""
 
     method: Method
@@ -73,18 +104,10 @@ class Passing:
     risk: float
     places: int = 1
 
-    def power(self, units: int, above: float) -> float:
+    def power(self, units: int, distance: float) -> float:
         """Return the chance that all pass, each at this distance above the limit."""
-        each = clears(self.method, units, above / self.spread, self.risk)
-        return float(each**self.places)
-
-    def smallest(self, units: int, power: float) -> float:
-        """Return the distance above the limit at which all pass; inf: none."""
-        return _smallest(lambda above: self.power(units, above), power, self.spread)
-
-    def repeats(self, above: float, power: float) -> int | None:
-        """Return the allocations after which all pass; None: too many."""
-        return _fewest(lambda units: self.power(units, above), power)
+        chance = clears(self.method, units, distance / self.spread, self.risk)
+        return float(chance**self.places)
 
 
 def clears(method: Method, units: int, distance: float, risk: float) -> float:
@@ -111,28 +134,3 @@ def _scales(units: int) -> NDArray[np.float64]:
     """Return s / sigma of n normal values at even steps of its probability."""
     shares = (np.arange(_STEPS) + 0.5) / _STEPS
     return np.sqrt(scipy.special.chdtri(units - 1, 1 - shares) / (units - 1))
-
-
-def _smallest(chance: Callable[[float], float], power: float, spread: float) -> float:
-    """Find the smallest distance with this chance, which grows with the distance."""
-    if chance(_FURTHEST * spread) < power:
-        return inf
-    if chance(0.0) >= power:
-        return 0.0
-    root: float = scipy.optimize.brentq(
-        lambda distance: chance(distance * spread) - power, 0.0, _FURTHEST, xtol=1e-4
-    )
-    return root * spread
-
-
-def _fewest(chance: Callable[[int], float], power: float) -> int | None:
-    """Find the fewest units with this chance.
-
-    It grows with the units, but not in every step: order statistics move in jumps.
-    """
-    most = 1
-    while chance(most) < power:
-        if most >= MOST_REPEATS:
-            return None
-        most = min(2 * most, MOST_REPEATS)
-    return next(units for units in range(1, most + 1) if chance(units) >= power)

@@ -29,42 +29,26 @@ class Scenario:
         return replace(base, **{"kind": self.kind, "level": level} | changes)
 
 
+_EVEN = {"level": 1.0, "spread": 0.0}
+_ONE_SLOW = {"slow_nodes": 1}
+_BORDERLINE = {"slow_nodes": 1, "slow_level": "limit"}
+
 _ROWS: tuple[tuple[str, str, Kind, dict[str, Any]], ...] = (
     ("healthy", "all nodes above the limit", "nodes", {}),
-    (
-        "at-limit",
-        "all nodes exactly at the limit",
-        "nodes",
-        {"level": 1.0, "spread": 0.0},
-    ),
-    (
-        "borderline",
-        "one node exactly at the limit",
-        "nodes",
-        {"slow_nodes": 1, "slow_level": "limit", "slow_metrics": 1},
-    ),
-    ("slow-node", "one node below the limit", "nodes", {"slow_nodes": 1}),
+    ("at-limit", "all nodes exactly at the limit", "nodes", _EVEN),
+    ("borderline", "one node exactly at the limit", "nodes", _BORDERLINE),
+    ("slow-node", "one node below the limit", "nodes", _ONE_SLOW),
     (
         "correlated",
         "the same, metrics of a node alike",
         "nodes",
-        {"slow_nodes": 1, "shared": 0.7},
+        _ONE_SLOW | {"shared": 0.7},
     ),
     ("drift", "healthy, but all fall by 10 % in the campaign", "nodes", {"drift": 0.1}),
-    (
-        "value",
-        "one value exactly at its limit",
-        "value",
-        {"level": 1.0, "spread": 0.0, "metrics": 1},
-    ),
+    ("value", "one value exactly at its limit", "value", _EVEN | {"metrics": 1}),
     ("same", "nodes held to each other", "sameness", {}),
-    (
-        "same-borderline",
-        "one node exactly at the tolerance",
-        "sameness",
-        {"slow_nodes": 1, "slow_level": "limit"},
-    ),
-    ("same-slow", "one node below the others", "sameness", {"slow_nodes": 1}),
+    ("same-borderline", "one node exactly at the tolerance", "sameness", _BORDERLINE),
+    ("same-slow", "one node below the others", "sameness", _ONE_SLOW),
     (
         "same-drift",
         "all fall by 10 %, one is below",
