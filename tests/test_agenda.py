@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from seatrial.campaign.campaign_file import Block, Campaign
 from seatrial.campaign.schedule import Agenda, frozen, plan_sessions, read_agenda
+from seatrial.campaign.selected_cases import select
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
+from seatrial.system.description import NodeClass
 
 LISTED = tuple(
     ListedCase(case, "lab:batch", environment)
@@ -162,3 +165,49 @@ def test_a_damaged_agenda_is_refused(
     with pytest.raises(SeatrialError, match=expected) as raised:
         read_agenda(tmp_path)
     assert str(raised.value).startswith(f"{tmp_path / 'plan.json'}: ")
+
+
+CLASSES = {
+    "thin": NodeClass(("cn1",), "standard"),
+    "wide": NodeClass(("cn2",), "standard"),
+    "fat": NodeClass(("fat1",), "bigmem"),
+}
+EVERYWHERE = tuple(
+    ListedCase("Ring", f"lab:{name}", environment)
+    for name in CLASSES
+    for environment in ("openmpi", "mpich")
+)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({}, EVERYWHERE),
+        ({"classes": ("thin",)}, EVERYWHERE[:2]),
+        ({"partitions": ("standard",)}, EVERYWHERE[:4]),
+        ({"stacks": ("mpich",)}, EVERYWHERE[1::2]),
+        ({"classes": ("thin", "fat"), "partitions": ("bigmem",)}, EVERYWHERE[4:]),
+        ({"classes": ("thin",), "partitions": ("bigmem",)}, ()),
+    ],
+)
+def test_a_campaign_chooses_classes_partitions_and_stacks(
+    chosen: dict[str, Any], expected: tuple[ListedCase, ...]
+) -> None:
+    campaign = replace(CAMPAIGN, **chosen)
+    assert select(campaign, CLASSES, EVERYWHERE) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "known"),
+    [
+        ("classes", "fat, thin, wide"),
+        ("partitions", "bigmem, standard"),
+        ("stacks", "mpich, openmpi"),
+    ],
+)
+def test_a_choice_that_the_system_lacks_is_refused(key: str, known: str) -> None:
+    chosen: dict[str, Any] = {key: ("gpu",)}
+    with pytest.raises(SeatrialError) as caught:
+        select(replace(CAMPAIGN, **chosen), CLASSES, EVERYWHERE)
+    expected = f"campaign 'c': {key}: expected some of {known}; got gpu"
+    assert str(caught.value) == expected

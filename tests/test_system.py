@@ -19,6 +19,7 @@ from seatrial.model.records import Node
 from seatrial.paths import home as find_home
 from seatrial.system import slurm
 from seatrial.system.description import (
+    NodeClass,
     NodeState,
     System,
     known_systems,
@@ -47,7 +48,7 @@ def on_slurm(system: System) -> System:
 def test_load_system(home: Path) -> None:
     system = load_system(home, "lab")
     assert system.nodes == (Node("cn01", {"cpus": 2}), Node("cn02", {"cpus": 2}))
-    assert system.partitions == {"batch": ("cn01", "cn02")}
+    assert system.classes == {"batch": NodeClass(("cn01", "cn02"), "batch")}
     assert system.demonstration is True
     assert system.uses_slurm is False
     assert system.suite["git_commit"] == "abc"
@@ -167,8 +168,11 @@ def test_slurm_that_does_not_answer(
 def test_an_absent_node_counts_in_its_own_partition(
     home: Path, absent: tuple[str, ...], expected: dict[str, int]
 ) -> None:
-    partitions = {"thin": ("cn01", "cn02"), "fat": ("cn03",)}
-    system = replace(load_system(home, "lab"), partitions=partitions)
+    classes = {
+        "thin": NodeClass(("cn01", "cn02"), "batch"),
+        "fat": NodeClass(("cn03",), "batch"),
+    }
+    system = replace(load_system(home, "lab"), classes=classes)
     states = tuple(
         NodeState(Node(name), name not in absent, "")
         for name in ("cn01", "cn02", "cn03")

@@ -17,10 +17,9 @@ from seatrial.campaign.cost import (
     recorded,
     sessions_of,
 )
+from seatrial.campaign.selected_cases import selected_cases
 from seatrial.checks.catalogue import Entry, catalogue
-from seatrial.checks.listing import describe_checks, list_cases
 from seatrial.criteria.criteria import Criteria
-from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
 from seatrial.runs.closed_run import closed_runs
 from seatrial.system.description import (
@@ -29,7 +28,6 @@ from seatrial.system.description import (
     load_system,
     unknown_system,
 )
-from seatrial.system.features import needed, why_not
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,9 @@ def plan_campaign(
     known = recorded(results, system, name)
     listed, missing, delivered = None, dict[str, str](), known.delivered
     if is_provisioned(home, system):
-        listed, missing, delivered = _listed(home, system, campaign)
+        described = load_system(home, system)
+        listed, missing = selected_cases(home, described, campaign)
+        delivered = len(described.nodes)
     elif not known.runs and system not in known_systems(home):
         raise unknown_system(home, system)
     entries = _entries(home, campaign, known, listed)
@@ -92,24 +92,6 @@ def plan_campaign(
         designs=tuple(answers[1]),
         notes=tuple(notes),
     )
-
-
-def _listed(
-    home: Path, system: str, campaign: Campaign
-) -> tuple[Sequence[ListedCase], dict[str, str], int]:
-    """List the cases of a provisioned system, what it lacks, and count its nodes."""
-    described = load_system(home, system)
-    checks = paths.checks_dir(home)
-    listed = list_cases(described.settings, system, checks, home)
-    without = set(campaign.checks) - {case.check for case in listed}
-    needs = needed(describe_checks(checks, home)) if without else {}
-    unknown = sorted(without - needs.keys())
-    if unknown:
-        raise SeatrialError(
-            f"campaign {campaign.name!r} names unknown checks: {', '.join(unknown)}"
-        )
-    missing = {check: why_not(needs[check], described.features) for check in without}
-    return listed, missing, len(described.nodes)
 
 
 def _entries(

@@ -50,7 +50,9 @@ class Campaign:
     parts. In every repeat the blocks come as listed, or shuffled by `seed`. `controls`
     run first, after every `controls_every` parts, and last. A case that fails is tried
     `retries` times more. At most `max_jobs` of its jobs are in the queue at a time.
-    Its runs are compared by `weights`; each run keeps them.
+    It runs on these `classes` of nodes, on those of these Slurm `partitions`, and with
+    these MPI `stacks`; an empty choice is all of them. Its runs are compared by
+    `weights`; each run keeps them.
     """
 
     name: str
@@ -59,6 +61,9 @@ class Campaign:
     blocks: tuple[Block, ...]
     retries: int = 0
     max_jobs: int = 1
+    classes: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    stacks: tuple[str, ...] = ()
     order: str = "listed"
     seed: int = 0
     block_size: int | None = None
@@ -81,6 +86,7 @@ _Name = Annotated[
     ),
 ]
 _Values = Annotated[tuple[Any, ...], Meta(min_length=1, description="a list of values")]
+_Names = Annotated[tuple[str, ...], Meta(description="a list of names")]
 _FromZero = Annotated[int, Meta(ge=0, description="a whole number >= 0")]
 
 
@@ -108,6 +114,9 @@ class _Campaign(Struct, forbid_unknown_fields=True, kw_only=True):
     repeats: Count = 1
     retries: _FromZero = 0
     max_jobs: Count = 1
+    classes: _Names = ()
+    partitions: _Names = ()
+    stacks: _Names = ()
     order: Literal["listed", "shuffled"] = "listed"
     seed: _FromZero = 0
     block_size: Count | None = None

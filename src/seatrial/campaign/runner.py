@@ -16,13 +16,17 @@ import seatrial
 from seatrial.campaign.campaign_file import Campaign
 from seatrial.campaign.concurrent_runs import starting
 from seatrial.campaign.open_run_sessions import OpenRun, absence, replay_of
-from seatrial.campaign.schedule import Agenda, frozen, plan_sessions, read_agenda
+from seatrial.campaign.schedule import (
+    Agenda,
+    frozen,
+    plan_sessions,
+    read_agenda,
+)
+from seatrial.campaign.selected_cases import selected_cases
 from seatrial.campaign.session import comment_of
-from seatrial.checks.listing import describe_checks, list_cases
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible, postponed
-from seatrial.model.cases import ListedCase
-from seatrial.paths import WEIGHTS_FILE, checks_dir, criteria_file, restrict_umask
+from seatrial.paths import WEIGHTS_FILE, criteria_file, restrict_umask
 from seatrial.runs.closed_run import SYSTEM_FOLDER
 from seatrial.runs.closed_sessions import note_start, read_starts
 from seatrial.runs.lock import driver_lock
@@ -38,7 +42,6 @@ from seatrial.runs.raw_output import recordings
 from seatrial.runs.recorded_system import recorded_states
 from seatrial.system import slurm
 from seatrial.system.description import System, node_states
-from seatrial.system.features import needed, why_not
 
 
 @dataclass(frozen=True)
@@ -72,14 +75,13 @@ def run_campaign(order: Order, console: Console) -> Path:
     if order.replay is not None:
         recordings(order.replay)  # an error if there are none
     system, home = order.system, order.home
-    listed = list_cases(system.settings, system.name, checks_dir(home), home)
-    lacking = _without_cases(order, listed)
+    cases, missing = selected_cases(home, system, order.campaign)
     agenda = Agenda(
         run=order.run_id,
         system=order.system.name,
         created=utc_text(),
         campaign=frozen(order.campaign),
-        sessions=plan_sessions(order.campaign, listed, lacking),
+        sessions=plan_sessions(order.campaign, cases, missing),
         partial=order.partial,
         replay=None if order.replay is None else str(order.replay),
     )
@@ -168,24 +170,6 @@ def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
         "git_commit": system.suite.get("git_commit"),
     }
     note_start(path, start)
-
-
-def _without_cases(order: Order, listed: tuple[ListedCase, ...]) -> dict[str, str]:
-    """Return the missing features for each check of the campaign without a case.
-
-    Raises SeatrialError if a check is unknown.
-    """
-    missing = set(order.campaign.checks) - {case.check for case in listed}
-    if not missing:
-        return {}
-    needs = needed(describe_checks(checks_dir(order.home), order.home))
-    unknown = sorted(missing - needs.keys())
-    if unknown:
-        raise SeatrialError(
-            f"campaign {order.campaign.name!r} names unknown checks: "
-            f"{', '.join(unknown)}; known checks: {', '.join(sorted(needs))}"
-        )
-    return {name: why_not(needs[name], order.system.features) for name in missing}
 
 
 @contextmanager

@@ -101,8 +101,10 @@ def frozen(campaign: Campaign) -> dict[str, Any]:
     """Return the fields of a campaign that an agenda keeps."""
     names = ("name", "description", "repeats", "retries", "max_jobs")
     kept = {name: getattr(campaign, name) for name in names}
+    choices = ("classes", "partitions", "stacks", "checks")
+    kept |= {name: list(getattr(campaign, name)) for name in choices}
     weights = campaign.weights and asdict(campaign.weights)
-    return {**kept, "checks": list(campaign.checks), "weights": weights}
+    return {**kept, "weights": weights}
 
 
 def plan_sessions(

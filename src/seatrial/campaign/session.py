@@ -49,7 +49,7 @@ class Session:
 
     `replay` is the folder of the recordings that replace the programs. `inherited` is a
     file descriptor that ReFrame keeps open as long as it runs. `usable_nodes` counts
-    the nodes of each partition that lacks some. After lost nodes a session goes on in
+    the nodes of each class that lacks some. After lost nodes a session goes on in
     another `part`, of one partition and environment: `tries` counts the ends of each
     case in earlier parts. Unless `may_cut`, its jobs wait for lost nodes.
     """
@@ -95,7 +95,7 @@ def session_command(session: Session) -> list[str]:
     """Return the ReFrame command of a session."""
     system = session.system
     settings, policy = system.settings, "serial"
-    max_jobs = session.max_jobs // len(system.partitions)
+    max_jobs = session.max_jobs // len(system.classes)
     if max_jobs > 1:
         settings, policy = _limited(settings, session.work, max_jobs), "async"
     name, environment = system.name, []

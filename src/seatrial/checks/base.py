@@ -66,7 +66,7 @@ class SeatrialCheck(Replayable, JudgedMetrics):
     num_nodes = variable(int, value=0)
     """Nodes to run on; 0: all that are up."""
     usable_nodes = variable(typ.Dict[str, int], value={})
-    """Nodes that are up, by partition; without an entry all that its extras name."""
+    """Nodes that are up, by class of nodes; without an entry all of the class."""
     ppn = variable(int, value=1)
     """Ranks per node; 0: one on every core that ReFrame's settings name."""
     min_tasks = variable(int, value=1)

@@ -25,11 +25,19 @@ SLURM = ("slurm", "squeue")
 
 
 @dataclass(frozen=True)
+class NodeClass:
+    """A class of nodes: its delivered nodes, and Slurm's partition that has them."""
+
+    nodes: tuple[str, ...]
+    partition: str
+
+
+@dataclass(frozen=True)
 class System:
     """A provisioned system: its delivered nodes, software and ReFrame settings.
 
-    `folder` has its files; `settings` is what ReFrame reads. `partitions` are nodes by
-    partition of ReFrame; `features` those of a partition and one of its environments.
+    `folder` has its files; `settings` is what ReFrame reads. `classes` of nodes are
+    ReFrame's partitions; `features` those of a class and one of its environments.
     `uses_slurm`: some partition is one of Slurm; `only_slurm`: all are.
     """
 
@@ -41,7 +49,7 @@ class System:
     software: dict[str, Any]
     suite: dict[str, Any]
     settings: Path
-    partitions: Mapping[str, tuple[str, ...]]
+    classes: Mapping[str, NodeClass]
     features: tuple[frozenset[str], ...]
     uses_slurm: bool
     only_slurm: bool
@@ -110,7 +118,12 @@ def read_system(folder: Path, name: str) -> System:
         software=facts["software"],
         suite=facts.get("suite") or {},
         settings=file,
-        partitions={part.name: part.extras.nodes for part in partitions},
+        classes={
+            partition.name: NodeClass(
+                partition.extras.nodes, partition.extras.partition or partition.name
+            )
+            for partition in partitions
+        },
         features=tuple(
             frozenset((*partition.features, *environments[stack]))
             for partition in partitions
@@ -164,16 +177,16 @@ def node_states(system: System) -> tuple[NodeState, ...]:
 
 
 def usable_nodes(system: System, states: tuple[NodeState, ...]) -> dict[str, int]:
-    """Count the present nodes of each partition that lacks some."""
+    """Count the present nodes of each class that lacks some."""
     present = {state.node.name for state in states if state.present}
     counts = {
-        name: len(present.intersection(nodes))
-        for name, nodes in system.partitions.items()
+        name: len(present.intersection(described.nodes))
+        for name, described in system.classes.items()
     }
     return {
         name: count
         for name, count in counts.items()
-        if count < len(system.partitions[name])
+        if count < len(system.classes[name].nodes)
     }
 
 
@@ -199,6 +212,7 @@ class _Suite(msgspec.Struct):
 
 class _Extras(msgspec.Struct):
     nodes: tuple[str, ...] = ()
+    partition: str | None = None
 
 
 class _Partition(msgspec.Struct):
