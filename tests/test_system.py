@@ -124,7 +124,8 @@ def test_availability(state: str, reason: str, expected: tuple[bool, str]) -> No
 
 
 def test_node_states(home: Path, programs: Path) -> None:
-    fake_program(programs, "sinfo", "echo 'cn01|idle|none'; echo 'cn03|down|x|y'")
+    listing = "echo 'cn01|idle|none'; echo 'cn03|down|x|y'"
+    fake_program(programs, "sinfo", f'[ "$SINFO_ALL" ] && {{ {listing}; }}')
     system = on_slurm(load_system(home, "lab"))
     assert node_states(system) == (
         NodeState(system.nodes[0], True, ""),

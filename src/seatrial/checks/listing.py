@@ -14,6 +14,7 @@ from seatrial.checks.sources import known_checks
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
 from seatrial.paths import references_dir
+from seatrial.system.slurm import HIDDEN_TOO
 
 _CASE = re.compile(r"- (?P<case>.+) /[0-9a-f]{8} @(?P<partition>\S+?)\+(?P<env>\S+)")
 _BROKEN = re.compile(
@@ -48,7 +49,7 @@ def reframe_environment(home: Path, system: str) -> dict[str, str]:
     """Return the environment of ReFrame, without the user's own settings."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
     references = {"RFM_REFERENCE_PREFIX": str(references_dir(home, system))}
-    return {**kept, **references, "SEATRIAL_HOME": str(home)}
+    return {**kept, **references, **HIDDEN_TOO, "SEATRIAL_HOME": str(home)}
 
 
 def list_cases(

@@ -30,6 +30,8 @@ _GONE_S = 300.0
 _CLOCKS_DIFFER_S = 5.0
 _UNFINISHED = ("PENDING", "RUNNING")
 _LOOK_S = 1.0
+HIDDEN_TOO = {"SINFO_ALL": "1", "SQUEUE_ALL": "1"}
+"""Variables by which Slurm's commands show hidden partitions and their jobs."""
 
 
 @dataclass(frozen=True)
@@ -214,5 +216,5 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=_TIMEOUT_S,
         check=False,
-        env={**os.environ, "SLURM_TIME_FORMAT": "standard"},
+        env={**os.environ, **HIDDEN_TOO, "SLURM_TIME_FORMAT": "standard"},
     )
