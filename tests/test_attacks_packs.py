@@ -88,7 +88,7 @@ def test_memory_of_a_pack(tmp_path: Path) -> None:
 
 def test_many_files_in_a_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = limits.Limit(limits.PACK_FILES.what, 5, "files")
-    monkeypatch.setattr("seatrial.runs.pack.PACK_FILES", few)
+    monkeypatch.setattr("seatrial.limits.PACK_FILES", few)
     members = [(tarfile.TarInfo(f"r/{number}"), b"") for number in range(6)]
     file = archive(tmp_path / "bomb", *members)
     with pytest.raises(SeatrialError, match="more than 5 files"):

@@ -53,7 +53,7 @@ def write(tmp_path: Path) -> Write:
 @pytest.mark.parametrize(
     ("options", "title", "said"),
     [
-        ({}, "PASS: lab", ["Every criterion that was judged is met."]),
+        ({}, "PASS: lab", ["Every judged criterion is met."]),
         (
             {"slow": "cn03", "skipped": True},
             "FAIL: lab",
@@ -216,7 +216,7 @@ def test_page_says_what_the_judge_did_not_judge(write: Write) -> None:
     page, _ = write(run, judgement)
     for words in (
         "Worth a look cn02, cn03 - cn04. Some may be sound",
-        f"those that held when the data were taken: {changed}: limit 50 MB/s, now 60",
+        f"the time of the run: {changed}: limit 50 MB/s, now 60",
         "Not tested: 1 criterion: not in this campaign (1).",
         "does not run: MatchQueue match_time promised.",
         f"on any machine: {judgement.digest}",
