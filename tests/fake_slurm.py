@@ -38,7 +38,7 @@ for job in {at}/[0-9]*; do
   [ "$(cat $job/state)" = PENDING ] || continue
   n=${{job##*/}} comment=$(cat $job/comment)
   case "$*" in
-    *%D*) echo "batch|2|rfm_Echo_0123abcd";;
+    *%D*) echo "batch|2||rfm_Echo_0123abcd";;
     *-w*) ;;
     *%T*) echo "$n|PENDING|$comment||$reason|/x";;
     *) echo "$n|$comment|$reason";;

@@ -205,8 +205,8 @@ class Stuck:
         self.running: list[slurm.Job] = []
         self.blocked: dict[str, str] = {}
         monkeypatch.setattr(slurm_nodes, "look", lambda: self.seen)
-        wanted = JobRequest("Halo", ("batch",), 2)
-        monkeypatch.setattr(slurm_nodes, "request", lambda job: wanted)
+        self.wanted = JobRequest("Halo", ("batch",), 2)
+        monkeypatch.setattr(slurm_nodes, "request", lambda job: self.wanted)
         monkeypatch.setattr(slurm_nodes, "jobs_on", lambda node, comment: {"8": "Halo"})
         monkeypatch.setattr(slurm, "jobs", lambda comment, user: self.running)
         self.display = Display(console, [], {})
@@ -257,6 +257,9 @@ def test_jobs_that_are_left_to_wait(
         {"cn02": DRAINED},
     )
     assert not stuck.given_up(reason), "there are nodes enough"
+    stuck.wanted = replace(stuck.wanted, excluded=frozenset(("cn03",)))
+    assert stuck.given_up(reason), "cn03 is of another class"
+    stuck = Stuck(monkeypatch, console)
     stuck.seen = NodeLook({"batch": frozenset(NAMES)}, frozenset(("cn01",)), {})
     assert not stuck.given_up(reason), "cn02 is powered down, and comes back"
     stuck.seen = look(DRAINED, replace(DRAINED, node="cn01"))

@@ -80,6 +80,7 @@ class NodeWatch:
             return ""
         partitions = (look.members.get(name, ()) for name in request.partitions)
         names = self.log.names & {node for nodes in partitions for node in nodes}
+        names -= request.excluded
         lost = [look.lost[name] for name in sorted(names) if name in look.lost]
         if not lost or len(names & look.usable) >= request.num_nodes:
             return ""

@@ -38,11 +38,12 @@ class NodeLook:
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What a waiting job asks for: its name, its partitions and a number of nodes."""
+    """Name, partitions, number of nodes and excluded nodes of a waiting job."""
 
     name: str
     partitions: tuple[str, ...]
     num_nodes: int
+    excluded: frozenset[str] = frozenset()
 
 
 def look() -> NodeLook | None:
@@ -97,10 +98,12 @@ def node_failures(text: str) -> list[str]:
 
 def request(job_id: str) -> JobRequest | None:
     """Return the request of a job; None if Slurm does not answer."""
-    rows = printed_rows(3, "squeue", "-h", "-j", job_id, "-o", "%P|%D|%j")
-    for partitions, nodes, name in rows or ():
+    rows = printed_rows(4, "squeue", "-h", "-j", job_id, "-o", "%P|%D|%x|%j")
+    for partitions, nodes, excluded, name in rows or ():
         if nodes.isdigit():
-            return JobRequest(_check(name), tuple(partitions.split(",")), int(nodes))
+            names = printed("scontrol", "show", "hostnames", excluded) if excluded else ()
+            among = tuple(partitions.split(","))
+            return JobRequest(_check(name), among, int(nodes), frozenset(names or ()))
     return None
 
 
