@@ -14,7 +14,6 @@ from closed_runs import rewrite_manifest
 from fake_home import CRITERIA, fake_program, write, write_home
 from test_replay import CAMPAIGNS, CHECK, REFERENCES, settings
 
-from seatrial.campaign.login_node import Remote
 from seatrial.campaign.remote import fetch, resume_remotely
 from seatrial.checks.replay import staged
 from seatrial.cli import main
@@ -23,6 +22,7 @@ from seatrial.limits import RAW_SIZE, Limit
 from seatrial.runs.closed_run import load_run
 from seatrial.runs.raw_output import recordings
 from seatrial.system.description import load_system
+from seatrial.system.login_node import Remote
 
 EVIL = "$(touch $EVIL/it-ran)"
 

@@ -16,13 +16,13 @@ from click.testing import CliRunner
 from fake_home import fake_program, write, write_home
 
 from seatrial.campaign import remote
-from seatrial.campaign.login_node import Remote, load_remote
 from seatrial.campaign.schedule import Agenda
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.runs.closed_run import load_run
 from seatrial.runs.lock import driver_lock
 from seatrial.runs.open_run import RunFolder
+from seatrial.system.login_node import Remote, load_remote
 
 ALIVE = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 SEATRIAL = Path(sys.executable).parent / "seatrial"

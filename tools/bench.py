@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from seatrial import paths
-from seatrial.campaign.login_node import load_remote
+from seatrial.system.login_node import load_remote
 from seatrial.campaign.remote import run_remotely
 from seatrial.checks.listing import reframe_command, reframe_environment
 from seatrial.cli import main as main_command

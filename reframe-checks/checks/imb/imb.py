@@ -146,7 +146,7 @@ class ImbPairs(ImbCheck):
     @run_after("setup")
     def place(self):
         """Place a rank on every core of two nodes, as in ReFrame's settings."""
-        self.ppn = min(cores_of(self.current_partition) or 1, self.most_ranks)
+        self.ppn = min(cores_of(self.current_partition), self.most_ranks)
         super().place()
 
     @run_before("run")

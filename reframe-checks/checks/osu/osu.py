@@ -133,7 +133,7 @@ class OsuPairs(OsuCheck):
     @run_after("setup")
     def place(self):
         """Place a rank on every core, as in ReFrame's settings."""
-        cores = cores_of(self.current_partition) or 1
+        cores = cores_of(self.current_partition)
         self.ppn = min(cores, self.most_ranks)
         super().place()
 

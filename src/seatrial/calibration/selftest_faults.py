@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seatrial.campaign.login_node import login_variables
 from seatrial.errors import SeatrialError
+from seatrial.system.login_node import login_variables
 
 LAB = "lab"
 VARIABLE = "selftest_faults"

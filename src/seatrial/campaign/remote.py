@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from seatrial.campaign.login_node import Remote
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible
 from seatrial.names import checked_name
 from seatrial.runs.open_run import publish, try_folder
 from seatrial.runs.pack import extract_plain
 from seatrial.runs.run_contents import read_contents
+from seatrial.system.login_node import Remote
 
 _SSH_FAILED = 255
 _RESULTS = "results"

@@ -129,7 +129,7 @@ class SeatrialCheck(Replayable, JudgedMetrics):
             self.skip_if(count < needed, f"it takes {needed} nodes, there are {count}")
         if self.most_nodes:
             self.num_nodes = min(self.num_nodes, self.most_nodes)
-        self.ppn = self.ppn or cores_of(partition) or 1
+        self.ppn = self.ppn or cores_of(partition)
         self.num_tasks = self.num_nodes * self.ppn
         self.num_tasks_per_node = self.ppn
         self.skip_if(
@@ -282,6 +282,11 @@ class SeatrialCheck(Replayable, JudgedMetrics):
 
 
 def cores_of(partition: Any) -> int:
-    """Return the cores of a node in ReFrame's settings; 0 if they name none."""
+    """Return the cores of a node; ReframeError if the settings name none."""
     processor = partition.processor
-    return (processor.num_cpus or 0) // (processor.num_cpus_per_core or 1)
+    if not processor.num_cpus:
+        raise ReframeError(
+            f"class {partition.name} has no facts of its nodes; run site.yml again, or "
+            "declare its cores and memory_mib in node_classes"
+        )
+    return int(processor.num_cpus) // (processor.num_cpus_per_core or 1)

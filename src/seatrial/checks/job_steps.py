@@ -93,7 +93,7 @@ class SteppedCheck(SeatrialCheck):
         """Skip nodes that are too small."""
         cores = cores_of(self.current_partition)
         self.skip_if(
-            0 < cores < self.ppn,
+            cores < self.ppn,
             f"it takes {self.ppn} ranks on a node, which has {cores} cores",
         )
 

@@ -77,7 +77,7 @@ class PairsBenchmark(OwnBenchmark):
     @run_after("setup")
     def place(self) -> None:
         """Choose ranks per node from the cores that ReFrame's settings name."""
-        cores = cores_of(self.current_partition) or 1
+        cores = cores_of(self.current_partition)
         self.ppn = self.ranks_per_node(min(cores, self.most_ranks))
         super().place()
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from seatrial import paths
 from seatrial.campaign.campaign_file import load_campaign, only_checks
-from seatrial.campaign.login_node import load_remote
 from seatrial.campaign.remote import resume_remotely, run_remotely
 from seatrial.campaign.runner import Order, resume_run, run_campaign
 from seatrial.campaign.schedule import read_agenda
@@ -17,6 +16,7 @@ from seatrial.names import checked_name
 from seatrial.runs.open_run import RunFolder, new_run_id, newest_open, open_runs
 from seatrial.runs.recorded_system import recorded_system
 from seatrial.system.description import is_provisioned, load_system
+from seatrial.system.login_node import load_remote
 
 
 @dataclass(frozen=True)

@@ -101,11 +101,11 @@ def _campaign(
     checks: tuple[str, ...] = (),
 ) -> "tuple[Judgement, Path]":
     """Run a campaign on the lab, judge it, write its report."""
-    from seatrial.campaign.login_node import load_remote
     from seatrial.campaign.remote import run_remotely
     from seatrial.judge.summary import print_summary
     from seatrial.report import write_report
     from seatrial.runs.open_run import new_run_id
+    from seatrial.system.login_node import load_remote
 
     console.rule(f"{campaign}, {label}")
     run_id = new_run_id(campaign)

@@ -37,10 +37,10 @@ def build(system: str, only_plan: bool, form: str) -> None:
 
     Example: seatrial build lab --plan
     """
-    from seatrial.campaign.login_node import load_remote
     from seatrial.campaign.remote import seatrial_there
     from seatrial.console import Terminal
     from seatrial.system.description import is_provisioned, load_system
+    from seatrial.system.login_node import load_remote
     from seatrial.system.spack_build import build as install
     from seatrial.system.spack_plan import format_plan, plan_table, summary, total
     from seatrial.system.spack_site import load_site, read_locks

@@ -60,8 +60,8 @@ def status(system: str | None, run_id: str | None, watch: bool, form: str) -> No
     home = paths.home()
     results = paths.results_dir(home)
     if system is not None and _is_elsewhere(home, results, system):
-        from seatrial.campaign.login_node import load_remote
         from seatrial.campaign.remote import seatrial_there
+        from seatrial.system.login_node import load_remote
 
         arguments = ["status", system, "--format", form]
         arguments += [] if run_id is None else ["--run-id", run_id]
@@ -123,8 +123,8 @@ class _Chosen:
 
 def _ask(home: Path, system: str) -> None:
     """Show the open runs of a system on its login node, or the error."""
-    from seatrial.campaign.login_node import load_remote
     from seatrial.campaign.remote import seatrial_there
+    from seatrial.system.login_node import load_remote
 
     echo(f"{system}, on its login node:")
     try:

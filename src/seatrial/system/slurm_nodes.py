@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seatrial.model.cases import NodeEvent
-from seatrial.system.slurm import TIME_FORMAT, availability, printed_rows
+from seatrial.system.slurm import TIME_FORMAT, availability, printed, printed_rows
 
 _STATES = {
     "down": "down",
@@ -101,7 +101,7 @@ def request(job_id: str) -> JobRequest | None:
     rows = printed_rows(4, "squeue", "-h", "-j", job_id, "-o", "%P|%D|%x|%j")
     for partitions, nodes, excluded, name in rows or ():
         if nodes.isdigit():
-            names = printed("scontrol", "show", "hostnames", excluded) if excluded else ()
+            names = excluded and printed("scontrol", "show", "hostnames", excluded)
             among = tuple(partitions.split(","))
             return JobRequest(_check(name), among, int(nodes), frozenset(names or ()))
     return None

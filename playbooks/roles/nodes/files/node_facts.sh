@@ -38,6 +38,7 @@ counts=$(lscpu -p=CPU,CORE,SOCKET | awk -F, '
 [ -n "$counts" ] || { echo "$node: lscpu lists no CPU" >&2; exit 1; }
 model=$(lscpu | sed -n 's/^Model name: *//p' | head -n 1)
 memory=$(awk '/^MemTotal:/ { print int($2 / 1024) }' /proc/meminfo)
+# shellcheck disable=SC1091  # of the node
 os=$(. /etc/os-release && echo "$NAME $VERSION_ID")
 printf '%s {%s, "memory_mib": %s, %s, %s, %s, %s, "hcas": [%s]}\n' "$node" "$counts" \
     "$memory" "$(text cpu_model "${model:-unknown}")" "$(text os "$os")" \

@@ -1,0 +1,260 @@
+"""`seatrial doctor`: facts of a login node and of nodes, and what follows from them."""
+
+import json
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from fake_home import fake_program, write_home
+
+from seatrial.cli import main
+from seatrial.system import login_node
+from seatrial.system.doctor import probe
+from seatrial.system.doctor.diagnosis import Diagnosis, diagnose
+from seatrial.system.doctor.probe import Facts, probe_script, read_facts
+
+SETTINGS: dict[str, Any] = {
+    "classes": [{"name": "cpu", "partition": "standard", "account": "acc"}],
+    "stacks": [
+        {
+            "name": "openmpi",
+            "provider": "distribution",
+            "compiler": "fakecc",
+            "srun_mpi": "pmix",
+        }
+    ],
+    "python": "/usr/bin/python3",
+}
+PROGRAMS = {
+    "sbatch": "",
+    "squeue": "",
+    "scancel": "",
+    "sacct": "",
+    "sacctmgr": "echo 'acc||normal,high'",
+    "scontrol": "echo 'Slurmctld(primary) at head is UP'",
+    "sinfo": """
+case "$*" in
+  --version) echo slurm 24.11.5;;
+  *%R*%a*) echo 'standard|up|1-00:00:00'; echo 'secret|up|infinite';;
+  *-N*) echo 'cn1|standard|idle';;
+  *) echo standard;;
+esac
+""",
+    "srun": """
+case "$*" in
+  --mpi=list) echo 'MPI plugin types are...'; echo pmix; echo pmi2; exit;;
+esac
+case "$*" in
+  *--account=acc*) ;;
+  *) echo 'srun: error: Invalid account' >&2; exit 1;;
+esac
+while [ "$1" != sh ]; do shift; done
+SLURMD_NODENAME=$(hostname -s) exec "$@"
+""",
+    "fakecc": "",
+}
+
+
+class Login:
+    """A login node of stand-ins: the probe runs on this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.prefix = folder / "prefix"
+        self.programs = folder / "bin"
+        self.programs.mkdir()
+        for name, script in PROGRAMS.items():
+            fake_program(self.programs, name, script)
+
+    def diagnosis(self, **changes: Any) -> dict[tuple[str, str], Diagnosis]:
+        """Run the probe's script; return the findings by topic and subject."""
+        settings = SETTINGS | changes
+        facts = Facts("token", sent=0.0)
+        path = f"export PATH={shlex.quote(str(self.programs))}:$PATH\n"
+        script = path + probe_script(str(self.prefix), "token", settings)
+        done = subprocess.run(
+            ["bash", "-s"], input=script, capture_output=True, text=True, check=True
+        )
+        read_facts("Welcome to the login node!\n" + done.stdout, facts)
+        facts.received = 600.0
+        findings = diagnose(facts, settings)
+        assert all(bool(f.remedy) == (f.verdict != "ok") for f in findings), findings
+        return {(finding.topic, finding.subject): finding for finding in findings}
+
+
+@pytest.fixture
+def login(tmp_path: Path) -> Login:
+    return Login(tmp_path)
+
+
+def test_a_sound_system_is_go_and_keeps_no_file(login: Login) -> None:
+    found = login.diagnosis()
+    assert {f.verdict for key, f in found.items() if key[0] != "memlock"} == {"ok"}
+    assert found["slurm version", "login"].text == "slurm 24.11.5"
+    assert found["job", "cpu"].text.startswith("ran on ")
+    assert found["shared folder", "cpu"].text == "seen and writable"
+    assert [*login.prefix.iterdir()] == []
+
+
+def no_program(name: str) -> Callable[[Login], None]:
+    return lambda login: (login.programs / name).unlink()
+
+
+def program(name: str, script: str) -> Callable[[Login], None]:
+    return lambda login: fake_program(login.programs, name, script)
+
+
+@pytest.mark.parametrize(
+    ("fault", "topic", "subject", "text", "remedy"),
+    [
+        (no_program("sbatch"), "slurm", "login", "not on PATH: sbatch", "submits jobs"),
+        (
+            program("scontrol", "echo 'Slurmctld(primary) at head is DOWN'"),
+            *("slurmctld", "login", "is DOWN", "start slurmctld"),
+        ),
+        (
+            program("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1"),
+            *("accounting", "login", "storage is disabled", "AccountingStorageType"),
+        ),
+        (no_program("fakecc"), "modules", "openmpi", "fakecc is not on PATH", "module"),
+        (
+            program("srun", '[ "$1" = --mpi=list ] && echo none pmi2'),
+            *("srun --mpi", "openmpi", "pmix", "none pmi2"),
+        ),
+        (
+            program("srun", "echo 'srun: error: Invalid qos' >&2; exit 1"),
+            *("job", "cpu", "Invalid qos", "acc||normal,high"),
+        ),
+        (
+            program("flock", "echo 'flock: Function not implemented' >&2; exit 1"),
+            *("file locks", "login", "Function not implemented", "-o flock"),
+        ),
+    ],
+)
+def test_a_fault_is_found_and_has_a_remedy(
+    login: Login,
+    fault: Callable[[Login], None],
+    topic: str,
+    subject: str,
+    text: str,
+    remedy: str,
+) -> None:
+    fault(login)
+    finding = login.diagnosis()[topic, subject]
+    assert finding.verdict == "fail"
+    assert text in finding.text
+    assert remedy in finding.remedy
+
+
+def test_an_account_of_the_class_reaches_srun(login: Login) -> None:
+    classes = [{"name": "cpu", "partition": "standard"}]
+    finding = login.diagnosis(classes=classes)["job", "cpu"]
+    assert finding.verdict == "fail"
+    assert "Invalid account" in finding.text
+
+
+def test_a_partition_may_be_hidden_but_must_exist(login: Login) -> None:
+    hidden = {"name": "fat", "partition": "secret", "account": "acc"}
+    absent = {"name": "gpu", "account": "acc"}
+    found = login.diagnosis(classes=[hidden, absent])
+    assert found["partition", "fat"].text == "secret (hidden)"
+    assert found["partition", "gpu"].verdict == "fail"
+    assert "Slurm has secret, standard" in found["partition", "gpu"].remedy
+    assert ("job", "gpu") not in found
+
+
+def test_an_empty_inventory_is_no_go(login: Login) -> None:
+    assert login.diagnosis(classes=[])["node classes", "inventory"].verdict == "fail"
+
+
+def node_facts(**changes: str) -> Facts:
+    """Return the facts of a sound node of the class cpu, but for `changes`."""
+    facts = Facts("token", sent=100.0, received=110.0)
+    for name, value in (
+        *(("clock", "1000.0"), ("architecture", "x86_64"), ("user", "bench")),
+        *(("partition", "standard|up|1-0"), ("visible", "standard"), ("end", "yes")),
+    ):
+        facts.values[name].append(value)
+    facts.nodes["cpu"] = {
+        **{"clock": "1005.0", "node": "cn1", "host": "cn1", "memlock": "unlimited"},
+        **{"architecture": "x86_64", "token": "token", "writable": "yes"},
+        **{"locks": "yes", "python": "3.11.2", "tmp_runs": "yes", "end": "yes"},
+        **changes,
+    }
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("changes", "topic", "verdict", "text"),
+    [
+        ({}, "clock", "ok", "0.0 s"),
+        ({"clock": "1013.0"}, "clock", "warn", "3.0 s"),
+        ({"clock": "990.0"}, "clock", "warn", "10.0 s"),
+        ({"memlock": "64"}, "memlock", "warn", "64 KiB"),
+        ({"memlock": "1048576"}, "memlock", "ok", "1048576 KiB"),
+        (
+            {"memlock": "sh: ulimit: no such option"},
+            "memlock",
+            "warn",
+            "no such option",
+        ),
+        ({"host": "node1"}, "node name", "warn", "cn1 calls itself node1"),
+        ({"token": ""}, "shared folder", "fail", "is not seen"),
+        ({"writable": ""}, "shared folder", "fail", "seen, not writable"),
+        ({"locks": ""}, "file locks", "fail", "flock fails"),
+        ({"python": "3.9.18"}, "python of the suite", "fail", "3.9.18"),
+        ({"python": "sh: 1: python: not found"}, "python of the suite", "fail", "not"),
+        ({"architecture": "aarch64"}, "architecture", "fail", "aarch64"),
+        ({"tmp_runs": ""}, "/tmp", "warn", "mounted noexec"),
+    ],
+)
+def test_findings_on_a_node(
+    changes: dict[str, str], topic: str, verdict: str, text: str
+) -> None:
+    (finding,) = (
+        finding
+        for finding in diagnose(node_facts(**changes), SETTINGS)
+        if (finding.topic, finding.subject) == (topic, "cpu")
+    )
+    assert finding.verdict == verdict
+    assert text in finding.text
+
+
+def test_ssh_that_fails_is_the_only_finding() -> None:
+    facts = Facts("token", error="Permission denied (publickey)")
+    (finding,) = diagnose(facts, SETTINGS)
+    assert (finding.topic, finding.verdict) == ("ssh", "fail")
+    assert "Permission denied" in finding.text
+
+
+@pytest.mark.parametrize(("fault", "status"), [({}, 0), ({"token": ""}, 1)])
+def test_the_command_prints_go_or_no_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: dict[str, str], status: int
+) -> None:
+    write_home(tmp_path)
+    (tmp_path / "inventories/far").mkdir(parents=True)
+    monkeypatch.setattr(
+        login_node,
+        "login_variables",
+        lambda *_: {
+            **SETTINGS,
+            **{"stacks": [], "host": "head", "prefix": "/p"},
+            **dict.fromkeys(("port", "user", "key", "arguments"), ""),
+        },
+    )
+    facts = node_facts(**fault)
+    facts.values |= {f"command {name}": ["/x"] for name in PROGRAMS}
+    facts.values |= {"slurm": ["slurm 23.02"], "ping": ["is UP"], "sacct": ["works"]}
+    facts.values |= {"python /usr/bin/python3": ["3.11.2"], "prefix": ["writable"]}
+    facts.values |= {"prefix_free_mib": ["9999"], "prefix_locks": ["yes"]}
+    monkeypatch.setattr(probe, "probe", lambda *_: facts)
+    runner = CliRunner(env={"SEATRIAL_HOME": str(tmp_path)})
+    result = runner.invoke(main, ["doctor", "far"])
+    assert result.exit_code == status, result.output
+    assert ("no go: " in result.output) == bool(status)
+    printed = runner.invoke(main, ["doctor", "far", "--format", "json"])
+    verdicts = {row["verdict"] for row in json.loads(printed.stdout)}
+    assert verdicts == ({"ok", "fail"} if status else {"ok"})
