@@ -5,7 +5,7 @@
 # stacks (lines NAME|MODULE FOLDERS|MODULES|PROGRAMS).
 say() { printf '%s\t%s\n' "$1" "$(printf '%s' "$2" | tr '\n\t' '  ')"; }
 each() { # print a fact for every line of standard input
-    while IFS= read -r line; do say "$1" "$line"; done
+    while IFS= read -r line || [ -n "$line" ]; do say "$1" "$line"; done
 }
 
 say clock "$(date +%s.%N)"
