@@ -43,14 +43,11 @@ def bars(side: Side, lost: Sequence[tuple[Key, str]]) -> str:
 
 def lacking(at: int, counting: Sequence[Unpaired]) -> str:
     """Return what a side lacks of what counts; '' if nothing."""
-    own = [each for each in counting if each.reasons[at]]
+    own = [entry for entry in counting if entry.reasons[at]]
     if not own:
         return ""
-    first = own[0]
-    case = first.case and f"({first.case})"
-    words = " ".join(filter(None, [first.check, first.metric, case]))
     many = f", and {len(own) - 1} more" if len(own) > 1 else ""
-    return f"lacks numbers that count: {words} - {first.reasons[at]}{many}"
+    return f"lacks numbers that count: {own[0].name} - {own[0].reasons[at]}{many}"
 
 
 def against(
