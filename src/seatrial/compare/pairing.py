@@ -59,6 +59,10 @@ class Paired:
         """Return True for numbers that all sides have, (numbers,)."""
         return np.asarray(self.there.all(axis=1))
 
+    def add_note(self, row: int, note: str) -> None:
+        """Append a note to those of a number."""
+        self.notes[row] = "; ".join(filter(None, [self.notes.get(row), note]))
+
     def add(self, key: Key, unit: str, direction: Direction, row: Floats) -> None:
         """Add a number without allocations: `row` has one logarithm per side."""
         self.keys.append(key)
