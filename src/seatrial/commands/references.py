@@ -73,12 +73,7 @@ def generate(ctx: click.Context, system: str, check: bool) -> None:
 )
 @options.option("--coverage", type=options.Share(), default="0.95")
 @options.option("--confidence", type=options.Share(), default="0.95")
-@options.option(
-    "--model",
-    type=click.Choice(["any", "normal", "lognormal"]),
-    default="any",
-    help="Distribution of the numbers; `any` assumes none.",
-)
+@options.model("Distribution of the numbers; `any` assumes none.")
 @click.option("--output", type=options.FILE, help="Write to this file.")
 def measure_command(
     runs: tuple[str, ...],
@@ -109,8 +104,7 @@ def measure_command(
     from seatrial.model.manifest import MANIFEST
     from seatrial.runs.closed_run import by_start, load_run
 
-    chosen = by_start((run_path(each) for each in runs), MANIFEST)
-    loaded = [load_run(path) for path in chosen]
+    loaded = [*map(load_run, by_start(map(run_path, runs), MANIFEST))]
     claim = Claim(model, coverage, confidence)
     measured, refused = measure(loaded, claim, checks, metrics)
     if not measured:
@@ -137,11 +131,11 @@ def measure_command(
 
 def _reasons(refused: Sequence["Refusal"]) -> str:
     """Return each reason once, with its places."""
-    about: dict[str, list[str]] = {}
-    for each in refused:
-        about.setdefault(each.reason, []).append(str(each.history))
+    places: dict[str, list[str]] = {}
+    for refusal in refused:
+        places.setdefault(refusal.reason, []).append(str(refusal.history))
     return "\n".join(
-        f"  {reason}:\n    " + "\n    ".join(names) for reason, names in about.items()
+        f"  {reason}:\n    " + "\n    ".join(names) for reason, names in places.items()
     )
 
 
