@@ -193,20 +193,15 @@ def _chosen(home: Path, system: str, runs: Sequence[str], number: int) -> list[P
     from seatrial.model.manifest import read_manifest
     from seatrial.runs.closed_run import closed_runs
 
-    if runs:
-        named = [run_path(run) for run in runs]
-        for path in named:
-            if read_manifest(path)["system"] != system:
-                raise SeatrialError(f"{path}: expected a run of system {system!r}")
-        return [path for path in named if not read_manifest(path).get("replay")]
-    newest = closed_runs(paths.results_dir(home), system)
-    return [path for path in newest if not _is_replay(path)][-number:]
+    named = [run_path(run) for run in runs]
+    for path in named:
+        if read_manifest(path)["system"] != system:
+            raise SeatrialError(f"{path}: expected a run of system {system!r}")
 
+    def is_measured(path: Path) -> bool:
+        with suppress(SeatrialError):  # loading reports a run that cannot be read
+            return not read_manifest(path).get("replay")
+        return True
 
-def _is_replay(path: Path) -> bool:
-    """Return True for a replay; loading reports a run that cannot be read."""
-    from seatrial.model.manifest import read_manifest
-
-    with suppress(SeatrialError):
-        return bool(read_manifest(path).get("replay"))
-    return False
+    newest = closed_runs(paths.results_dir(home), system) if not runs else []
+    return [*filter(is_measured, named or newest)][0 if runs else -number :]
