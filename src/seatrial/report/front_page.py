@@ -39,7 +39,7 @@ def front(
     signer, digest = seal_words(run, home)
     verdicts = counts(rows)
     replay = "REPLAY, " if judgement.replay else ""
-    places = look_at(judgement)
+    undecided, suspects = look_at(judgement)
     return Front(
         verdict=judgement.verdict,
         meaning=_MEANING[judgement.verdict],
@@ -51,7 +51,7 @@ def front(
         node_map=small_map(judgement),
         needs=_shortened(needs(judgement, rows), _MAX_NEEDS),
         act_on=_places(_act_on(judgement)),
-        look_at=_places(places.undecided),
+        look_at=_places(undecided),
         absent=_places(
             [
                 ActOn(node.name, (node.reason or "no reason known",))
@@ -62,7 +62,7 @@ def front(
         in_common=_shortened(
             [fact.words for fact in common_facts(run, judgement)], _MAX_COMMON
         ),
-        worth_a_look=_shortened(places.others, _MAX_LOOKS),
+        worth_a_look=_shortened(suspects, _MAX_LOOKS),
         not_tested=not_tested(rows, skip_reasons(run), len(judgement.uncovered)),
         facts=_facts(run, judgement),
         signer=signer,
