@@ -52,8 +52,7 @@ def trend(
 ) -> Trend:
     """Read and verify closed runs of a system, in the order of their start.
 
-    Raises SeatrialError if a run is damaged, if no run has a chosen name, or if no
-    number is chosen.
+    Raises SeatrialError for a damaged run, an unknown name, or a choice of no number.
     """
     names: dict[str, set[str]] = {option: set() for option in vars(choice)}
     where: dict[SeriesKey, tuple[Mapping[str, Any], int]] = {}
