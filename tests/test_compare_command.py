@@ -160,7 +160,7 @@ def test_run_without_weights_is_compared_without(runs: Path) -> None:
 
 
 USAGE = [
-    (["acme/latest"], "one side is no comparison"),
+    (["acme/latest"], "compare: expected at least two sides"),
     (["acme/latest", "acme/latest"], "two sides are called '20260101T000000Z-bakeoff'"),
     (["a=acme/latest", "a=zenith/latest"], "two sides are called 'a'"),
     (["acme/latest", "published:none"], "no published system 'none'; known ones: "),

@@ -144,7 +144,7 @@ def test_history_has_no_winner(paper: str) -> None:
     assert comparison.ahead == AHEAD[paper]
     assert comparison.winner is None
     assert comparison.why == (
-        "these are published systems: history, of which nobody wins",
+        "these are published systems, which are history: no winner",
     )
     assert comparison.more_repeats is None
     assert {each.selected for each in comparison.ranking} == {None}
@@ -153,7 +153,7 @@ def test_history_has_no_winner(paper: str) -> None:
 def test_the_sentence_of_a_paper() -> None:
     assert sentence(compared(*PAPERS["schoenemeyer2011"])) == (
         "No winner: connectx3-qdr is 6.2 % better than qlogic7300-qdr. Why: these "
-        "are published systems: history, of which nobody wins."
+        "are published systems, which are history: no winner."
     )
     assert sentence(compared(*PAPERS["sur2007"])).startswith(
         "No winner: connectx-ddr is better than infinihost3-ddr by a factor of 4.378. "

@@ -40,7 +40,7 @@ def weights_in(tmp_path: Path, old: str, new: str) -> Weights:
 REFUSED: list[tuple[Callable[[Path], Any], str]] = [
     (
         lambda _: compare([side("a")]),
-        "one side is no comparison; expected at least two",
+        "compare: expected at least two sides, got one",
     ),
     (
         lambda _: compare(

@@ -37,9 +37,8 @@ def test_second_run_changes_nothing(lab: Lab, name: str) -> None:
     assert lab.play(name) == 0
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("cluster", marks=pytest.mark.slow), "site"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cluster", "site"])
 def test_check_mode_changes_nothing(lab: Lab, name: str) -> None:
     assert lab.play(name, "--check") == 0
 

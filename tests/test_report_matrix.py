@@ -13,7 +13,7 @@ from sweep_samples import SWEEP, names, sample_sweep
 
 from seatrial.judge.judge import Judgement, judge
 from seatrial.report.chapters import chapters
-from seatrial.report.pair_heatmap import heat_chart, level_names, matrix_figure
+from seatrial.report.pair_heatmap import LEVEL_NAMES, heat_chart, matrix_figure
 from seatrial.report.pair_matrix import (
     MAX_NODES,
     MAX_RETESTED,
@@ -104,7 +104,7 @@ def test_levels(direction: str, ratio: float, level: int) -> None:
     (matrix,) = [m for m in matrices(run, judged(run)) if m.metric == metric]
     assert matrix.cells[0, 1] == matrix.cells[1, 0] == Cell(ratio * 100, level)
     assert {c.level for at, c in matrix.cells.items() if {*at} != {0, 1}} == {0}
-    assert len(level_names(direction)) == len(LEVELS[direction]) + 1
+    assert len(LEVEL_NAMES[direction]) == len(LEVELS[direction]) + 1
 
 
 def test_pairs_tested_again_show_what_they_were_in_the_crowd() -> None:
@@ -221,8 +221,8 @@ def test_legend_and_keyboard_have_the_words_of_levels_and_symbols() -> None:
         for figure in (latency, bw)
     ]
     assert [each["levels"] for each in given] == [
-        level_names("lower"),
-        level_names("higher"),
+        list(LEVEL_NAMES["lower"]),
+        list(LEVEL_NAMES["higher"]),
     ]
     assert given[0]["brief"][0] == "≤ 1.1 times"
     assert given[1]["brief"][-1] == "< 20 %"

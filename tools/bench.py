@@ -33,7 +33,6 @@ from rich.console import Console
 from rich.table import Table
 
 from seatrial import paths
-from seatrial.system.login_node import load_remote
 from seatrial.campaign.remote import run_remotely
 from seatrial.checks.listing import reframe_command, reframe_environment
 from seatrial.cli import main as main_command
@@ -42,6 +41,7 @@ from seatrial.commands.lab import require_root_on_debian
 from seatrial.report import write_report
 from seatrial.runs.closed_run import Run, find_run
 from seatrial.runs.open_run import new_run_id
+from seatrial.system.login_node import load_remote
 from seatrial.system.playbooks import playbook
 
 CACHE = Path("/var/cache/seatrial")

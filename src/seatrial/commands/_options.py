@@ -4,7 +4,7 @@ The shell completes the names of systems, runs and campaigns.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from seatrial.paths import home, results_dir
 _RATE = re.compile(r"(?=.*[1-9])\d+(\.\d+)?([kmgt]i?)?(bit|bps)", re.IGNORECASE)
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+PRESENT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -125,10 +126,18 @@ count = partial(option, type=click.IntRange(min=1))
 out = partial(click.option, "--out", type=FOLDER)
 
 
-def form(text: str, *more: str) -> Callable[[Any], Any]:
-    """Return the option `--format table|json|csv`, or with `more` forms."""
-    forms = click.Choice(["table", "json", "csv", *more])
-    return option("--format", "form", type=forms, default="table", help=text)
+def form(
+    text: str | None, forms: Sequence[str] = ("table", "json", "csv")
+) -> Callable[[Any], Any]:
+    """Return the option `--format`; the first form is the default."""
+    choice = click.Choice(forms)
+    return option("--format", "form", type=choice, default=forms[0], help=text)
+
+
+def model(text: str) -> Callable[[Any], Any]:
+    """Return the option `--model any|normal|lognormal`."""
+    choice = click.Choice(["any", "normal", "lognormal"])
+    return option("--model", type=choice, default="any", help=text)
 
 
 campaigns = repeated(

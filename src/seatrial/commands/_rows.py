@@ -1,7 +1,8 @@
-"""Print records as JSON or CSV."""
+"""Print records as JSON or CSV; write the files of a page."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from seatrial.model.csv_text import csv_text
@@ -21,3 +22,14 @@ def write_rows(
         write_json([*rows])
     else:
         write_data(csv_text(columns, rows))
+
+
+def write_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write texts to the files of a folder, by name; return the paths."""
+    from seatrial.runs.open_run import disk_errors, write_file
+
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            write_file(folder / name, text.encode())
+    return [folder / name for name in texts]

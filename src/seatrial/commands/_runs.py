@@ -68,6 +68,14 @@ def signers_of(system: str) -> Path | None:
         return None
 
 
+def run_there(home: Path, system: str, arguments: list[str], task: str) -> None:
+    """Run a command of the suite on the login node of a system; print its output."""
+    from seatrial.campaign.remote import seatrial_there
+    from seatrial.system.login_node import load_remote
+
+    seatrial_there(load_remote(home, system), arguments, system, task)
+
+
 def judged(
     home: Path, path: Path, further: Sequence[Path] = (), criteria: str | None = None
 ) -> "tuple[Run, Judgement]":
@@ -80,8 +88,7 @@ def judged(
     from seatrial.runs.closed_run import load_run
 
     run = load_run(path)
-    more = [load_run(each) for each in further]
-    return run, judge(run, _criteria(home, run, criteria), more)
+    return run, judge(run, _criteria(home, run, criteria), [*map(load_run, further)])
 
 
 def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":

@@ -61,12 +61,12 @@ def accept(
         load_campaign(home, name)
     try_folder(paths.results_dir(home) / SYSTEM)
     try_folder(home / "reports" / "out" / SYSTEM)
-    for name, what in (
+    for name, step in (
         ("lab", "lab: nodes start (the first time, their image is built)"),
         ("cluster", "cluster: munge, slurmdbd, Slurm"),
         ("site", "site: MPI stacks, our benchmarks, the suite"),
     ):
-        with _step(console, what):
+        with _timed(console, step):
             playbook(home, SYSTEM, name, home / "build" / "log" / f"{name}.log")
     cluster.slow_link(node, None)
     clean, clean_report = _campaign(console, home, campaign, "clean", repeats)
@@ -83,8 +83,8 @@ def accept(
         f"it names {node} and no other node": slow.convicted == (node,),
     }
     console.rule("result")
-    for what, holds in expected.items():
-        console.print_line(f"{'yes' if holds else 'NO '}  {what}")
+    for statement, holds in expected.items():
+        console.print_line(f"{'yes' if holds else 'NO '}  {statement}")
     console.print_whole(f"clean run:  {clean.verdict}, {clean_report}")
     console.print_whole(f"slow link:  {slow.verdict}, {slow_report}")
     console.print("The lab stays up: `seatrial lab status`, `seatrial lab down`.")
@@ -119,9 +119,9 @@ def _campaign(
 
 
 @contextmanager
-def _step(console: "Terminal", what: str) -> Iterator[None]:
+def _timed(console: "Terminal", step: str) -> Iterator[None]:
     """Show a step while it runs, then its duration."""
     started = time.monotonic()
-    with console.status(what):
+    with console.status(step):
         yield
-    console.print(f"{time.monotonic() - started:5.1f} s  {what}")
+    console.print(f"{time.monotonic() - started:5.1f} s  {step}")

@@ -7,6 +7,7 @@ import click
 
 from seatrial import paths
 from seatrial.commands import _options as options
+from seatrial.commands._runs import run_there
 from seatrial.output import complain, write_data
 
 if TYPE_CHECKING:
@@ -37,10 +38,8 @@ def build(system: str, only_plan: bool, form: str) -> None:
 
     Example: seatrial build lab --plan
     """
-    from seatrial.campaign.remote import seatrial_there
     from seatrial.console import Terminal
     from seatrial.system.description import is_provisioned, load_system
-    from seatrial.system.login_node import load_remote
     from seatrial.system.spack_build import build as install
     from seatrial.system.spack_plan import format_plan, plan_table, summary, total
     from seatrial.system.spack_site import load_site, read_locks
@@ -50,8 +49,7 @@ def build(system: str, only_plan: bool, form: str) -> None:
     home = paths.home()
     if not is_provisioned(home, system):
         plan = ["--plan", "--format", form] if only_plan else []
-        arguments = ["build", system, *plan]
-        seatrial_there(load_remote(home, system), arguments, system, "the build")
+        run_there(home, system, ["build", system, *plan], "the build")
         return
     site = load_site(load_system(home, system))
     locks = read_locks(site)
@@ -90,10 +88,10 @@ def _plan(site: "SpackSite", locks: Mapping[str, "Lock"]) -> "tuple[list[Step], 
     }
     cached, warning = in_build_caches(site, specs.values())
     known = timings(site, prefixes)
-    there = set(prefixes)
+    present = set(prefixes)
     steps: list[Step] = []
     for name, lock in locks.items():
         roots = lock.chosen(site.wanted(name))
-        steps += plan(name, lock, roots, there, cached, known)
-        there |= {step.hash for step in steps}
+        steps += plan(name, lock, roots, present, cached, known)
+        present |= {step.hash for step in steps}
     return steps, warning

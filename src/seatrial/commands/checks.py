@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@options.form("Format of the output; markdown is the table of the docs.", "markdown")
+@options.form(
+    "Format of the output; markdown is the table of the docs.",
+    ("table", "json", "csv", "markdown"),
+)
 @click.option("--system", help="Add this system's number of cases and recorded times.")
 def checks(name: str | None, form: str, system: str | None) -> None:
     """List all checks: question, tool, metrics, needs, time, experiments.

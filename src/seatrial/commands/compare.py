@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seatrial.commands import _options as options
+from seatrial.commands._rows import write_files
 from seatrial.commands._runs import run_path, signers_of
 from seatrial.errors import SeatrialError
 from seatrial.output import echo, write_data
@@ -39,12 +40,12 @@ class Amount(click.ParamType[tuple[str, float]]):
 @click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE [SIDE]...")
 @click.option(
     "--weights",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=options.PRESENT_FILE,
     help="File of weights (default: the weights that all runs recorded).",
 )
 @click.option(
     "--criteria",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=options.PRESENT_FILE,
     help="Judge each run by this file; a run that fails cannot win.",
 )
 @options.repeated(
@@ -129,44 +130,39 @@ def compare(
         notes=note,
         **preparation.paper_arguments(entrants, published),
     )
-    if out is not None:
-        _write(comparison, out, notes)
-    _print(comparison, form)
-    if form == "table" and out is not None:
-        echo(str(out / "compare.html"))
+    _show(comparison, form, out, notes)
 
 
-def _once(what: str, given: Sequence[tuple[str, float]]) -> dict[str, float]:
+def _once(option: str, given: Sequence[tuple[str, float]]) -> dict[str, float]:
     amounts: dict[str, float] = {}
     for name, amount in given:
         if name in amounts:
-            raise SeatrialError(f"--{what}: {name} is given twice; expected one number")
+            raise SeatrialError(
+                f"--{option}: {name} is given twice; expected one number"
+            )
         amounts[name] = amount
     return amounts
 
 
-def _print(comparison: "Comparison", form: str) -> None:
+def _show(
+    comparison: "Comparison", form: str, folder: Path | None, notes: Sequence[str]
+) -> None:
+    """Write the files into the folder, if any, and print the comparison."""
     from seatrial.compare.formats import as_csv, as_json
+    from seatrial.compare.html_page import compare_html
     from seatrial.compare.terminal import print_comparison
     from seatrial.console import Terminal
 
-    if form == "table":
-        print_comparison(comparison, Terminal())
-    else:
+    if folder is not None:
+        texts = {
+            "compare.html": compare_html(comparison, home(), notes),
+            "compare.json": as_json(comparison),
+            "compare.csv": as_csv(comparison),
+        }
+        write_files(folder, texts)
+    if form != "table":
         write_data(as_json(comparison) if form == "json" else as_csv(comparison))
-
-
-def _write(comparison: "Comparison", folder: Path, notes: Sequence[str]) -> None:
-    from seatrial.compare.formats import as_csv, as_json
-    from seatrial.compare.html_page import compare_html
-    from seatrial.runs.open_run import disk_errors
-
-    texts = {
-        "compare.html": compare_html(comparison, home(), notes),
-        "compare.json": as_json(comparison),
-        "compare.csv": as_csv(comparison),
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    with disk_errors(folder):
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        return
+    print_comparison(comparison, Terminal())
+    if folder is not None:
+        echo(str(folder / "compare.html"))

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", type=options.RUN, nargs=-1, required=True, metavar="RUN...")
-@options.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "parquet", "openmetrics"]),
-    default="csv",
-)
+@options.form(None, ("csv", "parquet", "openmetrics"))
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),

@@ -1,5 +1,6 @@
 """`seatrial import`: convert records of plain ReFrame to runs."""
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -83,19 +84,23 @@ def import_(
         system=system,
         units=frozenset(units),
         directions=directions,
-        since=_seconds(since, "-inf"),
-        until=_seconds(until, "inf"),
+        since=since.replace(tzinfo=UTC).timestamp() if since else -math.inf,
+        until=until.replace(tzinfo=UTC).timestamp() if until else math.inf,
     )
     rows = []
     for done in import_reports(files, folder, choice):
-        rows.append(_row(done))
+        run = f"{done.path.parent.name}/{done.path.name}"
+        rows.append(
+            {
+                "run": run,
+                "new": done.new,
+                "cases": done.cases if done.new else None,
+                "measurements": done.measurements if done.new else None,
+            }
+        )
         for note in _notes(done):
-            complain(f"{rows[-1]['run']}: {note}")
+            complain(f"{run}: {note}")
     _print(rows, form)
-
-
-def _seconds(moment: datetime | None, default: str) -> float:
-    return moment.replace(tzinfo=UTC).timestamp() if moment else float(default)
 
 
 def _notes(done: "Imported") -> Iterator[str]:
@@ -106,15 +111,6 @@ def _notes(done: "Imported") -> Iterator[str]:
             f"values that are no number (NaN, infinity): {done.not_finite} left out; "
             "their cases failed"
         )
-
-
-def _row(done: "Imported") -> dict[str, Any]:
-    return {
-        "run": f"{done.path.parent.name}/{done.path.name}",
-        "new": done.new,
-        "cases": done.cases if done.new else None,
-        "measurements": done.measurements if done.new else None,
-    }
 
 
 def _print(rows: list[dict[str, Any]], form: str) -> None:

@@ -47,8 +47,7 @@ def judge(
 
     suite = home()
     path = run_path(run)
-    more = [run_path(each) for each in further]
-    _, judgement = judged(suite, path, more, criteria)
+    _, judgement = judged(suite, path, [*map(run_path, further)], criteria)
     if form == "table":
         console = Terminal()
         print_findings(judgement.findings, console)

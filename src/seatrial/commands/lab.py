@@ -33,8 +33,7 @@ def up(nodes: int | None) -> None:
     """
     if nodes is not None:
         os.environ["LAB_NODES"] = str(nodes)
-    changed = _playbook("lab-up")
-    echo("the lab is up" if changed else "the lab was up already")
+    echo("the lab is up" if _playbook("lab-up") else "the lab was up already")
 
 
 @lab.command()

@@ -130,7 +130,7 @@ def query(
     connection = database(manifests, replays=replays)
     names, cursor = execute(connection, statement, parameters)
     units = _Units(names)
-    _print(names, units.seen(_rows(cursor, most)), form, whole=sql is not None)
+    _print(names, units.count(_rows(cursor, most)), form, whole=sql is not None)
     if not limit and form == "table" and fetch(cursor, 1):
         echo(f"only the first {most} rows: --limit, or --format csv", err=True)
     if not units.rows and not reader_is_gone():
@@ -156,7 +156,7 @@ def _print(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the process at once; DuckDB ignores it while it computes."""
+    """End the process at once on Ctrl-C, which DuckDB ignores while it computes."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -193,13 +193,14 @@ class _Units:
     def __init__(self, names: Sequence[str]) -> None:
         self.rows = 0
         self.of: defaultdict[Any, set[Any]] = defaultdict(set)
-        self.told = {"metric", "unit"} <= {*names}
-        self.places = [names.index(name) for name in ("metric", "unit") if self.told]
+        self.places = [
+            names.index(name) for name in ("metric", "unit") if name in names
+        ]
 
-    def seen(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    def count(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         for row in rows:
             self.rows += 1
-            if self.told:
+            if len(self.places) == 2:
                 metric, unit = self.places
                 self.of[row[metric]].add(row[unit])
             yield row

@@ -73,12 +73,7 @@ def generate(ctx: click.Context, system: str, check: bool) -> None:
 )
 @options.option("--coverage", type=options.Share(), default="0.95")
 @options.option("--confidence", type=options.Share(), default="0.95")
-@options.option(
-    "--model",
-    type=click.Choice(["any", "normal", "lognormal"]),
-    default="any",
-    help="Distribution of the numbers; `any` assumes none.",
-)
+@options.model("Distribution of the numbers; `any` assumes none.")
 @click.option("--output", type=options.FILE, help="Write to this file.")
 def measure_command(
     runs: tuple[str, ...],
@@ -109,8 +104,7 @@ def measure_command(
     from seatrial.model.manifest import MANIFEST
     from seatrial.runs.closed_run import by_start, load_run
 
-    chosen = by_start((run_path(each) for each in runs), MANIFEST)
-    loaded = [load_run(path) for path in chosen]
+    loaded = [*map(load_run, by_start(map(run_path, runs), MANIFEST))]
     claim = Claim(model, coverage, confidence)
     measured, refused = measure(loaded, claim, checks, metrics)
     if not measured:
@@ -137,11 +131,11 @@ def measure_command(
 
 def _reasons(refused: Sequence["Refusal"]) -> str:
     """Return each reason once, with its places."""
-    about: dict[str, list[str]] = {}
-    for each in refused:
-        about.setdefault(each.reason, []).append(str(each.history))
+    places: dict[str, list[str]] = {}
+    for refusal in refused:
+        places.setdefault(refusal.reason, []).append(str(refusal.history))
     return "\n".join(
-        f"  {reason}:\n    " + "\n    ".join(names) for reason, names in about.items()
+        f"  {reason}:\n    " + "\n    ".join(names) for reason, names in places.items()
     )
 
 
@@ -199,20 +193,15 @@ def _chosen(home: Path, system: str, runs: Sequence[str], number: int) -> list[P
     from seatrial.model.manifest import read_manifest
     from seatrial.runs.closed_run import closed_runs
 
-    if runs:
-        named = [run_path(run) for run in runs]
-        for path in named:
-            if read_manifest(path)["system"] != system:
-                raise SeatrialError(f"{path}: expected a run of system {system!r}")
-        return [path for path in named if not read_manifest(path).get("replay")]
-    newest = closed_runs(paths.results_dir(home), system)
-    return [path for path in newest if not _is_replay(path)][-number:]
+    named = [run_path(run) for run in runs]
+    for path in named:
+        if read_manifest(path)["system"] != system:
+            raise SeatrialError(f"{path}: expected a run of system {system!r}")
 
+    def is_measured(path: Path) -> bool:
+        with suppress(SeatrialError):  # loading reports a run that cannot be read
+            return not read_manifest(path).get("replay")
+        return True
 
-def _is_replay(path: Path) -> bool:
-    """Return True for a replay; loading reports a run that cannot be read."""
-    from seatrial.model.manifest import read_manifest
-
-    with suppress(SeatrialError):
-        return bool(read_manifest(path).get("replay"))
-    return False
+    newest = closed_runs(paths.results_dir(home), system) if not runs else []
+    return [*filter(is_measured, named or newest)][0 if runs else -number :]

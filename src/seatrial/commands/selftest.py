@@ -162,22 +162,19 @@ def _table(trials: list["Trial"]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("fault", "node", "checks", "expected", "verdict", "found"):
-        table.add_column(heading)
-    table.add_column("blamed wrongly")
+    headings = ("fault", "node", "checks", "expected", "verdict", "found")
+    table = Table(*headings, "blamed wrongly", box=None, pad_edge=False)
     table.add_column("time", justify="right")
     for trial in trials:
         outcome, colour = _FOUND[trial.found]
-        what = f": {trial.what}" if trial.what else ""
         table.add_row(
-            f"{trial.fault}{what}",
+            ": ".join(filter(None, [trial.fault, trial.what])),
             trial.node or "-",
             ", ".join(trial.checks) or "-",
             trial.expected,
             trial.verdict,
             Text(outcome, colour),
-            Text(", ".join(trial.wrongly), style="red") if trial.wrongly else "nobody",
+            Text(", ".join(trial.wrongly), style="red") if trial.wrongly else "none",
             f"{trial.seconds:.0f} s",
         )
     return table

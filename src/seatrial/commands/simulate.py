@@ -26,12 +26,7 @@ _ALL = "all"
     type=click.Choice([*SHAPES]),
     help="Shape of the noise; may be repeated (default: all).",
 )
-@options.option(
-    "--model",
-    type=click.Choice(["any", "normal", "lognormal"]),
-    default="any",
-    help="Distribution that the criteria assume.",
-)
+@options.model("Distribution that the criteria assume.")
 @options.option(
     "--nodes",
     type=click.IntRange(3),

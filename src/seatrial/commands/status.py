@@ -1,6 +1,7 @@
 """`seatrial status`: show the progress of open runs, once or live."""
 
 import time
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 from seatrial import interrupts, paths
 from seatrial.commands import _options as options
 from seatrial.commands._rows import write_json
+from seatrial.commands._runs import run_there
 from seatrial.errors import SeatrialError
 from seatrial.output import complain, echo
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from seatrial.campaign.status import Status
-    from seatrial.console import Terminal
 
 _REDRAW_S = 2.0
 
@@ -29,13 +30,7 @@ _REDRAW_S = 2.0
 @click.option(
     "--watch", is_flag=True, help="Update until all runs are closed; Ctrl-C ends."
 )
-@options.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    help="Format of the output.",
-)
+@options.form("Format of the output.", ("table", "json"))
 @options.stop_on_eof
 def status(system: str | None, run_id: str | None, watch: bool, form: str) -> None:
     """Show the progress of the open runs of SYSTEM, or of all systems.
@@ -60,13 +55,10 @@ def status(system: str | None, run_id: str | None, watch: bool, form: str) -> No
     home = paths.home()
     results = paths.results_dir(home)
     if system is not None and _is_elsewhere(home, results, system):
-        from seatrial.campaign.remote import seatrial_there
-        from seatrial.system.login_node import load_remote
-
         arguments = ["status", system, "--format", form]
         arguments += [] if run_id is None else ["--run-id", run_id]
         arguments += ["--watch"] if watch else []
-        seatrial_there(load_remote(home, system), arguments, system, "status")
+        run_there(home, system, arguments, "status")
         return
     chosen = _Chosen(results, system, run_id)
     if run_id is not None and not chosen.folders():
@@ -81,7 +73,11 @@ def status(system: str | None, run_id: str | None, watch: bool, form: str) -> No
         if chosen.folders() or not others:
             Terminal().print(_shown(chosen))
         for other in others:
-            _ask(home, other)
+            echo(f"{other}, on its login node:")
+            try:
+                run_there(home, other, ["status", other], "status")
+            except SeatrialError as error:
+                complain(f"{other}: {error}")
         return
     for other in others:
         complain(f"not asked: {other}; use `seatrial status {other}`")
@@ -110,7 +106,7 @@ class _Chosen:
             read_status(folder, known_durations(self.results, folder.parent.name))
             for folder in self.folders()
         )
-        return [each for each in states if each is not None]
+        return [state for state in states if state is not None]
 
     def newest(self) -> str:
         from seatrial.runs.closed_run import closed_runs
@@ -119,18 +115,6 @@ class _Chosen:
         if not runs:
             return "none was ever closed"
         return f"the newest closed one is {runs[-1].parent.name}/{runs[-1].name}"
-
-
-def _ask(home: Path, system: str) -> None:
-    """Show the open runs of a system on its login node, or the error."""
-    from seatrial.campaign.remote import seatrial_there
-    from seatrial.system.login_node import load_remote
-
-    echo(f"{system}, on its login node:")
-    try:
-        seatrial_there(load_remote(home, system), ["status", system], system, "status")
-    except SeatrialError as error:
-        complain(f"{system}: {error}")
 
 
 def _is_elsewhere(home: Path, results: Path, system: str) -> bool:
@@ -155,43 +139,34 @@ def _is_elsewhere(home: Path, results: Path, system: str) -> bool:
 
 
 def _watch(chosen: _Chosen) -> None:
-    """Redraw the open runs until all are closed."""
+    """Redraw the open runs until all are closed; in a file, print each change."""
     from rich.live import Live
 
+    from seatrial.campaign.status_table import status_line
     from seatrial.console import Terminal
 
     console = Terminal()
-    if not console.is_terminal:
-        _log(chosen, console)
-        return
-    live = Live(console=console, auto_refresh=False)
-    try:
-        with interrupts.interruptible(), live:
-            while chosen.folders():
-                live.update(_shown(chosen), refresh=True)
-                time.sleep(_REDRAW_S)
-            live.update(_shown(chosen), refresh=True)
-    except KeyboardInterrupt:
-        return  # the usual end of --watch
-
-
-def _log(chosen: _Chosen, console: "Terminal") -> None:
-    """Print a line for each change of a run until all are closed."""
-    from seatrial.campaign.status_table import status_line
-
+    live = Live(console=console, auto_refresh=False) if console.is_terminal else None
     before: list[str] = []
-    try:
-        with interrupts.interruptible():
-            while chosen.folders():
-                lines = [status_line(each) for each in chosen.statuses()]
+    with (
+        suppress(KeyboardInterrupt),  # the usual end of --watch
+        interrupts.interruptible(),
+        live or nullcontext(),
+    ):
+        while chosen.folders():
+            if live:
+                live.update(_shown(chosen), refresh=True)
+            else:
+                lines = [*map(status_line, chosen.statuses())]
                 for line in lines:
                     if line not in before:
                         console.print_line(f"{datetime.now():%H:%M:%S} {line}")
                 before = lines
-                time.sleep(_REDRAW_S)
-    except KeyboardInterrupt:
-        return
-    console.print(_shown(chosen))
+            time.sleep(_REDRAW_S)
+        if live:
+            live.update(_shown(chosen), refresh=True)
+        else:
+            console.print(_shown(chosen))
 
 
 def _shown(chosen: _Chosen) -> "RenderableType":
@@ -203,4 +178,4 @@ def _shown(chosen: _Chosen) -> "RenderableType":
     statuses = chosen.statuses()
     if not statuses:
         return Text(f"no run is open; {chosen.newest()}")
-    return Group(*(status_table(each) for each in statuses))
+    return Group(*map(status_table, statuses))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seatrial.commands import _options as options
+from seatrial.commands._rows import write_files
 from seatrial.commands._runs import run_path
 from seatrial.errors import SeatrialError
 from seatrial.output import echo, write_data
@@ -65,13 +66,15 @@ def trend(
     Example: seatrial trend lab --campaign nightly --check ImbRing --last 30
     """
     from seatrial.criteria.criteria import Criteria
+    from seatrial.report.trend.page import trend_html
     from seatrial.report.trend.series import Choice
+    from seatrial.report.trend.text import trend_csv
     from seatrial.report.trend.trend import trend as trend_of
     from seatrial.runs.closed_run import closed_runs
 
     suite = home()
-    there = [run_path(run) for run in runs] or closed_runs(results_dir(suite), system)
-    chosen = _runs(there, system, campaigns, since, until)
+    paths = [run_path(run) for run in runs] or closed_runs(results_dir(suite), system)
+    chosen = _runs(paths, system, campaigns, since, until)
     file = criteria_file(suite, system)
     today = Criteria.load(file, known=()) if file.is_file() else None
     choice = Choice(checks, metrics, environments)
@@ -81,36 +84,16 @@ def trend(
         echo("one run only: a trend needs more", err=True)
     if form != "table" and out is None:
         return
-    _write(
-        trend_data,
-        out or suite / "reports" / "out" / system / "trend",
-        suite,
-        notes,
-        err=form != "table",
-    )
-
-
-def _write(
-    trend: "Trend", folder: Path, suite: Path, notes: Sequence[str], *, err: bool
-) -> None:
-    """Write the page and the data, and print their paths."""
-    from seatrial.report.trend.page import trend_html
-    from seatrial.report.trend.text import trend_csv
-    from seatrial.runs.open_run import disk_errors, write_file
-
-    files = {
-        "trend.html": trend_html(trend, suite, notes),
-        "trend.csv": trend_csv(trend),
+    texts = {
+        "trend.html": trend_html(trend_data, suite, notes),
+        "trend.csv": trend_csv(trend_data),
     }
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            write_file(folder / name, content.encode())
-            echo(str(folder / name), err=err)
+    folder = out or suite / "reports" / "out" / system / "trend"
+    echo(*map(str, write_files(folder, texts)), err=form != "table")
 
 
 def _runs(
-    there: Sequence[Path],
+    paths: Sequence[Path],
     system: str,
     campaigns: Sequence[str],
     since: datetime | None,
@@ -121,7 +104,7 @@ def _runs(
     from seatrial.runs.closed_run import by_start, closed_runs, read_manifests
     from seatrial.runs.query import choose
 
-    manifests = read_manifests(there)
+    manifests = read_manifests(paths)
     others = {str(manifest["system"]) for manifest in manifests.values()} - {system}
     if others:
         raise SeatrialError(

@@ -59,22 +59,18 @@ def verify(
     contents = read_contents(path)
     if signers is None:
         signers = signers_of(contents.manifest["system"])
-    verification_result = verification(contents, signers, at)
+    result = verification(contents, signers, at)
     if form == "table":
-        echo(*_lines(verification_result))
+        echo(*_lines(result))
     elif form == "json":
-        write_json(_record(verification_result))
+        write_json(_record(result))
     else:
-        _print_first(_record(verification_result))
-    if verification_result.whole and sealed and verification_result.seal == "none":
-        raise not_sealed(path)
-    ctx.exit(_status(verification_result))
-
-
-def _status(result: "Verification") -> Exit:
+        _print_first(_record(result))
     if not result.whole:
-        return Exit.FAILED
-    return Exit.UNDECIDED if result.seal == "unknown" else Exit.PASS
+        ctx.exit(Exit.FAILED)
+    if sealed and result.seal == "none":
+        raise not_sealed(path)
+    ctx.exit(Exit.UNDECIDED if result.seal == "unknown" else Exit.PASS)
 
 
 def _lines(result: "Verification") -> list[str]:

@@ -4,6 +4,7 @@ Everything follows from the sides and the weights; the same input gives the same
 comparison, on any machine.
 """
 
+import operator
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
@@ -27,7 +28,6 @@ from seatrial.compare.records import (
     GroupScore,
     PairedNumber,
     Side,
-    Unpaired,
 )
 from seatrial.compare.sides import Entrant, require_comparable
 from seatrial.compare.unpaired import Unmatched, faults
@@ -58,15 +58,13 @@ def compare(
     or units, no number that all have, or weights that fit none.
     """
     require_comparable(entrants)
-    _require_runs(entrants, weights)
     numbers = paired(allocations(entrants), len(entrants))
     alone = add_published(numbers, entrants, experiments or {})
-    _require_common(numbers, entrants)
     grouping = grouped(numbers.keys, numbers.values, weights)
+    parts, whole = _weights_of_numbers(numbers, grouping)
+    _require_numbers(whole, weights, numbers, entrants)
     unmatched = Unmatched(entrants, numbers, grouping)
     unpaired = (*unmatched.found(), *alone)
-    parts, whole = _weights_of_numbers(numbers, grouping)
-    _require_chosen(whole, weights, numbers, entrants)
     sides = tuple(entrant.side for entrant in entrants)
     rules = Rules(
         rank_by=weights.rank_by if weights else "performance",
@@ -82,7 +80,7 @@ def compare(
         scores(numbers, whole),
         rules,
         bars=_bars(numbers, sides, sparse, whole),
-        lacking=_lacking(sides, grouping, unpaired),
+        lacking=[lacking(at, grouping, unpaired) for at in range(len(sides))],
         against=against(sides, weights, frozen, grouping),
     )
     return Comparison(
@@ -100,14 +98,6 @@ def compare(
     )
 
 
-def _require_runs(entrants: Sequence[Entrant], weights: Weights | None) -> None:
-    if weights is not None and all(entrant.run is None for entrant in entrants):
-        raise SeatrialError(
-            f"weights {weights.name} choose numbers of checks; published systems have "
-            "none: compare them without weights"
-        )
-
-
 def _frozen(sides: Sequence[Side], weights: Weights | None) -> bool:
     """Return True if every run recorded these weights before it measured."""
     runs = [side for side in sides if not side.published]
@@ -122,20 +112,11 @@ def _bars(
     sparse: Sequence[Mapping[int, str]],
     whole: Floats,
 ) -> list[str]:
-    """Return for each side why it cannot win, whatever it measured."""
+    """Return for each side why it cannot win, independent of its score."""
     return [
         bars(side, [(numbers.keys[row], few[row]) for row in few if whole[row] > 0])
         for side, few in zip(sides, sparse, strict=True)
     ]
-
-
-def _lacking(
-    sides: Sequence[Side], grouping: Grouping, unpaired: Sequence[Unpaired]
-) -> list[str]:
-    """Return for each side what it lacks of the numbers that count."""
-    heavy = {group.name for group in grouping.groups if group.weight > 0}
-    counting = [each for each in unpaired if each.group in heavy]
-    return [lacking(at, counting) for at in range(len(sides))]
 
 
 def _notes(entrants: Sequence[Entrant], rules: Rules) -> list[str]:
@@ -151,30 +132,32 @@ def _note_repeats(
     """Note numbers without all repeats: the score is of the others only."""
     for side, known in zip(sides, sparse, strict=True):
         for row, text in known.items():
-            before = numbers.notes.get(row)
-            numbers.notes[row] = f"{before + '; ' if before else ''}{side.name}: {text}"
+            numbers.add_note(row, f"{side.name}: {text}")
 
 
-def _require_common(numbers: Paired, entrants: Sequence[Entrant]) -> None:
+def _require_numbers(
+    whole: Floats, weights: Weights | None, numbers: Paired, entrants: Sequence[Entrant]
+) -> None:
+    """Raise SeatrialError unless a number that all sides have counts."""
+    if weights is not None and all(entrant.run is None for entrant in entrants):
+        raise SeatrialError(
+            f"weights {weights.name} choose numbers of checks; published systems have "
+            "none: compare them without weights"
+        )
     if not numbers.on_all.any():
         raise SeatrialError(
-            f"no number that all sides have: {_what_each_has(numbers, entrants)}; "
+            f"no number that all sides have: {_contents(numbers, entrants)}; "
             "expected the same check, parameters, environment, number of nodes, metric "
             "and size; RUN@ENVIRONMENT compares different environments"
         )
-
-
-def _require_chosen(
-    whole: Floats, weights: Weights | None, numbers: Paired, entrants: Sequence[Entrant]
-) -> None:
     if not whole.any():
         raise SeatrialError(
             f"weights {weights.name if weights else ''} choose no number that all "
-            f"sides have; {_what_each_has(numbers, entrants)}"
+            f"sides have; {_contents(numbers, entrants)}"
         )
 
 
-def _what_each_has(numbers: Paired, entrants: Sequence[Entrant]) -> str:
+def _contents(numbers: Paired, entrants: Sequence[Entrant]) -> str:
     """Name the checks and environments of each side."""
     notes = []
     for side, entrant in enumerate(entrants):
@@ -203,8 +186,8 @@ def _weights_of_numbers(
 ) -> tuple[list[Floats], Floats]:
     """Return the shares of numbers in their groups, and in the whole.
 
-    Only what all sides have counts; a group of which nothing is there has no part in
-    the whole.
+    Only numbers that all sides have count; a group without any has no part in the
+    whole.
     """
     common = numbers.on_all
     own: list[list[int]] = [[] for _ in grouping.groups]
@@ -212,10 +195,8 @@ def _weights_of_numbers(
         if group >= 0 and common[row]:
             own[group].append(row)
     parts = [shares(numbers.keys, rows) for rows in own]
-    each = [
-        weight * part for weight, part in zip(grouping.weights(), parts, strict=True)
-    ]
-    whole = np.asarray(sum(each, np.zeros(len(numbers.keys))))
+    weighted = map(operator.mul, grouping.weights(), parts)
+    whole = np.asarray(sum(weighted, np.zeros(len(numbers.keys))))
     total = whole.sum()
     return parts, whole / total if total > 0 else whole
 
@@ -266,8 +247,8 @@ def _groups(
         count = int((part > 0).sum())
         first, *rest = scores(numbers, part)
         ratios = [
-            score_ratio(between(each, first), confidence) if count else None
-            for each in rest
+            score_ratio(between(score, first), confidence) if count else None
+            for score in rest
         ]
         groups.append(GroupScore(group.name, weight, count, (None, *ratios)))
     return tuple(groups)

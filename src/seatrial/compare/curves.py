@@ -29,11 +29,11 @@ _HEIGHT = 240
 def curve_figures(comparison: Comparison) -> tuple[list[Figure], int]:
     """Draw what has three sizes or more, weighted first; and count what is left out."""
     of: dict[tuple[object, ...], list[PairedNumber]] = defaultdict(list)
-    for each in comparison.numbers:
-        if each.size_bytes and all(v is None or v > 0 for v in each.values):
-            of[each.case_key, each.metric, each.unit].append(each)
+    for row in comparison.numbers:
+        if row.size_bytes and all(v is None or v > 0 for v in row.values):
+            of[row.case_key, row.metric, row.unit].append(row)
     curves = [
-        sorted(rows, key=lambda each: each.size_bytes or 0)
+        sorted(rows, key=lambda row: row.size_bytes or 0)
         for rows in of.values()
         if len({row.size_bytes for row in rows}) >= LEAST_SIZES
     ]
@@ -49,38 +49,22 @@ def curve_figures(comparison: Comparison) -> tuple[list[Figure], int]:
 def _figure(name: str, comparison: Comparison, rows: Sequence[PairedNumber]) -> Figure:
     first = rows[0]
     names = [*side_names(comparison).values()]
-    points = [
+    points: list[Row] = [
         {"side": side, "x": row.size_bytes, "y": number(value)}
         for at, side in enumerate(names)
         for row in rows
         if (value := row.values[at]) is not None
     ]
-    apart = f"{first.where}; " if first.where else ""
     title = metric_title(first.metric)
-    table = Table(
-        ("Size", *names),
-        tuple(
-            (text.size(each.size_bytes or 0), *map(text.measured, each.values))
-            for each in rows
-        ),
-    )
-    return Figure(
-        name=name,
-        title=f"{first.check or first.case}: {title}",
-        detail=f"{apart}{first.unit}, {first.direction} is "
-        "better; geometric mean over allocations",
-        spec=_spec(names, points, f"{title} ({first.unit})"),
-        table=table,
-    )
-
-
-def _spec(names: Sequence[str], points: list[Row], title: str) -> Row:
+    with_unit = f"{title} ({first.unit})"
     sizes = [point["x"] for point in points]
     values = [point["y"] for point in points]
-    x = log2_axis("message size", sizes, SIZE.format("datum.value"))
-    y = log_axis("y:Q", title, min(values) / 1.2, max(values) * 1.2)
     colour, shape, dash = side_scales(names, first=0)
-    own = {"x": x, "y": y, "color": colour}
+    own = {
+        "x": log2_axis("message size", sizes, SIZE.format("datum.value")),
+        "y": log_axis("y:Q", with_unit, min(values) / 1.2, max(values) * 1.2),
+        "color": colour,
+    }
     line = mark("line", strokeWidth=1.75)
     at = calculate(at=SIZE.format("datum.x"))
     dot = mark("point", filled=True, size=40, opacity=1)
@@ -89,5 +73,20 @@ def _spec(names: Sequence[str], points: list[Row], title: str) -> Row:
         layer("points", line, **own, strokeDash=dash),
         layer("points", dot, *at, **own, shape=shape, tooltip=tooltip),
     ]
-    description = f"{title} over message size, {len(names)} sides."
-    return specification(layers, {"points": points}, _HEIGHT, description)
+    description = f"{with_unit} over message size, {len(names)} sides."
+    apart = f"{first.where}; " if first.where else ""
+    table = Table(
+        ("Size", *names),
+        tuple(
+            (text.size(row.size_bytes or 0), *map(text.measured, row.values))
+            for row in rows
+        ),
+    )
+    return Figure(
+        name=name,
+        title=f"{first.check or first.case}: {title}",
+        detail=f"{apart}{first.unit}, {first.direction} is "
+        "better; geometric mean over allocations",
+        spec=specification(layers, {"points": points}, _HEIGHT, description),
+        table=table,
+    )

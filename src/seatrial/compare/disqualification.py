@@ -20,11 +20,11 @@ def not_ranked_by(sides: Sequence[Side], rank_by: RankBy) -> list[str]:
     ]
 
 
-def bars(side: Side, lost: Sequence[tuple[Key, str]]) -> str:
-    """Return why a side cannot win, whatever it measured; '' if it can.
+def bars(side: Side, incomplete: Sequence[tuple[Key, str]]) -> str:
+    """Return why a side cannot win, independent of its score; '' if it can.
 
-    `lost` are the numbers that count and that it lacks in some repeats: its score is
-    of the others only, and those that crashed might have been the slow ones.
+    `incomplete` are the numbers that count and that it lacks in some repeats: its score
+    is of the others only, and those that crashed might have been the slow ones.
     """
     reasons = []
     if side.published:
@@ -33,24 +33,22 @@ def bars(side: Side, lost: Sequence[tuple[Key, str]]) -> str:
         reasons.append("it is a replay of recorded output, no measurement")
     if side.verdict == "fail":
         reasons.append("it fails the criteria")
-    if lost:
-        (key, repeats), many = lost[0], len(lost) - 1
+    if incomplete:
+        (key, repeats), many = incomplete[0], len(incomplete) - 1
         case = key.case and f" ({key.case})"
         more = f", and {many} more so" if many else ""
         reasons.append(f"it has {key.check} {key.flat}{case} only {repeats}{more}")
     return "; ".join(reasons)
 
 
-def lacking(at: int, counting: Sequence[Unpaired]) -> str:
-    """Return what a side lacks of what counts; '' if nothing."""
-    own = [each for each in counting if each.reasons[at]]
+def lacking(at: int, grouping: Grouping, unpaired: Sequence[Unpaired]) -> str:
+    """Return the numbers that count and that a side lacks; '' if none."""
+    heavy = grouping.counting
+    own = [entry for entry in unpaired if entry.group in heavy and entry.reasons[at]]
     if not own:
         return ""
-    first = own[0]
-    case = first.case and f"({first.case})"
-    words = " ".join(filter(None, [first.check, first.metric, case]))
     many = f", and {len(own) - 1} more" if len(own) > 1 else ""
-    return f"lacks numbers that count: {words} - {first.reasons[at]}{many}"
+    return f"lacks numbers that count: {own[0].name} - {own[0].reasons[at]}{many}"
 
 
 def against(
@@ -59,7 +57,6 @@ def against(
     """Return the reasons against any winner among these sides."""
     if weights is None:
         return ["no weights say what counts how much"]
-    heavy = {group.name for group in weights.groups if group.weight > 0}
     why = []
     if not frozen:
         other = [
@@ -74,5 +71,5 @@ def against(
     return why + [
         f"group {group}: no side measured {choice}"
         for group, choice in grouping.unmeasured
-        if group in heavy
+        if group in grouping.counting
     ]

@@ -34,35 +34,30 @@ _ROW_PX, _LEAST_PX = 17, 60
 def score_figure(comparison: Comparison) -> Figure:
     """Draw the score of every side with its interval."""
     names = side_names(comparison)
-    baseline = comparison.sides[0].name
     scores = [(standing.side, standing.score) for standing in comparison.ranking]
-    rows = [{"side": names[side], **_ratio_row(score)} for side, score in scores]
-    x = ratio_axis(_ends([score for _, score in scores]), baseline)
-    y = rows_axis("side", [row["side"] for row in rows])
     colour, shape, _ = side_scales([*names.values()], first=0)
-    no_legend = {"legend": None}
-    layers = [
-        one_line(),
-        _bars(x, {"y": y, "color": {**colour, **no_legend}}),
-        _dots(
-            {"x": x, "y": y, "color": {**colour, **no_legend}}
-            | {"shape": {**shape, **no_legend}},
-            ["side"],
-        ),
-    ]
-    table = Table(
-        ("Side", "Score", f"Interval, {percent(comparison.confidence)}"),
-        tuple((side, times(score), interval(score)) for side, score in scores),
-    )
+    place = {
+        "y": rows_axis("side", [names[side] for side, _ in scores]),
+        "color": colour | {"legend": None},
+    }
+    confidence = percent(comparison.confidence)
     return Figure(
         name="scores",
         title="Scores",
-        detail=f"times better than {short(baseline)}, weighted geometric mean; the "
-        f"bar is the interval of {percent(comparison.confidence)}; log axis",
-        spec=specification(
-            layers, {"ratios": rows}, _height(len(rows), 2), "Scores of the sides."
+        detail=f"times better than {short(comparison.sides[0].name)}, weighted "
+        f"geometric mean; the bar is the interval of {confidence}; log axis",
+        spec=_forest(
+            comparison,
+            [({"side": names[side]}, score) for side, score in scores],
+            place,
+            shape | {"legend": None},
+            _height(len(scores), 2),
+            "Scores of the sides.",
         ),
-        table=table,
+        table=Table(
+            ("Side", "Score", f"Interval, {confidence}"),
+            tuple((side, times(score), interval(score)) for side, score in scores),
+        ),
     )
 
 
@@ -70,9 +65,9 @@ def selection_figure(comparison: Comparison) -> Figure | None:
     """Draw how often each side comes first; None if nothing can be resampled."""
     names = side_names(comparison)
     known = [
-        (names[each.side], each.selected)
-        for each in comparison.ranking
-        if each.selected is not None
+        (names[standing.side], standing.selected)
+        for standing in comparison.ranking
+        if standing.selected is not None
     ]
     if not known:
         return None
@@ -112,16 +107,13 @@ def group_figure(comparison: Comparison) -> Figure | None:
     others = [*side_names(comparison).values()][1:]
     groups = distinct(group.name for group in comparison.groups)
     marks = [
-        (name, side, ratio)
+        ({"row": name, "side": side}, ratio)
         for name, group in zip(groups, comparison.groups, strict=True)
         for side, ratio in zip(others, group.ratios[1:], strict=True)
         if ratio is not None
     ]
     if not marks:
         return None
-    rows = [
-        {"row": row, "side": side, **_ratio_row(ratio)} for row, side, ratio in marks
-    ]
     cells = (times, interval)
     heads = [head for name in others for head in (name, f"{name}: interval")]
     table = Table(
@@ -140,7 +132,7 @@ def group_figure(comparison: Comparison) -> Figure | None:
         detail=f"times better than {short(comparison.sides[0].name)}, geometric mean "
         f"of the group; the bar is the interval of {percent(comparison.confidence)}, "
         "of each by itself; log axis",
-        spec=_forest(comparison, rows, _ends([ratio for _, _, ratio in marks]), "bar"),
+        spec=_grouped_forest(comparison, marks, "bar"),
         table=table,
         wide=True,
     )
@@ -159,16 +151,16 @@ def checks_figure(comparison: Comparison) -> Figure | None:
     """
     of: dict[tuple[str, int], list[tuple[float, PairedNumber]]] = defaultdict(list)
     weights: dict[str, float] = defaultdict(float)
-    for each in comparison.numbers:
-        check = each.check or each.metric
-        weights[check] += each.weight
-        for at, ratio in enumerate(each.ratios):
+    for paired in comparison.numbers:
+        check = paired.check or paired.metric
+        weights[check] += paired.weight
+        for at, ratio in enumerate(paired.ratios):
             if at and ratio is not None:
-                of[check, at].append((ratio.value, each))
+                of[check, at].append((ratio.value, paired))
     checks = sorted({check for check, _ in of}, key=lambda name: (-weights[name], name))
     drawn = dict(zip(checks, distinct(checks[:MAX_CHECKS]), strict=False))
     names = side_names(comparison)
-    rows, lines = list[Row](), []
+    marks, lines = list[tuple[Row, Ratio]](), []
     for check, at in sorted(of, key=lambda key: (checks.index(key[0]), key[1])):
         pairs = sorted(of[check, at], key=lambda pair: pair[0])
         middle = exp(median(log(value) for value, _ in pairs))
@@ -182,76 +174,70 @@ def checks_figure(comparison: Comparison) -> Figure | None:
             )
         )
         if check in drawn:
-            ends = _ratio_row(Ratio(middle, worst, best))
-            rows.append({"row": drawn[check], "side": names[side], **ends})
-    if not rows:
+            labels = {"row": drawn[check], "side": names[side]}
+            marks.append((labels, Ratio(*map(number, (middle, worst, best)))))
+    if not marks:
         return None
     left = len(checks) - len(drawn)
-    all_ends = [row[name] for row in rows for name in ("low", "high")]
     columns = ("Check", "Side", "Numbers", "Worst", "of", "Middle", "Best", "of")
     return Figure(
         name="checks",
         title="Checks",
         detail=f"times better than {short(comparison.sides[0].name)}: middle of all "
         "ratios of a check, and a bar from the worst to the best; log axis",
-        spec=_forest(comparison, rows, all_ends, "range"),
+        spec=_grouped_forest(comparison, marks, "range"),
         table=Table(columns, tuple(lines)),
         note=f"{left} more checks, of less weight, are in the table." if left else "",
         wide=True,
     )
 
 
-def _forest(
-    comparison: Comparison, rows: list[Row], ends: Sequence[float], what: str
+def _grouped_forest(
+    comparison: Comparison, marks: Sequence[tuple[Row, Ratio]], ends: str
 ) -> Row:
     """Draw rows of ratios, the sides of a row beneath each other."""
-    names = list(dict.fromkeys(row["row"] for row in rows))
+    names = list(dict.fromkeys(labels["row"] for labels, _ in marks))
     sides = [*side_names(comparison).values()][1:]
     colour, shape, _ = side_scales(sides)
-    x = ratio_axis(ends, comparison.sides[0].name)
     place = {
         "y": rows_axis("row", names),
         "yOffset": channel("side:N", scale={"domain": sides}),
         "color": colour,
     }
+    height = _height(len(names), len(sides))
+    description = f"Ratios with their {ends}, {len(names)} rows, {len(sides)} sides."
+    return _forest(comparison, marks, place, shape, height, description)
+
+
+def _forest(
+    comparison: Comparison,
+    marks: Sequence[tuple[Row, Ratio]],
+    place: Row,
+    shape: Row,
+    height: int,
+    description: str,
+) -> Row:
+    """Draw ratios with their labels as dots on bars, beside the baseline's line."""
+    rows = [labels | _ratio_row(ratio) for labels, ratio in marks]
+    values = [value for _, ratio in marks for value in (ratio.value, *ratio.bounds)]
+    x = ratio_axis(values, comparison.sides[0].name)
+    line = mark("rule", strokeWidth=2)
+    ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    dot = mark("point", filled=True, size=60, opacity=1)
+    titles = [(f"{name}:N", name) for name in marks[0][0]]
+    titles += [(f"{name}:Q", name) for name in ("ratio", "low", "high")]
     layers = [
         one_line(),
-        _bars(x, place),
-        _dots({"x": x, **place, "shape": shape}, ["row", "side"]),
+        layer("ratios", line, keep("isValid(datum.low)"), **ends, **place),
+        layer("ratios", dot, x=x, **place, shape=shape, tooltip=tips(*titles)),
     ]
-    height = _height(len(names), len(sides))
-    description = f"Ratios with their {what}, {len(names)} rows, {len(sides)} sides."
     return specification(layers, {"ratios": rows}, height, description)
+
+
+def _ratio_row(ratio: Ratio) -> Row:
+    values = (ratio.value, *ratio.bounds)
+    return dict(zip(("ratio", "low", "high"), map(number, values), strict=False))
 
 
 def _height(rows: int, sides: int) -> int:
     return max(_LEAST_PX, rows * (_ROW_PX * sides + 8))
-
-
-def _bars(x: Row, place: Row) -> Row:
-    ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
-    known = keep("isValid(datum.low)")
-    return layer("ratios", mark("rule", strokeWidth=2), known, **ends, **place)
-
-
-def _dots(encoding: Row, names: Sequence[str]) -> Row:
-    titles = [(f"{name}:N", name) for name in names]
-    titles += [(f"{name}:Q", name) for name in ("ratio", "low", "high")]
-    dot = mark("point", filled=True, size=60, opacity=1)
-    return layer("ratios", dot, **encoding, tooltip=tips(*titles))
-
-
-def _ratio_row(ratio: Ratio) -> Row:
-    row = {"ratio": number(ratio.value)}
-    if ratio.lower is not None and ratio.upper is not None:
-        row |= {"low": number(ratio.lower), "high": number(ratio.upper)}
-    return row
-
-
-def _ends(ratios: Sequence[Ratio]) -> list[float]:
-    return [
-        end
-        for ratio in ratios
-        for end in (ratio.value, ratio.lower, ratio.upper)
-        if end is not None
-    ]

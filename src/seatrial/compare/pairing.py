@@ -1,6 +1,6 @@
 """Numbers paired by case: arrays of one row per number, one column per side."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,10 @@ class Paired:
         """Return True for numbers that all sides have, (numbers,)."""
         return np.asarray(self.there.all(axis=1))
 
+    def add_note(self, row: int, note: str) -> None:
+        """Append a note to those of a number."""
+        self.notes[row] = "; ".join(filter(None, [self.notes.get(row), note]))
+
     def add(self, key: Key, unit: str, direction: Direction, row: Floats) -> None:
         """Add a number without allocations: `row` has one logarithm per side."""
         self.keys.append(key)
@@ -78,7 +82,7 @@ class Paired:
 def paired(table: pl.DataFrame, sides: int) -> Paired:
     """Sort the allocations of all sides by number, in natural order."""
     if table.is_empty():
-        return _blank([], [], [], [], sides)
+        return _blank([], sides)
     texts = {*table["check"], *table["parameters"], *table["environment"]}
     rank = {text: at for at, text in enumerate(sorted(texts, key=natural_key))}
     ranks = [
@@ -96,54 +100,45 @@ def paired(table: pl.DataFrame, sides: int) -> Paired:
         maintain_order=True,
     )
     ordered = ordered.with_columns(row=pl.struct(KEY).rle_id().cast(pl.Int64))
-    each = ordered.group_by("row", maintain_order=True).agg(
+    rows = ordered.group_by("row", maintain_order=True).agg(
         *(pl.col(name).first() for name in (*KEY, "unit", "direction")),
         *(
             pl.col(name).unique(maintain_order=True)
             for name in ("stack", "full_partition", "of_nodes")
         ),
     )
-    parameters = each["parameters"].unique().to_list()
-    words = {text: case_words(text) for text in parameters}
-    parsed = {text: parameters_of(text) for text in parameters}
-    keys: list[Key] = []
-    values: list[Mapping[str, Any]] = []
-    for row in each.iter_rows(named=True):
-        case = words[row["parameters"]]
-        known = {name: row[name] for name in KEY if name != "parameters"}
-        keys.append(Key(case=case, **known))
-        values.append(
+    numbers = _blank([*rows.iter_rows(named=True)], sides)
+    _fill(numbers, ordered)
+    return numbers
+
+
+def _blank(rows: Sequence[Mapping[str, Any]], sides: int) -> Paired:
+    """Return numbers that no side has yet."""
+    texts = {row["parameters"] for row in rows}
+    words = {text: case_words(text) for text in texts}
+    parsed = {text: parameters_of(text) for text in texts}
+    own = [name for name in KEY if name != "parameters"]
+    shape = (len(rows), sides)
+    return Paired(
+        keys=[
+            Key(case=words[row["parameters"]], **{name: row[name] for name in own})
+            for row in rows
+        ],
+        units=[row["unit"] for row in rows],
+        directions=[row["direction"] for row in rows],
+        values=[
             {
                 **{name: (it,) for name, it in parsed[row["parameters"]].items()},
                 "$environ": row["stack"],
                 "$partition": row["full_partition"],
                 "num_nodes": row["of_nodes"],
             }
-        )
-    units, directions = each["unit"].to_list(), each["direction"].to_list()
-    numbers = _blank(keys, units, directions, values, sides)
-    _fill(numbers, ordered)
-    return numbers
-
-
-def _blank(
-    keys: list[Key],
-    units: list[str],
-    directions: list[Direction],
-    values: list[Mapping[str, Any]],
-    sides: int,
-) -> Paired:
-    """Return numbers that no side has yet."""
-    shape = (len(keys), sides)
-    return Paired(
-        keys,
-        units,
-        directions,
-        values,
+            for row in rows
+        ],
         means=np.full(shape, np.nan),
         variances=np.full(shape, np.nan),
         counts=np.zeros(shape, np.int64),
-        repeats=[np.empty((len(keys), 0))] * sides,
+        repeats=[np.empty((len(rows), 0))] * sides,
     )
 
 

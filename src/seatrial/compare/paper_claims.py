@@ -89,10 +89,10 @@ def _operands(
         return new, old
     key = published_key(number)
     operands = [
-        [each for each in usable(side).values() if published_key(each) == key]
+        [own for own in usable(side).values() if published_key(own) == key]
         for side in (one, other)
     ]
-    if any(len(each) != 1 for each in operands):
+    if any(len(fitting) != 1 for fitting in operands):
         return None
     return operands[0][0], operands[1][0]
 
@@ -109,7 +109,7 @@ def _agrees(number: Number, new: Number, old: Number) -> bool | None:
     gain = compute(new.sound_value(), old.sound_value(), number.direction)
     unit = 100.0 if number.unit == "%" else number.value
     words = sum(
-        each.qualifier in ("about", "almost", "up to") for each in (number, new, old)
+        term.qualifier in ("about", "almost", "up to") for term in (number, new, old)
     )
     slack = rounding(number.value) + _VAGUE * unit * words
     if number.qualifier in ("up to", "less than"):

@@ -22,7 +22,6 @@ _SMALL = 8
 
 NOT_IN_PAPER = "the paper has no such number"
 _SEVERAL = "several numbers of the paper fit"
-_ANOTHER = "of another machine, of {year}"
 
 
 def usable(entrant: Entrant) -> dict[str, Number]:
@@ -140,11 +139,9 @@ def _beside_runs(
         number = known[fitting[0]]
         used.add(fitting[0])
         numbers.means[row, side] = math.log(number.sound_value())
-        note = _ANOTHER.format(year=entrant.side.started)
-        note_text = f"{entrant.side.name} is {note} ({number.what}; {number.place})"
-        numbers.notes[row] = "; ".join(
-            filter(None, [numbers.notes.get(row), note_text])
-        )
+        note = f"of another machine, of {entrant.side.started}"
+        place = f"({number.what}; {number.place})"
+        numbers.add_note(row, f"{entrant.side.name} is {note} {place}")
     return used
 
 

@@ -79,7 +79,7 @@ def ranked(
     standings = tuple(
         Standing(
             side=sides[at].name,
-            rank=1 + sum(each.value > per_cost[at].value for each in per_cost),
+            rank=1 + sum(score.value > per_cost[at].value for score in per_cost),
             score=_over_first(per_cost, at, rules),
             performance=_over_first(performance, at, rules),
             selected=None if selected is None else float(selected[at]),
@@ -91,7 +91,7 @@ def ranked(
     )
     lead = score_ratio(between(per_cost[first], per_cost[rest[0]]), rules.confidence)
     if all(side.published for side in sides):
-        history = "these are published systems: history, of which nobody wins"
+        history = "these are published systems, which are history: no winner"
         return Ranking(standings, sides[first].name, None, (history,), None, lead)
     pairs = zip(sides, lacking, strict=True)
     why = [*against, *(f"{side.name} {lack}" for side, lack in pairs if lack)]
@@ -125,15 +125,29 @@ def _not_sure(
         names = " and ".join(unknown)
         needed = "every number that counts in at least 2 repeats"
         return [f"the scatter of {names} is unknown: that takes {needed}"]
-    why = []
+    reasons = []
     for other in rest:
-        why += _not_ahead(sides, scores, first, other, level, rules)
+        difference = between(scores[first], scores[other])
+        ahead = math.exp(float(difference.value))
+        lower = score_ratio(difference, level).lower
+        if lower is None:  # no scatter: the difference is exact
+            lower = ahead
+        if lower > 1 + rules.margin:
+            continue
+        surely = f"surely by no more than {100 * (lower - 1):.1f} %"
+        if lower <= 1:
+            surely = "that may be chance"
+        reasons.append(
+            f"{sides[first].name} is ahead of {sides[other].name} by "
+            f"{100 * (ahead - 1):.1f} %, {surely}; a winner is ahead by more than "
+            f"{100 * rules.margin:g} %"
+        )
     if selected[first] < rules.confidence:
-        why.append(
+        reasons.append(
             f"{sides[first].name} comes first in {100 * selected[first]:.1f} % of "
             f"{rules.resamples:,} resamples, not in {100 * rules.confidence:g} %"
         )
-    return why
+    return reasons
 
 
 def _over_first(scores: Sequence[Score], at: int, rules: Rules) -> Ratio:
@@ -171,30 +185,6 @@ def _selected(scores: Sequence[Score], rules: Rules) -> Floats | None:
         drawn[:, at] = score.value + times @ score.influences
     best = drawn == drawn.max(axis=1, keepdims=True)
     return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
-def _not_ahead(
-    sides: Sequence[Side],
-    scores: Sequence[Score],
-    first: int,
-    other: int,
-    level: float,
-    rules: Rules,
-) -> list[str]:
-    """Return why the first may not be better than another by the margin."""
-    difference = between(scores[first], scores[other])
-    lower = score_ratio(difference, level).lower
-    if lower is None:  # both without any scatter: what is seen is all there is
-        lower = math.exp(float(difference.value))
-    if lower > 1 + rules.margin:
-        return []
-    seen = 100 * (math.exp(float(difference.value)) - 1)
-    surely = f"surely by no more than {100 * (lower - 1):.1f} %"
-    if lower <= 1:
-        surely = "that may be chance"
-    names = f"{sides[first].name} is ahead of {sides[other].name}"
-    least = f"a winner is ahead by more than {100 * rules.margin:g} %"
-    return [f"{names} by {seen:.1f} %, {surely}; {least}"]
 
 
 def more_repeats(

@@ -80,7 +80,8 @@ def ratios_of(differences: Difference, confidence: float) -> list[list[Ratio | N
     """Write differences as ratios, [number][side]; None of the baseline."""
     value, half = differences.value, differences.half_width(confidence)
     with np.errstate(over="ignore"):
-        columns = [np.exp(it).tolist() for it in (value, value - half, value + half)]
+        ends = (value, value - half, value + half)
+        columns = [np.exp(logs).tolist() for logs in ends]
     return [
         [
             None if side == 0 else _ratio(value, lower, upper)
@@ -136,24 +137,21 @@ class Score:
 def scores(numbers: Paired, weights: Floats) -> list[Score]:
     """Score every side by weights (numbers,); those above 0 are on all sides."""
     used = np.flatnonzero(weights > 0)
-    each = weights[used] * numbers.signs[used]
+    factors = weights[used] * numbers.signs[used]
     results = []
     for side, repeats in enumerate(numbers.repeats):
         x = repeats[used]
         measured = ~np.isnan(x)
         n = measured.sum(axis=1)
-        if not len(n) or n.min() < 1:
-            value = float(each @ numbers.means[used, side])
-            results.append(Score(value, None, 0))
-            continue
-        middle = np.nansum(x, axis=1) / n
-        value = float(each @ middle)
-        if n.min() < 2:
-            results.append(Score(value, None, 0))
-            continue
-        deviations = np.where(measured, x - middle[:, None], 0.0)
-        influences = (each / n * np.sqrt(n / (n - 1))) @ deviations
-        results.append(Score(value, influences, int(n.min()) - 1))
+        fewest = int(n.min()) if len(n) else 0
+        middle = numbers.means[used, side]
+        if fewest > 0:
+            middle = np.nansum(x, axis=1) / n
+        influences = None
+        if fewest > 1:
+            deviations = np.where(measured, x - middle[:, None], 0.0)
+            influences = (factors / n * np.sqrt(n / (n - 1))) @ deviations
+        results.append(Score(float(factors @ middle), influences, max(fewest - 1, 0)))
     return results
 
 
@@ -163,7 +161,7 @@ def between(side: Score, other: Score) -> Difference:
     total = own + its
     value = side.value - other.value
     if not total > 0:  # NaN, or no scatter at all
-        return Difference(*(np.array(each) for each in (value, math.nan, math.nan)))
+        return Difference(*map(np.array, (value, math.nan, math.nan)))
     freedom = total**2 / (own**2 / side.freedom + its**2 / other.freedom)
     return Difference(*map(np.array, (value, math.sqrt(total), freedom)))
 
@@ -172,7 +170,7 @@ def score_ratio(difference: Difference, confidence: float) -> Ratio:
     """Write a difference of scores as a ratio."""
     value, half = float(difference.value), float(difference.half_width(confidence))
     with np.errstate(over="ignore"):
-        lower, upper = (float(np.exp(it)) for it in (value - half, value + half))
+        lower, upper = np.exp([value - half, value + half]).tolist()
     ratio = _ratio(math.exp(value), lower, upper)
     assert ratio is not None
     return ratio

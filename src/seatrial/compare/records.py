@@ -53,6 +53,13 @@ class Ratio:
     lower: float | None = None
     upper: float | None = None
 
+    @property
+    def bounds(self) -> tuple[()] | tuple[float, float]:
+        """Return both confidence bounds; empty where they are unknown."""
+        if self.lower is None or self.upper is None:
+            return ()
+        return self.lower, self.upper
+
 
 @dataclass(frozen=True)
 class Key:
@@ -166,6 +173,12 @@ class Unpaired:
     metric: str
     group: str
     reasons: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Join check, metric and case: `ImbRing bw_1MiB (ppn=2)`."""
+        case = self.case and f"({self.case})"
+        return " ".join(filter(None, [self.check, self.metric, case]))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The sides of a comparison: closed runs, and systems that papers published."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from seatrial.model.cases import Case
 from seatrial.runs.closed_run import Run, load_run
 
 _PUBLISHED = "published:"
+_NAMED = re.compile(r"([^=/]*)=(.*)", re.DOTALL)
+_RESTRICTED = re.compile(r"(.*)@([^@/]*)", re.DOTALL)
 _FORM = "expected [NAME=]RUN[@ENVIRONMENT] or [NAME=]published:SYSTEM"
 
 
@@ -42,24 +45,20 @@ class Named:
     @classmethod
     def read(cls, text: str) -> "Named":
         """Read `[NAME=]RUN[@ENVIRONMENT]`; what is there as a path is a path."""
-        name, source, environment = "", text, ""
-        if not Path(source).exists():
-            before, equals, after = source.partition("=")
-            if equals and "/" not in before:
-                name, source = before.strip(), after
-                if not name:
-                    raise SeatrialError(f"side {text!r}: the name is empty; {_FORM}")
-        if not Path(source).exists() and not source.startswith(_PUBLISHED):
-            before, at, after = source.rpartition("@")
-            if at and "/" not in after:
-                source, environment = before, after
-                if not environment:
-                    raise SeatrialError(
-                        f"side {text!r}: the environment is empty; {_FORM}"
-                    )
-        if not source.removeprefix(_PUBLISHED):
-            raise SeatrialError(f"side {text!r}: no run and no system; {_FORM}")
-        return cls(source, name, environment)
+        source, name, environment = text, None, None
+        if not Path(source).exists() and (match := _NAMED.fullmatch(source)):
+            name, source = match[1].strip(), match[2]
+        is_path = source.startswith(_PUBLISHED) or Path(source).exists()
+        if not is_path and (match := _RESTRICTED.fullmatch(source)):
+            source, environment = match.groups()
+        for problem, part in (
+            ("the name is empty", name),
+            ("the environment is empty", environment),
+            ("no run and no system", source.removeprefix(_PUBLISHED)),
+        ):
+            if part == "":
+                raise SeatrialError(f"side {text!r}: {problem}; {_FORM}")
+        return cls(source, name or "", environment or "")
 
 
 def open_sides(
@@ -77,18 +76,19 @@ def open_sides(
     named = [Named.read(text) for text in texts]
     opened: dict[Path, Run] = {}
     sides = []
-    for each in named:
-        if each.source.startswith(_PUBLISHED):
-            sides.append(_published(each, published()))
+    for request in named:
+        if request.source.startswith(_PUBLISHED):
+            sides.append(_published(request, published()))
             continue
-        path = find(each.source).resolve()
+        path = find(request.source).resolve()
         if path not in opened:
             opened[path] = load_run(path)
-        sides.append(of_run(opened[path], each.environment, signers))
-    names = _names(
-        [(each.name, it.side) for each, it in zip(named, sides, strict=True)]
-    )
-    return [it.changed(name=name) for it, name in zip(sides, names, strict=True)]
+        sides.append(of_run(opened[path], request.environment, signers))
+    given = [request.name for request in named]
+    names = _names(given, [entrant.side for entrant in sides])
+    return [
+        entrant.changed(name=name) for entrant, name in zip(sides, names, strict=True)
+    ]
 
 
 def of_run(
@@ -147,16 +147,16 @@ def _published(named: Named, published: Published) -> Entrant:
     return Entrant(side, system=system)
 
 
-def _names(sides: Sequence[tuple[str, Side]]) -> list[str]:
-    """Name those without a name by as little as tells all apart."""
-    ways: tuple[Callable[[Side], str], ...] = (
-        lambda side: side.system,
-        lambda side: "@".join(filter(None, [side.system, side.environment])),
-        lambda side: side.source,
-        lambda side: "@".join(filter(None, [side.source, side.environment])),
-    )
-    for way in ways:
-        names = [name or way(side) for name, side in sides]
+def _names(given: Sequence[str], sides: Sequence[Side]) -> list[str]:
+    """Name the sides without a given name by as little as distinguishes all."""
+    for form in (
+        "{0.system}",
+        "{0.system}@{0.environment}",
+        "{0.source}",
+        "{0.source}@{0.environment}",
+    ):
+        own = [form.format(side).removesuffix("@") for side in sides]
+        names = [name or ours for name, ours in zip(given, own, strict=True)]
         if len(set(names)) == len(names):
             return names
     twice = next(name for name, count in Counter(names).items() if count > 1)
@@ -171,12 +171,12 @@ def priced(
     powers: Mapping[str, float],
 ) -> list[Entrant]:
     """Add prices and kW to sides by name; SeatrialError if one is unknown."""
-    known = [each.side.name for each in entrants]
-    for what, given in (("price", prices), ("power", powers)):
+    known = [entrant.side.name for entrant in entrants]
+    for option, given in (("price", prices), ("power", powers)):
         for name in given:
             if name not in known:
                 raise SeatrialError(
-                    f"--{what}: no side {name!r}; expected one of {', '.join(known)}"
+                    f"--{option}: no side {name!r}; expected one of {', '.join(known)}"
                 )
     return [
         entrant.changed(price=prices.get(name), power_kw=powers.get(name))
@@ -192,7 +192,7 @@ def require_comparable(entrants: Sequence[Entrant]) -> None:
     """
     sides = [entrant.side for entrant in entrants]
     if len(sides) < 2:
-        raise SeatrialError("one side is no comparison; expected at least two")
+        raise SeatrialError("compare: expected at least two sides, got one")
     runs = [side for side in sides if not side.published]
     for side in runs[1:]:
         first = runs[0]

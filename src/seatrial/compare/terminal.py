@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from rich.console import RenderableType
 from rich.table import Table
 
 from seatrial.compare.formats import most_telling
@@ -22,57 +21,47 @@ def print_comparison(comparison: Comparison, console: Terminal) -> None:
             f"About {comparison.more_repeats} more repeats of each would probably "
             "separate the first two."
         )
-    for part in _parts(comparison):
-        if isinstance(part, str):
-            console.print_line(part)
-        else:
-            console.print(part)
-
-
-def _parts(comparison: Comparison) -> Iterator[RenderableType]:
-    yield ""
-    yield _ranking(comparison)
-    if comparison.groups:
-        yield ""
-        yield _groups(comparison)
-    yield ""
-    yield _numbers(comparison)
+    tables = [_ranking(comparison)]
+    tables += [_groups(comparison)] if comparison.groups else []
+    for table in (*tables, _numbers(comparison)):
+        console.print_line("")
+        console.print(table)
     left = len(comparison.numbers) - MOST_NUMBERS
     if left > 0:
-        yield f"and {left} more: --format csv has all"
+        console.print_line(f"and {left} more: --format csv has all")
     if comparison.claims:
-        yield ""
-        yield _claims(comparison)
-    if comparison.unpaired:
-        yield ""
-        yield from _unpaired(comparison)
+        console.print_line("")
+        console.print(_claims(comparison))
+    for line in _unpaired(comparison):
+        console.print_line(line)
     for note in comparison.notes:
-        yield f"note: {note}"
-    confidence = f"{100 * comparison.confidence:g} %"
-    baseline = comparison.sides[0].name
-    yield (
-        f"ratios: how many times better than {baseline}, with intervals of {confidence}"
-        ", each by itself; + better, - worse by more than chance over all numbers"
+        console.print_line(f"note: {note}")
+    console.print_line(
+        f"ratios: how many times better than {comparison.sides[0].name}, with "
+        f"intervals of {100 * comparison.confidence:g} %, each by itself; + better, "
+        "- worse by more than chance over all numbers"
     )
 
 
 def _ranking(comparison: Comparison) -> Table:
     table = folding_table("", "side", "score", "first in", "what", "")
     by_name = {side.name: side for side in comparison.sides}
-    for each in comparison.ranking:
-        side = by_name[each.side]
-        what = (
+    for standing in comparison.ranking:
+        side = by_name[standing.side]
+        source = (
             f"published, {side.started}"
             if side.published
             else f"{side.source} of {side.system}, {side.nodes} nodes, "
             f"{side.repeats} repeats"
         )
-        cells = [what, side.environment, "replay" if side.replay else "", side.verdict]
-        share = "" if each.selected is None else f"{100 * each.selected:.1f} %"
+        replay = "replay" if side.replay else ""
+        cells = [source, side.environment, replay, side.verdict]
+        selected = standing.selected
         table.add_row(
-            *(str(each.rank), each.side, ratio_text(each.score), share),
+            *(str(standing.rank), side.name, ratio_text(standing.score)),
+            "" if selected is None else f"{100 * selected:.1f} %",
             ", ".join(filter(None, cells)),
-            each.excluded,
+            standing.excluded,
         )
     return table
 
@@ -121,20 +110,20 @@ def _claims(comparison: Comparison) -> Table:
 
 
 def _unpaired(comparison: Comparison) -> Iterator[str]:
-    names = [side.name for side in comparison.sides]
     total = len(comparison.unpaired)
+    if not total:
+        return
+    yield ""
     yield f"not on all sides: {total} case{'s' * (total > 1)} or metrics"
-    first = sorted(comparison.unpaired, key=lambda each: not each.group)
-    for each in first[:_MOST_REASONS]:
-        case = each.case and f"({each.case})"
-        what = " ".join(filter(None, [each.check, each.metric, case]))
-        counts = " (counts)" if each.group else ""
+    first = sorted(comparison.unpaired, key=lambda entry: not entry.group)
+    for entry in first[:_MOST_REASONS]:
+        counts = " (counts)" if entry.group else ""
         reasons = "; ".join(
-            f"{name}: {reason}"
-            for name, reason in zip(names, each.reasons, strict=True)
+            f"{side.name}: {reason}"
+            for side, reason in zip(comparison.sides, entry.reasons, strict=True)
             if reason
         )
-        yield f"  {what}{counts}: {reasons}"
+        yield f"  {entry.name}{counts}: {reasons}"
     if total > _MOST_REASONS:
         yield f"  and {total - _MOST_REASONS} more: --format json has all"
 
@@ -143,6 +132,5 @@ def ratio_text(ratio: Ratio | None) -> str:
     """Write a ratio with its interval: `1.12 (1.09 to 1.15)`."""
     if ratio is None:
         return ""
-    if ratio.lower is None or ratio.upper is None:
-        return f"{ratio.value:.3f}"
-    return f"{ratio.value:.3f} ({ratio.lower:.3f} to {ratio.upper:.3f})"
+    bounds = " to ".join(f"{bound:.3f}" for bound in ratio.bounds)
+    return f"{ratio.value:.3f}" + (f" ({bounds})" if bounds else "")

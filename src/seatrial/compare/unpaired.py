@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from seatrial.compare.sides import Entrant
 from seatrial.compare.weight_shares import Grouping
 from seatrial.model.cases import Case, parameters_text
 
-Told = tuple[str, str, Case]
+Worded = tuple[str, str, Case]
 """The words of a case, the environment it ran in, and itself."""
 
 _MOST = 200
@@ -34,14 +34,17 @@ class Unmatched:
         self.cases = [self._own_cases(entrant) for entrant in entrants]
         self.same = [_by_words(case) for case in self.cases]
         self.of_case: dict[tuple[int, str, str, str, str], list[Case]] = {}
-        self.checks: set[tuple[int, str]] = set()
-        self.measured: set[tuple[int, object]] = set()
-        there = numbers.there
-        for row, key in enumerate(numbers.keys):
-            for side in self.sides:
-                if there[row, side]:
-                    self.checks.add((side, key.check))
-                    self.measured.add((side, key.case_key))
+        rows, columns = (index.tolist() for index in np.nonzero(numbers.there))
+        present = [
+            (side, numbers.keys[row]) for row, side in zip(rows, columns, strict=True)
+        ]
+        self.checks = {(side, key.check) for side, key in present}
+        self.measured = {(side, key.case_key) for side, key in present}
+        self.node_counts: dict[tuple[int, Key], list[int]] = defaultdict(list)
+        for side, key in present:
+            if key.num_nodes is not None:
+                whole = replace(key, num_nodes=None)
+                self.node_counts[side, whole].append(key.num_nodes)
 
     def found(self) -> list[Unpaired]:
         """Return whole checks and cases as one entry, else metric by metric."""
@@ -96,17 +99,17 @@ class Unmatched:
             return "no check measures just this"
         own = self.cases[side].get(key.check, [])
         if not case:
-            return _of_cases(own) if own else "not run"
+            return self._outcome(side, [its_case for _, _, its_case in own])
         fitting = self._fitting(side, key)
         if not fitting:
             stacks = {stack for _, stack, _ in own}
             elsewhere = key.environment and key.environment not in stacks
             return f"not run with {key.environment}" if elsewhere else "not run"
-        others = self._other_nodes.get((side, replace(key, num_nodes=None)), [])
+        others = self.node_counts.get((side, replace(key, num_nodes=None)), [])
         if others and key.num_nodes is not None:
             counts = " and ".join(map(str, others))
             return f"run on {counts} nodes, not on {key.num_nodes}"
-        result = _of_cases([("", "", each) for each in fitting])
+        result = self._outcome(side, fitting)
         return result if not flat or "passed" not in result else "it was not reported"
 
     def _fitting(self, side: int, key: Key) -> list[Case]:
@@ -123,25 +126,13 @@ class Unmatched:
             ]
         return self.of_case[of]
 
-    @cached_property
-    def _other_nodes(self) -> dict[tuple[int, Key], list[int]]:
-        """Return the node counts of each number of the whole allocation."""
-        places: dict[tuple[int, Key], list[int]] = defaultdict(list)
-        there = self.numbers.there
-        for row, key in enumerate(self.numbers.keys):
-            for side in self.sides:
-                if key.num_nodes is not None and there[row, side]:
-                    places[side, replace(key, num_nodes=None)].append(key.num_nodes)
-        return places
-
     def _without_numbers(self) -> list[Unpaired]:
         """Return failed and skipped cases without a number on any side."""
         known: dict[tuple[str, str, str], dict[int, list[Case]]] = defaultdict(dict)
         for side in self.sides:
             for check, cases in self.cases[side].items():
                 for text, stack, case in cases:
-                    by_side = known[check, text, stack]
-                    by_side.setdefault(side, []).append(case)
+                    known[check, text, stack].setdefault(side, []).append(case)
         with_numbers: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for row, key in enumerate(self.numbers.keys):
             for stack in self.numbers.values[row].get("$environ", ()):
@@ -153,21 +144,15 @@ class Unmatched:
                 for case, its in with_numbers[check]
             ):
                 continue
-            tried = [case for each in by_side.values() for case in each]
+            tried = list(chain.from_iterable(by_side.values()))
             if all(case.result == "pass" for case in tried):
                 continue  # a check without numbers of its own
             reasons = tuple(
-                NOT_IN_PAPER
-                if self.entrants[side].system is not None
-                else _of_cases([("", "", case) for case in by_side[side]])
-                if side in by_side
-                else "not run"
-                for side in self.sides
+                self._outcome(side, by_side.get(side, [])) for side in self.sides
             )
+            parameters = tried[0].parameters.items()
             values: dict[str, Any] = {
-                name: (it,) for name, it in tried[0].parameters.items()
-            }
-            values |= {
+                **{name: (value,) for name, value in parameters},
                 "$environ": (stack,),
                 "$partition": tuple({case.partition for case in tried}),
                 "num_nodes": tuple({len(case.nodes) for case in tried}),
@@ -178,25 +163,41 @@ class Unmatched:
             notes.append(Unpaired(check, words, "", group, reasons))
         return notes
 
+    def _outcome(self, side: int, cases: Sequence[Case]) -> str:
+        """Return the outcome of cases, in the words of the first that failed."""
+        if self.entrants[side].system is not None:
+            return NOT_IN_PAPER
+        for result, word in (("fail", "failed"), ("skip", "skipped")):
+            own = [case for case in cases if case.result == result]
+            if own:
+                phase = own[0].phase if result == "fail" else None
+                many = f" ({len(own)} of {len(cases)})" if len(cases) > 1 else ""
+                reason = " ".join((own[0].reason or "no reason given").split())
+                where = f" in {phase}" if phase else ""
+                return f"{word}{where}{many}: {reason[:_MOST]}"
+        return "passed without this number" if cases else "not run"
+
     @staticmethod
-    def _own_cases(entrant: Entrant) -> dict[str, list[Told]]:
+    def _own_cases(entrant: Entrant) -> dict[str, list[Worded]]:
         """Return the last tries of a side's cases with their words, by check."""
-        cases: dict[str, list[Told]] = defaultdict(list)
-        reasons: dict[tuple[str, str], str] = {}
+        cases: dict[str, list[Worded]] = defaultdict(list)
+        words: dict[tuple[str, str], str] = {}
         for case in _last_tries(entrant):
             name = (case.check, case.case)
-            if name not in reasons:
-                reasons[name] = case_words(parameters_text(case.parameters))
-            cases[case.check].append((reasons[name], case.environment, case))
+            if name not in words:
+                words[name] = case_words(parameters_text(case.parameters))
+            cases[case.check].append((words[name], case.environment, case))
         return cases
 
 
-def _by_words(cases: Mapping[str, Sequence[Told]]) -> dict[tuple[str, str], list[Told]]:
+def _by_words(
+    cases: Mapping[str, Sequence[Worded]],
+) -> dict[tuple[str, str], list[Worded]]:
     """Sort the cases of each check by their words."""
-    by_words: dict[tuple[str, str], list[Told]] = defaultdict(list)
+    by_words: dict[tuple[str, str], list[Worded]] = defaultdict(list)
     for check, own in cases.items():
-        for each in own:
-            by_words[check, each[0]].append(each)
+        for worded in own:
+            by_words[check, worded[0]].append(worded)
     return by_words
 
 
@@ -225,18 +226,6 @@ def faults(entrant: Entrant) -> str:
             "skipped"
         )
     return f"{entrant.side.name}: {'; '.join(notes)}" if notes else ""
-
-
-def _of_cases(cases: Sequence[Told]) -> str:
-    """Return the outcome of cases, in the words of the first that failed."""
-    for result, word in (("fail", "failed"), ("skip", "skipped")):
-        own = [case for _, _, case in cases if case.result == result]
-        if own:
-            phase = f" in {own[0].phase}" if result == "fail" and own[0].phase else ""
-            many = f" ({len(own)} of {len(cases)})" if len(cases) > 1 else ""
-            reason = " ".join((own[0].reason or "no reason given").split())
-            return f"{word}{phase}{many}: {reason[:_MOST]}"
-    return "passed without this number"
 
 
 def _within(text: str, longer: str) -> bool:

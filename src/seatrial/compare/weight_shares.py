@@ -24,6 +24,11 @@ class Grouping:
     of_number: tuple[int, ...]
     unmeasured: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def counting(self) -> set[str]:
+        """Return the names of the groups with a weight above 0."""
+        return {group.name for group in self.groups if group.weight > 0}
+
     def of_case(self, check: str, values: Mapping[str, Any]) -> str:
         """Name the first group that takes some number of a case, '' for none."""
         for group in self.groups:

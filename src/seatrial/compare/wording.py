@@ -17,7 +17,9 @@ def lead(comparison: Comparison) -> str:
     baseline = comparison.sides[0].name
     per = _PER[comparison.rank_by]
     if first.side == baseline:
-        parts = [compared(_inverse(second.score), f"{per} than {short(second.side)}")]
+        bounds = (1 / bound for bound in reversed(second.score.bounds))
+        inverse = Ratio(1 / second.score.value, *bounds)
+        parts = [compared(inverse, f"{per} than {short(second.side)}")]
     else:
         parts = [compared(first.score, f"{per} than {short(baseline)}")]
         if second.side != baseline:
@@ -45,16 +47,14 @@ def headline(comparison: Comparison) -> str:
 
 def compared(ratio: Ratio, than: str) -> str:
     """Format a ratio with its interval: `12.0 % better than A (9.0 to 15.0 %)`."""
-    lower, upper = ratio.lower, ratio.upper
     if ratio.value >= _TWICE:
         words = f"better{than} by a factor of {_digits(ratio.value)}"
-        if lower is None or upper is None:
-            return words
-        return f"{words} ({_digits(lower)} to {_digits(upper)})"
+        return f"{words} ({interval(ratio)})" if ratio.bounds else words
     share = 100 * (ratio.value - 1)
     words = f"{abs(share):.1f} % {'better' if share >= 0 else 'worse'}{than}"
-    if lower is None or upper is None:
+    if not ratio.bounds:
         return words
+    lower, upper = ratio.bounds
     if lower < 1 < upper:
         worse, better = 100 * (1 - lower), 100 * (upper - 1)
         return f"{words} (from {worse:.1f} % worse to {better:.1f} % better)"
@@ -69,9 +69,7 @@ def times(ratio: Ratio | None) -> str:
 
 def interval(ratio: Ratio | None) -> str:
     """Write its interval: `1.090 to 1.150`; '' where that is unknown."""
-    if ratio is None or ratio.lower is None or ratio.upper is None:
-        return ""
-    return f"{_digits(ratio.lower)} to {_digits(ratio.upper)}"
+    return " to ".join(map(_digits, ratio.bounds)) if ratio else ""
 
 
 def _digits(value: float) -> str:
@@ -92,9 +90,3 @@ def labels(side: Side) -> list[str]:
     """Label published, replayed and demo sides."""
     words = ("published", "replay", "demonstration")
     return [word for word in words if getattr(side, word)]
-
-
-def _inverse(ratio: Ratio) -> Ratio:
-    if ratio.lower is None or ratio.upper is None:
-        return Ratio(1 / ratio.value)
-    return Ratio(1 / ratio.value, 1 / ratio.upper, 1 / ratio.lower)

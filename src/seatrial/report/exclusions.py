@@ -23,16 +23,31 @@ _NOT_GIVEN = "no reason given"
 _CASE = ("Case", "Environment", "Repeat")
 
 
+_Tables = dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]]
+"""Columns and rows by title."""
+
+
 def exclusions(run: Run, judgement: Judgement) -> Chapter:
     """List retried, skipped and excluded cases, nodes and criteria in tables."""
     failed = [case for case in run.cases if case.result == "fail"]
     skipped = [case for case in run.cases if case.result == "skip"]
-    unmeasured = [
-        finding
-        for finding in judgement.findings
-        if finding.verdict == "skipped" and finding.criterion
-    ]
-    tables: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]] = {
+    tables = _of_cases(run, failed, skipped) | _of_others(run, judgement)
+    return Chapter(
+        "exclusions",
+        "Retries, skips and exclusions",
+        _INTRO,
+        tables=tuple(
+            (title, Table(columns, tuple(rows)))
+            for title, (columns, rows) in tables.items()
+            if rows
+        ),
+        notes=tuple(_notes(run, failed, skipped)),
+        empty="No case failed or was skipped, and no node was absent.",
+    )
+
+
+def _of_cases(run: Run, failed: Sequence[Case], skipped: Sequence[Case]) -> _Tables:
+    return {
         "Failed cases": (
             (*_CASE, "Try", "Phase", "Reason", "Job", "Nodes", "Raw output"),
             list(map(_failed, failed[:MAX_CASES])),
@@ -49,6 +64,16 @@ def exclusions(run: Run, judgement: Judgement) -> Chapter:
             (*_CASE, "Program", "Try", "Died on", "Reason"),
             _died_at_start(run.cases)[:MAX_CASES],
         ),
+    }
+
+
+def _of_others(run: Run, judgement: Judgement) -> _Tables:
+    unmeasured = [
+        finding
+        for finding in judgement.findings
+        if finding.verdict == "skipped" and finding.criterion
+    ]
+    return {
         "Absent nodes": (
             ("Node", "State", "Reason"),
             [
@@ -77,18 +102,6 @@ def exclusions(run: Run, judgement: Judgement) -> Chapter:
             ],
         ),
     }
-    return Chapter(
-        "exclusions",
-        "Retries, skips and exclusions",
-        _INTRO,
-        tables=tuple(
-            (title, Table(columns, tuple(rows)))
-            for title, (columns, rows) in tables.items()
-            if rows
-        ),
-        notes=tuple(_notes(run, failed, skipped)),
-        empty="No case failed or was skipped, and no node was absent.",
-    )
 
 
 def _failed(case: Case) -> tuple[str, ...]:

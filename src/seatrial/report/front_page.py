@@ -38,7 +38,7 @@ def front(
     """Fill page one; `rows` are all criteria."""
     signer, digest = seal_words(run, home)
     replay = "REPLAY, " if judgement.replay else ""
-    places = look_at(judgement)
+    undecided, suspects = look_at(judgement)
     return Front(
         verdict=judgement.verdict,
         meaning=_MEANING[judgement.verdict],
@@ -50,7 +50,7 @@ def front(
         node_map=small_map(judgement),
         needs=tuple(few(needs(judgement, rows), _MAX_NEEDS)),
         act_on=_places(_act_on(judgement)),
-        look_at=_places(places.undecided),
+        look_at=_places(undecided),
         absent=_places(
             [
                 ActOn(node.name, (node.reason or "no reason known",))
@@ -61,7 +61,7 @@ def front(
         in_common=tuple(
             few((fact.words for fact in common_facts(run, judgement)), _MAX_COMMON)
         ),
-        worth_a_look=tuple(few(places.others, _MAX_LOOKS)),
+        worth_a_look=tuple(few(suspects, _MAX_LOOKS)),
         not_tested=not_tested(rows, skip_reasons(run), len(judgement.uncovered)),
         facts=_facts(run, judgement),
         signer=signer,

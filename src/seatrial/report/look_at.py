@@ -1,7 +1,6 @@
 """Places to look at: undecided places and suspects, and the reasons for a place."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from seatrial.judge.findings import Finding, Judgement
 from seatrial.names import natural_key
@@ -17,21 +16,13 @@ MOST_REASONS = 2
 _MEETS = "undecided; the values are within their limits so far"
 
 
-@dataclass(frozen=True)
-class Places:
-    """What to look at: places with `undecided` findings, and `others` that stand out.
+def look_at(judgement: Judgement) -> tuple[list[ActOn], list[str]]:
+    """Return undecided places and other suspects, without those that fail.
 
-    Places with the same reason share an entry. Those that may be bad come first.
+    Places with the same reason share an entry; those that may be bad come first.
     """
-
-    undecided: tuple[ActOn, ...]
-    others: tuple[str, ...]
-
-
-def look_at(judgement: Judgement) -> Places:
-    """Choose the places to look at, without those that fail."""
     failing = {*judgement.convicted}
-    failing |= {each.place for each in judgement.findings if each.verdict == "fail"}
+    failing |= {row.place for row in judgement.findings if row.verdict == "fail"}
     places: dict[str, list[Finding]] = {}
     for finding in judgement.findings:
         known = not finding.place or failing & {finding.place, finding.node}
@@ -39,18 +30,16 @@ def look_at(judgement: Judgement) -> Places:
             places.setdefault(finding.node, []).append(finding)
     suspects = {*judgement.worth_a_look}
     groups: dict[tuple[str, ...], list[str]] = {}
-    for place, findings in sorted(places.items(), key=lambda each: _badness(each[1])):
-        telling = [each for each in findings if _may_be_bad(each)]
+    for place, findings in sorted(places.items(), key=lambda item: _badness(item[1])):
+        telling = [finding for finding in findings if _may_be_bad(finding)]
         telling = telling or (findings if place in suspects else [])
         groups.setdefault(reasons_of(telling) or (_MEETS,), []).append(place)
-    return Places(
-        tuple(ActOn(_names(names), reasons) for reasons, names in groups.items()),
-        tuple(
-            place
-            for place in judgement.worth_a_look
-            if (place.rpartition(" (")[0] or place) not in places
-        ),
-    )
+    undecided = [ActOn(_names(names), reasons) for reasons, names in groups.items()]
+    return undecided, [
+        place
+        for place in judgement.worth_a_look
+        if (place.rpartition(" (")[0] or place) not in places
+    ]
 
 
 def _may_be_bad(finding: Finding) -> bool:
@@ -64,7 +53,7 @@ def _may_be_bad(finding: Finding) -> bool:
 def _badness(findings: Sequence[Finding]) -> tuple[bool, float]:
     """Sort key: what may be bad first, the worst of it before the rest."""
     bad = [finding for finding in findings if _may_be_bad(finding)]
-    return not bad, -max((badness(each) for each in bad), default=0.0)
+    return not bad, -max(map(badness, bad), default=0.0)
 
 
 def _names(names: Sequence[str]) -> str:
@@ -86,12 +75,13 @@ def reasons_of(
     """
     worst = sorted(
         findings,
-        key=lambda each: (not each.metric, each.kind == "sameness", -badness(each)),
+        key=lambda row: (not row.metric, row.kind == "sameness", -badness(row)),
     )
     groups: dict[tuple[str, ...], list[Finding]] = {}
-    for each in worst:
-        reason = "" if each.metric else each.reason
-        groups.setdefault((each.check, each.metric, each.kind, reason), []).append(each)
+    for finding in worst:
+        reason = "" if finding.metric else finding.reason
+        key = (finding.check, finding.metric, finding.kind, reason)
+        groups.setdefault(key, []).append(finding)
     reasons = (
         ("" if of_whole else _origin(own)) + _words(own[0]) for own in groups.values()
     )

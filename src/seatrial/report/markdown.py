@@ -92,13 +92,13 @@ def _headlines(areas: Sequence[AreaSummary]) -> Iterator[str]:
     yield "| Area | Criteria | Number | Worst place | Value | Limit | Margin |"
     yield "|---|---|---|---|---:|---|---:|"
     for area in areas:
-        counts = [f"{count} {_NAMES[each]}" for each, count in area.counts.items()]
+        counts = [f"{count} {_NAMES[name]}" for name, count in area.counts.items()]
         head = [area.area, ", ".join(counts)]
-        for one in area.headlines or [None]:
+        for line in area.headlines or [None]:
             cells = [""] * 5
-            if one is not None:
-                number = f"{one.metric} ({one.where})"
-                cells = [number, one.place, one.value, one.limit, one.margin]
+            if line is not None:
+                number = f"{line.metric} ({line.where})"
+                cells = [number, line.place, line.value, line.limit, line.margin]
             yield "| " + " | ".join(map(plain, (*head, *cells))) + " |"
             head = ["", ""]
 

@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 
 from seatrial.judge.judge import Judgement
-from seatrial.model.metrics import flat_name, judged_statistic
+from seatrial.model.metrics import flat_name
 from seatrial.model.places import PLACE, several_rails, with_place
 from seatrial.names import natural_key
 from seatrial.report.curves import MAX_LINES, MAX_PLACES, Curve, LimitPoint, Line, Point
-from seatrial.report.node_counts import on_most_nodes
+from seatrial.report.measured_rows import judged_rows, on_most_nodes
 from seatrial.report.render import text
 from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
@@ -45,8 +45,7 @@ def curves(run: Run, judgement: Judgement) -> list[Curve]:
     collected: list[Curve] = []
     placed = pl.any_horizontal(pl.col("node", "source").is_not_null())
     for _, rows in _groups(run.columns(*COLUMNS, "nodes"), "check", "metric"):
-        statistic = judged_statistic(rows["statistic"].unique())
-        rows = rows.filter(pl.col("statistic") == statistic)
+        rows = judged_rows(rows)
         whole = on_most_nodes(rows.filter(~placed))
         rows = pl.concat([rows.filter(placed), whole])
         over = _abscissa(rows)

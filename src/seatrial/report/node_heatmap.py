@@ -8,8 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from seatrial.judge.judge import Judgement
-from seatrial.model.metrics import Direction, flat_name, judged_statistic
+from seatrial.model.metrics import Direction, flat_name
 from seatrial.names import natural_key
+from seatrial.report.measured_rows import judged_rows
 from seatrial.report.pair_matrix import MAX_NODES
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
@@ -67,9 +68,9 @@ def node_metrics(run: Run, judgement: Judgement) -> NodeMetrics:
     row = {name: number for number, name in enumerate(nodes)}
     judged = dict.fromkeys(flat for node in judgement.nodes for flat in node.values)
     facets = {
-        each.metric: (each.unit, each.direction)
-        for each in judgement.findings
-        if each.metric in judged and each.kind != "sameness"
+        finding.metric: (finding.unit, finding.direction)
+        for finding in judgement.findings
+        if finding.metric in judged and finding.kind != "sameness"
     }
     measured = _measured(run, set(judged))
     for flat, unit, direction in (
@@ -85,10 +86,10 @@ def node_metrics(run: Run, judgement: Judgement) -> NodeMetrics:
     for node, flat, value in measured.select("node", "flat", "value").iter_rows():
         if flat in column and node in row:
             values[row[node], column[flat]] = value
-    for each in judgement.nodes:
-        for flat, value in each.values.items():
+    for verdict in judgement.nodes:
+        for flat, value in verdict.values.items():
             if flat in column:
-                values[row[each.name], column[flat]] = value
+                values[row[verdict.name], column[flat]] = value
     failed = np.zeros(values.shape, dtype=bool)
     for finding in judgement.findings:
         there = finding.node in row and finding.metric in column
@@ -193,12 +194,11 @@ def _measured(run: Run, judged: set[str]) -> pl.DataFrame:
         flats = {size: flat_name(str(metric), size) for size in sizes}
         if len(sizes) > 1 or flats[sizes[0]] in judged:
             continue
-        statistic = judged_statistic(part["statistic"].unique())
         worst = pl.col("value").max()
         if part["direction"][0] == "higher":
             worst = pl.col("value").min()
         frames.append(
-            part.filter(pl.col("statistic") == statistic)
+            judged_rows(part)
             .group_by("check", "case", "environment", "node")
             .agg(pl.col("value").median(), pl.col("unit", "direction").first())
             .group_by("node")
@@ -222,10 +222,7 @@ def _direction(name: str) -> Direction:
 def _middle(values: NDArray[np.float64], direction: Direction) -> float:
     """Return the median of what was measured; of two middle values the better one."""
     there = values[~np.isnan(values)]
-    if not there.size:
-        return math.nan
-    ends = np.sort(there)[[(there.size - 1) // 2, there.size // 2]]
-    return float(ends[0] if direction == "lower" else ends[1])
+    return float(np.quantile(there, 0.5, method=direction)) if there.size else math.nan
 
 
 def _worst(metrics: NodeMetrics, judgement: Judgement) -> list[int]:

@@ -1,7 +1,7 @@
 """The node map: a square for every delivered node, with what became of it."""
 
 import math
-from collections import Counter
+from collections.abc import Sequence
 
 from seatrial.judge.judge import Judgement, NodeVerdict
 from seatrial.names import natural_key
@@ -41,12 +41,10 @@ _REASON = 160  # characters
 def node_map(judgement: Judgement) -> Figure:
     """Draw all nodes in natural order, in rows of a handy width."""
     nodes, states = node_states(judgement)
-    counts = Counter(states)
     names = [name for name, *_ in STATES]
     shown = [short(node.name) for node in nodes]
-    named: dict[str, list[str]] = {}
-    for label, state in zip(shown, states, strict=True):
-        named.setdefault(state, []).append(label)
+    named = by_state(shown, states)
+    counts = ", ".join(f"{text.exact(len(own))} {name}" for name, own in named.items())
     reasons = [
         (str(number), short(node.reason, _REASON))
         for number, node in enumerate(nodes)
@@ -56,23 +54,18 @@ def node_map(judgement: Judgement) -> Figure:
         shown,
         [names.index(state) for state in states],
         dict(reasons[:_MOST_REASONS]),
-        f"Map of {len(nodes)} nodes in the order of their names: "
-        + ", ".join(f"{counts[name]} {name}" for name in names if counts[name])
-        + ".",
+        f"Map of {text.exact(len(nodes))} nodes in the order of their names: {counts}.",
     )
     return Figure(
         name="node-map",
         title="All delivered nodes",
-        detail=", ".join(
-            f"{text.exact(counts[name])} {name}" for name in names if counts[name]
-        ),
+        detail=counts,
         spec=spec,
         table=Table(
             ("state", "nodes", "names"),
             tuple(
-                (name, text.exact(len(found)), ", ".join(few(found, _MOST_NAMES)))
-                for name in names
-                if (found := named.get(name))
+                (name, text.exact(len(own)), ", ".join(few(own, _MOST_NAMES)))
+                for name, own in named.items()
             ),
         ),
         wide=True,
@@ -91,6 +84,13 @@ def node_states(judgement: Judgement) -> tuple[list[NodeVerdict], list[str]]:
         return "worth a look" if passes else node.verdict
 
     return nodes, [state(node) for node in nodes]
+
+
+def by_state(names: Sequence[str], states: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of nodes by their state, in the order of `STATES`."""
+    pairs = list(zip(names, states, strict=True))
+    groups = {name: [node for node, own in pairs if own == name] for name, *_ in STATES}
+    return {name: own for name, own in groups.items() if own}
 
 
 def columns_for(count: int) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from seatrial.model.cases import CaseKey
-from seatrial.model.metrics import judged_statistic
 from seatrial.model.places import count_pairs, turned
 from seatrial.names import natural_key
+from seatrial.report.measured_rows import judged_rows
 from seatrial.runs.closed_run import Run
 
 _CROWDED = "crowded_"
@@ -62,19 +62,14 @@ def _groups_of_case(
     for (parameters, metric, size_bytes, hca, *_), group in rows.filter(
         ~crowded
     ).group_by(*_KEYS, maintain_order=True):
-        statistic = judged_statistic(group["statistic"].unique())
-        pairs = turned(group.filter(pl.col("statistic") == statistic))
+        pairs = turned(judged_rows(group))
         measured = {*pairs["source"].unique(), *pairs["destination"].unique()}
         nodes = sorted(measured | allocated, key=natural_key)
         sizes = rows.filter(pl.col("metric") == metric)["size_bytes"].n_unique()
-        if _is_matrix(pairs, len(nodes), sizes):
+        # A ring is no matrix: it has as many pairs as nodes, and many sizes.
+        if len(nodes) > 2 and (sizes == 1 or count_pairs(pairs)[1] > len(nodes)):
             same = {"parameters": parameters, "size_bytes": size_bytes, "hca": hca}
             yield Group(key, pairs, _of(before, f"{_CROWDED}{metric}", same), nodes)
-
-
-def _is_matrix(pairs: pl.DataFrame, nodes: int, sizes: int) -> bool:
-    """Return True for a sweep; a ring has as many pairs as nodes, many sizes."""
-    return nodes > 2 and (sizes == 1 or count_pairs(pairs)[1] > nodes)
 
 
 def _of(rows: pl.DataFrame, metric: str, same: dict[str, Any]) -> pl.DataFrame:
@@ -83,7 +78,4 @@ def _of(rows: pl.DataFrame, metric: str, same: dict[str, Any]) -> pl.DataFrame:
         pl.col("metric") == metric,
         *(pl.col(name).eq_missing(pl.lit(value)) for name, value in same.items()),
     )
-    if not rows.height:
-        return rows
-    statistic = judged_statistic(rows["statistic"].unique())
-    return rows.filter(pl.col("statistic") == statistic)
+    return judged_rows(rows) if rows.height else rows

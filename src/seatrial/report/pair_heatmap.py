@@ -8,7 +8,6 @@ from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.report.render.heat_grid import (
     CROSS,
-    LEVELS,
     RING,
     SLOW,
     WIDE,
@@ -22,7 +21,28 @@ from seatrial.report.render.text import few, short
 from seatrial.report.render.vega import metric_title
 
 _NAMES = 8
-_SIGNS = {"lower": ("≤", ">"), "higher": ("≥", "<")}
+LEVEL_NAMES = {
+    "lower": (
+        "up to 1.1 times the median",
+        "up to 1.2 times the median",
+        "up to 2 times the median",
+        "up to 5 times the median",
+        "above 5 times",
+    ),
+    "higher": (
+        "at least 90 % of the median",
+        "at least 80 % of the median",
+        "at least 50 % of the median",
+        "at least 20 % of the median",
+        "below 20 %",
+    ),
+}
+"""Names of `LEVELS`, the good one first; those of the legend are in `_BRIEF`."""
+
+_BRIEF = {
+    "lower": ("≤ 1.1 times", "≤ 1.2 times", "≤ 2 times", "≤ 5 times", "> 5 times"),
+    "higher": ("≥ 90 %", "≥ 80 %", "≥ 50 %", "≥ 20 %", "< 20 %"),
+}
 
 
 def matrix_figure(matrix: Matrix, name: str) -> Figure:
@@ -55,8 +75,8 @@ def heat_chart(matrix: Matrix) -> dict[str, Any]:
             units=(matrix.unit,) * len(nodes),
             medians=(matrix.median,) * len(nodes),
             lower=(matrix.direction == "lower",) * len(nodes),
-            levels=tuple(level_names(matrix.direction)),
-            brief=_brief(matrix.direction),
+            levels=LEVEL_NAMES[matrix.direction],
+            brief=_BRIEF[matrix.direction],
             beside="beside the median of all pairs",
             symbols=((CROSS, "not measured"), (RING, "tested again alone")),
             description=describe(matrix),
@@ -83,28 +103,6 @@ def describe(matrix: Matrix) -> str:
         f"{matrix.slow} pairs are more than 20 % worse, {matrix.missing} were not "
         "measured."
     )
-
-
-def level_names(direction: str) -> list[str]:
-    """Name the levels of a cell, the good one first."""
-    ratios = _ratios(direction)
-    if direction == "lower":
-        first, rest = "up to {} the median", f"above {ratios[-1]}"
-    else:
-        first, rest = "at least {} of the median", f"below {ratios[-1]}"
-    return [*map(first.format, ratios), rest]
-
-
-def _ratios(direction: str) -> list[str]:
-    if direction == "lower":
-        return [f"{ratio:g} times" for ratio in LEVELS[direction]]
-    return [f"{100 * ratio:g} %" for ratio in LEVELS[direction]]
-
-
-def _brief(direction: str) -> tuple[str, ...]:
-    """Name the levels in a legend."""
-    ratios, (inside, beyond) = _ratios(direction), _SIGNS[direction]
-    return (*(f"{inside} {ratio}" for ratio in ratios), f"{beyond} {ratios[-1]}")
 
 
 def matrix_table(matrix: Matrix) -> Table:

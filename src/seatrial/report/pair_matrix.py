@@ -88,8 +88,8 @@ class Matrix:
 def matrices(run: Run, judgement: Judgement) -> list[Matrix]:
     """Find every matrix of a run, in the order of checks and metrics."""
     pair_groups = list(groups(run))
-    each = math.isqrt(MAX_CELLS // max(1, len(pair_groups)))
-    most = max(MIN_NODES, min(MAX_NODES, each))
+    fitting = math.isqrt(MAX_CELLS // max(1, len(pair_groups)))
+    most = max(MIN_NODES, min(MAX_NODES, fitting))
     return [_matrix(group, judgement, most) for group in pair_groups]
 
 
@@ -110,6 +110,9 @@ def _matrix(group: Group, judgement: Judgement, most: int) -> Matrix:
     ranked, silent = _worst_first(pairs, group.nodes, judgement, lower_is_better)
     nodes = sorted(ranked[:most], key=natural_key)
     limit = _limit(judgement, group.case, first)
+    retested = pairs.drop_nulls("crowded").sort(
+        "value", descending=lower_is_better, maintain_order=True
+    )
     return Matrix(
         check=group.case.check,
         detail=_detail(group.case, first),
@@ -131,7 +134,7 @@ def _matrix(group: Group, judgement: Judgement, most: int) -> Matrix:
         slow=pairs.filter(pl.col("level") >= SLOW).height,
         limit=limit,
         missed=_missed(pairs["value"], limit, lower_is_better),
-        retested=_retested(pairs, lower_is_better),
+        retested=_rows(retested),
     )
 
 
@@ -207,13 +210,11 @@ def _cells(
         pl.all_horizontal(pl.col("source", "destination").is_in(nodes))
     )
     cells = {}
-    for source, destination, *numbers in shown.select(
-        "source", "destination", "value", "level", "crowded"
-    ).iter_rows():
+    for source, destination, cell in _rows(shown):
         row, column = index[source], index[destination]
-        cells[row, column] = Cell(*numbers)
+        cells[row, column] = cell
         if mirrored:
-            cells[column, row] = Cell(*numbers)
+            cells[column, row] = cell
     return dict(sorted(cells.items()))
 
 
@@ -237,17 +238,12 @@ def _missed(values: pl.Series, limit: float | None, lower_is_better: bool) -> in
     return int((values > limit if lower_is_better else values < limit).sum())
 
 
-def _retested(
-    pairs: pl.DataFrame, lower_is_better: bool
-) -> tuple[tuple[str, str, Cell], ...]:
-    """Return the pairs that were tested again, the worst first."""
-    again = pairs.drop_nulls("crowded").sort(
-        "value", descending=lower_is_better, maintain_order=True
-    )
+def _rows(pairs: pl.DataFrame) -> tuple[tuple[str, str, Cell], ...]:
+    """Return source, destination and cell of each pair."""
     columns = ("source", "destination", "value", "level", "crowded")
     return tuple(
         (source, destination, Cell(*numbers))
-        for source, destination, *numbers in again.select(columns).iter_rows()
+        for source, destination, *numbers in pairs.select(columns).iter_rows()
     )
 
 

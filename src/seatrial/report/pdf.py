@@ -113,13 +113,13 @@ def _fit(value: Any, most: int = _LONGEST) -> Any:
     """Shorten every text, and allow breaks in long words."""
     if isinstance(value, dict):
         return {
-            key: each
+            key: item
             if key in _WHOLE
-            else _fit(each, _LONGEST_PROSE if key in _PROSE else most)
-            for key, each in value.items()
+            else _fit(item, _LONGEST_PROSE if key in _PROSE else most)
+            for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_fit(each, most) for each in value]
+        return [_fit(item, most) for item in value]
     return _line(value, most) if isinstance(value, str) else value
 
 
@@ -145,11 +145,7 @@ def _criteria(content: Content) -> dict[str, Any]:
 def _findings(judgement: Judgement) -> dict[str, Any]:
     """Return the findings that fail or are undecided, and how many more there are."""
     rows = fold_findings(
-        (
-            finding
-            for finding in judgement.findings
-            if finding.verdict in ("fail", "undecided")
-        ),
+        [row for row in judgement.findings if row.verdict in ("fail", "undecided")],
         {},
     )
     left = sum(len(row.findings) for row in rows[MOST_FINDINGS:])

@@ -7,11 +7,14 @@ from typing import Literal
 import polars as pl
 
 from seatrial.judge.judge import Judgement
-from seatrial.model.metrics import judged_statistic
 from seatrial.report.curve_chart import curve_figure
 from seatrial.report.curves import Curve, Line, Point
 from seatrial.report.measured_curves import COLUMNS, KIND, whole_curves
-from seatrial.report.node_counts import several_counts, with_node_counts
+from seatrial.report.measured_rows import (
+    judged_rows,
+    several_counts,
+    with_node_counts,
+)
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.runs.closed_run import Run
@@ -53,8 +56,7 @@ def growths(run: Run, judgement: Judgement) -> list[Growth]:
         pl.all_horizontal(pl.col("node", "source").is_null())
     )
     for (check, metric), part in rows.group_by("check", "metric", maintain_order=True):
-        statistic = judged_statistic(part["statistic"].unique())
-        counted = with_node_counts(part.filter(pl.col("statistic") == statistic))
+        counted = with_node_counts(judged_rows(part))
         if not several_counts(counted):
             continue
         unit, direction = counted.select("unit", "direction").row(0)
@@ -166,7 +168,7 @@ def _drawn(rows: pl.DataFrame) -> pl.DataFrame:
     kinds = ("size_bytes", *KIND)
     frames = []
     for _, part in rows.group_by(*kinds, maintain_order=True):
-        orders = [each for each in part["placement"].unique().sort() if each]
+        orders = [order for order in part["placement"].unique().sort() if order]
         if not orders:
             frames.append(part)
             continue

@@ -7,7 +7,7 @@ from markupsafe import escape
 
 from seatrial.judge.findings import Judgement
 from seatrial.report.content import SmallMap
-from seatrial.report.node_map import STATES, columns_for, node_states
+from seatrial.report.node_map import STATES, by_state, columns_for, node_states
 from seatrial.report.render import text
 from seatrial.report.render.text import few, short
 
@@ -35,20 +35,15 @@ def small_map(judgement: Judgement) -> SmallMap | None:
     if not nodes:
         return None
     names = [text.clean(node.name) for node in nodes]
-    by_state = {
-        state: [name for name, own in zip(names, states, strict=True) if own == state]
-        for state, *_ in STATES
-    }
-    words = ", ".join(
-        f"{text.exact(len(n))} {state}" for state, n in by_state.items() if n
-    )
+    named = by_state(names, states)
+    words = ", ".join(f"{text.exact(len(own))} {state}" for state, own in named.items())
     return SmallMap(
         svg="".join(_svg(names, states)),
         words=f"{text.exact(len(nodes))} nodes: {words}",
         groups=tuple(
             (state, len(own), ", ".join(few(map(short, own), _MOST_NAMES)))
-            for state, own in by_state.items()
-            if own and state != "pass"
+            for state, own in named.items()
+            if state != "pass"
         ),
     )
 

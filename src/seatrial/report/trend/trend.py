@@ -52,8 +52,7 @@ def trend(
 ) -> Trend:
     """Read and verify closed runs of a system, in the order of their start.
 
-    Raises SeatrialError if a run is damaged, if no run has a chosen name, or if no
-    number is chosen.
+    Raises SeatrialError for a damaged run, an unknown name, or a choice of no number.
     """
     names: dict[str, set[str]] = {option: set() for option in vars(choice)}
     where: dict[SeriesKey, tuple[Mapping[str, Any], int]] = {}
@@ -73,17 +72,17 @@ def trend(
         changed = night_changes(before, run.manifest) + criteria_changes(last, recorded)
         before, last = run.manifest, recorded or last
         points: dict[SeriesKey, Point] = {}
+        cases: dict[CaseKey, list[Case]] = defaultdict(list)
+        for case in run.cases:
+            cases[case.key].append(case)
         for history in histories([run]):
             names["checks"].add(history.key.check)
             names["metrics"].add(history.metric)
             names["environments"].add(history.key.environment)
-            for key, point in _points(history, choice, ever):
-                points[key] = point
-                if point.value is not None:
-                    where[key] = (history.parameters, history.num_nodes)
-        cases: dict[CaseKey, list[Case]] = defaultdict(list)
-        for case in run.cases:
-            cases[case.key].append(case)
+            own = dict(_points(history, choice, ever))
+            points |= own
+            measured = (key for key, point in own.items() if point.value is not None)
+            where |= dict.fromkeys(measured, (history.parameters, history.num_nodes))
         night = Night(
             run=str(run.manifest["run"]),
             campaign=str(run.manifest.get("campaign") or ""),

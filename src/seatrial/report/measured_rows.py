@@ -1,4 +1,4 @@
-"""Node counts of numbers of the whole allocation.
+"""Rows of measurements: the judged statistic, and numbers of nodes.
 
 A check that measures several numbers of nodes in one job says so by a parameter
 `num_nodes` of its samples; of all others the allocation tells.
@@ -8,6 +8,7 @@ import json
 
 import polars as pl
 
+from seatrial.model.metrics import judged_statistic
 from seatrial.report.render import text
 
 NUM_NODES, PLACEMENT = "num_nodes", "placement"
@@ -42,6 +43,12 @@ def with_node_counts(rows: pl.DataFrame) -> pl.DataFrame:
         .with_columns(parameters=pl.col("rest").cast(pl.Categorical))
         .drop("rest")
     )
+
+
+def judged_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """Keep the rows of the one statistic that counts; the rows are of one metric."""
+    statistic = judged_statistic(rows["statistic"].unique())
+    return rows.filter(pl.col("statistic") == statistic)
 
 
 def several_counts(rows: pl.DataFrame) -> bool:
