@@ -19,7 +19,7 @@ from rich.console import Console
 
 from seatrial.campaign import runner
 from seatrial.campaign.campaign_file import load_campaign
-from seatrial.campaign.collect import blame_slurm, readable
+from seatrial.campaign.collect import _elapsed, blame_slurm, readable
 from seatrial.campaign.job_watch import LostJobError, Watch
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.campaign.session import Outcome
@@ -527,6 +527,39 @@ def test_time_left_does_not_follow_one_long_wait() -> None:
     for number in (1, 2, 3):
         finish(left, f"C{number} @p+e", 21.0)  # this run is twice as slow
     assert left.seconds() == pytest.approx(158 * 21.0, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("entry", "seconds"),
+    [
+        ({"time_total": 60.0, "time_setup": 0.5, "time_run": 3.5}, 4.0),
+        ({"time_total": 3.0, "time_setup": 0.5, "time_run": 3.5}, 3.0),
+        ({"time_total": 60.0, "time_run": None}, 60.0),
+        ({"time_total": None}, None),
+    ],
+)
+def test_a_case_does_not_take_the_time_of_earlier_ones(
+    entry: dict[str, Any], seconds: float | None
+) -> None:
+    assert _elapsed(entry) == seconds
+
+
+def test_cases_in_the_queue_take_what_each_adds_to_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ReFrame's policy async starts all cases at once, Slurm one after the other."""
+    now = 100.0
+    monkeypatch.setattr("seatrial.progress.time.monotonic", lambda: now)
+    left = TimeLeft(["A", "B", "C"], {"A": [10], "B": [20], "C": [40]})
+    for case in ("A", "B", "C"):
+        left.start(case)
+    now = 105.0
+    assert left.seconds() == 65
+    now = 110.0
+    assert left.finish("A") == 10
+    now = 130.0
+    assert left.finish("B") == 20
+    assert left.seconds() == 40
 
 
 def test_time_left_without_earlier_runs_waits_for_three_cases() -> None:

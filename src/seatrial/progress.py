@@ -34,20 +34,31 @@ class TimeLeft:
     what a typical case takes. One case that waited for hours thus changes nothing.
     """
 
+    in_parallel = False
+    """Whether cases that begin while another runs do run, and do not wait for it."""
+
     def __init__(self, cases: Iterable[object], known: Durations) -> None:
         self._waiting = [str(case) for case in cases]
         self._earlier = {key: median(times) for key, times in known.items() if times}
         self._own: dict[str, list[float]] = {}
         self._running: dict[str, float] = {}
+        self._last = time.monotonic()
 
     def start(self, case: str, spent: float = 0.0) -> None:
         """Note that a case began `spent` seconds ago."""
+        if self._running and not spent and not self.in_parallel:
+            return
         self._running[case] = time.monotonic() - spent
 
     def finish(self, case: str) -> float:
-        """Note that a case ended now; return its duration in seconds."""
+        """Note that a case ended now; return its duration in seconds.
+
+        If it began while another ran, the duration counts from the last end: of several
+        cases in the queue, each takes what it adds to the run.
+        """
         now = time.monotonic()
-        duration = now - self._running.pop(case, now)
+        duration = now - self._running.pop(case, self._last)
+        self._last = now
         if case in self._waiting:
             self._waiting.remove(case)
         self.learn(case, duration)

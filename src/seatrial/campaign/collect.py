@@ -139,7 +139,7 @@ def _collect_case(
         job_id=str(record.get("job_id") or entry["jobid"] or "") or None,
         nodes=tuple(entry["job_nodelist"] if nodes is None else nodes),
         start_time=entry["job_submit_time"],
-        elapsed_s=entry["time_total"],
+        elapsed_s=_elapsed(entry),
         payload_s=record.get("payload_s"),
         raw=None if raw is None else str(raw.relative_to(session.raw.parent.parent)),
         declared=tuple(sorted(declared)),
@@ -151,6 +151,14 @@ def _collect_case(
     collected.node_failures += _node_failures(stage, entry, case)
     if result != "skip":
         collected.measurements += _measurements(case, session, samples)
+
+
+def _elapsed(entry: dict[str, Any]) -> float | None:
+    """Return the seconds of a case, without its wait for earlier cases."""
+    stages = ("setup", "compile", "run", "sanity", "performance")
+    times = [entry.get(f"time_{stage}") for stage in stages]
+    total: float | None = entry["time_total"]
+    return total if total is None else min(total, sum(filter(None, times)) or total)
 
 
 def _node_failures(stage: Path, entry: dict[str, Any], case: Case) -> list[NodeEvent]:

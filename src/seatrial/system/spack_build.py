@@ -89,6 +89,8 @@ class BuildTimeLeft(TimeLeft):
     It is an upper bound where several packages are built at once.
     """
 
+    in_parallel = True
+
     def __init__(self, steps: Iterable[Step]) -> None:
         super().__init__((), {})
         self._estimates = {
