@@ -14,7 +14,8 @@ from fake_home import fake_program, write_home
 from seatrial.cli import main
 from seatrial.system import login_node
 from seatrial.system.doctor import probe
-from seatrial.system.doctor.diagnosis import Diagnosis, diagnose
+from seatrial.system.doctor.diagnosis import diagnose
+from seatrial.system.doctor.finding import Diagnosis
 from seatrial.system.doctor.probe import Facts, probe_script, read_facts
 
 SETTINGS: dict[str, Any] = {

@@ -12,7 +12,7 @@ from seatrial.commands._rows import write_rows
 from seatrial.errors import Exit
 
 if TYPE_CHECKING:
-    from seatrial.system.doctor.diagnosis import Diagnosis
+    from seatrial.system.doctor.finding import Diagnosis
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
