@@ -75,7 +75,7 @@ def _python(facts: Facts, suite: str) -> Iterator[Diagnosis]:
         for name, values in facts.values.items()
         if name.startswith("python ")
     }
-    newest = max(map(_version, versions.values()), default=())
+    newest = max(map(version_of, versions.values()), default=())
     yield finding(
         "python of Ansible",
         "login",
