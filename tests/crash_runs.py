@@ -26,7 +26,7 @@ from typing import Any
 
 from rich.console import Console
 
-from seatrial.campaign import concurrent_runs, runner, session
+from seatrial.campaign import concurrent_runs, runner, selected_cases, session
 from seatrial.campaign.campaign_file import Block, Campaign
 from seatrial.campaign.session import Session
 from seatrial.commands import _running
@@ -185,7 +185,7 @@ def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> Non
     replaced: list[tuple[Any, str, Any]] = [
         (_running, "load_system", lambda *_: system),
         (_running, "Terminal", lambda: console),
-        (runner, "list_cases", lambda *_: LISTED),
+        (selected_cases, "list_cases", lambda *_: LISTED),
         (session, "session_command", lambda each, *_: _reframe(each, scene, how)),
         (slurm, "node_states", lambda: states),
         (slurm, "jobs", lambda comment, user: _jobs(scene, comment)),

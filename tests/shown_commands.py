@@ -18,7 +18,7 @@ PAGES = [
 ]
 PROGRAM = re.compile(r"(\S*/)?seatrial")
 INLINE = re.compile(r"`(seatrial [^`]*)`")
-LAB_COMMANDS = ("accept", "build", "lab", "run", "selftest")
+LAB_COMMANDS = ("accept", "build", "doctor", "lab", "run", "selftest")
 """Commands that need a cluster; `run --replay` does not."""
 
 OPERATORS = ("&&", "|", ";", ">")

@@ -74,7 +74,7 @@ def test_clock_that_slurm_may_not_set_is_skipped(tmp_path: Path) -> None:
     changed["systems"][0]["partitions"][0]["extras"]["cpu_frequencies"] = []
     row = run(tmp_path, changed, "-n", "OsuClock")
     assert row["result"] == "skip"
-    assert "names no cpu_frequencies of the partition batch" in row["fail_reason"]
+    assert "names no cpu_frequencies of the class batch" in row["fail_reason"]
 
 
 def test_message_rate_is_measured_at_every_clock(tmp_path: Path) -> None:

@@ -1,7 +1,11 @@
 """Playbooks in the lab: idempotence, check mode, and clusters that are not ours."""
 
+import json
+from pathlib import Path
+
 import pytest
 from conftest import Lab
+from lab_runs import seatrial
 
 from seatrial.errors import SeatrialError
 from seatrial.system.lab import cluster
@@ -29,6 +33,15 @@ def test_a_cluster_of_somebody_else_is_refused(
         assert lab.ssh("cn02", f"sudo sha256sum {folder}/{file}").stdout == before
     finally:
         lab.ssh("cn02", f"sudo rm -r {folder} && sudo mv /root/kept {folder}")
+
+
+def test_the_doctor_says_go(lab: Lab, tmp_path: Path) -> None:
+    """Memlock is the only warning: the lab's containers have a low limit."""
+    done = seatrial("doctor", "lab", "--format", "json", results=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    findings = json.loads(done.stdout)
+    assert {f["topic"] for f in findings if f["verdict"] != "ok"} <= {"memlock"}
+    assert {"batch", "openmpi", "login"} <= {f["subject"] for f in findings}
 
 
 @pytest.mark.parametrize("name", ["cluster", "site"])

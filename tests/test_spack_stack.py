@@ -217,7 +217,7 @@ def test_system_names_commits_and_lock_files(
         "suite_description": "x",
         "seatrial_demonstration": False,
         "inventory_hostname": "head",
-        "__suite_nodes": [],
+        "nodes_found": {"nodes": []},
         "__suite_slurm_version": "1",
         "__suite_pack": {"version": "1", "git_commit": None, "dirty": None},
     }
