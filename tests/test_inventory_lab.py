@@ -32,3 +32,16 @@ def test_absurd_counts(count: str) -> None:
     done = run(count)
     assert done.returncode != 0
     assert done.stderr == f"LAB_NODES={count}: expected a number from 1 to 64\n"
+
+
+def test_the_second_lab_has_a_login_node_of_its_own_and_two_classes() -> None:
+    script = SCRIPT.parents[1] / "lab-trixie/hosts.py"
+    env = os.environ | {"LAB_NODES": "3"}
+    done = subprocess.run([script], env=env, capture_output=True, text=True, check=True)
+    groups = json.loads(done.stdout)
+    assert groups["lab"]["hosts"][0] == "login1"
+    assert groups["controller"]["hosts"] == ["admin1"]
+    assert groups["cpu"]["hosts"] == ["cn01", "cn02", "cn03"]
+    assert groups["fat"]["hosts"] == ["fat01", "fat02"]
+    addresses = [host["lab_address"] for host in groups["_meta"]["hostvars"].values()]
+    assert len(set(addresses)) == len(groups["lab"]["hosts"]) == 7

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from seatrial.cli import main
 from seatrial.commands._options import Rate
 from seatrial.system.lab import state
+from seatrial.system.lab.distribution import lab_system
 
 COMMANDS = [
     ["accept"],
@@ -82,3 +83,21 @@ def test_rate_is_checked_before_tc_sees_it(command: list[str], rate: str) -> Non
 @pytest.mark.parametrize("rate", ["200mbit", "1.5Gbit", "300kbps", "10mibit"])
 def test_rates_of_tc_are_taken(rate: str) -> None:
     assert Rate().convert(rate, None, None) == rate
+
+
+def test_an_unknown_distribution_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seatrial.commands.lab.require_root_on_debian", lambda: None)
+    monkeypatch.setenv("LAB_DISTRIBUTION", "sid")
+    done = CliRunner().invoke(main, ["lab", "up"])
+    assert done.exit_code == 2
+    assert "LAB_DISTRIBUTION=sid: expected bookworm or trixie" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "system"), [("", "lab"), ("bookworm", "lab"), ("trixie", "lab-trixie")]
+)
+def test_a_distribution_selects_a_system(
+    name: str, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_DISTRIBUTION", name)
+    assert lab_system() == system

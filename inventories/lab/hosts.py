@@ -19,7 +19,8 @@ def compute_nodes() -> int:
     """Number of compute nodes: LAB_NODES, else of the running lab, else 4."""
     text = os.environ.get("LAB_NODES")
     if text is None and RUNNING.exists():
-        return sum(name != "head" for name in json.loads(RUNNING.read_text())["nodes"])
+        nodes = json.loads(RUNNING.read_text())["nodes"]
+        return sum(name.startswith("cn") for name in nodes)
     count = int(text) if text and text.isdecimal() else 4 if not text else 0
     if not 1 <= count <= MOST:
         sys.exit(f"LAB_NODES={text}: expected a number from 1 to {MOST}")

@@ -16,6 +16,9 @@ from seatrial.output import echo
 def lab() -> None:
     """Manage the lab, a cluster of containers inside this machine.
 
+    With LAB_DISTRIBUTION=trixie, it is the second lab, which is arranged like a foreign
+    site. One of them runs at a time.
+
     Example: seatrial lab up && seatrial lab status
     """
 
@@ -108,9 +111,10 @@ def require_root_on_debian() -> None:
 
 def _playbook(log: str, *arguments: str) -> int:
     """Run the playbook of the lab; return the number of changes."""
+    from seatrial.system.lab.distribution import lab_system
     from seatrial.system.playbooks import playbook
 
     require_root_on_debian()
     home = paths.home()
     file = home / "build" / "log" / f"{log}.log"
-    return playbook(home, "lab", "lab", file, *arguments)
+    return playbook(home, lab_system(), "lab", file, *arguments)

@@ -1,16 +1,13 @@
 #!/bin/sh
-# Last step of the base image: a node that boots in a second and can be reached by ssh.
+# Last step of every base image: a node that boots in a second and can be reached by ssh.
 # mmdebstrap calls it with the image's root folder; $LAB_USER names the benchmark user.
 set -eu
 root=$1
 
 chroot "$root" useradd --uid 1500 --shell /bin/bash --create-home --home-dir "/home/$LAB_USER" "$LAB_USER"
 chroot "$root" usermod --password '*' "$LAB_USER" # sshd refuses a locked account without PAM
-echo "$LAB_USER ALL=(ALL) NOPASSWD: ALL" >"$root/etc/sudoers.d/$LAB_USER"
-chmod 0440 "$root/etc/sudoers.d/$LAB_USER"
 
 cat >"$root/etc/ssh/sshd_config.d/seatrial-lab.conf" <<EOF
-UsePAM no
 UseDNS no
 PasswordAuthentication no
 MaxStartups 100

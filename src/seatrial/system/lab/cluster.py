@@ -70,7 +70,7 @@ def down(home: Path) -> list[str]:
 def status() -> list[NodeStatus]:
     """Return the state of every node; SeatrialError if the lab is down."""
     lab = state.require()
-    slurm = _slurm_states(lab) if container.is_running("head") else {}
+    slurm = _slurm_states(lab) if container.is_running(lab.login) else {}
     return [
         NodeStatus(
             node=node,
@@ -149,7 +149,7 @@ def _ensure_access(
 
 def _slurm_states(lab: LabState) -> dict[str, str]:
     try:
-        lines = run(*ssh(lab, "head", "sinfo -h -N -o '%N %T'")).splitlines()
+        lines = run(*ssh(lab, lab.login, "sinfo -a -h -N -o '%N %T'")).splitlines()
     except SeatrialError:
         return {}
     return dict(line.split(maxsplit=1) for line in lines)

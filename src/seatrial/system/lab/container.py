@@ -187,7 +187,7 @@ def _mount_root(state: LabState, node: str, image: Path) -> Path:
 
 
 def _write_node_files(state: LabState, node: str, root: Path) -> None:
-    """Set a node's name, address, neighbours, and limits this machine allows."""
+    """Set a node's name, address, neighbours, root's key, and limits."""
     hosts = ["127.0.0.1 localhost"]
     hosts += [f"{address} {name}" for name, address in state.nodes.items()]
     address = f"{state.nodes[node]}/{fabric.PREFIX_LENGTH}"
@@ -199,6 +199,7 @@ def _write_node_files(state: LabState, node: str, root: Path) -> None:
     files = {
         "etc/hosts": "\n".join(hosts) + "\n",
         "etc/hostname": f"{node}\n",
+        "root/.ssh/authorized_keys": Path(state.home, "id_ed25519.pub").read_text(),
         "etc/seatrial-lab.env": f"ADDRESS={address}\n",
     }
     for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb"):

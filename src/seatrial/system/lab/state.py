@@ -24,6 +24,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 class LabState:
     """The record: `home` is the lab's folder, `nodes` maps node names to addresses.
 
+    The first node is the login node.
+
     `owns_fabric`: the lab created its network namespace; `slow` maps a node to the
     rate limit of its link.
     """
@@ -33,6 +35,11 @@ class LabState:
     nodes: dict[str, str] = field(default_factory=dict)
     owns_fabric: bool = False
     slow: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def login(self) -> str:
+        """Return the name of the login node."""
+        return next(iter(self.nodes))
 
     def check_node(self, node: str) -> None:
         """Raise SeatrialError if the lab does not have a node."""
