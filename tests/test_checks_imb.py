@@ -33,7 +33,7 @@ def test_one_sided_without_imb_rma_is_skipped_with_what_to_do(tmp_path: Path) ->
 def test_one_node_is_skipped(name: str, tmp_path: Path) -> None:
     row = run(tmp_path, settings(), "-n", name, "-S", "num_nodes=1")
     assert row["result"] == "skip"
-    assert row["fail_reason"] == "it takes 2 nodes, there are 1"
+    assert row["fail_reason"] == "nodes needed: 2, available: 1"
 
 
 def test_one_sided_takes_each_metric_of_its_mode(tmp_path: Path) -> None:

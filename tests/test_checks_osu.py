@@ -177,7 +177,7 @@ def test_one_node_has_no_pair_of_nodes(tmp_path: Path) -> None:
     changed["systems"][0]["partitions"][0]["extras"]["nodes"] = ["cn01"]
     row = run(tmp_path, changed, "-n", "OsuOneSided")
     assert row["result"] == "skip"
-    assert row["fail_reason"] == "it takes 2 nodes, there are 1"
+    assert row["fail_reason"] == "nodes needed: 2, available: 1"
 
 
 def test_one_core_has_no_pair_of_cores(tmp_path: Path) -> None:

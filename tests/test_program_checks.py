@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,22 @@ import pytest
 from reframe_runs import CHECKS, HOME, SETTINGS, reframe
 
 
-def dry_run(folder: Path, name: str, *options: str, **extras: Any) -> str:
-    """Dry-run a check with other extras of Open MPI's environment; what was said."""
+def dry_run(
+    folder: Path,
+    name: str,
+    *options: str,
+    of_class: Mapping[str, Any] | None = None,
+    **extras: Any,
+) -> str:
+    """Dry-run a check with other extras of Open MPI's environment; what was said.
+
+    `of_class` are further extras of the class of nodes.
+    """
     settings = json.loads(SETTINGS.read_text())
     settings["environments"][0]["extras"].update(extras)
     partition = settings["systems"][0]["partitions"][0]
     partition["launcher"] = "srun"
+    partition["extras"].update(of_class or {})
     (folder / "settings.json").write_text(json.dumps(settings))
     result = reframe(
         *("-C", "settings.json", "-c", str(CHECKS), "-R", "--dry-run", "-n", name),
@@ -45,7 +56,7 @@ def steps(folder: Path) -> list[str]:
         ),
         (
             ["Npb.problem_class=D"],
-            "openmpi has no cg.D.x, of the feature npb; install it, and name its",
+            "in programs.npb of mpi_stacks, or add its class to mpi_npb_classes",
         ),
     ],
 )

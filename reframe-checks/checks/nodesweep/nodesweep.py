@@ -71,7 +71,6 @@ class NodeSweep(SeatrialCheck):
         "quota_stops",
         "ecc_uncorrected",
     ]
-    """Further judged metrics, which some nodes do not offer."""
 
     @run_after("setup")
     def demonstrate(self):

@@ -225,6 +225,11 @@ class OsuClock(OsuPairs):
             "node_classes names no cpu_frequencies of the class "
             f"{self.current_partition.name}: Slurm may not set the clock of its nodes",
         )
+        self.skip_if(
+            "mpirun" in self.current_environ.extras,
+            f"{self.current_environ.name} is started by mpirun, which cannot set the "
+            "clock as `srun --cpu-freq` does",
+        )
 
     def runs(self):
         """Return a run with messages of up to 16 B for every clock."""

@@ -24,7 +24,8 @@ PROGRAMS = {
 class Startup(SteppedCheck):
     """How long does it take until a program runs, on one node and on all?
 
-    `launch_time` is srun's time for the program true: Slurm alone. `mpi_launch_time`
+    `launch_time` is the time of srun, or of the stack's mpirun where that starts its
+    ranks, for the program true: the launcher alone. `mpi_launch_time`
     is its time for a program that does nothing between MPI_Init and MPI_Finalize; the
     difference is the cost of process manager and MPI library. Both are the median of
     `repeats` starts, on 1, 2, 4 and so on up to all nodes, in one job; the numbers of

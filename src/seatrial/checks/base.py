@@ -16,6 +16,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 from seatrial.checks.judged_metrics import JudgedMetrics
 from seatrial.checks.mpi_start import FILE as CRASHES_FILE
 from seatrial.checks.mpi_start import SCRIPT, recorded, write_script
+from seatrial.checks.rank_start import choose_start
 from seatrial.checks.reframe_patches import patch_reframe
 from seatrial.checks.replay import Replayable
 from seatrial.model.metrics import METRICS
@@ -37,10 +38,6 @@ class Tag:
     APPLICATION: Final = "application"
 
 
-ALL_END = "--kill-on-bad-exit=1"
-"""The option of srun that ends all ranks if one dies."""
-
-
 class SeatrialCheck(Replayable, JudgedMetrics):
     """A check of all nodes, or of the first `num_nodes` that Slurm allocates.
 
@@ -59,6 +56,9 @@ class SeatrialCheck(Replayable, JudgedMetrics):
     """First line of the docstring."""
     needs = variable(typ.List[str], value=[])
     """Features that system and MPI stack must have, even if the case is skipped."""
+    extent = variable(str, value="")
+    """Nodes that a case takes: `one node`, `two nodes`, or all usable ones of
+    `one class`. A class of all nodes makes that the whole machine."""
     tuning = variable(str, value="")
     """Set of variables of the MPI stack, by its name in `mpi_stacks`; '': none."""
     placement = variable(typ.Str[r"|block|cyclic"], value="")
@@ -92,9 +92,11 @@ class SeatrialCheck(Replayable, JudgedMetrics):
 
     @run_after("init", always_last=True)
     def describe_check(self) -> None:
-        """Copy docstring and features to variables: `--describe` shows only these."""
+        """Copy docstring, features and extent: `--describe` shows only variables."""
         self.question = inspect.cleandoc(type(self).__doc__ or "").partition("\n")[0]
         self.needs = [*self.valid_systems, *self.valid_prog_environs]
+        counts = {1: "one node", 2: "two nodes"}
+        self.extent = counts.get(self.num_nodes or self.most_nodes, "one class")
 
     @run_after("setup")
     def take_tuning(self) -> None:
@@ -115,18 +117,18 @@ class SeatrialCheck(Replayable, JudgedMetrics):
         """Spread the ranks over the nodes; skip if nodes or ranks are too few."""
         partition = self.current_partition
         delivered = len(partition.extras.get("nodes", []))
-        present = self.usable_nodes.get(partition.name, delivered)
         if not (self.num_nodes or delivered):
             raise ReframeError(
                 f"partition {partition.fullname} names no nodes in its extras: set "
                 "num_nodes"
             )
-        self.num_nodes = self.num_nodes or present
-        for needed, count in (
-            (self.needs_nodes, self.num_nodes),
-            (self.num_nodes, present if delivered else self.num_nodes),
-        ):
-            self.skip_if(count < needed, f"it takes {needed} nodes, there are {count}")
+        usable = self.usable_nodes.get(partition.name, delivered or self.num_nodes)
+        self.num_nodes = self.num_nodes or usable
+        needed = max(self.num_nodes, self.needs_nodes)
+        available = min(self.num_nodes, usable)
+        self.skip_if(
+            available < needed, f"nodes needed: {needed}, available: {available}"
+        )
         if self.most_nodes:
             self.num_nodes = min(self.num_nodes, self.most_nodes)
         self.ppn = self.ppn or cores_of(partition)
@@ -139,15 +141,12 @@ class SeatrialCheck(Replayable, JudgedMetrics):
 
     @run_before("run")
     def set_slurm_options(self) -> None:
-        """Set placement and process manager, and end all ranks if one dies.
+        """Set the start of ranks, their placement and binding.
 
         A job that lost a node fails: a requeue would hide the loss.
         """
         if self.job.launcher.registered_name == "srun":
-            manager = self.current_environ.extras.get("srun_mpi")
-            values = {"distribution": self.placement, "mpi": manager}
-            options = [f"--{name}={value}" for name, value in values.items() if value]
-            self.job.launcher.options += [*options, ALL_END]
+            choose_start(self)
         if self.current_partition.scheduler.registered_name in SLURM:
             self.job.options += ["--no-requeue"]
 

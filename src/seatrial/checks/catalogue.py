@@ -25,8 +25,9 @@ _EARLIER_RUNS = 10
 class Entry:
     """One check, as its class describes it; `metrics` are judged, by flat names.
 
+    `extent` lists the nodes that its cases take: `one node`, `two nodes`, `one class`.
     `needs` are features of system and MPI stack, `cases` counts the choices of its
-    parameters, or, on a system, those times partitions and stacks that can run it.
+    parameters, or, on a system, those times classes and stacks that can run it.
     `typical_s` is the time of a case, from `recorded` cases, or stated if that is 0.
     """
 
@@ -34,6 +35,7 @@ class Entry:
     question: str
     tool: str
     metrics: Mapping[str, Metric]
+    extent: tuple[str, ...]
     needs: tuple[str, ...]
     cases: int
     typical_s: float
@@ -102,10 +104,11 @@ def format_catalogue(entries: Sequence[Entry], form: str) -> str:
         plain = [{**vars(entry), "metrics": _metrics(entry)} for entry in entries]
         return json.dumps(plain, indent=1) + "\n"
     if form == "markdown":
-        head = ["| check | question | tool | experiments |", "|---|---|---|---|"]
+        columns = ("check", "question", "tool", "nodes", "experiments")
+        head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
         rows = [
             f"| `{entry.check}` | {entry.question} | {entry.tool} "
-            f"| {', '.join(entry.experiments)} |"
+            f"| {', '.join(entry.extent)} | {', '.join(entry.experiments)} |"
             for entry in entries
         ]
         return "\n".join([*head, *rows, ""])
@@ -116,6 +119,7 @@ def _row(entry: Entry) -> dict[str, Any]:
     """Return a row of the CSV file, with lists as texts."""
     names = ("needs", "experiments", "tags")
     lists = {name: " ".join(getattr(entry, name)) for name in names}
+    lists["extent"] = ", ".join(entry.extent)
     metrics = "; ".join(" ".join(metric.values()) for metric in _metrics(entry))
     return {**vars(entry), **lists, "metrics": metrics}
 
@@ -168,6 +172,7 @@ def _entry(cases: Sequence[dict[str, Any]], checks: Path) -> Entry:
         question=first["question"],
         tool=first["tool"],
         metrics={flat: split_flat_name(flat)[0] for flat in judged},
+        extent=tuple(sorted({case["extent"] for case in cases})),
         needs=tuple(needs),
         cases=len(cases),
         typical_s=float(first["typical_s"]),

@@ -1,7 +1,6 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
 """Checks that run several programs in one job, which costs one start of a job."""
 
-import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,9 +9,11 @@ from pathlib import Path
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before
 
-from seatrial.checks.base import ALL_END, SeatrialCheck, cores_of
+from seatrial.checks.base import SeatrialCheck, cores_of
+from seatrial.checks.rank_start import ALL_END
 from seatrial.model.records import Sample
 from seatrial.parsers.steps import StepOutput, split_steps
+from seatrial.paths import home, suite_python
 
 SCRIPT = "steps.sh"
 
@@ -82,6 +83,8 @@ class SteppedCheck(SeatrialCheck):
         remedy = f"name its folder in programs.{feature} of mpi_stacks"
         if feature == "imb":
             remedy = "put it beside IMB-MPI1, which programs.imb of mpi_stacks names"
+        elif feature == "npb":
+            remedy += ", or add its class to mpi_npb_classes and run site.yml"
         self.skip_if(
             bool(missing),
             f"{self.current_environ.name} has no {', '.join(missing)}, of the feature "
@@ -139,6 +142,6 @@ def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:
     program = [job.launcher.run_command(job), "--", check.executable]
     output = f"--output {check.output_file}"
     check.executable_opts = [output, *options, "--", *program, *check.executable_opts]
-    check.executable = f"{sys.executable} -I -m {module}"
+    check.executable = f"{suite_python(home())} -I -m {module}"
     job.launcher = getlauncher("local")()
     job.options += ["--no-kill"]

@@ -32,6 +32,8 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
     """Pass metrics that have no reference yet."""
     judged = variable(typ.List[str])
     """Flat names of the metrics that have references."""
+    judged_if_there = variable(typ.List[str], value=[])
+    """Further judged metrics, which some nodes do not offer."""
     reference_file = variable(str)
     """File below the reference prefix, read as ReFrame's `$ref`."""
 

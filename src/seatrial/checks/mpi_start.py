@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.parsers.mpi_start import TRIES, StartCrash, crash_at_start, mark
+from seatrial.paths import home, suite_python
 
 FILE = "mpi_start.jsonl"
 """The crashes of a job, in its folder."""
@@ -58,7 +59,7 @@ def write_script(folder: Path, preamble: str, results: str) -> None:
     `preamble` matches their lines before the first timed loop; `results` is the file
     for their numbers, '' for standard output.
     """
-    command = [sys.executable, "-I", "-m", "seatrial.checks.mpi_start"]
+    command = [suite_python(home()), "-I", "-m", "seatrial.checks.mpi_start"]
     command += ["--preamble", preamble, *(["--results", results] if results else [])]
     text = _SHELL.replace("COMMAND", shlex.join(command))
     (folder / SCRIPT).write_text(text, encoding="utf-8")

@@ -1,11 +1,12 @@
 """Write a tar file of the needed parts of a wheel; runs on the control machine.
 
-Usage: pack_wheel.py REQUIREMENT ARCHIVE PATTERN
+Usage: pack_wheel.py REQUIREMENT ARCHIVE PATTERN PLATFORMS
 
-pip downloads the wheel that the requirements file REQUIREMENT pins, and checks its
-hash. Files that match the regular expression PATTERN go into ARCHIVE, named by the
-pattern's groups below a folder called like the archive. Files of equal content become
-links: a wheel cannot hold links. `.complete` is the last entry.
+wheels.sh of the role suite downloads the wheel that the requirements file REQUIREMENT
+pins, for the system's PLATFORMS, and checks its hash. Files that match the regular
+expression PATTERN go into ARCHIVE, named by the pattern's groups below a folder called
+like the archive. Files of equal content become links: a wheel cannot hold links.
+`.complete` is the last entry.
 """
 
 import io
@@ -17,18 +18,26 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+WHEELS = Path(__file__).parents[2] / "suite" / "files" / "wheels.sh"
 
-def main(requirement: str, archive: Path, pattern: str) -> None:
+
+def main(requirement: str, archive: Path, pattern: str, platforms: str) -> None:
     """Download, pick, and write the archive under its name only when it is whole."""
     archive.parent.mkdir(parents=True, exist_ok=True)
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    pip += ["--only-binary=:all:", "--require-hashes", "--requirement", requirement]
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
     unfinished = archive.with_suffix(".part")
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        subprocess.run([*pip, "--dest", folder], check=True)
-        (wheel,) = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(wheel) as source, tarfile.open(unfinished, "w") as target:
-            pick(source, target, archive.stem, re.compile(pattern))
+        wheels = Path(folder, "wheels.tar")
+        command = ["bash", str(WHEELS), str(wheels), sys.executable, version, platforms]
+        done = subprocess.run([*command, requirement], check=False)
+        if done.returncode:
+            sys.exit(done.returncode)
+        with tarfile.open(wheels) as packed, tarfile.open(unfinished, "w") as target:
+            (name,) = (name for name in packed.getnames() if name.endswith(".whl"))
+            wheel = packed.extractfile(name)
+            assert wheel is not None, "it is a file"
+            with zipfile.ZipFile(wheel) as source:
+                pick(source, target, archive.stem, re.compile(pattern))
     unfinished.rename(archive)
 
 
@@ -56,4 +65,4 @@ def pick(
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4])

@@ -1,6 +1,9 @@
 #!/usr/bin/python
 """Ansible module: links to the programs of MPI stacks, and no others."""
 
+from __future__ import annotations
+
+import os
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -44,11 +47,13 @@ removed:
 
 def changes(folder: Path, wanted: dict[str, str]) -> tuple[list[Path], list[Path]]:
     """Links to make and links to remove, for a folder to have the wanted ones."""
-    present = {link: link.readlink() for link in folder.glob("*") if link.is_symlink()}
+    present = {
+        link: os.readlink(link) for link in folder.glob("*") if link.is_symlink()
+    }
     make = [
         link
         for link, target in ((folder / name, wanted[name]) for name in sorted(wanted))
-        if present.get(link) != Path(target)
+        if present.get(link) != target
     ]
     return make, sorted(link for link in present if link.name not in wanted)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python
 """Ansible module: what the MPI stacks of a system are, and what is wrong with them."""
 
+from __future__ import annotations
+
 import ctypes.util
-import hashlib
-import re
 import shutil
 import subprocess
 import tempfile
@@ -12,13 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.mpi_identity import (
+    compiler_facts,
+    mpi_plugins,
+    mpirun_kind,
+)
 from ansible.module_utils.mpi_programs import (
     COMMANDS,
     FOLDERS,
     OWN_PACKAGE,
     ProblemError,
     find_program,
-    mpi_libraries,
+    login_environment,
     package_programs,
     programs_below,
     programs_beside,
@@ -30,6 +35,7 @@ module: mpi_stack_info
 short_description: Find compiler, version, library and programs of MPI stacks
 description:
   - Loads each stack as a job would and looks at its compiler wrapper and programs.
+  - Compares C(srun_mpi) of each with what C(srun --mpi=list) offers.
   - A program must use the stack's own MPI library, which ldd shows.
   - OSU and NPB are folders; every program below them counts, under its own name.
   - IMB-RMA beside the IMB-MPI1 of a stack counts, too.
@@ -88,59 +94,6 @@ PACKAGES = {
     "osu-micro-benchmarks": ("osu", ""),
     "npb": ("npb", "bin"),
 }
-PROBE = "int MPI_Init(int *, char ***);\nint main(void) { return MPI_Init(0, 0); }\n"
-
-
-def login_environment(
-    modules: list[str], folders: Sequence[str] = ()
-) -> dict[str, str]:
-    """Environment of a login shell that has loaded `modules`, some from `folders`."""
-    loads = "".join(f"module use {folder} || exit 1\n" for folder in folders)
-    loads += "".join(f"module load {module} || exit 1\n" for module in modules)
-    argv = ["bash", "-lc", f"{loads}printf '\\n=== '; env -0"]
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
-    )
-    # Old modules exit 0 on failure and only say so.
-    if done.returncode or (modules and "ERROR" in done.stderr):
-        raise ProblemError(
-            f"modules {modules} do not load: {done.stderr.strip() or done.returncode}"
-        )
-    pairs = done.stdout.rpartition("\n=== ")[2].split("\0")
-    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-
-
-def compiler_facts(stack: dict[str, Any], env: dict[str, str]) -> dict[str, Any]:
-    """Path, version and identity of the compiler wrapper, and its MPI library."""
-    wanted = stack["compiler"]
-    compiler = shutil.which(wanted, path=env["PATH"])
-    if compiler is None:
-        source = stack.get("package") or stack.get("modules") or "its development files"
-        raise ProblemError(f"no compiler wrapper {wanted} on PATH; install {source}")
-    status, text = run([compiler, "--showme:version"], env)
-    if status:
-        text = run([compiler, "-v"], env)[1].partition("\n")[0]
-    version = re.search(r"\d+(?:\.\d+)+", text)
-    with tempfile.TemporaryDirectory() as folder:
-        source_file = Path(folder, "probe.c")
-        source_file.write_text(PROBE)
-        program = str(Path(folder, "probe"))
-        status, errors = run([compiler, "-o", program, str(source_file)], env)
-        if status:
-            raise ProblemError(f"{compiler} does not compile: {errors.strip()}")
-        libraries = mpi_libraries(program, env)
-    identity = [
-        str(Path(compiler).resolve()),
-        text,
-        run([compiler, "-show"], env)[1],
-        run([compiler, "--version"], env)[1],
-    ]
-    return {
-        "compiler": compiler,
-        "compiler_id": hashlib.sha256("\n".join(identity).encode()).hexdigest()[:12],
-        "version": version.group() if version else "unknown",
-        "libraries": libraries,
-    }
 
 
 def take_from_spack(stack: dict[str, Any], found: dict[str, Any]) -> None:
@@ -150,7 +103,7 @@ def take_from_spack(stack: dict[str, Any], found: dict[str, Any]) -> None:
     stack["version"] = mpi["version"]
     stack["mpi_name"], stack["compiled_with"] = mpi["name"], found["compiler"]
     stack["compiler"] = stack.get("compiler") or f"{mpi['prefix']}/bin/mpicc"
-    stack["module_folders"] = [found["modules"]]
+    stack["module_folders"] = [*stack.get("module_folders", []), found["modules"]]
     names = [
         mpi["name"],
         *(name for name in [*PACKAGES, OWN_PACKAGE] if name in packages),
@@ -178,11 +131,93 @@ def verify_tuning(stack: dict[str, Any]) -> None:
             )
 
 
+def wheel_library(
+    stack: dict[str, Any], wheels: dict[str, Any], env: dict[str, str]
+) -> list[str]:
+    """Add the folders of a stack's wheel to it and to `env`; return its libraries."""
+    wheel = wheels[stack["wheel"]]
+    root = Path(wheel["folder"])
+    stack["version"] = wheel["version"]
+    stack["paths"] = [str(root / "bin")]
+    stack["library_paths"] = [str(root / "lib")]
+    if not root.is_dir():
+        raise FileNotFoundError(root)
+    env["PATH"] = f"{root / 'bin'}:{env['PATH']}"
+    env["LD_LIBRARY_PATH"] = f"{root / 'lib'}:{env.get('LD_LIBRARY_PATH', '')}"
+    if stack["wheel"] == "impi-rt" and not ctypes.util.find_library("fabric"):
+        raise ProblemError(
+            "Intel MPI needs libfabric.so.1; install libfabric1 (RHEL: libfabric)"
+        )
+    return sorted({str(lib.resolve()) for lib in root.glob("lib/libmpi.so*")})
+
+
+def add_compiler(
+    stack: dict[str, Any], env: dict[str, str], folders: Sequence[str]
+) -> list[str]:
+    """Add the facts of its compiler to a stack; return its libraries."""
+    facts = compiler_facts(stack, env, folders)
+    libraries: list[str] = facts.pop("libraries")
+    if stack["provider"] == "spack":
+        facts = {**facts, "version": stack["version"], "mpi_name": stack["mpi_name"]}
+    stack.update(facts)
+    if "/" in stack["compiler"] and stack["provider"] == "distribution":
+        on_path = shutil.which(Path(stack["compiler"]).name, path=env["PATH"])
+        if on_path != stack["compiler"]:
+            stack["paths"].append(str(Path(stack["compiler"]).parent))
+    return libraries
+
+
+def add_programs(
+    stack: dict[str, Any], folder: str, libraries: list[str], env: dict[str, str]
+) -> None:
+    """Add to a stack its programs, and the links by which checks call them."""
+    links = str(Path(folder, "links", stack["name"]))
+    programs, executables = {}, []
+    for feature, wanted in sorted(stack.get("programs", {}).items()):
+        if feature in FOLDERS:
+            programs[feature] = wanted
+            found = programs_below(feature, wanted, libraries, env)
+        else:
+            programs[feature] = find_program(feature, wanted, libraries, env)
+            found = {
+                COMMANDS[feature]: programs[feature],
+                **programs_beside(feature, programs[feature], libraries, env),
+            }
+        executables += found
+        for name, program in found.items():
+            if shutil.which(name, path=env["PATH"]) != program:
+                stack["links"].append({"path": f"{links}/{name}", "target": program})
+    # Whether it has links or not: the module file stays as it is when programs come.
+    stack["paths"].insert(0, links)
+    stack["programs"], stack["executables"] = programs, executables
+
+
+def add_mpirun(stack: dict[str, Any], env: dict[str, str]) -> None:
+    """Add to a stack its mpirun, if that is to start its programs."""
+    if stack.get("launcher") != "mpirun":
+        return
+    compiler = Path(stack.get("compiler", ""))
+    names = [str(compiler.parent / f"mpirun{compiler.suffix}"), "mpirun"]
+    paths = (shutil.which(name, path=env["PATH"]) for name in names)
+    program = next(filter(None, paths), None)
+    if program is None:
+        raise ProblemError("launcher mpirun: no mpirun on PATH; set launcher: srun")
+    text = run([program, "--version"], env)[1]
+    kind = mpirun_kind(text)
+    if not kind:
+        raise ProblemError(
+            f"launcher mpirun: {program} prints {text.strip()[:80]!r}; expected that "
+            "of Open MPI, MPICH, MVAPICH or Intel MPI; set launcher: srun"
+        )
+    stack["mpirun"] = {"kind": kind, "program": program}
+
+
 def examine(
     stack: dict[str, Any],
     folder: str,
     wheels: dict[str, Any],
     spack: dict[str, Any] | None = None,
+    tmpdir: str = "",
 ) -> None:
     """Add to a stack what was found; ProblemError names the first thing wrong."""
     stack.update(version="unknown", compiler_id="", paths=[], library_paths=[])
@@ -202,53 +237,37 @@ def examine(
     env.update(stack.get("environment", {}))
     env["LC_ALL"] = "C"
     if stack["provider"] == "wheels":
-        wheel = wheels[stack["wheel"]]
-        root = Path(wheel["folder"])
-        stack["version"] = wheel["version"]
-        stack["paths"] = [str(root / "bin")]
-        stack["library_paths"] = [str(root / "lib")]
-        if not root.is_dir():
-            raise FileNotFoundError(root)
-        env["PATH"] = f"{root / 'bin'}:{env['PATH']}"
-        env["LD_LIBRARY_PATH"] = f"{root / 'lib'}:{env.get('LD_LIBRARY_PATH', '')}"
-        libraries = sorted({str(lib.resolve()) for lib in root.glob("lib/libmpi.so*")})
-        if stack["wheel"] == "impi-rt" and not ctypes.util.find_library("fabric"):
-            raise ProblemError("Intel MPI needs libfabric.so.1; install libfabric1")
+        libraries = wheel_library(stack, wheels, env)
     elif not stack.get("compiler"):
         raise ProblemError("provider distribution needs `compiler`, its MPI C wrapper")
     if stack.get("compiler"):
-        facts = compiler_facts(stack, env)
-        libraries = facts.pop("libraries")
-        stack.update(facts)
-        if "/" in stack["compiler"] and stack["provider"] == "distribution":
-            on_path = shutil.which(Path(stack["compiler"]).name, path=env["PATH"])
-            if on_path != stack["compiler"]:
-                stack["paths"].append(str(Path(stack["compiler"]).parent))
-    links = str(Path(folder, "links", stack["name"]))
-    programs, executables = {}, []
-    for feature, wanted in sorted(stack.get("programs", {}).items()):
-        if feature in FOLDERS:
-            programs[feature] = wanted
-            found = programs_below(feature, wanted, libraries, env)
-        else:
-            programs[feature] = find_program(feature, wanted, libraries, env)
-            found = {
-                COMMANDS[feature]: programs[feature],
-                **programs_beside(feature, programs[feature], libraries, env),
-            }
-        executables += found
-        for name, program in found.items():
-            if shutil.which(name, path=env["PATH"]) != program:
-                stack["links"].append({"path": f"{links}/{name}", "target": program})
+        folders = [folder, tmpdir, tempfile.gettempdir()]
+        libraries = add_compiler(stack, env, folders)
+    add_mpirun(stack, env)
+    add_programs(stack, folder, libraries, env)
     for name, package in installed.get("packages", {}).items():
         if name == installed["mpi"]["name"]:
             continue
         own = package_programs(name, Path(package["prefix"]), libraries, env)
         if name == OWN_PACKAGE:
             stack["benchmarks"] = own
-    if stack["links"]:
-        stack["paths"].insert(0, links)
-    stack["programs"], stack["executables"] = programs, executables
+
+
+def verify_srun_mpi(stacks: list[dict[str, Any]]) -> list[str]:
+    """Compare the stacks' `srun_mpi` with what Slurm offers; return the problems."""
+    stacks = [stack for stack in stacks if stack.get("launcher") != "mpirun"]
+    if not stacks:
+        return []
+    status, text = run(["srun", "--mpi=list"], login_environment([]))
+    offered = mpi_plugins(text)
+    if status or not offered:
+        return [f"`srun --mpi=list` fails: {' '.join(text.split()) or status}"]
+    return [
+        f"stack {stack['name']}: srun_mpi: expected one of {', '.join(offered)}, which "
+        f"Slurm offers, got {stack.get('srun_mpi')!r}; or set launcher: mpirun"
+        for stack in stacks
+        if stack.get("srun_mpi") not in offered
+    ]
 
 
 def main() -> None:
@@ -263,10 +282,11 @@ def main() -> None:
         supports_check_mode=True,
     )
     given = module.params
-    problems = []
+    problems = verify_srun_mpi(given["stacks"])
     for stack in given["stacks"]:
         try:
-            examine(stack, given["folder"], given["wheels"], given["spack"])
+            places = (given["folder"], given["wheels"], given["spack"])
+            examine(stack, *places, module.tmpdir)
         except FileNotFoundError as error:
             if not module.check_mode:
                 problems.append(f"stack {stack['name']}: {error} is not there")

@@ -1,9 +1,13 @@
 """The programs of an MPI stack: where they are, and which MPI they are linked with."""
 
+from __future__ import annotations
+
 import os
 import re
+import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 #: Names that the checks call programs by.
@@ -44,6 +48,37 @@ def run(argv: list[str], env: dict[str, str]) -> tuple[int, str]:
     except OSError as error:
         return 127, str(error)
     return done.returncode, done.stdout
+
+
+def login_environment(
+    modules: list[str], folders: Sequence[str] = ()
+) -> dict[str, str]:
+    """Environment of a login shell that has loaded `modules`, some from `folders`.
+
+    Modules load in this order: in a hierarchy, each may bring folders for the next.
+    """
+    missing = [folder for folder in folders if not Path(folder).is_dir()]
+    if missing:
+        raise ProblemError(
+            f"module_folders: no folder {', '.join(missing)}; expected folders for "
+            "`module use`"
+        )
+    loads = "".join(f"module use {shlex.quote(f)} || exit 1\n" for f in folders)
+    loads += "".join(f"module load {shlex.quote(m)} || exit 1\n" for m in modules)
+    argv = ["bash", "-lc", f"{loads}printf '\\n=== '; env -0"]
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+    )
+    # Old modules exit 0 on failure and only say so.
+    if done.returncode or (modules and "ERROR" in done.stderr):
+        raise ProblemError(
+            f"modules {' '.join(modules)} do not load: "
+            f"{' '.join(done.stderr.split()) or done.returncode}; name each in the "
+            "order of the hierarchy, the compiler first, and other folders in "
+            "module_folders"
+        )
+    pairs = done.stdout.rpartition("\n=== ")[2].split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def mpi_libraries(program: str, env: dict[str, str]) -> list[str]:

@@ -11,7 +11,11 @@ from seatrial.errors import SeatrialError
 MOST_OF_FREE = 0.9
 """The part of a node's free memory that HPL may take at most."""
 
-_BIND = 'shift "$SLURM_LOCALID"; exec taskset -c "$1" {program}'
+_BIND = (
+    'shift "${{OMPI_COMM_WORLD_LOCAL_RANK:-${{MPI_LOCALRANKID:-$SLURM_LOCALID}}}}"; '
+    'exec taskset -c "$1" {program}'
+)
+"""mpirun's own rank within the node comes first: its daemons have one of Slurm's."""
 _CPUS = re.compile(r"(\d+)(?:\(x(\d+)\))?")
 
 
