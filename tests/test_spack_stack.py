@@ -1,5 +1,6 @@
 """A stack that Spack installed: rendered, recorded, in the report."""
 
+import functools
 import json
 import os
 import re
@@ -73,7 +74,7 @@ def examined(
     monkeypatch.setattr(
         info,
         "compiler_facts",
-        lambda stack, env: {"libraries": [OPENMPI], "version": "5.0.10"},
+        lambda *given: {"libraries": [OPENMPI], "version": "5.0.10"},
     )
     monkeypatch.setattr(info, "login_environment", lambda *given: dict(os.environ))
     stack = {"name": "s", "provider": "spack", "mpi": "m", "srun_mpi": "pmix", **more}
@@ -160,7 +161,8 @@ def test_stack_that_is_only_solved_has_nothing_yet(
 
 def render(template: str, **values: Any) -> str:
     jinja = Environment(trim_blocks=True)
-    jinja.filters.update(to_json=json.dumps, bool=bool, combine=dict.__or__)
+    to_json = functools.partial(json.dumps, default=list)  # of generators
+    jinja.filters.update(to_json=to_json, bool=bool, combine=dict.__or__)
     text = (ROLES / template).read_text()
     return jinja.from_string(text).render(seatrial_system="x", **values)
 

@@ -7,7 +7,11 @@ from pathlib import Path
 
 from seatrial.errors import SeatrialError
 
-_TROUBLE = re.compile(r"^(fatal|failed|\[ERROR\]|ERROR!)")
+_ERROR = re.compile(
+    r"^\[ERROR\]: (?:Task failed: )?(?:(?:Action|Module) failed: )?(.*)"
+)
+_HOST = re.compile(r"^(?:fatal|failed): \[([^] ]+)")
+_TROUBLE = re.compile(r"^(fatal|failed|ERROR!)")
 _RECAP = re.compile(r"\bchanged=(\d+)")
 
 
@@ -36,10 +40,31 @@ def playbook(home: Path, system: str, name: str, log: Path, *options: str) -> in
         )
     lines = log.read_text().splitlines()
     if done.returncode != 0:
-        trouble = [line for line in lines if _TROUBLE.match(line)] or lines[-5:]
+        trouble = problems(lines)
         raise SeatrialError(
             f"playbooks/{name}.yml failed on system {system}:\n"
             + "\n".join(trouble[:10])
             + f"\nfull output: {log}"
         )
     return sum(map(int, _RECAP.findall("\n".join(lines[-200:]))))
+
+
+def problems(lines: list[str]) -> list[str]:
+    """Return a sentence for each failed task of a log, with its host.
+
+    Ignored failures are left out. Without any, return the lines that look like errors,
+    else the last ones.
+    """
+    sentences: list[str] = []
+    is_open = False
+    for line in lines:
+        if error := _ERROR.match(line):
+            sentences.append(error[1])
+            is_open = True
+        elif is_open and (host := _HOST.match(line)):
+            if host[1] != "localhost" and not sentences[-1].startswith(f"{host[1]}:"):
+                sentences[-1] = f"{host[1]}: {sentences[-1]}"
+            is_open = False
+        elif line == "...ignoring" and sentences:
+            sentences.pop()
+    return sentences or [ln for ln in lines if _TROUBLE.match(ln)] or lines[-5:]

@@ -8,13 +8,13 @@ The keys: `mpi` (name, version, prefix; null if nothing is installed), `compiler
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict
 
 import spack.environment
 import spack.modules
 
 
-def describe() -> dict[str, Any]:
+def describe() -> Dict[str, Any]:
     """Look at the roots of the active environment that are installed."""
     environment = spack.environment.active_environment()
     roots = [spec for spec in environment.concrete_roots() if spec.installed]

@@ -6,9 +6,8 @@ in the folder MIRROR Spack would find it.
 """
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator, List
 
 import spack.caches
 import spack.environment
@@ -25,7 +24,7 @@ def folders() -> Iterator[Path]:
             yield Path(path)
 
 
-def missing(mirror: str, names: list[str]) -> list[str]:
+def missing(mirror: str, names: List[str]) -> List[str]:
     """Look at everything that was asked for and has to be built."""
     environment = spack.environment.active_environment()
     roots = [spec for spec in environment.concrete_roots() if spec.name in names]

@@ -1,0 +1,1 @@
+"""One folder with everything that a system without internet needs."""
