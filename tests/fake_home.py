@@ -19,6 +19,7 @@ class Base(rfm.RunOnlyRegressionTest):
     valid_systems = ["*"]
     valid_prog_environs = ["+mpi"]
     executable = "echo"
+    reference_file = "echo.yaml"
     max_pending_time = 5
 
     @run_before("run")

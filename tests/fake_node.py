@@ -44,59 +44,76 @@ def fake_node(
     `sensors`: with cpufreq, coretemp, throttling, quotas, EDAC and machine checks,
     which all tell of an untroubled node at 45 degrees.
     """
-    count = sockets * cores
     packages = packages or tuple(range(sockets))
-    files: dict[str, object] = {f"{CPUS}/online": f"0-{count * threads - 1}"}
-    for cpu in range(count * threads):
-        core = cpu % count
-        socket = core // cores
-        siblings = ",".join(str(core + count * thread) for thread in range(threads))
-        first, last = socket * cores, socket * cores + cores - 1
-        folder = f"{CPUS}/cpu{cpu}"
-        files |= {
-            f"{folder}/topology/physical_package_id": packages[socket],
-            f"{folder}/topology/thread_siblings_list": siblings,
-            f"{folder}/cache/index0/level": 1,
-            f"{folder}/cache/index0/size": "48K",
-            f"{folder}/cache/index0/shared_cpu_list": siblings,
-            f"{folder}/cache/index3/level": 3,
-            f"{folder}/cache/index3/size": "32768K",
-            f"{folder}/cache/index3/shared_cpu_list": f"{first}-{last}",
-        }
+    cpus = range(sockets * cores * threads)
+    memory = memory_gib << 20
+    files: dict[str, object] = {
+        f"{CPUS}/online": f"0-{cpus[-1]}",
+        "proc/meminfo": f"MemTotal: {memory} kB\nMemAvailable: {memory - 1024} kB",
+        "proc/self/status": f"Name: python\nCpus_allowed_list:\t0-{cpus[-1]}",
+        "proc/cpuinfo": "".join(
+            f"processor\t: {cpu}\nmodel name\t: Fake\ncpu MHz\t\t: {mhz:.3f}\n\n"
+            for cpu in cpus
+        ),
+    }
+    for cpu in cpus:
+        files |= _topology(cpu, packages, sockets, cores, threads)
         if sensors:
-            throttle = f"{folder}/thermal_throttle"
+            throttle = f"{CPUS}/cpu{cpu}/thermal_throttle"
             files |= {
-                f"{folder}/cpufreq/scaling_cur_freq": round(1e3 * mhz),
+                f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq": round(1e3 * mhz),
                 f"{throttle}/core_throttle_count": 0,
                 f"{throttle}/package_throttle_count": 0,
             }
-    memory = memory_gib << 20
-    allowed = f"Cpus_allowed_list:\t0-{count * threads - 1}"
-    files |= {
-        "proc/meminfo": f"MemTotal: {memory} kB\nMemAvailable: {memory - 1024} kB",
-        "proc/self/status": f"Name: python\n{allowed}",
-        "proc/cpuinfo": "".join(
-            f"processor\t: {cpu}\nmodel name\t: Fake\ncpu MHz\t\t: {mhz:.3f}\n\n"
-            for cpu in range(count * threads)
-        ),
-    }
     if sensors:
-        files["proc/interrupts"] = INTERRUPTS
-        files["proc/self/cgroup"] = "0::/system.slice/job_1"
-        files["sys/fs/cgroup/cgroup.procs"] = ""
-        files["sys/fs/cgroup/system.slice/job_1/cpu.stat"] = cpu_stat(0)
-        for socket, package in enumerate(packages):
-            chip = f"sys/class/hwmon/hwmon{socket + 1}"
-            files |= {
-                f"{chip}/name": "coretemp",
-                f"{chip}/temp1_label": f"Package id {package}",
-                f"{chip}/temp1_input": 45000,
-                f"{chip}/temp2_label": "Core 0",
-                f"{chip}/temp2_input": 44000,
-            }
-            controller = f"sys/devices/system/edac/mc/mc{socket}"
-            files |= {f"{controller}/ce_count": 0, f"{controller}/ue_count": 0}
-        files["sys/class/hwmon/hwmon0/name"] = "nvme"
-        files["sys/class/hwmon/hwmon0/temp1_input"] = 90000
+        files |= _sensors(packages)
     write(root, files)
     return root
+
+
+def _topology(
+    cpu: int, packages: tuple[int, ...], sockets: int, cores: int, threads: int
+) -> dict[str, object]:
+    """Return socket, sibling threads and caches of a CPU."""
+    count = sockets * cores
+    core = cpu % count
+    socket = core // cores
+    siblings = ",".join(str(core + count * thread) for thread in range(threads))
+    folder = f"{CPUS}/cpu{cpu}"
+    return {
+        f"{folder}/topology/physical_package_id": packages[socket],
+        f"{folder}/topology/thread_siblings_list": siblings,
+        f"{folder}/cache/index0/level": 1,
+        f"{folder}/cache/index0/size": "48K",
+        f"{folder}/cache/index0/shared_cpu_list": siblings,
+        f"{folder}/cache/index3/level": 3,
+        f"{folder}/cache/index3/size": "32768K",
+        f"{folder}/cache/index3/shared_cpu_list": (
+            f"{socket * cores}-{(socket + 1) * cores - 1}"
+        ),
+    }
+
+
+def _sensors(packages: tuple[int, ...]) -> dict[str, object]:
+    """Return interrupts, quotas, temperatures and memory errors of a node."""
+    files: dict[str, object] = {
+        "proc/interrupts": INTERRUPTS,
+        "proc/self/cgroup": "0::/system.slice/job_1",
+        "sys/fs/cgroup/cgroup.procs": "",
+        "sys/fs/cgroup/system.slice/job_1/cpu.stat": cpu_stat(0),
+        "sys/class/hwmon/hwmon0/name": "nvme",
+        "sys/class/hwmon/hwmon0/temp1_input": 90000,
+    }
+    for socket, package in enumerate(packages):
+        chip = f"sys/class/hwmon/hwmon{socket + 1}"
+        controller = f"sys/devices/system/edac/mc/mc{socket}"
+        files |= {
+            f"{chip}/name": "coretemp",
+            f"{chip}/temp1_label": f"Package id {package}",
+            f"{chip}/temp1_input": 45000,
+            f"{chip}/temp2_label": "Core 0",
+            f"{chip}/temp2_input": 44000,
+            f"{controller}/ce_count": 0,
+            f"{controller}/ue_count": 0,
+        }
+    return files

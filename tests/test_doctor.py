@@ -29,19 +29,32 @@ SETTINGS: dict[str, Any] = {
         }
     ],
     "python": "/usr/bin/python3",
+    "groups": {"compute": ["cn1"]},
+    "modules_system": "lmod",
 }
 PROGRAMS = {
     "sbatch": "",
     "squeue": "",
     "scancel": "",
     "sacct": "",
-    "sacctmgr": "echo 'acc||normal,high'",
-    "scontrol": "echo 'Slurmctld(primary) at head is UP'",
+    "sacctmgr": """
+case "$*" in
+  *assoc*) echo 'acc||normal,high';;
+  *) echo 'normal|||'; echo 'high|cpu=999,node=2||1-00:00:00';;
+esac
+""",
+    "scontrol": """
+case "$*" in
+  ping) echo 'Slurmctld(primary) at head is UP';;
+  *hostnames*) echo "$3" | tr , '\\n';;
+esac
+""",
     "sinfo": """
 case "$*" in
   --version) echo slurm 24.11.5;;
-  *%R*%a*) echo 'standard|up|1-00:00:00'; echo 'secret|up|infinite';;
-  *-N*) echo 'cn1|standard|idle';;
+  *%R*%a*)
+    echo 'standard|up|1-00:00:00'; echo 'secret|up|infinite'; echo 'old|down|1:00';;
+  *-N*) echo 'cn1|standard|idle'; echo 'cn2|standard|down*'; echo 'cn1|secret|idle';;
   *) echo standard;;
 esac
 """,
@@ -70,12 +83,14 @@ class Login:
         for name, script in PROGRAMS.items():
             fake_program(self.programs, name, script)
 
-    def diagnosis(self, **changes: Any) -> dict[tuple[str, str], Diagnosis]:
+    def diagnosis(
+        self, profile: str = "", **changes: Any
+    ) -> dict[tuple[str, str], Diagnosis]:
         """Run the probe's script; return the findings by topic and subject."""
         settings = SETTINGS | changes
         facts = Facts("token", sent=0.0)
         path = f"export PATH={shlex.quote(str(self.programs))}:$PATH\n"
-        script = path + probe_script(str(self.prefix), "token", settings)
+        script = path + profile + probe_script(str(self.prefix), "token", settings)
         done = subprocess.run(
             ["bash", "-s"], input=script, capture_output=True, text=True, check=True
         )
@@ -93,11 +108,23 @@ def login(tmp_path: Path) -> Login:
 
 def test_a_sound_system_is_go_and_keeps_no_file(login: Login) -> None:
     found = login.diagnosis()
+    assert found["nodes", "cpu"].text == "Slurm has all 1"
     assert {f.verdict for key, f in found.items() if key[0] != "memlock"} == {"ok"}
     assert found["slurm version", "login"].text == "slurm 24.11.5"
     assert found["job", "cpu"].text.startswith("ran on ")
     assert found["shared folder", "cpu"].text == "seen and writable"
     assert [*login.prefix.iterdir()] == []
+
+
+MODULE = """module() {
+  case "$1 $2" in
+    --version*) echo 'Modules Release 5.2.0' >&2;;
+    'load gcc') ;;
+    'load openmpi') [ -n "$GCC" ] || { echo 'no such module' >&2; false; };;
+    'use '*) GCC=yes;;
+  esac
+}
+"""
 
 
 def no_program(name: str) -> Callable[[Login], None]:
@@ -111,14 +138,32 @@ def program(name: str, script: str) -> Callable[[Login], None]:
 @pytest.mark.parametrize(
     ("fault", "topic", "subject", "text", "remedy"),
     [
-        (no_program("sbatch"), "slurm", "login", "not on PATH: sbatch", "submits jobs"),
+        (
+            no_program("sbatch"),
+            "slurm commands",
+            "login",
+            "not on PATH: sbatch",
+            "submits jobs",
+        ),
         (
             program("scontrol", "echo 'Slurmctld(primary) at head is DOWN'"),
             *("slurmctld", "login", "is DOWN", "start slurmctld"),
         ),
         (
+            program("getconf", "echo glibc 2.17"),
+            *("C library", "login", "glibc 2.17", "need glibc 2.28"),
+        ),
+        (
+            program("getconf", "exit 1"),
+            *("C library", "login", "no glibc", "need glibc 2.28"),
+        ),
+        (
             program("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1"),
             *("accounting", "login", "storage is disabled", "AccountingStorageType"),
+        ),
+        (
+            program("srun", "echo 'srun: error: A\ttab\tor two' >&2; exit 1"),
+            *("job", "cpu", "A tab or two", "see account"),
         ),
         (no_program("fakecc"), "modules", "openmpi", "fakecc is not on PATH", "module"),
         (
@@ -157,14 +202,102 @@ def test_an_account_of_the_class_reaches_srun(login: Login) -> None:
     assert "Invalid account" in finding.text
 
 
+def test_a_bundled_python_need_not_be_there(login: Login) -> None:
+    found = login.diagnosis(python="bundled")
+    assert found["python of the suite", "login"].verdict == "ok"
+    assert ("python of the suite", "cpu") not in found
+    finding = login.diagnosis(python="/no/python")["python of the suite", "cpu"]
+    assert finding.verdict == "fail"
+    assert "set suite_python to bundled" in finding.remedy
+
+
 def test_a_partition_may_be_hidden_but_must_exist(login: Login) -> None:
     hidden = {"name": "fat", "partition": "secret", "account": "acc"}
     absent = {"name": "gpu", "account": "acc"}
     found = login.diagnosis(classes=[hidden, absent])
-    assert found["partition", "fat"].text == "secret (hidden)"
+    assert found["partition", "fat"].text.startswith("secret (hidden) is up")
     assert found["partition", "gpu"].verdict == "fail"
-    assert "Slurm has secret, standard" in found["partition", "gpu"].remedy
+    assert "Slurm has old, secret, standard" in found["partition", "gpu"].remedy
     assert ("job", "gpu") not in found
+
+
+def test_a_partition_must_be_up(login: Login) -> None:
+    old = {"name": "old", "account": "acc"}
+    finding = login.diagnosis(classes=[old])["partition", "old"]
+    assert finding.verdict == "fail"
+    assert finding.text == "old (hidden) is down, time limit 1:00"
+
+
+@pytest.mark.parametrize("reservation", ["ours", None])
+def test_a_node_in_maintenance_is_ready_for_its_reservation(
+    reservation: str | None, login: Login
+) -> None:
+    fake_program(
+        login.programs,
+        "sinfo",
+        PROGRAMS["sinfo"].replace("cn1|standard|idle", "cn1|standard|maint"),
+    )
+    cpu = SETTINGS["classes"][0] | {"nodes": "cn1", "reservation": reservation}
+    found = login.diagnosis(classes=[cpu])
+    assert (("node states", "cpu") in found) == (reservation is None)
+
+
+def test_delivered_nodes_are_compared_with_those_of_slurm(login: Login) -> None:
+    cpu = SETTINGS["classes"][0] | {"nodes": "cn1,cn2,cn3"}
+    found = login.diagnosis(classes=[cpu])
+    assert found["nodes", "cpu"].verdict == "warn"
+    assert found["nodes", "cpu"].text.startswith("cn3 not in partition standard")
+    assert found["node states", "cpu"].text == "cn2 down* of 3"
+    found = login.diagnosis(classes=[cpu | {"nodes": "x1,x2"}])
+    assert found["nodes", "cpu"].verdict == "fail"
+
+
+def test_the_qos_of_a_class_must_allow_its_nodes(login: Login) -> None:
+    cpu = SETTINGS["classes"][0] | {"qos": "high", "nodes": "cn1,cn2"}
+    assert login.diagnosis(classes=[cpu])["qos", "cpu"].verdict == "ok"
+    finding = login.diagnosis(classes=[cpu | {"nodes": "cn1,cn2,cn3"}])["qos", "cpu"]
+    assert finding.verdict == "warn"
+    assert finding.text == "high: cpu=999,node=2, 1-00:00:00"
+
+
+def test_a_constraint_may_hold_characters_of_the_shell(login: Login) -> None:
+    fake_program(login.programs, "srun", 'echo "got $1 $2" >&2; exit 1')
+    cpu = {"name": "cpu", "partition": "standard", "constraint": "(a|b)&c"}
+    finding = login.diagnosis(classes=[cpu])["job", "cpu"]
+    assert finding.text == "got --partition=standard --constraint=(a|b)&c"
+
+
+def test_modules_load_from_their_folders_in_order(login: Login, tmp_path: Path) -> None:
+    stack = SETTINGS["stacks"][0] | {"modules": ["gcc", "openmpi"]}
+    found = login.diagnosis(stacks=[stack])
+    assert found["module system", "login"].text == "no command module"
+    found = login.diagnosis(MODULE, stacks=[stack])
+    assert "suite_modules_system: envmod" in found["module system", "login"].remedy
+    error = "module load openmpi: no such module"
+    assert found["modules", "openmpi"].text == error
+    stack["module_folders"] = [str(tmp_path)]
+    found = login.diagnosis(MODULE, stacks=[stack], modules_system="envmod")
+    assert found["modules", "openmpi"].text == "loaded"
+    assert found["module system", "login"].text == "Environment Modules 5.2.0"
+    stack["module_folders"] = ["/no/such"]
+    found = login.diagnosis(MODULE, stacks=[stack], modules_system="envmod")
+    assert found["modules", "openmpi"].text == "no folder /no/such"
+
+
+def test_a_stack_that_mpirun_starts_needs_mpirun_and_no_plugin(login: Login) -> None:
+    stack = SETTINGS["stacks"][0] | {"launcher": "mpirun", "srun_mpi": "none_of_them"}
+    without = 'command() { [ "$2" != mpirun ] && builtin command "$@"; }\n'
+    found = login.diagnosis(without, stacks=[stack])
+    assert found["modules", "openmpi"].text == "mpirun is not on PATH"
+    assert ("srun --mpi", "openmpi") not in found
+    fake_program(login.programs, "mpirun", "")
+    assert login.diagnosis(stacks=[stack])["modules", "openmpi"].verdict == "ok"
+
+
+def test_a_broken_installation_is_found(login: Login) -> None:
+    fake_program(login.prefix / "venv/bin", "python", "echo no such lib >&2; exit 1")
+    finding = login.diagnosis()["installed suite", "cpu"]
+    assert (finding.verdict, finding.text) == ("fail", "no such lib")
 
 
 def test_an_empty_inventory_is_no_go(login: Login) -> None:
@@ -174,17 +307,21 @@ def test_an_empty_inventory_is_no_go(login: Login) -> None:
 def node_facts(**changes: str) -> Facts:
     """Return the facts of a sound node of the class cpu, but for `changes`."""
     facts = Facts("token", sent=100.0, received=110.0)
-    for name, value in (
-        *(("clock", "1000.0"), ("architecture", "x86_64"), ("user", "bench")),
-        *(("partition", "standard|up|1-0"), ("visible", "standard"), ("end", "yes")),
-    ):
-        facts.values[name].append(value)
-    facts.nodes["cpu"] = {
+    login = {
+        **{"clock": "1000.0", "architecture": "x86_64", "user": "bench"},
+        **{"partition": "standard|up|1-0", "visible": "standard", "end": "yes"},
+        **{"node": "cn1|standard|idle", "memlock": "unlimited"},
+    }
+    node = {
         **{"clock": "1005.0", "node": "cn1", "host": "cn1", "memlock": "unlimited"},
         **{"architecture": "x86_64", "token": "token", "writable": "yes"},
         **{"locks": "yes", "python": "3.11.2", "tmp_runs": "yes", "end": "yes"},
+        **{"tmp_free_mib": "999", "delivered": "cn1"},
         **changes,
     }
+    for subject, values in (("login", login), ("class cpu", node)):
+        for name, value in values.items():
+            facts.values[subject, name].append(value)
     return facts
 
 
@@ -207,9 +344,10 @@ def node_facts(**changes: str) -> Facts:
         ({"writable": ""}, "shared folder", "fail", "seen, not writable"),
         ({"locks": ""}, "file locks", "fail", "flock fails"),
         ({"python": "3.9.18"}, "python of the suite", "fail", "3.9.18"),
-        ({"python": "sh: 1: python: not found"}, "python of the suite", "fail", "not"),
+        ({"python": "python3.11: not found"}, "python of the suite", "fail", "not"),
         ({"architecture": "aarch64"}, "architecture", "fail", "aarch64"),
         ({"tmp_runs": ""}, "/tmp", "warn", "mounted noexec"),
+        ({"tmp_free_mib": "12"}, "/tmp", "warn", "12 MiB free"),
     ],
 )
 def test_findings_on_a_node(
@@ -247,10 +385,12 @@ def test_the_command_prints_go_or_no_go(
         },
     )
     facts = node_facts(**fault)
-    facts.values |= {f"command {name}": ["/x"] for name in PROGRAMS}
-    facts.values |= {"slurm": ["slurm 23.02"], "ping": ["is UP"], "sacct": ["works"]}
-    facts.values |= {"python /usr/bin/python3": ["3.11.2"], "prefix": ["writable"]}
-    facts.values |= {"prefix_free_mib": ["9999"], "prefix_locks": ["yes"]}
+    for name, value in {
+        **{"slurm": "slurm 23.02", "ping": "is UP", "prefix_type": "nfs"},
+        **{"python": "/usr/bin/python3 3.11.2", "prefix_free_mib": "9999"},
+        **{"prefix_locks": "yes", "libc": "glibc 2.36"},
+    }.items():
+        facts.values["login", name].append(value)
     monkeypatch.setattr(probe, "probe", lambda *_: facts)
     runner = CliRunner(env={"SEATRIAL_HOME": str(tmp_path)})
     result = runner.invoke(main, ["doctor", "far"])

@@ -9,6 +9,8 @@ from typing import Any, cast
 import pytest
 from fake_home import fake_program
 
+from seatrial.system.doctor.probe import access
+
 MODULE = (
     Path(__file__).parents[1] / "playbooks/roles/nodes/library/node_classes_info.py"
 )
@@ -22,6 +24,8 @@ cn4|standard|down*
 cn5|standard|idle
 fat1|hidden|allocated
 gone1|broken|down*
+own1|own|reserved
+own2|own|maint
 END
 """
 _SCONTROL = """
@@ -29,6 +33,7 @@ case $2 in
   hostnames)
     case $3 in
       'cn[1-4]') printf 'cn1\\ncn2\\ncn3\\ncn4\\n';;
+      'cn[1-4],cn5') printf 'cn1\\ncn2\\ncn3\\ncn4\\ncn5\\n';;
       'cn[1-2]') printf 'cn1\\ncn2\\n';;
       *'['*) echo "Invalid hostlist: $3" >&2; exit 1;;
       *) echo "$3" | tr , '\\n';;
@@ -86,7 +91,9 @@ def cluster(tmp_path: Path) -> Cluster:
     return Cluster(tmp_path)
 
 
-def test_idle_nodes_tell_facts_and_strangers_are_excluded(cluster: Cluster) -> None:
+def test_facts_are_read_from_idle_nodes_and_other_nodes_are_excluded(
+    cluster: Cluster,
+) -> None:
     found = cluster.look({**CPU, "constraint": "hdr", "mem": "0", "access": ["--nice"]})
     assert found["problems"] == []
     (cpu,) = found["classes"]
@@ -117,6 +124,20 @@ def test_a_busy_class_waits_for_one_node_of_a_hidden_partition(
     assert "--nodelist" not in command
 
 
+@pytest.mark.parametrize(
+    ("reservation", "expected"),
+    [("ours", "--nodelist=own1,own2"), (None, "--nodes=1 ")],
+)
+def test_nodes_of_a_reservation_are_ready_for_a_class_that_has_it(
+    reservation: str | None, expected: str, cluster: Cluster
+) -> None:
+    own = {**CPU, "partition": "own", "nodes": "own1,own2", "reservation": reservation}
+    cluster.look(own)
+    command = cluster.log.read_text()
+    assert expected in command
+    assert ("--nodelist" in command) == (reservation is not None)
+
+
 def test_racks_and_leafs_become_facts_also_of_nodes_that_are_down(
     cluster: Cluster,
 ) -> None:
@@ -144,12 +165,22 @@ def test_declared_cores_stand_in_for_facts(cluster: Cluster) -> None:
     assert (facts["cpus"], facts["memory_mib"]) == (64, 256_000)
 
 
+def test_the_doctor_gives_a_class_the_same_options(cluster: Cluster) -> None:
+    described = {
+        **CPU,
+        **{"nodes": "cn[1-4],cn5", "constraint": "a|b", "account": "x", "qos": "high"},
+        **{"reservation": "r", "gres": "gpu:4", "mem": 0, "access": ["--nice"]},
+    }
+    found = cluster.look(described)
+    assert found["classes"][0]["access"] == access(described)
+
+
 @pytest.mark.parametrize(
     ("described", "problem"),
     [
         (
             {**CPU, "partition": "fast"},
-            "partition: Slurm has no 'fast'; it has broken, hidden, standard",
+            "partition: Slurm has no 'fast'; it has broken, hidden, own, standard",
         ),
         (
             {**CPU, "nodes": "cn[1-"},
@@ -161,7 +192,15 @@ def test_declared_cores_stand_in_for_facts(cluster: Cluster) -> None:
         ),
         (
             {**CPU, "partition": "broken", "nodes": "gone1"},
-            "no node is up to tell its facts (gone1 is down*); declare cores and",
+            "no node is up to read facts from (gone1 is down*); declare cores and",
+        ),
+        (
+            {**CPU, "partition": "broken", "nodes": "gone1", "cores": 64},
+            "no node is up to read facts from (gone1 is down*); declare cores and",
+        ),
+        (
+            {**CPU, "racks": {"r1": "cn[1-"}},
+            "racks: r1: expected a host list such as cn[001-128], got 'cn[1-'",
         ),
     ],
 )

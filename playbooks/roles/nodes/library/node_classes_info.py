@@ -11,8 +11,8 @@ module: node_classes_info
 short_description: Find the nodes of classes, their facts, and Slurm's options
 description:
   - Runs on a login node; expands host lists by Slurm, and reads facts through C(srun).
-  - Of a class the idle nodes tell their facts; of a class without idle nodes one does,
-    as soon as Slurm gives it.
+  - Facts are read from all idle nodes of a class; if none is idle, from the first node
+    that Slurm gives.
   - Nodes of a class's partition that are not in the class are excluded from its jobs.
   - A class without facts is a problem, unless cores and memory are declared.
   - Changes nothing.
@@ -60,11 +60,13 @@ problems:
   type: list
 """
 
-OPTIONS = ("constraint", "account", "qos", "reservation", "gres", "mem")
+ACCESS_KEYS = ("constraint", "account", "qos", "reservation", "gres", "mem")
 """Keys of a class that are options of sbatch."""
 
 READY = ("idle",)
-BUSY = ("allocated", "mixed", "completing", "planned", "reserved", "maint")
+RESERVED = ("reserved", "maint")
+"""States of idle nodes in a reservation, which are ready for its jobs alone."""
+BUSY = ("allocated", "mixed", "completing", "planned", *RESERVED)
 
 
 class ProblemError(Exception):
@@ -97,12 +99,12 @@ def last_line(text):
     return ([""] + [line.strip() for line in text.splitlines() if line.strip()])[-1]
 
 
-def expanded(expression):
+def expanded(expression, key="nodes"):
     """Return the nodes of a host list, as Slurm reads it."""
     status, output, errors = run("scontrol", "show", "hostnames", expression)
     if status or not output.split():
         raise ProblemError(
-            f"nodes: expected a host list such as cn[001-128], got {expression!r} "
+            f"{key}: expected a host list such as cn[001-128], got {expression!r} "
             f"(scontrol: {last_line(errors) or 'no name'})"
         )
     return output.split()
@@ -135,7 +137,7 @@ def access(described, names, members):
     options = ["--partition=" + described["partition"]]
     options += [
         f"--{key}={described[key]}"
-        for key in OPTIONS
+        for key in ACCESS_KEYS
         if described.get(key) not in (None, "")
     ]
     options += described.get("access") or []
@@ -145,11 +147,12 @@ def access(described, names, members):
 
 def facts_through_slurm(described, names, states, options, script, wait_s):
     """Read facts of the idle nodes by srun, or of one node if none is idle."""
-    idle = [name for name in names if states.get(name) in READY]
+    ready = READY + RESERVED if described.get("reservation") else READY
+    idle = [name for name in names if states.get(name) in ready]
     usable = idle or [name for name in names if states.get(name) in BUSY]
     if not usable:
         raise ProblemError(
-            f"no node is up to tell its facts ({names[0]} is "
+            f"no node is up to read facts from ({names[0]} is "
             f"{states.get(names[0], 'unknown to Slurm')}); declare cores and "
             "memory_mib, or resume a node"
         )
@@ -184,25 +187,31 @@ def parsed(lines):
     return facts
 
 
-def declared(described, facts):
-    """Return the facts of the class: those of its node with most CPUs, or declared.
+def facts_of_class(described, facts):
+    """Return the facts of a class, from those of its nodes or as declared.
 
-    The node with most CPUs speaks for the class: jobs must not shrink silently where
+    They are those of the node with most CPUs: jobs must not shrink silently where
     another node has lost some.
     """
-    largest = max(facts, key=lambda one: one["cpus"]) if facts else None
-    cores = described.get("cores")
-    if cores and not largest:
-        largest = {
-            "cpus": cores,
-            "sockets": 1,
-            "cores_per_socket": cores,
-            "threads_per_core": 1,
-            "cpu_model": "unknown",
-        }
-    memories = [one["memory_mib"] for one in facts]
-    memory = described.get("memory_mib") or (min(memories) if memories else None)
-    return dict(largest or {}, memory_mib=memory)
+    if facts:
+        largest = max(facts, key=lambda node: node["cpus"])
+        memory = described.get("memory_mib") or min(
+            node["memory_mib"] for node in facts
+        )
+        return dict(largest, memory_mib=memory)
+    cores, memory = described.get("cores"), described.get("memory_mib")
+    if not cores or not memory:
+        raise ProblemError(
+            "no facts could be read from a node; declare cores and memory_mib"
+        )
+    return {
+        "cpus": cores,
+        "sockets": 1,
+        "cores_per_socket": cores,
+        "threads_per_core": 1,
+        "cpu_model": "unknown",
+        "memory_mib": memory,
+    }
 
 
 def examine(described, partitions, read):
@@ -215,35 +224,31 @@ def examine(described, partitions, read):
             f"{', '.join(sorted(partitions)) or 'none'}"
         )
     states = partitions[name]
-    strange = [node for node in names if node not in states]
-    if len(strange) == len(names):
+    if not any(node in states for node in names):
         raise ProblemError(
             f"nodes: none of them is in Slurm's partition {name} "
-            f"({compressed(strange[:8])}); it has {compressed(sorted(states))}"
+            f"({compressed(names[:8])}); it has {compressed(sorted(states))}"
         )
     options = access(described, names, states)
-    is_declared = described.get("cores") and described.get("memory_mib")
     try:
         facts = read(described, names, states, options)
     except ProblemError:
-        if not is_declared:
+        if not (described.get("cores") and described.get("memory_mib")):
             raise
         facts = {}
     facts = {node: facts[node] for node in names if node in facts}
-    if not facts and not is_declared:
-        raise ProblemError("no node told its facts; declare cores and memory_mib")
+    of_class = facts_of_class(described, list(facts.values()))
     for key in ("rack", "leaf"):
         for place, nodes in (described.get(key + "s") or {}).items():
-            for node in expanded(nodes):
+            for node in expanded(nodes, f"{key}s: {place}"):
                 facts.setdefault(node, {})[key] = place
-    told = [one for one in facts.values() if "cpus" in one]
-    found = {
+    node_class = {
         "name": described["name"],
         "nodes": names,
         "access": options,
-        "facts": declared(described, told),
+        "facts": of_class,
     }
-    return found, facts
+    return node_class, facts
 
 
 def main():
@@ -272,12 +277,12 @@ def main():
         module.exit_json(classes=[], nodes=[], problems=[str(problem)])
     for described in module.params["classes"]:
         try:
-            found, facts = examine(described, partitions, read)
+            node_class, facts = examine(described, partitions, read)
         except ProblemError as problem:
             problems.append(f"node_classes: {described['name']}: {problem}")
             continue
-        classes.append(found)
-        for name in found["nodes"]:
+        classes.append(node_class)
+        for name in node_class["nodes"]:
             nodes.setdefault(name, {}).update(facts.get(name, {}))
     listed = [{"name": name, "facts": facts} for name, facts in nodes.items()]
     module.exit_json(classes=classes, nodes=listed, problems=problems)

@@ -31,3 +31,8 @@ def version_of(text: str) -> tuple[int, ...]:
     """Return the first version number of a text; () without one."""
     match = re.search(r"\d+(?:\.\d+)+", text)
     return tuple(map(int, match[0].split("."))) if match else ()
+
+
+def number_of(text: str) -> int:
+    """Return a decimal number; 0 for any other text."""
+    return int(text) if text.isdecimal() else 0

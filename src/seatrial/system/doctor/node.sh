@@ -1,19 +1,21 @@
 #!/bin/sh
 # shellcheck disable=SC3045  # dash and bash have ulimit -l; others print an error
-# Print facts of a compute node as lines NAME<TAB>VALUE; $1: prefix, $2: token, $3: Python.
-say() { printf '%s\t%s\n' "$1" "$(printf '%s' "$2" | tr '\n\t' '  ')"; }
+# Print facts of a compute node as lines TOKEN<TAB>NAME<TAB>VALUE.
+# Arguments: prefix, token, Python.
+token=$2
+say() { printf '%s\t%s\t%s\n' "$token" "$1" "$(printf '%s' "$2" | tr '\n\t' '  ')"; }
 
 say clock "$(date +%s.%N)"
 say node "${SLURMD_NODENAME:-}"
 say host "$(hostname -s)"
 say architecture "$(uname -m)"
 say memlock "$(ulimit -l)"
-say token "$(cat "$1/.doctor-$2" 2>/dev/null)"
-touch "$1/.doctor-$2-node" 2>/dev/null && say writable yes
-rm -f "$1/.doctor-$2-node"
-exec 9<"$1/.doctor-$2" 2>/dev/null && flock --shared --timeout 5 9 2>/dev/null && say locks yes
-say python "$("$3" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>&1 | tail -n 1)"
-[ -x "$1/venv/bin/python" ] && say suite "$("$1/venv/bin/python" -c 'print("runs")' 2>&1 | tail -n 1)"
+say token "$(cat "$1/.doctor-$token" 2>/dev/null)"
+touch "$1/.doctor-$token-node" 2>/dev/null && say writable yes
+rm -f "$1/.doctor-$token-node"
+{ exec 9<"$1/.doctor-$token"; } 2>/dev/null && flock --shared --timeout 5 9 2>/dev/null && say locks yes
+[ "$3" = bundled ] || say python "$("$3" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>&1 | tail -n 1)"
+[ -d "$1/venv" ] && say suite "$("$1/venv/bin/python" -I -c 'import seatrial; print("runs")' 2>&1 | tail -n 1)"
 program=$(mktemp) && {
     printf '#!/bin/sh\necho yes\n' >"$program"
     chmod +x "$program"

@@ -2,20 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 
-from seatrial.system.doctor.finding import Diagnosis, finding, version_of
+from seatrial.system.doctor.finding import Diagnosis, finding, number_of, version_of
 from seatrial.system.doctor.probe import Facts
 
 SUITE_PYTHON = (3, 11)
 _CLOCK_S = 2.0
 _MEMLOCK_KIB = 1 << 20
+_TMP_MIB = 256
 
 
 def node_findings(facts: Facts, name: str) -> Iterator[Diagnosis]:
     """Yield the findings on one node of a class, which a job looked at."""
-    node = facts.nodes.get(name, {})
+    subject = f"class {name}"
+    node = {
+        fact: values[0] for (of, fact), values in facts.values.items() if of == subject
+    }
     if "end" not in node:
-        lines = [line for line in facts.errors.get(name, ()) if line]
-        associations = ", ".join(facts.values.get("association", ())) or "not known"
+        lines = [line for line in facts.all("error", subject) if line]
+        associations = ", ".join(facts.all("association")) or "not known"
         remedy = (
             f"see account, qos, constraint and reservation of the class; account, "
             f"partition, QOS of {facts.first('user')}: {associations}"
@@ -46,15 +50,24 @@ def _programs(facts: Facts, name: str, node: Mapping[str, str]) -> Iterator[Diag
         text="flock works" if node.get("locks") else "flock fails",
         remedy="mount the file system with locks (Lustre: -o flock)",
     )
-    python = node.get("python", "")
-    yield finding(
-        "python of the suite",
-        name,
-        holds=version_of(python) >= SUITE_PYTHON,
-        text=python or "missing",
-        remedy="PairSweep and NodeSweep run suite_python on this node: install it "
-        "there, or on the shared file system",
-    )
+    if (python := node.get("python")) is not None:  # a bundled one is not there yet
+        yield finding(
+            "python of the suite",
+            name,
+            holds=python[:1].isdecimal() and version_of(python) >= SUITE_PYTHON,
+            text=python or "missing",
+            remedy="PairSweep and NodeSweep run suite_python on this node: install it "
+            "there, or on the shared file system, or set suite_python to bundled",
+        )
+    if suite := node.get("suite"):
+        yield finding(
+            "installed suite",
+            name,
+            holds=suite == "runs",
+            text=suite,
+            remedy="run playbooks/site.yml again; it makes the environment anew when "
+            "suite_python changes",
+        )
     own = facts.first("architecture")
     yield finding(
         "architecture",
@@ -76,26 +89,29 @@ def _limits(facts: Facts, name: str, node: Mapping[str, str]) -> Iterator[Diagno
         warn=True,
     )
     memlock = node.get("memlock", "")
-    limit = int(memlock) if memlock.isdecimal() else 0
+    unit = " KiB" if memlock.isdecimal() else ""
     yield finding(
         "memlock",
         name,
-        holds=memlock == "unlimited" or limit >= _MEMLOCK_KIB,
-        text=f"{memlock} KiB" if limit else memlock,
-        remedy="RDMA registers memory: set LimitMEMLOCK=infinity for slurmd, or "
-        "PropagateResourceLimitsExcept=MEMLOCK",
+        holds=memlock == "unlimited" or number_of(memlock) >= _MEMLOCK_KIB,
+        text=f"{memlock}{unit} (login node: {facts.first('memlock')})",
+        remedy="RDMA registers memory: set LimitMEMLOCK=infinity for slurmd, and "
+        "PropagateResourceLimitsExcept=MEMLOCK where the login node limits it",
         warn=True,
     )
-    runs = node.get("tmp_runs") == "yes"
+    runs, free = node.get("tmp_runs") == "yes", node.get("tmp_free_mib", "")
     yield finding(
         "/tmp",
         name,
-        holds=runs,
-        text="programs run there" if runs else "mounted noexec",
-        remedy="set TMPDIR of jobs to a folder where programs run",
+        holds=runs and number_of(free) >= _TMP_MIB,
+        text=("programs run there" if runs else "mounted noexec")
+        + f", {free} MiB free",
+        remedy="set TMPDIR of jobs to a folder with space where programs run",
         warn=True,
     )
-    difference = _clock_difference(facts, node)
+    login, moment = float(facts.first("clock")), float(node["clock"])
+    # The node's clock was read while the probe ran, by the clock of the login node.
+    difference = max(0.0, login - moment, moment - login - facts.received + facts.sent)
     yield finding(
         "clock",
         name,
@@ -104,10 +120,3 @@ def _limits(facts: Facts, name: str, node: Mapping[str, str]) -> Iterator[Diagno
         remedy="synchronise the clocks (chrony): events are matched to jobs by time",
         warn=True,
     )
-
-
-def _clock_difference(facts: Facts, node: Mapping[str, str]) -> float:
-    """Return how far a node's clock is outside of the time of the probe, in s."""
-    login, moment = float(facts.first("clock")), float(node["clock"])
-    duration = facts.received - facts.sent
-    return max(0.0, login - moment, moment - login - duration)

@@ -15,40 +15,53 @@ from seatrial.system.login_node import Remote
 TIMEOUT_S = 600
 SETTINGS = {
     "classes": "{{ node_classes | default([]) }}",
+    "groups": "{{ groups }}",
     "stacks": "{{ mpi_stacks | default([]) }}",
     "python": "{{ suite_python | default('/usr/bin/python3') }}",
+    "modules_system": "{{ suite_modules_system | default('lmod') }}",
 }
-"""Ansible templates of the variables that the probe needs."""
+"""Ansible templates of the variables that the doctor needs."""
 
-OPTIONS = ("constraint", "account", "qos", "reservation", "gres", "mem")
-"""Keys of a class that are options of sbatch."""
+COMMANDS = ("sbatch", "srun", "squeue", "sinfo", "scontrol", "sacct", "scancel")
+"""Programs of Slurm that the suite calls on the login node."""
+
+ACCESS_KEYS = ("constraint", "account", "qos", "reservation", "gres", "mem")
+"""Keys of a class that are options of sbatch, as in the role nodes."""
 
 
 @dataclass
 class Facts:
-    """What a login node printed: values by name, and those of a node by class.
+    """The lines that a probe printed: values by subject and name.
 
-    `sent` and `received` are this machine's clock, UTC seconds. `error` is ssh's if the
-    probe did not end.
+    A subject is `login`, `class NAME` or `stack NAME`. `sent` and `received` are this
+    machine's clock, UTC seconds. `error` is ssh's if the probe did not end.
     """
 
     token: str
-    values: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    nodes: dict[str, dict[str, str]] = field(default_factory=dict)
-    errors: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[tuple[str, str], list[str]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     sent: float = 0.0
     received: float = 0.0
     error: str = ""
 
-    def first(self, name: str) -> str:
+    def all(self, name: str, subject: str = "login") -> list[str]:
+        """Return the values of a name."""
+        return self.values.get((subject, name), [])
+
+    def first(self, name: str, subject: str = "login") -> str:
         """Return the first value of a name; '' if there is none."""
-        return next(iter(self.values.get(name, ())), "")
+        return next(iter(self.all(name, subject)), "")
 
 
 def probe(remote: Remote, settings: Mapping[str, Any]) -> Facts:
     """Run the probe on the login node; nothing stays there but an empty prefix."""
     token = secrets.token_hex(8)
-    script = probe_script(remote.prefix, token, settings)
+    return run_script(remote, probe_script(remote.prefix, token, settings), token)
+
+
+def run_script(remote: Remote, script: str, token: str = "") -> Facts:
+    """Run a script of facts on the login node, in a login shell."""
     facts = Facts(token, sent=time.time())
     try:
         done = subprocess.run(
@@ -78,55 +91,50 @@ def probe_script(prefix: str, token: str, settings: Mapping[str, Any]) -> str:
         "prefix": prefix,
         "token": token,
         "python": str(settings["python"]),
+        "commands": " ".join(COMMANDS),
         "node_script": scripts.joinpath("node.sh").read_text(),
         "classes": "\n".join(
-            f"{described['name']}|{shlex.join(access(described))}"
-            for described in settings["classes"]
+            f"{node_class['name']}|{_nodes(node_class, settings['groups'])}|"
+            f"{shlex.join(access(node_class))}"
+            for node_class in settings["classes"]
         ),
         "stacks": "\n".join(map(_stack, settings["stacks"])),
     }
     lines = [f"{name}={shlex.quote(text)}" for name, text in variables.items()]
-    return "\n".join([*lines, scripts.joinpath("login.sh").read_text()])
+    parts = (scripts.joinpath(name).read_text() for name in ("facts.sh", "login.sh"))
+    return "\n".join([*lines, *parts])
 
 
-def access(described: Mapping[str, Any]) -> list[str]:
+def access(node_class: Mapping[str, Any]) -> list[str]:
     """Return the options of sbatch of a class."""
-    options = [f"--partition={described.get('partition', described['name'])}"]
-    options += [f"--{key}={described[key]}" for key in OPTIONS if described.get(key)]
-    return [*options, *described.get("access", ())]
+    options = [f"--partition={node_class.get('partition', node_class['name'])}"]
+    options += [
+        f"--{key}={node_class[key]}"
+        for key in ACCESS_KEYS
+        if node_class.get(key) not in (None, "")
+    ]
+    return [*options, *node_class.get("access", ())]
+
+
+def _nodes(node_class: Mapping[str, Any], groups: Mapping[str, list[str]]) -> str:
+    """Return the host list of a class."""
+    hosts = groups.get(node_class.get("group", "compute"), [])
+    return str(node_class.get("nodes") or ",".join(hosts))
 
 
 def _stack(stack: Mapping[str, Any]) -> str:
-    is_there = stack.get("provider") == "distribution"
-    parts = (
-        stack["name"],
-        " ".join(stack.get("module_folders", ())),
-        " ".join(stack.get("modules", ())),
-        str(stack.get("compiler", "")) if is_there else "",
-    )
-    return "|".join(parts)
+    programs = []
+    if stack.get("provider") == "distribution":
+        programs += [stack.get("compiler", "")]
+        programs += ["mpirun"] if stack.get("launcher") == "mpirun" else []
+    parts = (stack.get("module_folders", ()), stack.get("modules", ()), programs)
+    return "|".join((stack["name"], *(" ".join(map(str, part)) for part in parts)))
 
 
 def read_facts(text: str, facts: Facts) -> None:
     """Read the lines that the probe printed; others are of the site's profile."""
     for line in text.splitlines():
-        name, tab, value = line.partition("\t")
-        if not tab:
-            continue
-        kind, _, node_class = name.partition(" ")
-        if kind != "class":
-            facts.values[name].append(value.strip())
-            continue
-        # `tr` of the login node made a space of the tab.
-        key, _, content = value.partition(" ")
-        if key in NODE_KEYS:
-            facts.nodes.setdefault(node_class, {})[key] = content.strip()
-        else:
-            facts.errors[node_class].append(value.strip())
-
-
-NODE_KEYS = (
-    *("clock", "node", "host", "architecture", "memlock", "token", "writable", "locks"),
-    *("python", "suite", "tmp_runs", "tmp_free_mib", "end"),
-)
-"""Names of the facts of a node; other lines are srun's errors."""
+        fields = line.split("\t")
+        if len(fields) == 3:
+            subject, name, value = fields
+            facts.values[subject, name].append(value.strip())
