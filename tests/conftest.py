@@ -46,10 +46,12 @@ class Lab:
     """The running lab: play a playbook, or a command on one of its nodes."""
 
     logs: Path
+    system: str = "lab"
 
     def play(self, name: str, *options: str) -> int:
         """Run a playbook on the lab; give the number of changes."""
-        return playbook(HOME, "lab", name, self.logs / f"{name}.log", *options)
+        log = self.logs / f"{name}.log"
+        return playbook(HOME, self.system, name, log, *options)
 
     def ssh(self, node: str, command: str) -> subprocess.CompletedProcess[str]:
         """Run a shell command on a node as the benchmark user."""

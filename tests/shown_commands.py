@@ -18,8 +18,8 @@ PAGES = [
 ]
 PROGRAM = re.compile(r"(\S*/)?seatrial")
 INLINE = re.compile(r"`(seatrial [^`]*)`")
-LAB_COMMANDS = ("accept", "build", "doctor", "lab", "run", "selftest")
-"""Commands that need a cluster; `run --replay` does not."""
+LAB_COMMANDS = ("accept", "build", "bundle", "doctor", "lab", "new", "run", "selftest")
+"""Commands that need a cluster or internet; `run --replay` does not."""
 
 OPERATORS = ("&&", "|", ";", ">")
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from closed_runs import rewrite_manifest
 from fake_home import CRITERIA, fake_program, write, write_home
-from test_replay import CAMPAIGNS, CHECK, REFERENCES, settings
+from test_replay import CAMPAIGNS, CHECK, settings
 
 from seatrial.campaign.remote import fetch, resume_remotely
 from seatrial.checks.replay import staged
@@ -33,7 +33,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(home / "reframe-checks" / "checks" / "fake" / "fake.py", CHECK)
     criteria = home / "reference-data" / "lab" / "criteria.yaml"
     write(criteria, CRITERIA.replace("Echo", "Count"))
-    write(criteria.with_name("count.yaml"), REFERENCES)
     for name, text in CAMPAIGNS.items():
         write(home / "reframe-checks" / "campaigns" / f"{name}.yaml", text)
     write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings()))

@@ -58,6 +58,7 @@ ENTRY = {
         {"name": "latency_1KiB", "unit": "us", "direction": "lower"},
         {"name": "msg_rate_8B", "unit": "msg/s", "direction": "higher"},
     ],
+    "extent": ["one class"],
     "needs": ["slurm", "mpi", "a", "b"],
     "cases": 4,
     "typical_s": 7.0,
@@ -137,7 +138,7 @@ def test_table_says_the_same_shortly(home: Path) -> None:
     for said in (
         "latency (us, lower)",
         "msg_rate (msg/s,",
-        "slurm, mpi, a, b",
+        "one class, slurm, mpi, a, b",
         "4 7 s E05, E48",
     ):
         assert said in text
@@ -150,6 +151,7 @@ def test_csv_has_a_row_for_each(home: Path) -> None:
         "typical_s": "7",
         "metrics": "latency_8B us lower; latency_1KiB us lower; "
         "msg_rate_8B msg/s higher",
+        "extent": "one class",
         "needs": "slurm mpi a b",
         "experiments": "E05 E48",
         "tags": "compute network",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.system.features import needed, why_not
+from seatrial.system.features import needed, reasons_not_built, why_not
 
 OPENMPI = frozenset({"slurm", "mpi", "osu", "pairsweep"})
 BARE = frozenset({"slurm", "mpi"})
@@ -21,19 +21,31 @@ BARE = frozenset({"slurm", "mpi"})
     ],
 )
 def test_what_is_missing_is_named(needs: list[str], reason: str) -> None:
-    assert reason in why_not(needs, [BARE, OPENMPI])
+    assert reason in why_not(needs, [BARE, OPENMPI], {})
 
 
 def test_the_stack_that_lacks_least_counts() -> None:
-    reason = why_not(["+osu", "+pairsweep", "+hpcc"], [BARE, OPENMPI])
+    reason = why_not(["+osu", "+pairsweep", "+hpcc"], [BARE, OPENMPI], {})
     assert "hpcc" in reason
     assert "osu" not in reason
 
 
 def test_a_system_without_stacks_lacks_all() -> None:
-    reason = why_not(["+slurm", "+imb"], [])
+    reason = why_not(["+slurm", "+imb"], [], {})
     assert "the feature slurm" in reason
     assert "the Intel MPI Benchmarks (feature imb): install them" in reason
+
+
+def test_reasons_of_site_yml_replace_the_general_remedy() -> None:
+    stacks = [
+        {"name": "openmpi", "not_built": {"osu": "no archive; fetch it"}},
+        {"name": "mpich", "not_built": {"osu": "no archive; fetch it", "npb": "x"}},
+        {"name": "intelmpi"},
+    ]
+    not_built = reasons_not_built({"stacks": stacks})
+    reason = why_not(["+osu", "+hpcc"], [BARE], not_built)
+    assert reason.startswith("no archive; fetch it (stack openmpi, mpich); no MPI st")
+    assert "feature hpcc" in reason
 
 
 def test_needs_of_all_cases_count() -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.runs.fingerprint import differences, fingerprint, node_set
+from seatrial.names import node_set
+from seatrial.runs.fingerprint import differences, fingerprint
 
 FACTS: dict[str, Any] = {
     "cpus": 128,

@@ -45,7 +45,9 @@ def campaign(*blocks: Block, repeats: int = 2, **more: Any) -> Campaign:
 
 
 def entry(check: str, cases: int, typical_s: float) -> Entry:
-    return Entry(check, "?", "", {}, (), cases, typical_s, 0, (), (), "f.py")
+    return Entry(
+        check, "?", "", {}, ("two nodes",), (), cases, typical_s, 0, (), (), "f.py"
+    )
 
 
 def test_jobs_times_and_node_hours() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fake_home import fake_program, write, write_home
+from fake_home import CRITERIA, fake_program, write, write_home
 
 from seatrial.campaign import remote
 from seatrial.campaign.schedule import Agenda
@@ -124,6 +124,41 @@ def test_run_comes_back_and_is_judged_here(
     assert "--no-judge" in (tmp_path / "ssh.log").read_text()
 
 
+def test_criteria_of_today_reach_the_login_node(home: Path, tmp_path: Path) -> None:
+    """ReFrame has the limits of the criteria here, not those that site.yml copied."""
+    here = home / "reference-data" / "lab"
+    there = tmp_path / "remote" / "reference-data" / "lab"
+    write(here / "criteria.yaml", CRITERIA.replace("10 us", "7 us"))
+    write(there / "old.yaml", "left over\n")
+    arguments = ["run", "lab", "--campaign", "smoke", "--run-id", "r1"]
+    process = seatrial(*arguments, "--no-judge")
+    assert process.returncode == 0, process.stderr
+    files = {file.name: file.read_text() for file in there.iterdir()}
+    assert files == {file.name: file.read_text() for file in here.iterdir()}
+    assert "[7, null, 0, us]" in files["echo.yaml"]
+
+
+def test_criteria_that_cannot_be_copied(home: Path, tmp_path: Path) -> None:
+    there = tmp_path / "remote" / "reference-data" / "lab"
+    shutil.rmtree(there)
+    write(there, "a file in the way of the folder")
+    process = seatrial("run", "lab", "--campaign", "smoke", "--run-id", "r1")
+    assert process.returncode == 2
+    assert f"cannot copy {home}/reference-data/lab to 10.0.0.1: " in process.stderr
+    assert "[1/4]" not in process.stdout
+
+
+def test_system_without_criteria_is_measured(home: Path, tmp_path: Path) -> None:
+    """Criteria that an earlier run brought to the login node are gone, too."""
+    file = Path("reference-data/lab/criteria.yaml")
+    (home / file).unlink()
+    arguments = ["run", "lab", "--campaign", "smoke", "--run-id", "r1"]
+    assert "`seatrial run --no-judge` measures without" in seatrial(*arguments).stderr
+    process = seatrial(*arguments, "--no-judge")
+    assert process.returncode == 0, process.stderr
+    assert not (tmp_path / "remote" / file).exists()
+
+
 def test_only_some_checks(home: Path, tmp_path: Path) -> None:
     arguments = ["run", "lab", "--campaign", "two", "--checks", "Gpu"]
     process = seatrial(*arguments, "--run-id", "r1", "--no-judge")
@@ -149,12 +184,15 @@ def test_exit_status_of_the_other_side_passes_through(
             "exit 255",
             "cannot reach the login node 10.0.0.1 over ssh, or lost it; try `ssh",
         ),
-        ("exit 127", "not provisioned; run `ansible-playbook -i inventories/lab"),
         (
-            'case "$*" in *tar*) echo broken;; esac',
+            'case "$*" in *bin/seatrial*) exit 127;; esac',
+            "not provisioned; run `ansible-playbook -i inventories/lab",
+        ),
+        (
+            'case "$*" in *"-cf"*) echo broken;; esac',
             "the copy of run r1 from 10.0.0.1 broke off",
         ),
-        ('case "$*" in *tar*) exit 1;; esac', "cannot copy run r1|broke off"),
+        ('case "$*" in *"-cf"*) exit 1;; esac', "cannot copy run r1|broke off"),
     ],
 )
 def test_ssh_that_fails(home: Path, tmp_path: Path, script: str, expected: str) -> None:

@@ -60,12 +60,6 @@ class Count(SeatrialCheck):
     def extract(self, text):
         return [Sample("latency", float(text), 8)]
 """
-REFERENCES = """
-Count:
-  $index: [$partition]
-  lab:.*:
-    latency_8B: [10, null, 0, us]
-"""
 CAMPAIGNS = {
     "all": "blocks: [{name: all, checks: [Count]}]\nrepeats: 2\n",
     "again": "blocks: [{name: other, checks: [Count]}]\nrepeats: 3\n",
@@ -92,7 +86,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(home / "reframe-checks" / "checks" / "fake" / "fake.py", CHECK)
     criteria = home / "reference-data" / "lab" / "criteria.yaml"
     write(criteria, CRITERIA.replace("Echo", "Count"))
-    write(criteria.with_name("count.yaml"), REFERENCES)
     for name, text in CAMPAIGNS.items():
         write(home / "reframe-checks" / "campaigns" / f"{name}.yaml", text)
     there = settings(

@@ -91,8 +91,11 @@ def test_mpi_stack_finds_compiler_and_names_a_renamed_program(tmp_path: Path) ->
     compiler = tmp_path / "mpicc"
     compiler.write_text(
         '#!/bin/sh\ncase $1 in --showme:version) echo "mpicc: Some MPI 5.0.1";;\n'
-        "-o) echo 'int main(void){return 0;}' | cc -x c -o $2 -;; esac\n"
+        '-o) echo "$2" >"$0.probe"\n'
+        "echo 'int main(void){return 0;}' | cc -x c -o $2 -;; esac\n"
     )
+    folder = tmp_path / "mpi"
+    folder.mkdir()
     program = tmp_path / "lmp_mpi"
     program.write_bytes(Path(sys.executable).resolve().read_bytes())
     for file in (compiler, program):
@@ -103,13 +106,14 @@ def test_mpi_stack_finds_compiler_and_names_a_renamed_program(tmp_path: Path) ->
         "compiler": str(compiler),
         "programs": {"lammps": str(program)},
     }
-    info.examine(stack, "/prefix/mpi", {})
+    info.examine(stack, str(folder), {})
     assert stack["version"] == "5.0.1"
     assert stack["programs"] == {"lammps": str(program)}
-    assert stack["links"] == [
-        {"path": "/prefix/mpi/links/s/lmp", "target": str(program)}
-    ]
-    assert stack["paths"] == ["/prefix/mpi/links/s", str(tmp_path)]
+    links = f"{folder}/links/s"
+    assert stack["links"] == [{"path": f"{links}/lmp", "target": str(program)}]
+    assert stack["paths"] == [links, str(tmp_path)]
+    probe = Path((tmp_path / "mpicc.probe").read_text())
+    assert probe.parents[1] == folder, "ldd needs a program outside a noexec /tmp"
 
 
 def folder_stack(folder: Path, feature: str, *names: str) -> dict[str, Any]:

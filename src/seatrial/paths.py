@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
@@ -77,6 +78,16 @@ def _safe(folder: Path, *, planted: bool = False) -> Path:
                 "`chmod o-w` it, or set SEATRIAL_HOME to another one"
             )
     return folder
+
+
+def suite_python(home: Path) -> str:
+    """Return the Python that runs the suite in jobs.
+
+    The one of the install prefix is on the shared file system. The driver's own may
+    exist on this machine only; it is taken where nothing is installed (replays).
+    """
+    installed = home / "venv" / "bin" / "python"
+    return str(installed) if installed.exists() else sys.executable
 
 
 def restrict_umask() -> None:

@@ -1,5 +1,6 @@
 """Run on another machine: start on the login node, fetch the folder of the run."""
 
+import io
 import json
 import shlex
 import subprocess
@@ -12,6 +13,7 @@ from tempfile import TemporaryDirectory
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible
 from seatrial.names import checked_name
+from seatrial.paths import references_dir
 from seatrial.runs.open_run import publish, try_folder
 from seatrial.runs.pack import extract_plain
 from seatrial.runs.run_contents import read_contents
@@ -20,10 +22,22 @@ from seatrial.system.login_node import Remote
 _SSH_FAILED = 255
 _RESULTS = "results"
 """The folder of runs below the prefix on the login node."""
+_REPLACE = """
+if [ ! -d "${1%/*}" ]; then exit 0; fi
+new=$(mktemp -d)
+trap 'rm -rf "$new"' EXIT
+tar -xf - -C "$new"
+diff -rq "$new" "$1" >/dev/null 2>&1 && exit
+mkdir -p "$1"
+rm -f "$1"/*.yaml
+find "$new" -type f -exec cp {} "$1" ";"
+"""
+"""Shell script: replace the files of the folder $1 by those of an archive."""
 
 
 def run_remotely(
     remote: Remote,
+    home: Path,
     system: str,
     campaign: str,
     checks: tuple[str, ...],
@@ -36,9 +50,10 @@ def run_remotely(
 ) -> Path:
     """Run a campaign on the login node and copy the closed run to `results`.
 
-    `repeats` replaces those of the campaign; `folder` is that of the runs there, below
-    the prefix; `beside` allows another run of the system at the same time. Its output
-    is shown as it comes. Raises SeatrialError if `results` cannot take the copy, before
+    The criteria and references of `home` replace those on the login node. `repeats`
+    replaces those of the campaign; `folder` is that of the runs there, below the
+    prefix; `beside` allows another run of the system at the same time. Its output is
+    shown as it comes. Raises SeatrialError if `results` cannot take the copy, before
     anything runs; with the exit status of the run there if it was not closed; and if
     the copy is not complete.
     """
@@ -46,6 +61,8 @@ def run_remotely(
     options += [] if repeats is None else ["--repeats", str(repeats)]
     options += ["--beside"] if beside else []
     final = results / system / run_id
+    _check_new(final)
+    _copy_references(remote, home, system)
     return _run_and_fetch(remote, folder, final, ["--campaign", campaign], options)
 
 
@@ -65,20 +82,45 @@ def resume_remotely(
     final = results / system / (run_id or _newest_open(remote, system))
     if final.is_dir():
         return final
+    _check_new(final)
     options = ["--beside"] if beside else []
     return _run_and_fetch(remote, _RESULTS, final, ["--resume"], options)
 
 
-def _run_and_fetch(
-    remote: Remote, folder: str, final: Path, mode: list[str], options: list[str]
-) -> Path:
-    """Run `seatrial run` on the login node, then copy the closed run to `final`."""
+def _check_new(final: Path) -> None:
     if final.exists():
         raise SeatrialError(
             f"{final}: this run exists already; nothing was started; choose another "
             "--run-id"
         )
     try_folder(final.parent)
+
+
+def _copy_references(remote: Remote, home: Path, system: str) -> None:
+    """Copy criteria and references of a system to the login node, if they differ."""
+    folder = references_dir(home, system)
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for file in sorted(folder.glob("*.yaml")):
+            archive.add(file, file.name)
+    there = str(references_dir(Path(remote.prefix), system))
+    done = subprocess.run(
+        remote.ssh(["sh", "-euc", _REPLACE, "sh", there]),
+        input=packed.getvalue(),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode == _SSH_FAILED:
+        raise _unreachable(remote)
+    if done.returncode:
+        problem = done.stderr.decode(errors="replace").strip()
+        raise SeatrialError(f"cannot copy {folder} to {remote.host}: {problem}")
+
+
+def _run_and_fetch(
+    remote: Remote, folder: str, final: Path, mode: list[str], options: list[str]
+) -> Path:
+    """Run `seatrial run` on the login node, then copy the closed run to `final`."""
     system, run_id, there = final.parent.name, final.name, f"{remote.prefix}/{folder}"
     places = ["--run-id", run_id, "--results", there, "--no-judge"]
     arguments = ["run", system, *mode, *places, *options]
@@ -128,10 +170,7 @@ def seatrial_there(
     with interruptible():
         status = _run_there(remote, command)
     if status == _SSH_FAILED:
-        raise SeatrialError(
-            f"cannot reach the login node {remote.host} over ssh, or lost it; try "
-            f"`{shlex.join(remote.ssh(['true']))}`"
-        )
+        raise _unreachable(remote)
     if status == 127:
         raise SeatrialError(
             f"{command[0]} is missing on {remote.host}: system {system!r} is not "
@@ -141,6 +180,13 @@ def seatrial_there(
     if status:
         code = Exit(status) if status in set(Exit) else Exit.USAGE
         raise SeatrialError(f"{task} on {remote.host} did not finish", code)
+
+
+def _unreachable(remote: Remote) -> SeatrialError:
+    return SeatrialError(
+        f"cannot reach the login node {remote.host} over ssh, or lost it; try "
+        f"`{shlex.join(remote.ssh(['true']))}`"
+    )
 
 
 def fetch(remote: Remote, there: str, final: Path, again: str) -> Path:

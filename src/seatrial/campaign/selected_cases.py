@@ -9,7 +9,7 @@ from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
 from seatrial.paths import checks_dir
 from seatrial.system.description import NodeClass, System
-from seatrial.system.features import needed, why_not
+from seatrial.system.features import needed, reasons_not_built, why_not
 
 _NOT_CHOSEN = "the campaign chooses classes, partitions or stacks without a case of it"
 
@@ -32,7 +32,10 @@ def selected_cases(
             f"campaign {campaign.name!r} names unknown checks: "
             f"{', '.join(unknown)}; known checks: {', '.join(sorted(needs))}"
         )
-    missing = {check: why_not(needs[check], system.features) for check in without}
+    not_built = reasons_not_built(system.software)
+    missing = {
+        check: why_not(needs[check], system.features, not_built) for check in without
+    }
     cases = select(campaign, system.classes, listed)
     left_out = {case.check for case in listed} - {case.check for case in cases}
     missing |= dict.fromkeys(left_out.intersection(campaign.checks), _NOT_CHOSEN)

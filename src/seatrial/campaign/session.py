@@ -25,7 +25,7 @@ from seatrial.campaign.schedule import Planned
 from seatrial.checks.listing import reframe_command, reframe_environment
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
-from seatrial.paths import checks_dir
+from seatrial.paths import checks_dir, criteria_file
 from seatrial.progress import Display
 from seatrial.runs.open_run import probe_space
 from seatrial.system import slurm
@@ -121,14 +121,14 @@ def session_command(session: Session) -> list[str]:
     ]
     if system.uses_slurm:
         command += ["-J", f"comment={session.comment}"]
-    variables: dict[str, object] = {}
+    has_limits = criteria_file(session.home, system.name).is_file()
+    variables: dict[str, object] = {} if has_limits else {"calibrate": True}
     if usable := session.usable_nodes:
         variables["usable_nodes"] = ",".join(f"{n}:{usable[n]}" for n in usable)
     if session.replay is not None:
         variables |= {"replay": session.replay, "replay_session": session.name}
-    for name, value in (variables | session.planned.variables).items():
-        command += ["-S", f"{name}={value}"]
-    return command
+    variables |= session.planned.variables
+    return command + [f"--setvar={name}={variables[name]}" for name in variables]
 
 
 def _limited(settings: Path, work: Path, max_jobs: int) -> Path:

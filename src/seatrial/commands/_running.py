@@ -10,6 +10,7 @@ from seatrial.campaign.runner import Order, resume_run, run_campaign
 from seatrial.campaign.schedule import read_agenda
 from seatrial.console import Terminal
 from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.reframe_references import write_reference_files
 from seatrial.errors import SeatrialError
 from seatrial.model.manifest import is_unfinished
 from seatrial.names import checked_name
@@ -34,10 +35,16 @@ class Request:
     beside: bool = False
     folder: str = "results"
 
-    def check_criteria(self) -> None:
-        """Raise SeatrialError for a broken criterion now, not after hours."""
-        if self.judge:
-            Criteria.load(paths.criteria_file(self.home, self.system))
+    def prepare_criteria(self) -> None:
+        """Read the criteria, and write ReFrame's reference files from them.
+
+        Raises SeatrialError for a broken criterion now, not after hours. A system
+        without criteria is measured only if it is not judged.
+        """
+        file = paths.criteria_file(self.home, self.system)
+        if self.judge or file.exists():
+            criteria = Criteria.load(file)
+            write_reference_files(self.home, criteria, self.system)
 
 
 def new_run(
@@ -57,21 +64,29 @@ def new_run(
     if is_unfinished(checked_name(run_id, "--run-id")):
         raise SeatrialError(f"--run-id {run_id}: expected a name that is not of a copy")
     if replay is not None:
-        request.check_criteria()
+        request.prepare_criteria()
         with recorded_system(home, system, replay) as described:
             order = Order(home, results, described, chosen, run_id, partial, replay)
             return run_campaign(order, Terminal())
     beside = request.beside
     if is_provisioned(home, system):
         described = load_system(home, system)
-        request.check_criteria()
+        request.prepare_criteria()
         order = Order(home, results, described, chosen, run_id, partial, beside=beside)
         return run_campaign(order, Terminal())
     remote = load_remote(home, system)
-    request.check_criteria()
-    store = request.folder
+    request.prepare_criteria()
     return run_remotely(
-        remote, system, campaign, checks, run_id, results, repeats, store, beside=beside
+        remote,
+        home,
+        system,
+        campaign,
+        checks,
+        run_id,
+        results,
+        repeats,
+        request.folder,
+        beside=beside,
     )
 
 
@@ -81,7 +96,7 @@ def resumed_run(request: Request) -> Path:
     run_id, beside = request.run_id, request.beside
     if not is_provisioned(home, system):
         remote = load_remote(home, system)
-        request.check_criteria()
+        request.prepare_criteria()
         return resume_remotely(remote, system, run_id, results, beside=beside)
     folder = RunFolder(results, system, run_id or newest_open(results, system))
     if folder.final.is_dir():
@@ -95,7 +110,7 @@ def resumed_run(request: Request) -> Path:
     replay = read_agenda(folder.path).replay
     if replay is None:
         described = load_system(home, system)
-        request.check_criteria()
+        request.prepare_criteria()
         return resume_run(home, described, folder, Terminal(), beside=beside)
     with recorded_system(home, system, Path(replay)) as described:
         return resume_run(home, described, folder, Terminal())

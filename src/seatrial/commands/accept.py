@@ -111,7 +111,9 @@ def _campaign(
     run_id = new_run_id(campaign)
     remote = load_remote(home, SYSTEM)
     results = paths.results_dir(home)
-    path = run_remotely(remote, SYSTEM, campaign, checks, run_id, results, repeats)
+    path = run_remotely(
+        remote, home, SYSTEM, campaign, checks, run_id, results, repeats
+    )
     run, judgement = judged(home, path)
     print_summary(judgement, str(path), console)
     out = home / "reports" / "out" / SYSTEM / run_id

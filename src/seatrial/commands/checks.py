@@ -110,7 +110,7 @@ def _table(entries: list["Entry"], system: str | None) -> "Table":
             entry.question,
             entry.tool,
             metric_words(entry),
-            ", ".join(entry.needs),
+            ", ".join((*entry.extent, *entry.needs)),
             str(entry.cases),
             f"{rounded(entry.typical_s, 3)} s"
             + ("" if entry.recorded or not system else " stated"),

@@ -34,7 +34,8 @@ def references() -> None:
 def generate(ctx: click.Context, system: str, check: bool) -> None:
     """Write ReFrame's reference files from reference-data/SYSTEM/criteria.yaml.
 
-    Commit the files: plain ReFrame then has the same limits as the judge.
+    `seatrial run` does this too. Commit the files: plain ReFrame then has the same
+    limits as the judge.
 
     Exit status: 0; 1 with --check if a file is stale; 2 usage, or broken criteria.
 

@@ -65,11 +65,22 @@ class _Session(msgspec.Struct):
     clock_went_back_s: float = 0
 
 
+class _Built(msgspec.Struct):
+    """A program that site.yml built from an archive: of the release, or the user's."""
+
+    name: str
+    version: str
+    sha256: _Digest
+    origin: Literal["release", "user"]
+
+
 class _Stack(msgspec.Struct):
     name: str
     version: str | None = None
     compiler: str | None = None
     provider: str | None = None
+    built: tuple[_Built, ...] = ()
+    not_built: dict[str, str] = {}
 
 
 class _Environment(msgspec.Struct):

@@ -174,6 +174,11 @@ def _software(run: Run) -> Iterator[tuple[str, str, str]]:
             filter(None, (stack.get("version") or "unknown", stack.get("compiler")))
         )
         yield f"{stack['name']} (MPI stack)", version, stack.get("provider") or ""
+        for built in stack.get("built") or []:
+            digest = built["sha256"][:12]
+            source = "release" if built["origin"] == "release" else "user's archive"
+            program = f"{built['name']} of {stack['name']}"
+            yield program, f"{built['version']}, sha256 {digest}", source
 
 
 def _sessions(run: Run) -> Table:

@@ -1,11 +1,10 @@
 """The configuration of a run as a few readable texts."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-_LAST_NUMBER = re.compile(r"(?P<prefix>.*?)(?P<number>\d+)")
+from seatrial.names import node_set
 
 
 def fingerprint(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -37,35 +36,6 @@ def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
         for name, was in old.items()
         if new.get(name) != was
     ]
-
-
-def node_set(names: Iterable[str]) -> str:
-    """Format nodes as Slurm does: `cn[01-03,07],login`."""
-    numbers: dict[str, set[tuple[int, str]]] = defaultdict(set)
-    texts = set()
-    for name in names:
-        match = _LAST_NUMBER.fullmatch(name)
-        if match is None:
-            texts.add(name)
-        else:
-            numbers[match["prefix"]].add((int(match["number"]), match["number"]))
-    for prefix, own in numbers.items():
-        texts.add(_folded(prefix, [text for _, text in sorted(own)]))
-    return ",".join(sorted(texts))
-
-
-def _folded(prefix: str, numbers: list[str]) -> str:
-    ranges: list[list[str]] = []
-    for text in numbers:
-        # Slurm writes all numbers of a range as wide as its first, or wider.
-        if ranges and text == f"{int(ranges[-1][-1]) + 1:0{len(ranges[-1][0])}}":
-            ranges[-1].append(text)
-        else:
-            ranges.append([text])
-    if len(numbers) == 1:
-        return prefix + numbers[0]
-    texts = ["-".join(dict.fromkeys((part[0], part[-1]))) for part in ranges]
-    return f"{prefix}[{','.join(texts)}]"
 
 
 def _of_nodes(
