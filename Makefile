@@ -16,6 +16,14 @@ HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstr
 TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver \
 	groff-base
 
+# Code that runs by a Python of the system: Ansible's modules by that of the login node (3.8
+# is the minimum of ansible-core 2.19), Spack's steps and recipes, and what reads facts, by any
+# from 3.6 on (RHEL 8). Jobs run the suite by its own Python. Ruff has the same globs in pyproject.toml.
+PYTHON_3_8 := $(shell git ls-files 'playbooks/roles/*/library/*.py' \
+	'playbooks/roles/*/module_utils/*.py' ':!playbooks/roles/lab')
+PYTHON_3_6 := $(shell git ls-files 'spack-env/repo/*.py') playbooks/roles/suite/files/platforms.py \
+	$(addprefix playbooks/roles/spack/files/, describe.py missing.py)
+
 .PHONY: deps deps-test accept test test-lab test-rest test-all demo docs lint format bench dist clean
 
 deps: $(VENV)/installed
@@ -57,6 +65,8 @@ lint: deps
 	ruff check .
 	ruff format --check .
 	mypy
+	vermin --quiet --violations --target=3.8- $(PYTHON_3_8)
+	vermin --quiet --violations --target=3.6- --eval-annotations $(PYTHON_3_6)
 	lint-imports
 	ansible-lint --offline --strict
 	shellcheck tools/clean tools/system-packages .ci/run spack-env/debian-links $(shell git ls-files '*.sh')

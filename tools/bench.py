@@ -211,7 +211,9 @@ class Bench:
             self.play(name, nodes=8)
         remote, run_id = load_remote(self.home, "lab"), new_run_id("smoke")
         results = paths.results_dir(self.home)
-        path = run_remotely(remote, "lab", "smoke", ("PairSweep",), run_id, results)
+        path = run_remotely(
+            remote, self.home, "lab", "smoke", ("PairSweep",), run_id, results
+        )
         for file in sorted(path.rglob("pairsweep.jsonl")):
             rows = [json.loads(line) for line in file.read_text().splitlines()]
             mpi = next(row["mpi"] for row in rows if row["type"] == "run")
