@@ -158,26 +158,6 @@ def test_bad_input_is_one_sentence(home: Path, tmp_path: Path) -> None:
     assert "expected a git checkout of the suite" in refused("sea")
 
 
-def test_failed_tasks_of_a_log_are_sentences() -> None:
-    log = """
-TASK [x] ***
-[ERROR]: Task failed: Action failed: no such folder
-Origin: /x/tasks/main.yml:19:3
-fatal: [head]: FAILED! =>
-    msg: no such folder
-[ERROR]: Task failed: Module failed: localhost lacks it
-fatal: [localhost]: FAILED! =>
-[ERROR]: Task failed: unreachable
-fatal: [head]: UNREACHABLE! =>
-...ignoring
-[ERROR]: YAML parsing failed
-"""
-    expected = ["head: no such folder", "localhost lacks it", "YAML parsing failed"]
-    assert problems(log.splitlines()) == expected
-    assert problems(["fatal: [x]: UNREACHABLE!", "y"]) == ["fatal: [x]: UNREACHABLE!"]
-    assert problems(["usage"]) == ["usage"]
-
-
 # ---- Facts of the system
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from seatrial.system.playbooks import problems
+
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 PLAYBOOKS = sorted(ROOT.glob("playbooks/*.yml"))
@@ -186,3 +188,50 @@ def validate(
     extra_file = folder / "extra.yml"
     extra_file.write_text(yaml.safe_dump(extra))
     return run("ansible-playbook", "-i", inventory, "-e", f"@{extra_file}", playbook)
+
+
+def test_failed_tasks_of_a_log_are_sentences() -> None:
+    log = """
+TASK [x] ***
+[ERROR]: Task failed: Action failed: no such folder
+Origin: /x/tasks/main.yml:19:3
+fatal: [head]: FAILED! =>
+    msg: no such folder
+[ERROR]: Task failed: Module failed: localhost lacks it
+fatal: [localhost]: FAILED! =>
+[ERROR]: Task failed: unreachable
+fatal: [head]: UNREACHABLE! =>
+...ignoring
+[ERROR]: YAML parsing failed
+"""
+    expected = ["head: no such folder", "localhost lacks it", "YAML parsing failed"]
+    assert problems(log.splitlines()) == expected
+    assert problems(["fatal: [x]: UNREACHABLE!", "y"]) == ["fatal: [x]: UNREACHABLE!"]
+    assert problems(["usage"]) == ["usage"]
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo first >&2; echo 'bad: {x}' >&2; echo out; exit 3", "bad: {x}"),
+        ("echo it is >&2; exit 1", "it is"),
+        ("echo out; echo last; exit 1", "last"),
+        ("exit 1", "non-zero return code"),
+    ],
+)
+def test_failed_command_says_its_last_line(
+    tmp_path: Path, script: str, words: str
+) -> None:
+    command = {"ansible.builtin.command": {"argv": ["sh", "-c", script]}}
+    play = {"hosts": "localhost", "gather_facts": False, "tasks": [command]}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    program = [str(BIN / "ansible-playbook"), "-i", "localhost,", "-c", "local"]
+    python = f"ansible_python_interpreter={sys.executable}"
+    done = subprocess.run(
+        [*program, "-e", python, str(tmp_path / "play.yml")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert problems(done.stdout.splitlines()) == [words]

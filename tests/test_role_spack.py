@@ -116,6 +116,25 @@ def test_our_own_tarball_is_where_spack_finds_it(tmp_path: Path) -> None:
     assert run(*command).stdout == ""
 
 
+def test_our_own_tarball_of_a_checkout_without_git(tmp_path: Path) -> None:
+    """The checkout of a bundle: its files are not packed, whatever lies there."""
+    checkout = tmp_path / "checkout"
+    recipe = (
+        "spack-env/repo/spack_repo/seatrial/packages/seatrial_benchmarks/package.py"
+    )
+    write(checkout, "benchmarks/main.c", "LICENSE", recipe)
+    (checkout / recipe).write_text(f'version("7.0", sha256="{"ab" * 32}")')
+    (checkout / "tools").symlink_to(HOME / "tools")
+    command = [sys.executable, FILES / "own_source.py", checkout, tmp_path / "mirror"]
+    refused = run(*command)
+    assert refused.returncode == 1
+    assert "lacks the tarball of seatrial-benchmarks" in refused.stderr
+    assert refused.stderr.endswith("make the bundle again\n")
+    write(tmp_path / "mirror/_source-cache/archive/ab", f"{'ab' * 32}.tar.gz")
+    done = run(*command)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 # ---- Steps on the system, with a program in place of Spack
 
 SPACK = """#!/bin/bash

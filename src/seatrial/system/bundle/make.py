@@ -49,7 +49,8 @@ def make_bundle(
     _copy_checkout(home, system, checkout)
     progress("fetching wheels, archives and sources")
     log = home / "build" / "log" / f"bundle-{system}.log"
-    playbook(checkout, system, "bundle", log)
+    of_git = f"spack_checkout={home.resolve()}"  # the copy has no git
+    playbook(checkout, system, "bundle", log, "-e", of_git)
     progress("computing checksums")
     for pattern in _LEFTOVERS:
         for path in checkout.glob(pattern):
