@@ -54,7 +54,9 @@ KEYS: dict[str, dict[str, Key]] = {
     "kernel": {
         "release": Key("uname -r"),
         "command_line": Key("arguments, without the boot image and the root device"),
-        "argument.NAME": Key("value of an argument; present without one; absent"),
+        "argument.NAME": Key(
+            "its value; present if it has none; absent", alike=False
+        ),  # command_line shows who differs
         "sysctl.NAME": Key("value, its fields separated by one space"),
         "irqbalance": Key("active or inactive"),
     },

@@ -94,7 +94,7 @@ def probe_script(prefix: str, token: str, settings: Mapping[str, Any]) -> str:
         "commands": " ".join(COMMANDS),
         "node_script": scripts.joinpath("node.sh").read_text(),
         "classes": "\n".join(
-            f"{node_class['name']}|{_nodes(node_class, settings['groups'])}|"
+            f"{node_class['name']}|{host_list(node_class, settings['groups'])}|"
             f"{shlex.join(access(node_class))}"
             for node_class in settings["classes"]
         ),
@@ -116,7 +116,7 @@ def access(node_class: Mapping[str, Any]) -> list[str]:
     return [*options, *node_class.get("access", ())]
 
 
-def _nodes(node_class: Mapping[str, Any], groups: Mapping[str, list[str]]) -> str:
+def host_list(node_class: Mapping[str, Any], groups: Mapping[str, list[str]]) -> str:
     """Return the host list of a class."""
     hosts = groups.get(node_class.get("group", "compute"), [])
     return str(node_class.get("nodes") or ",".join(hosts))

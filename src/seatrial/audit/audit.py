@@ -1,0 +1,65 @@
+"""An audit: the settings of all nodes of a system, each with its verdict."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seatrial.audit.collect import Collected, collect, login_script
+from seatrial.audit.readings import readings
+from seatrial.audit.rows import Expected, NodeClass, Row, rows_of
+from seatrial.errors import Exit, SeatrialError
+from seatrial.system.doctor.probe import access, host_list
+from seatrial.system.login_node import Remote
+
+SETTINGS = {
+    "classes": "{{ node_classes | default([]) }}",
+    "groups": "{{ groups }}",
+}
+"""Ansible templates of the variables that an audit needs."""
+
+
+def through_slurm(remote: Remote, settings: Mapping[str, Any]) -> Collected:
+    """Read all nodes by srun, from the login node; SeatrialError if that fails."""
+    classes = [
+        (one["name"], host_list(one, settings["groups"]), access(one))
+        for one in settings["classes"]
+    ]
+    script, token = login_script(remote.prefix, classes, "")
+    return collect(remote.ssh(["bash", "-l", "-s"]), script, token)
+
+
+def audit(
+    collected: Collected,
+    declared: Mapping[str, tuple[Sequence[Expected], dict[str, str]]],
+) -> list[Row]:
+    """Return the rows of all classes.
+
+    `declared` has the declared values of a class, and its rails by address.
+    """
+    found: dict[str, list[Any]] = {}
+    for node, text in collected.raw.items():
+        try:
+            found[node] = [*readings(text)]
+        except SeatrialError as error:
+            collected.missing[node] = str(error)
+    rows: list[Row] = []
+    for name, nodes in collected.classes.items():
+        expected, rails = declared.get(name, ((), {}))
+        troubles = [
+            error for error in collected.errors if error.startswith(f"{name}: ")
+        ]
+        reasons = {node: troubles[0] for node in nodes if troubles}
+        node_class = NodeClass(name, tuple(nodes), tuple(expected), rails)
+        rows += rows_of(node_class, found, reasons | collected.missing)
+    return rows
+
+
+def exit_status(rows: Sequence[Row]) -> Exit:
+    """Return FAILED with drift, a pending value or an absent HCA.
+
+    UNDECIDED if a declared value is unknown.
+    """
+    if any(row.verdict in ("absent", "drift", "pending") for row in rows):
+        return Exit.FAILED
+    if any(row.verdict == "unknown" and row.declared is not None for row in rows):
+        return Exit.UNDECIDED
+    return Exit.PASS

@@ -1,0 +1,173 @@
+"""Raw settings of the nodes of a system: through Slurm, by ssh, or of a folder."""
+
+import base64
+import binascii
+import io
+import json
+import secrets
+import shlex
+import subprocess
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from seatrial.errors import SeatrialError
+from seatrial.names import checked_name
+
+TIMEOUT_S = 900
+_IDLE = "idle,reserved,maint"
+"""States of nodes without a job; those reserved answer a class with the reservation."""
+
+_CLASSES = "classes.json"
+_LARGEST = 2_000_000  # bytes of one node's output
+
+
+class _Record(msgspec.Struct):
+    """The file beside the raw outputs."""
+
+    classes: dict[str, list[str]]
+    missing: dict[str, str] = {}
+    errors: list[str] = []
+
+
+@dataclass
+class Collected:
+    """What nodes said: their raw output, or why there is none.
+
+    `classes` has the nodes of each class; `errors` are sentences on classes.
+    """
+
+    classes: dict[str, list[str]] = field(default_factory=dict)
+    raw: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+
+
+def login_script(
+    prefix: str, classes: Sequence[tuple[str, str, Sequence[str]]], sysctls: str
+) -> tuple[str, str]:
+    """Return the script for the login node, and the token that ends its lines.
+
+    `classes` are names, host lists and options of sbatch.
+    """
+    token = secrets.token_hex(8)
+    scripts = files("seatrial.audit")
+    variables = {
+        "prefix": prefix,
+        "token": token,
+        "sysctls": sysctls,
+        "node_script": scripts.joinpath("node.sh").read_text(),
+        "classes": "\n".join(
+            f"{name}|{nodes}|{shlex.join(options)}|{_IDLE}"
+            for name, nodes, options in classes
+        ),
+    }
+    lines = [f"{name}={shlex.quote(text)}" for name, text in variables.items()]
+    return "\n".join([*lines, scripts.joinpath("login.sh").read_text()]), token
+
+
+def collect(command: list[str], script: str, token: str) -> Collected:
+    """Run the script by a command (bash here, or ssh to the login node).
+
+    Raises SeatrialError if it does not end.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            input=script,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SeatrialError(f"audit: no end within {TIMEOUT_S} s") from error
+    collected, ended = _read(done.stdout, token)
+    if not ended and not collected.errors:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise SeatrialError(f"audit: the login node does not answer: {lines[-1]}")
+    return collected
+
+
+def _read(text: str, token: str) -> tuple[Collected, bool]:
+    """Read what the script printed; other lines are of the site's profile."""
+    collected = Collected()
+    data: list[str] | None = None
+    ended = False
+    for line in text.splitlines():
+        fields = line.split("\t")
+        if len(fields) != 4 or fields[3] != token:
+            if data is not None and not ended:
+                data.append(line)
+            continue
+        word, subject, value, _ = fields
+        if word == "node":
+            collected.classes.setdefault(subject, []).append(value)
+        elif word == "state":
+            collected.missing[subject] = f"not asked, Slurm says {value}"
+        elif word == "error":
+            collected.errors.append(f"{subject}: {value}")
+        elif word == "data":
+            data = []
+        ended = ended or word == "end"
+    if data and ended:
+        collected.raw = _unpack("".join(data))
+    return collected, ended
+
+
+def _unpack(text: str) -> dict[str, str]:
+    """Return the files of a tar archive in base64."""
+    try:
+        packed = io.BytesIO(base64.b64decode(text, validate=True))
+        with tarfile.open(fileobj=packed, mode="r:gz") as tar:
+            found = {}
+            for member in tar:
+                content = tar.extractfile(member) if member.isfile() else None
+                if content is not None and member.size <= _LARGEST:
+                    name = member.name.removeprefix("./")
+                    found[name] = content.read().decode("utf-8", errors="replace")
+            return found
+    except (binascii.Error, tarfile.TarError, EOFError, OSError) as error:
+        raise SeatrialError(
+            f"audit: damaged output of the login node: {error}"
+        ) from error
+
+
+def save(folder: Path, collected: Collected) -> None:
+    """Write the raw output of each node to NODE.txt, and their classes beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for node in {node for nodes in collected.classes.values() for node in nodes}:
+        if node in collected.raw:
+            text = collected.raw[node]
+            (folder / f"{checked_name(node, 'node')}.txt").write_text(text, "utf-8")
+    record = {
+        name: getattr(collected, name) for name in ("classes", "missing", "errors")
+    }
+    (folder / _CLASSES).write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+
+
+def of_folder(folder: Path) -> Collected:
+    """Read what `save` or playbooks/audit.yml wrote.
+
+    Raises SeatrialError if the folder has no such files, or one is damaged.
+    """
+    file = folder / _CLASSES
+    try:
+        record = msgspec.json.decode(file.read_bytes(), type=_Record)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise SeatrialError(
+            f"{file}: {error}; expected a folder of `seatrial audit --out FOLDER`"
+        ) from error
+    collected = Collected(record.classes, {}, record.missing, record.errors)
+    for node in {node for nodes in record.classes.values() for node in nodes}:
+        path = folder / f"{checked_name(node, 'node')}.txt"
+        if path.is_file() and path.stat().st_size <= _LARGEST:
+            collected.raw[node] = path.read_text("utf-8", errors="replace")
+        else:
+            collected.missing.setdefault(node, f"no file {path.name}")
+    return collected

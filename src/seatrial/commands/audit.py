@@ -1,0 +1,121 @@
+"""`seatrial audit`: compare the settings of all nodes with the declaration."""
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from seatrial import paths
+from seatrial.commands import _options as options
+from seatrial.commands._rows import write_rows
+
+if TYPE_CHECKING:
+    from seatrial.audit.rows import Row
+
+_STYLES = {"ok": "green", "odd": "yellow", "unknown": "yellow"}
+_MOST_PEERS = 4
+
+
+@click.command()
+@click.argument("system", type=options.SYSTEM)
+@options.form("Format of the rows.")
+@click.option("--all", "everything", is_flag=True, help="Print what is ok, too.")
+@options.out(help="Keep the raw outputs of the nodes in this folder.")
+@click.option(
+    "--raw", type=options.FOLDER, help="Read a folder of --out instead of the nodes."
+)
+@options.stop_on_eof
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    system: str,
+    form: str,
+    everything: bool,
+    out: Path | None,
+    raw: Path | None,
+) -> None:
+    """Compare firmware, driver and settings of all nodes of SYSTEM.
+
+    Every value is compared with the declaration of the inventory, and with the nodes
+    of the same class. It reads only, by one short Slurm job for each class; what
+    needs root is unknown without it.
+
+    Exit status: 0 as declared, 1 drift, pending or absent, 2 usage or inventory,
+    3 a declared value is unknown.
+
+    Example: seatrial audit lab
+    """
+    from seatrial.audit.audit import SETTINGS, audit, exit_status, through_slurm
+    from seatrial.audit.collect import of_folder, save
+    from seatrial.console import Terminal
+    from seatrial.system.login_node import load_remote, login_variables
+
+    home = paths.home()
+    if raw is None:
+        remote = load_remote(home, system)
+        settings = login_variables(home / "inventories" / system, home, SETTINGS)
+        with Terminal(stderr=True).status(f"reading the nodes of {system}"):
+            collected = through_slurm(remote, settings)
+    else:
+        collected = of_folder(raw)
+    if out is not None:
+        save(out, collected)
+    rows = audit(collected, {})
+    for error in collected.errors:
+        click.echo(f"audit: {error}", err=True)
+    if form == "table":
+        _print(rows, everything=everything)
+    else:
+        from seatrial.audit.rows import Row
+
+        shown = (asdict(row) for row in rows if everything or row.verdict != "ok")
+        write_rows(shown, form, tuple(Row.__annotations__))
+    ctx.exit(exit_status(rows))
+
+
+def _print(rows: "list[Row]", *, everything: bool) -> None:
+    """Print a table, worst first; nodes with the same row share a line."""
+    from rich.text import Text
+
+    from seatrial.audit.rows import VERDICTS
+    from seatrial.console import Terminal, folding_table
+    from seatrial.names import node_set
+
+    lines: dict[tuple[str | None, ...], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: VERDICTS.index(row.verdict)):
+        if everything or row.verdict != "ok":
+            same = (row.node_class, row.subject, row.key, row.declared, row.actual)
+            about = (row.pending, row.verdict, row.reason)
+            lines.setdefault((*same, *about), []).append(row)
+    table = folding_table("", "nodes", "of", "key", "declared", "actual", "peers")
+    for of in lines.values():
+        row = of[0]
+        table.add_row(
+            Text(row.verdict, style=_STYLES.get(row.verdict, "red")),
+            node_set(row.node for row in of),
+            row.subject,
+            row.key,
+            row.declared or "",
+            _actual(row),
+            _peers(row),
+        )
+    console = Terminal()
+    if lines:
+        console.print(table)
+    counts = Counter[str](row.verdict for row in rows)
+    nodes = len({row.node for row in rows})
+    parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
+    console.print_line(f"{nodes} nodes: {parts}")
+
+
+def _actual(row: "Row") -> str:
+    text = row.actual or row.reason
+    text += f", after the next boot {row.pending}" if row.pending else ""
+    return f"{text} ({row.reason})" if row.actual and row.reason else text
+
+
+def _peers(row: "Row") -> str:
+    shown = [f"{count} x {value}" for value, count in row.peers.items()]
+    return ", ".join(shown[:_MOST_PEERS]) + (", ..." if shown[_MOST_PEERS:] else "")
