@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from seatrial.audit.keys import key_of
@@ -58,6 +58,7 @@ class NodeClass:
 
 
 _Place = tuple[str, str, str]  # kind, subject, key
+_NONE: Counter[str] = Counter()
 _Readings = dict[_Place, Reading]
 
 
@@ -122,8 +123,11 @@ def _rows_of_node(
         (one.kind, one.subject, one.key): one.value for one in node_class.expected
     }
     subjects = {place[:2] for place in places}
+    line = places.get(("kernel", "kernel", "command_line"))
     for place in sorted({*declared, *places}):
         reading = places.get(place)
+        if reading is None and line and place[2].startswith("argument."):
+            reading = replace(line, key=place[2], value="absent")
         wanted = declared.get(place)
         if reading is None:
             gone = place[0] == "hca" and place[:2] not in subjects
@@ -131,7 +135,7 @@ def _rows_of_node(
             reason = "no HCA at its address" if gone else "no source tells it"
             yield _row(node_class, node, place, wanted, reason, verdict)
             continue
-        verdict = _verdict(place, reading, wanted, peers[place])
+        verdict = _verdict(place, reading, wanted, peers.get(place, _NONE))
         yield Row(
             node,
             node_class.name,
@@ -139,7 +143,7 @@ def _rows_of_node(
             wanted or reading.able,
             reading.value,
             reading.pending,
-            peers[place],
+            peers.get(place, _NONE),
             verdict,
             reading.reason,
             reading.block.tool,
