@@ -54,9 +54,7 @@ KEYS: dict[str, dict[str, Key]] = {
     "kernel": {
         "release": Key("uname -r"),
         "command_line": Key("arguments, without the boot image and the root device"),
-        "argument.NAME": Key(
-            "its value; present if it has none; absent", alike=False
-        ),  # command_line shows who differs
+        "argument.NAME": Key("its value; present if it has none; absent"),
         "sysctl.NAME": Key("value, its fields separated by one space"),
         "irqbalance": Key("active or inactive"),
     },

@@ -39,7 +39,7 @@ class Row:
     declared: str | None
     actual: str | None
     pending: str | None
-    peers: Mapping[str, int]
+    peers: dict[str, int]
     verdict: Verdict
     reason: str
     tool: str
@@ -81,11 +81,11 @@ def rows_of(
     for places in found.values():
         for place, reading in places.items():
             peers[place][reading.value or "unknown"] += 1
-    ranked = {place: Counter(dict(of.most_common())) for place, of in peers.items()}
+    shares = {place: dict(of.most_common()) for place, of in peers.items()}
     rows = [
         row
         for node, places in found.items()
-        for row in _rows_of_node(node_class, node, places, ranked)
+        for row in _rows_of_node(node_class, node, places, peers, shares)
     ]
     for node in node_class.nodes:
         if node not in found:
@@ -118,6 +118,7 @@ def _rows_of_node(
     node: str,
     places: _Readings,
     peers: Mapping[_Place, Counter[str]],
+    shares: Mapping[_Place, dict[str, int]],
 ) -> Iterator[Row]:
     declared = {
         (one.kind, one.subject, one.key): one.value for one in node_class.expected
@@ -126,7 +127,10 @@ def _rows_of_node(
     line = places.get(("kernel", "kernel", "command_line"))
     for place in sorted({*declared, *places}):
         reading = places.get(place)
-        if reading is None and line and place[2].startswith("argument."):
+        is_argument = place[2].startswith("argument.")
+        if is_argument and place not in declared:
+            continue  # command_line shows who differs
+        if reading is None and line and is_argument:
             reading = replace(line, key=place[2], value="absent")
         wanted = declared.get(place)
         if reading is None:
@@ -143,7 +147,7 @@ def _rows_of_node(
             wanted or reading.able,
             reading.value,
             reading.pending,
-            peers.get(place, _NONE),
+            shares.get(place, {}),
             verdict,
             reading.reason,
             reading.block.tool,

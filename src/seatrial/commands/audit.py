@@ -70,7 +70,9 @@ def audit(
     else:
         from seatrial.audit.rows import Row
 
-        shown = (asdict(row) for row in rows if everything or row.verdict != "ok")
+        shown = [asdict(row) for row in rows if everything or row.verdict != "ok"]
+        if form == "csv":
+            shown = [{**one, "peers": _counted(one["peers"])} for one in shown]
         write_rows(shown, form, tuple(Row.__annotations__))
     ctx.exit(exit_status(rows))
 
@@ -117,5 +119,12 @@ def _actual(row: "Row") -> str:
 
 
 def _peers(row: "Row") -> str:
-    shown = [f"{count} x {value}" for value, count in row.peers.items()]
-    return ", ".join(shown[:_MOST_PEERS]) + (", ..." if shown[_MOST_PEERS:] else "")
+    """Return the most frequent values of the peers; nothing if all have the same."""
+    if len(row.peers) < 2:
+        return ""
+    more = ", ..." if len(row.peers) > _MOST_PEERS else ""
+    return _counted(dict([*row.peers.items()][:_MOST_PEERS])) + more
+
+
+def _counted(peers: dict[str, int]) -> str:
+    return ", ".join(f"{count} x {value}" for value, count in peers.items())
