@@ -15,6 +15,7 @@ ENVIRONMENT = os.environ | {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_odls_base_sigkill_timeout": "0",  # s, by default 1 after each refusal
     "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
 }
 
