@@ -125,6 +125,7 @@ def test_a_node_that_dies_is_started_again(no_lab: Lab) -> None:
     assert changes == ["node cn01"]
 
 
+@pytest.mark.slow
 def test_eight_nodes(no_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_NODES", "8")
     no_lab.play("lab")
