@@ -7,9 +7,11 @@ from fake_hardware import Hca, raw_of, write_node
 
 from seatrial.audit.audit import audit, exit_status
 from seatrial.audit.collect import Collected
+from seatrial.audit.expected import Expected
+from seatrial.audit.hardware_file import HardwareFile
 from seatrial.audit.raw import Block
 from seatrial.audit.reading import Reading
-from seatrial.audit.rows import Expected, NodeClass, Row, rows_of
+from seatrial.audit.rows import NodeClass, Row, rows_of
 from seatrial.errors import Exit
 
 SOURCE = Block("x", "mstflint", "4.21", 0, "", "raw")
@@ -34,7 +36,7 @@ def judged(
     """Return the rows of a class with one rail."""
     expected = tuple(Expected(*one) for one in declared)
     members = names or (*nodes, *missing)
-    rails = {ADDRESS: "rail0"}
+    rails = {f"{ADDRESS}/1": "rail0"}
     return rows_of(NodeClass("cpu", members, expected, rails), nodes, missing)
 
 
@@ -189,7 +191,7 @@ def test_damaged_output_of_a_node_is_unknown_with_its_reason(tmp_path: Path) -> 
     nodes = ["cn1", "cn2", "cn3"]
     collected = Collected({"cpu": nodes}, {"cn1": raw, "cn2": raw[:-5]})
     collected.errors = ["cpu: srun: error: cn3: task 2: Killed"]
-    rows = audit(collected, {})
+    rows = audit(collected, HardwareFile(tmp_path / "none.yml", ["cpu"]))
     silent = {row.node: row.reason for row in rows if row.verdict == "unknown"}
     assert silent == {
         "cn2": "output of the audit ends early",

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seatrial.audit.collect import Collected, collect, login_script
+from seatrial.audit.expected import expected, rails, sysctls
+from seatrial.audit.hardware_file import HardwareFile
 from seatrial.audit.readings import readings
-from seatrial.audit.rows import Expected, NodeClass, Row, rows_of
+from seatrial.audit.rows import NodeClass, Row, rows_of
 from seatrial.errors import Exit, SeatrialError
 from seatrial.system.doctor.probe import access, host_list
 from seatrial.system.login_node import Remote
@@ -17,24 +19,20 @@ SETTINGS = {
 """Ansible templates of the variables that an audit needs."""
 
 
-def through_slurm(remote: Remote, settings: Mapping[str, Any]) -> Collected:
+def through_slurm(
+    remote: Remote, settings: Mapping[str, Any], declaration: HardwareFile
+) -> Collected:
     """Read all nodes by srun, from the login node; SeatrialError if that fails."""
     classes = [
         (one["name"], host_list(one, settings["groups"]), access(one))
         for one in settings["classes"]
     ]
-    script, token = login_script(remote.prefix, classes, "")
+    script, token = login_script(remote.prefix, classes, " ".join(sysctls(declaration)))
     return collect(remote.ssh(["bash", "-l", "-s"]), script, token)
 
 
-def audit(
-    collected: Collected,
-    declared: Mapping[str, tuple[Sequence[Expected], dict[str, str]]],
-) -> list[Row]:
-    """Return the rows of all classes.
-
-    `declared` has the declared values of a class, and its rails by address.
-    """
+def audit(collected: Collected, declaration: HardwareFile) -> list[Row]:
+    """Return the rows of all classes."""
     found: dict[str, list[Any]] = {}
     for node, text in collected.raw.items():
         try:
@@ -43,12 +41,16 @@ def audit(
             collected.missing[node] = str(error)
     rows: list[Row] = []
     for name, nodes in collected.classes.items():
-        expected, rails = declared.get(name, ((), {}))
         troubles = [
             error for error in collected.errors if error.startswith(f"{name}: ")
         ]
         reasons = {node: troubles[0] for node in nodes if troubles}
-        node_class = NodeClass(name, tuple(nodes), tuple(expected), rails)
+        node_class = NodeClass(
+            name,
+            tuple(nodes),
+            tuple(expected(declaration, name)),
+            rails(declaration, name),
+        )
         rows += rows_of(node_class, found, reasons | collected.missing)
     return rows
 

@@ -5,22 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from seatrial.audit.expected import Expected
 from seatrial.audit.keys import key_of
 from seatrial.audit.reading import Reading
 
 Verdict = Literal["ok", "drift", "pending", "odd", "unknown", "absent"]
 VERDICTS: tuple[Verdict, ...] = ("absent", "drift", "pending", "unknown", "odd", "ok")
 """From the worst to the best."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """A declared value of a class; the subject of an HCA is its rail."""
-
-    kind: str
-    subject: str
-    key: str
-    value: str
 
 
 @dataclass(frozen=True)
@@ -49,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class NodeClass:
-    """A class: its nodes, declared values, and rails by address (or address/port)."""
+    """A class: its nodes, declared values, and rails by PCI address/port."""
 
     name: str
     nodes: tuple[str, ...]

@@ -47,22 +47,31 @@ def audit(
 
     Example: seatrial audit lab
     """
-    from seatrial.audit.audit import SETTINGS, audit, exit_status, through_slurm
+    from seatrial.audit.audit import SETTINGS, exit_status, through_slurm
+    from seatrial.audit.audit import audit as compare
     from seatrial.audit.collect import of_folder, save
+    from seatrial.audit.hardware_file import NAME, HardwareFile
     from seatrial.console import Terminal
     from seatrial.system.login_node import load_remote, login_variables
 
     home = paths.home()
+    inventory = home / "inventories" / system
     if raw is None:
         remote = load_remote(home, system)
-        settings = login_variables(home / "inventories" / system, home, SETTINGS)
+        settings = login_variables(inventory, home, SETTINGS)
+        names = [one["name"] for one in settings["classes"]]
+        declaration = HardwareFile(inventory / NAME, names)
         with Terminal(stderr=True).status(f"reading the nodes of {system}"):
-            collected = through_slurm(remote, settings)
+            collected = through_slurm(remote, settings, declaration)
     else:
         collected = of_folder(raw)
+        declaration = HardwareFile(inventory / NAME, collected.classes)
+    if declaration.unchecked:
+        note = "audit: not checked, as mstflint is not installed here: "
+        click.echo(note + ", ".join(declaration.unchecked), err=True)
     if out is not None:
         save(out, collected)
-    rows = audit(collected, {})
+    rows = compare(collected, declaration)
     for error in collected.errors:
         click.echo(f"audit: {error}", err=True)
     if form == "table":
