@@ -167,11 +167,9 @@ def _write_device(root: Path, folder: Path, hca: Hca, number: int) -> None:
         _write(root / f"proc/irq/{irq}/smp_affinity_list", f"{hca.irq_cpus}\n")
 
 
-def raw_of(
-    root: Path, *sysctls: str, path: str = "/usr/bin:/bin", job: bool = True
-) -> str:
-    """Run node.sh over a tree, with the programs of `path`."""
-    variables = {"PATH": path, **({"SLURM_JOB_ID": "7"} if job else {})}
+def raw_of(root: Path, *sysctls: str, job: bool = True) -> str:
+    """Run node.sh over a tree; its programs are those of ROOT/tools."""
+    variables = {"PATH": "/usr/bin:/bin", **({"SLURM_JOB_ID": "7"} if job else {})}
     done = subprocess.run(
         ["sh", SCRIPT, root, *sysctls],
         env=variables,

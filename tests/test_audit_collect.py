@@ -203,8 +203,8 @@ def test_deviations_come_first_and_share_a_line(site: Path) -> None:
     assert lines[2][:6] == ["drift", "cn[2-3]", "rail0", "pcie.width", "16", "8"]
     assert done.stdout.splitlines()[-1].startswith("3 nodes: 0 absent, 4 drift")
     csv = audit(site, "--format", "csv").stdout.splitlines()
-    assert len(csv) == 5
-    assert '"2 x 20.42.1000, 1 x 20.43.2566"' in csv[1]
+    assert sum(",drift," in line for line in csv) == 4
+    assert any("2 x 20.42.1000, 1 x 20.43.2566" in line for line in csv)
 
 
 def test_declared_value_that_nobody_can_tell_is_undecided(site: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fake_hardware import Hca, raw_of, write_node
+from fake_hardware import raw_of, write_node
 
 from seatrial.audit.audit import audit, exit_status
 from seatrial.audit.collect import Collected
@@ -187,7 +187,7 @@ def test_exit_status() -> None:
 
 
 def test_damaged_output_of_a_node_is_unknown_with_its_reason(tmp_path: Path) -> None:
-    raw = raw_of(write_node(tmp_path, Hca()))
+    raw = raw_of(write_node(tmp_path))
     nodes = ["cn1", "cn2", "cn3"]
     collected = Collected({"cpu": nodes}, {"cn1": raw, "cn2": raw[:-5]})
     collected.errors = ["cpu: srun: error: cn3: task 2: Killed"]
@@ -197,4 +197,12 @@ def test_damaged_output_of_a_node_is_unknown_with_its_reason(tmp_path: Path) -> 
         "cn2": "output of the audit ends early",
         "cn3": "cpu: srun: error: cn3: task 2: Killed",
     }
-    assert sum(row.node == "cn1" for row in rows) > 30
+    assert sum(row.node == "cn1" for row in rows) > 20
+
+
+def test_declared_parameter_without_root_is_unknown_for_that_reason() -> None:
+    silent = reading("nvconfig.all", None, reason="mstconfig: needs root")
+    declared = ("hca", "rail0", "nvconfig.SRIOV_EN", "False(0)")
+    rows = {row.key: row for row in judged({"cn1": [silent]}, declared)}
+    assert rows["nvconfig.SRIOV_EN"].verdict == "unknown"
+    assert rows["nvconfig.SRIOV_EN"].reason == "mstconfig: needs root"

@@ -75,6 +75,8 @@ KEYS: dict[str, dict[str, Key]] = {
         "guid": Key("node GUID", **_OWN),
         "firmware": Key("version that runs; pending: version that is stored"),
         "driver": Key("kernel driver"),
+        "firmware.stored": Key("unknown: nobody could read what is stored"),
+        "nvconfig.all": Key("unknown: nobody could read any of them"),
         "nvconfig.NAME": Key("value that runs; pending: value of the next boot"),
         "pcie.width": Key("lanes in use, on every hop"),
         "pcie.speed": Key("GT/s in use, on every hop"),

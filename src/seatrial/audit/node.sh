@@ -2,7 +2,8 @@
 # shellcheck disable=SC3045  # dash and bash have ulimit -l; others print an error
 # Print settings of this node and its HCAs; changes nothing. Needs no root, but what only
 # root can read is left out without it.
-# Usage: node.sh ROOT [SYSCTL...]; ROOT is a folder with sys, proc and etc: / of the node.
+# Usage: node.sh ROOT [SYSCTL...]; ROOT is / of the node, or a folder with sys, proc, etc, and
+# programs in tools.
 #
 # Each source is a block: "@", its name, the program, its version, its exit status and a
 # subject, separated by tabs; then its output, each line after a space. The last line is
@@ -23,11 +24,13 @@ block() { # NAME PROGRAM VERSION STATUS SUBJECT; output from standard input
 
 run() { # NAME SUBJECT VERSION-OPTION PROGRAM ARGUMENT...
     name=$1 subject=$2 option=$3 program=$4
-    shift 3
-    command -v "$program" >/dev/null || { block "$name" "$program" '' 127 "$subject" </dev/null; return; }
+    shift 4
+    file=$PWD/tools/$program
+    [ "$PWD" != / ] || file=$(command -v "$program")
+    [ -x "$file" ] || { block "$name" "$program" '' 127 "$subject" </dev/null; return; }
     version=
-    [ -z "$option" ] || version=$(timeout 5 "$program" "$option" 2>/dev/null </dev/null | head -n 1 | tr '\t' ' ')
-    output=$(timeout --kill-after=2 10 "$@" 2>&1 </dev/null)
+    [ -z "$option" ] || version=$(timeout 5 "$file" "$option" 2>/dev/null </dev/null | head -n 1 | tr '\t' ' ')
+    output=$(timeout --kill-after=2 10 "$file" "$@" 2>&1 </dev/null)
     status=$?
     [ $status -lt 137 ] || status=124
     printf '%s\n' "$output" | block "$name" "$program" "$version" $status "$subject"

@@ -6,6 +6,7 @@ from seatrial.audit.hca_readings import hca_readings
 from seatrial.audit.node_readings import node_readings
 from seatrial.audit.raw import Raw
 from seatrial.audit.reading import Reading
+from seatrial.audit.tool_readings import tool_readings
 
 
 def readings(text: str) -> Iterator[Reading]:
@@ -16,3 +17,4 @@ def readings(text: str) -> Iterator[Reading]:
     raw = Raw(text)
     yield from node_readings(raw)
     yield from hca_readings(raw)
+    yield from tool_readings(raw)

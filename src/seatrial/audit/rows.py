@@ -123,6 +123,8 @@ def _rows_of_node(
             continue  # command_line shows who differs
         if reading is None and line and is_argument:
             reading = replace(line, key=place[2], value="absent")
+        elif reading is None and place[2].startswith("nvconfig."):
+            reading = places.get((*place[:2], "nvconfig.all"))
         wanted = declared.get(place)
         if reading is None:
             gone = place[0] == "hca" and place[:2] not in subjects
