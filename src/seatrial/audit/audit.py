@@ -1,9 +1,12 @@
 """An audit: the settings of all nodes of a system, each with its verdict."""
 
+import json
+import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from seatrial.audit.collect import Collected, collect, login_script
+from seatrial.audit.collect import Collected, collect, login_script, of_folder
 from seatrial.audit.expected import expected, rails, sysctls
 from seatrial.audit.hardware_file import HardwareFile
 from seatrial.audit.readings import readings
@@ -11,6 +14,7 @@ from seatrial.audit.rows import NodeClass, Row, rows_of
 from seatrial.errors import Exit, SeatrialError
 from seatrial.system.doctor.probe import access, host_list
 from seatrial.system.login_node import Remote
+from seatrial.system.playbooks import playbook
 
 SETTINGS = {
     "classes": "{{ node_classes | default([]) }}",
@@ -29,6 +33,19 @@ def through_slurm(
     ]
     script, token = login_script(remote.prefix, classes, " ".join(sysctls(declaration)))
     return collect(remote.ssh(["bash", "-l", "-s"]), script, token)
+
+
+def through_ssh(home: Path, system: str, declaration: HardwareFile) -> Collected:
+    """Read the hosts of the classes' groups by playbooks/audit.yml.
+
+    Raises SeatrialError if the playbook fails.
+    """
+    folder = home / "build" / "audit" / system
+    shutil.rmtree(folder, ignore_errors=True)
+    options = {"audit_folder": str(folder), "audit_sysctls": sysctls(declaration)}
+    log = home / "build" / "log" / f"audit-{system}.log"
+    playbook(home, system, "audit", log, "-e", json.dumps(options))
+    return of_folder(folder)
 
 
 def audit(collected: Collected, declaration: HardwareFile) -> list[Row]:

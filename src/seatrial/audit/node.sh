@@ -89,7 +89,7 @@ done | block pci sysfs '' 0 ''
     links sys/class/infiniband/*/device
     for device in sys/class/infiniband/*; do
         [ -d "$device/device/msi_irqs" ] || continue
-        printf '%s/irqs\t%s\n' "$device" "$(ls "$device/device/msi_irqs" | tr '\n' ' ')"
+        printf '%s/irqs\t%s\n' "$device" "$(cd "$device/device/msi_irqs" && echo *)"
         for irq in "$device"/device/msi_irqs/*; do
             values "proc/irq/${irq##*/}/smp_affinity_list"
         done

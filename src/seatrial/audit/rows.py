@@ -160,7 +160,7 @@ def _verdict(
         return "pending" if reading.pending == wanted else "drift"
     if reading.pending not in (None, reading.value):
         return "pending"
-    if declared is None and key_of(kind, key).alike and _is_odd(reading.value, peers):
+    if wanted is None and key_of(kind, key).alike and _is_odd(reading.value, peers):
         return "odd"
     return "ok"
 

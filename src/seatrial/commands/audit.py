@@ -26,6 +26,11 @@ _MOST_PEERS = 4
 @click.option(
     "--raw", type=options.FOLDER, help="Read a folder of --out instead of the nodes."
 )
+@click.option(
+    "--ssh",
+    is_flag=True,
+    help="Read by ssh (playbooks/audit.yml), as root if Ansible may become it.",
+)
 @options.stop_on_eof
 @click.pass_context
 def audit(
@@ -35,6 +40,7 @@ def audit(
     everything: bool,
     out: Path | None,
     raw: Path | None,
+    ssh: bool,
 ) -> None:
     """Compare firmware, driver and settings of all nodes of SYSTEM.
 
@@ -47,7 +53,12 @@ def audit(
 
     Example: seatrial audit lab
     """
-    from seatrial.audit.audit import SETTINGS, exit_status, through_slurm
+    from seatrial.audit.audit import (
+        SETTINGS,
+        exit_status,
+        through_slurm,
+        through_ssh,
+    )
     from seatrial.audit.audit import audit as compare
     from seatrial.audit.collect import of_folder, save
     from seatrial.audit.hardware_file import NAME, HardwareFile
@@ -62,7 +73,10 @@ def audit(
         names = [one["name"] for one in settings["classes"]]
         declaration = HardwareFile(inventory / NAME, names)
         with Terminal(stderr=True).status(f"reading the nodes of {system}"):
-            collected = through_slurm(remote, settings, declaration)
+            if ssh:
+                collected = through_ssh(home, system, declaration)
+            else:
+                collected = through_slurm(remote, settings, declaration)
     else:
         collected = of_folder(raw)
         declaration = HardwareFile(inventory / NAME, collected.classes)
