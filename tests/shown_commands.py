@@ -18,7 +18,17 @@ PAGES = [
 ]
 PROGRAM = re.compile(r"(\S*/)?seatrial")
 INLINE = re.compile(r"`(seatrial [^`]*)`")
-LAB_COMMANDS = ("accept", "build", "bundle", "doctor", "lab", "new", "run", "selftest")
+LAB_COMMANDS = (
+    "accept",
+    "audit",
+    "build",
+    "bundle",
+    "doctor",
+    "lab",
+    "new",
+    "run",
+    "selftest",
+)
 """Commands that need a cluster or internet; `run --replay` does not."""
 
 OPERATORS = ("&&", "|", ";", ">")
