@@ -1,5 +1,6 @@
 """hardware.yml: what is declared for a class, and what is refused."""
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,19 @@ from mstflint_database import write_database
 from seatrial.audit import nvconfig
 from seatrial.audit.expected import expected, rails
 from seatrial.audit.hardware_file import HardwareFile
+from seatrial.audit.hardware_types import (
+    Hardware,
+    HcaDriver,
+    HcaModel,
+    HcaSlot,
+    NodeSettings,
+    Pcie,
+    Roce,
+)
 from seatrial.errors import SeatrialError
 
 SAMPLE = Path(__file__).parents[1] / "inventories/sample/group_vars/all/hardware.yml"
+PAGE = Path(__file__).parents[1] / "docs/hardware.md"
 REFUSED = Path(__file__).parent / "data/hardware/refused.yml"
 WHOLE = """\
 hca_models:
@@ -197,6 +208,17 @@ def test_database_of_mstflint() -> None:
         pytest.skip("mstflint is not installed: its database is not read")
     assert len(known) > 300
     assert nvconfig.written("LINK_TYPE_P1", 2, known) == "ETH(2)"
+
+
+def test_page_has_a_valid_example_and_every_key(tmp_path: Path) -> None:
+    page = PAGE.read_text()
+    example = page.split("### Example\n")[1].split("\nEvery node")[0]
+    found = values(declared(textwrap.dedent(example), tmp_path))
+    assert found["rail0 rate"] == "100"
+    assert found["kernel argument.quiet"] == "absent"
+    kinds = (Hardware, HcaModel, HcaSlot, HcaDriver, NodeSettings, Roce, Pcie)
+    names = {name for kind in kinds for name in kind.__struct_fields__}
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
 
 
 def test_sample_is_valid() -> None:
