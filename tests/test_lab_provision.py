@@ -1,6 +1,7 @@
 """Playbooks in the lab: idempotence, check mode, and clusters that are not ours."""
 
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,23 @@ def test_the_doctor_says_go(lab: Lab, tmp_path: Path) -> None:
     findings = json.loads(done.stdout)
     assert {f["topic"] for f in findings if f["verdict"] != "ok"} <= {"memlock"}
     assert {"batch", "openmpi", "login"} <= {f["subject"] for f in findings}
+
+
+@pytest.mark.parametrize("way", [(), ("--ssh",)])
+def test_settings_of_all_nodes_are_audited(
+    lab: Lab, tmp_path: Path, way: tuple[str, ...]
+) -> None:
+    """The nodes share the kernel of this machine, and have no HCA."""
+    arguments = ("audit", "lab", "--all", "--format", "json", *way)
+    done = seatrial(*arguments, results=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(done.stdout)
+    releases = {row["node"]: row for row in rows if row["key"] == "release"}
+    assert releases.keys() == {"cn01", "cn02", "cn03", "cn04"}
+    assert {row["actual"] for row in releases.values()} == {platform.release()}
+    assert {row["verdict"] for row in releases.values()} == {"ok"}
+    left = lab.ssh("head", "ls -a /home/seatrial/seatrial").stdout
+    assert ".audit-" not in left
 
 
 @pytest.mark.parametrize("name", ["cluster", "site"])

@@ -4,8 +4,8 @@ Prints tables of measured values beside their targets; asserts nothing, as times
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
 startup, parsers, results, imports, judge, report, compare, fidelity, schedule,
-catalogue, lab, provision, accept, campaign, sweep. OSU_BIN names a folder with OSU's
-point-to-point programs, built with Open MPI.
+catalogue, lab, provision, audit, accept, campaign, sweep. OSU_BIN names a folder with
+OSU's point-to-point programs, built with Open MPI.
 """
 
 import json
@@ -33,6 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from seatrial import paths
+from seatrial.audit.collect import Collected, save
 from seatrial.campaign.remote import run_remotely
 from seatrial.checks.listing import reframe_command, reframe_environment
 from seatrial.cli import main as main_command
@@ -185,6 +186,21 @@ class Bench:
             "<= 1 s, <= 100 MiB",
         )
 
+    def audit(self) -> None:
+        """Measure an audit of the lab of 4, and one of 1,000 recorded nodes."""
+        text = (self.home / "tests/data/hardware/node.txt").read_text("utf-8")
+        names = [f"cn{number:04}" for number in range(1, 1001)]
+        raw = {name: text.replace("ABC1234", name) for name in names}
+        with tempfile.TemporaryDirectory() as folder:
+            save(Path(folder), Collected({"cpu": names}, raw))
+            command = ["seatrial", "audit", "lab", "--raw", folder]
+            recorded = watched(command, self.home).wall_s
+        for name in ("lab", "cluster", "site"):
+            self.play(name)
+        live = watched(["seatrial", "audit", "lab"], self.home).wall_s
+        self.row("audit of the lab of 4", f"{live:.1f} s", "<= 5 s")
+        self.row("audit of 1,000 recorded nodes", f"{recorded:.1f} s", "<= 5 s")
+
     def catalogue(self) -> None:
         """Measure listing and dry runs of all checks on 1,000 nodes."""
         with tempfile.TemporaryDirectory() as folder:
@@ -301,8 +317,8 @@ def clean_run(home: Path) -> Path:
 
 PARTS = (
     *("startup", "parsers", "results", "imports", "judge", "report", "compare"),
-    *("fidelity", "schedule", "catalogue", "lab", "provision", "accept", "campaign"),
-    "sweep",
+    *("fidelity", "schedule", "catalogue", "lab", "provision", "audit", "accept"),
+    *("campaign", "sweep"),
 )
 
 
