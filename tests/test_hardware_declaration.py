@@ -1,25 +1,29 @@
 """hardware.yml: what is declared for a class, and what is refused."""
 
-import sqlite3
+import textwrap
 from pathlib import Path
 
 import pytest
 import yaml
+from mstflint_database import write_database
 
 from seatrial.audit import nvconfig
 from seatrial.audit.expected import expected, rails
 from seatrial.audit.hardware_file import HardwareFile
+from seatrial.audit.hardware_types import (
+    Hardware,
+    HcaDriver,
+    HcaModel,
+    HcaSlot,
+    NodeSettings,
+    Pcie,
+    Roce,
+)
 from seatrial.errors import SeatrialError
 
 SAMPLE = Path(__file__).parents[1] / "inventories/sample/group_vars/all/hardware.yml"
+PAGE = Path(__file__).parents[1] / "docs/hardware.md"
 REFUSED = Path(__file__).parent / "data/hardware/refused.yml"
-PARAMETERS = [
-    ("LINK_TYPE", "ENUM", "IB=0x1,ETH=0x2"),
-    ("SRIOV_EN", "BOOL", None),
-    ("NUM_OF_VFS", "UNSIGNED", None),
-    ("PCI_WR_ORDERING", "ENUM", "per_mkey=0x0,force_relax=0x1"),
-    (None, "UNSIGNED", None),
-]
 WHOLE = """\
 hca_models:
   MT_0000000222:
@@ -31,20 +35,13 @@ hca_models:
     pcie: {max_read_request: 4096, speed: 16.0}
 hca_slots:
   cpu:
-    - {name: rail0, bdf: "0000:41:00.0", psid: MT_0000000222, rate: 200}
+    - {name: rail0, bdf: "0000:41:00.0", psid: MT_0000000222, rate: 100}
 """.replace("SUM", "ab" * 32)
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    """A database with the columns of mstflint's that are read."""
-    file = tmp_path / "host.db"
-    connection = sqlite3.connect(file)
-    connection.execute("create table params (mlxconfig_name, type, textual_values)")
-    connection.executemany("insert into params values (?, ?, ?)", PARAMETERS)
-    connection.commit()
-    connection.close()
-    return file
+    return write_database(tmp_path)
 
 
 def declared(text: str, folder: Path, database: Path | None = None) -> HardwareFile:
@@ -72,7 +69,7 @@ def test_values_of_a_rail_are_those_of_its_model(
         "rail0 psid": "MT_0000000222",
         "rail0 part": "MCX653105A-ECAT",
         "rail0 firmware": "20.43.2566",
-        "rail0 rate": "200",
+        "rail0 rate": "100",
         "rail0 pcie.max_read_request": "4096",
         "rail0 pcie.speed": "16",
         "rail0 nvconfig.LINK_TYPE_P1": "IB(1)",
@@ -121,7 +118,6 @@ node_settings:
     thp: never
     huge_pages: {2048kB: {node0: 1024}}
     memlock: unlimited
-    irq_affinity: local
     kernel_arguments: {iommu: pt, nosmt: true, quiet: false}
     sysctls: {net.ipv4.tcp_rmem: "4096  131072 6291456"}
 """
@@ -195,6 +191,7 @@ def test_parameters_are_not_checked_without_mstflint(tmp_path: Path) -> None:
     declaration = declared(WHOLE.replace("LINK_TYPE_P1", "NO_SUCH"), tmp_path)
     assert declaration.unchecked == ["NO_SUCH", "SRIOV_EN", "NUM_OF_VFS"]
     assert values(declaration)["rail0 nvconfig.NO_SUCH"] == "IB"
+    assert values(declaration)["rail0 nvconfig.SRIOV_EN"] == "False(0)"
 
 
 @pytest.mark.parametrize("value", ["IB", "ib", 1, "IB(1)"])
@@ -211,6 +208,17 @@ def test_database_of_mstflint() -> None:
         pytest.skip("mstflint is not installed: its database is not read")
     assert len(known) > 300
     assert nvconfig.written("LINK_TYPE_P1", 2, known) == "ETH(2)"
+
+
+def test_page_has_a_valid_example_and_every_key(tmp_path: Path) -> None:
+    page = PAGE.read_text()
+    example = page.split("### Example\n")[1].split("\nEvery node")[0]
+    found = values(declared(textwrap.dedent(example), tmp_path))
+    assert found["rail0 rate"] == "100"
+    assert found["kernel argument.quiet"] == "absent"
+    kinds = (Hardware, HcaModel, HcaSlot, HcaDriver, NodeSettings, Roce, Pcie)
+    names = {name for kind in kinds for name in kind.__struct_fields__}
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
 
 
 def test_sample_is_valid() -> None:

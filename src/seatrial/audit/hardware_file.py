@@ -1,29 +1,23 @@
 """The declaration of HCAs and node settings: hardware.yml of an inventory."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
 from seatrial.audit import nvconfig
 from seatrial.audit.hardware_types import Firmware, Hardware, HcaModel, HcaSlot
+from seatrial.audit.rates import RATES, highest_rate
 from seatrial.model.yaml_file import Place, YamlFile
 
 NAME = "group_vars/all/hardware.yml"
 """Of a folder of inventories: Ansible reads it, too."""
 
 ALL = "all"
-RATES = (10, 20, 25, 40, 50, 56, 100, 200, 400, 800)
-"""Gbit/s of the ports of HCAs: QDR, FDR and the rates of Ethernet, EDR ... XDR."""
-
-_HIGHEST = {"MCX3": 56, "MCX4": 100, "MCX5": 100, "MCX6": 200, "MCX7": 400, "MCX8": 800}
-"""Highest rate by the begin of NVIDIA's part number: ConnectX-3 to ConnectX-8."""
-
 _SPEEDS = (2.5, 5, 8, 16, 32, 64)
 _OF_CLASSES = ("hca_slots", "hca_driver", "node_settings", "ipoib", "roce")
-_PORT = re.compile(r"_P(\d+)$")
+_DATAGRAM_MTU = 4092
+"""Largest MTU of IPoIB in datagram mode: that of InfiniBand less 4 bytes."""
 
 
 class HardwareFile:
@@ -62,11 +56,28 @@ class HardwareFile:
         for name, slots in self.hardware.hca_slots.items():
             shared = self.hardware.hca_slots.get(ALL, ()) if name != ALL else ()
             self._check_slots(name, slots, shared)
+        self._check_settings(classes)
 
     def slots(self, node_class: str) -> tuple[HcaSlot, ...]:
         """Return the slots of a class: its own, after those of all classes."""
         slots = self.hardware.hca_slots
         return (*slots.get(ALL, ()), *slots.get(node_class, ()))
+
+    def slot_places(self, node_class: str) -> list[Place]:
+        """Return the place of each slot of a class."""
+        slots = self.hardware.hca_slots
+        return [
+            ("hca_slots", name, index)
+            for name in (ALL, node_class)
+            for index, _ in enumerate(slots.get(name, ()))
+        ]
+
+    def line(self, variable: str, node_class: str, *keys: object) -> int:
+        """Return the line of a setting: of the class, or else of all classes."""
+        places = [(variable, name, *keys) for name in (node_class, ALL)]
+        return next(
+            self.yaml.lines[place] for place in places if place in self.yaml.lines
+        )
 
     def _refuse_templates(self, place: Place, value: object) -> None:
         parts: Iterator[tuple[object, object]] = iter(())
@@ -77,6 +88,10 @@ class HardwareFile:
         elif isinstance(value, str) and "{{" in value:
             self._refuse(place, "templates are not read here; write the value")
         for key, part in parts:
+            if isinstance(key, str) and "{{" in key:
+                self._refuse(
+                    (*place, key), "templates are not read here; write the name"
+                )
             self._refuse_templates((*place, key), part)
 
     def _refuse(self, place: Place, reason: str) -> NoReturn:
@@ -116,20 +131,19 @@ class HardwareFile:
                 (*place, "sha256"),
             )
 
-    def _check_parameter(self, place: Place, name: str, value: object) -> None:
+    def _check_parameter(
+        self, place: Place, name: str, value: str | bool | int
+    ) -> None:
         if self.known is None:
             self.unchecked.append(name)
             return
         parameter = nvconfig.find(name, self.known)
         if parameter is None:
-            of_port = _PORT.search(name)
-            suffix = of_port[0] if of_port else ""
-            nearest = get_close_matches(name, [f"{k}{suffix}" for k in self.known], 1)
-            remedy = f"; did you mean {nearest[0]}?" if nearest else ""
+            nearest = nvconfig.nearest(name, self.known)
+            remedy = f"; did you mean {nearest}?" if nearest else "; remove it."
             self.yaml.refuse(place, f"mstflint knows no such parameter{remedy}")
-        for part in value if isinstance(value, tuple) else (value,):
-            if parameter.written(part) is None:
-                self.yaml.expected(parameter.allowed, value, place)
+        if parameter.written(value) is None:
+            self.yaml.expected(parameter.allowed, value, place)
 
     def _check_slots(
         self, name: str, slots: tuple[HcaSlot, ...], shared: tuple[HcaSlot, ...]
@@ -156,7 +170,7 @@ class HardwareFile:
                 (*place, "psid"),
                 f"no model {slot.psid} in hca_models (it has {known}); add it there",
             )
-        most = _HIGHEST.get((model.part or "")[:4], RATES[-1])
+        most = highest_rate(model.part or "")
         rates = [rate for rate in RATES if rate <= most]
         if slot.rate is not None and slot.rate not in rates:
             card = model.part if most < RATES[-1] else "an HCA"
@@ -165,3 +179,42 @@ class HardwareFile:
                 slot.rate,
                 (*place, "rate"),
             )
+
+    def _check_settings(self, classes: Collection[str]) -> None:
+        """Refuse settings that would not be judged, or not as they are meant."""
+        for name, settings in self.hardware.node_settings.items():
+            place: Place = ("node_settings", name)
+            for argument, value in settings.kernel_arguments.items():
+                at = (*place, "kernel_arguments", argument)
+                text = self.yaml.texts[at]
+                if isinstance(value, bool) and text.lower() not in ("true", "false"):
+                    self._refuse(
+                        at,
+                        f"expected true (present), false (absent) or a value, got "
+                        f"{text}; write '{text}' in quotes if it is the value",
+                    )
+            if settings.irq_affinity and not self._slots_of(name, classes):
+                self._refuse(
+                    (*place, "irq_affinity"),
+                    "it is of the HCAs in hca_slots, and there is none; declare them",
+                )
+        for name in self.hardware.roce:
+            layers = {slot.link_layer for slot in self._slots_of(name, classes)}
+            if "Ethernet" not in layers:
+                self._refuse(
+                    ("roce", name),
+                    "no slot has link_layer Ethernet; remove it, or correct hca_slots",
+                )
+        for name, interfaces in self.hardware.ipoib.items():
+            for interface, one in interfaces.items():
+                if one.mode == "datagram" and (one.mtu or 0) > _DATAGRAM_MTU:
+                    self.yaml.expected(
+                        f"at most {_DATAGRAM_MTU} in the mode datagram",
+                        one.mtu,
+                        ("ipoib", name, interface, "mtu"),
+                    )
+
+    def _slots_of(self, name: str, classes: Collection[str]) -> list[HcaSlot]:
+        """Return the slots of a class, or of all classes."""
+        names = classes if name == ALL else (name,)
+        return [slot for one in names for slot in self.slots(one)]

@@ -31,15 +31,25 @@ _Bdf = Annotated[
         description="a PCI address in quotes, such as '0000:41:00.0'",
     ),
 ]
+_Amount = Annotated[int, Meta(ge=0, description="a whole number >= 0")]
+_PageSize = Annotated[
+    str, Meta(pattern=r"^[1-9]\d*kB$", description="a page size, such as 2048kB")
+]
+_NumaNode = Annotated[
+    str, Meta(pattern=r"^node\d+$", description="a NUMA node, such as node0")
+]
+_Dscp = Annotated[int, Meta(ge=0, le=63, description="a DSCP, 0 to 63")]
+_Priority = Annotated[int, Meta(ge=0, le=7, description="a priority, 0 to 7")]
 _Priorities = Annotated[
-    tuple[Annotated[int, Meta(ge=0, le=7, description="a priority, 0 to 7")], ...],
+    tuple[_Priority, ...],
     Meta(description="a list of priorities, such as [3]"),
 ]
 _ReadRequest = Literal[128, 256, 512, 1024, 2048, 4096]
 _Mtu = Annotated[int, Meta(ge=256, le=65520, description="an MTU in bytes")]
+_PortMtu = Literal[256, 512, 1024, 2048, 4096]
 _Speed = Annotated[float, Meta(ge=2.5, le=64, description="2.5, 5, 8, 16, 32 or 64")]
 _Value = str | bool | int
-_OnOff = Literal["on", "off"] | bool
+_OnOff = Literal["on", "off", "yes", "no", 0, 1] | bool
 LinkLayer = Literal["InfiniBand", "Ethernet"]
 
 
@@ -67,7 +77,7 @@ class HcaModel(Struct, frozen=True, forbid_unknown_fields=True):
     firmware: Firmware | None = None
     part: Text | None = None
     previous: tuple[Firmware, ...] = ()
-    nvconfig: dict[Text, _Value | tuple[_Value, ...]] = {}
+    nvconfig: dict[Text, _Value] = {}
     pcie: Pcie = Pcie()
 
 
@@ -80,7 +90,7 @@ class HcaSlot(Struct, frozen=True, forbid_unknown_fields=True):
     port: Count = 1
     rate: Count | None = None
     link_layer: LinkLayer | None = None
-    mtu: _Mtu | None = None
+    mtu: _PortMtu | None = None
 
 
 class HcaDriver(Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,10 +107,10 @@ class NodeSettings(Struct, frozen=True, forbid_unknown_fields=True):
     governor: Text | None = None
     boost: _OnOff | None = None
     c_states: tuple[Text, ...] | None = None
-    smt: _OnOff | Literal["notsupported"] | None = None
-    numa_balancing: Literal[0, 1, 2] | None = None
+    smt: Literal["on", "off", "yes", "no", "notsupported", 0, 1] | bool | None = None
+    numa_balancing: Literal[0, 1, 2] | bool | None = None
     thp: Literal["always", "madvise", "never"] | None = None
-    huge_pages: dict[Text, dict[Text, int]] = {}
+    huge_pages: dict[_PageSize, dict[_NumaNode, _Amount]] = {}
     memlock: Literal["unlimited"] | Count | None = None
     irq_affinity: Literal["local", "remote"] | None = None
     irqbalance: Literal["active", "inactive"] | None = None
@@ -125,9 +135,9 @@ class Roce(Struct, frozen=True, forbid_unknown_fields=True):
     trust: Literal["pcp", "dscp"] | None = None
     pfc: _Priorities | None = None
     ecn: _Priorities | None = None
-    dscp: dict[str | int, int] | None = None
-    buffers: tuple[int, ...] | None = None
-    mtu: Literal[256, 512, 1024, 2048, 4096] | None = None
+    dscp: dict[_Dscp, _Priority] | None = None
+    buffers: tuple[_Amount, ...] | None = None
+    mtu: _PortMtu | None = None
     tos: Annotated[int, Meta(ge=0, le=255, description="0 to 255")] | None = None
 
 

@@ -8,75 +8,135 @@ import re
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
+from seatrial.errors import SeatrialError
+
 DATABASE = Path("/usr/share/mstflint/mlxconfig_dbs/mlxconfig_host.db")
-_OF_PORT = re.compile(r"_P\d+$|_\d+$")
+
+_QUERY = """
+select params.mlxconfig_name, params.type, params.textual_values, params.size,
+       params.min_val, params.max_val, params.array_length, tlvs.class
+from params join tlvs on tlvs.name = params.tlv_name
+where params.mlxconfig_name > ''
+"""
+_SUFFIXES = {1: "_P1", 9: "_M0"}
+"""Of the classes of parameters that mstconfig prints for each port or module."""
+
+_NUMBERED = re.compile(r"(.+)(_[PM])\d+")
 _BOOL = {"False": 0, "True": 1}
+_YAML_WORDS = {False: ("OFF", "False"), True: ("ON", "True")}
+"""YAML reads OFF and ON as booleans; both are names of values, too."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: type BOOL, ENUM, UNSIGNED...; numbers of the texts of an ENUM."""
+    """A parameter: numbers of the texts of an ENUM, or its range.
 
-    name: str
-    kind: str
+    `suffix` is that of the first port or module. `single` is False for arrays and
+    binary data, which mstconfig's query does not print as one value.
+    """
+
     texts: dict[str, int]
+    least: int
+    greatest: int
+    suffix: str
+    single: bool
 
     @property
     def allowed(self) -> str:
         """Describe the values."""
+        if not self.single:
+            return "no value, as it is an array or binary data"
         if self.texts:
             return "one of " + ", ".join(
                 f"{text}({number})" for text, number in self.texts.items()
             )
-        return "a number >= 0" if self.kind in ("UNSIGNED", "INTEGER") else "a text"
+        return f"a whole number from {self.least} to {self.greatest}"
 
     def written(self, value: str | bool | int) -> str | None:
         """Return a value as mstconfig prints it, `IB(1)`; None if it has no such value.
 
         Names, numbers and both together are understood.
         """
-        if not self.texts:
-            text = str(int(value)) if isinstance(value, bool) else str(value)
-            is_number = self.kind in ("UNSIGNED", "INTEGER")
-            return text if not is_number or text.isdecimal() else None
-        text = str(value)
+        names = _YAML_WORDS[value] if isinstance(value, bool) else (str(value),)
         for name, number in self.texts.items():
-            if text.lower() in (name.lower(), str(number), f"{name}({number})".lower()):
+            ways = (name.lower(), str(number), f"{name}({number})".lower())
+            if any(text.lower() in ways for text in names):
                 return f"{name}({number})"
-        return None
+        text = names[0]
+        if self.texts or not self.single or not text.isdecimal():
+            return None
+        return str(int(text)) if self.least <= int(text) <= self.greatest else None
 
 
 def parameters(database: Path = DATABASE) -> dict[str, Parameter] | None:
-    """Return all parameters by name; None if mstflint is not installed here."""
+    """Return all parameters by name; None if mstflint is not installed here.
+
+    Raises SeatrialError if the file is not mstflint's database.
+    """
     if not database.is_file():
         return None
-    query = (
-        "select mlxconfig_name, type, textual_values from params "
-        "where mlxconfig_name is not null"
-    )
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-        rows = connection.execute(query).fetchall()
-    return {
-        name: Parameter(name, kind, _texts(kind, texts)) for name, kind, texts in rows
-    }
+    try:
+        uri = f"file:{database}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            rows = connection.execute(_QUERY).fetchall()
+        return {name: _parameter(*row) for name, *row in rows}
+    except (sqlite3.Error, ValueError) as error:
+        raise SeatrialError(
+            f"{database}: expected the parameters of mstconfig, got: {error}. Install "
+            "the package mstflint again."
+        ) from error
 
 
-def _texts(kind: str, texts: str | None) -> dict[str, int]:
-    if kind == "BOOL":
-        return _BOOL
+def _parameter(
+    kind: str,
+    texts: str | None,
+    size: str,
+    least: str | None,
+    greatest: str | None,
+    array: int,
+    of_class: int,
+) -> Parameter:
+    """Convert a row; size is BYTES.BITS, limits may be formulas of the firmware."""
+    size_bytes, bits = size.removeprefix("0x").split(".")
+    most = 2 ** (8 * int(size_bytes, 16) + int(bits)) - 1
     pairs = (part.partition("=") for part in (texts or "").split(",") if "=" in part)
-    return {name.strip(): int(number, 0) for name, _, number in pairs}
+    numbers = {name.strip(): int(number, 0) for name, _, number in pairs}
+    return Parameter(
+        _BOOL if kind == "BOOL" else numbers,
+        int(least) if least and least.isdecimal() else 0,
+        int(greatest) if greatest and greatest.isdecimal() else most,
+        _SUFFIXES.get(of_class, ""),
+        not array and kind in ("BOOL", "ENUM", "UNSIGNED", "INTEGER"),
+    )
 
 
 def find(name: str, known: dict[str, Parameter]) -> Parameter | None:
     """Return a parameter; names of a port, such as LINK_TYPE_P1, lack it there."""
-    return known.get(name) or known.get(_OF_PORT.sub("", name))
+    match = _NUMBERED.fullmatch(name)
+    base, suffix = (match[1], match[2]) if match else (name, "")
+    parameter = known.get(base)
+    return parameter if parameter and parameter.suffix[:2] == suffix else None
 
 
-def written(name: str, value: object, known: dict[str, Parameter] | None) -> str:
+def nearest(name: str, known: dict[str, Parameter]) -> str:
+    """Return the known name that is most like an unknown one; '' if none is."""
+    match = _NUMBERED.fullmatch(name)
+    base, port = (match[1], name.removeprefix(match[1])) if match else (name, "")
+    for found in get_close_matches(base, known, 1):
+        suffix = known[found].suffix
+        return found + (port if suffix and port.startswith(suffix[:2]) else suffix)
+    return ""
+
+
+def written(
+    name: str, value: str | bool | int, known: dict[str, Parameter] | None
+) -> str:
     """Return a declared value as mstconfig prints it; as it is if nothing is known."""
-    parameter = find(name, known or {})
-    parts = value if isinstance(value, (tuple, list)) else (value,)
-    return " ".join((parameter and parameter.written(p)) or str(p) for p in parts)
+    if known is None:
+        return f"{value}({value:d})" if isinstance(value, bool) else str(value)
+    parameter = find(name, known)
+    text = parameter.written(value) if parameter else None
+    return text or str(value)

@@ -53,12 +53,14 @@ def yaml_bytes(file: Path) -> bytes:
 class YamlFile:
     """The plain `data` of a YAML file, and the line of each key and list item.
 
+    `texts` has the scalars as they are written: `off`, where `data` has False.
     Merges (`<<`) are refused: some bytes of them can stand for gigabytes.
     """
 
     def __init__(self, path: Path, content: bytes | None = None) -> None:
         self.path = path
         self.lines: dict[Place, int] = {}
+        self.texts: dict[Place, str] = {}
         text = yaml_bytes(path) if content is None else content
         try:
             self.loader = yaml.SafeLoader(text.decode("utf-8"))
@@ -81,6 +83,7 @@ class YamlFile:
         YAML_NODES.check(len(self.lines), self.path)
         if isinstance(node, yaml.ScalarNode):
             YAML_SCALAR.check(len(node.value), self.path)
+            self.texts[place] = node.value
             try:
                 return self.loader.construct_object(node)
             except ValueError as error:  # a month 13, for example
@@ -98,6 +101,7 @@ class YamlFile:
                 self.refuse(place, "merges (<<) are not supported; write the keys out")
             key = self._value(key_node, (*place, None))
             line = self.lines.pop((*place, None))
+            self.texts.pop((*place, None), None)
             if not isinstance(key_node, yaml.ScalarNode):
                 self.refuse(place, f"expected texts as keys, got {key!r}.")
             first = self.lines.get((*place, key))
