@@ -1,6 +1,7 @@
 """Collecting the settings of nodes: through Slurm, and from a folder."""
 
 import json
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,7 @@ def test_folder_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
 # ---- The command
 
 
+WITHOUT = "is not installed" if os.getuid() == 0 else "needs root"
 DECLARED = """\
 hca_models: {MT_0000000222: {firmware: {version: "20.43.2566"}}}
 hca_slots:
@@ -178,7 +180,8 @@ def audit(site: Path, *options: str) -> Any:
 def test_nodes_as_declared(site: Path) -> None:
     done = audit(site)
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.startswith("3 nodes: 0 absent, 0 drift, 0 pending, 0 unknown, 0")
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("3 nodes: 0 absent, 0 drift, 0 pending, 6 unknown, 0 odd")
     rows = json.loads(audit(site, "--all", "--format", "json").stdout)
     assert {(r["key"], r["declared"]) for r in rows if r["declared"]} == {
         ("governor", "performance"),
@@ -189,6 +192,11 @@ def test_nodes_as_declared(site: Path) -> None:
         ("pcie.width", "16"),
     }
     assert all(row["sha256"] for row in rows)
+    unknown = {(r["key"], r["reason"]) for r in rows if r["verdict"] == "unknown"}
+    assert unknown == {
+        ("firmware.stored", f"mstflint: {WITHOUT}"),
+        ("nvconfig.all", f"mstconfig: {WITHOUT}"),
+    }
 
 
 def test_deviations_come_first_and_share_a_line(site: Path) -> None:

@@ -12,6 +12,8 @@ from seatrial.commands import _options as options
 from seatrial.commands._rows import write_rows
 
 if TYPE_CHECKING:
+    from seatrial.audit.collect import Collected
+    from seatrial.audit.hardware_file import HardwareFile
     from seatrial.audit.rows import Row
 
 _STYLES = {"ok": "green", "odd": "yellow", "unknown": "yellow"}
@@ -53,33 +55,11 @@ def audit(
 
     Example: seatrial audit lab
     """
-    from seatrial.audit.audit import (
-        SETTINGS,
-        exit_status,
-        through_slurm,
-        through_ssh,
-    )
     from seatrial.audit.audit import audit as compare
-    from seatrial.audit.collect import of_folder, save
-    from seatrial.audit.hardware_file import NAME, HardwareFile
-    from seatrial.console import Terminal
-    from seatrial.system.login_node import load_remote, login_variables
+    from seatrial.audit.audit import exit_status
+    from seatrial.audit.collect import save
 
-    home = paths.home()
-    inventory = home / "inventories" / system
-    if raw is None:
-        remote = load_remote(home, system)
-        settings = login_variables(inventory, home, SETTINGS)
-        names = [one["name"] for one in settings["classes"]]
-        declaration = HardwareFile(inventory / NAME, names)
-        with Terminal(stderr=True).status(f"reading the nodes of {system}"):
-            if ssh:
-                collected = through_ssh(home, system, declaration)
-            else:
-                collected = through_slurm(remote, settings, declaration)
-    else:
-        collected = of_folder(raw)
-        declaration = HardwareFile(inventory / NAME, collected.classes)
+    collected, declaration = _read(system, raw, by_ssh=ssh)
     if declaration.unchecked:
         note = "audit: not checked, as mstflint is not installed here: "
         click.echo(note + ", ".join(declaration.unchecked), err=True)
@@ -98,6 +78,31 @@ def audit(
             shown = [{**one, "peers": _counted(one["peers"])} for one in shown]
         write_rows(shown, form, tuple(Row.__annotations__))
     ctx.exit(exit_status(rows))
+
+
+def _read(
+    system: str, raw: Path | None, *, by_ssh: bool
+) -> "tuple[Collected, HardwareFile]":
+    """Read the declaration, and then the nodes, or a folder of their outputs."""
+    from seatrial.audit.audit import SETTINGS, through_slurm, through_ssh
+    from seatrial.audit.collect import of_folder
+    from seatrial.audit.hardware_file import NAME, HardwareFile
+    from seatrial.console import Terminal
+    from seatrial.system.login_node import load_remote, login_variables
+
+    home = paths.home()
+    inventory = home / "inventories" / system
+    if raw is not None:
+        collected = of_folder(raw)
+        return collected, HardwareFile(inventory / NAME, collected.classes)
+    remote = load_remote(home, system)
+    settings = login_variables(inventory, home, SETTINGS)
+    names = [one["name"] for one in settings["classes"]]
+    declaration = HardwareFile(inventory / NAME, names)
+    with Terminal(stderr=True).status(f"reading the nodes of {system}"):
+        if by_ssh:
+            return through_ssh(home, system, declaration), declaration
+        return through_slurm(remote, settings, declaration), declaration
 
 
 def _print(rows: "list[Row]", *, everything: bool) -> None:
