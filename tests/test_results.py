@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,6 +30,7 @@ from seatrial.runs.closed_run import (
 from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.open_run import (
     RunFolder,
+    disk_errors,
     new_run_id,
     newest_open,
     open_runs,
@@ -376,3 +378,17 @@ def test_files_follow_no_link_of_another_user(tmp_path: Path) -> None:
     write_file(tmp_path / "page.html", b"page")
     assert target.read_text() == "precious"
     assert (tmp_path / "page.html").read_bytes() == b"page"
+
+
+def test_interrupt_whose_clean_up_fails_stays_an_interrupt(tmp_path: Path) -> None:
+    """Opened by TemporaryFile, a descriptor is closed twice when it is interrupted."""
+    with pytest.raises(KeyboardInterrupt), disk_errors(tmp_path):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            os.close(-1)
+    with (
+        pytest.raises(SeatrialError, match="cannot write below"),
+        disk_errors(tmp_path),
+    ):
+        os.close(-1)

@@ -10,6 +10,7 @@ import click
 from seatrial import paths
 from seatrial.commands import _options as options
 from seatrial.commands._rows import write_rows
+from seatrial.output import echo
 
 if TYPE_CHECKING:
     from seatrial.audit.collect import Collected
@@ -62,12 +63,12 @@ def audit(
     collected, declaration = _read(system, raw, by_ssh=ssh)
     if declaration.unchecked:
         note = "audit: not checked, as mstflint is not installed here: "
-        click.echo(note + ", ".join(declaration.unchecked), err=True)
+        echo(note + ", ".join(declaration.unchecked), err=True)
     if out is not None:
         save(out, collected)
     rows = compare(collected, declaration)
     for error in collected.errors:
-        click.echo(f"audit: {error}", err=True)
+        echo(f"audit: {error}", err=True)
     if form == "table":
         _print(rows, everything=everything)
     else:

@@ -55,10 +55,16 @@ def utc_text(seconds: float | None = None) -> str:
 
 @contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Convert a failed write below a folder to an error with a remedy."""
+    """Convert a failed write below a folder to an error with a remedy.
+
+    An interrupt stays one, also if it leaves a descriptor that cannot be closed again:
+    TemporaryFile fails so when it is interrupted while it opens the file.
+    """
     try:
         yield
     except OSError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
         problem = f"cannot write below {folder}: {error.strerror}: {error.filename}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             problem = (
