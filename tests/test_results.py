@@ -381,7 +381,7 @@ def test_files_follow_no_link_of_another_user(tmp_path: Path) -> None:
 
 
 def test_interrupt_whose_clean_up_fails_stays_an_interrupt(tmp_path: Path) -> None:
-    """Opened by TemporaryFile, a descriptor is closed twice when it is interrupted."""
+    """Such as a descriptor that is closed already."""
     with pytest.raises(KeyboardInterrupt), disk_errors(tmp_path):
         try:
             raise KeyboardInterrupt

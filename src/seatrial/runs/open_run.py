@@ -57,8 +57,8 @@ def utc_text(seconds: float | None = None) -> str:
 def disk_errors(folder: Path) -> Iterator[None]:
     """Convert a failed write below a folder to an error with a remedy.
 
-    An interrupt stays one, also if it leaves a descriptor that cannot be closed again:
-    TemporaryFile fails so when it is interrupted while it opens the file.
+    An interrupt stays one, also if cleaning up after it fails: it may come while a
+    file is opened or closed.
     """
     try:
         yield
