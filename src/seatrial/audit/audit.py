@@ -19,6 +19,7 @@ from seatrial.system.playbooks import playbook
 SETTINGS = {
     "classes": "{{ node_classes | default([]) }}",
     "groups": "{{ groups }}",
+    "root": "{{ audit_root | default('/') }}",
 }
 """Ansible templates of the variables that an audit needs."""
 
@@ -31,7 +32,8 @@ def through_slurm(
         (one["name"], host_list(one, settings["groups"]), access(one))
         for one in settings["classes"]
     ]
-    script, token = login_script(remote.prefix, classes, " ".join(sysctls(declaration)))
+    names = " ".join(sysctls(declaration))
+    script, token = login_script(remote.prefix, classes, names, settings["root"])
     return collect(remote.ssh(["bash", "-l", "-s"]), script, token)
 
 

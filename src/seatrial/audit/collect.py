@@ -48,11 +48,14 @@ class Collected:
 
 
 def login_script(
-    prefix: str, classes: Sequence[tuple[str, str, Sequence[str]]], sysctls: str
+    prefix: str,
+    classes: Sequence[tuple[str, str, Sequence[str]]],
+    sysctls: str,
+    root: str = "/",
 ) -> tuple[str, str]:
     """Return the script for the login node, and the token that ends its lines.
 
-    `classes` are names, host lists and options of sbatch.
+    `classes` are names, host lists and options of sbatch; `root` is that of node.sh.
     """
     token = secrets.token_hex(8)
     scripts = files("seatrial.audit")
@@ -60,6 +63,7 @@ def login_script(
         "prefix": prefix,
         "token": token,
         "sysctls": sysctls,
+        "root": root,
         "node_script": scripts.joinpath("node.sh").read_text(),
         "classes": "\n".join(
             f"{name}|{nodes}|{shlex.join(options)}|{_IDLE}"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # shellcheck disable=SC2154  # the caller sets the variables
 # Read settings of all nodes that are ready for a job; run by bash on the login node. Needs
-# the variables prefix, token, node_script, sysctls, and classes (lines NAME|HOST LIST|SBATCH
+# the variables prefix, token, node_script, root (of node.sh), sysctls, and classes (lines NAME|HOST LIST|SBATCH
 # OPTIONS|STATES, those of a ready node, separated by commas).
 # Prints lines ending in the token: FIELD<TAB>..., then all outputs as a tar archive in base64.
 say() { printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$token"; }
@@ -17,7 +17,7 @@ mkdir "$folder/nodes"
 printf '%s' "$node_script" >"$folder/node.sh"
 
 # shellcheck disable=SC2016  # variables of the node
-each='sh "$1/node.sh" / $2 >"$1/nodes/$SLURMD_NODENAME.part" && cd "$1/nodes" && mv "$SLURMD_NODENAME.part" "$SLURMD_NODENAME"'
+each='sh "$1/node.sh" "$3" $2 >"$1/nodes/$SLURMD_NODENAME.part" && cd "$1/nodes" && mv "$SLURMD_NODENAME.part" "$SLURMD_NODENAME"'
 while IFS='|' read -r name nodes options states; do
     [ -n "$name" ] || continue
     mapfile -t hosts < <(scontrol show hostnames "$nodes" 2>/dev/null)
@@ -38,7 +38,7 @@ while IFS='|' read -r name nodes options states; do
     eval "set -- $options"
     timeout 300 srun "$@" --nodes=${#ready[@]} --ntasks=${#ready[@]} --ntasks-per-node=1 --nodelist="$list" \
         --time=3 --immediate=60 --mpi=none --quiet --no-kill --job-name=seatrial-audit --chdir=/ \
-        sh -c "$each" node "$folder" "$sysctls" 2>&1 </dev/null |
+        sh -c "$each" node "$folder" "$sysctls" "$root" 2>&1 </dev/null |
         while IFS= read -r line; do [ -z "$line" ] || say error "$name" "$line"; done
 done <<<"$classes"
 rm -f "$folder"/nodes/*.part

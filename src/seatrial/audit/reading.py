@@ -22,8 +22,3 @@ class Reading:
     pending: str | None = None
     able: str | None = None
     reason: str = ""
-
-
-def unknown(kind: str, subject: str, key: str, block: Block) -> Reading:
-    """Return the reading of a source that says nothing."""
-    return Reading(kind, subject, key, None, block, reason=block.trouble)

@@ -116,7 +116,7 @@ def _print(rows: "list[Row]", *, everything: bool) -> None:
 
     lines: dict[tuple[str | None, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: VERDICTS.index(row.verdict)):
-        if everything or row.verdict != "ok":
+        if everything or not _is_quiet(row):
             same = (row.node_class, row.subject, row.key, row.declared, row.actual)
             about = (row.pending, row.verdict, row.reason)
             lines.setdefault((*same, *about), []).append(row)
@@ -135,10 +135,30 @@ def _print(rows: "list[Row]", *, everything: bool) -> None:
     console = Terminal()
     if lines:
         console.print(table)
+    if not everything and any(_is_untold(row) for row in rows):
+        console.print_line("Not declared, and unknown: " + _untold(rows))
     counts = Counter[str](row.verdict for row in rows)
     nodes = len({row.node for row in rows})
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
     console.print_line(f"{nodes} nodes: {parts}")
+
+
+def _is_untold(row: "Row") -> bool:
+    return row.verdict == "unknown" and row.declared is None
+
+
+def _is_quiet(row: "Row") -> bool:
+    """Return True for what the table leaves out: ok, or unknown but not declared."""
+    return row.verdict == "ok" or (_is_untold(row) and bool(row.tool))
+
+
+def _untold(rows: "list[Row]") -> str:
+    """Return the reasons why undeclared keys are unknown, each with its keys."""
+    keys: dict[str, set[str]] = {}
+    for row in rows:
+        if _is_untold(row):
+            keys.setdefault(row.reason, set()).add(row.key)
+    return "; ".join(f"{', '.join(sorted(of))} ({why})" for why, of in keys.items())
 
 
 def _actual(row: "Row") -> str:
