@@ -25,8 +25,8 @@ RUN_FILES = {
     "`cases.json`": "one line per case and try: result, reason, job, nodes, times",
     "`measurements.parquet`": "one row per number",
     "`settings.parquet`": "one row per setting of a node, at start and end",
-    "`settings/`": "what the nodes said at start and end: an archive each, for "
-    "`seatrial audit --raw`",
+    "`settings/`": "what the nodes said at start and end: an archive each, "
+    "whose folder `seatrial audit SYSTEM --raw FOLDER` reads",
     "`plan.json`": "the sessions in their order, planned before the first job",
     "`system/`": "description and facts of the system, criteria, weights, lock files "
     "of Spack, as they were at the start",

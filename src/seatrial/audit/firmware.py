@@ -231,7 +231,7 @@ def verified(
             if was != now:
                 faults.append(f"{address}: {key} was {was}, is {now}")
         faults += _not_declared(address, rows)
-    return faults + [*_down(after, declaration, node_class)]
+    return [*faults, *_down(after, declaration, node_class)]
 
 
 def _actual(rows: Mapping[str, Row], key: str) -> str | None:
