@@ -7,7 +7,7 @@ those of `_Given`; `error` is set instead if the declaration is not valid.
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -21,6 +21,7 @@ from seatrial.audit.firmware import (
 )
 from seatrial.audit.hardware_file import NAME, HardwareFile
 from seatrial.audit.images import check_images
+from seatrial.audit.node_files import Family, node_files, settings_drift
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 
@@ -40,6 +41,8 @@ class _Given(msgspec.Struct, forbid_unknown_fields=True):
     parts: list[str] = msgspec.field(default_factory=lambda: [*PARTS])
     allow_downgrade: list[str] = []
     no_way_back: bool = False
+    role: Literal["node", "roce"] = "node"
+    family: Family = "Debian"
 
 
 def step(name: str, given: _Given) -> Any:
@@ -52,6 +55,11 @@ def step(name: str, given: _Given) -> Any:
         parts = [part for part in PARTS if part in given.parts or "all" in given.parts]
         allowed = Permissions(given.allow_downgrade, given.no_way_back, parts)
         return plan(before, declaration, given.node_class, allowed)
+    if name == "settings":
+        files = node_files(declaration, given.node_class, given.role, given.family)
+        drift = settings_drift(before, declaration, given.node_class, files.keys)
+        boot = settings_drift(before, declaration, given.node_class, files.boot_keys)
+        return {**msgspec.to_builtins(files), "drift": drift, "reboot": bool(boot)}
     if name == "stored":
         return stored(after, declaration, given.node_class, given.plan)
     return verified(before, after, declaration, given.node_class)
