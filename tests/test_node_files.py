@@ -17,8 +17,8 @@ from seatrial.audit.node_files import (
     TMPFILES,
     NodeFiles,
     node_files,
-    settings_drift,
 )
+from seatrial.audit.node_rows import settings_drift
 
 SLOT = f"""\
 hca_models: {{{PSID}: {{pcie: {{max_read_request: 4096}}}}}}

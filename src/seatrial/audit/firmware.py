@@ -8,12 +8,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from seatrial.audit.expected import expected, rails
+from seatrial.audit.expected import rails
 from seatrial.audit.hardware_file import HardwareFile
 from seatrial.audit.hardware_types import HcaModel
 from seatrial.audit.images import image_path
-from seatrial.audit.readings import readings
-from seatrial.audit.rows import NodeClass, Row, rows_of
+from seatrial.audit.node_rows import node_rows
+from seatrial.audit.rows import Row
 
 PARTS = ("firmware", "nvconfig")
 _SAME = ("psid", "guid", "pcie.width", "pcie.speed", "device")
@@ -95,9 +95,8 @@ def _hcas(
 ) -> Iterator[tuple[str, list[str], _Rows]]:
     """Yield each declared HCA: its address, its rails, and the rows of its first."""
     names = rails(declaration, node_class)
-    node = NodeClass(node_class, ("",), tuple(expected(declaration, node_class)), names)
     by_subject: dict[str, _Rows] = {}
-    for row in rows_of(node, {"": [*readings(text)]}, {}):
+    for row in node_rows(text, declaration, node_class):
         by_subject.setdefault(row.subject, {})[row.key] = row
     of_address: dict[str, list[str]] = {}
     for place, name in names.items():
@@ -251,8 +250,7 @@ def _not_declared(address: str, rows: _Rows) -> Iterator[str]:
 def _down(text: str, declaration: HardwareFile, node_class: str) -> Iterator[str]:
     """Yield the declared ports that are not up."""
     names = rails(declaration, node_class)
-    node = NodeClass(node_class, ("",), (), names)
-    for row in rows_of(node, {"": [*readings(text)]}, {}):
+    for row in node_rows(text, declaration, node_class):
         wanted = _UP.get(row.key)
         if row.subject in names.values() and wanted and row.actual != wanted:
             yield f"{row.subject}: {row.key} is {row.actual}"

@@ -9,10 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seatrial.audit.expected import Expected, expected, rails
+from seatrial.audit.expected import Expected, expected
 from seatrial.audit.hardware_file import HardwareFile
-from seatrial.audit.readings import readings
-from seatrial.audit.rows import NodeClass, rows_of
 
 Family = Literal["Debian", "RedHat", "Suse"]
 """Ansible's names of families of distributions."""
@@ -278,27 +276,6 @@ def _roce(key: str, value: str, port: int) -> list[str]:
             "done",
         ]
     return []
-
-
-def settings_drift(
-    text: str, declaration: HardwareFile, node_class: str, keys: Iterable[str]
-) -> list[str]:
-    """Return what of `keys` a node has otherwise than declared: `KEY: 1 -> 0`.
-
-    `text` is the raw output of node.sh. What is unknown is left out.
-    """
-    names = rails(declaration, node_class)
-    node = NodeClass(node_class, ("",), tuple(expected(declaration, node_class)), names)
-    rows = {
-        f"{row.subject} {row.key}": row
-        for row in rows_of(node, {"": [*readings(text)]}, {})
-    }
-    found = []
-    for key in keys:
-        row = rows.get(key)
-        if row is not None and row.actual is not None and row.verdict != "ok":
-            found.append(f"{key}: {row.actual} -> {row.declared}")
-    return found
 
 
 def _either(ofed: Iterable[str], dcb: Iterable[str]) -> list[str]:

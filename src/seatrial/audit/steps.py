@@ -21,7 +21,8 @@ from seatrial.audit.firmware import (
 )
 from seatrial.audit.hardware_file import NAME, HardwareFile
 from seatrial.audit.images import check_images
-from seatrial.audit.node_files import Family, node_files, settings_drift
+from seatrial.audit.node_files import Family, node_files
+from seatrial.audit.node_rows import settings_drift
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 
