@@ -62,8 +62,8 @@ KEYS: dict[str, dict[str, Key]] = {
         "memlock": Key("limit of locked memory in a job, KiB, or unlimited"),
     },
     "driver": {
-        "source": Key("inbox, DOCA or OFED"),
-        "version": Key("version of the stack, or of the module"),
+        "source": Key("inbox, DOCA, OFED or other"),
+        "version": Key("of the stack, of modules; of inbox, that of the kernel"),
         "option.MODULE.NAME": Key("value of a module's parameter"),
     },
     "hca": {
@@ -81,7 +81,7 @@ KEYS: dict[str, dict[str, Key]] = {
         "pcie.width": Key("lanes in use, on every hop"),
         "pcie.speed": Key("GT/s in use, on every hop"),
         "pcie.max_read_request": Key("bytes"),
-        "pcie.max_payload": Key("bytes"),
+        "pcie.max_payload": Key("bytes; several if hops differ"),
         "pcie.acs": Key("on or off, on the ports above it"),
         "numa_node": Key("NUMA node"),
         "port": Key("port of the rail"),
