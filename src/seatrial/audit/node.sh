@@ -36,7 +36,7 @@ run() { # NAME SUBJECT VERSION-OPTION PROGRAM ARGUMENT...
     fi
     output=$(timeout --kill-after=2 10 ${loop:+sh -c "$loop"} "$file" "$@" 2>&1 </dev/null)
     status=$?
-    [ $status -lt 137 ] || status=124
+    [ $status -ne 137 ] || status=124 # killed by timeout
     printf '%s\n' "$output" | block "$name" "$program" "$version" $status "$subject"
 }
 

@@ -1,0 +1,299 @@
+"""What lspci, devlink, ibv_devinfo and ethtool tell of HCAs, through node.sh."""
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from fake_hardware import Hca, raw_of, write_node
+from fake_home import fake_program
+
+from seatrial.audit.reading import Reading
+from seatrial.audit.readings import readings
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.hardware.ethtool import (
+    parse_ethtool_coalescing,
+    parse_ethtool_driver,
+)
+from seatrial.parsers.hardware.lspci import parse_lspci
+
+HARDWARE = Path(__file__).parent / "data" / "hardware"
+HCA, PORT = "0000:41:00.0", "0000:00:01.1"
+VPD = (
+    "\t\t\t[PN] Part number: MCX653105A-ECAT\n\t\t\t[SN] Serial number: MT2101X00001\n"
+)
+TWO_PORTS = (
+    ("4: ACTIVE", "Ethernet", "40 Gb/sec (4X QDR)"),
+    ("1: DOWN", "Ethernet", "40 Gb/sec (4X QDR)"),
+)
+
+
+def of_tools(
+    tmp_path: Path, hca: Hca | None = None, **programs: str
+) -> dict[tuple[str, str], Reading]:
+    """Return readings by subject and key, with programs that run a shell command."""
+    root = write_node(tmp_path / "node", hca or Hca())
+    (root / "tools").mkdir()
+    for name, command in programs.items():
+        fake_program(root / "tools", name, command)
+    found: dict[tuple[str, str], Reading] = {}
+    for one in readings(raw_of(root)):
+        if one.value is not None or (one.subject, one.key) not in found:
+            found[one.subject, one.key] = one
+    return found
+
+
+def printing(name: str) -> str:
+    return f"cat {HARDWARE / name}"
+
+
+# ---- lspci
+
+
+def lspci(folder: Path, functions: Mapping[str, str]) -> str:
+    """Return the command of an lspci that knows these functions."""
+    folder.mkdir(exist_ok=True)
+    for address, text in functions.items():
+        (folder / address).write_text(f"{address} 0207: 15b3:101b\n{text}\n")
+    return f'[ "$1 $2 $3 $4" = "-D -n -vv -s" ] && cd {folder} && cat "$5"'
+
+
+def express(payload: int, able: int, request: int = 512, more: str = "") -> str:
+    return (
+        f"\t\tDevCap:\tMaxPayload {able} bytes, PhantFunc 0\n"
+        f"\t\t\tMaxPayload {payload} bytes, MaxReadReq {request} bytes\n{more}"
+    )
+
+
+def acs(flag: str) -> str:
+    return f"\t\tACSCtl:\tSrcValid{flag} TransBlk-\n"
+
+
+def test_settings_of_pcie(tmp_path: Path) -> None:
+    functions = {
+        PORT: express(512, 512, more=acs("-")),
+        HCA: express(512, 1024, 4096, VPD),
+    }
+    found = of_tools(tmp_path, lspci=lspci(tmp_path / "pci", functions))
+    values = {key: one.value for (name, key), one in found.items() if name == HCA}
+    assert values["pcie.max_read_request"] == "4096"
+    assert values["pcie.max_payload"] == "512"
+    assert values["pcie.acs"] == "off"
+    assert values["part"] == "MCX653105A-ECAT"
+    assert values["serial"] == "MT2101X00001"
+
+
+@pytest.mark.parametrize(
+    ("port", "hca", "value", "able", "reason"),
+    [
+        ((256, 256), (256, 512), "256", "256", ""),
+        ((256, 512), (256, 512), "256", "512", ""),
+        ((256, 256), (512, 512), "256 512", "256", f"256 at {PORT}, 512 at {HCA}"),
+        ((512, 512), (128, 128), "128 512", "128", f"512 at {PORT}, 128 at {HCA}"),
+    ],
+)
+def test_payload_of_all_hops(
+    port: tuple[int, int],
+    hca: tuple[int, int],
+    value: str,
+    able: str,
+    reason: str,
+    tmp_path: Path,
+) -> None:
+    functions = {PORT: express(*port), HCA: express(*hca)}
+    found = of_tools(tmp_path, lspci=lspci(tmp_path / "pci", functions))
+    one = found[HCA, "pcie.max_payload"]
+    assert (one.value, one.able, one.reason) == (value, able, reason)
+
+
+def test_access_control_of_a_switch_above(tmp_path: Path) -> None:
+    switch = ("0000:00:02.0", "0000:00:03.0")
+    functions = {name: express(512, 512, more=acs("-")) for name in (PORT, switch[0])}
+    functions |= {switch[1]: express(512, 512, more=acs("+")), HCA: express(512, 512)}
+    command = lspci(tmp_path / "pci", functions)
+    one = of_tools(tmp_path, Hca(switch=True), lspci=command)[HCA, "pcie.acs"]
+    assert (one.value, one.reason) == ("on", "0000:00:03.0")
+
+
+DENIED = "\tCapabilities: <access denied>\n"
+GARBAGE = 'echo "Segmentation violation"'
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (None, "lspci: is not installed"),
+        (DENIED, "lspci: needs root"),
+        ("\t!!! Unknown header type 7f\n", f"lspci: no settings of {HCA}"),
+        ("echo broken >&2; exit 3", "lspci: broken"),
+        (GARBAGE, "lspci: line 1: 'Segmentation violation', expected a line of lspci"),
+    ],
+)
+def test_lspci_that_tells_nothing(
+    command: str | None, reason: str, tmp_path: Path
+) -> None:
+    if command and command.startswith("\t"):
+        command = lspci(tmp_path / "pci", {PORT: command, HCA: command})
+    found = of_tools(tmp_path, **({"lspci": command} if command else {}))
+    for key in ("max_read_request", "max_payload", "acs"):
+        one = found[HCA, f"pcie.{key}"]
+        assert (one.value, one.reason) == (None, reason)
+
+
+def test_links_of_a_kernel_that_does_not_show_them(tmp_path: Path) -> None:
+    link = "\t\tLnkCap:\tPort #0, Speed 16GT/s, Width x16, ASPM L1\n"
+    link += "\t\tLnkSta:\tSpeed 16GT/s, Width x8 (downgraded)\n"
+    functions = {name: express(512, 512, more=link) for name in (PORT, HCA)}
+    old = Hca(speed="Unknown", width=0, max_speed="Unknown", port_speed="Unknown")
+    found = of_tools(tmp_path, old, lspci=lspci(tmp_path / "pci", functions))
+    speed, width = found[HCA, "pcie.speed"], found[HCA, "pcie.width"]
+    assert (speed.value, speed.able) == ("16", "16")
+    assert (width.value, width.able) == ("8", "16")
+    assert width.reason == f"between {PORT} and {HCA}"
+
+
+def test_real_lspci_and_one_that_is_denied() -> None:
+    """The functions of this machine, as root and as an ordinary user."""
+    addresses = {one.name for one in Path("/sys/bus/pci/devices").glob("*")}
+    if not addresses:
+        pytest.skip("no PCI here")
+    command = ["lspci", "-D", "-n", "-vv"]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if "access denied" in output:
+        with pytest.raises(ParseError, match="needs root"):
+            parse_lspci(output)
+    else:
+        assert parse_lspci(output).functions.keys() == addresses
+
+
+# ---- devlink
+
+
+def test_devlink_tells_firmware_that_is_stored_without_root(tmp_path: Path) -> None:
+    hca = Hca(firmware="20.42.1000")
+    found = of_tools(tmp_path, hca, devlink=printing("devlink/two-makers.txt"))
+    one = found[HCA, "firmware"]
+    assert (one.value, one.pending) == ("20.42.1000", "20.43.2566")
+    assert (HCA, "firmware.stored") not in found
+    assert found[HCA, "serial"].value == "MT2101X00001"
+
+
+@pytest.mark.parametrize("text", ['{"info":{}}', "Failed to connect"])
+def test_devlink_that_tells_nothing(text: str, tmp_path: Path) -> None:
+    found = of_tools(tmp_path, devlink=f"echo '{text}'")
+    assert found[HCA, "firmware.stored"].value is None
+    assert found[HCA, "firmware"].block.tool == "sysfs"
+
+
+# ---- ibv_devinfo
+
+
+def test_mtu_of_each_port(tmp_path: Path) -> None:
+    hca = Hca(device="mlx4_0", driver="mlx4_core", ports=TWO_PORTS)
+    found = of_tools(tmp_path, hca, ibv_devinfo=printing("ibv_devinfo/connectx.txt"))
+    one = found[f"{HCA}/2", "mtu"]
+    assert (one.value, one.reason) == ("1024", "the port supports 4096")
+    assert found[f"{HCA}/1", "mtu"].value == "1024"
+    assert found[f"{HCA}/2", "state"].block.tool == "sysfs"
+    assert found[HCA, "firmware"].value == "20.43.2566"  # of sysfs
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (None, "is not installed"),
+        ("echo 'No IB devices found' >&2; exit 255", "No IB devices found"),
+        ("printf 'hca_id:\tmlx4_0\n'", "mlx4_0: no phys_port_cnt"),
+    ],
+)
+def test_mtu_that_nobody_tells(
+    command: str | None, reason: str, tmp_path: Path
+) -> None:
+    hca = Hca(device="mlx4_0", ports=TWO_PORTS)
+    found = of_tools(tmp_path, hca, **({"ibv_devinfo": command} if command else {}))
+    for port in (1, 2):
+        one = found[f"{HCA}/{port}", "mtu"]
+        assert one.value is None
+        assert reason in one.reason
+
+
+# ---- ethtool
+
+ETHTOOL = f"""case $1 in
+-i) {printing("ethtool_driver/connectx6.txt")} ;;
+-c) {printing("ethtool_coalescing/adaptive.txt")} ;;
+esac"""
+
+
+def test_firmware_of_an_hca_without_rdma(tmp_path: Path) -> None:
+    """mlx5_core is loaded, mlx5_ib is not: only its interface tells the firmware."""
+    hca = Hca(device=None, interface="eth2", pci_class="0x020000")
+    found = of_tools(tmp_path, hca, ethtool=ETHTOOL)
+    assert found[HCA, "firmware"].value == "20.43.2566"
+    assert [
+        one.value
+        for one in readings(raw_of(tmp_path / "node"))
+        if (one.subject, one.key) == (HCA, "psid")
+    ][-1] == "MT_0000000222"
+
+
+def test_coalescing_that_applies(tmp_path: Path) -> None:
+    hca = Hca(interface="eth2", firmware="20.42.1000")
+    found = of_tools(tmp_path, hca, ethtool=ETHTOOL)
+    keys = {
+        key.removeprefix("coalescing."): one.value
+        for (subject, key), one in found.items()
+        if key.startswith("coalescing.") and subject == HCA
+    }
+    assert keys == {
+        "adaptive-rx": "on",
+        "adaptive-tx": "off",
+        "tx-usecs": "16",
+        "tx-frames": "32",
+    }
+    assert found[HCA, "firmware"].value == "20.42.1000"  # of sysfs
+
+
+def test_coalescing_that_the_driver_lacks(tmp_path: Path) -> None:
+    command = "echo 'netlink error: Operation not supported' >&2; exit 1"
+    found = of_tools(tmp_path, Hca(interface="eth2"), ethtool=command)
+    one = found[HCA, "coalescing.all"]
+    assert one.value is None
+    assert one.reason == "ethtool: netlink error: Operation not supported"
+
+
+def test_two_interfaces_of_an_hca_are_subjects(tmp_path: Path) -> None:
+    root = write_node(tmp_path, Hca(interface="eth2"))
+    (root / "tools").mkdir()
+    fake_program(root / "tools", "ethtool", ETHTOOL)
+    (first,) = root.glob("sys/devices/*/*/*/net/eth2")
+    second = first.with_name("eth3")
+    second.mkdir()
+    (second / "type").write_text("1\n")
+    (second / "device").symlink_to("../..")
+    (root / "sys/class/net/eth3").symlink_to(second)
+    found = {(one.subject, one.key): one.value for one in readings(raw_of(root))}
+    assert found["eth2", "coalescing.tx-usecs"] == "16"
+    assert found["eth3", "driver"] == "mlx5_core"
+    assert (HCA, "coalescing.tx-usecs") not in found
+
+
+def test_real_ethtool() -> None:
+    """The interfaces of this machine that have a driver."""
+    drivers = {}
+    for interface in Path("/sys/class/net").glob("*"):
+        command = ["ethtool", "-i", interface.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            drivers[interface.name] = parse_ethtool_driver(done.stdout).driver
+            command[1] = "-c"
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                found = parse_ethtool_coalescing(done.stdout)
+                assert found.interface == interface.name
+    if not drivers:
+        pytest.skip("no interface with a driver here")
+    for name, driver in drivers.items():
+        link = Path("/sys/class/net") / name / "device/driver"
+        if link.exists():
+            assert link.resolve().name == driver
