@@ -29,7 +29,7 @@ TWO_PORTS = (
 
 
 def of_tools(
-    tmp_path: Path, hca: Hca | None = None, **programs: str
+    tmp_path: Path, hca: Hca | None = None, /, **programs: str
 ) -> dict[tuple[str, str], Reading]:
     """Return readings by subject and key, with programs that run a shell command."""
     root = write_node(tmp_path / "node", hca or Hca())

@@ -88,10 +88,14 @@ def test_ports_of_ibv_devinfo() -> None:
     }
 
 
-def test_verbs_have_no_name_for_an_mtu_above_4096() -> None:
-    devices = parse_ibv_devinfo(text("ibv_devinfo/omni-path.txt")).devices
-    assert devices["hfi1_0"].ports == {1: IbvPort("ACTIVE", 4096, None, "InfiniBand")}
-    assert devices["hfi1_0"].board_id is None
+def test_board_of_omni_path_and_an_mtu_without_a_name() -> None:
+    output = text("ibv_devinfo/omni-path.txt")
+    device = parse_ibv_devinfo(output).devices["hfi1_0"]
+    assert device.ports == {1: IbvPort("ACTIVE", 4096, 4096, "InfiniBand")}
+    assert (device.board_id or "").startswith("Cornelis Omni-Path")
+    output = output.replace("active_mtu:\t\t4096 (5)", "active_mtu:\t\tinvalid MTU (7)")
+    device = parse_ibv_devinfo(output).devices["hfi1_0"]
+    assert device.ports == {1: IbvPort("ACTIVE", 4096, None, "InfiniBand")}
 
 
 def test_ethtool() -> None:

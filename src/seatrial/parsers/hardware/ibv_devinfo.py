@@ -17,7 +17,7 @@ _MTU = r"\d+ \(\d+\)|invalid MTU.*"
 
 @dataclass(frozen=True)
 class IbvPort:
-    """One port; MTUs in bytes, None for one that verbs has no name for (Omni-Path)."""
+    """One port; MTUs in bytes, None for one that verbs has no name for."""
 
     state: str | None
     max_mtu: int | None
