@@ -5,6 +5,7 @@ Facts: Linux, Documentation/ABI/stable/sysfs-class-infiniband and testing/sysfs-
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from seatrial.audit.pcie import ADDRESS, Link, links_of, written
 from seatrial.audit.raw import Block, Raw
@@ -74,12 +75,17 @@ def hca_readings(raw: Raw) -> Iterator[Reading]:
 
 def gaps(found: Iterable[Reading], raw: Raw) -> Iterator[Reading]:
     """Yield what sysfs does not tell; a PCI subsystem is a makeshift PSID."""
-    known = {
+    yield from (one for one in found if (one.subject, one.key) not in _told(raw))
+
+
+@lru_cache(maxsize=1)
+def _told(raw: Raw) -> set[tuple[str, str]]:
+    """Return the subjects and keys that sysfs tells; all tools of a node ask."""
+    return {
         (one.subject, one.key)
         for one in hca_readings(raw)
         if one.value is not None and (one.key, one.block.name) != ("psid", "pci")
     }
-    yield from (one for one in found if (one.subject, one.key) not in known)
 
 
 def _pci(block: Block, address: str, folder: str) -> Iterator[Reading]:
