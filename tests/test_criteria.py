@@ -286,7 +286,7 @@ BROKEN = [
         "kind: promised",
         "kind: published",
         9,
-        "defaults.kind: expected one of promised, theoretical, measured, sameness, go",
+        "defaults.kind: expected one of promised, theoretical, measured, sameness, dec",
     ),
     given(
         "kind: promised\n",

@@ -72,6 +72,23 @@ MANIFEST = {
     "nodes": "delivered nodes with their facts; state present, absent or lost",
     "starts": "starts of the driver: the first, and each `--resume`",
     "sessions": "sessions with start, end, cases and interrupted tries",
+    "settings": "stable settings of the nodes at the start, by subject and key",
     "imported": "source of a run that `seatrial import` made",
     "checksums": "SHA-256 of every other file",
+}
+
+SETTING = {
+    "moment": "start or end: before the first, or after the last session",
+    "node": "name of the node",
+    "node_class": "its class",
+    "subject": "a rail, an interface, cpu, memory, kernel, driver, job or node",
+    "key": "name of the setting, see audit/keys.py",
+    "declared": "declared value; of PCIe, what both ends can do",
+    "actual": "value that was found; null if unknown",
+    "pending": "value after the next boot, if it is another one",
+    "verdict": "ok, drift, pending, odd, unknown or absent",
+    "reason": "why it is unknown, or where it was found",
+    "tool": "source: sysfs, procfs or a program",
+    "version": "version of the program",
+    "sha256": "checksum of what the source said",
 }

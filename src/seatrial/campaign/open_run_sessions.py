@@ -15,6 +15,7 @@ import seatrial
 from seatrial.campaign.concurrent_runs import other_runs
 from seatrial.campaign.job_watch import LostJobError
 from seatrial.campaign.node_log import Loss, in_words
+from seatrial.campaign.run_settings import close_settings, keep_settings
 from seatrial.campaign.schedule import Agenda, Planned
 from seatrial.campaign.session import Session
 from seatrial.campaign.session_parts import run_parts
@@ -32,6 +33,7 @@ from seatrial.runs.closed_sessions import (
     set_aside,
 )
 from seatrial.runs.open_run import WORK_FOLDER, RunFolder, utc_text
+from seatrial.runs.settings_table import Moment
 from seatrial.system.description import NodeState, System, node_states
 
 _CLOCK_TOLERANCE_S = 1.0
@@ -65,8 +67,14 @@ class OpenRun:
         results = self.folder.final.parent.parent
         known = {} if self.agenda.replay else known_durations(results, self.system.name)
         with Display(console, cases, known) as display:
+            self._keep_settings("start", display)
             for planned in left:
                 ended = self._attempt(planned, display, ended)
+            self._keep_settings("end", display)
+
+    def _keep_settings(self, moment: Moment, display: Display) -> None:
+        if self.agenda.replay is None:
+            keep_settings(self.system, self.folder.path, moment, display.warn)
 
     def _look_again(self, display: Display) -> tuple[NodeState, ...]:
         """Return the nodes' states; the last ones if the controller does not answer."""
@@ -147,7 +155,11 @@ class OpenRun:
             closed.append(session)
         tables = [session_table(path, planned.name) for planned in self.agenda.sessions]
         cases = [case for session in closed for case in session.cases]
-        return self.folder.close(self._manifest(closed), cases, pl.concat(tables))
+        manifest = {
+            **self._manifest(closed),
+            "settings": close_settings(self.system, path),
+        }
+        return self.folder.close(manifest, cases, pl.concat(tables))
 
     def _manifest(self, closed: Sequence[ClosedSession]) -> dict[str, Any]:
         """Describe the run without checksums; system and states are the last ones."""

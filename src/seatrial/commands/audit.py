@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from seatrial.audit.rows import Row
 
 _STYLES = {"ok": "green", "odd": "yellow", "unknown": "yellow"}
-_MOST_PEERS = 4
 
 
 @click.command()
@@ -72,11 +71,12 @@ def audit(
     if form == "table":
         _print(rows, everything=everything)
     else:
+        from seatrial.audit.deviations import counted
         from seatrial.audit.rows import Row
 
         shown = [asdict(row) for row in rows if everything or row.verdict != "ok"]
         if form == "csv":
-            shown = [{**one, "peers": _counted(one["peers"])} for one in shown]
+            shown = [{**one, "peers": counted(one["peers"])} for one in shown]
         write_rows(shown, form, tuple(Row.__annotations__))
     ctx.exit(exit_status(rows))
 
@@ -110,70 +110,23 @@ def _print(rows: "list[Row]", *, everything: bool) -> None:
     """Print a table, worst first; nodes with the same row share a line."""
     from rich.text import Text
 
+    from seatrial.audit.deviations import deviations, untold
     from seatrial.audit.rows import VERDICTS
     from seatrial.console import Terminal, folding_table
-    from seatrial.names import node_set
 
-    lines: dict[tuple[str | None, ...], list[Row]] = {}
-    for row in sorted(rows, key=lambda row: VERDICTS.index(row.verdict)):
-        if everything or not _is_quiet(row):
-            same = (row.node_class, row.subject, row.key, row.declared, row.actual)
-            about = (row.pending, row.verdict, row.reason)
-            lines.setdefault((*same, *about), []).append(row)
+    lines = deviations(rows, everything=everything)
     table = folding_table("", "nodes", "of", "key", "declared", "actual", "peers")
-    for of in lines.values():
-        row = of[0]
-        table.add_row(
-            Text(row.verdict, style=_STYLES.get(row.verdict, "red")),
-            node_set(row.node for row in of),
-            row.subject,
-            row.key,
-            row.declared or "",
-            _actual(row),
-            _peers(row),
-        )
+    for line in lines:
+        verdict = Text(line.verdict, style=_STYLES.get(line.verdict, "red"))
+        texts = (line.nodes, line.subject, line.key, line.declared, line.found)
+        table.add_row(verdict, *texts, line.peers)
     console = Terminal()
     if lines:
         console.print(table)
-    if not everything and any(_is_untold(row) for row in rows):
-        console.print_line("Not declared, and unknown: " + _untold(rows))
+    silent = "" if everything else untold(rows)
+    if silent:
+        console.print_line(f"Not declared, and unknown: {silent}")
     counts = Counter[str](row.verdict for row in rows)
     nodes = len({row.node for row in rows})
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
     console.print_line(f"{nodes} nodes: {parts}")
-
-
-def _is_untold(row: "Row") -> bool:
-    return row.verdict == "unknown" and row.declared is None
-
-
-def _is_quiet(row: "Row") -> bool:
-    """Return True for what the table leaves out: ok, or unknown but not declared."""
-    return row.verdict == "ok" or (_is_untold(row) and bool(row.tool))
-
-
-def _untold(rows: "list[Row]") -> str:
-    """Return the reasons why undeclared keys are unknown, each with its keys."""
-    keys: dict[str, set[str]] = {}
-    for row in rows:
-        if _is_untold(row):
-            keys.setdefault(row.reason, set()).add(row.key)
-    return "; ".join(f"{', '.join(sorted(of))} ({why})" for why, of in keys.items())
-
-
-def _actual(row: "Row") -> str:
-    text = row.actual or row.reason
-    text += f", after the next boot {row.pending}" if row.pending else ""
-    return f"{text} ({row.reason})" if row.actual and row.reason else text
-
-
-def _peers(row: "Row") -> str:
-    """Return the most frequent values of the peers; nothing if all have the same."""
-    if len(row.peers) < 2:
-        return ""
-    more = ", ..." if len(row.peers) > _MOST_PEERS else ""
-    return _counted(dict([*row.peers.items()][:_MOST_PEERS])) + more
-
-
-def _counted(peers: dict[str, int]) -> str:
-    return ", ".join(f"{count} x {value}" for value, count in peers.items())

@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 from seatrial.checks.sources import known_checks
 from seatrial.criteria.criteria_file import read_criteria
 from seatrial.criteria.criterion import Criterion, Risks
+from seatrial.criteria.declared import DeclaredCriterion
 from seatrial.errors import SeatrialError
 from seatrial.limits import YAML_SIZE
 from seatrial.model.yaml_file import YamlFile, yaml_bytes
@@ -35,12 +36,14 @@ _NOT_COMPARED = ("name", "provenance", "risks")
 class Criteria:
     """All criteria of a system, with the risks of the verdict on the whole machine.
 
-    `sha256` is of the bytes of the file; '' if there is none.
+    `declared` are those of settings. `sha256` is of the bytes of the file; '' if there
+    is none.
     """
 
     risks: Risks
     criteria: tuple[Criterion, ...]
     sha256: str = ""
+    declared: tuple[DeclaredCriterion, ...] = ()
 
     @classmethod
     def load(cls, file: Path, known: Collection[str] | None = None) -> "Criteria":
@@ -63,8 +66,9 @@ class Criteria:
     @classmethod
     def parse(cls, content: bytes, file: Path, known: Collection[str]) -> "Criteria":
         """Parse the content of a criteria.yaml, as `load`."""
-        risks, criteria = read_criteria(YamlFile(file, content), known)
-        return cls(risks, criteria, hashlib.sha256(content).hexdigest())
+        risks, criteria, declared = read_criteria(YamlFile(file, content), known)
+        digest = hashlib.sha256(content).hexdigest()
+        return cls(risks, criteria, digest, declared)
 
 
 def kept_criteria(run: Run) -> Criteria | None:
@@ -94,22 +98,34 @@ def changes(old: Criteria, new: Criteria) -> dict[str, str]:
 
     The risks of the machine are under the name ''. Provenance is not compared.
     """
-    before = {criterion.name: criterion for criterion in old.criteria}
-    after = {criterion.name: criterion for criterion in new.criteria}
+    before, after = _by_name(old), _by_name(new)
     differences = {"": _differences(asdict(old.risks), asdict(new.risks))}
     for name in {**before, **after}:
         if name not in after:
             differences[name] = "gone"
         elif name not in before:
             differences[name] = "new"
+        elif type(before[name]) is not type(after[name]):
+            differences[name] = "of another kind"
         else:
             differences[name] = _differences(_facts(before[name]), _facts(after[name]))
     return {name: text for name, text in differences.items() if text}
 
 
-def _facts(criterion: Criterion) -> dict[str, Any]:
+def _by_name(criteria: Criteria) -> dict[str, Criterion | DeclaredCriterion]:
+    found: dict[str, Criterion | DeclaredCriterion] = {}
+    for one in criteria.criteria:
+        found[one.name] = one
+    for declared in criteria.declared:
+        found[declared.name] = declared
+    return found
+
+
+def _facts(criterion: Criterion | DeclaredCriterion) -> dict[str, Any]:
     """Return the limit and the risks of a criterion."""
     facts = {k: v for k, v in vars(criterion).items() if k not in _NOT_COMPARED}
+    if isinstance(criterion, DeclaredCriterion):
+        return facts
     if criterion.limit is not None:
         facts["limit"] = f"{criterion.limit:.12g} {criterion.unit}"
     risks = criterion.risks  # what share of suspects may be sound, the machine says

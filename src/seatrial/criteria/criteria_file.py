@@ -8,6 +8,7 @@ from msgspec import structs
 
 from seatrial.criteria.criteria_types import Entry, File
 from seatrial.criteria.criterion import Criterion, Kind, Risks, fewest_allocations
+from seatrial.criteria.declared import KIND, DeclaredCriterion, declared_criterion
 from seatrial.criteria.formula import evaluate
 from seatrial.criteria.keys import check_metrics, check_where, checked_metric
 from seatrial.model.yaml_file import Place, YamlFile
@@ -20,6 +21,7 @@ _NEEDED: dict[Kind, tuple[str, ...]] = {
     "theoretical": ("formula",),
     "measured": ("run", "fingerprint"),
     "sameness": ("tolerance",),
+    "declared": (),
 }
 _OF_KIND: dict[str, Kind] = {
     "formula": "theoretical",
@@ -44,19 +46,40 @@ _PROVENANCE = (
 
 def read_criteria(
     file: YamlFile, known: Collection[str]
-) -> tuple[Risks, tuple[Criterion, ...]]:
-    """Return the machine's risks, and all criteria in the order of the file."""
+) -> tuple[Risks, tuple[Criterion, ...], tuple[DeclaredCriterion, ...]]:
+    """Return the machine's risks, and all criteria in the order of the file.
+
+    Those of settings come last, for themselves.
+    """
     content = file.convert(File)
     there: dict[Any, int] = {}
-    criteria = []
+    criteria, declared = [], []
     for index, entry in enumerate(content.criteria):
         place = ("criteria", index)
+        if (entry.kind or content.defaults.kind) == KIND:
+            found = declared_criterion(file, entry, content.defaults, place)
+            _check_name(file, found.name, place, there)
+            declared.append(found)
+            continue
+        if not entry.check:
+            file.expected("a text", None, (*place, "check"))
         if known:
             file.one_of("checks", sorted(known), entry.check, (*place, "check"))
         for criterion, at in _Merged(file, content, index).criteria():
             _check_alone(file, criterion, at, there)
             criteria.append(criterion)
-    return content.risks, tuple(criteria)
+    return content.risks, tuple(criteria), tuple(declared)
+
+
+def _check_name(file: YamlFile, name: str, place: Place, there: dict[Any, int]) -> None:
+    """Refuse a repeated name."""
+    if name in there:
+        file.refuse(
+            place,
+            f"the criterion of line {there[name]} is called {name!r}, too; expected "
+            "another name",
+        )
+    there[name] = file.lines[place]
 
 
 def _check_alone(
@@ -72,13 +95,8 @@ def _check_alone(
             f"{criterion.kind} of {criterion.check} {criterion.metric} on the same "
             "cases; expected one place",
         )
-    if criterion.name in there:
-        file.refuse(
-            place,
-            f"the criterion of line {there[criterion.name]} is called "
-            f"{criterion.name!r}, too; expected another name",
-        )
-    there[subject, cases] = there[criterion.name] = file.lines[place]
+    _check_name(file, criterion.name, place, there)
+    there[subject, cases] = file.lines[place]
 
 
 class _Merged:

@@ -62,9 +62,9 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Entry(Defaults, frozen=True, kw_only=True):
-    """An entry of the list: criteria of some metrics of one check."""
+    """An entry of the list: criteria of some metrics of one check, or of settings."""
 
-    check: Text
+    check: Text = ""
     name: Text | None = None
     limits: dict[str, _Limit] = {}
     metrics: Metrics | None = None

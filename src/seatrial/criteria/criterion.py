@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from seatrial.criteria.methods import smallest_n
 from seatrial.model.metrics import Direction
 
-Kind = Literal["promised", "theoretical", "measured", "sameness"]
+Kind = Literal["promised", "theoretical", "measured", "sameness", "declared"]
 Model = Literal["any", "normal", "lognormal", "every"]
 Bears = Literal["seller", "buyer"]
 

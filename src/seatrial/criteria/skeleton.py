@@ -36,6 +36,7 @@ defaults:
   fingerprint: {{limit: not stated yet}} # no run has it, so that nothing is decided
   model: lognormal
 criteria:
+# - kind: declared # settings as hardware.yml declares them, see docs/hardware.md
 """
 
 

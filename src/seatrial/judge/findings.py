@@ -10,7 +10,9 @@ from seatrial.criteria.criterion import Criterion
 from seatrial.model.cases import CaseKey
 
 Verdict = Literal["pass", "fail", "undecided"]
-Kind = Literal["limit", "sameness", "case", "inventory", "node", "replay", "start"]
+Kind = Literal[
+    "limit", "sameness", "declared", "case", "inventory", "node", "replay", "start"
+]
 
 NOT_MEASURED = "not measured"
 """Start of the reason of a criterion without numbers; the cause follows."""
@@ -83,6 +85,12 @@ class Finding:
             reference_source=criterion.source,
             criterion=criterion.name,
             method=_METHODS[criterion.model],
+        )
+
+    def held_to_declaration(self, name: str, source: str) -> "Finding":
+        """Return the finding with the name and source of a criterion of settings."""
+        return replace(
+            self, criterion=name, reference_kind="declared", reference_source=source
         )
 
     def judged(

@@ -23,6 +23,7 @@ from seatrial.judge.case_findings import (
     start_findings,
 )
 from seatrial.judge.case_numbers import Numbers, numbers_by_size
+from seatrial.judge.declared_findings import declared_findings
 from seatrial.judge.findings import (
     NOT_MEASURED,
     Finding,
@@ -41,7 +42,16 @@ from seatrial.runs.fingerprint import differences, fingerprint
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]
 
-_KIND_ORDER = ("replay", "inventory", "start", "case", "limit", "sameness", "node")
+_KIND_ORDER = (
+    "replay",
+    "inventory",
+    "declared",
+    "start",
+    "case",
+    "limit",
+    "sameness",
+    "node",
+)
 _UNKNOWN_CRITERIA = "the run does not say which criteria held when its data were taken"
 
 
@@ -71,6 +81,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     numbers = [of_size for sizes in by_case.values() for of_size in sizes]
     ruled = _rule(numbers, criteria)
     findings = inventory(nodes, replay)
+    findings += declared_findings(runs, criteria.declared)
     for key, tries in cases.items():
         last = joint_runs.last_tries(tries)
         own = [finding for of_size in by_case[key] for finding in of_size.findings]
@@ -192,7 +203,8 @@ def _overall(findings: Sequence[Finding]) -> Verdict:
     if "fail" in verdicts:
         return "fail"
     judged = any(
-        finding.kind not in ("inventory", "start") and finding.verdict != "skipped"
+        finding.kind not in ("inventory", "start", "declared")
+        and finding.verdict != "skipped"
         for finding in findings
     )
     return "pass" if judged and "undecided" not in verdicts else "undecided"

@@ -160,7 +160,13 @@ def node_verdicts(
     for ruling in ruled:
         _add(ruling, measured)
     for finding in findings:
-        if finding.verdict in ("fail", "undecided") and finding.node in measured:
+        if finding.verdict not in ("fail", "undecided"):
+            continue
+        of_settings = finding.kind == "declared" and finding.place != ""
+        if of_settings and (finding.verdict == "fail" or finding.place in measured):
+            node = measured[finding.place]
+            node.verdict = min(node.verdict, VERDICTS.index(finding.verdict))
+        if finding.node in measured:
             reason = f"{finding.check} {finding.metric}: {finding.reason}"
             measured[finding.node].reasons.append(reason)
     return tuple(_verdict(node, measured, replay=replay) for node in nodes)

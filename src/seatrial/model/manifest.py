@@ -136,6 +136,7 @@ class Manifest(msgspec.Struct):
     software: Software | None = None
     starts: tuple[dict[str, Any], ...] = ()
     sessions: tuple[_Session, ...] = ()
+    settings: dict[str, dict[str, str]] = {}
     imported: _Imported | None = None
 
 

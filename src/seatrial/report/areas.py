@@ -59,7 +59,7 @@ def with_areas(
 
 def _area(row: CriterionRow, places: dict[tuple[str, str], Area]) -> Area | None:
     """Return the area by metric or place; None if neither has one."""
-    if row.worst.kind == "inventory":
+    if row.worst.kind in ("inventory", "declared"):
         return "nodes"
     if not row.metric:
         return None

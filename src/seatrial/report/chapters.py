@@ -25,6 +25,7 @@ from seatrial.report.render import text
 from seatrial.report.render.figure import Table
 from seatrial.report.render.text import short
 from seatrial.report.scaling import growth_figure, growths
+from seatrial.report.settings_chapter import settings_chapter
 from seatrial.runs.closed_run import Run
 from seatrial.runs.stated import stated
 
@@ -52,7 +53,7 @@ def contents(
 
 
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
-    """Build the chapters: nodes, pairs, curves, scaling, drift, common facts.
+    """Build the chapters: nodes, pairs, curves, scaling, drift, settings, common facts.
 
     `home` may have published numbers. Raises SeatrialError if one of their files is
     damaged.
@@ -63,6 +64,7 @@ def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
         _curves(run, judgement, home),
         _scaling(run, judgement),
         drift_chapter(run, judgement),
+        settings_chapter(run, judgement),
         _common(run, judgement),
     )
 

@@ -19,6 +19,7 @@ from seatrial.names import natural_key
 from seatrial.report.render import text
 from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
+from seatrial.runs.settings_table import is_stable
 
 RISK = 0.05
 MOST = 20
@@ -92,12 +93,34 @@ def common_facts(run: Run, judgement: Judgement) -> tuple[CommonFact, ...]:
 
 
 def node_facts(run: Run) -> dict[str, dict[str, str]]:
-    """Return the facts of every node that was there, flat: 'hcas.mlx5_0.firmware'."""
-    return {
-        node["name"]: dict(_flat("", node.get("facts") or {}, 0))
-        for node in run.manifest["nodes"]
-        if node.get("state", "present") == "present"
-    }
+    """Return the facts of every node that was there, flat: 'hcas.mlx5_0.firmware'.
+
+    The stable settings are among them: 'rail0.firmware'; instead of `hcas`, then.
+    """
+    settings = _settings(run)
+    facts: dict[str, dict[str, str]] = {}
+    for node in run.manifest["nodes"]:
+        if node.get("state", "present") == "present":
+            own = dict(node.get("facts") or {})
+            if node["name"] in settings:
+                own.pop("hcas", None)
+            known = settings.get(node["name"], {})
+            facts[node["name"]] = dict(_flat("", own, 0)) | known
+    return facts
+
+
+def _settings(run: Run) -> dict[str, dict[str, str]]:
+    """Return the stable settings of each node, at the start of the run if known."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    if run.settings is not None:
+        columns = ("moment", "node", "subject", "key", "actual")
+        table = run.settings.select(columns).drop_nulls("actual")
+        for _, node, subject, key, value in table.sort(
+            "moment", descending=True
+        ).iter_rows():  # start before end
+            if is_stable(subject, key):
+                found[node].setdefault(f"{subject}.{key}", value)
+    return found
 
 
 def _flat(name: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:

@@ -52,6 +52,8 @@ def _key(finding: Finding) -> tuple[str, ...]:
         return (finding.criterion, "criterion")
     if finding.kind == "inventory":
         return ("Delivered nodes are present",)
+    if finding.kind == "declared":
+        return ("Settings stay the same during the run",)
     if finding.kind == "replay":
         return ("The numbers were measured",)
     if finding.kind == "start":

@@ -14,7 +14,7 @@ from seatrial.report.render.figure import Table
 from seatrial.report.render.text import few
 from seatrial.report.wording import MAX_CASES, case_detail
 from seatrial.runs.closed_run import Run
-from seatrial.runs.fingerprint import fingerprint
+from seatrial.runs.fingerprint import nodes_and_software
 
 _VERDICT = (
     "What counts is an allocation: a job on its nodes; numbers that one job took of "
@@ -128,7 +128,7 @@ def configuration(run: Run) -> Chapter:
     tables = (
         (
             "Configuration fingerprint",
-            Table(("What", "Value"), tuple(fingerprint(run.manifest).items())),
+            Table(("What", "Value"), tuple(nodes_and_software(run.manifest).items())),
         ),
         ("Software", Table(("Software", "Version", "Provider"), tuple(_software(run)))),
         ("Sessions", _sessions(run)),

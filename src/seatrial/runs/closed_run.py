@@ -39,9 +39,11 @@ KEPT_WEIGHTS = f"{SYSTEM_FOLDER}/{WEIGHTS_FILE}"
 
 _CASES = "cases.json"
 _TABLE = "measurements.parquet"
+SETTINGS_TABLE = "settings.parquet"
 _PARSED = {
     _CASES: CASES_SIZE,
     _TABLE: TABLE_SIZE,
+    SETTINGS_TABLE: TABLE_SIZE,
     KEPT_CRITERIA: YAML_SIZE,
     KEPT_WEIGHTS: YAML_SIZE,
 }
@@ -56,7 +58,8 @@ class Run:
     """A closed run: its manifest, its cases, and all its measurements.
 
     `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
-    `kept` has the criteria and weights that the run kept, by their paths in it.
+    `kept` has the criteria and weights that the run kept, by their paths in it;
+    `settings` those of its nodes (settings_table.SCHEMA), None if nobody read them.
     """
 
     path: Path
@@ -66,6 +69,7 @@ class Run:
     digest: str = ""
     sealed: Sealed | None = None
     kept: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    settings: "pl.DataFrame | None" = None
 
     def columns(self, *names: str) -> "pl.DataFrame":
         """Return some columns of the measurements, their texts as categories.
@@ -90,6 +94,7 @@ def load_run(path: Path) -> Run:
     if a table is damaged or too large, or if a metric has several units.
     """
     from seatrial.runs.measurement_table import check_units, parse_table
+    from seatrial.runs.settings_table import parse_settings
 
     contents = read_contents(path, _PARSED)
     check_times(path, contents.manifest)
@@ -100,9 +105,13 @@ def load_run(path: Path) -> Run:
             raise SeatrialError(f"{path / MANIFEST}: lists no {name}; expected one")
     cases = _parse_cases(kept.pop(_CASES), path / _CASES)
     measurements = parse_table(kept.pop(_TABLE), path / _TABLE)
+    content = kept.pop(SETTINGS_TABLE, None)
+    settings = (
+        None if content is None else parse_settings(content, path / SETTINGS_TABLE)
+    )
     manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
     check_units(measurements, path / _TABLE, imported="imported" in manifest)
-    return Run(path, manifest, cases, measurements, digest, sealed, kept)
+    return Run(path, manifest, cases, measurements, digest, sealed, kept, settings)
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:

@@ -1,18 +1,27 @@
 """The configuration of a run as a few readable texts."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from seatrial.names import node_set
 
+_OF_SETTINGS, _BETWEEN = " settings", " | "
+
 
 def fingerprint(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return the configuration of nodes and software, sorted by key.
+    """Return the configuration of nodes, software and settings, sorted by key.
 
     Where nodes differ, each value has its nodes: `6.1.0-25 (cn[01-03]); 6.1.0-28
-    (cn04)`. Unknown values are left out.
+    (cn04)`. Unknown values are left out. The settings of a subject are one text:
+    `cpu settings` is `boost=on | governor=performance`.
     """
+    return dict(sorted((nodes_and_software(manifest) | _settings(manifest)).items()))
+
+
+def nodes_and_software(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fingerprint without the settings."""
     nodes = manifest["nodes"]
     software = manifest.get("software", {})
     spack = software.get("spack") or {}
@@ -30,12 +39,42 @@ def fingerprint(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """List the differences to an old fingerprint, for the keys that it has."""
-    return [
-        f"{name} was {was}, is {new.get(name, 'not known')}"
-        for name, was in old.items()
-        if new.get(name) != was
-    ]
+    """List the differences to an old fingerprint, for the keys that it has.
+
+    A setting that is not known now is none: a busy node says nothing.
+    """
+    changed = []
+    for name, was in old.items():
+        if name.endswith(_OF_SETTINGS):
+            before, after = _parts(was), _parts(new.get(name, ""))
+            pairs = ((key, before[key], after[key]) for key in before.keys() & after)
+            changed += [
+                f"{key} of {name.removesuffix(_OF_SETTINGS)} was {a}, is {b}"
+                for key, a, b in sorted(pairs)
+                if a != b
+            ]
+        elif new.get(name) != was:
+            changed.append(f"{name} was {was}, is {new.get(name, 'not known')}")
+    return changed
+
+
+def _settings(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return a text for each subject; nvconfig, of hundreds of values, as a digest."""
+    texts = {}
+    for subject, values in manifest.get("settings", {}).items():
+        flash = {k: v for k, v in values.items() if k.startswith("nvconfig.")}
+        plain = {k: v for k, v in values.items() if k not in flash}
+        if flash:
+            digest = hashlib.sha256(repr(sorted(flash.items())).encode()).hexdigest()
+            plain["nvconfig"] = f"{len(flash)} values, {digest[:12]}"
+        parts = (f"{key}={text}" for key, text in sorted(plain.items()))
+        texts[subject + _OF_SETTINGS] = _BETWEEN.join(parts)
+    return texts
+
+
+def _parts(text: str) -> dict[str, str]:
+    parts = (part.partition("=") for part in text.split(_BETWEEN))
+    return {key: value for key, _, value in parts}
 
 
 def _of_nodes(

@@ -1,7 +1,7 @@
 """The table of a run's measurements: its columns, parser, checks and writer."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -25,10 +25,20 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 """Columns of measurements.parquet: the fields of `records.Measurement`."""
 
 
+_Schema = Mapping[str, pl.DataType | type[pl.DataType]]
+
+
 def parse_table(content: bytes, file: Path) -> pl.DataFrame:
+    """Parse measurements.parquet; SeatrialError as `parse_columns`."""
+    return parse_columns(content, file, SCHEMA, _NEVER_NULL)
+
+
+def parse_columns(
+    content: bytes, file: Path, schema: _Schema, needed: Sequence[str]
+) -> pl.DataFrame:
     """Parse a table; count its rows before memory is allocated for them.
 
-    Raises SeatrialError if it is damaged, too large, or lacks a value.
+    Raises SeatrialError if it is damaged, too large, or lacks a value that is needed.
     """
     try:
         table = pl.scan_parquet(io.BytesIO(content))
@@ -37,17 +47,16 @@ def parse_table(content: bytes, file: Path) -> pl.DataFrame:
         if rows > TABLE_SMALL:
             TABLE_DENSITY.check(-(-rows // len(content)), file)
         names = table.collect_schema().names()
-        known = [name for name in SCHEMA if name in names]
+        known = [name for name in schema if name in names]
         written = pl.read_parquet(io.BytesIO(content), columns=known)
         # Runs of older versions lack some columns.
-        whole = pl.concat([pl.DataFrame(schema=SCHEMA), written], how="diagonal")
+        whole = pl.concat([pl.DataFrame(schema=schema), written], how="diagonal")
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise SeatrialError(f"{file}: not readable: {error}") from error
-    nulls = whole.select(pl.col(_NEVER_NULL).null_count()).row(0)
+    nulls = whole.select(pl.col(needed).null_count()).row(0)
     if any(nulls):
         raise SeatrialError(
-            f"{file}: a row lacks a value; expected {', '.join(_NEVER_NULL)} in every "
-            "row"
+            f"{file}: a row lacks a value; expected {', '.join(needed)} in every row"
         )
     return whole
 

@@ -19,6 +19,7 @@ from seatrial.system import slurm
 
 SYSTEM_FILE = "system.json"
 SETTINGS_FILE = "settings.yaml"
+HARDWARE_FILE = "hardware.yml"
 
 SLURM = ("slurm", "squeue")
 """ReFrame's names of Slurm as a scheduler."""
@@ -26,10 +27,14 @@ SLURM = ("slurm", "squeue")
 
 @dataclass(frozen=True)
 class NodeClass:
-    """A class of nodes: its delivered nodes, and Slurm's partition that has them."""
+    """A class of nodes: its delivered nodes, and Slurm's partition that has them.
+
+    `access` are the options of sbatch that its jobs need; None if it is not Slurm's.
+    """
 
     nodes: tuple[str, ...]
     partition: str
+    access: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class System:
 
     `folder` has its files; `settings` is what ReFrame reads. `classes` of nodes are
     ReFrame's partitions; `features` those of a class and one of its environments.
+    `audit_root` is the folder of a node with the sys, proc and etc that an audit reads.
     `uses_slurm`: some partition is one of Slurm; `only_slurm`: all are.
     """
 
@@ -53,11 +59,17 @@ class System:
     features: tuple[frozenset[str], ...]
     uses_slurm: bool
     only_slurm: bool
+    audit_root: str = "/"
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Return the files of its description, with Spack's lock files if it built."""
-        names = (SYSTEM_FILE, SETTINGS_FILE, *_lock_names(self.software))
+        """Return the files of its description, with Spack's lock files if it built.
+
+        The declaration of HCAs and settings is among them if there is one.
+        """
+        names = [SYSTEM_FILE, SETTINGS_FILE, *_lock_names(self.software)]
+        if (self.folder / HARDWARE_FILE).is_file():
+            names.append(HARDWARE_FILE)
         return tuple(self.folder / name for name in names)
 
 
@@ -120,7 +132,9 @@ def read_system(folder: Path, name: str) -> System:
         settings=file,
         classes={
             partition.name: NodeClass(
-                partition.extras.nodes, partition.extras.partition or partition.name
+                partition.extras.nodes,
+                partition.extras.partition or partition.name,
+                partition.access if partition.scheduler in SLURM else None,
             )
             for partition in partitions
         },
@@ -131,6 +145,7 @@ def read_system(folder: Path, name: str) -> System:
         ),
         uses_slurm=any(partition.scheduler in SLURM for partition in partitions),
         only_slurm=all(partition.scheduler in SLURM for partition in partitions),
+        audit_root=facts.get("audit_root", "/"),
     )
     for file in system.files:
         _expect(file, name)
@@ -219,6 +234,7 @@ class _Partition(msgspec.Struct):
     name: str
     scheduler: str
     environs: tuple[str, ...]
+    access: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     extras: _Extras = msgspec.field(default_factory=_Extras)
 
@@ -249,6 +265,7 @@ class _Described(msgspec.Struct):
     nodes: tuple[_Node, ...]
     description: str = ""
     demonstration: bool = False
+    audit_root: str = "/"
     software: Software | None = None
     suite: _Suite | None = None
 

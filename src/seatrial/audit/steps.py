@@ -1,0 +1,67 @@
+"""Decisions of the role `hca`, on the control machine: `python -m` with a STEP.
+
+A JSON object comes from standard input, another goes to standard output. Its keys are
+those of `_Given`; `error` is set instead if the declaration is not valid.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seatrial.audit.firmware import (
+    PARTS,
+    Permissions,
+    Plan,
+    plan,
+    stored,
+    verified,
+)
+from seatrial.audit.hardware_file import NAME, HardwareFile
+from seatrial.audit.images import check_images
+from seatrial.errors import SeatrialError
+from seatrial.output import echo
+
+
+class _Given(msgspec.Struct, forbid_unknown_fields=True):
+    """`inventory` is a folder; `before` and `after` are raw outputs of node.sh."""
+
+    inventory: str
+    classes: list[str]
+    node_class: str = ""
+    before: str = ""
+    after: str = ""
+    plan: Plan = msgspec.field(default_factory=Plan)
+    parts: list[str] = [*PARTS]
+    allow_downgrade: list[str] = []
+    no_way_back: bool = False
+
+
+def step(name: str, given: _Given) -> Any:
+    """Return the result of a step: a list of paths or of faults, or a plan."""
+    declaration = HardwareFile(Path(given.inventory) / NAME, given.classes)
+    if name == "images":
+        return [str(path) for path in check_images(declaration)]
+    if name == "plan":
+        parts = [part for part in PARTS if part in given.parts or "all" in given.parts]
+        allowed = Permissions(given.allow_downgrade, given.no_way_back, parts)
+        return plan(given.before, declaration, given.node_class, allowed)
+    if name == "stored":
+        return stored(given.after, declaration, given.node_class, given.plan)
+    return verified(given.before, given.after, declaration, given.node_class)
+
+
+def main() -> None:
+    """Run the step that the first argument names."""
+    given = msgspec.json.decode(sys.stdin.buffer.read(), type=_Given)
+    try:
+        answer = {"result": msgspec.to_builtins(step(sys.argv[1], given)), "error": ""}
+    except SeatrialError as error:
+        answer = {"result": None, "error": str(error)}
+    echo(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

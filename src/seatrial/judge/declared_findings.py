@@ -1,0 +1,129 @@
+"""Findings on settings: as declared or not, and the same at start and end of a run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from seatrial.criteria.declared import DeclaredCriterion
+from seatrial.judge.findings import NOT_MEASURED, Finding
+from seatrial.runs.closed_run import Run
+from seatrial.runs.settings_table import is_stable, told
+
+_FAILS = ("absent", "drift", "pending")
+_RULED = (*_FAILS, "unknown")
+_COLUMNS = {"class": "node_class"}
+_PLACE = ("node", "subject", "key")
+
+
+def declared_findings(
+    runs: Sequence[Run], criteria: Sequence[DeclaredCriterion]
+) -> list[Finding]:
+    """Hold the settings at start and end of all runs to the criteria.
+
+    Drift, what the next boot changes, and HCAs that are absent fail. A declared value
+    that is unknown is undecided, and so is a node whose settings changed in a run.
+    """
+    tables = [run.settings for run in runs if run.settings is not None]
+    findings = [finding for table in tables for finding in _changed(table)]
+    for criterion in criteria:
+        subject = Finding("declared", "Settings").held_to_declaration(
+            criterion.name, criterion.source
+        )
+        selected = [_selected(told(table), criterion) for table in tables]
+        findings += _judged(
+            subject, criterion, selected, whole=len(tables) == len(runs)
+        )
+    return findings
+
+
+def _selected(table: pl.DataFrame, criterion: DeclaredCriterion) -> pl.DataFrame:
+    """Return the rows of a criterion."""
+    for key, pattern in criterion.where.items():
+        column = pl.col(_COLUMNS.get(key, key))
+        table = table.filter(column.str.contains(f"^(?:{pattern})$"))
+    return table
+
+
+def _judged(
+    subject: Finding,
+    criterion: DeclaredCriterion,
+    tables: Sequence[pl.DataFrame],
+    *,
+    whole: bool,
+) -> Iterator[Finding]:
+    """Yield a finding for each setting of a node that does not pass, or one for all."""
+    rows = pl.concat(tables) if tables else pl.DataFrame()
+    declared = rows.filter(pl.col("declared").is_not_null()) if tables else rows
+    if not whole or declared.is_empty():
+        why = "nothing of it is declared" if whole else "nobody read the settings"
+        yield subject.judged(
+            "skipped" if criterion.optional else "undecided", f"{NOT_MEASURED}: {why}"
+        )
+        return
+    fails, unsure = list(_FAILS), pl.col("verdict") == "unknown"
+    wrong = rows.filter(
+        pl.col("verdict").is_in(fails) | (unsure & pl.col("declared").is_not_null())
+    )
+    ranked = wrong.with_columns(
+        rank=pl.col("verdict").replace_strict(
+            {name: rank for rank, name in enumerate(_RULED)}, return_dtype=pl.Int64
+        )
+    ).sort(["rank", "moment"], descending=[False, True])
+    for row in ranked.unique(_PLACE, keep="first", maintain_order=True).iter_rows(
+        named=True
+    ):
+        place = replace(
+            subject, place=row["node"], metric=f"{row['subject']} {row['key']}"
+        )
+        unsure = row["verdict"] == "unknown"
+        yield place.judged("undecided" if unsure else "fail", _words(row), n=1)
+    if wrong.is_empty():
+        nodes, settings = (declared.n_unique(of) for of in (["node"], [*_PLACE]))
+        odd = rows.filter(pl.col("verdict") == "odd").unique(_PLACE)
+        note = "; not like their class: " + _odd(odd) if odd.height else ""
+        reason = f"all {settings} declared settings of {nodes} nodes are so{note}"
+        yield subject.judged("pass", reason, n=nodes)
+
+
+def _words(row: dict[str, str | None]) -> str:
+    """Say what is wrong with a setting."""
+    declared = f"declared {row['declared']}" if row["declared"] else "not declared"
+    if row["verdict"] == "unknown":
+        return f"{declared}, unknown: {row['reason']}"
+    if row["verdict"] == "absent":
+        return f"absent: {row['reason'] or 'the driver lacks it'}"
+    after = f", after the next boot {row['pending']}" if row["pending"] else ""
+    where = f" ({row['reason']})" if row["reason"] else ""
+    return f"{row['verdict']}: {declared}, found {row['actual']}{after}{where}"
+
+
+def _odd(rows: pl.DataFrame) -> str:
+    """Name the keys of odd settings, with the number of nodes that have them."""
+    counts = rows.group_by("subject", "key").agg(pl.len()).sort("subject", "key")
+    named = [
+        f"{subject} {key} on {count}" for subject, key, count in counts.iter_rows()
+    ]
+    more = f" and {len(named) - 3} more" if len(named) > 3 else ""
+    return ", ".join(named[:3]) + more
+
+
+def _changed(table: pl.DataFrame) -> Iterator[Finding]:
+    """Yield a finding for each setting that changed between start and end."""
+    known = table.drop_nulls("actual").select("moment", *_PLACE, "actual")
+    start, end = (
+        known.filter(moment=moment).drop("moment") for moment in ("start", "end")
+    )
+    both = start.join(end, on=_PLACE, suffix="_after")
+    changed = both.filter(pl.col("actual") != pl.col("actual_after")).sort(_PLACE)
+    for node, subject, key, before, after in changed.iter_rows():
+        if is_stable(subject, key):
+            yield Finding(
+                "declared",
+                "Settings",
+                metric=f"{subject} {key}",
+                place=node,
+                verdict="undecided",
+                reason=f"changed during the run, from {before} to {after}: its numbers "
+                "are of two configurations",
+            )
