@@ -1,20 +1,15 @@
-"""What lspci, devlink, ibv_devinfo and ethtool tell of HCAs, through node.sh."""
+"""What lspci, devlink and ibv_devinfo tell of HCAs, through node.sh."""
 
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from fake_hardware import Hca, raw_of, write_node
-from fake_home import fake_program
+from fake_hardware import Hca
+from fake_tools import of_tools, printing
 
-from seatrial.audit.reading import Reading
-from seatrial.audit.readings import readings
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.hardware.ethtool import (
-    parse_ethtool_coalescing,
-    parse_ethtool_driver,
-)
 from seatrial.parsers.hardware.lspci import parse_lspci
 
 HARDWARE = Path(__file__).parent / "data" / "hardware"
@@ -26,25 +21,6 @@ TWO_PORTS = (
     ("4: ACTIVE", "Ethernet", "40 Gb/sec (4X QDR)"),
     ("1: DOWN", "Ethernet", "40 Gb/sec (4X QDR)"),
 )
-
-
-def of_tools(
-    tmp_path: Path, hca: Hca | None = None, /, **programs: str
-) -> dict[tuple[str, str], Reading]:
-    """Return readings by subject and key, with programs that run a shell command."""
-    root = write_node(tmp_path / "node", hca or Hca())
-    (root / "tools").mkdir()
-    for name, command in programs.items():
-        fake_program(root / "tools", name, command)
-    found: dict[tuple[str, str], Reading] = {}
-    for one in readings(raw_of(root)):
-        if one.value is not None or (one.subject, one.key) not in found:
-            found[one.subject, one.key] = one
-    return found
-
-
-def printing(name: str) -> str:
-    return f"cat {HARDWARE / name}"
 
 
 # ---- lspci
@@ -72,7 +48,7 @@ def acs(flag: str) -> str:
 def test_settings_of_pcie(tmp_path: Path) -> None:
     functions = {
         PORT: express(512, 512, more=acs("-")),
-        HCA: express(512, 1024, 4096, VPD),
+        HCA: express(512, 1024, 4096, VPD + acs("+")),  # of its own functions
     }
     found = of_tools(tmp_path, lspci=lspci(tmp_path / "pci", functions))
     values = {key: one.value for (name, key), one in found.items() if name == HCA}
@@ -174,8 +150,16 @@ def test_devlink_tells_firmware_that_is_stored_without_root(tmp_path: Path) -> N
     found = of_tools(tmp_path, hca, devlink=printing("devlink/two-makers.txt"))
     one = found[HCA, "firmware"]
     assert (one.value, one.pending) == ("20.42.1000", "20.43.2566")
-    assert (HCA, "firmware.stored") not in found
+    assert found[HCA, "firmware.stored"].value is None  # a burn needs mstflint
     assert found[HCA, "serial"].value == "MT2101X00001"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_mstflint_reads_the_flash_itself(tmp_path: Path) -> None:
+    flint = "cat " + str(HARDWARE / "mstflint/connectx6.txt")
+    devlink = printing("devlink/two-makers.txt") + " | sed s/20.43.2566/20.42.1000/g"
+    found = of_tools(tmp_path, devlink=devlink, mstflint=flint)
+    assert found[HCA, "firmware"].pending == "20.43.2566"
 
 
 @pytest.mark.parametrize("text", ['{"info":{}}', "Failed to connect"])
@@ -215,85 +199,3 @@ def test_mtu_that_nobody_tells(
         one = found[f"{HCA}/{port}", "mtu"]
         assert one.value is None
         assert reason in one.reason
-
-
-# ---- ethtool
-
-ETHTOOL = f"""case $1 in
--i) {printing("ethtool_driver/connectx6.txt")} ;;
--c) {printing("ethtool_coalescing/adaptive.txt")} ;;
-esac"""
-
-
-def test_firmware_of_an_hca_without_rdma(tmp_path: Path) -> None:
-    """mlx5_core is loaded, mlx5_ib is not: only its interface tells the firmware."""
-    hca = Hca(device=None, interface="eth2", pci_class="0x020000")
-    found = of_tools(tmp_path, hca, ethtool=ETHTOOL)
-    assert found[HCA, "firmware"].value == "20.43.2566"
-    assert [
-        one.value
-        for one in readings(raw_of(tmp_path / "node"))
-        if (one.subject, one.key) == (HCA, "psid")
-    ][-1] == "MT_0000000222"
-
-
-def test_coalescing_that_applies(tmp_path: Path) -> None:
-    hca = Hca(interface="eth2", firmware="20.42.1000")
-    found = of_tools(tmp_path, hca, ethtool=ETHTOOL)
-    keys = {
-        key.removeprefix("coalescing."): one.value
-        for (subject, key), one in found.items()
-        if key.startswith("coalescing.") and subject == HCA
-    }
-    assert keys == {
-        "adaptive-rx": "on",
-        "adaptive-tx": "off",
-        "tx-usecs": "16",
-        "tx-frames": "32",
-    }
-    assert found[HCA, "firmware"].value == "20.42.1000"  # of sysfs
-
-
-def test_coalescing_that_the_driver_lacks(tmp_path: Path) -> None:
-    command = "echo 'netlink error: Operation not supported' >&2; exit 1"
-    found = of_tools(tmp_path, Hca(interface="eth2"), ethtool=command)
-    one = found[HCA, "coalescing.all"]
-    assert one.value is None
-    assert one.reason == "ethtool: netlink error: Operation not supported"
-
-
-def test_two_interfaces_of_an_hca_are_subjects(tmp_path: Path) -> None:
-    root = write_node(tmp_path, Hca(interface="eth2"))
-    (root / "tools").mkdir()
-    fake_program(root / "tools", "ethtool", ETHTOOL)
-    (first,) = root.glob("sys/devices/*/*/*/net/eth2")
-    second = first.with_name("eth3")
-    second.mkdir()
-    (second / "type").write_text("1\n")
-    (second / "device").symlink_to("../..")
-    (root / "sys/class/net/eth3").symlink_to(second)
-    found = {(one.subject, one.key): one.value for one in readings(raw_of(root))}
-    assert found["eth2", "coalescing.tx-usecs"] == "16"
-    assert found["eth3", "driver"] == "mlx5_core"
-    assert (HCA, "coalescing.tx-usecs") not in found
-
-
-def test_real_ethtool() -> None:
-    """The interfaces of this machine that have a driver."""
-    drivers = {}
-    for interface in Path("/sys/class/net").glob("*"):
-        command = ["ethtool", "-i", interface.name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            drivers[interface.name] = parse_ethtool_driver(done.stdout).driver
-            command[1] = "-c"
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                found = parse_ethtool_coalescing(done.stdout)
-                assert found.interface == interface.name
-    if not drivers:
-        pytest.skip("no interface with a driver here")
-    for name, driver in drivers.items():
-        link = Path("/sys/class/net") / name / "device/driver"
-        if link.exists():
-            assert link.resolve().name == driver

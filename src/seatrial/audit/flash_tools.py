@@ -1,11 +1,10 @@
 """Programs that read the flash of an HCA, as root: mstflint and mstconfig."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from seatrial.audit.link_tools import tells_stored
 from seatrial.audit.raw import Block, Raw
 from seatrial.audit.reading import Reading
-from seatrial.audit.tool import Tool, of_hca
+from seatrial.audit.tool import Tool
 from seatrial.parsers.hardware.mstconfig import NvValue, parse_mstconfig_query
 from seatrial.parsers.hardware.mstflint import parse_mstflint_query
 
@@ -41,12 +40,7 @@ def _written(value: NvValue | None) -> str | None:
     return f"{value.text}({value.number})"
 
 
-def _untold(block: Block, raw: Raw) -> Iterable[tuple[str, str]]:
-    """Return the HCA unless devlink tells what is stored, which needs no root."""
-    return [] if tells_stored(block.subject, raw) else of_hca(block, raw)
-
-
 FLASH_TOOLS = {
-    "mstflint": Tool(("firmware.stored",), _mstflint, _untold),
+    "mstflint": Tool(("firmware.stored",), _mstflint),
     "mstconfig": Tool(("nvconfig.all",), _mstconfig),
 }

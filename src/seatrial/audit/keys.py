@@ -75,7 +75,7 @@ KEYS: dict[str, dict[str, Key]] = {
         "guid": Key("node GUID", **_OWN),
         "firmware": Key("version that runs; pending: version that is stored"),
         "driver": Key("kernel driver"),
-        "firmware.stored": Key("unknown: nobody could read what is stored"),
+        "firmware.stored": Key("unknown: mstflint could not read the flash"),
         "nvconfig.all": Key("unknown: nobody could read any of them"),
         "nvconfig.NAME": Key("value that runs; pending: value of the next boot"),
         "pcie.width": Key("lanes in use, on every hop"),

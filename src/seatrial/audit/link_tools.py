@@ -18,7 +18,6 @@ from seatrial.audit.pcie import ADDRESS, links_of
 from seatrial.audit.raw import Block, Raw
 from seatrial.audit.reading import Reading
 from seatrial.audit.tool import Tool
-from seatrial.parsers.errors import ParseError
 from seatrial.parsers.hardware.devlink import DevlinkDevice, parse_devlink_info
 from seatrial.parsers.hardware.ibv_devinfo import parse_ibv_devinfo
 from seatrial.parsers.hardware.lspci import PciFunction, parse_lspci
@@ -123,27 +122,16 @@ def _devlink(block: Block, raw: Raw) -> Iterator[Reading]:
     }
     for address in hca_addresses(raw):
         if address in devices:
-            yield from _device(block, address, devices[address], sysfs.get(address))
+            yield from _board(block, address, devices[address])
+            flint = raw.get("mstflint", address)
+            if flint is None or flint.trouble:
+                yield from _firmware(
+                    block, address, devices[address], sysfs.get(address)
+                )
 
 
-def tells_stored(address: str, raw: Raw) -> bool:
-    """Return True if devlink tells the firmware in the flash of an HCA."""
-    block = raw.get("devlink")
-    if block is None or block.trouble:
-        return False
-    try:
-        device = parse_devlink_info(block.text).devices.get(address)
-    except ParseError:
-        return False
-    return device is not None and not device.versions.stored.keys().isdisjoint(
-        _FIRMWARE
-    )
-
-
-def _device(
-    block: Block, address: str, device: DevlinkDevice, firmware: str | None
-) -> Iterator[Reading]:
-    fixed, running = device.versions.fixed, device.versions.running
+def _board(block: Block, address: str, device: DevlinkDevice) -> Iterator[Reading]:
+    fixed = device.versions.fixed
     values = {
         "part": fixed.get("board.id"),
         "serial": device.board_serial_number or device.serial_number,
@@ -152,8 +140,15 @@ def _device(
     for key, text in values.items():
         if text:
             yield Reading("hca", address, key, text, block)
+
+
+def _firmware(
+    block: Block, address: str, device: DevlinkDevice, of_sysfs: str | None
+) -> Iterator[Reading]:
+    """Yield the version that sysfs shows, if it is one of these, and what waits."""
+    running = device.versions.running
     names = [name for name in _FIRMWARE if name in running]
-    same = [name for name in names if running[name] == firmware]
+    same = [name for name in names if running[name] == of_sysfs]
     for name in (same or names)[:1]:
         stored = device.versions.stored.get(name, running[name])
         pending = None if stored == running[name] else stored
