@@ -1,6 +1,7 @@
 """What lspci, devlink and ibv_devinfo tell of HCAs, through node.sh."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -128,18 +129,40 @@ def test_links_of_a_kernel_that_does_not_show_them(tmp_path: Path) -> None:
     assert width.reason == f"between {PORT} and {HCA}"
 
 
-def test_real_lspci_and_one_that_is_denied() -> None:
+ADDRESSES = sorted(one.name for one in Path("/sys/bus/pci/devices").glob("*"))
+
+
+@pytest.mark.skipif(not ADDRESSES, reason="no PCI here")
+@pytest.mark.parametrize("user", [0, 65534])
+def test_real_lspci(user: int) -> None:
     """The functions of this machine, as root and as an ordinary user."""
-    addresses = {one.name for one in Path("/sys/bus/pci/devices").glob("*")}
-    if not addresses:
-        pytest.skip("no PCI here")
-    command = ["lspci", "-D", "-n", "-vv"]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    if "access denied" in output:
+    if os.getuid() != 0:
+        user = os.getuid()
+    done = subprocess.run(
+        ["lspci", "-D", "-n", "-vv"],
+        user=user,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,  # as node.sh does
+        text=True,
+        check=True,
+    )
+    if "access denied" in done.stdout:
         with pytest.raises(ParseError, match="needs root"):
-            parse_lspci(output)
+            parse_lspci(done.stdout)
     else:
-        assert parse_lspci(output).functions.keys() == addresses
+        assert [*parse_lspci(done.stdout).functions] == ADDRESSES
+
+
+@pytest.mark.skipif(not ADDRESSES, reason="no PCI here")
+def test_real_lspci_asked_by_node_sh(tmp_path: Path) -> None:
+    """The first function of this machine, in a tree that calls it an HCA."""
+    program = shutil.which("lspci", path="/usr/bin:/usr/sbin:/sbin")
+    found = of_tools(tmp_path, Hca(address=ADDRESSES[0]), lspci=f'{program} "$@"')
+    one = found[ADDRESSES[0], "pcie.max_read_request"]
+    assert one.block.version.startswith("lspci version")
+    assert f"{ADDRESSES[0]} " in one.block.text
+    reasons = ("lspci: needs root", f"lspci: no settings of {ADDRESSES[0]}", "")
+    assert one.reason in reasons
 
 
 # ---- devlink
