@@ -44,6 +44,14 @@ def _lspci(block: Block, raw: Raw) -> Iterator[Reading]:
     for address, folder in hca_addresses(raw).items():
         names = [part for part in folder.split("/") if ADDRESS.fullmatch(part)]
         path = {name: functions[name] for name in names if name in functions}
+        untold = [name for name in names if name not in path]
+        if not untold and path[address].max_read_request is None:
+            untold = [address]
+        if untold:
+            reason = f"lspci: no settings of {untold[0]}"
+            for key in _PCIE:
+                yield Reading("hca", address, key, None, block, reason=reason)
+            continue
         yield from _settings(block, address, path)
         yield from gaps(_links(block, address, folder, path), raw)
 
@@ -52,12 +60,7 @@ def _settings(
     block: Block, address: str, path: dict[str, PciFunction]
 ) -> Iterator[Reading]:
     """Yield the settings of an HCA; `path` has it and the ports above it."""
-    hca = path.get(address)
-    if hca is None or hca.max_read_request is None:
-        reason = f"lspci: no settings of {address}"
-        for key in _PCIE:
-            yield Reading("hca", address, key, None, block, reason=reason)
-        return
+    hca = path[address]
     request = str(hca.max_read_request)
     yield Reading("hca", address, "pcie.max_read_request", request, block)
     yield _payload(block, address, path)
