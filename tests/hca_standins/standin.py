@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = ROOT / "hcas.json"
@@ -44,40 +45,43 @@ Configurations:                              Default         Current         Nex
 """
 
 
-def load():
-    return json.loads(STATE.read_text())
+def load() -> dict[str, Any]:
+    state: dict[str, Any] = json.loads(STATE.read_text())
+    return state
 
 
-def save(state):
+def save(state: dict[str, Any]) -> None:
     new = STATE.with_suffix(".new")
     new.write_text(json.dumps(state, indent=1))
     new.rename(STATE)
 
 
-def mode():
+def mode() -> str:
     file = ROOT / "mode"
     return file.read_text().strip() if file.exists() else ""
 
 
-def fail(text):
+def fail(text: str) -> NoReturn:
     print(f"-E- {text}")
     sys.exit(1)
 
 
-def query(stored, psid, guid="0000000000000000", running=""):
+def query(
+    stored: str, psid: str, guid: str = "0000000000000000", running: str = ""
+) -> None:
     line = f"FW Version(Running):   {running}\n" if running not in ("", stored) else ""
     texts = {"stored": stored, "running": line, "psid": psid}
     sys.stdout.write(QUERY.format(guid=guid, mac=guid[:6] + guid[-6:], **texts))
 
 
-def image(file):
+def image(file: str) -> tuple[str, str]:
     psid, _, version = Path(file).read_text().strip().partition(" ")
     if not version:
         fail(f"Failed to open {file}: Invalid Firmware Format")
     return psid, version
 
 
-def mstflint(arguments):
+def mstflint(arguments: list[str]) -> None:
     if arguments == ["-v"]:
         print("mstflint, mstflint 4.21.0")
     elif arguments[0] == "-i":
@@ -90,7 +94,7 @@ def mstflint(arguments):
         flint_device(arguments[1], arguments)
 
 
-def flint_device(address, arguments):
+def flint_device(address: str, arguments: list[str]) -> None:
     state = load()
     if address not in state:
         fail(f"Cannot open Device: {address}. No such file or directory.")
@@ -112,11 +116,11 @@ def flint_device(address, arguments):
         sys.exit(1)
 
 
-def named(name, number):
+def named(name: str, number: str) -> str:
     return f"{NAMES[name][number]}({number})" if name in NAMES else number
 
 
-def mstconfig(arguments):
+def mstconfig(arguments: list[str]) -> None:
     if arguments == ["-v"]:
         print("mstconfig, mstflint 4.21.0")
         return
@@ -144,7 +148,7 @@ def mstconfig(arguments):
         save(state)
 
 
-def boot(_):
+def boot(_: list[str]) -> None:
     """Let what is stored run, as a reboot does, in the state and in sysfs."""
     state = load()
     for address, hca in state.items():

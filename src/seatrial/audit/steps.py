@@ -26,7 +26,10 @@ from seatrial.output import echo
 
 
 class _Given(msgspec.Struct, forbid_unknown_fields=True):
-    """`inventory` is a folder; `before` and `after` are raw outputs of node.sh."""
+    """`inventory` is a folder; `before` and `after` are raw outputs of node.sh.
+
+    Their lines may end as a terminal ends them.
+    """
 
     inventory: str
     classes: list[str]
@@ -34,23 +37,24 @@ class _Given(msgspec.Struct, forbid_unknown_fields=True):
     before: str = ""
     after: str = ""
     plan: Plan = msgspec.field(default_factory=Plan)
-    parts: list[str] = [*PARTS]
+    parts: list[str] = msgspec.field(default_factory=lambda: [*PARTS])
     allow_downgrade: list[str] = []
     no_way_back: bool = False
 
 
 def step(name: str, given: _Given) -> Any:
     """Return the result of a step: a list of paths or of faults, or a plan."""
+    before, after = (text.replace("\r\n", "\n") for text in (given.before, given.after))
     declaration = HardwareFile(Path(given.inventory) / NAME, given.classes)
     if name == "images":
         return [str(path) for path in check_images(declaration)]
     if name == "plan":
         parts = [part for part in PARTS if part in given.parts or "all" in given.parts]
         allowed = Permissions(given.allow_downgrade, given.no_way_back, parts)
-        return plan(given.before, declaration, given.node_class, allowed)
+        return plan(before, declaration, given.node_class, allowed)
     if name == "stored":
-        return stored(given.after, declaration, given.node_class, given.plan)
-    return verified(given.before, given.after, declaration, given.node_class)
+        return stored(after, declaration, given.node_class, given.plan)
+    return verified(before, after, declaration, given.node_class)
 
 
 def main() -> None:
