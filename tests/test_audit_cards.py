@@ -71,7 +71,9 @@ def programs_of(card: Card) -> dict[str, str]:
     flint = sample(f"mstflint/{image}.txt", **(of_fs2 if card.fs2 else of_fs4))
     known = {"20.43.2566": card.firmware, "MT_0000000222": card.psid}
     verbs = sample("ibv_devinfo/connectx.txt", **known)
-    pci = sample("lspci/connectx6.txt", **{"MCX653105A-ECAT": card.part})
+    pci = sample(
+        "lspci/connectx6.txt", **{"MCX653105A-ECAT": card.part, "0000:40:01.1": PORT}
+    )
     return {
         "mstflint": f"cat <<'END'\n{flint}END",
         "mstconfig": f"cat <<'END'\n{sample('mstconfig/connectx6.txt')}END",
