@@ -112,7 +112,10 @@ def _write_hca(root: Path, hca: Hca, number: int) -> None:
     _write(folder / "numa_node", f"{hca.numa_node}\n")
     (root / "sys/bus/pci/drivers" / hca.driver).mkdir(parents=True, exist_ok=True)
     _link(folder / "driver", root / "sys/bus/pci/drivers" / hca.driver)
-    _write(root / "sys/module" / hca.driver / "parameters/prof_sel", "2\n")
+    module = root / "sys/module" / hca.driver
+    _write(module / "parameters/prof_sel", "2\n")
+    if not (module / "taint").exists():
+        _write(module / "taint", "\n")
     if hca.interface:
         interface = folder / "net" / hca.interface
         _write(interface / "mtu", "9000\n")

@@ -159,6 +159,7 @@ def test_folder_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
 # ---- The command
 
 
+LSPCI = ("max_read_request", "max_payload", "acs")
 WITHOUT = "is not installed" if os.getuid() == 0 else "needs root"
 DECLARED = """\
 hca_models: {MT_0000000222: {firmware: {version: "20.43.2566"}}}
@@ -209,6 +210,8 @@ def test_nodes_as_declared(site: Path) -> None:
     assert unknown == {
         ("firmware.stored", f"mstflint: {WITHOUT}"),
         ("nvconfig.all", f"mstconfig: {WITHOUT}"),
+        ("mtu", "ibv_devinfo: is not installed"),
+        *((f"pcie.{key}", "lspci: is not installed") for key in LSPCI),
     }
 
 

@@ -74,6 +74,10 @@ def test_infiniband_hca(tmp_path: Path) -> None:
         "irq_affinity": "local",
         "firmware.stored": None,  # without mstflint and mstconfig
         "nvconfig.all": None,
+        "mtu": None,  # without ibv_devinfo and lspci
+        "pcie.acs": None,
+        "pcie.max_payload": None,
+        "pcie.max_read_request": None,
     }
     assert found["driver", "option.mlx5_core.prof_sel"] == "2"
 

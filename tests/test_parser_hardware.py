@@ -1,22 +1,37 @@
 """Parsers of what tools print about HCAs: samples, refusals and damage."""
 
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
 
 from seatrial.parsers.errors import ParseError
+from seatrial.parsers.hardware.devlink import parse_devlink_info
+from seatrial.parsers.hardware.ethtool import (
+    parse_ethtool_coalescing,
+    parse_ethtool_driver,
+)
+from seatrial.parsers.hardware.ibv_devinfo import parse_ibv_devinfo
+from seatrial.parsers.hardware.lspci import parse_lspci
 from seatrial.parsers.hardware.mstconfig import (
     NvParameter,
     NvValue,
     parse_mstconfig_query,
 )
 from seatrial.parsers.hardware.mstflint import MstflintQuery, parse_mstflint_query
+from seatrial.parsers.hardware.ofed_info import parse_ofed_info
 
 DATA = Path(__file__).parent / "data" / "hardware"
 PARSERS: dict[str, Callable[[str], object]] = {
     "mstflint": parse_mstflint_query,
     "mstconfig": parse_mstconfig_query,
+    "lspci": parse_lspci,
+    "devlink": parse_devlink_info,
+    "ibv_devinfo": parse_ibv_devinfo,
+    "ethtool_driver": parse_ethtool_driver,
+    "ethtool_coalescing": parse_ethtool_coalescing,
+    "ofed_info": parse_ofed_info,
 }
 SAMPLES = sorted(path for name in PARSERS for path in (DATA / name).iterdir())
 
@@ -138,10 +153,14 @@ def test_bytes_of_something_else_are_refused(path: Path, byte: str) -> None:
 
 
 def assert_part_of(found: object, whole: object) -> None:
-    """Every value of a record is that of the whole, or is left out."""
-    for name, value in vars(found).items():
-        expected = getattr(whole, name)
-        if isinstance(value, dict):
-            assert value.items() <= expected.items()
-        else:
-            assert value in (None, (), expected), name
+    """Every value of a record, at any depth, is that of the whole, or is left out."""
+    if isinstance(found, dict):
+        assert isinstance(whole, dict)
+        assert found.keys() <= whole.keys()
+        for name, value in found.items():
+            assert_part_of(value, whole[name])
+    elif is_dataclass(found):
+        assert type(found) is type(whole)
+        assert_part_of(vars(found), vars(whole))
+    else:
+        assert found in (None, (), whole)

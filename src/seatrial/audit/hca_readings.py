@@ -4,7 +4,8 @@ Facts: Linux, Documentation/ABI/stable/sysfs-class-infiniband and testing/sysfs-
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from seatrial.audit.pcie import ADDRESS, Link, links_of, written
 from seatrial.audit.raw import Block, Raw
@@ -15,6 +16,7 @@ _DEVICE = "sys/class/infiniband/"
 _PORT = re.compile(_DEVICE + r"([^/]+)/ports/(\d+)/(state|phys_state|rate|link_layer)$")
 _TOS = re.compile(r"sys/kernel/config/rdma_cm/([^/]+)/ports/(\d+)/default_roce_tos$")
 _NET = re.compile(r"sys/class/net/([^/]+)/(mode|mtu)$")
+_DEVICE_FILES = {"psid": "board_id", "firmware": "fw_ver", "serial": "serial"}
 _PORT_KEYS = {"state": "state", "phys_state": "physical_state"}
 _ECN = re.compile(r"sys/class/net/([^/]+)/ecn/roce_(?:np|rp)/enable/(\d+)$")
 
@@ -71,6 +73,21 @@ def hca_readings(raw: Raw) -> Iterator[Reading]:
         yield from _interfaces(block, interface_addresses(raw))
 
 
+def gaps(found: Iterable[Reading], raw: Raw) -> Iterator[Reading]:
+    """Yield what sysfs does not tell; a PCI subsystem is a makeshift PSID."""
+    yield from (one for one in found if (one.subject, one.key) not in _told(raw))
+
+
+@lru_cache(maxsize=1)
+def _told(raw: Raw) -> set[tuple[str, str]]:
+    """Return the subjects and keys that sysfs tells; all tools of a node ask."""
+    return {
+        (one.subject, one.key)
+        for one in hca_readings(raw)
+        if one.value is not None and (one.key, one.block.name) != ("psid", "pci")
+    }
+
+
 def _pci(block: Block, address: str, folder: str) -> Iterator[Reading]:
     values = block.values()
 
@@ -88,17 +105,17 @@ def _pci(block: Block, address: str, folder: str) -> Iterator[Reading]:
     links = links_of(folder, values)
     for what in ("speed", "width"):
         if links:
-            yield _of_links(block, address, links, what)
+            yield link_reading(block, address, links, what)
 
 
-def _of_links(block: Block, address: str, links: list[Link], what: str) -> Reading:
+def link_reading(block: Block, address: str, links: list[Link], what: str) -> Reading:
     """Return the reading of the first link below its ends, else of the HCA's own."""
     link = next((link for link in links if link.lacks(what)), links[0])
     now, able = (
         written(getattr(link, what)),
         written(getattr(link, f"able_{what}")),
     )
-    where = "" if now is not None else "sysfs: unknown, "
+    where = "" if now is not None else f"{block.tool}: unknown, "
     reason = f"{where}between {link.upper} and {link.lower}"
     return Reading("hca", address, f"pcie.{what}", now, block, able=able, reason=reason)
 
@@ -110,7 +127,7 @@ def _devices(block: Block, devices: dict[str, str]) -> Iterator[Reading]:
         if match := _PORT.match(path):
             ports.setdefault(match[1], set()).add(match[2])
     for name, address in devices.items():
-        for key, file in (("psid", "board_id"), ("firmware", "fw_ver")):
+        for key, file in _DEVICE_FILES.items():
             if text := values.get(f"{_DEVICE}{name}/{file}"):
                 yield Reading("hca", address, key, text, block)
         if guid := values.get(f"{_DEVICE}{name}/node_guid"):

@@ -22,17 +22,21 @@ block() { # NAME PROGRAM VERSION STATUS SUBJECT; output from standard input
     sed 's/^/ /' | awk 1
 }
 
+loop= # commands around PROGRAM ($0) and its arguments, in place of one call
 run() { # NAME SUBJECT VERSION-OPTION PROGRAM ARGUMENT...
     name=$1 subject=$2 option=$3 program=$4
     shift 4
     file=$PWD/tools/$program
     [ "$PWD" != / ] || file=$(command -v "$program")
     [ -x "$file" ] || { block "$name" "$program" '' 127 "$subject" </dev/null; return; }
-    version=
-    [ -z "$option" ] || version=$(timeout 5 "$file" "$option" 2>/dev/null </dev/null | head -n 1 | tr '\t' ' ')
-    output=$(timeout --kill-after=2 10 "$file" "$@" 2>&1 </dev/null)
+    eval "version=\${version_$program-}" # asked once
+    if [ -n "$option" ] && [ -z "$version" ]; then
+        version=$(timeout 5 "$file" "$option" 2>/dev/null </dev/null | head -n 1 | tr '\t' ' ')
+        eval "version_$program=\$version"
+    fi
+    output=$(timeout --kill-after=2 10 ${loop:+sh -c "$loop"} "$file" "$@" 2>&1 </dev/null)
     status=$?
-    [ $status -lt 137 ] || status=124
+    [ $status -ne 137 ] || status=124 # killed by timeout
     printf '%s\n' "$output" | block "$name" "$program" "$version" $status "$subject"
 }
 
@@ -85,7 +89,7 @@ done | block pci sysfs '' 0 ''
 
 {
     values sys/class/infiniband/*/fw_ver sys/class/infiniband/*/board_id \
-        sys/class/infiniband/*/hca_type sys/class/infiniband/*/node_guid \
+        sys/class/infiniband/*/hca_type sys/class/infiniband/*/node_guid sys/class/infiniband/*/serial \
         sys/class/infiniband/*/ports/*/state sys/class/infiniband/*/ports/*/phys_state \
         sys/class/infiniband/*/ports/*/rate sys/class/infiniband/*/ports/*/link_layer \
         sys/class/infiniband/*/ports/*/gid_attrs/ndevs/0
@@ -106,8 +110,8 @@ done | block pci sysfs '' 0 ''
     links sys/class/net/*/device sys/class/net/*/device/driver
 } | block net_sysfs sysfs '' 0 ''
 
-for module in mlx4_core mlx4_ib mlx5_core mlx5_ib ib_ipoib hfi1 bnxt_en bnxt_re efa irdma; do
-    values "sys/module/$module/version" sys/module/$module/parameters/*
+for module in mlx4_core mlx4_ib mlx5_core mlx5_ib ib_ipoib hfi1 bnxt_en bnxt_re efa ice irdma; do
+    values "sys/module/$module/version" "sys/module/$module/taint" sys/module/$module/parameters/*
     [ ! -d "sys/module/$module" ] || printf 'sys/module/%s/loaded\tyes\n' "$module"
 done | block modules sysfs '' 0 ''
 
@@ -140,16 +144,17 @@ fi
 ulimit -l | block memlock ulimit '' "$([ -n "$SLURM_JOB_ID" ] && echo 0 || echo 125)" ''
 
 run ofed '' '' ofed_info -s
-run rdma_link '' -V rdma -j link
 run devlink '' -V devlink -j dev info
-run ibv_devinfo '' '' ibv_devinfo -v
-run ibstat '' '' ibstat
+run ibv_devinfo '' '' ibv_devinfo
 run_as_root dmidecode '' -V dmidecode -t bios,system,memory
 run_as_root ipmitool '' -V ipmitool mc info
-for hop in $hops; do
-    address=${hop##*/}
-    run lspci "$address" --version lspci -D -vv -s "$address"
-done
+if [ -n "$hops" ]; then
+    # shellcheck disable=SC2016 # of the inner shell
+    loop='for hop; do "$0" -D -n -vv -s "${hop##*/}" || exit; done'
+    # shellcheck disable=SC2086 # paths without spaces
+    run lspci '' --version lspci $hops
+    loop=
+fi
 for device in $hcas; do
     address=${device##*/}
     if [ "$(cat "$device/vendor")" = 0x15b3 ]; then

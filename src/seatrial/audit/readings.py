@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from seatrial.audit.driver_tools import driver_readings
 from seatrial.audit.hca_readings import hca_readings
 from seatrial.audit.node_readings import node_readings
 from seatrial.audit.raw import Raw
@@ -18,3 +19,4 @@ def readings(text: str) -> Iterator[Reading]:
     yield from node_readings(raw)
     yield from hca_readings(raw)
     yield from tool_readings(raw)
+    yield from driver_readings(raw)

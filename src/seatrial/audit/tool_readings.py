@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from seatrial.audit.flash_tools import FLASH_TOOLS
+from seatrial.audit.link_tools import LINK_TOOLS
 from seatrial.audit.raw import Raw
 from seatrial.audit.reading import Reading
 from seatrial.audit.tool import Tool
 from seatrial.parsers.errors import ParseError
 
-TOOLS: dict[str, Tool] = {**FLASH_TOOLS}
+TOOLS: dict[str, Tool] = {**FLASH_TOOLS, **LINK_TOOLS}
 """By the name of a source; of a key that several tell, the last one counts."""
 
 
