@@ -210,6 +210,9 @@ def test_nodes_as_declared(site: Path) -> None:
     assert unknown == {
         ("firmware.stored", f"mstflint: {WITHOUT}"),
         ("nvconfig.all", f"mstconfig: {WITHOUT}"),
+        ("bmc", f"ipmitool: {WITHOUT}"),
+        ("dimms", f"dmidecode: {WITHOUT}"),
+        ("size", f"dmidecode: {WITHOUT}"),
         ("mtu", "ibv_devinfo: is not installed"),
         *((f"pcie.{key}", "lspci: is not installed") for key in LSPCI),
     }

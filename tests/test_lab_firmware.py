@@ -153,6 +153,7 @@ def test_a_node_that_somebody_else_drained_is_left_alone(machine: Machine) -> No
     assert flash.strip() == "0"
 
 
+@pytest.mark.slow
 def test_a_port_that_stays_down_keeps_its_node_drained(machine: Machine) -> None:
     """And the run goes on with the node once the cable is repaired."""
     machine.lab.ssh(NODE, f"echo link-down | sudo tee {ROOT}/mode")
