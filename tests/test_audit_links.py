@@ -63,8 +63,8 @@ def test_settings_of_pcie(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("port", "hca", "value", "able", "reason"),
     [
-        ((256, 256), (256, 512), "256", "256", ""),
-        ((256, 512), (256, 512), "256", "512", ""),
+        ((256, 256), (256, 512), "256", None, ""),
+        ((256, 512), (256, 512), "256", None, ""),
         ((256, 256), (512, 512), "256 512", "256", f"256 at {PORT}, 512 at {HCA}"),
         ((512, 512), (128, 128), "128 512", "128", f"512 at {PORT}, 128 at {HCA}"),
     ],
@@ -73,7 +73,7 @@ def test_payload_of_all_hops(
     port: tuple[int, int],
     hca: tuple[int, int],
     value: str,
-    able: str,
+    able: str | None,
     reason: str,
     tmp_path: Path,
 ) -> None:

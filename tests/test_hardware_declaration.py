@@ -148,7 +148,7 @@ node_settings: {all: {irq_affinity: local}}
     found = values(declaration)
     assert found["eth roce.trust"] == "dscp"
     assert (found["eth roce.pfc"], found["eth roce.ecn"]) == ("3", "none")
-    assert (found["eth roce.dscp"], found["eth mtu"]) == ("26:3", "4096")
+    assert (found["eth roce.dscp.26"], found["eth mtu"]) == ("3", "4096")
     assert [name for name in found if name.startswith("ib ")] == [
         "ib psid",
         "ib part",

@@ -92,3 +92,21 @@ def test_real_database_has_ports_and_ranges() -> None:
     assert array is not None
     assert array.written(4) is None
     assert nvconfig.written("PCI_WR_ORDERING", 1, known) == "force_relax(1)"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("IB(1)", "IB(1)", True),
+        ("TRUST_PCP(5)", "TRUST_PCP(1)", True),  # numbers differ between versions
+        ("IB(1)", "ib", True),
+        ("IB(1)", "1", True),
+        ("8", "8", True),
+        ("IB(1)", "ETH(2)", False),
+        ("IB(1)", "2", False),
+        ("ETH", "1", False),
+    ],
+)
+def test_values_are_compared_by_name(one: str, other: str, expected: bool) -> None:
+    assert nvconfig.same(one, other) == expected
+    assert nvconfig.same(other, one) == expected

@@ -7,13 +7,21 @@ from pathlib import Path
 import pytest
 
 from seatrial.parsers.errors import ParseError
+from seatrial.parsers.hardware.dcb import (
+    parse_dcb_app,
+    parse_dcb_buffer,
+    parse_dcb_pfc,
+)
 from seatrial.parsers.hardware.devlink import parse_devlink_info
+from seatrial.parsers.hardware.dmidecode import parse_dmidecode_memory
 from seatrial.parsers.hardware.ethtool import (
     parse_ethtool_coalescing,
     parse_ethtool_driver,
 )
 from seatrial.parsers.hardware.ibv_devinfo import parse_ibv_devinfo
+from seatrial.parsers.hardware.ipmitool import parse_ipmitool_mc_info
 from seatrial.parsers.hardware.lspci import parse_lspci
+from seatrial.parsers.hardware.mlnx_qos import parse_mlnx_qos
 from seatrial.parsers.hardware.mstconfig import (
     NvParameter,
     NvValue,
@@ -32,6 +40,12 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "ethtool_driver": parse_ethtool_driver,
     "ethtool_coalescing": parse_ethtool_coalescing,
     "ofed_info": parse_ofed_info,
+    "mlnx_qos": parse_mlnx_qos,
+    "dcb_pfc": parse_dcb_pfc,
+    "dcb_app": parse_dcb_app,
+    "dcb_buffer": parse_dcb_buffer,
+    "dmidecode": parse_dmidecode_memory,
+    "ipmitool": parse_ipmitool_mc_info,
 }
 SAMPLES = sorted(path for name in PARSERS for path in (DATA / name).iterdir())
 
@@ -159,6 +173,10 @@ def assert_part_of(found: object, whole: object) -> None:
         assert found.keys() <= whole.keys()
         for name, value in found.items():
             assert_part_of(value, whole[name])
+    elif isinstance(found, tuple) and isinstance(whole, tuple) and found:
+        assert len(found) == len(whole)
+        for one, other in zip(found, whole, strict=True):
+            assert_part_of(one, other)
     elif is_dataclass(found):
         assert type(found) is type(whole)
         assert_part_of(vars(found), vars(whole))

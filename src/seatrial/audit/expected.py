@@ -9,6 +9,7 @@ import msgspec
 from seatrial.audit import nvconfig
 from seatrial.audit.hardware_file import ALL, HardwareFile
 from seatrial.audit.hardware_types import HcaSlot, NodeSettings, Roce
+from seatrial.audit.roce_tools import sizes
 from seatrial.model.yaml_file import Place
 
 _PLACES = {
@@ -211,8 +212,13 @@ def _shared(
         value = roce[field.name]
         if field.name in ("pfc", "ecn"):
             value = sorted(set(value))
-        if field.name == "dscp":
-            value = [f"{dscp}:{priority}" for dscp, priority in sorted(value.items())]
-        key = "mtu" if field.name == "mtu" else f"roce.{field.name}"
+        if field.name == "buffers":
+            value = sizes(value)
         line = declaration.line("roce", node_class, field.name)
+        if field.name == "dscp":
+            for dscp, priority in sorted(value.items()):
+                text = str(priority)
+                yield Expected("hca", slot.name, f"roce.dscp.{dscp}", text, line)
+            continue
+        key = "mtu" if field.name == "mtu" else f"roce.{field.name}"
         yield Expected("hca", slot.name, key, text_of(value), line)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from seatrial.audit import nvconfig
 from seatrial.audit.expected import rails
 from seatrial.audit.hardware_file import HardwareFile
 from seatrial.audit.hardware_types import HcaModel
@@ -172,12 +173,13 @@ def _plan_settings(found: Plan, one: HcaPlan, rows: _Rows, model: HcaModel) -> s
             return f"{name} cannot be read: {row.reason}"
         if row.verdict == "ok":
             continue
-        if row.verdict == "pending" and row.pending == row.declared:
+        declared = row.declared or ""
+        if row.pending is not None and nvconfig.same(row.pending, declared):
             found.reboot = True
             found.changes.append(f"{one.address} {name} {row.pending} waits: reboot")
             continue
-        match = _NUMBER.fullmatch(row.declared or "")
-        one.settings.append(f"{name}={match[1] if match else row.declared}")
+        match = _NUMBER.fullmatch(declared)
+        one.settings.append(f"{name}={match[1] if match else declared}")
         now = row.pending or row.actual
         found.changes.append(f"{one.address} {name} {now} -> {row.declared}: reboot")
     return ""
@@ -207,9 +209,7 @@ def stored(
         for setting in one.settings:
             name = setting.partition("=")[0]
             row = rows[f"nvconfig.{name}"]
-            if row.declared not in (row.pending, row.actual) or (
-                row.pending not in (None, row.declared)
-            ):
+            if not nvconfig.same(_after(rows, row.key), row.declared or ""):
                 has = _after(rows, f"nvconfig.{name}") or "unknown"
                 faults.append(f"{address}: {setting} was set, but {name} is {has}")
     return faults

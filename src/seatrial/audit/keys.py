@@ -95,7 +95,7 @@ KEYS: dict[str, dict[str, Key]] = {
         "roce.trust": Key("pcp or dscp"),
         "roce.pfc": Key("priorities with flow control"),
         "roce.ecn": Key("priorities with congestion control"),
-        "roce.dscp": Key("map of DSCP to priority"),
+        "roce.dscp.NUMBER": Key("priority of a DSCP"),
         "roce.buffers": Key("sizes of the receive buffers, bytes"),
         "roce.tos": Key("default type of service of rdma_cm"),
     },
@@ -116,7 +116,8 @@ def key_of(kind: str, name: str) -> Key:
     if name in keys:
         return keys[name]
     for pattern, key in keys.items():
-        head, dot, tail = pattern.partition(".")
-        if dot and tail.isupper() and name.startswith(head + dot):
+        fixed = [part for part in pattern.split(".") if not part.isupper()]
+        head = ".".join([*fixed, ""])
+        if head != pattern + "." and name.startswith(head):
             return key
     raise KeyError(name)

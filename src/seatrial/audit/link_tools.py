@@ -75,7 +75,7 @@ def _settings(
 def _payload(block: Block, address: str, path: dict[str, PciFunction]) -> Reading:
     """Return the payload of the path; several if hops differ, which no path supports.
 
-    `able` is what all hops support.
+    `able` is what all hops support; a path with one payload is as the BIOS set it.
     """
     payloads = {
         name: one.max_payload
@@ -92,7 +92,7 @@ def _payload(block: Block, address: str, path: dict[str, PciFunction]) -> Readin
         "pcie.max_payload",
         " ".join(map(str, sizes)),
         block,
-        able=able,
+        able=able if len(sizes) > 1 else None,
         reason=", ".join(several) if len(sizes) > 1 else "",
     )
 

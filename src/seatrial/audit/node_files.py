@@ -248,11 +248,10 @@ def _roce(key: str, value: str, port: int) -> list[str]:
         return _either(
             [f"--pfc {bits}"], [f"pfc set dev $net prio-pfc all:off {pairs}"]
         )
-    if key == "dscp":
-        maps = [pair.split(":") for pair in priorities]
-        ours = [f"--dscp2prio set,{dscp},{priority}" for dscp, priority in maps]
-        pairs = " ".join(f"{dscp}:{priority}" for dscp, priority in maps)
-        return _either(ours, [f"app replace dev $net dscp-prio {pairs}"])
+    if key.startswith("dscp."):
+        dscp = key.removeprefix("dscp.")
+        ours = [f"--dscp2prio set,{dscp},{value}"]
+        return _either(ours, [f"app replace dev $net dscp-prio {dscp}:{value}"])
     if key == "buffers":
         pairs = " ".join(f"{n}:{size}" for n, size in enumerate(priorities))
         comma = ",".join(priorities)

@@ -24,6 +24,7 @@ where params.mlxconfig_name > ''
 _SUFFIXES = {1: "_P1", 9: "_M0"}
 """Of the classes of parameters that mstconfig prints for each port or module."""
 
+_WRITTEN = re.compile(r"(.+)\((\d+)\)")
 _NUMBERED = re.compile(r"(.+)(_[PM])\d+")
 _BOOL = {"False": 0, "True": 1}
 _YAML_WORDS = {False: ("OFF", "False"), True: ("ON", "True")}
@@ -140,3 +141,21 @@ def written(
     parameter = find(name, known)
     text = parameter.written(value) if parameter else None
     return text or str(value)
+
+
+def same(one: str, other: str) -> bool:
+    """Return True if two values are the same, as `IB(1)`, `IB` or `1`.
+
+    Names count before numbers: the number of a name differs between versions.
+    """
+    (name, number), (other_name, other_number) = _parts(one), _parts(other)
+    if name and other_name:
+        return name.lower() == other_name.lower()
+    return number == other_number and number != ""
+
+
+def _parts(text: str) -> tuple[str, str]:
+    match = _WRITTEN.fullmatch(text)
+    if match:
+        return match[1], match[2]
+    return ("", text) if text.isdecimal() else (text, "")

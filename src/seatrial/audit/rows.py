@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from seatrial.audit import nvconfig
 from seatrial.audit.expected import Expected
 from seatrial.audit.keys import key_of
 from seatrial.audit.reading import Reading
@@ -158,8 +159,10 @@ def _verdict(
         return "absent"
     if reading.value is None:
         return "unknown"
-    if wanted is not None and reading.value != wanted:
-        return "pending" if reading.pending == wanted else "drift"
+    same = nvconfig.same if key.startswith("nvconfig.") else str.__eq__
+    if wanted is not None and not same(reading.value, wanted):
+        waits = reading.pending is not None and same(reading.pending, wanted)
+        return "pending" if waits else "drift"
     if reading.pending not in (None, reading.value):
         return "pending"
     if wanted is None and key_of(kind, key).alike and _is_odd(reading.value, peers):

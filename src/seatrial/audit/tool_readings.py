@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
+from seatrial.audit.board_tools import BOARD_TOOLS
 from seatrial.audit.flash_tools import FLASH_TOOLS
 from seatrial.audit.link_tools import LINK_TOOLS
 from seatrial.audit.raw import Raw
 from seatrial.audit.reading import Reading
+from seatrial.audit.roce_tools import ROCE_TOOLS
 from seatrial.audit.tool import Tool
 from seatrial.parsers.errors import ParseError
 
-TOOLS: dict[str, Tool] = {**FLASH_TOOLS, **LINK_TOOLS}
+TOOLS: dict[str, Tool] = {**FLASH_TOOLS, **LINK_TOOLS, **ROCE_TOOLS, **BOARD_TOOLS}
 """By the name of a source; of a key that several tell, the last one counts."""
 
 
