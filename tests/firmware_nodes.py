@@ -3,12 +3,16 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fake_hardware import Hca, write_node
+from fake_hardware import Hca, raw_of, write_node
+
+from seatrial.audit.firmware import PARTS, Permissions, Plan, plan, stored, verified
+from seatrial.audit.hardware_file import HardwareFile
 
 STANDIN = Path(__file__).parent / "hca_standins" / "standin.py"
 PSID, OLD, NEW = "MT_0000000222", "20.42.1000", "20.43.2566"
@@ -88,3 +92,46 @@ hca_slots:
 {slots}"""
     )
     return hardware
+
+
+class Node:
+    """A node with an HCA of older firmware, and its declaration."""
+
+    def __init__(self, folder: Path, *hcas: Hca) -> None:
+        self.folder = folder
+        self.root = write_firmware_node(folder / "node", *(hcas or (PRESENT,)))
+        self.hardware = write_declaration(folder / "inventory")
+
+    @property
+    def declaration(self) -> HardwareFile:
+        return HardwareFile(self.hardware, ["cpu"], self.folder / "no database")
+
+    def plan(self, **allowed: Any) -> Plan:
+        permissions = Permissions(**allowed)
+        return plan(raw_of(self.root), self.declaration, "cpu", permissions)
+
+    def run(self, program: str, *arguments: str) -> int:
+        tool = self.root / "tools" / program
+        done = subprocess.run([tool, *arguments], capture_output=True, check=False)
+        return done.returncode
+
+    def flash(self, **allowed: Any) -> list[str]:
+        """Do what the plan says; return the faults."""
+        planned = self.plan(**allowed)
+        for hca in planned.hcas:
+            if hca.image:
+                self.run("mstflint", "-d", hca.address, "-i", hca.image, "-y", "burn")
+            if hca.settings:
+                self.run("mstconfig", "-d", hca.address, "-y", "set", *hca.settings)
+        return self.stored(planned)
+
+    def stored(self, planned: Plan) -> list[str]:
+        return stored(raw_of(self.root), self.declaration, "cpu", planned)
+
+    def boot(self, parts: Collection[str] = PARTS) -> list[str]:
+        before = raw_of(self.root)
+        self.run("boot")
+        return verified(before, raw_of(self.root), self.declaration, "cpu", parts)
+
+    def mode(self, word: str) -> None:
+        (self.root / "mode").write_text(word)

@@ -16,6 +16,7 @@ from firmware_nodes import (
     write_firmware_node,
 )
 
+from seatrial.audit import images
 from seatrial.audit.hardware_file import HardwareFile
 from seatrial.audit.images import check_images
 from seatrial.errors import SeatrialError
@@ -103,6 +104,37 @@ def test_a_program_that_fails_in_silence_is_named(
     assert "mstflint: exit status 3" in refusal(
         write_declaration(tmp_path / "inventory")
     )
+
+
+def test_a_program_that_hangs_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_program(tmp_path / "bin", "mstflint", "exec sleep 60")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setattr(images, "_TIMEOUT_S", 1)
+    reason = refusal(write_declaration(tmp_path / "inventory"))
+    assert "mstflint: no end within 1 s" in reason
+
+
+def test_a_program_that_may_not_run_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_program(tmp_path / "bin", "mstflint", "exit 0")
+    (tmp_path / "bin/mstflint").chmod(0o644)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    reason = refusal(write_declaration(tmp_path / "inventory"))
+    assert "mstflint: Permission denied" in reason
+
+
+def test_an_image_of_fs2(standin: Path, tmp_path: Path) -> None:
+    (tmp_path / "node/mode").write_text("fs2")
+    assert len(check(write_declaration(standin))) == 2
+
+
+def test_images_of_models_without_a_slot_are_not_checked(standin: Path) -> None:
+    hardware = write_declaration(standin, new="nothing")
+    hardware.write_text(hardware.read_text().partition("hca_slots:")[0])
+    assert check(hardware) == []
 
 
 @pytest.mark.skipif(shutil.which("mstflint") is None, reason="mstflint, the real one")

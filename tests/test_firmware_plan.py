@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,62 +13,15 @@ from firmware_nodes import (
     OLD,
     PRESENT,
     PSID,
+    Node,
     rails,
     write_declaration,
-    write_firmware_node,
 )
 
-from seatrial.audit.firmware import (
-    Permissions,
-    Plan,
-    plan,
-    stored,
-    verified,
-)
-from seatrial.audit.hardware_file import HardwareFile
+from seatrial.audit.firmware import Plan, verified
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 ADDRESS = "0000:41:00.0"
-
-
-class Node:
-    """A node with an HCA of older firmware, and its declaration."""
-
-    def __init__(self, folder: Path, *hcas: object) -> None:
-        self.folder = folder
-        self.root = write_firmware_node(folder / "node", *(hcas or (PRESENT,)))  # type: ignore[arg-type]
-        self.hardware = write_declaration(folder / "inventory")
-
-    @property
-    def declaration(self) -> HardwareFile:
-        return HardwareFile(self.hardware, ["cpu"], self.folder / "no database")
-
-    def plan(self, **allowed: object) -> Plan:
-        permissions = Permissions(**allowed)  # type: ignore[arg-type]
-        return plan(raw_of(self.root), self.declaration, "cpu", permissions)
-
-    def run(self, program: str, *arguments: str) -> int:
-        tool = self.root / "tools" / program
-        done = subprocess.run([tool, *arguments], capture_output=True, check=False)
-        return done.returncode
-
-    def flash(self) -> list[str]:
-        """Do what the plan says; return the faults."""
-        planned = self.plan()
-        for hca in planned.hcas:
-            if hca.image:
-                self.run("mstflint", "-d", hca.address, "-i", hca.image, "-y", "burn")
-            if hca.settings:
-                self.run("mstconfig", "-d", hca.address, "-y", "set", *hca.settings)
-        return stored(raw_of(self.root), self.declaration, "cpu", planned)
-
-    def boot(self) -> list[str]:
-        before = raw_of(self.root)
-        self.run("boot")
-        return verified(before, raw_of(self.root), self.declaration, "cpu")
-
-    def mode(self, word: str) -> None:
-        (self.root / "mode").write_text(word)
 
 
 def test_the_whole_way(tmp_path: Path) -> None:

@@ -32,6 +32,19 @@ Device VSD:            N/A
 PSID:                  {psid}
 Security Attributes:   N/A
 """
+FS2 = """\
+Image type:            FS2
+FW Version:            {stored}
+FW Release Date:       5.9.2017
+Product Version:       {stored}
+Rom Info:              type=PXE version=3.4.752
+Device ID:             4099
+Description:           Node             Port1            Port2            Sys image
+GUIDs:                 {guid} {guid} {guid} {guid}
+MACs:                                       {mac}     {mac}
+VSD:
+PSID:                  {psid}
+"""
 CONFIG = """
 Device #1:
 ----------
@@ -71,7 +84,8 @@ def query(
 ) -> None:
     line = f"FW Version(Running):   {running}\n" if running not in ("", stored) else ""
     texts = {"stored": stored, "running": line, "psid": psid}
-    sys.stdout.write(QUERY.format(guid=guid, mac=guid[:6] + guid[-6:], **texts))
+    form = FS2 if mode() == "fs2" else QUERY  # FS2 tells of the flash alone
+    sys.stdout.write(form.format(guid=guid, mac=guid[:6] + guid[-6:], **texts))
 
 
 def image(file: str) -> tuple[str, str]:
@@ -99,6 +113,10 @@ def flint_device(address: str, arguments: list[str]) -> None:
     if address not in state:
         fail(f"Cannot open Device: {address}. No such file or directory.")
     hca = state[address]
+    if arguments[-1] == "query" and mode() == "query-hangs":
+        time.sleep(600)
+    if arguments[-1] == "query" and mode() == "query-fails":
+        fail(f"Cannot open Device: {address}. MFE_CR_ERROR.")
     if arguments[-1] == "query":
         query(hca["stored"], hca["psid"], hca["guid"], hca["running"])
         return

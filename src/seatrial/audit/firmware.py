@@ -118,6 +118,10 @@ def _not_this_card(rows: _Rows, psid: str) -> str:
         return "no HCA at its address"
     if _after(rows, "psid") != psid:
         return f"its PSID is {_after(rows, 'psid') or 'unknown'}, declared is {psid}"
+    return _flash_unread(rows)
+
+
+def _flash_unread(rows: _Rows) -> str:
     stored = rows.get("firmware.stored")
     if stored is not None and stored.actual is None:
         return f"its flash cannot be read: {stored.reason}"
@@ -212,12 +216,16 @@ def stored(
 
 
 def verified(
-    before: str, after: str, declaration: HardwareFile, node_class: str
+    before: str,
+    after: str,
+    declaration: HardwareFile,
+    node_class: str,
+    parts: Collection[str] = PARTS,
 ) -> list[str]:
     """Return what is wrong after the reboot; empty if the node may go on.
 
-    Declared firmware and nvconfig run; identity, GUID and PCIe are as before; the
-    ports are up.
+    Declared firmware and nvconfig run, if they are among `parts`; the flash can be
+    read; identity, GUID and PCIe are as before; the ports are up.
     """
     old = {one[0]: one[2] for one in _hcas(before, declaration, node_class)}
     faults = []
@@ -229,7 +237,9 @@ def verified(
             was, now = _actual(old.get(address, {}), key), _actual(rows, key)
             if was != now:
                 faults.append(f"{address}: {key} was {was}, is {now}")
-        faults += _not_declared(address, rows)
+        faults += _not_declared(address, rows, parts)
+        if reason := _flash_unread(rows):
+            faults.append(f"{address}: {reason}")
     return [*faults, *_down(after, declaration, node_class)]
 
 
@@ -238,9 +248,9 @@ def _actual(rows: Mapping[str, Row], key: str) -> str | None:
     return row.actual if row else None
 
 
-def _not_declared(address: str, rows: _Rows) -> Iterator[str]:
+def _not_declared(address: str, rows: _Rows, parts: Collection[str]) -> Iterator[str]:
     for key, row in rows.items():
-        ours = key in ("psid", "firmware") or key.startswith("nvconfig.")
+        ours = key == "psid" or key.split(".")[0] in parts
         if ours and row.declared is not None and row.verdict != "ok":
             has = row.actual or f"unknown ({row.reason})"
             later = f", after the next boot {row.pending}" if row.pending else ""

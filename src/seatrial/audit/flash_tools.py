@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from seatrial.audit.hca_readings import device_addresses
 from seatrial.audit.raw import Block, Raw
 from seatrial.audit.reading import Reading
 from seatrial.audit.tool import Tool
@@ -9,15 +10,33 @@ from seatrial.parsers.hardware.mstconfig import NvValue, parse_mstconfig_query
 from seatrial.parsers.hardware.mstflint import parse_mstflint_query
 
 
-def _mstflint(block: Block, _raw: Raw) -> Iterator[Reading]:
+def _mstflint(block: Block, raw: Raw) -> Iterator[Reading]:
     query = parse_mstflint_query(block.text)
-    running = query.running_version or query.stored_version
+    running = query.running_version or _running(block, raw, query.stored_version)
     pending = None if running == query.stored_version else query.stored_version
     values = {"psid": query.psid, "part": query.part_number}
     for key, value in values.items():
         if value is not None:
             yield Reading("hca", block.subject, key, value, block)
     yield Reading("hca", block.subject, "firmware", running, block, pending=pending)
+
+
+def _running(block: Block, raw: Raw, stored: str) -> str:
+    """Return the version of the driver: mstflint may tell of the flash alone.
+
+    It is `stored` as mstflint writes it if only zeros differ, or without a driver.
+    """
+    sysfs = raw.get("rdma_sysfs")
+    values = sysfs.values() if sysfs else {}
+    for name, address in device_addresses(raw).items():
+        running = values.get(f"sys/class/infiniband/{name}/fw_ver", "")
+        if address == block.subject and _numbers(running) not in ([], _numbers(stored)):
+            return running
+    return stored
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdecimal()]
 
 
 def _mstconfig(block: Block, _raw: Raw) -> Iterator[Reading]:

@@ -149,8 +149,10 @@ class HardwareFile:
         self, name: str, slots: tuple[HcaSlot, ...], shared: tuple[HcaSlot, ...]
     ) -> None:
         seen: Counter[object] = Counter()
+        psids: dict[str, str] = {}
         for slot in shared:
             seen.update([slot.name, (slot.bdf, slot.port)])
+            psids[slot.bdf] = slot.psid
         for index, slot in enumerate(slots):
             place = ("hca_slots", name, index)
             self._check_slot(place, slot)
@@ -159,6 +161,12 @@ class HardwareFile:
             if seen[slot.bdf, slot.port]:
                 self._refuse(
                     (*place, "bdf"), f"a second slot at {slot.bdf}, port {slot.port}"
+                )
+            psid = psids.setdefault(slot.bdf, slot.psid)
+            if slot.psid != psid:
+                self._refuse(
+                    (*place, "psid"),
+                    f"{slot.bdf} has {psid} in another slot; one HCA, one PSID",
                 )
             seen.update([slot.name, (slot.bdf, slot.port)])
 

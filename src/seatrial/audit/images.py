@@ -97,6 +97,8 @@ def _mstflint(path: Path, *arguments: str) -> str:
         )
     except FileNotFoundError:
         return "-E- mstflint is not installed on this machine\n"
+    except OSError as error:
+        return f"-E- mstflint: {error.strerror}\n"
     except subprocess.TimeoutExpired:
         return f"-E- mstflint: no end within {_TIMEOUT_S} s\n"
     if done.returncode and "-E-" not in done.stdout:

@@ -52,8 +52,8 @@ def step(name: str, given: _Given) -> Any:
     declaration = HardwareFile(Path(given.inventory) / NAME, given.classes)
     if name == "images":
         return [str(path) for path in check_images(declaration)]
+    parts = [part for part in PARTS if part in given.parts or "all" in given.parts]
     if name == "plan":
-        parts = [part for part in PARTS if part in given.parts or "all" in given.parts]
         allowed = Permissions(given.allow_downgrade, given.no_way_back, parts)
         return plan(before, declaration, given.node_class, allowed)
     if name == "settings":
@@ -63,7 +63,7 @@ def step(name: str, given: _Given) -> Any:
         return {**msgspec.to_builtins(files), "drift": drift, "reboot": bool(boot)}
     if name == "stored":
         return stored(after, declaration, given.node_class, given.plan)
-    return verified(before, after, declaration, given.node_class)
+    return verified(before, after, declaration, given.node_class, parts)
 
 
 def main() -> None:
