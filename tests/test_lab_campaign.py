@@ -1,6 +1,7 @@
 """Campaigns on the lab for real: a clean one, and what may go wrong in a run."""
 
 import json
+import platform
 import subprocess
 import threading
 import time
@@ -31,6 +32,11 @@ def test_smoke_campaign_is_recorded_and_reported(lab: Lab, tmp_path: Path) -> No
         assert ("--kill-on-bad-exit=1" in script) == (case.check == "Halo")
     sweep = run.measurements.filter(run.measurements["metric"] == "bw")
     assert set(sweep["source"]) == set(nodes)
+    assert run.settings is not None
+    releases = run.settings.filter(key="release").sort("moment", "node")
+    assert releases["node"].to_list() == 2 * nodes, "at start and end"
+    assert set(releases["actual"]) == {platform.release()}
+    assert run.manifest["settings"]["kernel"]["release"] == platform.release()
     report = seatrial(
         *("report", "lab/latest", "--out", str(tmp_path / "report")), results=tmp_path
     )

@@ -33,7 +33,10 @@ def unpacked(archive: Path) -> Collected:
     with TemporaryDirectory(prefix="seatrial-audit-") as name:
         try:
             with tarfile.open(archive, "r:gz") as tar:
-                tar.extractall(name, filter="data")
+                for member in tar:
+                    content = tar.extractfile(member) if member.isfile() else None
+                    if content is not None:
+                        Path(name, Path(member.name).name).write_bytes(content.read())
         except (tarfile.TarError, EOFError, OSError) as error:
             raise SeatrialError(f"{archive}: not readable: {error}") from error
         return of_folder(Path(name))
