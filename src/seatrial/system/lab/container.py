@@ -6,6 +6,7 @@ nor other settings of the kernel, but owns the node's own network. It has a cgro
 its own in every hierarchy, to find and kill all of its processes.
 """
 
+import errno
 import os
 import resource
 import shutil
@@ -242,13 +243,21 @@ def _make_cgroups(node: str) -> list[Path]:
 
 
 def _processes(node: str) -> set[int]:
-    """Return the process ids in the node's cgroups and below."""
-    return {
-        int(pid)
-        for group in _below_hierarchies(f"{CGROUP}/{node}")
-        for path, _, _ in os.walk(group)
-        for pid in Path(path, "cgroup.procs").read_text().split()
-    }
+    """Return the process ids in the node's cgroups and below.
+
+    systemd of the node removes cgroups meanwhile: those have no processes.
+    """
+    found: set[int] = set()
+    for group in _below_hierarchies(f"{CGROUP}/{node}"):
+        for path, _, _ in os.walk(group):
+            try:
+                text = Path(path, "cgroup.procs").read_text()
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ENODEV):
+                    raise
+            else:
+                found.update(map(int, text.split()))
+    return found
 
 
 def _end_processes(node: str) -> None:
