@@ -1,5 +1,7 @@
 """hardware.yml: settings that would be judged wrongly, or not at all, are refused."""
 
+import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -239,3 +241,36 @@ def test_file_keeps_scalars_as_they_are_written(tmp_path: Path) -> None:
     file = tmp_path / "x.yml"
     file.write_text("a: {b: off, c: [0x10]}\n")
     assert YamlFile(file).texts == {("a", "b"): "off", ("a", "c", 0): "0x10"}
+
+
+@pytest.mark.parametrize(
+    ("value", "layer", "refused"),
+    [
+        ("IB", "Ethernet", True),
+        ("2", "InfiniBand", True),
+        ("ETH(2)", "Ethernet", False),
+        ("VPI", "Ethernet", False),
+    ],
+)
+def test_link_type_and_link_layer_agree(
+    value: str, layer: str, refused: bool, tmp_path: Path
+) -> None:
+    """Without a database: that of Debian lacks VPI, the type of older cards."""
+    text = SLOT.replace("LAYER", layer).replace("{}", f"{{LINK_TYPE_P1: {value}}}")
+    file = tmp_path / "hardware.yml"
+    file.write_text(text)
+    start = f"6: hca_slots.cpu[0].link_layer: {layer} contradicts LINK_TYPE_P1"
+    with (
+        pytest.raises(SeatrialError, match=re.escape(start))
+        if refused
+        else nullcontext()
+    ):
+        HardwareFile(file, ["cpu"], tmp_path / "none.db")
+
+
+def test_a_version_has_one_image(tmp_path: Path) -> None:
+    image = f"{{version: 20.42.1000, file: a.bin, sha256: {64 * 'a'}}}"
+    text = f"hca_models:\n  MT_0000000222:\n    previous: [{image}, {image}]\n"
+    assert refusal(text, tmp_path).startswith(
+        "3: hca_models.MT_0000000222.previous[1].version: a second image of 20.42.1000"
+    )

@@ -16,6 +16,9 @@ NAME = "group_vars/all/hardware.yml"
 ALL = "all"
 _SPEEDS = (2.5, 5, 8, 16, 32, 64)
 _OF_CLASSES = ("hca_slots", "hca_driver", "node_settings", "ipoib", "roce")
+_LINK_TYPES = {"IB(1)": "InfiniBand", "ETH(2)": "Ethernet"}
+"""Types of a port in nvconfig, and their link layers."""
+
 _DATAGRAM_MTU = 4092
 """Largest MTU of IPoIB in datagram mode: that of InfiniBand less 4 bytes."""
 
@@ -98,7 +101,13 @@ class HardwareFile:
         self.yaml.refuse(place, f"{reason}.")
 
     def _check_model(self, place: Place, model: HcaModel) -> None:
+        versions = [image.version for image in model.previous]
         for index, image in enumerate(model.previous):
+            if image.version in versions[:index]:
+                self._refuse(
+                    (*place, "previous", index, "version"),
+                    f"a second image of {image.version}; expected one for each version",
+                )
             self._check_image((*place, "previous", index), image)
             if image.file is None:
                 self.yaml.expected(
@@ -178,6 +187,7 @@ class HardwareFile:
                 (*place, "psid"),
                 f"no model {slot.psid} in hca_models (it has {known}); add it there",
             )
+        self._check_link_type(place, slot, model)
         most = highest_rate(model.part or "")
         rates = [rate for rate in RATES if rate <= most]
         if slot.rate is not None and slot.rate not in rates:
@@ -186,6 +196,23 @@ class HardwareFile:
                 f"a rate of {card} in Gbit/s ({', '.join(map(str, rates))})",
                 slot.rate,
                 (*place, "rate"),
+            )
+
+    def _check_link_type(self, place: Place, slot: HcaSlot, model: HcaModel) -> None:
+        """Refuse a port whose type in the flash is not its declared link layer."""
+        name = f"LINK_TYPE_P{slot.port}"
+        value = model.nvconfig.get(name)
+        if value is None or slot.link_layer is None:
+            return
+        layer = next(
+            (of for text, of in _LINK_TYPES.items() if nvconfig.same(str(value), text)),
+            slot.link_layer,  # another type, such as VPI, allows both
+        )
+        if layer != slot.link_layer:
+            self._refuse(
+                (*place, "link_layer"),
+                f"{slot.link_layer} contradicts {name} of {slot.psid}, {value}; "
+                f"expected {layer}",
             )
 
     def _check_settings(self, classes: Collection[str]) -> None:
