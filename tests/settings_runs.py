@@ -28,7 +28,7 @@ node_settings: {all: {governor: performance}}
 """
 
 Nodes = Mapping[str, Hca | None]
-"""The HCA of each node; None of a node that nobody read."""
+"""The HCA of each node; None if the node could not be read."""
 
 
 def settings_run(
@@ -39,7 +39,8 @@ def settings_run(
     hardware.write_text(declared)
     declaration = HardwareFile(hardware, ["cpu"], folder / "no database")
     rows: dict[Moment, Any] = {}
-    for moment, nodes in (("start", start), ("end", end if end else start)):
+    moments: dict[Moment, Nodes] = {"start": start, "end": end or start}
+    for moment, nodes in moments.items():
         raw = {
             name: raw_of(write_node(folder / f"{moment}-{name}", hca))
             for name, hca in nodes.items()
@@ -47,7 +48,7 @@ def settings_run(
         }
         missing = {name: "not asked" for name, hca in nodes.items() if hca is None}
         collected = Collected({"cpu": [*nodes]}, raw, missing)
-        rows[moment] = audit(collected, declaration)  # type: ignore[index]
+        rows[moment] = audit(collected, declaration)
     run = make_run([CASE], [sample(CASE, 100.0)], nodes=[*start])
     file = folder / "settings.parquet"
     table = parse_settings(settings_parquet(rows), file)

@@ -36,7 +36,7 @@ def test_settings_as_declared_pass(tmp_path: Path) -> None:
     (finding,) = found(judged(settings_run(tmp_path, alike()), ALL), "declared")
     assert (finding.verdict, finding.n, finding.criterion) == ("pass", 4, "settings")
     assert finding.reference_source == "contract, 4"
-    assert finding.reason.startswith("all 24 declared settings of 4 nodes are so")
+    assert finding.reason.startswith("24 declared settings of 4 nodes are as declared")
 
 
 def test_drift_fails_its_node(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_an_hca_that_is_gone_fails(tmp_path: Path) -> None:
     assert finding.reason.startswith("absent: ")
 
 
-def test_a_node_that_nobody_read_is_undecided(tmp_path: Path) -> None:
+def test_a_node_that_was_not_read_is_undecided(tmp_path: Path) -> None:
     """Unless another moment told: a node may have a job at the end."""
     silent = settings_run(tmp_path, alike(cn04=None))
     assert {(one[0], one[1]) for one in verdicts(silent)} == {("undecided", "cn04")}
@@ -87,6 +87,7 @@ def test_odd_is_listed_and_passes(tmp_path: Path) -> None:
         ({"subject": "rail.*", "class": "cpu"}, "fail"),
         ({"subject": "cpu"}, "pass"),
         ({"node": "cn0[12]"}, "pass"),
+        ({"node": "(?!cn03).*"}, "pass"),  # as in other criteria: Python's patterns
     ],
 )
 def test_where_selects_settings(
@@ -103,7 +104,7 @@ def test_without_settings_nothing_is_shown(optional: bool, tmp_path: Path) -> No
     criteria = replace(ALL, optional=optional)
     (finding,) = found(judged(run, criteria), "declared")
     assert finding.verdict == ("skipped" if optional else "undecided")
-    assert finding.reason == "not measured: nobody read the settings"
+    assert finding.reason == "not measured: the run has no settings"
 
 
 def test_a_change_during_the_run_is_undecided(tmp_path: Path) -> None:

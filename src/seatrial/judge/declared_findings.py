@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from seatrial.criteria.criterion import matches
 from seatrial.criteria.declared import DeclaredCriterion
 from seatrial.judge.findings import NOT_MEASURED, Finding
 from seatrial.runs.closed_run import Run
@@ -38,10 +39,11 @@ def declared_findings(
 
 
 def _selected(table: pl.DataFrame, criterion: DeclaredCriterion) -> pl.DataFrame:
-    """Return the rows of a criterion."""
-    for key, pattern in criterion.where.items():
-        column = pl.col(_COLUMNS.get(key, key))
-        table = table.filter(column.str.contains(f"^(?:{pattern})$"))
+    """Return the rows of a criterion; patterns are Python's, as in other criteria."""
+    for key, wanted in criterion.where.items():
+        column = _COLUMNS.get(key, key)
+        fitting = [v for v in table[column].unique() if matches(wanted, v)]
+        table = table.filter(pl.col(column).is_in(fitting))
     return table
 
 
@@ -56,7 +58,7 @@ def _judged(
     rows = pl.concat(tables) if tables else pl.DataFrame()
     declared = rows.filter(pl.col("declared").is_not_null()) if tables else rows
     if not whole or declared.is_empty():
-        why = "nothing of it is declared" if whole else "nobody read the settings"
+        why = "none of its settings is declared" if whole else "the run has no settings"
         yield subject.judged(
             "skipped" if criterion.optional else "undecided", f"{NOT_MEASURED}: {why}"
         )
@@ -82,12 +84,12 @@ def _judged(
         nodes, settings = (declared.n_unique(of) for of in (["node"], [*_PLACE]))
         odd = rows.filter(pl.col("verdict") == "odd").unique(_PLACE)
         note = "; not like their class: " + _odd(odd) if odd.height else ""
-        reason = f"all {settings} declared settings of {nodes} nodes are so{note}"
+        reason = f"{settings} declared settings of {nodes} nodes are as declared{note}"
         yield subject.judged("pass", reason, n=nodes)
 
 
 def _words(row: dict[str, str | None]) -> str:
-    """Say what is wrong with a setting."""
+    """Format the fault of a setting."""
     declared = f"declared {row['declared']}" if row["declared"] else "not declared"
     if row["verdict"] == "unknown":
         return f"{declared}, unknown: {row['reason']}"
@@ -99,7 +101,7 @@ def _words(row: dict[str, str | None]) -> str:
 
 
 def _odd(rows: pl.DataFrame) -> str:
-    """Name the keys of odd settings, with the number of nodes that have them."""
+    """Return the keys of odd settings, each with its number of nodes."""
     counts = rows.group_by("subject", "key").agg(pl.len()).sort("subject", "key")
     named = [
         f"{subject} {key} on {count}" for subject, key, count in counts.iter_rows()
