@@ -30,6 +30,24 @@ def seatrial(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]
     )
 
 
+def play_inventory(
+    inventory: Path, playbook: str, *options: str, tools: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a playbook with an inventory of a test; `tools` come first on PATH."""
+    path = f"{tools}:{os.environ['PATH']}" if tools else os.environ["PATH"]
+    return subprocess.run(
+        ["ansible-playbook", "-i", inventory, f"playbooks/{playbook}.yml", *options],
+        cwd=HOME,
+        env=os.environ | {"PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
 def only_run(results: Path) -> Run:
     (path,) = (results / "lab").iterdir()
     return load_run(path)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import HOME, LAB_HOME, Lab
 from firmware_nodes import NEW, OLD, PRESENT, write_declaration, write_firmware_node
-from lab_runs import stopped
+from lab_runs import play_inventory, stopped
 
 from seatrial.system.lab import cluster
 
@@ -36,7 +36,7 @@ class Machine:
     inventory: Path
     tree: Path
 
-    def command(self, *options: str, reboot: str = f"{REBOOT} {ROOT}") -> list[str]:
+    def options(self, *options: str, reboot: str = f"{REBOOT} {ROOT}") -> list[str]:
         variables = {
             "audit_root": ROOT,
             "hca_kept_folder": str(self.tree.parent / "kept"),
@@ -45,31 +45,16 @@ class Machine:
             "maintenance_poll_s": 1,
             "maintenance_reboot_wait_s": 60,
         }
-        play = [
-            *("ansible-playbook", "-i", str(self.inventory), "playbooks/firmware.yml"),
-            *(f"--limit={NODE}", "-e", f'maintenance_reboot_command="{reboot}"'),
-        ]
+        play = [f"--limit={NODE}", "-e", f'maintenance_reboot_command="{reboot}"']
         for name, value in variables.items():
             play += ["-e", f"{name}={value}"]
         return [*play, *options]
 
-    @property
-    def environment(self) -> dict[str, str]:
-        return os.environ | {"PATH": f"{self.tree}/tools:{os.environ['PATH']}"}
-
     def play(self, *options: str, reboot: str = f"{REBOOT} {ROOT}") -> tuple[int, str]:
         """Return the exit status, and what the playbook said."""
-        done = subprocess.run(
-            self.command(*options, reboot=reboot),
-            cwd=HOME,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        all_options = self.options(*options, reboot=reboot)
+        tools = self.tree / "tools"
+        done = play_inventory(self.inventory, "firmware", *all_options, tools=tools)
         return done.returncode, done.stdout
 
     def reset(self, mode: str = "", psid: str = PRESENT.psid) -> None:
@@ -248,10 +233,11 @@ def test_a_reason_that_somebody_changed_meanwhile_stands(machine: Machine) -> No
 def test_ctrl_c_leaves_the_node_drained(machine: Machine) -> None:
     """The interrupt comes while the burn hangs."""
     machine.lab.ssh(NODE, f"echo burn-hangs | sudo tee {ROOT}/mode")
+    play = ("ansible-playbook", "-i", machine.inventory, "playbooks/firmware.yml")
     process = subprocess.Popen(
-        machine.command("-e", "hca_burn=true"),
+        [*play, *machine.options("-e", "hca_burn=true")],
         cwd=HOME,
-        env=machine.environment,
+        env=os.environ | {"PATH": f"{machine.tree}/tools:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

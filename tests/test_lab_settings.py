@@ -2,11 +2,11 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import HOME, Lab
+from lab_runs import play_inventory
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 NODE, NAME = "cn04", "net.ipv4.tcp_keepalive_time"
@@ -24,18 +24,8 @@ class Site:
         """Return the number of changes, and what the playbook said."""
         file = self.inventory / "group_vars/all/hardware.yml"
         file.write_text(declared)
-        command = ["ansible-playbook", "-i", str(self.inventory)]
-        command += ["playbooks/settings.yml", f"--limit={NODE}"]
-        done = subprocess.run(
-            [*command, "-e", "maintenance_poll_s=1", *options],
-            cwd=HOME,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        limits = (f"--limit={NODE}", "-e", "maintenance_poll_s=1")
+        done = play_inventory(self.inventory, "settings", *limits, *options)
         assert done.returncode == 0, done.stdout
         match = re.search(rf"{NODE} +: ok=\d+ +changed=(\d+) ", done.stdout)
         assert match, done.stdout
