@@ -107,7 +107,7 @@ def test_the_command_line_follows_the_family(
     assert ("kernel argument.quiet" in found.keys) == (family == "RedHat")
 
 
-def test_what_nobody_can_set_is_listed(tmp_path: Path) -> None:
+def test_settings_without_a_program_are_listed(tmp_path: Path) -> None:
     text = "node_settings: {all: {bios: '2.1', kernel: '6.1', microcode: '0x1'}}\n"
     found = files(tmp_path, text + "hca_driver: {all: {source: DOCA}}\n")
     assert found.files == {}

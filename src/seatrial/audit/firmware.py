@@ -1,7 +1,7 @@
-"""What is to be done to the HCAs of a node, and whether it was done.
+"""Plan changes of the HCAs of a node, and check each step of them.
 
-All of it follows from raw output of `node.sh`, taken as root: before, after the burn,
-and after the reboot. The roles `hca` and `maintenance` do what a plan says.
+The input is raw output of `node.sh`, as root: before, after the burn, and after the
+reboot. The roles `hca` and `maintenance` carry the plan out.
 """
 
 import re
@@ -28,7 +28,7 @@ _Rows = dict[str, Row]
 
 @dataclass
 class HcaPlan:
-    """What one HCA needs.
+    """Changes of one HCA.
 
     `image` is the path on the control machine, '' if nothing is burned; `back` that of
     the image for the way back. `settings` are assignments for `mstconfig set`.
@@ -46,7 +46,7 @@ class HcaPlan:
 
 @dataclass
 class Plan:
-    """What a node needs; `refused` are reasons to leave it alone."""
+    """Changes of a node, or the reasons why it is `refused`."""
 
     hcas: list[HcaPlan] = field(default_factory=list)
     reboot: bool = False
@@ -56,7 +56,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Permissions:
-    """What the user allows: versions to go down to, and to go without a way back."""
+    """Permissions of the user; `downgrade`: versions that may replace newer ones."""
 
     downgrade: Collection[str] = ()
     no_way_back: bool = False
@@ -113,7 +113,7 @@ def _after(rows: _Rows, key: str) -> str:
 
 
 def _not_this_card(rows: _Rows, psid: str) -> str:
-    """Return why this HCA is left alone; '' if it is the declared card."""
+    """Return why an HCA must not be changed; '' if it is the declared card."""
     if "address" not in rows and "device" not in rows and _after(rows, "psid") == "":
         return "no HCA at its address"
     if _after(rows, "psid") != psid:

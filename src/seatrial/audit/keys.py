@@ -76,7 +76,7 @@ KEYS: dict[str, dict[str, Key]] = {
         "firmware": Key("version that runs; pending: version that is stored"),
         "driver": Key("kernel driver"),
         "firmware.stored": Key("unknown: mstflint could not read the flash"),
-        "nvconfig.all": Key("unknown: nobody could read any of them"),
+        "nvconfig.all": Key("unknown if none can be read"),
         "nvconfig.NAME": Key("value that runs; pending: value of the next boot"),
         "pcie.width": Key("lanes in use, on every hop"),
         "pcie.speed": Key("GT/s in use, on every hop"),

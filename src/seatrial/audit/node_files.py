@@ -230,7 +230,8 @@ def _local_irqs(bdf: str) -> list[str]:
     """Return a loop that lets the CPUs of the HCA's NUMA node serve its interrupts."""
     return [
         f"numa=$(cat /sys/bus/pci/devices/{bdf}/numa_node)",
-        "cpus=$(cat /sys/devices/system/node/node${numa#-}/cpulist)",
+        '[ "$numa" -ge 0 ] || numa=0  # -1: the machine has one node',
+        "cpus=$(cat /sys/devices/system/node/node$numa/cpulist)",
         f"for irq in /sys/bus/pci/devices/{bdf}/msi_irqs/*; do",
         '    echo "$cpus" >"/proc/irq/${irq##*/}/smp_affinity_list"',
         "done",

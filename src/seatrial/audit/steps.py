@@ -1,4 +1,4 @@
-"""Decisions of the role `hca`, on the control machine: `python -m` with a STEP.
+"""Decisions of the roles hca, node and roce: `python -m seatrial.audit.steps STEP`.
 
 A JSON object comes from standard input, another goes to standard output. Its keys are
 those of `_Given`; `error` is set instead if the declaration is not valid.
@@ -47,7 +47,7 @@ class _Given(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def step(name: str, given: _Given) -> Any:
-    """Return the result of a step: a list of paths or of faults, or a plan."""
+    """Return the result of a step: paths, faults, or a plan."""
     before, after = (text.replace("\r\n", "\n") for text in (given.before, given.after))
     declaration = HardwareFile(Path(given.inventory) / NAME, given.classes)
     if name == "images":
@@ -63,7 +63,10 @@ def step(name: str, given: _Given) -> Any:
         return {**msgspec.to_builtins(files), "drift": drift, "reboot": bool(boot)}
     if name == "stored":
         return stored(after, declaration, given.node_class, given.plan)
-    return verified(before, after, declaration, given.node_class, parts)
+    try:
+        return verified(before, after, declaration, given.node_class, parts)
+    except SeatrialError as error:  # a node that still boots: the role asks again
+        return [str(error)]
 
 
 def main() -> None:

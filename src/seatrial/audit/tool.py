@@ -1,4 +1,4 @@
-"""How the output of one program becomes readings."""
+"""Sources of readings: programs that node.sh runs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

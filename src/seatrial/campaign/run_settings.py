@@ -28,7 +28,7 @@ def keep_settings(
 ) -> None:
     """Read the settings of all nodes that Slurm has free; once for each moment.
 
-    What could not be read is warned of; it never ends a run.
+    A node that cannot be read causes a warning, and never ends the run.
     """
     archive = run / FOLDER / f"{moment}.tar.gz"
     classes = {
@@ -59,7 +59,7 @@ def keep_settings(
 
 
 def _trouble(collected: Collected) -> str:
-    """Say which nodes were not read, and why; '' if all were."""
+    """Return the nodes that were not read, and the reason; '' if all were read."""
     delivered = {node for nodes in collected.classes.values() for node in nodes}
     silent = delivered - collected.raw.keys()
     if not silent:

@@ -33,7 +33,7 @@ def settings_chapter(run: Run, judgement: Judgement) -> Chapter:
             "settings",
             _TITLE,
             "",
-            empty="Nobody read the settings of the nodes in this run.",
+            empty="This run has no settings of its nodes.",
         )
     table = told(run.settings).unique(
         ["node", "subject", "key", "actual", "pending", "verdict"],

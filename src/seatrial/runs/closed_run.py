@@ -59,7 +59,7 @@ class Run:
 
     `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
     `kept` has the criteria and weights that the run kept, by their paths in it;
-    `settings` those of its nodes (settings_table.SCHEMA), None if nobody read them.
+    `settings` those of its nodes (settings_table.SCHEMA), None if it has none.
     """
 
     path: Path
