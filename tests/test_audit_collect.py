@@ -214,6 +214,7 @@ def test_nodes_as_declared(site: Path) -> None:
         ("dimms", f"dmidecode: {WITHOUT}"),
         ("size", f"dmidecode: {WITHOUT}"),
         ("mtu", "ibv_devinfo: is not installed"),
+        ("fec", f"mstlink: {WITHOUT}"),
         *((f"pcie.{key}", "lspci: is not installed") for key in LSPCI),
     }
 

@@ -77,6 +77,7 @@ def test_infiniband_hca(tmp_path: Path) -> None:
         "irq_affinity": "local",
         "firmware.stored": None,  # without mstflint and mstconfig
         "nvconfig.all": None,
+        "fec": None,  # without mstlink
         "mtu": None,  # without ibv_devinfo and lspci
         "pcie.acs": None,
         "pcie.max_payload": None,

@@ -1,6 +1,7 @@
 """What tools tell about HCAs; node.sh asks these only as root."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,58 @@ def test_tool_that_fails_is_unknown(output: str, reason: str, tmp_path: Path) ->
     assert found["firmware"].value == "20.43.2566"  # of sysfs
     missing = found["nvconfig.all"]
     assert (missing.value, missing.reason) == (None, "mstconfig: is not installed")
+
+
+# ---- Programs of NVIDIA's MFT
+
+
+def test_mlxfwmanager_where_mstflint_is_not_installed(tmp_path: Path) -> None:
+    xml = (HARDWARE / "mlxfwmanager/bluefield.txt").read_text()
+    found = of_tools(tmp_path, mlxup=xml)
+    firmware = found["firmware"]
+    assert (firmware.value, firmware.pending) == ("20.43.2566", "32.43.2024")
+    assert firmware.block.tool == "mlxup"
+    assert found["part"].value == "900-9D3B6-00CV-A_Ax"
+    assert found["firmware.stored"].value is None  # a burn needs mstflint
+
+
+def test_mstflint_comes_before_mlxfwmanager(tmp_path: Path) -> None:
+    flint = (HARDWARE / "mstflint/connectx6.txt").read_text()
+    xml = (HARDWARE / "mlxfwmanager/bluefield.txt").read_text()
+    found = of_tools(tmp_path, mstflint=flint, mlxfwmanager=xml)
+    assert found["firmware"].pending == "20.43.2566"
+    assert "firmware.stored" not in found
+
+
+def test_mlxconfig_where_mstconfig_is_not_installed(tmp_path: Path) -> None:
+    config = (HARDWARE / "mstconfig/connectx6.txt").read_text()
+    found = of_tools(tmp_path, mlxconfig=config)
+    assert found["nvconfig.SRIOV_EN"].block.tool == "mlxconfig"
+
+
+@pytest.mark.parametrize("program", ["mstlink", "mlxlink"])
+def test_error_correction_of_a_link(program: str, tmp_path: Path) -> None:
+    output = (HARDWARE / "mlxlink/connectx6.txt").read_text()
+    found = of_tools(tmp_path, **{program: output})
+    assert found["fec"].value == "Standard_RS-FEC - (544,514)"
+    assert (found["state"].value, found["state"].reason) == ("ACTIVE", "")
+
+
+def test_firmware_says_why_a_port_is_down(tmp_path: Path) -> None:
+    output = (HARDWARE / "mlxlink/unplugged.txt").read_text()
+    found = of_tools(tmp_path, mlxlink=output)
+    why = "mlxlink: Cable is unplugged"
+    assert (found["fec"].value, found["fec"].reason) == (None, why)
+    assert (found["state"].value, found["state"].reason) == ("ACTIVE", why)  # of sysfs
+
+
+def test_real_mstlink_without_an_hca(tmp_path: Path) -> None:
+    """mstlink of this machine, asked for an address that is no HCA."""
+    program = shutil.which("mstlink")
+    assert program, "mstlink is in the package mstflint"
+    root = write_node(tmp_path, Hca())
+    fake_program(root / "tools", "mstlink", f'{program} "$@"')
+    found = {one.key: one for one in readings(raw_of(root))}
+    assert found["fec"].value is None
+    assert found["fec"].block.version.startswith("mstlink, mstflint ")
+    assert found["fec"].reason.startswith("mstlink: ")

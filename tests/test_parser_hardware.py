@@ -22,6 +22,8 @@ from seatrial.parsers.hardware.ibv_devinfo import parse_ibv_devinfo
 from seatrial.parsers.hardware.ipmitool import parse_ipmitool_mc_info
 from seatrial.parsers.hardware.lspci import parse_lspci
 from seatrial.parsers.hardware.mlnx_qos import parse_mlnx_qos
+from seatrial.parsers.hardware.mlxfwmanager import ManagedHca, parse_mlxfwmanager
+from seatrial.parsers.hardware.mlxlink import MlxLink, parse_mlxlink
 from seatrial.parsers.hardware.mstconfig import (
     NvParameter,
     NvValue,
@@ -34,6 +36,8 @@ DATA = Path(__file__).parent / "data" / "hardware"
 PARSERS: dict[str, Callable[[str], object]] = {
     "mstflint": parse_mstflint_query,
     "mstconfig": parse_mstconfig_query,
+    "mlxfwmanager": parse_mlxfwmanager,
+    "mlxlink": parse_mlxlink,
     "lspci": parse_lspci,
     "devlink": parse_devlink_info,
     "ibv_devinfo": parse_ibv_devinfo,
@@ -100,9 +104,44 @@ def test_settings_in_flash() -> None:
     assert query.parameters["ROCE_CC_ALGORITHM_P1"].default is None
 
 
+def test_xml_of_mlxfwmanager() -> None:
+    found = parse_mlxfwmanager((DATA / "mlxfwmanager/bluefield.txt").read_text())
+    assert found == (ManagedHca("32.43.2024", "MT_0000000884", "900-9D3B6-00CV-A_Ax"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("connectx6", MlxLink("Active", "Standard_RS-FEC - (544,514)", None)),
+        ("unplugged", MlxLink("Polling", None, "Cable is unplugged")),
+    ],
+)
+def test_json_of_mlxlink(name: str, expected: MlxLink) -> None:
+    assert parse_mlxlink((DATA / f"mlxlink/{name}.txt").read_text()) == expected
+
+
+LOCKED = """\
+<Devices>
+  <Device pciName="0000:b4:00.0" type="BlueField3" psid="" partNumber="--">
+    <Versions>
+      <FW current="--" available=""/>
+    </Versions>
+    <Status>Failed to open device</Status>
+  </Device>
+</Devices>
+"""
+
+
 @pytest.mark.parametrize(
     ("tool", "text", "reason"),
     [
+        ("mlxfwmanager", LOCKED, "0000:b4:00.0: Failed to open device"),
+        ("mlxfwmanager", LOCKED.replace(">", ">\n<!DOCTYPE a>", 1), "a declaration"),
+        ("mlxfwmanager", "-E- No devices found.\n", "No devices found"),
+        ("mlxfwmanager", "<Devices>\n</Devices>\n", "no devices"),
+        ("mlxlink", '{"status": {"code": 1, "message": "No device"}}\n', "No device"),
+        ("mlxlink", '{"result": {"output": {}}}\n', "no link"),
+        ("mlxlink", "-E- Failed to open device\n", "no JSON"),
         ("mstflint", "", "no output"),
         ("mstflint", "-E- Cannot open Device: 41:00.0. No such file.\n", "Cannot open"),
         ("mstflint", "Image type: FS4\nFW Version: 20.43.2566\n", "Security"),

@@ -1,11 +1,18 @@
-"""Programs that read the flash of an HCA, as root: mstflint and mstconfig."""
+"""Programs that ask the firmware of an HCA, as root.
+
+mstflint and mstconfig read its flash, mlxfwmanager where mstflint is not installed;
+mlxlink asks for the state of its link.
+"""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from seatrial.audit.hca_readings import device_addresses
+from seatrial.audit.hca_readings import device_addresses, hca_readings
 from seatrial.audit.raw import Block, Raw
 from seatrial.audit.reading import Reading
 from seatrial.audit.tool import Tool
+from seatrial.parsers.hardware.mlxfwmanager import parse_mlxfwmanager
+from seatrial.parsers.hardware.mlxlink import parse_mlxlink
 from seatrial.parsers.hardware.mstconfig import NvValue, parse_mstconfig_query
 from seatrial.parsers.hardware.mstflint import parse_mstflint_query
 
@@ -13,18 +20,32 @@ from seatrial.parsers.hardware.mstflint import parse_mstflint_query
 def _mstflint(block: Block, raw: Raw) -> Iterator[Reading]:
     query = parse_mstflint_query(block.text)
     running = query.running_version or _running(block, raw, query.stored_version)
-    pending = None if running == query.stored_version else query.stored_version
-    values = {"psid": query.psid, "part": query.part_number}
-    for key, value in values.items():
+    yield from _board(block, query.psid, query.part_number)
+    yield _firmware(block, running, query.stored_version)
+
+
+def _mlxfwmanager(block: Block, raw: Raw) -> Iterator[Reading]:
+    for hca in parse_mlxfwmanager(block.text):
+        yield from _board(block, hca.psid, hca.part_number)
+        running = _running(block, raw, hca.stored_version)
+        yield _firmware(block, running, hca.stored_version)
+
+
+def _board(block: Block, psid: str | None, part: str | None) -> Iterator[Reading]:
+    for key, value in (("psid", psid), ("part", part)):
         if value is not None:
             yield Reading("hca", block.subject, key, value, block)
-    yield Reading("hca", block.subject, "firmware", running, block, pending=pending)
+
+
+def _firmware(block: Block, running: str, stored: str) -> Reading:
+    pending = None if running == stored else stored
+    return Reading("hca", block.subject, "firmware", running, block, pending=pending)
 
 
 def _running(block: Block, raw: Raw, stored: str) -> str:
-    """Return the version of the driver: mstflint may tell of the flash alone.
+    """Return the version of the driver: a program may tell of the flash alone.
 
-    It is `stored` as mstflint writes it if only zeros differ, or without a driver.
+    It is `stored` as the program writes it if only zeros differ, or without a driver.
     """
     sysfs = raw.get("rdma_sysfs")
     values = sysfs.values() if sysfs else {}
@@ -59,7 +80,21 @@ def _written(value: NvValue | None) -> str | None:
     return f"{value.text}({value.number})"
 
 
+def _mlxlink(block: Block, raw: Raw) -> Iterator[Reading]:
+    """Yield the error correction, and the reason beside the state of a port."""
+    link = parse_mlxlink(block.text)
+    reason = f"{block.tool}: {link.trouble or link.state}"
+    why = reason if link.fec is None else ""
+    yield Reading("hca", block.subject, "fec", link.fec, block, reason=why)
+    if link.trouble is not None:
+        for one in hca_readings(raw):
+            if one.subject == block.subject and one.key == "state":
+                yield replace(one, reason=reason)
+
+
 FLASH_TOOLS = {
+    "mlxfwmanager": Tool((), _mlxfwmanager),
     "mstflint": Tool(("firmware.stored",), _mstflint),
     "mstconfig": Tool(("nvconfig.all",), _mstconfig),
+    "mlxlink": Tool(("fec",), _mlxlink),
 }

@@ -22,12 +22,22 @@ block() { # NAME PROGRAM VERSION STATUS SUBJECT; output from standard input
     sed 's/^/ /' | awk 1
 }
 
+path_of() { # PROGRAM
+    if [ "$PWD" = / ]; then command -v "$1"; else printf '%s\n' "$PWD/tools/$1"; fi
+}
+
+one_of() { # PROGRAM...: the first that is installed, else the first
+    for program; do
+        [ ! -x "$(path_of "$program")" ] || { echo "$program"; return; }
+    done
+    echo "$1"
+}
+
 loop= # commands around PROGRAM ($0) and its arguments, in place of one call
 run() { # NAME SUBJECT VERSION-OPTION PROGRAM ARGUMENT...
     name=$1 subject=$2 option=$3 program=$4
     shift 4
-    file=$PWD/tools/$program
-    [ "$PWD" != / ] || file=$(command -v "$program")
+    file=$(path_of "$program")
     [ -x "$file" ] || { block "$name" "$program" '' 127 "$subject" </dev/null; return; }
     eval "version=\${version_$program-}" # asked once
     if [ -n "$option" ] && [ -z "$version" ]; then
@@ -155,12 +165,17 @@ if [ -n "$hops" ]; then
     run lspci '' --version lspci $hops
     loop=
 fi
+config=$(one_of mstconfig mlxconfig) # of mstflint, or of NVIDIA's MFT
+link=$(one_of mstlink mlxlink)
+manager=$(one_of mlxfwmanager mlxup)
 for device in $hcas; do
     address=${device##*/}
     if [ "$(cat "$device/vendor")" = 0x15b3 ]; then
         run_as_root mstflint "$address" -v mstflint -d "$address" -qq query
-        run_as_root mstconfig "$address" -v mstconfig -d "$address" -e query
-        run_as_root mlxlink "$address" --version mlxlink -d "$address" --json
+        [ -x "$(path_of mstflint)" ] ||
+            run_as_root mlxfwmanager "$address" '' "$manager" -d "$address" --query --query-format XML
+        run_as_root mstconfig "$address" -v "$config" -d "$address" -e query
+        run_as_root mlxlink "$address" --version "$link" -d "$address" --json
     fi
     for interface in "$device"/net/*; do
         [ -d "$interface" ] || continue
