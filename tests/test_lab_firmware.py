@@ -158,7 +158,7 @@ def test_a_port_that_stays_down_keeps_its_node_drained(machine: Machine) -> None
 
 
 FAULTS = {
-    "burn-hangs": "Burn: non-zero return code",
+    "burn-hangs": "Burn: no end within its time limit",
     "burn-ends-with-1": "Burn: non-zero return code",
     "burn-does-nothing": f"{NEW} was burned, but {OLD} is stored",
     "set-does-nothing": "SRIOV_EN=0 was set, but SRIOV_EN is True(1)",
