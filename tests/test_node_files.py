@@ -107,6 +107,26 @@ def test_the_command_line_follows_the_family(
     assert ("kernel argument.quiet" in found.keys) == (family == "RedHat")
 
 
+@pytest.mark.parametrize(("node", "cpus"), [("0", "0-3"), ("1", "4-7"), ("-1", "0-3")])
+def test_interrupts_go_to_the_numa_node_of_the_hca(
+    node: str, cpus: str, tmp_path: Path
+) -> None:
+    """The script itself, over a tree of sysfs and procfs."""
+    nodes = "sys/devices/system/node"
+    changed = {f"{nodes}/node0/cpulist": "0-3\n", f"{nodes}/node1/cpulist": "4-7\n"}
+    root = write_node(tmp_path / "root", Hca(numa_node=int(node)), changed=changed)
+    declared = SLOT.replace("pcie: {max_read_request: 4096}", "")  # nothing for setpci
+    declared += "node_settings: {all: {irq_affinity: local}}\n"
+    text = files(tmp_path, declared).files[NODE_SCRIPT]
+    assert "setpci" not in text
+    for folder in ("/sys/", "/proc/"):
+        text = text.replace(folder, f"{root}{folder}")
+    subprocess.run(["sh", "-c", text], check=True)
+    for irq in (100, 101):
+        file = root / f"proc/irq/{irq}/smp_affinity_list"
+        assert file.read_text() == f"{cpus}\n"
+
+
 def test_settings_without_a_program_are_listed(tmp_path: Path) -> None:
     text = "node_settings: {all: {bios: '2.1', kernel: '6.1', microcode: '0x1'}}\n"
     found = files(tmp_path, text + "hca_driver: {all: {source: DOCA}}\n")
