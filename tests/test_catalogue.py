@@ -107,6 +107,22 @@ def test_table_of_the_documentation_is_the_catalogue(ours: list[Entry]) -> None:
     assert f"<!-- checks -->\n{table}<!-- /checks -->\n" in page
 
 
+def test_each_experiment_is_compared_with_its_checks(ours: list[Entry]) -> None:
+    """A row of docs/experiments.md names all checks that list the experiment."""
+    page = (HOME / "docs" / "experiments.md").read_text()
+    rows = dict(re.findall(r"^\| (E\d\d) \| .*? \| (.*?) \| .*? \|$", page, re.M))
+    listed: dict[str, set[str]] = {}
+    for entry in ours:
+        for experiment in entry.experiments:
+            listed.setdefault(experiment, set()).add(entry.check)
+    known = {entry.check for entry in ours}
+    named = {
+        number: known & set(re.findall(r"`(\w+)`", here))
+        for number, here in rows.items()
+    }
+    assert named == listed
+
+
 def test_experiments_are_those_of_the_papers() -> None:
     file = HOME / "reference-data" / "published" / "papers.yaml"
     papers = set(yaml.safe_load(file.read_text())) - {"published"}
