@@ -2,15 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from itertools import groupby, pairwise
 from typing import Literal
 
-from seatrial.parsers.errors import ParseError
+from seatrial.parsers.pairs_series import check_series
 from seatrial.parsers.rows import (
     Row,
     Setting,
     Times,
-    check_sizes,
     parse_rows,
     require,
     tolerance,
@@ -84,26 +82,5 @@ def parse_mpair(text: str) -> list[MpairRow]:
     Raises ParseError as `parse_rows`, and if modes or numbers of pairs differ in sizes.
     """
     rows = parse_rows(text, "mpair", MpairRow)
-    series = [
-        (key, [row.size_bytes for row in group])
-        for key, group in groupby(rows, key=lambda row: (row.mode, row.pairs))
-    ]
-    check_sizes(series[0][1])
-    for key, sizes in series:
-        if sizes != series[0][1]:
-            raise ParseError(0, f"sizes of {key} are not those of {series[0][0]}")
-    modes = [
-        (mode, [pairs for (_, pairs), _ in group])
-        for mode, group in groupby(series, key=lambda item: item[0][0])
-    ]
-    if len({mode for mode, _ in modes}) != len(modes):
-        raise ParseError(0, "a mode comes back after another")
-    for mode, counts in modes:
-        if counts != modes[0][1]:
-            raise ParseError(0, f"pairs of {mode} are not those of {modes[0][0]}")
-    # Each number of pairs is doubled; the last may be smaller.
-    for before, pairs in pairwise(modes[0][1]):
-        least = before + 1 if pairs == modes[0][1][-1] else 2 * before
-        if not least <= pairs <= 2 * before:
-            raise ParseError(0, f"{pairs} pairs after {before}")
+    check_series([(row.mode, row.pairs, row.size_bytes) for row in rows])
     return rows
