@@ -34,7 +34,8 @@ static bool link_fits_device(const struct link *link, struct fault *fault)
                      device->max_qp_wr, "choose a smaller --window", fault) &&
            link_fits(link, "completions (max_cqe)", link_completions(plan),
                      device->max_cqe,
-                     "choose a smaller --window or fewer connections", fault);
+                     "choose a smaller window or depth, or fewer connections",
+                     fault);
 }
 
 static bool link_create_qp(struct link *link, int index, struct fault *fault)
