@@ -65,6 +65,19 @@ struct stats_line stats_fit_line(const double *x, const double *y, size_t n)
     return (struct stats_line){mean_y - slope * mean_x, slope};
 }
 
+double stats_jain(const double *shares, size_t n)
+{
+    double sum = 0.0;
+    double squares = 0.0;
+
+    assert(n >= 1);
+    for (size_t i = 0; i < n; i++) {
+        sum += shares[i];
+        squares += shares[i] * shares[i];
+    }
+    return sum * sum / ((double)n * squares);
+}
+
 /*
  * The continued fraction of the incomplete beta function with parameters a and
  * b, by the method of Lentz; DLMF 8.17.22. It converges where x is below

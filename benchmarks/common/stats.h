@@ -31,6 +31,12 @@ struct stats_line {
 /** The line through n >= 2 points with least squares of the errors in y. */
 struct stats_line stats_fit_line(const double *x, const double *y, size_t n);
 
+/**
+ * Jain's index of fairness of n >= 1 shares (Jain, Chiu and Hawe 1984): 1 where
+ * all are equal, 1/n where one has everything; NAN where all are 0.
+ */
+double stats_jain(const double *shares, size_t n);
+
 /** A mean, and how far on both sides of it the true one may be. */
 struct stats_interval {
     double mean;

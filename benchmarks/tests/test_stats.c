@@ -214,8 +214,20 @@ static void test_stop_rule(void)
     EXPECT(samples_until_stop(&sure, 10.0) == 1920);
 }
 
+static void test_jain(void)
+{
+    const double equal[] = {3.0, 3.0, 3.0, 3.0};
+    const double alone[] = {0.0, 5.0, 0.0, 0.0};
+    const double uneven[] = {1.0, 3.0};
+
+    EXPECT(stats_jain(equal, 4) == 1.0);
+    EXPECT(stats_jain(alone, 4) == 0.25);
+    EXPECT(fabs(stats_jain(uneven, 2) - 0.8) < 1e-15); /* 16 / (2 x 10) */
+}
+
 int main(void)
 {
+    test_jain();
     test_t_quantiles();
     test_interval();
     test_coverage();

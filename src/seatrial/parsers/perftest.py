@@ -12,13 +12,14 @@ from typing import TypeVar
 
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.perftest_rows import (
+    HALF_DIGIT,
     MOST_US,
     BandwidthRow,
     LatencyRow,
     bandwidth_row,
     latency_row,
 )
-from seatrial.parsers.printed import Sizes, is_foreign, read_positive
+from seatrial.parsers.printed import Sizes, is_foreign, is_same, read_positive
 
 ALL_SIZES = tuple(1 << k for k in range(1, 24))
 """The sizes of `-a`: 2 B to 8 MiB. There is no row of 1 B."""
@@ -39,6 +40,7 @@ _ROW_OR_RULE = re.compile(r"^[ \t]*(?:(-{87}).*|([0-9].*))\n", re.MULTILINE)
 
 Shorter rules are of others: Open MPI draws 74 dashes around its help.
 """
+_HALF_SIXTH_DIGIT = 5e-6  # of %g
 _SAMPLES = re.compile(r"^#, (\w+)\n((?:[0-9]+, .*\n)*)", re.MULTILINE)
 _SAMPLE = re.compile(r"([0-9]+), ([0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)\n")
 
@@ -112,6 +114,25 @@ def parse_perftest_samples(text: str, test: str, iterations: int) -> tuple[float
         raise _wrong_sample(block, first)
     if count != iterations - 1 or not count:
         raise ParseError(first + count, f"{count} samples, expected {iterations - 1}")
+    return samples
+
+
+def parse_perftest_sampled(
+    text: str, test: str, size: int, iterations: int
+) -> tuple[float, ...]:
+    """Read the samples of `-U` and the table of one row that follows them.
+
+    Raises ParseError as `parse_perftest_samples` and `parse_perftest_lat` do, and if
+    the least sample is not t_min of the row.
+    """
+    samples = parse_perftest_samples(text, test, iterations)
+    # The header is there twice: before the samples, and before the row.
+    table = text.replace(_HEADER, "#sizes", 1)
+    (row,) = parse_perftest_lat(table, test, (size,), iterations)
+    least = min(samples)
+    if not is_same(row.min_us, least, HALF_DIGIT + least * _HALF_SIXTH_DIGIT):
+        reason = f"t_min is {row.min_us} us, but the least sample {least} us"
+        raise ParseError(_line_of(text, text.rindex(_HEADER)), reason)
     return samples
 
 

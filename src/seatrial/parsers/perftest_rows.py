@@ -31,7 +31,7 @@ from seatrial.parsers.printed import (
 )
 
 MOST_US = 1e9
-_HALF_DIGIT = 0.005  # all times have two decimals
+HALF_DIGIT = 0.005  # all times have two decimals
 _TIME = re.compile(r"(?:0|[1-9][0-9]*)\.[0-9]{2}")
 _PEAK = re.compile(r"inf|(?:0|[1-9][0-9]*)\.(?:[0-9]{2}|[0-9]{6})")
 _BANDWIDTH = re.compile(r"(?:0|[1-9][0-9]*)\.(?:[0-9]{2}|[0-9]{6})")
@@ -135,7 +135,7 @@ def latency_row(
     # digit of both.
     limits = (times["t_min"], mean or times["t_min"], times["t_max"])
     is_sorted = [*times.values()] == sorted(times.values())
-    if not (is_sorted and is_in_order(limits, 2 * _HALF_DIGIT)):
+    if not (is_sorted and is_in_order(limits, 2 * HALF_DIGIT)):
         raise ParseError(line, f"times are out of order: {times}, t_avg {mean}")
     return LatencyRow(
         size_bytes=size,

@@ -9,7 +9,7 @@
 
 enum { PAGES_HUGE = 1 << 21, PAGES_LINE = 512 };
 
-bool pages_map(struct pages *pages, enum pages_kind kind, size_t size_bytes)
+bool pages_reserve(struct pages *pages, enum pages_kind kind, size_t size_bytes)
 {
     int reserved = kind == PAGES_RESERVED ? MAP_HUGETLB : 0;
     size_t whole = (size_bytes + PAGES_HUGE - 1) / PAGES_HUGE * PAGES_HUGE;
@@ -28,6 +28,14 @@ bool pages_map(struct pages *pages, enum pages_kind kind, size_t size_bytes)
         (void)madvise(pages->mapping, pages->mapping_bytes,
                       kind == PAGES_TRANSPARENT ? MADV_HUGEPAGE
                                                 : MADV_NOHUGEPAGE);
+    }
+    return true;
+}
+
+bool pages_map(struct pages *pages, enum pages_kind kind, size_t size_bytes)
+{
+    if (!pages_reserve(pages, kind, size_bytes)) {
+        return false;
     }
     memset(pages->memory, 0, size_bytes);
     return true;

@@ -20,7 +20,14 @@ struct pages {
     size_t mapping_bytes;
 };
 
-/** Map zeroed memory; false, with errno set, if there is none of this kind. */
+/**
+ * Map memory without touching it: its pages come with their first use. False,
+ * with errno set, if there is none of this kind.
+ */
+bool pages_reserve(struct pages *pages, enum pages_kind kind,
+                   size_t size_bytes);
+
+/** Map zeroed memory with all its pages; false as in pages_reserve. */
 bool pages_map(struct pages *pages, enum pages_kind kind, size_t size_bytes);
 
 /** Return the bytes on huge pages; call it after first use. */
