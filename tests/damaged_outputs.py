@@ -26,7 +26,10 @@ from seatrial.parsers.lammps import LammpsRun, parse_lammps
 from seatrial.parsers.logp import parse_logp
 from seatrial.parsers.match_queue import parse_match_queue
 from seatrial.parsers.memlat import parse_memlat
+from seatrial.parsers.mp_rdma import parse_mp_rdma_bw, parse_mp_rdma_lat
 from seatrial.parsers.mpair import parse_mpair
+from seatrial.parsers.mqp_lat import parse_mqp_lat
+from seatrial.parsers.mr_cost import parse_mr_cost
 from seatrial.parsers.mpi_startup import parse_osu_init
 from seatrial.parsers.nodesweep import parse_nodesweep
 from seatrial.parsers.npb import parse_npb
@@ -42,6 +45,7 @@ from seatrial.parsers.perftest_json import (
     parse_perftest_json_lat,
 )
 from seatrial.parsers.rr64 import parse_rr64
+from seatrial.parsers.winbw import parse_winbw
 
 DATA = Path(__file__).parent / "data"
 _IN_COLUMNS = re.compile(r"^ *[0-9.]+ +(\S.*?\S) *$", re.MULTILINE)
@@ -304,5 +308,10 @@ OUTPUTS: dict[str, Output] = {
     "mpair": _rows(parse_mpair, "mpair/openmpi-4.1.4-within-off.txt"),
     "pairsweep": _rows(_sorted_pairs, "pairsweep/openmpi-4.1.4-np4.jsonl"),
     "rr64": _rows(parse_rr64, "rr64/openmpi-4.1.4-off.txt"),
+    "mp_rdma_lat": _rows(parse_mp_rdma_lat, "verbs/mp_rdma_lat.txt"),
+    "mp_rdma_bw": _rows(parse_mp_rdma_bw, "verbs/mp_rdma_bw.txt"),
+    "winbw": _rows(parse_winbw, "verbs/winbw.txt"),
+    "mqp_lat": _rows(parse_mqp_lat, "verbs/mqp_lat.txt"),
+    "mr_cost": Output(_read("verbs/mr_cost.txt"), parse_mr_cost, signed=True),
     "nodesweep": Output(text_of(sweep_of()), _sorted_nodes),
 }

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from itertools import groupby
-from statistics import fmean, linear_regression
 from typing import Literal
 
 from seatrial.model.derived import queue_usage_ratio
 from seatrial.parsers.errors import ParseError
+from seatrial.parsers.least_squares import fitted_line
 from seatrial.parsers.rows import (
     PingPongRow,
     Setting,
@@ -59,29 +59,12 @@ def _check_derived(size: int, rows: list[QueueRow]) -> None:
         ratio = queue_usage_ratio(row.p50_us, rows[0].p50_us)
         _check(f"size {size}: ratio", row.ratio, ratio, tolerance(3) * ratio)
     if len(rows) > 1:
-        slope_ns, slack_ns = _slope(rows)
+        line = fitted_line([row.depth for row in rows], [row.p50_us for row in rows])
         for row in rows:
+            slope_ns, slack_ns = 1e3 * line.slope, 1e3 * line.slope_slack
             _check(f"size {size}: slope_ns", row.slope_ns, slope_ns, slack_ns)
     elif rows[0].slope_ns is not None:
         raise ParseError(0, f"size {size}: a slope of one depth")
-
-
-def _slope(rows: list[QueueRow]) -> tuple[float, float]:
-    """Return the slope of p50_us over the depth in ns, and how far it may be off.
-
-    It is the sum of all latencies, each times a weight. Each was rounded to its 15
-    digits, and is a term of a sum over all rows (mq.c), as their mean is.
-    """
-    depths = [row.depth for row in rows]
-    line = linear_regression(depths, [row.p50_us for row in rows])
-    mean_depth, mean_us = fmean(depths), fmean(row.p50_us for row in rows)
-    variance = sum((depth - mean_depth) ** 2 for depth in depths)
-    part = tolerance(1, 2 * len(rows))
-    slack_us = part * abs(line.slope) + sum(
-        part * (row.p50_us + mean_us) * abs(row.depth - mean_depth) / variance
-        for row in rows
-    )
-    return 1e3 * line.slope, 1e3 * slack_us
 
 
 def _check(what: str, value: float | None, expected: float, slack: float) -> None:
