@@ -108,11 +108,13 @@ class VerbsBandwidth(PerftestCheck):
     def bandwidth(self, metric, size, qps):
         """Return a run of one size."""
         count = max(self.iterations // qps, 5)  # perftest's minimum
-        both = "-b" if metric == "bibw" else ""
+        both, title = "", "RDMA_Write BW"
+        if metric == "bibw":
+            both, title = "-b", "RDMA_Write Bidirectional BW"
         depth = f"-t 64 -Q 1 -q {qps} -n {count} -s {size}"
 
         def read(text):
-            (row,) = parse_perftest_bw(text, "RDMA_Write BW", [size], count * qps)
+            (row,) = parse_perftest_bw(text, title, [size], count * qps)
             value, n = row.bandwidth_mb_per_s, row.iterations
             parameters = {} if qps == 1 else {"qps": qps}
             return [Sample(metric, value, size, n=n, parameters=parameters)]
