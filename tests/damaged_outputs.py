@@ -28,9 +28,9 @@ from seatrial.parsers.match_queue import parse_match_queue
 from seatrial.parsers.memlat import parse_memlat
 from seatrial.parsers.mp_rdma import parse_mp_rdma_bw, parse_mp_rdma_lat
 from seatrial.parsers.mpair import parse_mpair
+from seatrial.parsers.mpi_startup import parse_osu_init
 from seatrial.parsers.mqp_lat import parse_mqp_lat
 from seatrial.parsers.mr_cost import parse_mr_cost
-from seatrial.parsers.mpi_startup import parse_osu_init
 from seatrial.parsers.nodesweep import parse_nodesweep
 from seatrial.parsers.npb import parse_npb
 from seatrial.parsers.osu import parse_osu

@@ -40,6 +40,15 @@ _ALL = (
     Metric("write_latency", "us", "lower", "verbs RDMA write, half round trip"),
     Metric("read_latency", "us", "lower", "verbs RDMA read, post to completion"),
     Metric("atomic_latency", "us", "lower", "verbs atomic, post to completion"),
+    Metric("fairness", "1", "higher", "Jain's index of the pairs' bandwidth"),
+    Metric(
+        "registration_time", "us", "lower", "ibv_reg_mr", size="bytes of the memory"
+    ),
+    Metric(
+        "deregistration_time", "us", "lower", "ibv_dereg_mr", size="bytes of the memory"
+    ),
+    Metric("registration_per_page", "us", "lower", "ibv_reg_mr of one more page"),
+    Metric("connection_latency", "us", "lower", "half a round over all, for each"),
     Metric("put_bw", "MB/s", "higher", "bandwidth of MPI_Put"),
     Metric("launch_time", "s", "lower", "srun of a program that ends at once"),
     Metric("mpi_launch_time", "s", "lower", "srun of MPI_Init and MPI_Finalize"),

@@ -34,7 +34,7 @@ class MpRdmaRow(OptionalTimes, ConnectedRow):
         require(1 <= 2 * self.pairs <= self.np, f"{self.pairs} pairs of {self.np}")
         require(0 < self.operations <= self.iterations, "operations of no iteration")
         kept = self.operations - self.dropped
-        require(0 <= kept, "more operations dropped than made")
+        require(kept >= 0, "more operations dropped than made")
         require(
             (self.n == 0) == (kept == 0) and self.n <= kept * self.pairs,
             f"{self.n} samples of {kept} operations of {self.pairs} pairs",

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from seatrial.parsers.errors import ParseError
 from seatrial.parsers.pairs_series import check_series
 from seatrial.parsers.rows import Setting, parse_rows, require
 from seatrial.parsers.verbs_rows import ConnectedRow, OptionalTimes
@@ -55,14 +54,3 @@ def parse_mqp_lat(text: str) -> list[MqpRow]:
     rows = parse_rows(text, "mqp_lat", MqpRow)
     check_series([(f"{r.mode} {r.test}", r.connections, r.size_bytes) for r in rows])
     return rows
-
-
-def best_connections(rows: list[MqpRow], size_bytes: int) -> int:
-    """Return the number of connections with the least latency, at a size.
-
-    Raises ParseError if the rows have no latency of that size.
-    """
-    found = [row for row in rows if row.p50_us and row.size_bytes == size_bytes]
-    if not found:
-        raise ParseError(0, f"no latency of {size_bytes} B")
-    return min(found, key=lambda row: (row.p50_us, row.connections)).connections
