@@ -13,8 +13,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstrap \
 	netcat-openbsd systemd-container python3-apt
-TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich chromium chromium-driver \
-	groff-base ethtool pciutils mstflint
+TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich libibverbs-dev \
+	chromium chromium-driver groff-base ethtool pciutils mstflint
 
 # Code that runs by a Python of the system: Ansible's modules by that of the login node (3.8
 # is the minimum of ansible-core 2.19), Spack's steps and recipes, and what reads facts, by any

@@ -182,6 +182,7 @@ def test_settings_are_rendered_from_what_was_installed(
         suite_modules_system="lmod",
         suite_poll_rate_min=1,
         benchmarks_programs=["balance"],
+        benchmarks_verbs_found={"s": ["winbw"], "t": ["mr_cost"]},
     )
     first, second = yaml.safe_load(text)["environments"]
     assert first["modules"] == ["seatrial-mpi/s"]
@@ -193,7 +194,7 @@ def test_settings_are_rendered_from_what_was_installed(
         "programs": ["hpcc", "osu_bw"],
     }
     assert second["modules"] == ["seatrial-benchmarks/t"]
-    assert second["features"] == ["mpi", "balance", "hpcc", "osu"]
+    assert second["features"] == ["mpi", "balance", "mr_cost", "hpcc", "osu"]
 
 
 def test_module_file_loads_those_of_spack(

@@ -22,10 +22,13 @@ class SeatrialBenchmarks(CMakePackage):
     # `make dist` writes the checksum.
     version("0.1.0", sha256="0b8bec95744b27c103e6404768627143c035a7d52bd0f9cbb4a90c15c9986888")
 
+    variant("verbs", default=True, description="Build the programs of RDMA verbs")
+
     depends_on("c", type="build")
     depends_on("cmake@3.20:", type="build")
 
     depends_on("mpi@3:")
+    depends_on("rdma-core", when="+verbs")
 
     @property
     def download_instr(self):
@@ -40,6 +43,7 @@ class SeatrialBenchmarks(CMakePackage):
         sha256 = self.versions[self.version]["sha256"]
         return [
             self.define("BUILD_TESTING", False),
+            self.define("SEATRIAL_VERBS", "ON" if "+verbs" in self.spec else "OFF"),
             self.define("MPI_C_COMPILER", self.spec["mpi"].mpicc),
             self.define("SEATRIAL_COMMIT", f"tarball {sha256[:12]}"),
         ]
