@@ -310,7 +310,7 @@ OUTPUTS: dict[str, Output] = {
     "rr64": _rows(parse_rr64, "rr64/openmpi-4.1.4-off.txt"),
     "mp_rdma_lat": _rows(parse_mp_rdma_lat, "verbs/mp_rdma_lat.txt"),
     "mp_rdma_bw": _rows(parse_mp_rdma_bw, "verbs/mp_rdma_bw.txt"),
-    "winbw": _rows(parse_winbw, "verbs/winbw.txt"),
+    "winbw": _rows(parse_winbw, "verbs/winbw-2.txt"),
     "mqp_lat": _rows(parse_mqp_lat, "verbs/mqp_lat.txt"),
     "mr_cost": Output(_read("verbs/mr_cost.txt"), parse_mr_cost, signed=True),
     "nodesweep": Output(text_of(sweep_of()), _sorted_nodes),

@@ -7,6 +7,7 @@ from reframe.core.builtins import parameter, run_after, variable
 from seatrial.checks.base import cores_of
 from seatrial.checks.verbs_program import VerbsProgram, VerbsRun
 from seatrial.model.records import Sample
+from seatrial.parsers.errors import ParseError
 from seatrial.parsers.mp_rdma import parse_mp_rdma_bw, parse_mp_rdma_lat
 from seatrial.parsers.mqp_lat import parse_mqp_lat
 from seatrial.parsers.mr_cost import parse_mr_cost
@@ -30,13 +31,12 @@ class MultiPairVerbs(TwoNodes):
 
     All pairs begin each operation together, behind a barrier in shared memory. Latency
     is the median over all of them: of a write half the round trip, of a read until its
-    completion. `bw` is that of all pairs, `fairness` 1 if all get the same share. The
-    numbers of all cores are judged; those of fewer have the parameter `pairs`.
-    `start_spread` is the worst time between the ranks that leave the barrier;
-    operations with more than `spread_limit_ns` do not count.
+    completion. `bw` (of writes) and `read_bw` are those of all pairs; `fairness` is 1
+    if all get the same share. The numbers of all cores are judged; those of fewer have
+    the parameter `pairs`. `start_spread` is the worst time between the ranks that leave
+    the barrier; a latency after more than `spread_limit_ns` does not count.
     """
 
-    operation = parameter(["write", "read"])
     window = variable(int, value=64)
     spread_limit_ns = variable(int, value=200)
     most_ranks = variable(int, value=256)
@@ -45,14 +45,9 @@ class MultiPairVerbs(TwoNodes):
     descr = "RDMA of 1, 2, 4 and so on pairs up to all cores"
     tool = "mp_rdma_lat, mp_rdma_bw"
     experiments = ("E01", "E02", "E03", "E04")
-    typical_s = 30
+    typical_s = 60
     valid_prog_environs = ["+mp_rdma_lat +mp_rdma_bw"]
-
-    @run_after("init")
-    def name_metric(self):
-        """Judge the latency of the operation, and the bandwidth."""
-        self.latency = f"{self.operation}_latency"
-        self.judged = [f"{self.latency}_8B", "bw_64KiB"]
+    judged = ["write_latency_8B", "read_latency_8B", "bw_64KiB", "read_bw_64KiB"]
 
     @run_after("setup")
     def place(self):
@@ -62,10 +57,7 @@ class MultiPairVerbs(TwoNodes):
 
     def runs(self):
         """Return both programs on each rail."""
-        options = (
-            f"--operation {self.operation} --pairs 1:{self.ppn} --sizes 8:{64 * KIB} "
-            f"--spread-limit {self.spread_limit_ns}"
-        )
+        options = f"--pairs 1:{self.ppn} --spread-limit {self.spread_limit_ns}"
         runs = []
         for rail in self.rails:
             more = f"{options}{self.gid(rail)}"
@@ -76,31 +68,42 @@ class MultiPairVerbs(TwoNodes):
             ]
         return runs
 
+    def verify_pairs(self, rows, rails):
+        """Raise ParseError unless the rows are of the requested pairs."""
+        self.verify_rows(rows, rails[0])
+        if rows[-1].pairs != self.ppn:
+            raise ParseError(0, f"up to {rows[-1].pairs} pairs, expected {self.ppn}")
+
     def of_pairs(self, row):
         """Return the parameters of a row: none if it is of all cores."""
         return {} if row.pairs == self.ppn else {"pairs": row.pairs}
 
-    def read_latency(self, text):
+    def read_latency(self, text, rails):
         """Return latency and spread of every number of pairs and size."""
+        rows = parse_mp_rdma_lat(text)
+        self.verify_pairs(rows, rails)
         samples = []
-        for row in parse_mp_rdma_lat(text):
-            more = {"parameters": self.of_pairs(row)}
-            spread, n = row.spread_max_ns / 1e3, row.operations
-            samples += [
-                Sample(self.latency, row.p50_us, row.size_bytes, "p50", row.n, **more),
-                Sample("start_spread", spread, row.size_bytes, "max", n, **more),
-            ]
+        for row in rows:
+            size, more = row.size_bytes, {"parameters": self.of_pairs(row)}
+            latency = f"{row.operation}_latency"
+            samples.append(Sample(latency, row.p50_us, size, "p50", row.n, **more))
+            if row.operation == "write" and row.pairs > 1:
+                spread, n = row.spread_max_ns / 1e3, row.operations
+                samples.append(Sample("start_spread", spread, size, "max", n, **more))
         return samples
 
-    def read_bandwidth(self, text):
+    def read_bandwidth(self, text, rails):
         """Return bandwidth and fairness of every number of pairs and size."""
+        rows = parse_mp_rdma_bw(text)
+        self.verify_pairs(rows, rails)
         samples = []
-        for row in parse_mp_rdma_bw(text):
+        for row in rows:
+            size = row.size_bytes
             more = {"parameters": self.of_pairs(row), "n": row.operations}
-            samples += [
-                Sample("bw", row.mb_per_s, row.size_bytes, **more),
-                Sample("fairness", row.fairness, row.size_bytes, **more),
-            ]
+            name = "bw" if row.operation == "write" else "read_bw"
+            samples.append(Sample(name, row.mb_per_s, size, **more))
+            if row.operation == "write":
+                samples.append(Sample("fairness", row.fairness, size, **more))
         return samples
 
 
@@ -117,13 +120,14 @@ class WindowBandwidth(TwoNodes):
     processes = parameter([1, 2])
     iterations = 100
     warmup = 10
+    max_size = MIB
     window = variable(int, value=64)
     threshold = variable(int, value=8 * KIB)
 
     descr = "windows of RDMA writes by one port and by two"
     tool = "winbw"
     experiments = ("E12", "E13", "E14", "E15", "E16", "E17")
-    typical_s = 30
+    typical_s = 60
     valid_prog_environs = ["+winbw"]
     judged = ["bw_64KiB", "bw_1MiB", "bibw_1MiB"]
 
@@ -133,33 +137,30 @@ class WindowBandwidth(TwoNodes):
         self.ppn = self.processes
 
     def runs(self):
-        """Return a run on each rail, then those on the first two together."""
-        options = (
-            f"winbw --sizes 8:{MIB} --window {self.window} "
-            f"--threshold {self.threshold} --policy "
-        )
-        runs = [
-            VerbsRun(f"{options}single{self.gid(rail)}", (rail,), self.read)
-            for rail in self.rails
+        """Return a run on the first two rails, and one on each other rail."""
+        options = f"winbw --window {self.window} --threshold {self.threshold}"
+        groups = [tuple(self.rails[:2]), *((rail,) for rail in self.rails[1:])]
+        return [
+            VerbsRun(f"{options}{self.gid(rails[0])}", rails, self.read)
+            for rails in groups
         ]
-        if len(self.rails) > 1:
-            two = tuple(self.rails[:2])
-            for policy in ("striped", "bound"):
-                more = f"{options}{policy}{self.gid(two[0])}"
-                runs.append(VerbsRun(more, two, self.read))
-        return runs
 
-    def read(self, text):
-        """Return the bandwidth of every direction and size."""
+    def read(self, text, rails):
+        """Return the bandwidth of every use of the ports, direction and size."""
+        rows = parse_winbw(text)
+        self.verify_rows(rows, rails[0])
+        if rows[0].rails != len(rails):
+            raise ParseError(0, f"a run of {rows[0].rails} ports, not {len(rails)}")
         return [
             Sample(
                 "bibw" if row.direction == "bi" else "bw",
                 row.mb_per_s,
                 row.size_bytes,
                 n=row.n,
+                hca=rails[0] if row.policy == "single" else None,
                 parameters={} if row.policy == "single" else {"policy": row.policy},
             )
-            for row in parse_winbw(text)
+            for row in rows
         ]
 
 
@@ -174,6 +175,8 @@ class Registration(VerbsProgram):
 
     iterations = 200
     warmup = 10
+    min_size = 4 * KIB
+    max_size = 16 * MIB
 
     descr = "ibv_reg_mr and ibv_dereg_mr by size"
     tool = "mr_cost"
@@ -186,41 +189,43 @@ class Registration(VerbsProgram):
 
     def runs(self):
         """Return a run on each rail."""
-        sizes = f"mr_cost --sizes {4 * KIB}:{16 * MIB}"
-        return [VerbsRun(sizes, (rail,), self.read) for rail in self.rails]
+        return [VerbsRun("mr_cost", (rail,), self.read) for rail in self.rails]
 
-    def read(self, text):
+    def read(self, text, rails):
         """Return the times of every state and size, and the cost of a page."""
-        samples = {}
-        for row in parse_mr_cost(text):
+        rows = parse_mr_cost(text)
+        self.verify_rows(rows, rails[0])
+        samples = []
+        for row in rows:
+            size, n = row.size_bytes, row.n
             more = {} if row.state == "cold" else {"parameters": {"state": row.state}}
-            for name, value in (
-                ("registration_time", row.p50_us),
-                ("deregistration_time", row.dereg_p50_us),
-            ):
-                key = (name, row.state, row.size_bytes)
-                samples[key] = Sample(name, value, row.size_bytes, "p50", row.n, **more)
-            per_page = ("registration_per_page", row.us_per_page)
-            samples[per_page[0], row.state] = Sample(
-                *per_page, statistic="slope", **more
-            )
-        return list(samples.values())
+            given_up = row.dereg_p50_us
+            samples += [
+                Sample("registration_time", row.p50_us, size, "p50", n, **more),
+                Sample("deregistration_time", given_up, size, "p50", n, **more),
+            ]
+            if size == self.max_size and row.us_per_page is not None:
+                slope = {"statistic": "slope", "n": n}
+                page = ("registration_per_page", row.us_per_page)
+                samples.append(Sample(*page, **slope, **more))
+        return samples
 
 
 @rfm.simple_test
 class Connections(TwoNodes):
     """What does a message cost an adapter that holds many connections?
 
-    Two ranks send over 1, 2, 4 and so on reliable connections in turn.
+    Two ranks write over 1, 2, 4 and so on reliable connections in turn.
     `connection_latency` is half the time of a round over all of them, divided by their
-    number; `bibw` is the sum of both ways while both ranks send. Numbers of the most
-    connections are judged; the others have the parameter `connections`. An adapter
-    keeps the state of few connections at hand, and fetches that of others from memory.
+    number; `bibw` is the sum of both ways while both ranks write. Numbers of the most
+    connections are judged; the others have the parameter `connections`. Send and
+    receive instead of RDMA write has the parameter `mode`. An adapter keeps the state
+    of few connections at hand, and fetches that of others from memory.
     """
 
-    mode = parameter(["send", "write"])
     iterations = 100
     warmup = 10
+    max_size = 4 * KIB
     most_connections = variable(int, value=256)
     """At most 1024."""
     duration_ms = variable(int, value=100)
@@ -235,25 +240,29 @@ class Connections(TwoNodes):
 
     def runs(self):
         """Return a run on each rail."""
-        options = (
-            f"mqp_lat --mode {self.mode} --connections 1:{self.most_connections} "
-            f"--sizes 8:{4 * KIB} --duration {self.duration_ms}"
-        )
+        count = f"--connections 1:{self.most_connections}"
+        options = f"mqp_lat {count} --duration {self.duration_ms}"
         return [
             VerbsRun(f"{options}{self.gid(rail)}", (rail,), self.read)
             for rail in self.rails
         ]
 
-    def read(self, text):
+    def read(self, text, rails):
         """Return latency and throughput of every number of connections and size."""
+        rows = parse_mqp_lat(text)
+        self.verify_rows(rows, rails[0])
+        most = rows[-1].connections
+        if most != self.most_connections:
+            raise ParseError(0, f"{most} connections, not {self.most_connections}")
         samples = []
-        for row in parse_mqp_lat(text):
-            few = row.connections != self.most_connections
-            more = {"parameters": {"connections": row.connections} if few else {}}
+        for row in rows:
+            parameters = {} if row.mode == "write" else {"mode": row.mode}
+            if row.connections != most:
+                parameters["connections"] = row.connections
+            size, more = row.size_bytes, {"parameters": parameters}
             if row.test == "latency":
-                statistic = {"statistic": "p50", "n": row.n}
-                value, name = row.p50_us, "connection_latency"
+                latency = ("connection_latency", row.p50_us, size)
+                samples.append(Sample(*latency, "p50", row.n, **more))
             else:
-                statistic, value, name = {}, row.mb_per_s, "bibw"
-            samples.append(Sample(name, value, row.size_bytes, **statistic, **more))
+                samples.append(Sample("bibw", row.mb_per_s, size, **more))
         return samples

@@ -3,15 +3,17 @@
 """The base class of the checks that run our own programs of verbs."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from reframe.core.builtins import run_after, variable
 
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import Step, SteppedCheck
 from seatrial.model.records import Sample
+from seatrial.parsers.errors import ParseError
 from seatrial.parsers.steps import StepOutput
 
 
@@ -19,12 +21,13 @@ from seatrial.parsers.steps import StepOutput
 class VerbsRun:
     """A program with its options, and its samples, which have no place yet.
 
-    `rails` are those that it takes, one or two. `read` raises ParseError.
+    `rails` are those that it takes, one or two. `read` gets them with the output, and
+    raises ParseError.
     """
 
     command: str
     rails: tuple[str, ...]
-    read: Callable[[str], Iterable[Sample]]
+    read: Callable[[str, tuple[str, ...]], Iterable[Sample]]
 
 
 class VerbsProgram(SteppedCheck):
@@ -38,6 +41,8 @@ class VerbsProgram(SteppedCheck):
     iterations = variable(int, value=1000)
     warmup = variable(int, value=100)
     milliseconds_per_size = variable(int, value=100)
+    min_size = variable(int, value=8)
+    max_size = variable(int, value=65536)
 
     valid_systems = ["+verbs"]
     reference_file = "verbs.yaml"
@@ -63,6 +68,7 @@ class VerbsProgram(SteppedCheck):
     def steps(self) -> list[Step]:
         """Return a step for each run."""
         common = (
+            f"--sizes {self.min_size}:{self.max_size} "
             f"--iterations {self.iterations} --warmup {self.warmup} "
             f"--time {self.milliseconds_per_size} --validate --json"
         )
@@ -82,10 +88,28 @@ class VerbsProgram(SteppedCheck):
         index = self.gid_indexes.get(rail)
         return "" if index is None else f" --gid-index {index}"
 
+    def verify_rows(self, rows: Sequence[Any], rail: str) -> None:
+        """Raise ParseError unless the rows are valid, and of the requested run."""
+        wanted = {
+            "np": self.num_nodes * self.ppn,
+            "iterations": self.iterations,
+            "warmup": self.warmup,
+            "validation": "pass",
+        }
+        values = {name: getattr(rows[0], name) for name in wanted}
+        if values != wanted:
+            raise ParseError(0, f"a run of {values}, expected {wanted}")
+        span = (rows[0].size_bytes, rows[-1].size_bytes)
+        if span != (self.min_size, self.max_size):
+            raise ParseError(0, f"sizes from {span[0]} to {span[1]}")
+        if rows[0].device.partition(":")[0] != rail.partition(":")[0]:
+            raise ParseError(0, f"a run of {rows[0].device}, expected {rail}")
+
     def _read(self, run: VerbsRun, output: StepOutput) -> Iterable[Sample]:
         """Return the samples of a run with their place."""
-        place = {"source": self.nodes[0], "destination": self.nodes[-1]}
         if len(self.nodes) == 1:
             place = {"node": self.nodes[0]}
-        for sample in run.read(output.text):
-            yield replace(sample, **place, hca=",".join(run.rails))
+        else:
+            place = {"source": self.nodes[0], "destination": self.nodes[1]}
+        for sample in run.read(output.text, run.rails):
+            yield replace(sample, **place, hca=sample.hca or ",".join(run.rails))

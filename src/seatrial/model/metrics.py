@@ -40,6 +40,7 @@ _ALL = (
     Metric("write_latency", "us", "lower", "verbs RDMA write, half round trip"),
     Metric("read_latency", "us", "lower", "verbs RDMA read, post to completion"),
     Metric("atomic_latency", "us", "lower", "verbs atomic, post to completion"),
+    Metric("read_bw", "MB/s", "higher", "bandwidth of RDMA read"),
     Metric("fairness", "1", "higher", "Jain's index of the pairs' bandwidth"),
     Metric(
         "registration_time", "us", "lower", "ibv_reg_mr", size="bytes of the memory"

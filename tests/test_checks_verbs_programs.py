@@ -1,0 +1,128 @@
+"""The checks with our own programs of verbs, on outputs of soft-RoCE."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_checks_osu import record, run, script, settings
+
+PROGRAMS = ["mp_rdma_bw", "mp_rdma_lat", "mqp_lat", "mr_cost", "winbw"]
+DATA = Path(__file__).parent / "data" / "verbs"
+SPANS = {
+    "MultiPairVerbs": (8, 16),
+    "WindowBandwidth": (4096, 16384),
+    "Registration": (4096, 65536),
+    "Connections": (8, 16),
+}
+
+
+def with_rails(*rails: str, **gid_indexes: int) -> dict[str, Any]:
+    """Return settings with these rails, and with our programs of verbs."""
+    chosen = settings()
+    extras = chosen["systems"][0]["partitions"][0]["extras"]
+    extras |= {"rails": [*rails], "gid_indexes": gid_indexes}
+    for environment in chosen["environments"]:
+        environment["features"] += PROGRAMS
+    return chosen
+
+
+def variables(check: str, **more: int) -> list[str]:
+    """Return the options of ReFrame for a run as the recorded ones."""
+    low, high = SPANS[check]
+    values = {"min_size": low, "max_size": high, "iterations": 20, "warmup": 2}
+    if check == "Connections":
+        values["most_connections"] = 4
+    found = []
+    for name, value in (values | more).items():
+        found += ["-S", f"{check}.{name}={value}"]
+    return found
+
+
+def go(folder: Path, check: str, *rails: str, **more: int) -> dict[str, Any]:
+    name = f"{check}%processes=1" if check == "WindowBandwidth" else check
+    chosen = with_rails(*(rails or ("rxe0:1",)))
+    return run(folder, chosen, "-n", name, "-p", "openmpi", *variables(check, **more))
+
+
+def numbers(row: dict[str, Any], metric: str, **parameters: object) -> dict[int, float]:
+    """Return values of a metric by size, of one rail, with exactly these parameters."""
+    return {
+        each["size_bytes"]: each["value"]
+        for each in record(row)["samples"]
+        if (each["metric"], each["parameters"]) == (metric, parameters)
+    }
+
+
+def test_pairs_of_all_cores_and_of_fewer(tmp_path: Path) -> None:
+    row = go(tmp_path, "MultiPairVerbs")
+    assert row["result"] == "pass", row["fail_reason"]
+    for metric in ("write_latency", "read_latency", "bw", "read_bw", "fairness"):
+        assert numbers(row, metric).keys() == {8, 16}, metric
+        assert numbers(row, metric, pairs=1).keys() == {8, 16}, metric
+    assert numbers(row, "start_spread").keys() == {8, 16}
+    assert not numbers(row, "start_spread", pairs=1)
+    assert set(numbers(row, "fairness", pairs=1).values()) == {1.0}
+    places = {(s["source"], s["destination"], s["hca"]) for s in record(row)["samples"]}
+    assert places == {("cn01", "cn02", "rxe0:1")}
+
+
+def test_uses_of_two_ports(tmp_path: Path) -> None:
+    row = go(tmp_path, "WindowBandwidth", "rxe0:1", "rxe2:1")
+    assert row["result"] == "fail"  # the second rail alone: recorded is the first
+    assert "a run of rxe0:1, expected rxe2:1" in row["fail_reason"]
+    steps = [line for line in script(row).splitlines() if " winbw " in line]
+    assert [line.partition("--device ")[2].split()[0] for line in steps] == [
+        "rxe0:1,rxe2:1",
+        "rxe2:1",
+    ]
+
+
+def test_one_port(tmp_path: Path) -> None:
+    row = go(tmp_path, "WindowBandwidth")
+    assert row["result"] == "pass", row["fail_reason"]
+    assert numbers(row, "bw").keys() == numbers(row, "bibw").keys() == {4096, 8192, 16384}
+
+
+def test_states_of_registered_memory(tmp_path: Path) -> None:
+    row = go(tmp_path, "Registration")
+    assert row["result"] == "pass", row["fail_reason"]
+    sizes = {1 << power for power in range(12, 17)}
+    for state in ({}, {"state": "warm"}, {"state": "untouched"}):
+        assert numbers(row, "registration_time", **state).keys() == sizes
+        assert numbers(row, "deregistration_time", **state).keys() == sizes
+    assert {s["node"] for s in record(row)["samples"]} == {"cn01"}
+    slopes = [s for s in record(row)["samples"] if s["statistic"] == "slope"]
+    assert len(slopes) == 3
+
+
+def test_connections_by_number_and_mode(tmp_path: Path) -> None:
+    row = go(tmp_path, "Connections")
+    assert row["result"] == "pass", row["fail_reason"]
+    for metric in ("connection_latency", "bibw"):
+        for parameters in ({}, {"connections": 2}, {"connections": 1, "mode": "send"}):
+            assert numbers(row, metric, **parameters).keys() == {8, 16}
+
+
+@pytest.mark.parametrize("check", SPANS)
+def test_a_run_with_other_settings_is_refused(tmp_path: Path, check: str) -> None:
+    row = go(tmp_path, check, iterations=21)
+    assert row["result"] == "fail"
+    assert "'iterations': 21" in row["fail_reason"]
+
+
+def test_other_connections_are_refused(tmp_path: Path) -> None:
+    row = go(tmp_path, "Connections", most_connections=8)
+    assert "4 connections, not 8" in row["fail_reason"]
+
+
+def test_gid_index_of_a_rail(tmp_path: Path) -> None:
+    chosen = with_rails("rxe0:1", **{"rxe0:1": 3})
+    options = variables("Connections")
+    row = run(tmp_path, chosen, "-n", "Connections", "-p", "openmpi", *options)
+    assert " --gid-index 3 " in script(row)
+
+
+def test_all_operations_dropped_is_the_reason(tmp_path: Path) -> None:
+    """The recorded rows of two pairs had no limit; those of one have no spread."""
+    text = (DATA / "mp_rdma_lat.txt").read_text().splitlines()
+    assert any('"pairs": 2' in line and '"dropped": 0' in line for line in text)
