@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 from fake_home import fake_program
+from reframe_runs import CHECKS, HOME
 from test_checks_osu import record, run, script, settings
+
+from seatrial.checks.listing import describe_checks
+from seatrial.report.published_overlay import overlay
 
 REPLAY = Path(__file__).parent / "data" / "replay"
 WRITE = ("-n", "VerbsLatency%operation=write", "-p", "openmpi")
@@ -112,6 +116,35 @@ def test_class_without_rails_is_skipped(tmp_path: Path) -> None:
         "node_classes names no rails of the class batch: name dev"
         in (row["fail_reason"])
     )
+
+
+def test_gid_index_of_an_unknown_rail_is_an_error(tmp_path: Path) -> None:
+    row = run(tmp_path, with_rails(gid_indexes={"mlx5_2:1": 3}), *WRITE)
+    assert row["result"] == "fail"
+    assert (
+        "gid_indexes of the class batch: mlx5_2:1: expected one of its rails ml"
+        in (row["fail_reason"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("check", "metric", "unit", "sizes", "expected"),
+    [
+        ("VerbsLatency", "send_latency", "us", (2, 8), {4.8, 6.9}),
+        ("VerbsLatency", "write_latency", "us", (2, 8), {3.8, 4.8}),
+        ("VerbsLatency", "read_latency", "us", (2, 8), {9.0, 12.4}),
+        ("VerbsBandwidth", "bw", "MB/s", (64, 1 << 22), {972, 781}),
+        ("VerbsBandwidth", "bibw", "MB/s", (64, 1 << 22), {1932, 946}),
+    ],
+)
+def test_numbers_of_liu_2005_stand_beside_those_of_the_checks(
+    check: str, metric: str, unit: str, sizes: tuple[int, ...], expected: set[float]
+) -> None:
+    described = describe_checks(CHECKS / "verbs", HOME)
+    repeats = {case["@class"]: case["experiments"] for case in described}
+    points = overlay(HOME, repeats).points(check, metric, unit, sizes)
+    liu = {p.value for p in points if p.system in ("mt25208-pcie", "mt23108-pcix")}
+    assert liu == expected
 
 
 def test_server_and_client_run_as_two_ranks(tmp_path: Path, ranks: Path) -> None:

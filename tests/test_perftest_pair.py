@@ -18,8 +18,10 @@ from seatrial.parsers.perftest_errors import remedy
 
 STAND_IN = Path(__file__).parent / "data" / "replay" / "perftest"
 LATENCY = ("ib_write_lat", "-F", "-d", "mlx5_0", "-i", "1", "-s", "8", "-n", "21", "-U")
-BANDWIDTH = ("ib_write_bw", "-b", "-t", "64", "-Q", "1", "-q", "2", "-n", "32")
-BANDWIDTH += ("-s", "65536")
+BANDWIDTH = (
+    *("ib_write_bw", "-b", "-t", "64", "-Q", "1", "-q", "2", "-n", "32"),
+    *("-s", "65536"),
+)
 CLIENT, SERVER = "0", "1"
 Rank = subprocess.Popen[str]
 
@@ -208,3 +210,28 @@ def test_errors_of_perftest_have_remedies(
 ) -> None:
     assert remedy(text, memlock).startswith(expected)
     assert bool(remedy(text, memlock)) == bool(expected)
+
+
+SAMPLED = (STAND_IN.parents[1] / "perftest" / "made-write-lat-samples.txt").read_text()
+BROKEN = {
+    "another size": ("\n 8       6", "\n 4       6", "row of 4 bytes, expected 8"),
+    "mean is no number": ("1.20 ", "-nan ", "t_avg is -nan, expected"),
+    "minimum is zero": (" 1.00 ", " 0.00 ", "t_min is 0.00, expected a positive"),
+    "another minimum": ("1, 1.0\n", "1, 1.1\n", "t_min is 1.0 us, but the least samp"),
+    "no table": ("\n 8       6", "\n x", "0 of 1 rows"),
+}
+
+
+def test_samples_and_their_table_agree() -> None:
+    """A deviation of -nan is not read: perftest's is wrong."""
+    samples = parse_perftest_sampled(SAMPLED, "RDMA_Write Latency", 8, 6)
+    assert samples == (1.0, 1.2, 1.4, 1.1, 1.3)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_samples_without_their_table_are_refused(name: str) -> None:
+    old, new, reason = BROKEN[name]
+    assert SAMPLED.count(old) == 1
+    with pytest.raises(ParseError) as caught:
+        parse_perftest_sampled(SAMPLED.replace(old, new), "RDMA_Write Latency", 8, 6)
+    assert reason in caught.value.reason

@@ -76,13 +76,22 @@ void link_poll_failed(const struct link *link, int status,
 
 void link_timed_out(const struct link *link, const char *awaited)
 {
+    struct ibv_port_attr port = {.state = link->port.attributes.state};
+    struct ibv_wc wc;
+    int count = ibv_poll_cq(link->cq, 1, &wc);
+
+    if (count > 0 && wc.status != IBV_WC_SUCCESS) {
+        link_poll_failed(link, count, &wc); /* the cause of the wait */
+    }
+    (void)ibv_query_port(link->port.context, (uint8_t)link->port.ib_port,
+                         &port);
     check_abort(CHECK_FAILED,
-                "ibv_poll_cq: %s to %s of rank %d: waited %ld s for %s: %s "
-                "(errno %d): look at that rank and at the port, or give more "
-                "time by --timeout",
-                link->port.name, link->peer_name, link->peer,
-                link->settings->timeout_s, awaited, strerror(ETIMEDOUT),
-                ETIMEDOUT);
+                "ibv_poll_cq: %s (now %s) to %s of rank %d: waited %ld s for "
+                "%s: %s (errno %d): look at that rank and at both ports, or "
+                "give more time by --timeout",
+                link->port.name, ibv_port_state_str(port.state),
+                link->peer_name, link->peer, link->settings->timeout_s, awaited,
+                strerror(ETIMEDOUT), ETIMEDOUT);
 }
 
 void link_post_receive(const struct link *link, int connection, size_t offset,

@@ -12,6 +12,7 @@ from statistics import fmean, quantiles
 
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, variable
+from reframe.core.exceptions import ReframeError
 
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import Step, SteppedCheck
@@ -72,6 +73,12 @@ class PerftestCheck(SteppedCheck):
             f"node_classes names no rails of the class {self.current_partition.name}: "
             "name device and port of each adapter, such as mlx5_0:1",
         )
+        if unknown := self.gid_indexes.keys() - set(self.rails):
+            raise ReframeError(
+                f"gid_indexes of the class {self.current_partition.name}: "
+                f"{', '.join(sorted(unknown))}: expected one of its rails "
+                f"{', '.join(self.rails)}"
+            )
 
     def steps(self) -> list[Step]:
         """Return a step for each run over each rail."""

@@ -56,6 +56,7 @@ class _Processor(msgspec.Struct):
 class _PartitionExtras(msgspec.Struct):
     nodes: tuple[_Name, ...] | UnsetType = UNSET
     rails: _Words = UNSET
+    gid_indexes: dict[_Word, Annotated[int, Meta(ge=0, le=65535)]] | UnsetType = UNSET
     cpu_frequencies: tuple[_Kilohertz, ...] | UnsetType = UNSET
     memory_mib: Annotated[int, Meta(ge=1, le=10**10)] | UnsetType = UNSET
     demonstration: bool | UnsetType = UNSET

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="0b8bec95744b27c103e6404768627143c035a7d52bd0f9cbb4a90c15c9986888")
+    version("0.1.0", sha256="342e9e5d5ce81773d2dfce2063d2897e41050e7495f0b7c894fc828934d2f7f4")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
