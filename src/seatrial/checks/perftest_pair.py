@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import FrameType
-from typing import IO, NoReturn
+from typing import IO
 
 from seatrial.parsers.perftest_errors import remedy
 
@@ -44,15 +44,22 @@ class PairError(Exception):
 
 @dataclass
 class Deadline:
-    """The end of the time limit of `seconds`, which begins now."""
+    """The end of the time limit of `seconds`, which begins now; a signal is another."""
 
     seconds: float
 
     def __post_init__(self) -> None:
         self._end = time.monotonic() + self.seconds
+        self._signal = 0
+
+    def terminate(self, number: int, _: FrameType | None) -> None:
+        """Remember a signal: an exception here could lose a program that just began."""
+        self._signal = number
 
     def look_again(self, waits_for: str) -> None:
-        """Pause shortly; raise PairError if the time is over."""
+        """Pause shortly; PairError if the time is over, SystemExit after a signal."""
+        if self._signal:
+            sys.exit(128 + self._signal)
         if time.monotonic() > self._end:
             raise PairError(f"{waits_for} within {self.seconds:g} s")
         time.sleep(_LOOK_S)
@@ -150,8 +157,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--limit", type=float, required=True)
     parser.add_argument("program", nargs="+")
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, _terminate)
     deadline = Deadline(options.limit)
+    signal.signal(signal.SIGTERM, deadline.terminate)
     meet = options.meet.absolute()
     side = "client"
     try:
@@ -204,10 +211,6 @@ def _is_listening(tcp_port: int) -> bool:
 def _read(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode(errors="replace")
-
-
-def _terminate(number: int, _: FrameType | None) -> NoReturn:
-    sys.exit(128 + number)
 
 
 if __name__ == "__main__":
