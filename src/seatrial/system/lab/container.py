@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,9 +34,9 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
     """Start a node unless it runs; True if it was started."""
     if is_running(node):
         return False
-    _end_processes(node)  # the rest of a container that lost its first process
+    end_processes(node)  # the rest of a container that lost its first process
     root = _mount_root(state, node, image)
-    _write_node_files(state, node, root)
+    write_node_files(state, node, root)
     command = [
         "nsenter",
         f"--net=/run/netns/{fabric.FABRIC}",
@@ -57,6 +58,12 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
         f"--drop-capability={FORBIDDEN}",
         f"--bind={Path(state.home, 'home')}:/home",
     ]
+    start(node, command)
+    return True
+
+
+def start(node: str, command: Sequence[str], files: Sequence[int] = ()) -> None:
+    """Start the process of a node, in cgroups of its own, with its open files."""
     groups = _make_cgroups(node)
 
     def enter_cgroups() -> None:
@@ -70,10 +77,10 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=files,
             preexec_fn=enter_cgroups,
         )
     Path(RUN, f"{node}.pid").write_text(str(process.pid))
-    return True
 
 
 def owner_of_root(image: Path) -> int:
@@ -133,7 +140,7 @@ def remove(state: LabState, node: str) -> bool:
     """End a node and remove its processes, mounts, cgroups and files."""
     folder = Path(state.home, "nodes", node)
     changed = folder.exists() or bool(_processes(node))
-    _end_processes(node)
+    end_processes(node)
     while folder / "root" in _mounts():
         run("umount", "--lazy", str(folder / "root"))
     for group in _below_hierarchies(f"{CGROUP}/{node}"):
@@ -187,8 +194,10 @@ def _mount_root(state: LabState, node: str, image: Path) -> Path:
     return root
 
 
-def _write_node_files(state: LabState, node: str, root: Path) -> None:
-    """Set a node's name, address, neighbours, root's key, and limits."""
+def write_node_files(
+    state: LabState, node: str, root: Path, more: Mapping[str, str] | None = None
+) -> None:
+    """Set a node's name, address, neighbours, root's key, limits, and `more` files."""
     hosts = ["127.0.0.1 localhost"]
     hosts += [f"{address} {name}" for name, address in state.nodes.items()]
     address = f"{state.nodes[node]}/{fabric.PREFIX_LENGTH}"
@@ -205,6 +214,7 @@ def _write_node_files(state: LabState, node: str, root: Path) -> None:
     }
     for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb"):
         files[f"etc/systemd/system/{service}.service.d/seatrial-lab.conf"] = limits
+    files |= more or {}
     uid = owner_of_root(root)
     try:
         for name, text in files.items():
@@ -260,7 +270,7 @@ def _processes(node: str) -> set[int]:
     return found
 
 
-def _end_processes(node: str) -> None:
+def end_processes(node: str) -> None:
     """Kill all processes in the node's cgroups."""
     deadline = time.monotonic() + STOP_SECONDS
     while processes := _processes(node):
