@@ -78,7 +78,7 @@ def ensure_kernel(cache: Path) -> Kernel:
         raise SeatrialError(
             f"apt knows no {PACKAGE}; run `apt-get update` on a Debian machine first"
         )
-    recipe = sha256(" ".join((*MODULES, INIT)).encode()).hexdigest()[:12]
+    recipe = sha256(Path(__file__).read_bytes()).hexdigest()[:12]
     folder = cache / f"kernel-{match[1].removeprefix('linux-image-')}-{recipe}"
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
