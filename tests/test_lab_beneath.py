@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.system.lab.beneath import write_beneath
-from seatrial.system.lab.container import write_node_files
+from seatrial.system.lab.node_files import write_node_files
 from seatrial.system.lab.state import LabState
 
 OWNER = os.getuid()

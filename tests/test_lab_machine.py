@@ -12,6 +12,8 @@ import pytest
 from seatrial.errors import SeatrialError
 from seatrial.system.lab import fabric, kernel, machine
 from seatrial.system.lab.kernel import Kernel
+from seatrial.system.lab.node_files import machine_files, write_node_files
+from seatrial.system.lab.state import LabState
 
 KERNEL = Kernel(Path("/k/vmlinux"), Path("/k/initrd"))
 FOLDERS = {"image": Path("/i"), "node": Path("/n"), "home": Path("/h")}
@@ -84,12 +86,14 @@ def test_each_rail_has_a_slot_and_an_address_of_its_own() -> None:
 
 
 def test_rails_are_soft_roce_with_addresses_of_their_own() -> None:
-    files = machine._rail_files("10.98.0.11")
+    nodes = {"rhead": "10.98.0.1", "rn01": "10.98.0.11"}
+    files = machine_files(LabState("/home", "boot", nodes), "rn01")
     network, slurmd = files.values()
     for index, rail in enumerate(fabric.RAILS):
         assert f"10.98.{index + 1}.11/24 dev {rail.device}\n" in network
         assert f"rdma link add rxe{index} type rxe netdev {rail.device}\n" in network
-    assert slurmd == "[Service]\nLimitMEMLOCK=infinity\n"
+    assert '"SLURMD_OPTIONS=--conf-server rhead"' in slurmd
+    assert "LimitMEMLOCK=infinity" in slurmd
 
 
 @pytest.mark.parametrize(
@@ -121,3 +125,19 @@ def test_init_is_a_shell_script(tmp_path: Path) -> None:
     subprocess.run(["sh", "-n", file], check=True)
     assert "seatrial.probe" in " ".join(machine._qemu(KERNEL, "kvm", "seatrial.probe"))
     assert "seatrial.probe" in kernel.INIT
+
+
+def test_all_nodes_have_one_munge_key_marked_as_ours(tmp_path: Path) -> None:
+    (tmp_path / "id_ed25519.pub").write_text("ssh-ed25519 key\n")
+    nodes = {"rhead": "10.98.0.1", "rn01": "10.98.0.11"}
+    state = LabState(str(tmp_path), "boot", nodes, machines=["rn01"])
+    keys = set()
+    for node in nodes:
+        (tmp_path / node).mkdir()
+        write_node_files(state, node, tmp_path / node)
+        munge = tmp_path / node / "etc/munge"
+        check = ("sha256sum", "--check", "--status", "seatrial.sha256")
+        subprocess.run(check, cwd=munge, check=True)
+        keys.add((munge / "munge.key").read_text())
+    assert len(keys) == 1
+    assert len(keys.pop()) == 128

@@ -8,18 +8,17 @@ its own in every hierarchy, to find and kill all of its processes.
 
 import errno
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.system.lab import fabric
-from seatrial.system.lab.beneath import write_beneath
+from seatrial.system.lab.node_files import write_node_files
 from seatrial.system.lab.shell import run, succeeds
 from seatrial.system.lab.state import RUN, LabState
 
@@ -192,38 +191,6 @@ def _mount_root(state: LabState, node: str, image: Path) -> Path:
         layers = f"lowerdir={image},upperdir={folder}/upper,workdir={folder}/work"
         run("mount", "-t", "overlay", "overlay", "-o", layers, str(root))
     return root
-
-
-def write_node_files(
-    state: LabState, node: str, root: Path, more: Mapping[str, str] | None = None
-) -> None:
-    """Set a node's name, address, neighbours, root's key, limits, and `more` files."""
-    hosts = ["127.0.0.1 localhost"]
-    hosts += [f"{address} {name}" for name, address in state.nodes.items()]
-    address = f"{state.nodes[node]}/{fabric.PREFIX_LENGTH}"
-    limits = "[Service]\n"
-    for name in ("NOFILE", "MEMLOCK", "STACK"):
-        hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1]
-        text = "infinity" if hard == resource.RLIM_INFINITY else hard
-        limits += f"Limit{name}={text}\n"
-    files = {
-        "etc/hosts": "\n".join(hosts) + "\n",
-        "etc/hostname": f"{node}\n",
-        "root/.ssh/authorized_keys": Path(state.home, "id_ed25519.pub").read_text(),
-        "etc/seatrial-lab.env": f"ADDRESS={address}\n",
-    }
-    for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb"):
-        files[f"etc/systemd/system/{service}.service.d/seatrial-lab.conf"] = limits
-    files |= more or {}
-    uid = owner_of_root(root)
-    try:
-        for name, text in files.items():
-            write_beneath(root, name, text, uid)
-    except OSError as error:
-        raise SeatrialError(
-            f"node {node}: {error.filename or root}: cannot be written: "
-            f"{error.strerror}; remove the node's files: `seatrial lab down`"
-        ) from error
 
 
 def _mounts() -> dict[Path, str]:

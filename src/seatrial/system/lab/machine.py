@@ -16,6 +16,7 @@ from pathlib import Path
 from seatrial.errors import SeatrialError
 from seatrial.system.lab import container, fabric
 from seatrial.system.lab.kernel import Kernel
+from seatrial.system.lab.node_files import machine_files, write_node_files
 from seatrial.system.lab.shell import run
 from seatrial.system.lab.state import LabState
 
@@ -61,17 +62,16 @@ def ensure_running(state: LabState, node: str, image: Path, kernel: Kernel) -> b
     container.end_processes(node)
     owner = container.owner_of_root(image)
     files = Path(state.home, "nodes", node, "files")
-    files.mkdir(parents=True, exist_ok=True)
+    files.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.chown(files, owner, owner)
-    address = state.nodes[node]
-    container.write_node_files(state, node, files, _rail_files(address))
+    write_node_files(state, node, files, machine_files(state, node))
     folders = {"image": image, "node": files, "home": Path(state.home, "home")}
     with _user_namespace(owner) as namespace, ExitStack() as stack:
         taps = [stack.enter_context(_tap(node, network)) for network in fabric.NETWORKS]
         command = (
             *_enter(namespace),
             *_qemu(kernel, state.accelerator),
-            *_devices(int(address.rpartition(".")[2]), folders, taps),
+            *_devices(int(state.nodes[node].rpartition(".")[2]), folders, taps),
         )
         container.start(node, command, (namespace, *taps))
     return True
@@ -105,6 +105,7 @@ def _qemu(kernel: Kernel, accelerator: str, *arguments: str) -> tuple[str, ...]:
     accel, cpu = _ACCELERATORS[accelerator]
     line = ["console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable"]
     line += [f"systemd.mask={unit}" for unit in _MASKED]
+    line += ["systemd.wants=munge.service", "systemd.wants=slurmd.service"]
     return (
         "qemu-system-x86_64",
         *("-M", "q35", "-accel", accel, "-cpu", cpu, "-smp", "1"),
@@ -131,22 +132,6 @@ def _devices(
             card += f",bus=slot{index}"
         yield from ("-device", f"{card},mac=52:54:00:00:{index:02x}:{number:02x}")
     yield from ("-device", "virtio-rng-pci")
-
-
-def _rail_files(address: str) -> dict[str, str]:
-    """Return the files that make RDMA devices of a node's rails when it boots."""
-    lines = ["[Service]"]
-    for index, rail in enumerate(fabric.RAILS):
-        lines += [
-            f"ExecStart=ip link set {rail.device} up",
-            f"ExecStart=ip addr replace {rail.address(address)} dev {rail.device}",
-            f"ExecStart=rdma link add rxe{index} type rxe netdev {rail.device}",
-        ]
-    services = "etc/systemd/system/{}.service.d/seatrial-rails.conf"
-    return {
-        services.format("seatrial-lab-network"): "\n".join(lines) + "\n",
-        services.format("slurmd"): "[Service]\nLimitMEMLOCK=infinity\n",
-    }
 
 
 @contextmanager
