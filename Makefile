@@ -2,6 +2,7 @@
 # make test      all tests: unit, C, checks, Ansible, the lab, the report in a browser
 # make test-all  these, and the slow ones: the check before a release
 # make demo      recorded runs judged, reported and compared; neither root nor a cluster
+# make rdma-lab  the lab with RDMA: Slurm, two virtual machines; make rdma-lab-down removes it
 # make docs      the web site of docs/ in build/docs; broken links are errors
 # make dist      the tarball of benchmarks/ that Spack builds, and its checksum
 # make lint format bench deps clean
@@ -14,7 +15,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstrap \
 	netcat-openbsd systemd-container python3-apt
 TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich libibverbs-dev \
-	chromium chromium-driver groff-base ethtool pciutils mstflint
+	chromium chromium-driver groff-base ethtool pciutils mstflint $(RDMA_LAB_PACKAGES)
+RDMA_LAB_PACKAGES := busybox-static qemu-system-x86
 
 # Code that runs by a Python of the system: Ansible's modules by that of the login node (3.8
 # is the minimum of ansible-core 2.19), Spack's steps and recipes, and what reads facts, by any
@@ -24,7 +26,7 @@ PYTHON_3_8 := $(shell git ls-files 'playbooks/roles/*/library/*.py' \
 PYTHON_3_6 := $(shell git ls-files 'spack-env/repo/*.py') playbooks/roles/suite/files/platforms.py \
 	$(addprefix playbooks/roles/spack/files/, describe.py missing.py)
 
-.PHONY: deps deps-test accept test test-lab test-rest test-all demo docs lint format bench dist clean
+.PHONY: deps deps-test accept test test-lab test-rest test-all demo rdma-lab rdma-lab-down docs lint format bench dist clean
 
 deps: $(VENV)/installed
 	@tools/system-packages $(HOST_PACKAGES)
@@ -57,6 +59,14 @@ test-all: test
 
 demo: $(VENV)/installed
 	@seatrial demo
+
+rdma-lab: deps
+	@tools/system-packages $(RDMA_LAB_PACKAGES)
+	ansible-playbook -i inventories/rdma-lab playbooks/lab.yml
+	ansible-playbook -i inventories/rdma-lab playbooks/cluster.yml --limit controller
+	ansible-playbook -i inventories/rdma-lab playbooks/site.yml
+rdma-lab-down:
+	@seatrial lab down
 
 docs: $(VENV)/installed
 	properdocs build --strict

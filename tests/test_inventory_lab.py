@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import subprocess
 from pathlib import Path
 
@@ -45,3 +46,28 @@ def test_the_second_lab_has_a_login_node_of_its_own_and_two_classes() -> None:
     assert groups["fat"]["hosts"] == ["fat01", "fat02"]
     addresses = [host["lab_address"] for host in groups["_meta"]["hostvars"].values()]
     assert len(set(addresses)) == len(groups["lab"]["hosts"]) == 7
+
+
+def test_the_lab_with_rdma_cannot_be_mixed_up_with_the_lab() -> None:
+    script = SCRIPT.parents[1] / "rdma-lab/hosts.py"
+    done = subprocess.run([script], capture_output=True, text=True, check=True)
+    groups = json.loads(done.stdout)
+    lab = json.loads(run("64").stdout)
+    assert groups["compute"]["hosts"] == ["rn01", "rn02"]
+    assert not {*groups["lab"]["hosts"]} & {*lab["lab"]["hosts"]}
+    subnets = [
+        {host["lab_address"].rpartition(".")[0] for host in hosts.values()}
+        for hosts in (groups["_meta"]["hostvars"], lab["_meta"]["hostvars"])
+    ]
+    assert subnets == [{"10.98.0"}, {"10.99.0"}]
+
+
+def test_nodes_of_another_lab_are_not_counted(tmp_path: Path) -> None:
+    record = tmp_path / "lab.json"
+    script = runpy.run_path(str(SCRIPT))
+    script["compute_nodes"].__globals__["RUNNING"] = record
+    for names, count in ((["rhead", "rn01", "rn02"], 4), (["head", "cn01"], 1)):
+        record.write_text(json.dumps({"nodes": dict.fromkeys(names, "")}))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv("LAB_NODES", raising=False)
+            assert script["compute_nodes"]() == count

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.system.lab.beneath import write_beneath
-from seatrial.system.lab.container import _write_node_files
+from seatrial.system.lab.node_files import write_node_files
 from seatrial.system.lab.state import LabState
 
 OWNER = os.getuid()
@@ -66,7 +66,7 @@ def test_node_files_are_written_beneath(root: Path, machine: Path) -> None:
     (root / "etc" / "hosts").symlink_to(machine / "hosts")
     (root.parent / "id_ed25519.pub").write_text("ssh-ed25519 key\n")
     state = LabState(str(root.parent), "boot", nodes={"cn01": "10.0.0.1"})
-    _write_node_files(state, "cn01", root)
+    write_node_files(state, "cn01", root)
     assert (machine / "hosts").read_text() == "the machine's"
     assert "10.0.0.1 cn01" in (root / "etc" / "hosts").read_text()
     key = root / "root" / ".ssh" / "authorized_keys"

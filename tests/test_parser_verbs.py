@@ -53,7 +53,13 @@ DROPPED: dict[str, Any] = {
     ("parser", "name", "row", "values", "reason"),
     [
         (parse_mp_rdma_lat, "mp_rdma_lat", 2, DROPPED, "all 5 operations were dropped"),
-        (parse_mp_rdma_lat, "mp_rdma_lat", 2, {"dropped": 3}, "samples of 2 operations"),
+        (
+            parse_mp_rdma_lat,
+            "mp_rdma_lat",
+            2,
+            {"dropped": 3},
+            "samples of 2 operations",
+        ),
         (parse_mp_rdma_lat, "mp_rdma_lat", 0, {"n": 0}, "times of no sample|samples"),
         (parse_mp_rdma_lat, "mp_rdma_lat", 0, {"pairs": 3}, "3 pairs of 4"),
         (parse_mp_rdma_bw, "mp_rdma_bw", 0, {"fairness": 1.01}, "fairness 1.01 of 1"),

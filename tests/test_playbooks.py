@@ -120,7 +120,7 @@ def test_sample_sets_nothing_that_no_role_knows() -> None:
     assert {name for name in settings if not name.startswith("ansible_")} <= known
 
 
-@pytest.mark.parametrize("inventory", ["sample", "lab", "lab-trixie"])
+@pytest.mark.parametrize("inventory", ["sample", "lab", "lab-trixie", "rdma-lab"])
 def test_inventory_fits_argument_specs(inventory: str, tmp_path: Path) -> None:
     done = validate(ROOT / "inventories" / inventory, tmp_path, {})
     assert done.returncode == 0, done.stdout + done.stderr

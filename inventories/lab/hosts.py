@@ -12,6 +12,7 @@ from pathlib import Path
 
 RUNNING = Path("/run/seatrial-lab/lab.json")
 SUBNET = "10.99.0"
+DEFAULT = 4
 MOST = 64
 
 
@@ -20,8 +21,9 @@ def compute_nodes() -> int:
     text = os.environ.get("LAB_NODES")
     if text is None and RUNNING.exists():
         nodes = json.loads(RUNNING.read_text())["nodes"]
-        return sum(name.startswith("cn") for name in nodes)
-    count = int(text) if text and text.isdecimal() else 4 if not text else 0
+        running = sum(name.startswith("cn") for name in nodes)
+        return running or DEFAULT  # the nodes of the lab with RDMA have other names
+    count = int(text) if text and text.isdecimal() else DEFAULT if not text else 0
     if not 1 <= count <= MOST:
         sys.exit(f"LAB_NODES={text}: expected a number from 1 to {MOST}")
     return count

@@ -107,9 +107,8 @@ class VerbsProgram(SteppedCheck):
 
     def _read(self, run: VerbsRun, output: StepOutput) -> Iterable[Sample]:
         """Return the samples of a run with their place."""
-        if len(self.nodes) == 1:
-            place = {"node": self.nodes[0]}
-        else:
+        place: dict[str, Any] = {"node": self.nodes[0]}
+        if len(self.nodes) > 1:
             place = {"source": self.nodes[0], "destination": self.nodes[1]}
         for sample in run.read(output.text, run.rails):
             yield replace(sample, **place, hca=sample.hca or ",".join(run.rails))

@@ -76,8 +76,7 @@ class MpRdmaBandwidth(MpRdmaRow):
         super().verify()
         messages = self.pairs * self.window * self.operations
         require_rates(
-            *(self.mb_per_s, self.msg_per_s),
-            *(messages, self.size_bytes, self.interval_us),
+            self.mb_per_s, self.msg_per_s, messages, self.size_bytes, self.interval_us
         )
         require(self.least_mb_per_s <= self.most_mb_per_s, "least is above most")
         slack = tolerance(1, 4 * self.pairs)

@@ -48,8 +48,7 @@ class WinbwRow(Times, ConnectedRow):
         )
         messages = self.window * self.n * (2 if self.direction == "bi" else 1)
         require_rates(
-            *(self.mb_per_s, self.msg_per_s),
-            *(messages, self.size_bytes, self.interval_us),
+            self.mb_per_s, self.msg_per_s, messages, self.size_bytes, self.interval_us
         )
 
 

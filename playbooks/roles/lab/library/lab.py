@@ -1,15 +1,16 @@
 #!/usr/bin/python
-"""Ansible module: the containers of the lab are running, or gone."""
+"""Ansible module: the nodes of the lab are running, or gone."""
 
 DOCUMENTATION = """
 module: lab
-short_description: The lab's containers are running, or gone
+short_description: The lab's nodes are running, or gone
 options:
   state: {type: str, choices: [present, absent], default: present}
   home: {type: path, required: true, description: Folder of overlays and access.}
   image: {type: path, description: Base image; needed for C(present).}
   nodes: {type: dict, description: Node names and addresses; needed for C(present).}
   user: {type: str, description: Benchmark user; needed for C(present).}
+  machines: {type: list, elements: str, description: Nodes that are virtual machines.}
 """
 
 from pathlib import Path
@@ -29,6 +30,7 @@ def main() -> None:
             "image": {"type": "path"},
             "nodes": {"type": "dict"},
             "user": {"type": "str"},
+            "machines": {"type": "list", "elements": "str", "default": []},
         },
         required_if=[("state", "present", ("image", "nodes", "user"))],
         supports_check_mode=True,
@@ -45,8 +47,13 @@ def main() -> None:
             there = alive if present else not (running or home.exists())
             module.exit_json(changed=not there)
         if present:
-            image = Path(wanted["image"])
-            changes = cluster.up(home, image, wanted["nodes"], wanted["user"])
+            changes = cluster.up(
+                home,
+                Path(wanted["image"]),
+                wanted["nodes"],
+                wanted["user"],
+                wanted["machines"],
+            )
         else:
             changes = cluster.down(home)
     except SeatrialError as error:

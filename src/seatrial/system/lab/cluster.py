@@ -1,15 +1,18 @@
 """Start, stop and check the whole lab."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
-from seatrial.system.lab import container, fabric, state
+from seatrial.system.lab import container, fabric, machine, state
+from seatrial.system.lab.kernel import ensure_kernel
 from seatrial.system.lab.shell import run
 from seatrial.system.lab.state import LabState
 
-REACHABLE_SECONDS = 60.0
+REACHABLE_SECONDS = 120.0
+"""Virtual machines on a busy machine without KVM took 50 s."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,18 @@ class NodeStatus:
     link: str
 
 
-def up(home: Path, image: Path, nodes: dict[str, str], user: str) -> list[str]:
+def up(
+    home: Path,
+    image: Path,
+    nodes: dict[str, str],
+    user: str,
+    machines: Sequence[str] = (),
+) -> list[str]:
     """Start the nodes (name -> address) that do not run; return the names of changes.
 
-    Raises SeatrialError, with nothing changed, if a lab of other nodes runs or the
-    lab's namespace is not its own.
+    `machines` are the nodes that are virtual machines; their kernel is kept beside the
+    image. Raises SeatrialError, with nothing changed, if a lab of other nodes runs or
+    the lab's namespace is not its own.
     """
     with state.locked():
         lab = state.load() or LabState(home=str(home), boot=state.boot_id())
@@ -38,13 +48,15 @@ def up(home: Path, image: Path, nodes: dict[str, str], user: str) -> list[str]:
                 f"{', '.join(nodes)}; stop it first with `seatrial lab down`"
             )
         fabric.refuse_foreign(lab)
-        lab.nodes = nodes
+        lab.nodes, lab.machines = nodes, list(machines)
         lab.save()
         changes = _ensure_access(home, image, nodes, user)
         if fabric.ensure_fabric(lab):
             changes.append("bridge")
+        if machines:
+            changes += _start_machines(lab, image)
         for node in nodes:
-            if container.ensure_running(lab, node, image):
+            if node not in machines and container.ensure_running(lab, node, image):
                 changes.append(f"node {node}")
         container.wait_reachable(lab, REACHABLE_SECONDS)
         return changes
@@ -89,6 +101,11 @@ def slow_link(node: str, rate: str | None) -> None:
     with state.locked():
         lab = state.require()
         lab.check_node(node)
+        if node in lab.machines:
+            raise SeatrialError(
+                f"node {node} is a virtual machine: `seatrial selftest` plants faults "
+                "in it"
+            )
         fabric.limit_rate(node, container.leader(node), rate)
         lab.slow.pop(node, None)
         lab.slow |= {} if rate is None else {node: rate}
@@ -104,6 +121,21 @@ def ssh(lab: LabState, node: str, command: str) -> tuple[str, ...]:
     """Return the command that runs a line in the shell of a node."""
     config = str(ssh_config(Path(lab.home)))
     return ("ssh", "-F", config, "-o", "ConnectTimeout=10", node, command)
+
+
+def _start_machines(lab: LabState, image: Path) -> list[str]:
+    """Start the virtual machines that do not run; return the names of changes."""
+    kernel = ensure_kernel(image.parent)
+    if not lab.accelerator:
+        owner = container.owner_of_root(image)
+        lab.accelerator = machine.accelerator(kernel, owner)
+        lab.save()
+    fabric.ensure_rails()
+    return [
+        f"node {node}"
+        for node in lab.machines
+        if machine.ensure_running(lab, node, image, kernel)
+    ]
 
 
 def _ensure_access(

@@ -8,17 +8,17 @@ its own in every hierarchy, to find and kill all of its processes.
 
 import errno
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.system.lab import fabric
-from seatrial.system.lab.beneath import write_beneath
+from seatrial.system.lab.node_files import write_node_files
 from seatrial.system.lab.shell import run, succeeds
 from seatrial.system.lab.state import RUN, LabState
 
@@ -33,9 +33,9 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
     """Start a node unless it runs; True if it was started."""
     if is_running(node):
         return False
-    _end_processes(node)  # the rest of a container that lost its first process
+    end_processes(node)  # the rest of a container that lost its first process
     root = _mount_root(state, node, image)
-    _write_node_files(state, node, root)
+    write_node_files(state, node, root)
     command = [
         "nsenter",
         f"--net=/run/netns/{fabric.FABRIC}",
@@ -57,6 +57,12 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
         f"--drop-capability={FORBIDDEN}",
         f"--bind={Path(state.home, 'home')}:/home",
     ]
+    start(node, command)
+    return True
+
+
+def start(node: str, command: Sequence[str], files: Sequence[int] = ()) -> None:
+    """Start the process of a node, in cgroups of its own, with its open files."""
     groups = _make_cgroups(node)
 
     def enter_cgroups() -> None:
@@ -70,10 +76,10 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=files,
             preexec_fn=enter_cgroups,
         )
     Path(RUN, f"{node}.pid").write_text(str(process.pid))
-    return True
 
 
 def owner_of_root(image: Path) -> int:
@@ -133,7 +139,7 @@ def remove(state: LabState, node: str) -> bool:
     """End a node and remove its processes, mounts, cgroups and files."""
     folder = Path(state.home, "nodes", node)
     changed = folder.exists() or bool(_processes(node))
-    _end_processes(node)
+    end_processes(node)
     while folder / "root" in _mounts():
         run("umount", "--lazy", str(folder / "root"))
     for group in _below_hierarchies(f"{CGROUP}/{node}"):
@@ -187,35 +193,6 @@ def _mount_root(state: LabState, node: str, image: Path) -> Path:
     return root
 
 
-def _write_node_files(state: LabState, node: str, root: Path) -> None:
-    """Set a node's name, address, neighbours, root's key, and limits."""
-    hosts = ["127.0.0.1 localhost"]
-    hosts += [f"{address} {name}" for name, address in state.nodes.items()]
-    address = f"{state.nodes[node]}/{fabric.PREFIX_LENGTH}"
-    limits = "[Service]\n"
-    for name in ("NOFILE", "MEMLOCK", "STACK"):
-        hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1]
-        text = "infinity" if hard == resource.RLIM_INFINITY else hard
-        limits += f"Limit{name}={text}\n"
-    files = {
-        "etc/hosts": "\n".join(hosts) + "\n",
-        "etc/hostname": f"{node}\n",
-        "root/.ssh/authorized_keys": Path(state.home, "id_ed25519.pub").read_text(),
-        "etc/seatrial-lab.env": f"ADDRESS={address}\n",
-    }
-    for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb"):
-        files[f"etc/systemd/system/{service}.service.d/seatrial-lab.conf"] = limits
-    uid = owner_of_root(root)
-    try:
-        for name, text in files.items():
-            write_beneath(root, name, text, uid)
-    except OSError as error:
-        raise SeatrialError(
-            f"node {node}: {error.filename or root}: cannot be written: "
-            f"{error.strerror}; remove the node's files: `seatrial lab down`"
-        ) from error
-
-
 def _mounts() -> dict[Path, str]:
     """Return the types of all mounted file systems by their mount points."""
     mounts = Path("/proc/self/mounts").read_text().splitlines()
@@ -260,7 +237,7 @@ def _processes(node: str) -> set[int]:
     return found
 
 
-def _end_processes(node: str) -> None:
+def end_processes(node: str) -> None:
     """Kill all processes in the node's cgroups."""
     deadline = time.monotonic() + STOP_SECONDS
     while processes := _processes(node):

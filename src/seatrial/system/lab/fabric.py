@@ -4,6 +4,7 @@ The machine's own network stays unchanged: bridge and cables live in namespaces.
 systemd-nspawn creates a node's cable: `host0` in the node, `vb-NODE` on the bridge.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
@@ -13,6 +14,29 @@ from seatrial.system.lab.state import LabState
 FABRIC = "seatrial-fabric"
 BRIDGE = "fabric0"
 PREFIX_LENGTH = 24
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of virtual machines: their device, and its MTU in bytes.
+
+    `subnet` is the third part of its addresses; 0: as in the nodes' own.
+    """
+
+    device: str
+    bridge: str
+    mtu: int
+    subnet: int = 0
+
+    def address(self, node: str) -> str:
+        """Return the device's address with its prefix, from that of its node."""
+        one, two, three, four = node.split(".")
+        return f"{one}.{two}.{self.subnet or three}.{four}/{PREFIX_LENGTH}"
+
+
+RAILS = (Network("rail0", "rails0", 4500, 1), Network("rail1", "rails1", 4500, 2))
+NETWORKS = (Network("host0", BRIDGE, 1500), *RAILS)
+"""Networks of a virtual machine, in the order in which its kernel finds devices."""
 
 
 def exists(name: str) -> bool:
@@ -39,6 +63,14 @@ def ensure_fabric(state: LabState) -> bool:
     run("ip", "-n", FABRIC, "link", "set", BRIDGE, "up")
     run("ip", "-n", FABRIC, "addr", "add", f"{address}/{PREFIX_LENGTH}", "dev", BRIDGE)
     return True
+
+
+def ensure_rails() -> None:
+    """Create the bridges of the virtual machines' rails."""
+    for rail in RAILS:
+        if not succeeds("ip", "-n", FABRIC, "link", "show", rail.bridge):
+            run("ip", "-n", FABRIC, "link", "add", rail.bridge, "type", "bridge")
+        run("ip", "-n", FABRIC, "link", "set", rail.bridge, "up")
 
 
 def remove(state: LabState) -> bool:

@@ -28,6 +28,8 @@ class LabState:
 
     `owns_fabric`: the lab created its network namespace; `slow` maps a node to the
     rate limit of its link.
+
+    `machines` are the nodes that are virtual machines; `accelerator` is that of QEMU.
     """
 
     home: str
@@ -35,6 +37,8 @@ class LabState:
     nodes: dict[str, str] = field(default_factory=dict)
     owns_fabric: bool = False
     slow: dict[str, str] = field(default_factory=dict)
+    machines: list[str] = field(default_factory=list)
+    accelerator: str = ""
 
     @property
     def login(self) -> str:

@@ -1,0 +1,157 @@
+"""The lab with RDMA: verbs in jobs of Slurm, and faults of its rails."""
+
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from conftest import HOME, LAB_HOME, Lab
+
+from seatrial.calibration.selftest_faults import known_faults
+from seatrial.commands.lab import require_root_on_debian
+from seatrial.system.lab import cluster, container, fabric
+
+pytestmark = pytest.mark.lab
+
+NODES = ("rn01", "rn02")
+
+# Both sides have time limits. The client starts when the server listens: a server
+# whose client never comes would wait for ever.
+PERFTEST = """
+PATH=$PATH:/usr/sbin
+port=$((18000 + SLURM_JOB_ID % 1000)) ready=$HOME/ready.$SLURM_JOB_ID
+test="timeout 30 $1 --ib-dev=rxe$2 --gid-index=1 --iters=20 --port=$port"
+if [ "$SLURM_PROCID" = 0 ]; then
+    $test & server=$!
+    listens=$(printf ':%04X ' $port)
+    until grep -q "$listens" /proc/net/tcp*; do
+        kill -0 $server 2>/dev/null || exit 1
+        sleep 0.1
+    done
+    touch "$ready"
+    wait $server && status=0 || status=$?
+    rm "$ready"
+    exit $status
+fi
+timeout 30 sh -c "until [ -e '$ready' ]; do sleep 0.1; done" || exit 1
+exec $test 10.98.$(($2 + 1)).11
+"""
+
+
+@pytest.fixture(scope="module")
+def rdma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """The lab with RDMA and Slurm; no lab afterwards."""
+    require_root_on_debian()
+    cluster.down(LAB_HOME)
+    lab = Lab(tmp_path_factory.mktemp("rdma"), "rdma-lab")
+    try:
+        lab.play("lab")
+        lab.play("cluster", "--limit", "controller")
+        yield lab
+    finally:
+        cluster.down(LAB_HOME)
+
+
+def perftest(lab: Lab, program: str, rail: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a program of perftest between both nodes, in one job."""
+    command = ["bash", "-c", PERFTEST, "perftest", program, str(rail)]
+    step = ["srun", "--nodes=2", "--kill-on-bad-exit=1", "--time=2", *command]
+    return lab.ssh("rhead", shlex.join(step))
+
+
+def counter(lab: Lab, node: str, rail: int, name: str) -> int:
+    file = f"/sys/class/infiniband/rxe{rail}/ports/1/hw_counters/{name}"
+    return int(lab.ssh(node, f"cat {file}").stdout)
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    fault = known_faults(HOME, "rdma-lab")[name]
+    fault.plant()
+    try:
+        yield
+    finally:
+        fault.lift()
+        fault.lift()  # may be called twice
+
+
+def test_nodes_are_idle_and_up_again_changes_nothing(rdma: Lab) -> None:
+    states = {node.node: node.slurm for node in cluster.status() if node.running}
+    assert states.keys() == {"rhead", *NODES}
+    assert {states[node] for node in NODES} == {"idle"}
+    assert rdma.play("lab") == 0
+
+
+def test_jobs_see_two_rails_and_may_lock_memory(rdma: Lab) -> None:
+    done = rdma.ssh("rhead", "srun --nodes=2 sh -c 'ibv_devices; ulimit -l'")
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.split()
+    assert words.count("rxe0") == words.count("rxe1") == 2
+    assert words.count("unlimited") == 2
+
+
+def test_perftest_runs_between_nodes_over_the_rail_that_it_names(rdma: Lab) -> None:
+    before = [counter(rdma, "rn02", rail, "sent_pkts") for rail in (0, 1)]
+    done = perftest(rdma, "ib_write_lat", rail=1)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "RDMA_Write Latency Test" in done.stdout
+    after = [counter(rdma, "rn02", rail, "sent_pkts") for rail in (0, 1)]
+    assert after[0] == before[0]
+    assert after[1] > before[1]
+
+
+def test_slots_of_the_rails_differ(rdma: Lab) -> None:
+    links = rdma.ssh("rn01", "sudo lspci -vv").stdout.split("Root port")[1:]
+    assert ["Speed 8GT/s, Width x8" in links[0], "Width x4" in links[1]] == [True] * 2
+
+
+@pytest.mark.slow
+def test_a_port_that_is_down_is_named(rdma: Lab) -> None:
+    with planted("port-down"):
+        done = perftest(rdma, "ib_write_lat")
+        assert done.returncode != 0
+        assert "state is Down" in done.stdout + done.stderr
+    done = perftest(rdma, "ib_write_lat")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_lost_packets_are_sent_again(rdma: Lab) -> None:
+    with planted("packet-loss"):
+        shown = rdma.ssh("rn02", "/sbin/tc qdisc show dev rail0").stdout
+        assert "loss 5%" in shown
+        dropped = 0
+        for _ in range(5):
+            assert perftest(rdma, "ib_write_bw").returncode == 0
+            statistics = rdma.ssh("rn02", "/sbin/tc -s qdisc show dev rail0").stdout
+            dropped = int(statistics.partition("dropped ")[2].partition(",")[0])
+            if dropped:
+                break
+        assert dropped > 0
+    assert "netem" not in rdma.ssh("rn02", "/sbin/tc qdisc show dev rail0").stdout
+
+
+@pytest.mark.slow
+def test_a_slow_rail_leaves_the_other_alone(rdma: Lab) -> None:
+    def limits() -> list[bool]:
+        rails = (rail.device for rail in fabric.RAILS)
+        show = "/sbin/tc qdisc show dev"
+        return ["rate 40Mbit" in rdma.ssh("rn02", f"{show} {r}").stdout for r in rails]
+
+    with planted("slow-rail"):
+        assert limits() == [False, True]
+        assert perftest(rdma, "ib_write_bw", rail=1).returncode == 0
+    assert limits() == [False, False]
+
+
+@pytest.mark.slow
+def test_a_machine_that_dies_is_started_again(rdma: Lab) -> None:
+    container.end_processes("rn02")
+    assert [n.node for n in cluster.status() if not n.running] == ["rn02"]
+    assert rdma.play("lab") == 1
+    deadline = time.monotonic() + 60
+    while {node.slurm for node in cluster.status()[1:]} != {"idle"}:
+        assert time.monotonic() < deadline
+        time.sleep(1)
