@@ -272,6 +272,7 @@ ON_NODES = {
     "checks/nodesweep/__main__.py",
     "checks/nodesweep/sensors.py",
     "checks/pairsweep/__main__.py",
+    "checks/perftest_pair.py",
     "checks/srun_steps.py",
 }
 """Programs that run in jobs: they print into the job's output."""
