@@ -600,6 +600,23 @@ def test_display_on_a_terminal() -> None:
     assert "running B @p+e" in text
 
 
+def test_a_reason_is_told_once() -> None:
+    console = Console(record=True, width=400)
+    ended = [
+        ("A", "fail", "no\n route"),
+        ("B", "pass", None),
+        ("A", "fail", "no route"),
+    ]
+    with Display(console, [], {}) as display:
+        display.explain([*ended, ("C", "fail", "no route")])
+        display.explain([*ended, ("A", "skip", "x" * 1000)])
+    failed, skipped = console.export_text().splitlines()
+    assert failed == "  A, C failed: no route"
+    assert skipped.startswith("  A skipped: xxx")
+    assert skipped.endswith("x ...")
+    assert len(skipped) < 350
+
+
 def test_a_job_that_slurm_lost_is_told_after_a_while(
     monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:

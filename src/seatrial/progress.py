@@ -25,6 +25,10 @@ _LEAST_CASES = 3
 """Cases of this run that must have ended before they say how fast it is."""
 
 
+_REASON = 300
+"""Most characters of a reason here; the record of the run has all."""
+
+
 class TimeLeft:
     """Estimates the time left from the typical time of each case.
 
@@ -113,6 +117,7 @@ class Display:
         self._total = len(cases)
         self._done = 0
         self._failed = 0
+        self._explained: set[tuple[str, str]] = set()
         self._left = left or TimeLeft(cases, known)
         self._bar: Progress | None = None
         self._task = TaskID(0)
@@ -178,6 +183,26 @@ class Display:
             f"[{self._done:{width}}/{self._total}] {word} {case} "
             f"({took:.1f} s; {counts})"
         )
+
+    def explain(self, ended: Iterable[tuple[str, str, str | None]]) -> None:
+        """Say why checks failed or were skipped, each reason once.
+
+        `ended` are check, result and reason, which a pass has not.
+        """
+        reasons: dict[tuple[str, str], dict[str, None]] = {}
+        for check, result, reason in ended:
+            if reason:
+                key = (result, " ".join(reason.split()))
+                reasons.setdefault(key, {})[check] = None
+        for key, checks in reasons.items():
+            if key in self._explained:
+                continue
+            self._explained.add(key)
+            result, text = key
+            if len(text) > _REASON:
+                text = f"{text[:_REASON]} ..."
+            word = "skipped" if result == "skip" else "failed"
+            self._print(f"  {', '.join(checks)} {word}: {text}")
 
     def note(self, text: str) -> None:
         """Show what is going on, on a terminal only."""

@@ -131,9 +131,12 @@ class OpenRun:
             back = earlier - outcome.started
             record["clock_went_back_s"] = round(back)
             display.warn(f"the clock went back by {back:.0f} s since the last session")
+        results = finished.collected
         with postponed():
-            results = finished.collected
             close_session(path, record, results.cases, results.measurements)
+        display.explain(
+            (case.check, case.result, case.reason) for case in results.cases
+        )
         return max(earlier, outcome.ended)
 
     def _beside(self) -> set[str]:

@@ -11,12 +11,11 @@ from pathlib import Path
 from statistics import fmean, quantiles
 
 import reframe.utility.typecheck as typ
-from reframe.core.builtins import run_after, variable
-from reframe.core.exceptions import ReframeError
+from reframe.core.builtins import variable
 
-from seatrial.checks.base import Tag
-from seatrial.checks.job_steps import Step, SteppedCheck
+from seatrial.checks.job_steps import Step
 from seatrial.checks.perftest_pair import PROGRAM
+from seatrial.checks.verbs_check import VerbsCheck
 from seatrial.model.records import Sample
 from seatrial.parsers.perftest import parse_perftest_sampled
 from seatrial.parsers.steps import StepOutput
@@ -37,7 +36,7 @@ class PerftestRun:
     read: Callable[[str], Iterable[Sample]]
 
 
-class PerftestCheck(SteppedCheck):
+class PerftestCheck(VerbsCheck):
     """A check that runs a program of perftest over every rail of two nodes.
 
     The first node has the client, which sends (or reads), the second the server; each
@@ -50,35 +49,13 @@ class PerftestCheck(SteppedCheck):
     run_limit = variable(int, value=120)
     """Seconds for a run, on both sides; then it hangs."""
 
-    valid_systems = ["+verbs"]
     valid_prog_environs = ["+mpi"]
-    reference_file = "verbs.yaml"
-    tags = {Tag.NETWORK}
-    time_limit = "30m"
     needs_nodes = 2
     most_nodes = 2
 
     @abstractmethod
     def runs(self) -> list[PerftestRun]:
         """List the runs over one rail."""
-
-    @run_after("setup")
-    def take_rails(self) -> None:
-        """Read the rails of a node from the inventory; skip a class that has none."""
-        extras = self.current_partition.extras
-        self.rails = extras.get("rails", [])
-        self.gid_indexes = extras.get("gid_indexes", {})
-        self.skip_if(
-            not self.rails,
-            f"node_classes names no rails of the class {self.current_partition.name}: "
-            "name device and port of each adapter, such as mlx5_0:1",
-        )
-        if unknown := self.gid_indexes.keys() - set(self.rails):
-            raise ReframeError(
-                f"gid_indexes of the class {self.current_partition.name}: "
-                f"{', '.join(sorted(unknown))}: expected one of its rails "
-                f"{', '.join(self.rails)}"
-            )
 
     def steps(self) -> list[Step]:
         """Return a step for each run over each rail."""

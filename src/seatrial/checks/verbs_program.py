@@ -1,5 +1,4 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
-# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """The base class of the checks that run our own programs of verbs."""
 
 from abc import abstractmethod
@@ -8,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from reframe.core.builtins import run_after, variable
+from reframe.core.builtins import variable
 
-from seatrial.checks.base import Tag
-from seatrial.checks.job_steps import Step, SteppedCheck
+from seatrial.checks.job_steps import Step
+from seatrial.checks.verbs_check import VerbsCheck
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.steps import StepOutput
@@ -30,7 +29,7 @@ class VerbsRun:
     read: Callable[[str, tuple[str, ...]], Iterable[Sample]]
 
 
-class VerbsProgram(SteppedCheck):
+class VerbsProgram(VerbsCheck):
     """A check that runs our own programs over every rail, without MPI's messages.
 
     MPI starts the ranks and tells each how to reach its partner. Every program verifies
@@ -44,26 +43,9 @@ class VerbsProgram(SteppedCheck):
     min_size = variable(int, value=8)
     max_size = variable(int, value=65536)
 
-    valid_systems = ["+verbs"]
-    reference_file = "verbs.yaml"
-    tags = {Tag.NETWORK}
-    time_limit = "30m"
-
     @abstractmethod
     def runs(self) -> list[VerbsRun]:
         """List the runs, after nodes and ranks are known."""
-
-    @run_after("setup")
-    def take_rails(self) -> None:
-        """Read the rails of a node from the inventory; skip a class that has none."""
-        extras = self.current_partition.extras
-        self.rails = extras.get("rails", [])
-        self.gid_indexes = extras.get("gid_indexes", {})
-        self.skip_if(
-            not self.rails,
-            f"node_classes names no rails of the class {self.current_partition.name}: "
-            "name device and port of each adapter, such as mlx5_0:1",
-        )
 
     def steps(self) -> list[Step]:
         """Return a step for each run."""
