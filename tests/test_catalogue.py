@@ -17,6 +17,9 @@ from seatrial.checks.catalogue import Entry, catalogue, format_catalogue
 from seatrial.checks.experiments import EXPERIMENTS
 from seatrial.checks.sources import known_checks
 from seatrial.cli import main
+from seatrial.criteria.published import load_published
+from seatrial.model.metrics import split_flat_name
+from seatrial.paths import published_dir
 
 CHECK = """\
 import reframe as rfm
@@ -125,6 +128,23 @@ def test_each_experiment_is_compared_with_its_checks(ours: list[Entry]) -> None:
     }
     assert list(rows) == list(EXPERIMENTS)
     assert named == listed | {"E48": set()}
+
+
+def test_every_published_number_has_a_check_that_measures_it(ours: list[Entry]) -> None:
+    """A number in absolute units stands beside a measured one of the same metric."""
+    measured = {("E35", "run_time")}  # beside what Npb judges
+    for entry in ours:
+        for experiment in entry.experiments:
+            names = {split_flat_name(flat)[0].name for flat in entry.metrics}
+            measured |= {(experiment, name) for name in names}
+    published = load_published(published_dir(HOME))
+    alone = {
+        (number.experiment, number.metric)
+        for system in published.systems
+        for number in published.numbers(system)
+        if number.experiment and number.kind == "absolute"
+    } - measured
+    assert alone == set()
 
 
 def test_experiments_are_those_of_the_papers() -> None:

@@ -51,7 +51,7 @@ RATIOS: dict[str, dict[tuple[str, str], tuple[float, ...]]] = {
     },
     "sur2007": {
         ("latency_difference", "latency of send/receive"): (1.15 / 0.2,),
-        ("latency", "RDMA read"): (6 / 1.8,),
+        ("read_latency", "RDMA read"): (6 / 1.8,),
     },
     "schoenemeyer2011": {("latency", "MPI ping-pong"): (1.7 / 1.6,)},
     "subramoni2009": {
@@ -83,7 +83,7 @@ GROUPS: dict[str, dict[str, float]] = {
         "bw": (972 / 781 * 1486 / 768 * 971 / 800) ** (1 / 3),
         "bibw": 1932 / 946,
     },
-    "sur2007": {"latency_difference": 1.15 / 0.2, "latency": 6 / 1.8},
+    "sur2007": {"latency_difference": 1.15 / 0.2, "read_latency": 6 / 1.8},
     "schoenemeyer2011": {"latency": 1.7 / 1.6},
     "subramoni2009": {
         "run_time": (
@@ -186,10 +186,10 @@ STATED: dict[str, dict[tuple[str, str, str], Expected]] = {
         ("run_time", "NPB FT", ""): (1 / 0.94, None, None),
     },
     "sur2007": {
-        ("latency", "RDMA write", "below 256 B"): (6, None, None),
-        ("latency_1B", "RDMA write", ""): (6, None, None),
-        ("latency_1B", "RDMA read", ""): (3, None, None),
-        ("latency", "RDMA read, several", "1 B to 512 B"): (3, None, None),
+        ("write_latency", "RDMA write", "below 256 B"): (6, None, None),
+        ("write_latency_1B", "RDMA write", ""): (6, None, None),
+        ("read_latency_1B", "RDMA read", ""): (3, None, None),
+        ("read_latency", "RDMA read, several", "1 B to 512 B"): (3, None, None),
         ("bw_256B", "all pairs", ""): (10, None, None),
         ("bw", "all pairs", "small and medium"): (10, None, None),
         ("exchange_time", "Halo (A. J.", "small"): (5, None, None),

@@ -11,7 +11,7 @@ enum {
     LINK_TAG = 1,
     LINK_MAX_READS = 16,   /* reads and atomics on the way */
     LINK_RNR_TIMER = 12,   /* 0.64 ms */
-    LINK_ACK_TIMEOUT = 14, /* 4.096 us x 2^14 = 67 ms */
+    LINK_ACK_TIMEOUT = 18, /* 4.096 us x 2^18 = 1.07 s, as in UCX */
     LINK_RETRIES = 7,
     LINK_HOP_LIMIT = 64,
 };

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="342e9e5d5ce81773d2dfce2063d2897e41050e7495f0b7c894fc828934d2f7f4")
+    version("0.1.0", sha256="6f9545a683fa321b8d0188602457398d4e98438d09863aa1fb26d02963fbc9ef")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
