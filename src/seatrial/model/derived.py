@@ -16,7 +16,7 @@ DERIVED = {
     "mpi_overhead_share": "mpi_overhead / latency of the user level",
     "buffer_reuse_ratio": "latency without re-use of buffers / with full re-use",
     "queue_usage_ratio": "latency behind a queue / that of an empty one",
-    "connections_per_nic": "(servers - 1) x (cores of a server)^2",
+    "connections_per_nic": "(servers - 1) x (cores of a server)^2 / adapters",
     "logp_gap": "round trip of the size - that of empty messages + their gap",
     "logp_latency": "half the round trip of empty messages - their gap",
     "message_rate": "bandwidth of all pairs / size",
@@ -90,6 +90,26 @@ def logp_latency(rtt_0_us: float, gap_0_us: float) -> float:
     """
     _positive(rtt_0_us=rtt_0_us, gap_0_us=gap_0_us)
     return rtt_0_us / 2 - gap_0_us
+
+
+def connections_per_nic(nodes: int, ranks: int, adapters: int = 1) -> int:
+    """Return the reliable connections of an adapter if all ranks talk to all others.
+
+    `ranks` and `adapters` are those of a node; ranks of one node need no adapter. As in
+    Rashti and Afsahi 2007: (nodes - 1) x ranks^2, rounded up.
+    """
+    _positive(nodes=nodes, ranks=ranks, adapters=adapters)
+    return -(-(nodes - 1) * ranks**2 // adapters)
+
+
+def send_queues_mib(connections: int) -> float:
+    """Return the memory of the send queues of as many connections, in MiB.
+
+    A model: 256 entries of 64 B for each, as UCX sets them by default
+    (UCX_RC_TX_QUEUE_LEN) on adapters whose basic block has 64 B; receive queues are
+    shared, and the adapter's own state of a connection is not counted.
+    """
+    return connections * 256 * 64 / 2**20
 
 
 def _positive(**values: float) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seatrial.judge.judge import Judgement
+from seatrial.report.below_mpi import below_mpi_chapter
 from seatrial.report.common_facts import RISK, common_facts
 from seatrial.report.content import Chapter, Content
 from seatrial.report.criteria_rows import criterion_rows
@@ -55,14 +56,15 @@ def contents(
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
     """Build the chapters: nodes, pairs, curves, scaling, drift, settings, common facts.
 
-    `home` may have published numbers. Raises SeatrialError if one of their files is
-    damaged.
+    What lies below MPI has one if the run measured it. `home` may have published
+    numbers. Raises SeatrialError if one of their files is damaged.
     """
     return (
         _nodes(run, judgement),
         _pairs(run, judgement),
         _curves(run, judgement, home),
         _scaling(run, judgement),
+        *below_mpi_chapter(run),
         drift_chapter(run, judgement),
         settings_chapter(run, judgement),
         _common(run, judgement),
