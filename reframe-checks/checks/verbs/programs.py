@@ -232,7 +232,7 @@ class Connections(TwoNodes):
 
     descr = "latency and throughput of 1, 2, 4 and so on connections"
     tool = "mqp_lat"
-    experiments = ("E39", "E40")
+    experiments = ("E39", "E40", "E48")
     typical_s = 60
     valid_prog_environs = ["+mqp_lat"]
     ppn = 1

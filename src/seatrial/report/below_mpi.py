@@ -236,7 +236,7 @@ def _with_parameters(rows: pl.DataFrame) -> pl.DataFrame:
         "qps": pl.Int64,
     }
     added = pl.DataFrame(columns, schema=types)
-    kinds = pl.concat([kinds, added], how="horizontal")
+    kinds = kinds.hstack(added)
     return rows.join(kinds, on="parameters").with_columns(
         pl.col(pl.Categorical).cast(pl.String)
     )
