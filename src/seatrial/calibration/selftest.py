@@ -15,7 +15,7 @@ from pathlib import Path
 from seatrial.calibration.selftest_faults import Fault
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import interruptible, postponed
-from seatrial.judge.findings import Judgement
+from seatrial.judge.findings import Finding, Judgement
 from seatrial.runs.open_run import utc_text
 
 CONTROL = "none (control)"
@@ -152,12 +152,8 @@ def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
         wrongly = {f.place or f"{f.case or f.kind}" for f in failed}
         found = None
     else:
-        # A place touches a node if it is that node, or a pair with it.
-        others = (f for f in failed if node not in f.node.split(" - "))
-        wrongly = {f.place for f in others if f.place}
-        kinds = {f.kind for f in failed if f.node == node}
-        convicted = node in judgement.convicted
-        found = "inventory" in kinds if fault.absent else convicted
+        wrongly = {f.place for f in failed if f.place and not _touches(fault, f)}
+        found = _found(fault, failed, judgement)
     return Trial(
         fault=fault.name if fault else CONTROL,
         what=fault.what if fault else "",
@@ -170,6 +166,24 @@ def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
         wrongly=tuple(sorted(wrongly | {*judgement.convicted} - {node})),
         seconds=round(seconds, 1),
     )
+
+
+def _touches(fault: Fault, finding: Finding) -> bool:
+    """Return True if a place is the node with the fault, or a pair with it.
+
+    Of a fault of one rail, other rails of the node are sound.
+    """
+    other_rail = fault.rail and "(" in finding.place and fault.rail not in finding.place
+    return fault.node in finding.node.split(" - ") and not other_rail
+
+
+def _found(fault: Fault, failed: list[Finding], judgement: Judgement) -> bool:
+    if fault.rail:
+        names = (f"{f.place}: {f.reason}" for f in failed)
+        return any(fault.node in name and fault.rail in name for name in names)
+    if fault.absent:
+        return any(f.kind == "inventory" and f.node == fault.node for f in failed)
+    return fault.node in judgement.convicted
 
 
 def _record(folder: Path) -> Path:

@@ -14,7 +14,7 @@ LAB = "lab"
 VARIABLE = "selftest_faults"
 
 _KEYS = {"name", "what", "node", "plant", "lift"}
-_OPTIONAL = {"checks", "repeats", "absent"}
+_OPTIONAL = {"checks", "repeats", "absent", "rail"}
 _COMMAND_S = 120
 
 
@@ -23,8 +23,9 @@ class Fault:
     """What is wrong with one node, and what must find it.
 
     `checks` are those of the campaign that can see it (none: all), `repeats` how often
-    they run (None: as the campaign says). An `absent` node fails the inventory, any
-    other is convicted by its numbers. `lift` may be called at any time, and twice.
+    they run (None: as the campaign says). An `absent` node fails the inventory, with a
+    `rail` the numbers or programs of this rail fail, any other node is convicted by its
+    numbers. `lift` may be called at any time, and twice.
     """
 
     name: str
@@ -35,10 +36,13 @@ class Fault:
     checks: tuple[str, ...] = ()
     repeats: int | None = None
     absent: bool = False
+    rail: str = ""
 
     @property
     def expected(self) -> str:
         """What a judgement has to say."""
+        if self.rail:
+            return f"{self.rail} of {self.node} fails"
         return f"{self.node} is {'absent' if self.absent else 'convicted'}"
 
 
@@ -118,6 +122,7 @@ def _fault(where: str, entry: Any) -> Fault:
             f"{', '.join(sorted(_OPTIONAL))}, found {entry!r}"
         )
     texts = {key: entry[key] for key in _KEYS}
+    rail = entry.get("rail", "")
     checks, repeats = entry.get("checks", []), entry.get("repeats")
     absent = entry.get("absent", False)
     sound = (
@@ -126,11 +131,12 @@ def _fault(where: str, entry: Any) -> Fault:
         and all(isinstance(check, str) for check in checks)
         and (repeats is None or (type(repeats) is int and repeats > 0))
         and isinstance(absent, bool)
+        and isinstance(rail, str)
     )
     if not sound:
         raise SeatrialError(
             f"{where}: {texts['name']!r}: expected texts, a list of checks, a number "
-            f"of repeats and absent: true or false, found {entry!r}"
+            f"of repeats, absent: true or false, and a rail, found {entry!r}"
         )
     return Fault(
         texts["name"],
@@ -141,6 +147,7 @@ def _fault(where: str, entry: Any) -> Fault:
         checks=tuple(checks),
         repeats=repeats,
         absent=absent,
+        rail=rail,
     )
 
 
