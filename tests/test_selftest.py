@@ -112,6 +112,30 @@ def test_what_is_found_and_who_is_blamed_wrongly(
     assert told.as_it_should == (is_found is not False and not wrongly)
 
 
+DOWN = replace(found("case", ""), reason="rank 1 on cn02: ibv_query_port: a:1: is down")
+
+
+@pytest.mark.parametrize(
+    ("said", "is_found", "wrongly"),
+    [
+        (judgement(found("limit", "cn01 - cn02 (a:1)")), True, ()),
+        (judgement(DOWN), True, ()),
+        (judgement(found("case", "")), False, ()),
+        (judgement(found("limit", "cn01 - cn02 (b:1)")), False, ("cn01 - cn02 (b:1)",)),
+        (judgement(found("limit", "cn01 - cn03 (a:1)")), False, ("cn01 - cn03 (a:1)",)),
+        (judgement(DOWN, convicted=("cn01",)), True, ("cn01",)),
+        (GOOD, False, ()),
+    ],
+)
+def test_a_fault_of_one_rail_is_found_there(
+    said: Judgement, is_found: bool, wrongly: tuple[str]
+) -> None:
+    fault = Machine().fault(rail="a:1")
+    told = trial(fault, said, 1.0)
+    assert told.expected == "a:1 of cn02 fails"
+    assert (told.found, told.wrongly) == (is_found, wrongly)
+
+
 def test_the_control_comes_first_and_every_fault_is_alone(tmp_path: Path) -> None:
     machine = Machine()
 
@@ -294,6 +318,7 @@ def test_an_inventory_describes_faults_by_commands(home: Path, tmp_path: Path) -
         ("[{name: hole}]", "expected mappings with lift, name, node, plant, what"),
         (f"[{{{ENTRY}, colour: red}}]", "expected mappings"),
         (f"[{{{ENTRY}, repeats: many}}]", "expected texts, a list of checks"),
+        (f"[{{{ENTRY}, rail: 1}}]", "expected texts, a list of checks"),
         (f"[{{{ENTRY}}}, {{{ENTRY}}}]", "names of their own"),
     ],
 )
