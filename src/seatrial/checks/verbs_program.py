@@ -1,10 +1,13 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
+# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """The base class of the checks that run our own programs of verbs."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from reframe.core.builtins import variable
@@ -32,9 +35,10 @@ class VerbsRun:
 class VerbsProgram(VerbsCheck):
     """A check that runs our own programs over every rail, without MPI's messages.
 
-    MPI starts the ranks and tells each how to reach its partner. Every program verifies
-    the contents of its messages, and makes fewer iterations if a size would take longer
-    than `milliseconds_per_size`.
+    MPI starts the ranks and tells each how to reach its partner, by TCP where it takes
+    UCX: a rail that is down then stops the program, which names it, and not MPI. Every
+    program verifies the contents of its messages, and makes fewer iterations if a size
+    would take longer than `milliseconds_per_size`.
     """
 
     iterations = variable(int, value=1000)
@@ -42,6 +46,7 @@ class VerbsProgram(VerbsCheck):
     milliseconds_per_size = variable(int, value=100)
     min_size = variable(int, value=8)
     max_size = variable(int, value=65536)
+    env_vars = {"UCX_TLS": "tcp,sm,self", "UCX_NET_DEVICES": "all"}
 
     @abstractmethod
     def runs(self) -> list[VerbsRun]:
@@ -86,6 +91,12 @@ class VerbsProgram(VerbsCheck):
             raise ParseError(0, f"sizes from {span[0]} to {span[1]}")
         if rows[0].device.partition(":")[0] != rail.partition(":")[0]:
             raise ParseError(0, f"a run of {rows[0].device}, expected {rail}")
+
+    def _cause(self) -> str:
+        """Quote the first rank that says what is wrong."""
+        text = Path(self.stagedir, self.job.stderr).read_text(errors="replace")
+        match = re.search(r"^\w+: rank \d+ on \S+: .*", text, re.MULTILINE)
+        return f"says: {match[0]!r}" if match else super()._cause()
 
     def _read(self, run: VerbsRun, output: StepOutput) -> Iterable[Sample]:
         """Return the samples of a run with their place."""
