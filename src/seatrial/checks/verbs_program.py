@@ -46,7 +46,13 @@ class VerbsProgram(VerbsCheck):
     milliseconds_per_size = variable(int, value=100)
     min_size = variable(int, value=8)
     max_size = variable(int, value=65536)
-    env_vars = {"UCX_TLS": "tcp,sm,self", "UCX_NET_DEVICES": "all"}
+    env_vars = {
+        "UCX_TLS": "tcp,sm,self",
+        "UCX_NET_DEVICES": "all",
+        # Open MPI takes UCX without InfiniBand only if it is told so.
+        "OMPI_MCA_opal_common_ucx_tls": "any",
+        "OMPI_MCA_opal_common_ucx_devices": "any",
+    }
 
     @abstractmethod
     def runs(self) -> list[VerbsRun]:
