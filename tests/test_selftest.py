@@ -119,6 +119,8 @@ DOWN = replace(found("case", ""), reason="rank 1 on cn02: ibv_query_port: a:1: i
     ("said", "is_found", "wrongly"),
     [
         (judgement(found("limit", "cn01 - cn02 (a:1)")), True, ()),
+        (judgement(found("limit", "cn01 - cn02 (a:1)"), convicted=("cn01",)), True, ()),
+        (judgement(found("node", "cn01 (a:1)")), False, ("cn01 (a:1)",)),
         (judgement(DOWN), True, ()),
         (judgement(found("case", "")), False, ()),
         (judgement(found("limit", "cn01 - cn02 (b:1)")), False, ("cn01 - cn02 (b:1)",)),

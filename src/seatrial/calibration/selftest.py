@@ -148,12 +148,16 @@ def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
     """Compare what a judgement blames with the truth."""
     failed = [f for f in judgement.findings if f.verdict == "fail"]
     node = fault.node if fault else ""
+    blamed = {*judgement.convicted} - {node}
     if fault is None:
         wrongly = {f.place or f"{f.case or f.kind}" for f in failed}
         found = None
     else:
-        wrongly = {f.place for f in failed if f.place and not _touches(fault, f)}
+        touched = [f for f in failed if _touches(fault, f)]
+        wrongly = {f.place for f in failed if f.place and f not in touched}
         found = _found(fault, failed, judgement)
+        if fault.rail:  # of one pair, either node may be the cause
+            blamed -= {node for f in touched for node in f.node.split(" - ")}
     return Trial(
         fault=fault.name if fault else CONTROL,
         what=fault.what if fault else "",
@@ -163,7 +167,7 @@ def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
         run=judgement.run,
         verdict=judgement.verdict,
         found=found,
-        wrongly=tuple(sorted(wrongly | {*judgement.convicted} - {node})),
+        wrongly=tuple(sorted(wrongly | blamed)),
         seconds=round(seconds, 1),
     )
 
