@@ -26,7 +26,7 @@ from seatrial.calibration.selftest import (
 from seatrial.calibration.selftest_faults import Fault, known_faults
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
-from seatrial.judge.findings import Finding, Judgement, Kind
+from seatrial.judge.findings import Finding, Judgement, Kind, NodeVerdict
 from seatrial.system.lab.faults import LabFault
 
 AGAIN = "seatrial selftest sea --lift"
@@ -119,7 +119,6 @@ DOWN = replace(found("case", ""), reason="rank 1 on cn02: ibv_query_port: a:1: i
     ("said", "is_found", "wrongly"),
     [
         (judgement(found("limit", "cn01 - cn02 (a:1)")), True, ()),
-        (judgement(found("limit", "cn01 - cn02 (a:1)"), convicted=("cn01",)), True, ()),
         (judgement(found("node", "cn01 (a:1)")), False, ("cn01 (a:1)",)),
         (judgement(DOWN), True, ()),
         (judgement(found("case", "")), False, ()),
@@ -136,6 +135,19 @@ def test_a_fault_of_one_rail_is_found_there(
     told = trial(fault, said, 1.0)
     assert told.expected == "a:1 of cn02 fails"
     assert (told.found, told.wrongly) == (is_found, wrongly)
+
+
+@pytest.mark.parametrize(("rail", "wrongly"), [("a:1", ()), ("b:1", ("cn01", "cn02"))])
+def test_of_two_nodes_the_rail_is_told_and_not_the_node(
+    rail: str, wrongly: tuple[str]
+) -> None:
+    both = [replace(found("node", node), reason="on a:1") for node in ("cn01", "cn02")]
+    said = judgement(*both, convicted=("cn01", "cn02"))
+    said = replace(
+        said, nodes=tuple(NodeVerdict(f.place, "present", "fail", "", {}) for f in both)
+    )
+    told = trial(Machine().fault(rail=rail), said, 1.0)
+    assert (told.found, told.wrongly) == (not wrongly, wrongly)
 
 
 def test_the_control_comes_first_and_every_fault_is_alone(tmp_path: Path) -> None:

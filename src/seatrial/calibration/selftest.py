@@ -153,11 +153,13 @@ def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
         wrongly = {f.place or f"{f.case or f.kind}" for f in failed}
         found = None
     else:
-        touched = [f for f in failed if _touches(fault, f)]
+        # Of two nodes either may be the cause: then only the rail is told.
+        alone = bool(fault.rail) and len(judgement.nodes) == 2
+        touched = [f for f in failed if _touches(fault, f, alone=alone)]
         wrongly = {f.place for f in failed if f.place and f not in touched}
         found = _found(fault, failed, judgement)
-        if fault.rail:  # of one pair, either node may be the cause
-            blamed -= {node for f in touched for node in f.node.split(" - ")}
+        if alone:
+            blamed -= {end for f in touched for end in f.node.split(" - ")}
     return Trial(
         fault=fault.name if fault else CONTROL,
         what=fault.what if fault else "",
@@ -172,13 +174,16 @@ def trial(fault: Fault | None, judgement: Judgement, seconds: float) -> Trial:
     )
 
 
-def _touches(fault: Fault, finding: Finding) -> bool:
+def _touches(fault: Fault, finding: Finding, *, alone: bool) -> bool:
     """Return True if a place is the node with the fault, or a pair with it.
 
-    Of a fault of one rail, other rails of the node are sound.
+    Of a fault of one rail, other rails of the node are sound. Two nodes that are
+    `alone` share every number between them.
     """
-    other_rail = fault.rail and "(" in finding.place and fault.rail not in finding.place
-    return fault.node in finding.node.split(" - ") and not other_rail
+    if fault.rail:
+        named = fault.rail in f"{finding.place} {finding.reason}"
+        return named and (alone or fault.node in finding.node.split(" - "))
+    return fault.node in finding.node.split(" - ")
 
 
 def _found(fault: Fault, failed: list[Finding], judgement: Judgement) -> bool:
