@@ -157,11 +157,11 @@ def test_server_and_client_run_as_two_ranks(tmp_path: Path, ranks: Path) -> None
 
 
 FAULTS = {
-    "client-dies": "client ib_write_lat on localhost: exit status 1; Completion with",
-    "server-dies": "server ib_write_lat on localhost: exit status 1; Couldn't alloca",
+    "client-dies": "client ib_write_lat (mlx5_0:1) on localhost: exit status 1; Compl",
+    "server-dies": "server ib_write_lat (mlx5_0:1) on localhost: exit status 1; Could",
     # Both sides have the same limit: either may be the first.
     "server-absent": " within 2 s",
-    "hang": "ib_write_lat on localhost: no end within 2 s",
+    "hang": "ib_write_lat (mlx5_0:1) on localhost: no end within 2 s",
 }
 
 

@@ -62,7 +62,7 @@ class PerftestCheck(VerbsCheck):
         return [
             Step(
                 f"{run.name},{rail}",
-                f"{self._pair()} {run.command} {self._device(rail)}",
+                f"{self._pair(rail)} {run.command} {self._device(rail)}",
                 num_nodes=2,
                 ppn=1,
                 read=partial(self._read, run, rail),
@@ -71,10 +71,11 @@ class PerftestCheck(VerbsCheck):
             for run in self.runs()
         ]
 
-    def _pair(self) -> str:
+    def _pair(self, rail: str) -> str:
         """Return the command that starts a side on each node."""
         python = f"{suite_python(home())} -I -m {PAIR}"
-        return f"{python} --meet perftest.port --limit {self.run_limit} --"
+        options = f"--meet perftest.port --limit {self.run_limit} --rail {rail}"
+        return f"{python} {options} --"
 
     def _device(self, rail: str) -> str:
         """Return the options for the device, the port and the GID index of a rail."""

@@ -155,6 +155,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=f"seatrial.checks.{PROGRAM}")
     parser.add_argument("--meet", type=Path, required=True)
     parser.add_argument("--limit", type=float, required=True)
+    parser.add_argument("--rail", default="", help="named in errors")
     parser.add_argument("program", nargs="+")
     options = parser.parse_args(arguments)
     deadline = Deadline(options.limit)
@@ -168,7 +169,8 @@ def main(arguments: Sequence[str]) -> int:
             side = "server"
             serve(options.program, meet, deadline)
     except (PairError, OSError) as error:
-        place = f"{side} {options.program[0]} on {_host()}"
+        rail = options.rail and f" ({options.rail})"
+        place = f"{side} {options.program[0]}{rail} on {_host()}"
         print(f"{PROGRAM}: {place}: {error}", file=sys.stderr, flush=True)
         return 1
     return 0
