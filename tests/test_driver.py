@@ -228,11 +228,15 @@ def test_debug_logs_of_reframe_are_removed(
 
 
 def test_lines_without_a_terminal(two: tuple[Run, str]) -> None:
-    lines = two[1].splitlines()
+    """Why a check failed or was skipped is told once, after the first session."""
+    lines = [line for line in two[1].splitlines() if line.startswith("[")]
+    reasons = [line for line in two[1].splitlines() if line not in lines]
     assert len(lines) == 12
     assert lines[0].startswith("[ 1/12] pass Echo %x=1 @lab:batch+openmpi (")
     assert lines[4].startswith("[ 5/12] FAIL Silent @lab:batch+openmpi (")
     assert "4 failed, 0 s left" in lines[-1]
+    assert len(reasons) == 3
+    assert any(reason.startswith("  Silent failed: ") for reason in reasons)
 
 
 def test_second_run_knows_the_time_left_at_once(
