@@ -51,12 +51,12 @@ NAN, INF = math.nan, math.inf
         (ANY, (80, 82, 81, 90, 10), "undecided", "between 10 and 90 MB/s"),
         (ANY, (50, 52, 51, 40, 55), "fail", "5 of 5 values miss the limit"),
         (ANY, (80, 82, 81, 90, 10, 83, 84, 85), "pass", "at least 80 MB/s"),
-        (COUNTED, (0, 0, 0), "pass", "all 3 values meet the limit"),
-        (COUNTED, (0, 1, 0), "fail", "1 of 3 values miss the limit"),
+        (COUNTED, (0, 0, 0), "pass", "all values of 3 allocations meet the limit"),
+        (COUNTED, (0, 1, 0), "fail", "a value misses the limit in 1 of 3 allocations"),
         (COUNTED, (0,), "undecided", "1 allocation; it takes at least 2"),
-        (COUNTED, (1,), "fail", "1 of 1 values miss the limit"),
+        (COUNTED, (1,), "fail", "a value misses the limit in 1 of 1 allocations"),
         (COUNTED, (0, NAN, 0), "undecided", "a value is no number"),
-        (COUNTED, (1, NAN), "fail", "1 of 1 values miss the limit"),
+        (COUNTED, (1, NAN), "fail", "a value misses the limit in 1 of 1 allocations"),
     ],
 )
 def test_one_value_against_a_limit(
@@ -72,6 +72,20 @@ def test_one_value_against_a_limit(
     (finding,) = found(judgement, "limit")
     assert finding.verdict == judgement.verdict == verdict
     assert finding.reason.startswith(reason)
+
+
+def test_of_counts_each_value_of_a_job_must_meet_the_limit() -> None:
+    """One of three values of a job misses it, its median does not."""
+    cases = [replace(case, declared=("ecc_corrected",)) for case in repeats(3)]
+    rows = [
+        sample(case, value, metric="ecc_corrected", size=None)
+        for case in cases
+        for value in ((0.0, 0.0, 1.0) if case.repeat == 2 else (0.0,))
+    ]
+    (finding,) = found(judged(make_run(cases, rows), COUNTED), "limit")
+    assert finding.verdict == "fail"
+    assert finding.reason.startswith("a value misses the limit in 1 of 3 allocations")
+    assert finding.value == 1.0
 
 
 def test_lower_is_better_turns_everything_around() -> None:

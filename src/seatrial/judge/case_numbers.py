@@ -10,7 +10,7 @@ import polars as pl
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge.findings import Finding
 from seatrial.judge.place_groups import Group, groups_of
-from seatrial.judge.sampling import Sampled, sampled
+from seatrial.judge.sampling import OfSeveral, Sampled, sampled
 from seatrial.judge.verdicts import Ruling, counted
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
@@ -154,11 +154,14 @@ def _hold(
     numbers: Numbers,
     subject: Finding,
     criterion: Criterion,
-    arrays: Callable[[str | None], Sampled],
+    arrays: Callable[[str | None, OfSeveral], Sampled],
     nodes: set[str],
 ) -> None:
     """Hold one metric to one criterion; if some `nodes` have numbers, all must."""
-    data = arrays(criterion.statistic)
+    of_several: OfSeveral = "median"
+    if criterion.model == "every":
+        of_several = "min" if criterion.direction == "higher" else "max"
+    data = arrays(criterion.statistic, of_several)
     ends = data.places.select(pl.col("node", "source", "destination").cast(pl.String))
     measured = set(ends.unpivot()["value"].drop_nulls())
     numbers.findings += [

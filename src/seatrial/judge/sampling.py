@@ -1,7 +1,8 @@
 """Samples of metrics of runs as arrays (places, allocations), and a criterion's scale.
 
 The unit of sampling is the allocation: a job, on its nodes. Numbers that one job took
-of one place share its conditions, and count as one: their median.
+of one place share its conditions, and count as one: their median; where every single
+value must meet the limit, the worst of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ from seatrial.runs.closed_run import Run
 
 Values = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
+OfSeveral = Literal["median", "min", "max"]
 
 UNIT = ("run", "session", "attempt", "job_id")
 """Columns of an allocation; each further try of a job is another allocation."""
@@ -54,10 +56,13 @@ class Sampled:
     per_run: tuple[int, ...]
 
 
-def sampled(rows: pl.DataFrame, statistic: str | None) -> Sampled:
+def sampled(
+    rows: pl.DataFrame, statistic: str | None, of_several: OfSeveral = "median"
+) -> Sampled:
     """Sort the rows of one metric by place and allocation.
 
-    Only `statistic` counts, by default the first that is known.
+    Only `statistic` counts, by default the first that is known. `of_several` numbers of
+    a place in one allocation, that one counts.
     """
     wanted = statistic or judged_statistic(rows["statistic"].unique())
     rows = turned(rows.filter(pl.col("statistic") == wanted))
@@ -67,7 +72,8 @@ def sampled(rows: pl.DataFrame, statistic: str | None) -> Sampled:
     spoilt[of_place[~np.isfinite(rows["value"].to_numpy())]] = True
     cells = rows.select("value", cell=of_place * units.height + of_unit)
     if cells["cell"].n_unique() < cells.height:
-        cells = cells.group_by("cell").agg(pl.col("value").median())
+        value = getattr(pl.col("value"), of_several)
+        cells = cells.group_by("cell").agg(value())
     values = np.full(places.height * units.height, np.nan)
     values[cells["cell"].to_numpy()] = cells["value"].to_numpy()
     values[~np.isfinite(values)] = np.nan

@@ -79,12 +79,14 @@ def counted(subject: Finding, criterion: Criterion, data: Sampled) -> Ruling:
 
     def reason(place: int) -> str:
         if missed[place]:
-            return f"{missed[place]} of {n[place]} values miss the limit"
+            return (
+                f"a value misses the limit in {missed[place]} of {n[place]} allocations"
+            )
         if data.spoilt[place]:
             return "a value is no number"
         if n[place] < LEAST_COUNTED:
             return f"{_allocations(n[place])}; it takes at least {LEAST_COUNTED}"
-        return f"all {n[place]} values meet the limit"
+        return f"all values of {n[place]} allocations meet the limit"
 
     return Ruling(
         subject=subject,
