@@ -361,3 +361,17 @@ def test_all_suspects_of_the_machine_are_one_family() -> None:
     assert convicted(one, 6) == ("cn03",)
     assert convicted(two, 6) == ()
     assert convicted(two, 8) == ("cn03", "cn05")
+
+
+def test_the_own_risk_of_a_criterion_is_that_of_all_its_places() -> None:
+    """Of six fresh allocations p is 1 / 64: below 0.02 for one place, not for two."""
+    scatter = (1.0, 1.02, 0.99, 1.01, 1.0, 0.98, 1.01, 0.99)
+    careful = replace(ANY, risks=Risks(seller=0.02, buyer=0.05))
+    sound = {f"cn{number:02}": 80.0 for number in range(1, 9)}
+
+    def convicted(**bad: float) -> tuple[str, ...]:
+        run = places_run({**sound, **bad}, scatter, nodes=list(sound))
+        return judged(run, careful).convicted
+
+    assert convicted(cn03=40.0) == ("cn03",)
+    assert convicted(cn03=40.0, cn05=40.0) == ()

@@ -4,8 +4,9 @@ A machine has thousands of numbers; some of them look bad by chance. So the firs
 quarter of the allocations only picks suspects, leniently, and the others convict them.
 All suspects of the machine, of all criteria, are one family: Holm's procedure keeps the
 risk to convict any compliant one at the seller's risk, for any dependence between their
-numbers. The list of suspects worth a look has a weaker rule, a false discovery rate,
-and decides nothing.
+numbers. A criterion with a smaller risk of its own is one more family, so that this
+risk holds for the criterion, not for each place. The list of suspects worth a look has
+a weaker rule, a false discovery rate, and decides nothing.
 """
 
 from collections import defaultdict
@@ -81,9 +82,15 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     convicted[family] = holm(every_p[family], risks.seller)
     discovered[family] = discoveries(every_p[family], risks.discovery)
     places = [len(values) for values in p]
-    convicted &= every_p <= np.repeat(
-        [group.criterion.risks.seller for group in groups], places
-    )
+    names = np.repeat([group.criterion.name for group in groups], places)
+    smaller = {
+        group.criterion.name: group.criterion.risks.seller
+        for group in groups
+        if group.criterion.risks.seller < risks.seller
+    }
+    for name, risk in smaller.items():  # its suspects are a family of their own
+        own = family & (names == name)
+        convicted[own] &= holm(every_p[own], risk)
     ends = np.cumsum(places)[:-1]
     answers = [np.split(marks, ends) for marks in (convicted, discovered)]
     return list(map(Tried, groups, screened, suspected, p, *answers, covered))
