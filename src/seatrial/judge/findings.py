@@ -17,7 +17,7 @@ Kind = Literal[
 NOT_MEASURED = "not measured"
 """Start of the reason of a criterion without numbers; the cause follows."""
 
-_METHODS = {
+METHODS = {
     "lognormal": "Student's t of logarithms",
     "normal": "Student's t",
     "any": "order statistics of the median",
@@ -84,7 +84,7 @@ class Finding:
             reference_kind=criterion.kind,
             reference_source=criterion.source,
             criterion=criterion.name,
-            method=_METHODS[criterion.model],
+            method=METHODS[criterion.model],
         )
 
     def held_to_declaration(self, name: str, source: str) -> "Finding":

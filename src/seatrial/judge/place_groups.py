@@ -10,7 +10,7 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge import bounds
-from seatrial.judge.findings import Finding
+from seatrial.judge.findings import METHODS, Finding
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.sampling import (
     LEAST_ALIKE,
@@ -178,15 +178,28 @@ def _checked(group: Group) -> Group:
         "all values are equal: the resolution is too coarse, or nothing was measured "
         "anew"
     )
+    group = replace(group, levels=levels, trouble=trouble)
     usable = levels[trouble == ""]
     if group.scale.method == "t" and usable.size:
         p = bounds.t_shape_p(usable)
         if p < _LEAST_SHAPE_P:
-            trouble[trouble == ""] = (
-                f"the values are not {group.criterion.model} (p = {p:.1g}), so that "
-                "Student's t does not apply; declare model any"
+            return _by_order(
+                group, f"the values are not {group.criterion.model}, p = {p:.1g}"
             )
-    return replace(group, levels=levels, trouble=trouble)
+    return group
+
+
+def _by_order(group: Group, reason: str) -> Group:
+    """Judge by order statistics, which hold for any distribution.
+
+    Their level is the median; it is that of logarithms, too.
+    """
+    method = f"{METHODS['any']} ({reason})"
+    return replace(
+        group,
+        scale=replace(group.scale, method="order"),
+        subject=replace(group.subject, method=method),
+    )
 
 
 def _nodes_of(pairs: Group) -> Group:
