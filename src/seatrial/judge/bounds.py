@@ -4,7 +4,8 @@ Values have the shape (places, units): a row is a node or pair, a column an allo
 Higher is better, NaN was not measured. A result has one number for each place. A risk
 lies between 0 and 1.
 
-- ``t``: the level is the mean. Student's t, each place with its own variance.
+- ``t``: the level is the mean. Student's t, each place with its own variance. A place
+  whose values are all equal, which are rounded, is judged by order statistics.
 - ``order``: the level is the median. Order statistics, for any distribution.
 """
 
@@ -43,7 +44,7 @@ def lower_bound(values: Floats, method: Method, risk: float) -> Floats:
 def upper_bound(values: Floats, method: Method, risk: float) -> Floats:
     """Return upper bounds of the levels, each wrong at this risk.
 
-    It is inf with too few units, or if all have the same value (no timer does that).
+    It is inf with too few units.
 
     t: mean + t(1 - risk, n - 1) s / sqrt(n).
 
@@ -55,10 +56,13 @@ def upper_bound(values: Floats, method: Method, risk: float) -> Floats:
     if method == "t":
         n, mean, sd = _moments(values)
         bound = mean + _half_widths(n, risk) * sd
-        return np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), bound, np.inf)
+        bound = np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), bound, np.inf)
+        if (equal := all_equal(values)).any():
+            bound[equal] = upper_bound(values[equal], "order", risk)
+        return bound
     n, most = _measured(values), _most_beyond(np.arange(values.shape[1] + 1), risk)
     bound = _column(np.sort(values, axis=1), n - 1 - most[n])
-    return np.where((most[n] >= 0) & ~all_equal(values), bound, np.inf)
+    return np.where(most[n] >= 0, bound, np.inf)
 
 
 def p_below(values: Floats, limit: float, method: Method) -> Floats:
@@ -73,11 +77,13 @@ def p_below(values: Floats, limit: float, method: Method) -> Floats:
     if method == "t":
         n, mean, sd = _moments(values)
         p = scipy.special.stdtr(np.maximum(n - 1, 1), (mean - limit) / sd * np.sqrt(n))
-        return np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), p, 1.0)
+        p = np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), p, 1.0)
+        if (equal := all_equal(values)).any():
+            p[equal] = p_below(values[equal], limit, "order")
+        return p
     counts = np.arange(values.shape[1] + 1)
     sign_test = scipy.special.bdtr(counts, counts[:, np.newaxis], 0.5)
-    p = sign_test[_measured(values), np.sum(values >= limit, axis=1)]
-    return np.where(all_equal(values), 1.0, p)
+    return np.asarray(sign_test[_measured(values), np.sum(values >= limit, axis=1)])
 
 
 def more_units(
@@ -104,6 +110,9 @@ def more_units(
     done = (lower >= limit) | (upper < limit) | (upper - lower <= 2 * zone_width)
     if method == "t":
         further = _further_for_t(values, limit, risk_pass, risk_fail, zone_width)
+        if (equal := all_equal(values)).any():
+            of_equal = _further_for_order(values[equal], limit, risk_pass, risk_fail)
+            further[equal] = of_equal
     else:
         further = _further_for_order(values, limit, risk_pass, risk_fail)
     return np.where(done, 0, np.where(further > MOST_FURTHER_UNITS, -1, further))

@@ -174,10 +174,6 @@ def _checked(group: Group) -> Group:
         levels = beside_the_others(np.where(group.sound[:, np.newaxis], levels, np.nan))
         if group.sound.sum() < LEAST_ALIKE:
             trouble[group.sound] = f"sameness takes at least {LEAST_ALIKE} places"
-    trouble[bounds.all_equal(group.levels) & (trouble == "")] = (
-        "all values are equal: the resolution is too coarse, or nothing was measured "
-        "anew"
-    )
     group = replace(group, levels=levels, trouble=trouble)
     usable = levels[trouble == ""]
     if group.scale.method == "t" and usable.size:

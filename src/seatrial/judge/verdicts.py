@@ -12,7 +12,7 @@ import polars as pl
 from seatrial.criteria.criterion import LEAST_COUNTED, Criterion
 from seatrial.criteria.methods import smallest_n
 from seatrial.judge import bounds
-from seatrial.judge.findings import Finding, Verdict
+from seatrial.judge.findings import METHODS, Finding, Verdict
 from seatrial.judge.sampling import Marks, Sampled, Values
 from seatrial.judge.screening import Tried, total_for, touching
 from seatrial.judge.variance_components import components
@@ -198,10 +198,13 @@ class _Ruler:
 
     def _undecided(self, place: int) -> str:
         group, n = self.group, int(self.group.n[place])
-        smallest = smallest_n(self.scale.method, group.buyer)
+        method, said = self.scale.method, group.subject.method
+        if method == "t" and bounds.all_equal(group.levels[[place]])[0]:
+            method, said = "order", f"{METHODS['any']}, as all values are equal,"
+        smallest = smallest_n(method, group.buyer)
         if n < smallest:
             return (
-                f"{_allocations(n)}; {group.subject.method} takes at least "
+                f"{_allocations(n)}; {said} takes at least "
                 f"{smallest} at a risk of {_percent(group.buyer)}"
             )
         words = [self._between(place)]
