@@ -28,7 +28,6 @@ def criterion(
         "zone": 0.05,
         "risks": RISKS,
         "cap": 20,
-        "looks": 1,
         "bears": "seller",
         "source": "contract, 3.1",
         **more,

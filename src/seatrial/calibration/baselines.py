@@ -27,7 +27,7 @@ from seatrial.calibration.tolerance_bounds import (
 from seatrial.criteria.criterion import Model
 from seatrial.criteria.methods import T_SMALLEST_N
 from seatrial.errors import SeatrialError
-from seatrial.judge import bounds
+from seatrial.judge import assumptions
 from seatrial.judge.sampling import History, Sampled, Scale, Values, histories
 from seatrial.judge.variance_components import Spread, components
 from seatrial.model.places import several_rails, with_place
@@ -220,13 +220,13 @@ def _too_few(n: int, claim: Claim) -> str:
 
 def _objection(levels: Values, claim: Claim) -> str:
     """Return why the method does not apply to the counted places; '' if it does."""
-    drift = bounds.drift_p(np.nanmedian(levels, axis=0))
+    drift = assumptions.drift_p(np.nanmedian(levels, axis=0))
     if drift < _LEAST_DRIFT_P:
         return (
             f"the numbers drift in the course of the allocations (p = {drift:.1g}): "
             "find out why, then measure again"
         )
-    shape = 1.0 if claim.model == "any" else bounds.t_shape_p(levels)
+    shape = 1.0 if claim.model == "any" else assumptions.t_shape_p(levels)
     if shape < _LEAST_SHAPE_P:
         return (
             f"the values are not {claim.model} (p = {shape:.1g}); use --model any, "

@@ -6,12 +6,12 @@ from math import expm1, isfinite, log1p
 
 import numpy as np
 
-from seatrial.calibration.group_sequential import Design, designs_of, looks_of
 from seatrial.calibration.statistical_power import Passing, Trial
 from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.criteria.criterion import LEAST_COUNTED
 from seatrial.criteria.methods import Method, smallest_n
 from seatrial.judge.findings import Finding
+from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.place_groups import Group, groups_of
 from seatrial.judge.sampling import History, histories
 from seatrial.judge.screening import total_for
@@ -80,7 +80,7 @@ def prospects(
     units: Mapping[str, int],
     repeats: int,
     slowdown: float | None = None,
-) -> tuple[list[Prospect], list[Design]]:
+) -> list[Prospect]:
     """Return what the planned allocations find, for each criterion of some checks.
 
     `units` counts allocations by the text of a case; one that is not in it has as many
@@ -93,7 +93,6 @@ def prospects(
         len(kind.group.levels) for group in kinds.values() for kind in group
     )
     answers: list[Prospect] = []
-    designs: list[Design] = []
     for criterion in wanted:
         worst = _worst(kinds[criterion.name])
         plain = _plain(criterion, criteria, repeats, alone=hypotheses == 1)
@@ -107,10 +106,7 @@ def prospects(
             planned = units.get(kind.history.case_text, repeats)
             asked = replace(plain, what=what, units=planned)
             answers.append(_filled(asked, kind, criteria, hypotheses, slowdown))
-        if criterion.looks > 1 and worst:
-            least = max(worst.values(), key=lambda kind: kind.spread.within)
-            designs += designs_of(criterion, least.spread.within, repeats)
-    return answers, designs
+    return answers
 
 
 def _plain(
@@ -121,7 +117,7 @@ def _plain(
         least, passing = 1, LEAST_COUNTED
     else:
         method: Method = "order" if criterion.model == "any" else "t"
-        share = _first_share(criterion, units)
+        share = share_of_look(1)
         seller = min(criteria.risks.seller, criterion.risks.seller) * share
         least = smallest_n(method, seller)
         least = least if alone else total_for(least)
@@ -135,11 +131,6 @@ def _plain(
         convicts_from=least,
         passes_from=passing,
     )
-
-
-def _first_share(criterion: Criterion, repeats: int) -> float:
-    """Return the share of the risks that the first run may spend."""
-    return looks_of(repeats, criterion.looks, criterion.cap)[0].share
 
 
 def _kinds(criterion: Criterion, recorded: Sequence[History]) -> Iterator[_Kind]:
@@ -164,7 +155,9 @@ def _kinds(criterion: Criterion, recorded: Sequence[History]) -> Iterator[_Kind]
             levels = group.levels[enough]
             spread = components(levels)
             if isfinite(spread.within) and spread.within > 0:
-                yield _Kind(group, history, spread, float(group.centre[enough].min()))
+                yield _Kind(
+                    group, history, spread, float(group.at.centre[enough].min())
+                )
 
 
 def _worst(kinds: Sequence[_Kind]) -> dict[str, _Kind]:
@@ -211,7 +204,7 @@ def _filled(
     """Compute what the planned allocations find."""
     group, criterion = kind.group, kind.group.criterion
     scale, within, units = group.scale, kind.spread.within, plain.units
-    share = _first_share(criterion, units)
+    share = share_of_look(1)
     risk = min(criteria.risks.seller, criterion.risks.seller) * share
     width = -scale.limit / 2 if group.alike else 0.0
     trial = Trial(scale.method, within, risk, width, alone=hypotheses == 1)

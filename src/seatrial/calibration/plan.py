@@ -7,7 +7,6 @@ from pathlib import Path
 from seatrial import paths
 from seatrial.calibration.comparable_runs import comparable_runs
 from seatrial.calibration.detection_limits import Prospect, prospects
-from seatrial.calibration.group_sequential import Design
 from seatrial.campaign.campaign_file import Campaign, load_campaign
 from seatrial.campaign.cost import (
     Cost,
@@ -40,7 +39,6 @@ class Plan:
     slowdown: float | None
     cost: Cost
     criteria: tuple[Prospect, ...]
-    designs: tuple[Design, ...]
     notes: tuple[str, ...]
 
 
@@ -74,7 +72,7 @@ def plan_campaign(
             "for these run `seatrial plan` on the login node"
         )
     criteria = _criteria(home, system, notes)
-    answers: tuple[list[Prospect], list[Design]] = ([], [])
+    answers: list[Prospect] = []
     if criteria is not None:
         runs, left_out = comparable_runs(closed_runs(results, system))
         notes += left_out
@@ -88,8 +86,7 @@ def plan_campaign(
         repeats=campaign.repeats,
         slowdown=slowdown,
         cost=cost(sessions, known, entries, campaign.max_jobs, delivered),
-        criteria=tuple(answers[0]),
-        designs=tuple(answers[1]),
+        criteria=tuple(answers),
         notes=tuple(notes),
     )
 

@@ -6,7 +6,6 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.calibration.detection_limits import Prospect
-from seatrial.calibration.group_sequential import Design
 from seatrial.calibration.plan import Plan
 from seatrial.campaign.cost import (
     Cost,
@@ -27,7 +26,7 @@ needs: so many repeats convict a place that misses its limit by the slowdown."""
 
 
 def print_plan(plan: Plan, console: Terminal) -> None:
-    """Print a plan: cost, criteria, designs and notes."""
+    """Print a plan: cost, criteria and notes."""
     costs = plan.cost
     console.print_line(
         (f"{plan.campaign} on {plan.system}", "bold"),
@@ -47,9 +46,6 @@ def print_plan(plan: Plan, console: Terminal) -> None:
         console.print()
         for text in _without_scatter(plan.criteria):
             console.print_line(text)
-    if plan.designs:
-        console.print()
-        console.print(_designs_table(plan.designs))
     for note in plan.notes:
         console.print_line((f"note: {note}", "yellow"))
 
@@ -131,24 +127,3 @@ def _share(value: float | None) -> str:
     if value < 10:
         return f"{rounded(100 * value, 2)} %"
     return f"x {rounded(value + 1, 3)}"
-
-
-def _designs_table(designs: Sequence[Design]) -> Table:
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    table.title = "looks: allocations until decided, by the zone off the limit"
-    table.add_column("criterion", overflow="fold", max_width=34)
-    table.add_column("at", overflow="fold")
-    table.add_column("risk spent", overflow="fold")
-    for heading in ("worse", "undecided", "better", "undecided"):
-        table.add_column(heading, justify="right")
-    for design in designs:
-        table.add_row(
-            Text(design.criterion),
-            ", ".join(map(str, design.units)),
-            ", ".join(f"{rounded(100 * risk, 2)} %" for risk in design.risk),
-            f"{design.mean_worse:.1f}",
-            f"{100 * design.undecided_worse:.0f} %",
-            f"{design.mean_better:.1f}",
-            f"{100 * design.undecided_better:.0f} %",
-        )
-    return table

@@ -7,7 +7,13 @@ from typing import Any, NoReturn
 from msgspec import structs
 
 from seatrial.criteria.criteria_types import Entry, File
-from seatrial.criteria.criterion import Criterion, Kind, Risks, fewest_allocations
+from seatrial.criteria.criterion import (
+    Criterion,
+    Kind,
+    Model,
+    Risks,
+    fewest_allocations,
+)
 from seatrial.criteria.declared import KIND, DeclaredCriterion, declared_criterion
 from seatrial.criteria.formula import evaluate
 from seatrial.criteria.keys import check_metrics, check_where, checked_metric
@@ -29,6 +35,9 @@ _OF_KIND: dict[str, Kind] = {
     "tolerance": "sameness",
 }
 """Keys that belong to one kind only; those of other kinds in defaults do not count."""
+
+_MAY_BE_ZERO = ("1", "%", "count")
+"""Units of numbers that are no continuous quantity above 0."""
 
 _PROVENANCE = (
     "document",
@@ -156,14 +165,14 @@ class _Merged:
                     kind=self.kind,
                     limit=self.limit(flat, limit, place),
                     tolerance=given.tolerance,
-                    model=given.model,
+                    model=self.model(flat, metric.unit, limit),
                     zone=given.zone,
                     risks=risks,
                     cap=given.cap,
-                    looks=given.looks,
                     bears=given.bears,
                     source=self.source(),
                     optional=given.optional,
+                    bad_share=given.bad_share,
                     fingerprint=given.fingerprint or {},
                     provenance=self.provenance(),
                 ),
@@ -185,16 +194,27 @@ class _Merged:
             self.refuse("metrics", f"kind {kind} has limits; expected no metrics")
         if kind == "sameness" and self.given.model == "every":
             self.refuse("model", "model every holds values to limits, not to others")
+        if self.given.bad_share is not None and self.given.model not in (None, "any"):
+            self.refuse("bad_share", "a share of allocations takes model any")
 
     def check_repeats(self, risks: Risks) -> None:
-        """Refuse fewer repeats than can decide, and more looks than repeats."""
-        model, cap, looks = self.given.model, self.given.cap, self.given.looks
-        least = fewest_allocations(model, risks.buyer)
+        """Refuse fewer repeats than can decide."""
+        model, cap = self.given.model or "lognormal", self.given.cap
+        least = fewest_allocations(model, risks.buyer, self.given.bad_share)
         if cap < least:
             reason = f"model {model} decides nothing with fewer than {least} repeats"
             self.refuse("cap", f"cap is {cap}, but {reason} at these risks")
-        if looks > cap:
-            self.refuse("looks", f"expected no more than cap, {cap}, got {looks}")
+
+    def model(self, flat: str, unit: str, limit: str | None) -> Model:
+        """Return the model of a metric: by default that of continuous numbers.
+
+        Counts, shares and ratios, which may be 0, take any distribution.
+        """
+        if self.given.model is not None:
+            return self.given.model
+        if self.given.bad_share is not None or unit in _MAY_BE_ZERO:
+            return "any"
+        return "lognormal"
 
     def evaluated(self) -> float:
         """Return the result of the formula; 0 without one."""

@@ -52,13 +52,14 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     where: Where = {}
     direction: Direction | None = None
     statistic: Text | None = None
-    model: Model = "any"
+    model: Model | None = None
     zone: Share = 0.05
     risks: SmallerRisks = SmallerRisks()
     cap: Count = 20
     looks: Count = 1
     bears: Bears = "seller"
     optional: bool = False
+    bad_share: _Part | None = None
 
 
 class Entry(Defaults, frozen=True, kw_only=True):

@@ -40,9 +40,10 @@ class Criterion:
     `metric` is the flat name, `statistic` None the first present of
     metrics.STATISTICS. `limit` is in `unit`; None for sameness, which has a
     `tolerance`, the share by which a node may be worse than its class. `zone` is the
-    indifference zone, a share of the limit; `cap` the most repeats, `looks` the number
-    of joint judgements, and `bears` the party that bears an undecided verdict at the
-    cap. A missing measurement leaves the machine undecided, unless it is `optional`.
+    indifference zone, a share of the limit; `cap` the most repeats, and `bears` the
+    party that bears an undecided verdict at the cap. A missing measurement leaves the
+    machine undecided, unless it is `optional`. With a `bad_share`, the value that this
+    share of the allocations misses must meet the limit, not the median.
     `source` is document and clause, the formula, or the run; `provenance` holds the
     provenance of the limit, as texts.
     """
@@ -61,10 +62,10 @@ class Criterion:
     zone: float
     risks: Risks
     cap: int
-    looks: int
     bears: Bears
     source: str
     optional: bool = False
+    bad_share: float | None = None
     fingerprint: Mapping[str, str] = field(default_factory=dict, hash=False)
     provenance: Mapping[str, str] = field(
         default_factory=dict, hash=False, compare=False
@@ -107,8 +108,12 @@ def matches(wanted: Any, value: Any) -> bool:
     return re.fullmatch(wanted, value) is not None
 
 
-def fewest_allocations(model: Model, risk: float) -> int:
-    """Return the fewest allocations for a decision of a model at a risk."""
+def fewest_allocations(
+    model: Model, risk: float, bad_share: float | None = None
+) -> int:
+    """Return the fewest allocations for a pass of a model at a risk."""
     if model == "every":
         return LEAST_COUNTED
+    if bad_share is not None:
+        return smallest_n("order", risk, bad_share)
     return smallest_n("order" if model == "any" else "t", risk)

@@ -7,14 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
 from seatrial.judge.sampling import rows_of
 from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.closed_run import Run
 
 
-def require_alike(runs: Sequence[Run], criteria: Criteria) -> None:
+def require_alike(runs: Sequence[Run]) -> None:
     """Raise SeatrialError if runs cannot be judged together."""
     first, *others = runs
     for run in others:
@@ -28,16 +27,6 @@ def require_alike(runs: Sequence[Run], criteria: Criteria) -> None:
     names = [run.manifest["run"] for run in runs]
     if len(set(names)) < len(names):
         raise SeatrialError(f"a run counts once; found {', '.join(names)}")
-    checks = {case.check for run in runs for case in run.cases}
-    for criterion in criteria.criteria:
-        if criterion.looks < len(runs) > 1 and criterion.check in checks:
-            raise SeatrialError(
-                f"criterion {criterion.name!r} allows {criterion.looks} look"
-                f"{'s' * (criterion.looks > 1)} at the data, this is number "
-                f"{len(runs)}: each look is one more chance to err; set `looks: "
-                f"{len(runs)}` in the criteria before the first, or judge a new run of "
-                "more repeats alone"
-            )
 
 
 def is_replay(runs: Sequence[Run]) -> bool:

@@ -65,7 +65,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     the runs are not of one system and campaign, or if a criterion allows fewer looks.
     """
     runs = (run, *further)
-    joint_runs.require_alike(runs, criteria)
+    joint_runs.require_alike(runs)
     replay = joint_runs.is_replay(runs)
     nodes = joint_runs.delivered_nodes(runs)
     cases = joint_runs.cases_of(runs)

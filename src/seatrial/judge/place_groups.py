@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import log
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from seatrial.criteria.criteria import Criterion
-from seatrial.judge import bounds
+from seatrial.judge import assumptions, serial
 from seatrial.judge.findings import METHODS, Finding
+from seatrial.judge.levels import HALF, SCATTER_FLOOR, Levels, levels, split
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.sampling import (
     LEAST_ALIKE,
@@ -31,8 +33,11 @@ WAY = "way"
 _BETTER = 0.75
 """Quantile of its pairs by which a node is judged: most of them have a good partner."""
 
-_LEAST_SHAPE_P = 1e-3
-_LEAST_DRIFT_P = 5e-3
+_SHAPE_SHARE = 0.02
+"""Part of each risk that the test of the noise's shape may spend."""
+
+_MOST_BAD = 4
+"""A place passes only if at most one of so many allocations misses the limit."""
 
 
 @dataclass(frozen=True)
@@ -83,27 +88,47 @@ class Group:
     @property
     def buyer(self) -> float:
         """The buyer's risk at this look."""
-        return self.criterion.risks.buyer * self.share
+        return self.criterion.risks.buyer * self.share * (1 - _SHAPE_SHARE)
 
     @property
     def seller(self) -> float:
         """The seller's risk at this look."""
-        return self.criterion.risks.seller * self.share
+        return self.criterion.risks.seller * self.share * (1 - _SHAPE_SHARE)
 
     @cached_property
+    def at(self) -> Levels:
+        """The levels of the places, with their bounds."""
+        scale, least = self.scale, SCATTER_FLOOR
+        if not scale.logs:
+            least *= abs(scale.limit)
+        return levels(
+            np.where(self.sound[:, np.newaxis], self.levels, np.nan),
+            scale.method,
+            below=scale.below,
+            shared=not self.alike,
+            floor=least,
+            worst=self._worst(),
+        )
+
+    def _worst(self) -> float:
+        """Return the level that a missing number has in a mean.
+
+        Half of the limit, or the lowest level of all if that is less.
+        """
+        half = HALF * abs(self.scale.limit)
+        low = self.scale.limit - (log(2) if self.scale.logs else half)
+        finite = self.levels[np.isfinite(self.levels)]
+        return float(min(low, finite.min(initial=low)))
+
+    @property
     def n(self) -> npt.NDArray[np.int64]:
         """Allocations in which each place was measured."""
-        return np.asarray(np.isfinite(self.levels).sum(axis=1))
-
-    @cached_property
-    def centre(self) -> Values:
-        """The level of each place."""
-        return bounds.centre(self.levels, self.scale.method)
+        return self.at.n
 
     @cached_property
     def lower(self) -> Values:
         """The lower bound of each level, at the buyer's risk."""
-        return bounds.lower_bound(self.levels, self.scale.method, self.buyer)
+        return self.at.lower(self.buyer)
 
     @cached_property
     def sound(self) -> Marks:
@@ -111,35 +136,27 @@ class Group:
         return np.asarray(self.trouble == "", dtype=bool)
 
     @cached_property
-    def drifts(self) -> bool:
-        """Whether the typical level moved in the course of the allocations.
+    def misses(self) -> npt.NDArray[np.int64]:
+        """Allocations in which each place misses the limit."""
+        return np.asarray((self.levels < self.scale.limit).sum(axis=1))
 
-        Comparisons within an allocation do not drift.
-        """
-        if self.alike or not self.sound.any():
-            return False
-        with np.errstate(all="ignore"):
-            typical = np.nanmedian(self.levels[self.sound], axis=0)
-        return bounds.drift_p(typical) < _LEAST_DRIFT_P
+    @cached_property
+    def intermittent(self) -> Marks:
+        """Places that miss the limit too often to pass, whatever their level is."""
+        most = self.n // _MOST_BAD
+        return np.asarray((self.misses > most) & (self.scale.below == HALF))
 
     @cached_property
     def passes(self) -> Marks:
         """Places that reach the limit, at the buyer's risk."""
         reached: Marks = self.sound & (self.lower >= self.scale.limit)
-        return reached & self.agree(self.levels >= self.scale.limit)
-
-    def agree(self, met: Marks) -> Marks:
-        """Mark places whose values all agree; without drift all places."""
-        if not self.drifts:
-            return np.ones(len(self.levels), dtype=bool)
-        return np.asarray(np.all(met | ~np.isfinite(self.levels), axis=1))
+        return reached & ~self.intermittent
 
 
 def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator[Group]:
     """Yield the groups of one metric: nodes of pairs, the pairs, all other places."""
     scale = scale_of(criterion)
-    units = np.cumsum(data.per_run).tolist()
-    share = share_of_look(units, criterion.looks, criterion.cap)
+    share = share_of_look(len(data.per_run))
     ends = data.places.select("source", "destination")
     pairs = ends.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
     for of_pairs in (True, False):
@@ -147,42 +164,49 @@ def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator
         if not rows.size:
             continue
         values = data.values[rows]
-        levels = scale.levels(values)
-        trouble = _without_number(levels, "nothing was measured")
-        if scale.logs:
-            no_log = "a value of 0 or less has no logarithm"
-            trouble[(values <= 0).any(axis=1)] = no_log
+        of_rows = scale.levels(values)
+        trouble = _without_number(of_rows, "nothing was measured")
         trouble[data.spoilt[rows]] = "a value is no number"
         names = data.places[rows]
-        group = Group(subject, criterion, scale, names, levels, trouble, share)
+        group = Group(subject, criterion, scale, names, of_rows, trouble, share)
         nodes = _checked(_nodes_of(group)) if of_pairs else None
         if nodes is not None:
             yield nodes
         yield replace(_checked(group), nodes=nodes)
 
 
-def _without_number(levels: Values, reason: str) -> Texts:
+def _without_number(values: Values, reason: str) -> Texts:
     """Return the troubles (places,): `reason` for places without a level, else ''."""
-    return np.where(np.isfinite(levels).any(axis=1), "", reason).astype(object)
+    return np.where(np.isnan(values).all(axis=1), reason, "").astype(object)
 
 
 def _checked(group: Group) -> Group:
     """Compare places for sameness; check the assumptions of the method."""
     trouble = group.trouble.copy()
-    levels = group.levels
+    values = group.levels
     if group.alike:
-        levels = beside_the_others(np.where(group.sound[:, np.newaxis], levels, np.nan))
+        values = beside_the_others(np.where(group.sound[:, np.newaxis], values, np.nan))
         if group.sound.sum() < LEAST_ALIKE:
             trouble[group.sound] = f"sameness takes at least {LEAST_ALIKE} places"
-    group = replace(group, levels=levels, trouble=trouble)
-    usable = levels[trouble == ""]
-    if group.scale.method == "t" and usable.size:
-        p = bounds.t_shape_p(usable)
-        if p < _LEAST_SHAPE_P:
+    group = replace(group, levels=values, trouble=trouble)
+    if group.scale.method == "t":
+        risk = min(group.criterion.risks.buyer, group.criterion.risks.seller)
+        p = _shape_p(values[trouble == ""], shared=not group.alike)
+        if p < risk * group.share * _SHAPE_SHARE:
             return _by_order(
                 group, f"the values are not {group.criterion.model}, p = {p:.1g}"
             )
     return group
+
+
+def _shape_p(values: Values, *, shared: bool) -> float:
+    """Return p of 'the noise is normal'; small: it is not."""
+    values = values[~np.isneginf(values).any(axis=1)]
+    if not values.size:
+        return 1.0
+    rest = split(values)[1] if shared else values
+    rho = serial.correlation(serial.packed(rest), max(len(rest) - 1.0, 1.0)).used
+    return assumptions.t_shape_p(serial.whitened(rest, rho))
 
 
 def _by_order(group: Group, reason: str) -> Group:
@@ -207,10 +231,10 @@ def _nodes_of(pairs: Group) -> Group:
     """
     directed = both_ways(pairs.names)
     units = [f"{number}" for number in range(pairs.units)]
-    levels = np.where(pairs.sound[:, np.newaxis], pairs.levels, np.nan)
+    of_pairs = np.where(pairs.sound[:, np.newaxis], pairs.levels, np.nan)
     table = pairs.names.select(
         pl.col("source", "destination", "hca").cast(pl.String)
-    ).with_columns(pl.DataFrame(levels, schema=units).fill_nan(None))
+    ).with_columns(pl.DataFrame(of_pairs, schema=units).fill_nan(None))
     ends = pl.concat(
         table.select(
             pl.col(node).alias("node"),

@@ -189,7 +189,8 @@ class Scale:
     """Conversion of values to levels, which are compared with `limit`, and back.
 
     `logs`: levels are logarithms. `sign` is -1 where lower values are better. The
-    indifference zone reaches `width` to both sides of the limit.
+    indifference zone reaches `width` to both sides of the limit. The level of a place
+    is its mean (t), or the value that a share `below` of its values misses (order).
     """
 
     logs: bool
@@ -197,12 +198,16 @@ class Scale:
     limit: float
     width: float
     method: Method
+    below: float = 0.5
 
     def levels(self, values: Values) -> Values:
-        """Convert values to levels; NaN where there is no logarithm."""
-        if self.logs:
-            values = np.log(np.where(values > 0, values, np.nan))
-        return self.sign * values
+        """Convert values to levels; a value without a logarithm counts as worst."""
+        if not self.logs:
+            return self.sign * values
+        with np.errstate(invalid="ignore", divide="ignore"):
+            levels = self.sign * np.log(values)
+        levels[values <= 0] = -np.inf
+        return levels
 
     def values(self, levels: Values) -> Values:
         """Convert levels to values."""
@@ -214,26 +219,28 @@ def scale_of(criterion: Criterion) -> Scale:
     """Return the scale of a criterion with a limit or a tolerance."""
     sign: Literal[1, -1] = 1 if criterion.direction == "higher" else -1
     method: Method = "order" if criterion.model == "any" else "t"
+    below = 0.5 if criterion.bad_share is None else criterion.bad_share
     if criterion.tolerance is not None:
         limit = log1p(-criterion.tolerance)
-        return Scale(True, sign, limit, -limit * criterion.zone, method)
+        return Scale(True, sign, limit, -limit * criterion.zone, method, below)
     assert criterion.limit is not None, "a criterion has a limit or a tolerance"
     if criterion.model == "lognormal":
         width = log1p(criterion.zone)
         return Scale(True, sign, sign * log(criterion.limit), width, method)
     width = criterion.zone * abs(criterion.limit)
-    return Scale(False, sign, sign * criterion.limit, width, method)
+    return Scale(False, sign, sign * criterion.limit, width, method, below)
 
 
 def beside_the_others(levels: Values) -> Values:
     """Subtract from each level the median of the other places in its allocation.
 
     Shape (places, allocations) in and out. Effects on all places cancel out, and a
-    place has no part in the median that it is compared with.
+    place has no part in the median that it is compared with. The worst level, -inf,
+    stays.
     """
     result = np.full_like(levels, np.nan)
     for column, target in zip(levels.T, result.T, strict=True):
-        measured = np.flatnonzero(np.isfinite(column))
+        measured = np.flatnonzero(~np.isnan(column))
         others = measured.size - 1
         if others < LEAST_ALIKE - 1:
             continue
@@ -243,5 +250,8 @@ def beside_the_others(levels: Values) -> Values:
         # The median of the others is between these two, counted without the place.
         low, high = (others - 1) // 2, others // 2
         middle = (ranked[low + (low >= rank)] + ranked[high + (high >= rank)]) / 2
-        target[measured] = column[measured] - middle
+        with np.errstate(invalid="ignore"):
+            target[measured] = column[measured] - middle
+    result[~np.isfinite(result)] = np.nan
+    result[np.isneginf(levels)] = -np.inf
     return result

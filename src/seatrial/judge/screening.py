@@ -1,12 +1,18 @@
-"""Screening: some allocations pick suspects, the others convict them.
+"""The trial of all places of a machine: nodes first, then their metrics.
 
-A machine has thousands of numbers; some of them look bad by chance. So the first
-quarter of the allocations only picks suspects, leniently, and the others convict them.
-All suspects of the machine, of all criteria, are one family: Holm's procedure keeps the
-risk to convict any compliant one at the seller's risk, for any dependence between their
-numbers. A criterion with a smaller risk of its own is one more family, so that this
-risk holds for the criterion, not for each place. The list of suspects worth a look has
-a weaker rule, a false discovery rate, and decides nothing.
+A machine has thousands of numbers; some of them look bad by chance. All nodes are one
+family of tests: Holm's procedure keeps the risk to convict any compliant one at the
+seller's risk, for any dependence between their numbers. A node is tried by all its
+metrics together, so more damage is never harder to convict. Pairs of nodes that are no
+suspects are a second family; where there are pairs, each family has half of the risk. A
+criterion with a smaller risk of its own is one more family, so that this risk holds for
+the criterion, not for each place.
+
+Order statistics of few allocations cannot convict one of many. So for them the first
+quarter of the allocations only picks suspects, leniently, and the others convict.
+
+The list of places worth a look has a weaker rule, a false discovery rate, and decides
+nothing.
 """
 
 from collections import defaultdict
@@ -17,8 +23,14 @@ import numpy as np
 import polars as pl
 
 from seatrial.criteria.criteria import Risks
-from seatrial.judge import bounds
-from seatrial.judge.multiple_testing import cauchy, discoveries, holm, rank_p
+from seatrial.judge.multiple_testing import (
+    cauchy,
+    discoveries,
+    holm,
+    inheritance,
+    rank_p,
+)
+from seatrial.judge.order_statistics import quantiles
 from seatrial.judge.place_groups import Group
 from seatrial.judge.sampling import Marks, Values
 
@@ -33,7 +45,8 @@ _ALLOCATIONS_FOR_SUSPICION = 4
 class Tried:
     """A group after the trial; all arrays are (places,).
 
-    The first `screened` allocations picked the suspects; `p` is NaN for other places.
+    The first `screened` allocations picked the suspects of order statistics. `p` is
+    NaN for places that were not tried, `family` counts the nodes or pairs that were.
     `covered` pairs contain a suspected node, which is tried in their place.
     """
 
@@ -41,6 +54,7 @@ class Tried:
     screened: int
     suspected: Marks
     p: Values
+    family: int
     convicted: Marks
     discovered: Marks
     covered: Marks
@@ -75,38 +89,75 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     ]
     covered = _covered(groups, picked)
     suspected = [marks & ~pairs for marks, pairs in zip(picked, covered, strict=True)]
-    p = list(map(_p_of_suspects, groups, screened, suspected))
+    p = list(map(_p, groups, screened, suspected, covered))
+    convicted, families = _convicted(groups, p, risks.seller)
     every_p = np.concatenate(p)
     family = ~np.isnan(every_p)
-    convicted, discovered = np.zeros_like(family), np.zeros_like(family)
-    convicted[family] = holm(every_p[family], risks.seller)
+    discovered = np.zeros_like(family)
     discovered[family] = discoveries(every_p[family], risks.discovery)
+    ends = np.cumsum([len(values) for values in p])[:-1]
+    marks = (np.split(convicted, ends), np.split(discovered, ends))
+    return list(map(Tried, groups, screened, suspected, p, families, *marks, covered))
+
+
+def _convicted(
+    groups: Sequence[Group], p: Sequence[Values], risk: float
+) -> tuple[Marks, list[int]]:
+    """Convict places of the whole machine; count the family of each group."""
+    every_p = np.concatenate(p)
     places = [len(values) for values in p]
+    of_pairs = np.repeat([group.of_pairs for group in groups], places)
+    owner = _owners(groups)
+    family = ~np.isnan(every_p)
+    both = bool((family & of_pairs).any() and (family & ~of_pairs).any())
+    convicted = np.zeros_like(family)
+    sizes = {}
+    for pairs in (False, True):
+        own = of_pairs == pairs
+        convicted[own], sizes[pairs] = inheritance(
+            every_p[own], owner[own], risk / 2 if both else risk
+        )
     names = np.repeat([group.criterion.name for group in groups], places)
     smaller = {
         group.criterion.name: group.criterion.risks.seller
         for group in groups
-        if group.criterion.risks.seller < risks.seller
+        if group.criterion.risks.seller < risk
     }
-    for name, risk in smaller.items():  # its suspects are a family of their own
+    for name, own_risk in smaller.items():
         own = family & (names == name)
-        convicted[own] &= holm(every_p[own], risk)
-    ends = np.cumsum(places)[:-1]
-    answers = [np.split(marks, ends) for marks in (convicted, discovered)]
-    return list(map(Tried, groups, screened, suspected, p, *answers, covered))
+        convicted[own] &= holm(every_p[own], own_risk)
+    return convicted, [sizes[group.of_pairs] for group in groups]
+
+
+def _owners(groups: Sequence[Group]) -> np.ndarray:
+    """Number the node of each place, the pair, or the case that has neither."""
+    keys = [
+        group.names.select(
+            pl.coalesce(
+                pl.col("node").cast(pl.String),
+                pl.concat_str(
+                    pl.col("source", "destination").cast(pl.String), separator=" - "
+                ),
+                pl.lit(" ".join(group.case)),
+            ).alias("owner")
+        )
+        for group in groups
+    ]
+    return pl.concat(keys)["owner"].rank("dense").to_numpy().astype(np.int64)
 
 
 def _ranks(groups: Sequence[Group], screened: Sequence[int]) -> dict[int, Values]:
     """Combine the ranks of each node in all its comparisons, by number of the group.
 
-    Its metrics depend on each other: a slow node is slow in many.
+    Its metrics depend on each other: a slow node is slow in many. Only order statistics
+    need suspects.
     """
     tables = {}
     for number, (group, first) in enumerate(zip(groups, screened, strict=True)):
-        if group.alike and not group.of_pairs:
-            levels = np.where(group.sound[:, np.newaxis], group.levels, np.nan)
+        if group.alike and not group.of_pairs and group.at.ordered:
+            values = np.where(group.sound[:, np.newaxis], group.levels, np.nan)
             node = group.names["node"].cast(pl.String).fill_null("")
-            columns = {"node": node, "p": rank_p(levels[:, :first])}
+            columns = {"node": node, "p": rank_p(values[:, :first])}
             tables[number] = pl.DataFrame(columns).with_columns(group=number)
     if not tables:
         return {}
@@ -123,20 +174,23 @@ def _ranks(groups: Sequence[Group], screened: Sequence[int]) -> dict[int, Values
 
 
 def _suspected(group: Group, first: int, rank: Values | None) -> Marks:
-    """Pick the places that miss the limit in the first allocations.
+    """Pick the places that miss the limit; by order statistics, in the first units.
 
     Each further suspect makes it harder to convict the others. But for a node with a
     low rank in all its comparisons half of the tolerance is enough. A place that these
     allocations did not measure is a suspect, too.
     """
-    limit = group.scale.limit
-    levels = group.levels[:, :first] if first else group.levels
-    centre = bounds.centre(levels, group.scale.method)
-    below: Marks = np.isnan(centre) | (centre < limit)
-    if rank is not None:
-        lowest = max(_LENIENT, 2 / max(int(group.sound.sum()), 1))
-        below |= (rank <= lowest) & (centre < limit / 2)
-    return group.sound & below
+    limit, at = group.scale.limit, group.at
+    below: Marks = at.centre < limit
+    if at.ordered:
+        early = group.levels[:, :first] if first else group.levels
+        centre = quantiles(early, group.scale.below)
+        lenient = np.isnan(centre) | (centre < limit)
+        if rank is not None:
+            lowest = max(_LENIENT, 2 / max(int(group.sound.sum()), 1))
+            lenient |= (rank <= lowest) & (centre < limit / 2)
+        below = lenient
+    return np.asarray(group.sound & below)
 
 
 def _covered(groups: Sequence[Group], suspected: Sequence[Marks]) -> list[Marks]:
@@ -163,17 +217,14 @@ def touching(pairs: pl.DataFrame, nodes: Collection[str]) -> Marks:
     return marks.to_series().to_numpy()
 
 
-def _p_of_suspects(group: Group, first: int, suspected: Marks) -> Values:
-    """Return p of 'it reaches the limit', from allocations that picked no suspects.
+def _p(group: Group, first: int, suspected: Marks, covered: Marks) -> Values:
+    """Return p of 'it reaches the limit' of each place that is tried.
 
-    p is divided by the share of the risk that this look may spend.
+    By order statistics these are the suspects, and the allocations that picked them do
+    not count. p is divided by the share of the risk that this look may spend on it.
     """
-    p = np.full(len(suspected), np.nan)
-    if suspected.any():
-        fresh = group.levels[suspected, first:]
-        p[suspected] = bounds.p_below(fresh, group.scale.limit, group.scale.method)
-        agree = group.agree(group.levels < group.scale.limit)
-        p[suspected & ~agree] = 1.0
-        spendable = max(group.share, np.finfo(np.float64).tiny)
-        p[suspected] = np.minimum(1.0, p[suspected] / spendable)
-    return p
+    at = group.at
+    on_trial = suspected if at.ordered else group.sound & (at.n > 0) & ~covered
+    spendable = group.seller / group.criterion.risks.seller
+    p = np.minimum(1.0, at.p_below(group.scale.limit, first) / spendable)
+    return np.where(on_trial, p, np.nan)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import polars as pl
 
 from seatrial.criteria.criterion import LEAST_COUNTED, Criterion
-from seatrial.criteria.methods import smallest_n
-from seatrial.judge import bounds
-from seatrial.judge.findings import METHODS, Finding, Verdict
+from seatrial.criteria.methods import T_SMALLEST_N
+from seatrial.judge.findings import Finding, Verdict
+from seatrial.judge.order_statistics import MOST_FURTHER_UNITS, fewest
 from seatrial.judge.sampling import Marks, Sampled, Values
 from seatrial.judge.screening import Tried, total_for, touching
 from seatrial.judge.variance_components import components
@@ -106,8 +106,7 @@ def counted(subject: Finding, criterion: Criterion, data: Sampled) -> Ruling:
 
 def rulings(trials: Sequence[Tried]) -> Iterator[Ruling]:
     """Yield the ruling on every group after the trial."""
-    suspects = sum(int(trial.suspected.sum()) for trial in trials)
-    ruled = [(trial, _Ruler(trial, suspects).ruling()) for trial in trials]
+    ruled = [(trial, _Ruler(trial).ruling()) for trial in trials]
     bad: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for trial, ruling in ruled:
         if ruling.of_nodes:
@@ -122,14 +121,12 @@ def rulings(trials: Sequence[Tried]) -> Iterator[Ruling]:
 class _Ruler:
     """The computation of the ruling on one group."""
 
-    def __init__(self, tried: Tried, suspects: int) -> None:
+    def __init__(self, tried: Tried) -> None:
         self.tried = tried
         self.group, self.criterion = tried.group, tried.group.criterion
-        self.scale = self.group.scale
-        self.suspects = suspects
+        self.scale, self.at = self.group.scale, self.group.at
         group, scale = self.group, self.scale
-        upper = bounds.upper_bound(group.levels, scale.method, group.seller)
-        ends = (scale.values(group.lower), scale.values(upper))
+        ends = (scale.values(group.lower), scale.values(self.at.upper(group.seller)))
         self.lower, self.upper = ends if scale.sign > 0 else ends[::-1]
         self.more = self._more()
         # The cap ends the allocations, even without a decision.
@@ -147,7 +144,7 @@ class _Ruler:
             of_nodes=group.of_nodes,
             verdict=self.verdict,
             n=group.n,
-            value=self.scale.values(group.centre),
+            value=self.scale.values(self.at.centre),
             lower=self.lower,
             upper=self.upper,
             more=np.where(self.verdict == UNDECIDED, self.more, 0),
@@ -181,42 +178,51 @@ class _Ruler:
     def _between(self, place: int) -> str:
         low, high = self.lower[place], self.upper[place]
         if not isfinite(low) or not isfinite(high):
-            return self._value(self.scale.values(self.group.centre)[place])
+            return self._value(self.scale.values(self.at.centre)[place])
         return f"between {rounded(low)} and {self._value(high)}"
 
     def _conviction(self, place: int) -> str:
-        group, first = self.group, self.tried.screened
-        miss = int((group.levels[place] < self.scale.limit).sum())
-        text = f"{miss} of {group.n[place]} values miss the limit"
-        if not first:
-            return text
-        family = f" (Holm over {self.suspects} suspects)" if self.suspects > 1 else ""
-        return (
-            f"{text}; suspected by the first {first} of {group.units} allocations, "
-            f"convicted by the others, p = {self.tried.p[place]:.1g}{family}"
-        )
+        group, first, n = self.group, self.tried.screened, self.group.n[place]
+        miss = f"{group.misses[place]} of {n} values miss the limit"
+        p = f"p = {self.tried.p[place]:.1g}"
+        if not self.at.ordered:
+            text = f"{self._between(place)}; {miss}"
+        elif first:
+            text = (
+                f"{miss}; suspected by the first {first} of {group.units} "
+                "allocations, convicted by the others"
+            )
+        else:
+            return miss
+        family = self.tried.family
+        return f"{text}, {p} (Holm over {family})" if family > 1 else f"{text}, {p}"
 
     def _undecided(self, place: int) -> str:
         group, n = self.group, int(self.group.n[place])
-        method, said = self.scale.method, group.subject.method
-        if method == "t" and bounds.all_equal(group.levels[[place]])[0]:
-            method, said = "order", f"{METHODS['any']}, as all values are equal,"
-        smallest = smallest_n(method, group.buyer)
+        smallest = self._smallest(place)
         if n < smallest:
             return (
-                f"{_allocations(n)}; {said} takes at least "
+                f"{_allocations(n)}; {group.subject.method} takes at least "
                 f"{smallest} at a risk of {_percent(group.buyer)}"
             )
+        if group.intermittent[place]:
+            return (
+                f"{group.misses[place]} of {n} allocations miss the limit: a place "
+                "that misses it in more than a quarter never passes"
+            )
         words = [self._between(place)]
-        if group.drifts:
-            words.append("the values drift, so that all would have to agree")
         if self.tried.p[place] <= _EVEN:
-            suspects = f"{self.suspects} suspect{'s' * (self.suspects > 1)}"
-            p = f"p = {self.tried.p[place]:.2g} for {suspects}"
-            words.append(f"suspected and not convicted: {p}")
+            family = self.tried.family
+            words.append(f"suspected, p = {self.tried.p[place]:.2g} of {family}")
         if self.tried.covered[place]:
             words.append("one of its nodes is a suspect")
         return "; ".join([*words, self._remedy(place)])
+
+    def _smallest(self, place: int) -> int:
+        """Return the fewest allocations that the method takes for a pass."""
+        if self.at.ordered or self.at.holed[place]:
+            return fewest(self.at.order, self.group.buyer)
+        return T_SMALLEST_N
 
     def _remedy(self, place: int) -> str:
         """Describe how an undecided place would be decided."""
@@ -224,10 +230,10 @@ class _Ruler:
         if self.capped[place]:
             return f"only {self.criterion.cap} are agreed on; the buyer bears that"
         if further < 0:
-            return f"more than {bounds.MOST_FURTHER_UNITS} more would be needed"
+            return f"more than {MOST_FURTHER_UNITS} more would be needed"
         if further > 0:
             return f"about {further} more would decide"
-        if abs(self.group.centre[place] - self.scale.limit) > self.scale.width:
+        if abs(self.at.centre[place] - self.scale.limit) > self.scale.width:
             return "the first allocations raised no suspicion; a new run would decide"
         zone = _percent(self.criterion.zone)
         return f"it is within the indifference zone around the limit ({zone})"
@@ -235,32 +241,18 @@ class _Ruler:
     def _more(self) -> npt.NDArray[np.int64]:
         """Project how many further allocations would decide at each undecided place.
 
-        For a fail they are added to those that pick the suspects.
+        By order statistics, those that pick the suspects are added for a fail.
         """
-        group, first = self.group, self.tried.screened
-        result = np.zeros(len(group.levels), dtype=np.int64)
+        group, at, first = self.group, self.at, self.tried.screened
+        risks = group.buyer, group.seller / max(self.tried.family, 1)
+        more = at.more(self.scale.limit, risks, self.scale.width)
         undecided = group.sound & ~group.passes & ~self.tried.convicted
-        bad = group.centre < self.scale.limit
-        good = undecided & ~bad
-        result[good] = self._further(group.levels[good])
-        failing = np.flatnonzero(undecided & bad)
-        fresh = group.levels[failing, first:]
-        further = self._further(fresh)
-        needed = further + np.isfinite(fresh).sum(axis=1)
-        total = [total_for(units) if first else units for units in needed.tolist()]
-        more = np.maximum(np.array(total, dtype=np.int64) - group.n[failing], further)
-        result[failing] = np.where(further > 0, more, further)
-        return result
-
-    def _further(self, levels: Values) -> npt.NDArray[np.int64]:
-        return bounds.more_units(
-            levels,
-            self.scale.limit,
-            self.scale.method,
-            self.group.buyer,
-            self.group.seller / max(self.suspects, 1),
-            self.scale.width,
-        )
+        failing = undecided & (at.centre < self.scale.limit)
+        if first and at.ordered:
+            total = [total_for(units) for units in (group.n - first + more).tolist()]
+            longer = np.maximum(np.array(total, dtype=np.int64) - group.n, more)
+            more = np.where(failing & (more > 0), longer, more)
+        return np.where(undecided, more, 0)
 
     def _spread(self) -> str:
         """Describe the scatter of the numbers by its components."""

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import scipy
 
-from seatrial.judge.bounds import drift_p
+from seatrial.judge.assumptions import drift_p
 from seatrial.judge.judge import Judgement
 from seatrial.judge.multiple_testing import discoveries
 from seatrial.model.cases import CaseKey

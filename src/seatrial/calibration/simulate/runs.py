@@ -70,7 +70,6 @@ def criteria_for(
     *,
     risks: Risks = RISKS,
     zone: float = 0.1,
-    looks: int = 1,
 ) -> Criteria:
     """Return criteria with the true limit of every metric of a machine."""
     same = machine.kind == "sameness"
@@ -93,7 +92,6 @@ def criteria_for(
                 zone=zone,
                 risks=risks,
                 cap=max(machine.repeats, 100),
-                looks=looks,
                 bears="buyer",
                 source="simulated",
                 fingerprint={},
