@@ -31,10 +31,11 @@ from seatrial.judge.findings import (
     NodeVerdict,
     Verdict,
 )
+from seatrial.judge.looks import kept
 from seatrial.judge.place_findings import findings_of, node_verdicts
 from seatrial.judge.screening import tried
 from seatrial.judge.verdicts import Ruling, rulings
-from seatrial.model.cases import Case
+from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
 from seatrial.names import natural_key
 from seatrial.runs.closed_run import Run
@@ -59,27 +60,24 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     """Hold a run to the criteria of its system; same input, same judgement.
 
     `further` runs of the same campaign are judged together with it: each is one more
-    look, and a criterion limits the number of looks.
+    look at growing data, in the order of their start. A decision is kept once it is
+    reached.
 
-    Raises SeatrialError if some of its numbers are replayed and others measured, if
-    the runs are not of one system and campaign, or if a criterion allows fewer looks.
+    Raises SeatrialError if some of its numbers are replayed and others measured, or if
+    the runs are not of one system and campaign.
     """
     runs = (run, *further)
     joint_runs.require_alike(runs)
     replay = joint_runs.is_replay(runs)
     nodes = joint_runs.delivered_nodes(runs)
     cases = joint_runs.cases_of(runs)
-    rows = joint_runs.rows_by_case(runs)
-    fingerprints = [fingerprint(judged.manifest) for judged in runs]
-    rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
-    by_case = {
-        key: numbers_by_size(
-            key, joint_runs.last_tries(tries), rows.get(key, []), rules
-        )
-        for key, tries in cases.items()
-    }
-    numbers = [of_size for sizes in by_case.values() for of_size in sizes]
-    ruled = _rule(numbers, criteria)
+    ruled: list[Ruling] = []
+    in_time = sorted(runs, key=lambda each: str(each.manifest.get("started", "")))
+    for number in range(1, len(runs) + 1):
+        by_case = _numbers(in_time[:number], criteria)
+        numbers = [of_size for sizes in by_case.values() for of_size in sizes]
+        ruled = kept(ruled, _tried(numbers, criteria))
+    _add_findings(numbers, ruled)
     findings = inventory(nodes, replay)
     findings += declared_findings(runs, criteria.declared)
     for key, tries in cases.items():
@@ -114,6 +112,19 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     )
 
 
+def _numbers(runs: Sequence[Run], criteria: Criteria) -> dict[CaseKey, list[Numbers]]:
+    """Hold the numbers of each case to the criteria."""
+    rows = joint_runs.rows_by_case(runs)
+    fingerprints = [fingerprint(judged.manifest) for judged in runs]
+    rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
+    return {
+        key: numbers_by_size(
+            key, joint_runs.last_tries(tries), rows.get(key, []), rules
+        )
+        for key, tries in joint_runs.cases_of(runs).items()
+    }
+
+
 def _changes(run: Run, criteria: Criteria) -> dict[str, str]:
     """Return changes since the data were taken, by criterion; '' stands for all."""
     recorded = kept_criteria(run)
@@ -140,19 +151,26 @@ def _expiry(criterion: Criterion, fingerprints: Sequence[dict[str, str]]) -> str
     return reason if parts else ""
 
 
-def _rule(numbers: Sequence[Numbers], criteria: Criteria) -> list[Ruling]:
-    """Try all places of the machine together; add the findings to their numbers."""
+def _tried(numbers: Sequence[Numbers], criteria: Criteria) -> list[Ruling]:
+    """Try all places of the machine together; return the rulings case by case."""
     groups = [group for of_case in numbers for group in of_case.groups]
     after = rulings(tried(groups, criteria.risks))
-    ruled = []
+    return [
+        ruling
+        for of_case in numbers
+        for ruling in (*of_case.rulings, *islice(after, len(of_case.groups)))
+    ]
+
+
+def _add_findings(numbers: Sequence[Numbers], ruled: Sequence[Ruling]) -> None:
+    """Add the findings of rulings, case by case, to their numbers."""
+    rest = iter(ruled)
     for of_case in numbers:
-        own = [*of_case.rulings, *islice(after, len(of_case.groups))]
+        own = list(islice(rest, len(of_case.rulings) + len(of_case.groups)))
         # The ruling on nodes of pairs stands directly before that on the pairs.
         for ruling, following in zip_longest(own, own[1:]):
             pairs = following if ruling.of_nodes else None
             of_case.findings += findings_of(ruling, pairs)
-        ruled += own
-    return ruled
 
 
 def _unmeasured(

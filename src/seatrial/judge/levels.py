@@ -26,7 +26,7 @@ from seatrial.judge.order_statistics import (
     quantiles,
     scores,
 )
-from seatrial.judge.serial import Floats, Integers
+from seatrial.judge.serial import Correlation, Floats, Integers
 
 Marks = NDArray[np.bool_]
 
@@ -140,12 +140,14 @@ def levels(
     shared: bool = True,
     floor: float = SCATTER_FLOOR,
     worst: float = -1.0,
+    correlation: Correlation | None = None,
 ) -> Levels:
     """Estimate the levels of places that are alike but for their level.
 
     `shared`: allocations may have an effect on all places. `floor` is the least
     standard deviation that is assumed where the data cannot show the shape of theirs.
-    `worst` is what -inf counts as in a mean.
+    `worst` is what -inf counts as in a mean. `correlation` is that of the rest, by
+    default as these values show it.
     """
     n = np.asarray(np.sum(~np.isnan(values), axis=1))
     holed = np.asarray(np.isneginf(values).any(axis=1))
@@ -157,14 +159,28 @@ def levels(
     else:
         finite = np.where(np.isneginf(values), worst, values)
         centre = _means(finite, n)
-        spread = _spread(finite, n, holed, floor, shared=shared)
+        correlation = correlation or rest_correlation(values, shared=shared)
+        spread = _spread(finite, n, holed, floor, correlation.used, shared=shared)
     needed = ordered or holed.any()
     rho = serial.stepped(serial.correlation(scores(values)).used) if needed else 0.0
     return Levels(values, n, centre, *spread, holed, ordered, Order(rho, below))
 
 
+def rest_correlation(values: Floats, *, shared: bool) -> Correlation:
+    """Estimate the correlation of what places do not share; -inf is left out."""
+    values = values[~np.isneginf(values).any(axis=1)]
+    rest = split(values)[1] if shared else _centred(values)
+    return serial.correlation(serial.packed(rest), max(len(rest) - 1.0, 1.0))
+
+
 def _spread(
-    values: Floats, n: Integers, holed: Marks, floor: float, *, shared: bool
+    values: Floats,
+    n: Integers,
+    holed: Marks,
+    floor: float,
+    rho: float,
+    *,
+    shared: bool,
 ) -> tuple[Floats, Floats, Floats]:
     """Return standard errors, degrees of freedom and the floor of the errors.
 
@@ -174,7 +190,6 @@ def _spread(
     places = int(np.sum(n > 1))
     independent = max(places - 1.0, 1.0)
     packed = serial.packed(rest)
-    rho = serial.correlation(packed[~holed], independent).used
     share = independent / max(places, 1)
     own = moderated(serial.variances(packed, rho), share * np.maximum(n - 1, 0), holed)
     per_unit = serial.inflation(n, rho) / np.maximum(n, 1)

@@ -12,7 +12,14 @@ import polars as pl
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge import assumptions, serial
 from seatrial.judge.findings import METHODS, Finding
-from seatrial.judge.levels import HALF, SCATTER_FLOOR, Levels, levels, split
+from seatrial.judge.levels import (
+    HALF,
+    SCATTER_FLOOR,
+    Levels,
+    levels,
+    rest_correlation,
+    split,
+)
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.sampling import (
     LEAST_ALIKE,
@@ -23,6 +30,7 @@ from seatrial.judge.sampling import (
     beside_the_others,
     scale_of,
 )
+from seatrial.judge.serial import Correlation
 from seatrial.model.places import PLACE, both_ways
 
 Texts = npt.NDArray[np.object_]
@@ -48,7 +56,8 @@ class Group:
     `names` has a row per place: the columns of `PLACE`, and `WAY` for nodes of pairs.
     `trouble` (places,) is the reason why a place cannot be judged, or ''. `share` is
     the part of the risks that this look may spend. `nodes` are the nodes of pairs,
-    judged before them.
+    judged before them. `correlation` is that of successive allocations in the metrics
+    of the case; None: as these values show it.
     """
 
     subject: Finding
@@ -59,6 +68,7 @@ class Group:
     trouble: Texts
     share: float
     nodes: "Group | None" = None
+    correlation: Correlation | None = None
 
     @property
     def alike(self) -> bool:
@@ -108,6 +118,7 @@ class Group:
             shared=not self.alike,
             floor=least,
             worst=self._worst(),
+            correlation=self.correlation,
         )
 
     def _worst(self) -> float:
@@ -204,8 +215,8 @@ def _shape_p(values: Values, *, shared: bool) -> float:
     values = values[~np.isneginf(values).any(axis=1)]
     if not values.size:
         return 1.0
+    rho = rest_correlation(values, shared=shared).used
     rest = split(values)[1] if shared else values
-    rho = serial.correlation(serial.packed(rest), max(len(rest) - 1.0, 1.0)).used
     return assumptions.t_shape_p(serial.whitened(rest, rho))
 
 

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from seatrial.criteria.criteria import Risks
+from seatrial.judge.common_time import in_common_time
 from seatrial.judge.multiple_testing import (
     cauchy,
     discoveries,
@@ -80,6 +81,7 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     """
     if not groups:
         return []
+    groups = in_common_time(groups)
     alone = sum(len(group.levels) for group in groups) == 1
     screened = [0 if alone else screening(group.units) for group in groups]
     ranks = _ranks(groups, screened)

@@ -23,7 +23,7 @@ _HIGHEST = 0.95
 _CONFIDENT = 1.645
 """Standard errors by which the data must exceed `ASSUMED` to raise it."""
 
-_LARGE_ERROR = 0.2
+_SMALL_ERROR = 0.1
 
 _GRID = np.linspace(-0.95, 0.99, 195)
 _BINS = 120
@@ -43,11 +43,10 @@ class Correlation:
     def used(self) -> float:
         """The estimate plus a margin, at least 0.
 
-        The margin is the standard error, and less where that is below 0.2: an error of
-        the estimate averages out, but for its square. Above `ASSUMED` only as far as
-        the data show it at 95 % confidence.
+        The margin is what the standard error has above 0.1: less averages out. Above
+        `ASSUMED` only as far as the data show it at 95 % confidence.
         """
-        most = self.rho + self.error * min(self.error / _LARGE_ERROR, 1.0)
+        most = self.rho + max(self.error - _SMALL_ERROR, 0.0)
         if most > ASSUMED:
             most = max(ASSUMED, self.rho - _CONFIDENT * self.error)
         return float(np.clip(most, 0.0, _HIGHEST))
