@@ -207,7 +207,7 @@ def _filled(
     share = share_of_look(1)
     risk = min(criteria.risks.seller, criterion.risks.seller) * share
     width = -scale.limit / 2 if group.alike else 0.0
-    trial = Trial(scale.method, within, risk, width, alone=hypotheses == 1)
+    trial = Trial(scale.method, within, risk, width, hypotheses == 1, len(group.levels))
     of_all = criteria.risks.seller * share / hypotheses
     many = replace(trial, risk=min(risk, of_all))
     passing = Passing(

@@ -2,7 +2,8 @@
 
 Distances and spreads are on the additive scale of a criterion; the spread is that of
 one place from allocation to allocation, taken as known: a plan, no promise. Values are
-taken for normal, also where the method takes nothing for granted.
+taken for normal and independent, also where the method takes nothing for granted; the
+bounds allow for the correlation that so many values cannot exclude.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +15,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from seatrial.criteria.methods import Method, smallest_n
+from seatrial.criteria.methods import T_SMALLEST_N, Method
+from seatrial.judge import serial
+from seatrial.judge.levels import FREEDOM_FOR_SHAPE, SCATTER_FLOOR
 from seatrial.judge.screening import screening
 
 MOST_REPEATS = 1000
@@ -70,10 +73,10 @@ class _Planned(ABC):
 class Trial(_Planned):
     """How one place is judged.
 
-    `risk` is what convicting it may cost. The first allocations suspect a level that is
-    less than `width` above the limit: 0 but for places that are to be alike, of which a
-    slow one is taken to rank low. A place that is `alone` on its machine needs no
-    suspicion.
+    `risk` is what convicting it may cost; `places` like it show the scatter. Of order
+    statistics, the first allocations suspect a level that is less than `width` above
+    the limit: 0 but for places that are to be alike, of which a slow one is taken to
+    rank low. A place that is `alone` on its machine needs no suspicion.
     """
 
     method: Method
@@ -81,17 +84,18 @@ class Trial(_Planned):
     risk: float
     width: float = 0.0
     alone: bool = False
+    places: int = 1
 
     def power(self, units: int, distance: float) -> float:
         """Return the chance to convict a level at this distance below the limit."""
-        if self.alone:
-            return clears(self.method, units, distance / self.spread, self.risk)
+        if self.alone or self.method == "t":
+            return _clears(self, units, distance, self.places)
         first = screening(units)
         # The median of three or more scatters more than their mean.
-        wider = sqrt(np.pi / 2) if self.method == "order" and first > 2 else 1.0
+        wider = sqrt(np.pi / 2) if first > 2 else 1.0
         noise = wider * self.spread / sqrt(first)
         suspected = float(scipy.special.ndtr((distance + self.width) / noise))
-        fresh = clears(self.method, units - first, distance / self.spread, self.risk)
+        fresh = _clears(self, units - first, distance, self.places, follows=True)
         return suspected * fresh
 
 
@@ -106,31 +110,44 @@ class Passing(_Planned):
 
     def power(self, units: int, distance: float) -> float:
         """Return the chance that all pass, each at this distance above the limit."""
-        chance = clears(self.method, units, distance / self.spread, self.risk)
-        return float(chance**self.places)
+        return float(_clears(self, units, distance, self.places) ** self.places)
 
 
-def clears(method: Method, units: int, distance: float, risk: float) -> float:
+def _clears(
+    how: Trial | Passing,
+    units: int,
+    distance: float,
+    places: int,
+    *,
+    follows: bool = False,
+) -> float:
     """Return the chance that the bound of a level clears the limit.
 
-    `distance` is in standard deviations of a value. t: the mean over the distribution
-    of s of P(mean > limit + t s / sqrt(n)), which is the noncentral t's probability;
-    order: the binomial probability that few enough values lie beyond the limit.
+    t: the mean over the distribution of s of P(mean > limit + t s sqrt(k / n)), where k
+    allows for correlation; order: the binomial probability that few enough values lie
+    beyond the limit.
     """
-    if units < smallest_n(method, risk):
-        return 0.0
-    if method == "t":
-        t = float(scipy.special.stdtrit(units - 1, 1 - risk))
-        return float(
-            np.mean(scipy.special.ndtr(distance * sqrt(units) - t * _scales(units)))
-        )
-    most = int(scipy.stats.binom.ppf(risk, units, 0.5))
-    most -= int(scipy.special.bdtr(most, units, 0.5) > risk)
-    return float(scipy.special.bdtr(most, units, scipy.special.ndtr(-distance)))
+    rho = serial.planned(units, places)
+    if how.method == "t":
+        if units < T_SMALLEST_N:
+            return 0.0
+        freedom = (units - 1) * max(places - 1, 1)
+        width = np.sqrt(serial.inflation(np.array(units), rho) / units)
+        half = scipy.special.stdtrit(freedom, 1 - how.risk) * _scales(freedom)
+        if freedom < FREEDOM_FOR_SHAPE:
+            half = np.maximum(
+                half, -scipy.special.ndtri(how.risk) * SCATTER_FLOOR / how.spread
+            )
+        away = distance / how.spread - half * width
+        return float(np.mean(scipy.special.ndtr(away * sqrt(units))))
+    counts = serial.at_most(units, rho, 0.5, follows=follows)[units]
+    most = int(np.sum(counts <= how.risk)) - 1
+    beyond = scipy.special.ndtr(-distance / how.spread)
+    return float(scipy.special.bdtr(most, units, beyond)) if most >= 0 else 0.0
 
 
 @lru_cache(maxsize=2048)
-def _scales(units: int) -> NDArray[np.float64]:
-    """Return s / sigma of n normal values at even steps of its probability."""
+def _scales(freedom: int) -> NDArray[np.float64]:
+    """Return s / sigma with so many degrees of freedom, at even steps of its risk."""
     shares = (np.arange(_STEPS) + 0.5) / _STEPS
-    return np.sqrt(scipy.special.chdtri(units - 1, 1 - shares) / (units - 1))
+    return np.sqrt(scipy.special.chdtri(freedom, 1 - shares) / freedom)

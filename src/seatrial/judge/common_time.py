@@ -6,37 +6,46 @@ from dataclasses import replace
 
 import numpy as np
 
-from seatrial.judge.levels import rest_correlation
+from seatrial.judge.levels import Times, rest_correlation, split
 from seatrial.judge.place_groups import Group
-from seatrial.judge.serial import Correlation
+from seatrial.judge.sampling import Values
+from seatrial.judge.serial import UNKNOWN, Correlation, correlation, packed
 
 
 def in_common_time(groups: Sequence[Group]) -> list[Group]:
     """Pool the correlation of successive allocations over the metrics of each case.
 
-    Metrics may depend on each other, so the error is that of one metric.
+    Of the rest, metrics may depend on each other, so the error is that of one metric.
+    Of what all places share, the effect of an allocation on each metric is a series,
+    and as many count as are independent.
     """
-    own = [
-        rest_correlation(group.levels[group.sound], shared=not group.alike)
-        if group.scale.method == "t"
-        else None
-        for group in groups
-    ]
-    keys = [(group.case, group.units, group.of_pairs) for group in groups]
-    pooled: dict[tuple[object, ...], list[tuple[float, float]]] = defaultdict(list)
-    for key, group, one in zip(keys, groups, own, strict=True):
-        if one is not None and np.isfinite(one.error):
-            pooled[key].append((one.rho, float(group.sound.sum())))
-    means = {key: _weighted_mean(of) for key, of in pooled.items()}
-    return [
-        group
-        if one is None or key not in means
-        else replace(group, correlation=Correlation(means[key], one.error))
-        for key, group, one in zip(keys, groups, own, strict=True)
-    ]
+    by_case: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for number, group in enumerate(groups):
+        if group.scale.method == "t":
+            key = (group.case, group.units, group.of_pairs, group.alike)
+            by_case[key].append(number)
+    result = list(groups)
+    for numbers in by_case.values():
+        of_case = [groups[number] for number in numbers]
+        rests = [rest_correlation(_sound(one), shared=not one.alike) for one in of_case]
+        known = [rest for rest in rests if np.isfinite(rest.error)]
+        rho = float(np.mean([rest.rho for rest in known])) if known else 0.0
+        shared = _shared(of_case)
+        for number, group, rest in zip(numbers, of_case, rests, strict=True):
+            times = Times(Correlation(rho, rest.error), shared)
+            result[number] = replace(group, times=times)
+    return result
 
 
-def _weighted_mean(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return the mean of values, each given with its weight."""
-    total = sum(weight for _, weight in pairs)
-    return sum(value * weight for value, weight in pairs) / total
+def _shared(groups: Sequence[Group]) -> Correlation:
+    series = [split(_sound(group))[0] for group in groups if not group.alike]
+    several = [one for one in series if one is not None]
+    if not several:
+        return UNKNOWN
+    return correlation(packed(np.vstack(several)))
+
+
+def _sound(group: Group) -> Values:
+    """Return the levels of places that can be judged and have none of -inf."""
+    levels = group.levels[group.sound]
+    return levels[~np.isneginf(levels).any(axis=1)]

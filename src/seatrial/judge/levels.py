@@ -41,6 +41,17 @@ HALF = 0.5
 
 
 @dataclass(frozen=True)
+class Times:
+    """Correlations of successive units: of the rest, and of what all places share.
+
+    `shared` None: as the values show it.
+    """
+
+    rest: Correlation
+    shared: Correlation | None = None
+
+
+@dataclass(frozen=True)
 class Levels:
     """Levels of places and their uncertainty; arrays are (places,).
 
@@ -140,14 +151,14 @@ def levels(
     shared: bool = True,
     floor: float = SCATTER_FLOOR,
     worst: float = -1.0,
-    correlation: Correlation | None = None,
+    times: Times | None = None,
 ) -> Levels:
     """Estimate the levels of places that are alike but for their level.
 
     `shared`: allocations may have an effect on all places. `floor` is the least
     standard deviation that is assumed where the data cannot show the shape of theirs.
-    `worst` is what -inf counts as in a mean. `correlation` is that of the rest, by
-    default as these values show it.
+    `worst` is what -inf counts as in a mean. `times` are the correlations of
+    successive units, by default as these values show them.
     """
     n = np.asarray(np.sum(~np.isnan(values), axis=1))
     holed = np.asarray(np.isneginf(values).any(axis=1))
@@ -159,8 +170,8 @@ def levels(
     else:
         finite = np.where(np.isneginf(values), worst, values)
         centre = _means(finite, n)
-        correlation = correlation or rest_correlation(values, shared=shared)
-        spread = _spread(finite, n, holed, floor, correlation.used, shared=shared)
+        times = times or Times(rest_correlation(values, shared=shared))
+        spread = _spread(finite, n, holed, floor, times, shared=shared)
     needed = ordered or holed.any()
     rho = serial.stepped(serial.correlation(scores(values)).used) if needed else 0.0
     return Levels(values, n, centre, *spread, holed, ordered, Order(rho, below))
@@ -178,7 +189,7 @@ def _spread(
     n: Integers,
     holed: Marks,
     floor: float,
-    rho: float,
+    times: Times,
     *,
     shared: bool,
 ) -> tuple[Floats, Floats, Floats]:
@@ -189,14 +200,15 @@ def _spread(
     common, rest = split(values) if shared else (None, _centred(values))
     places = int(np.sum(n > 1))
     independent = max(places - 1.0, 1.0)
-    packed = serial.packed(rest)
+    packed, rho = serial.packed(rest), times.rest.used
     share = independent / max(places, 1)
     own = moderated(serial.variances(packed, rho), share * np.maximum(n - 1, 0), holed)
     per_unit = serial.inflation(n, rho) / np.maximum(n, 1)
     variance, freedom = own.variance * per_unit, own.freedom
     if common is not None:
         series = serial.packed(common[np.newaxis])
-        rho = max(rho, of_shared := serial.correlation(series).used)
+        of_shared = (times.shared or serial.correlation(series)).used
+        rho = max(rho, of_shared)
         units = np.sum(~np.isnan(series), axis=1)
         of_all = serial.variances(series, of_shared) * serial.inflation(n, of_shared)
         of_all = of_all / np.maximum(n, 1)

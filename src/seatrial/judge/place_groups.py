@@ -16,6 +16,7 @@ from seatrial.judge.levels import (
     HALF,
     SCATTER_FLOOR,
     Levels,
+    Times,
     levels,
     rest_correlation,
     split,
@@ -30,7 +31,6 @@ from seatrial.judge.sampling import (
     beside_the_others,
     scale_of,
 )
-from seatrial.judge.serial import Correlation
 from seatrial.model.places import PLACE, both_ways
 
 Texts = npt.NDArray[np.object_]
@@ -44,7 +44,7 @@ _BETTER = 0.75
 _SHAPE_SHARE = 0.02
 """Part of each risk that the test of the noise's shape may spend."""
 
-_MOST_BAD = 4
+_MOST_BAD = 3
 """A place passes only if at most one of so many allocations misses the limit."""
 
 
@@ -56,8 +56,8 @@ class Group:
     `names` has a row per place: the columns of `PLACE`, and `WAY` for nodes of pairs.
     `trouble` (places,) is the reason why a place cannot be judged, or ''. `share` is
     the part of the risks that this look may spend. `nodes` are the nodes of pairs,
-    judged before them. `correlation` is that of successive allocations in the metrics
-    of the case; None: as these values show it.
+    judged before them. `times` are the correlations of successive allocations in the
+    metrics of the case; None: as these values show them.
     """
 
     subject: Finding
@@ -68,7 +68,7 @@ class Group:
     trouble: Texts
     share: float
     nodes: "Group | None" = None
-    correlation: Correlation | None = None
+    times: Times | None = None
 
     @property
     def alike(self) -> bool:
@@ -118,7 +118,7 @@ class Group:
             shared=not self.alike,
             floor=least,
             worst=self._worst(),
-            correlation=self.correlation,
+            times=self.times,
         )
 
     def _worst(self) -> float:

@@ -208,7 +208,7 @@ class _Ruler:
         if group.intermittent[place]:
             return (
                 f"{group.misses[place]} of {n} allocations miss the limit: a place "
-                "that misses it in more than a quarter never passes"
+                "that misses it in more than a third never passes"
             )
         words = [self._between(place)]
         if self.tried.p[place] <= _EVEN:
