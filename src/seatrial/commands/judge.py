@@ -30,7 +30,8 @@ def judge(
 
     RUN is the path of a run or the file of a packed one, its id, SYSTEM/latest or
     latest. Nothing is changed. The same runs and criteria give the same digest. Each
-    run of --with is one more look at the data; the criteria limit the number of looks.
+    run of --with is one more look at the data, which may spend a smaller part of the
+    risks. A decision is kept once it is reached.
     A replay of recorded output fails or is undecided; it never passes.
 
     Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided.
