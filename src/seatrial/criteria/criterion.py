@@ -41,7 +41,7 @@ class Criterion:
     metrics.STATISTICS. `limit` is in `unit`; None for sameness, which has a
     `tolerance`, the share by which a node may be worse than its class. `zone` is the
     indifference zone, a share of the limit; `cap` the most repeats, `looks` the number
-    of joint judgements, and `bears` the party that bears an undecided verdict at the
+    of joint judgements, and `bears` the party that bears the burden of proof at the
     cap. A missing measurement leaves the machine undecided, unless it is `optional`.
     `source` is document and clause, the formula, or the run; `provenance` holds the
     provenance of the limit, as texts.
