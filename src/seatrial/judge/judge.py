@@ -203,7 +203,7 @@ def _suspects(ruled: Iterable[Ruling], conspicuous: Iterable[str]) -> tuple[str,
 
 def _overall(findings: Sequence[Finding]) -> Verdict:
     verdicts = {finding.verdict for finding in findings}
-    worst = next((verdict for verdict in VERDICTS if verdict in verdicts), "undecided")
+    worst: Verdict = next((v for v in VERDICTS if v in verdicts), "undecided")
     judged = any(
         finding.kind not in ("inventory", "start", "declared")
         and finding.verdict != "skipped"
