@@ -5,7 +5,13 @@
 
   const MOST_FOUND = 300; // rows at a time that are no HTML at first
   const CLASSES = ["check", "", "metric", "place", "number", "limit", "reason"];
-  const SYMBOLS = { pass: "✓", fail: "✕", undecided: "?", skipped: "–" };
+  const SYMBOLS = {
+    pass: "✓",
+    fail: "✕",
+    "not shown": "!",
+    undecided: "?",
+    skipped: "–",
+  };
 
   function element(tag, name, text = "") {
     const made = document.createElement(tag);
@@ -24,7 +30,7 @@
   // is its lines.
   function packedRow([verdict, , cells]) {
     const row = element("tr", "");
-    const badge = element("span", `badge ${verdict}`);
+    const badge = element("span", `badge ${verdict.replace(" ", "-")}`);
     const symbol = element("span", "symbol", SYMBOLS[verdict]);
     symbol.setAttribute("aria-hidden", "true");
     badge.append(symbol, verdict);

@@ -76,7 +76,7 @@ def sample_front(**changed: Any) -> Front:
         meaning="At least one criterion is not met.",
         title="FAIL: lab, acceptance, r1",
         notices=("Functional demonstration. Its numbers mean nothing.",),
-        counts={"fail": 1, "undecided": 1, "skipped": 0, "pass": 2},
+        counts={"fail": 1, "not shown": 1, "undecided": 1, "skipped": 0, "pass": 2},
         areas=(
             AreaSummary("links", {"fail": 1, "pass": 2}, (sample_headline(),)),
             AreaSummary("programs", {"undecided": 1}, ()),
@@ -89,6 +89,7 @@ def sample_front(**changed: Any) -> Front:
         ),
         needs=("about 4 more allocations: PairSweep latency_8B",),
         act_on=(ActOn("cn03", ("bw_4MiB is 23.50 MB/s", "2 of its 2 pairs fail")),),
+        not_shown=(ActOn("cn05", ("not shown by 20 allocations",)),),
         look_at=(ActOn("cn01, cn02", ("undecided; within the limits",)),),
         absent=(ActOn("cn04", ("down: Not responding",)),),
         in_common=("all 1 failing nodes run firmware 20.31",),

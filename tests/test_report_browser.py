@@ -342,6 +342,43 @@ def test_filters_find_every_finding_of_a_thousand_nodes(
     assert rows(browser) == ["undecided"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "colour"),
+    [("light", "rgba(106, 58, 168, 1)"), ("dark", "rgba(200, 168, 247, 1)")],
+)
+def test_not_shown_has_a_symbol_a_colour_and_a_filter_of_its_own(
+    browser: Chrome, tmp_path: Path, mode: str, colour: str
+) -> None:
+    """Also in rows that are no HTML at first."""
+    run = sample_run()
+    judgement = judge(run, sample_criteria())
+    found = next(f for f in judgement.findings if f.metric == "latency_8B")
+    many = [
+        replace(
+            found, place=f"n{n:03}", verdict="not shown", bears="buyer", reason=f"{n}"
+        )
+        for n in range(600)
+    ]
+    judgement = replace(judgement, verdict="not shown", findings=(*many, found))
+    paths = write_report(run, judgement, tmp_path, HOME, FORMS)
+    media = {"features": [{"name": "prefers-color-scheme", "value": mode}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    show(browser, paths["report.html"].as_uri(), 1280)
+    verdict = browser.find_element(By.ID, "verdict")
+    assert verdict.text == "! NOT SHOWN"
+    assert verdict.value_of_css_property("color") == colour
+    browser.find_element(By.CSS_SELECTOR, "[data-show='not shown']").click()
+    status = browser.find_element(By.CSS_SELECTOR, "#findings .filter .shown")
+    assert status.text == "600 of 601 rows shown"
+    browser.find_element(By.CSS_SELECTOR, "#findings [name=text]").send_keys("n599")
+    assert rows(browser) == ["not shown"]
+    badges = browser.find_elements(By.CSS_SELECTOR, "#findings-table .badge")
+    (badge,) = [each for each in badges if each.is_displayed()]
+    assert badge.text == "!not shown"
+    assert badge.value_of_css_property("color") == colour
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
 def test_table_of_nodes_is_filtered(
     browser: Chrome, large: tuple[str, Judgement]
 ) -> None:

@@ -26,7 +26,7 @@ def test_colours_have_contrast(mode: int) -> None:
     block = re.findall(r":root \{(.*?)\}", style, re.S)[mode]
     colours = dict(re.findall(r"--([\w-]+): (#\w+);", block))
     pairs = [(name, "paper", 4.5) for name in ("ink", "muted", "link", "limit")]
-    for verdict in ("pass", "fail", "undecided", "skipped"):
+    for verdict in ("pass", "fail", "not-shown", "undecided", "skipped"):
         pairs += [(verdict, "paper", 4.5), (verdict, f"{verdict}-tint", 4.5)]
     pairs += [(f"line-{number}", "paper", 3) for number in range(1, 7)]
     pairs += [("quiet", "paper", 3)]

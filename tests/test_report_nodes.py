@@ -47,22 +47,26 @@ def test_map_has_a_square_per_node_in_natural_order() -> None:
             node("cn1"),
             node("cn3", "fail", "absent"),
             node("cn4", "undecided"),
+            node("cn5", "not shown"),
             suspects=("cn10 (socket 1)", "cn2"),
         )
     )
     given = params(figure)
-    assert given["names"] == ["cn1", "cn2", "cn3", "cn4", "cn10"]
+    assert given["names"] == ["cn1", "cn2", "cn3", "cn4", "cn5", "cn10"]
     assert [STATE_NAMES[state] for state in given["states"]] == [
         "pass",
         "fail",
         "absent",
         "undecided",
+        "not shown",
         "worth a look",
     ]
     assert given["reasons"]["1"] == "why cn2"
-    assert figure.detail == "1 pass, 1 fail, 1 undecided, 1 absent, 1 worth a look"
+    assert figure.detail == (
+        "1 pass, 1 fail, 1 not shown, 1 undecided, 1 absent, 1 worth a look"
+    )
     assert figure.table.rows[1] == ("fail", "1", "cn2")
-    assert "1 fail, 1 undecided" in figure.spec["description"]
+    assert "1 fail, 1 not shown, 1 undecided" in figure.spec["description"]
 
 
 def test_every_state_but_pass_has_a_symbol_of_its_own() -> None:

@@ -31,16 +31,17 @@ def judge(
     RUN is the path of a run or the file of a packed one, its id, SYSTEM/latest or
     latest. Nothing is changed. The same runs and criteria give the same digest. Each
     run of --with is one more look at the data, which may spend a smaller part of the
-    risks. A decision is kept once it is reached.
-    A replay of recorded output fails or is undecided; it never passes.
+    risks. A decision is kept once it is reached. A replay of recorded output never
+    passes.
 
-    Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided.
+    Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided. A
+    verdict "not shown" gives 1 if the seller bears the burden of proof, else 3.
 
     Example: seatrial judge lab/latest --format csv
     """
     from seatrial.console import Terminal
     from seatrial.judge.summary import (
-        EXIT_OF,
+        exit_of,
         format_findings,
         print_findings,
         print_summary,
@@ -55,4 +56,4 @@ def judge(
         print_summary(judgement, shown_path(path), console, causes=False)
     else:
         write_data(format_findings(judgement, form))
-    ctx.exit(EXIT_OF[judgement.verdict])
+    ctx.exit(exit_of(judgement))

@@ -71,7 +71,8 @@ def run(
     A second run of SYSTEM does not start while one is active, except with --beside.
 
     Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided,
-    130 interrupted (jobs are cancelled, the run stays open).
+    130 interrupted (jobs are cancelled, the run stays open). A verdict "not shown"
+    gives 1 if the seller bears the burden of proof, else 3.
 
     Example: seatrial run lab --campaign acceptance --checks ImbRing
     """
@@ -113,8 +114,8 @@ def _required(home: Path, campaign: str | None) -> str:
 def _judge(home: Path, path: Path) -> int:
     """Judge a run and print the verdict; return the exit status."""
     from seatrial.console import Terminal
-    from seatrial.judge.summary import EXIT_OF, print_summary
+    from seatrial.judge.summary import exit_of, print_summary
 
     _, judgement = judged(home, path)
     print_summary(judgement, str(path), Terminal())
-    return EXIT_OF[judgement.verdict]
+    return exit_of(judgement)

@@ -33,6 +33,8 @@ def bars(side: Side, incomplete: Sequence[tuple[Key, str]]) -> str:
         reasons.append("it is a replay of recorded output, no measurement")
     if side.verdict == "fail":
         reasons.append("it fails the criteria")
+    if (side.verdict, side.bears) == ("not shown", "seller"):
+        reasons.append("it is not shown to meet the criteria; the seller bears that")
     if incomplete:
         (key, repeats), many = incomplete[0], len(incomplete) - 1
         case = key.case and f" ({key.case})"

@@ -41,7 +41,9 @@ def judged_by(entrants: Sequence[Entrant], file: Path) -> list[Entrant]:
     for entrant in entrants:
         if entrant.run is not None:
             result = judge(entrant.run, criteria)
-            entrant = entrant.changed(verdict=result.verdict, digest=result.digest)
+            entrant = entrant.changed(
+                verdict=result.verdict, bears=result.bears, digest=result.digest
+            )
         judged.append(entrant)
     return judged
 

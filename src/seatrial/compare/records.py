@@ -17,9 +17,10 @@ class Side:
 
     `source` is the run's id or the system's name. `environment` is the one that counts,
     '' for all. `repeats` and `nodes` are 0 of a published system. `verdict` and
-    `digest` are of the judgement, '' if nothing was judged; `signer` is who sealed the
-    run, '' if nobody known did; `weights_sha256` is what the run recorded before its
-    first measurement, '' for none. `price` is in any one unit, `power_kw` in kW.
+    `digest` are of the judgement, '' if nothing was judged; `bears` is the party that
+    bears what is not shown; `signer` is who sealed the run, '' if nobody known did;
+    `weights_sha256` is what the run recorded before its first measurement, '' for none.
+    `price` is in any one unit, `power_kw` in kW.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Side:
     replay: bool = False
     demonstration: bool = False
     verdict: str = ""
+    bears: str = ""
     digest: str = ""
     signer: str = ""
     weights_sha256: str = ""

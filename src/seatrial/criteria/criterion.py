@@ -41,7 +41,7 @@ class Criterion:
     metrics.STATISTICS. `limit` is in `unit`; None for sameness, which has a
     `tolerance`, the share by which a node may be worse than its class. `zone` is the
     indifference zone, a share of the limit; `cap` the most repeats, and `bears` the
-    party that bears an undecided verdict at the cap. A missing measurement leaves the
+    party that bears the burden of proof at the cap. A missing measurement leaves the
     machine undecided, unless it is `optional`. With a `bad_share`, the value that this
     share of the allocations misses must meet the limit, not the median.
     `source` is document and clause, the formula, or the run; `provenance` holds the

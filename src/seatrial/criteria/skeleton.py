@@ -35,6 +35,10 @@ defaults:
   run: none yet
   fingerprint: {{limit: not stated yet}} # no run has it, so that nothing is decided
   model: lognormal
+  cap: 20 # the most repeats that are agreed on
+  # Who bears the burden of proof if these repeats decide nothing (verdict "not shown")?
+  # seller: the machine is not accepted (exit status 1). buyer: it is not refused (3).
+  bears: seller
 criteria:
 # - kind: declared # settings as hardware.yml declares them, see docs/hardware.md
 """

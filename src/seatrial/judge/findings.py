@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from seatrial.criteria.criterion import Criterion
+from seatrial.criteria.criterion import Bears, Criterion
 from seatrial.model.cases import CaseKey
 
-Verdict = Literal["pass", "fail", "undecided"]
+Verdict = Literal["pass", "fail", "not shown", "undecided"]
 Kind = Literal[
     "limit", "sameness", "declared", "case", "inventory", "node", "replay", "start"
 ]
@@ -37,7 +37,8 @@ class Finding:
     `value` is their level; `lower` and `upper` are its one-sided confidence bounds;
     `limit` is that of the criterion; all in `unit`, None if absent. For sameness they
     are ratios to the typical place. `more` is how many further allocations would
-    probably decide, None if not known.
+    probably decide, None if not known. `bears` is the party that bears the burden of
+    proof of the criterion, '' without one: it decides the exit status of "not shown".
     """
 
     kind: Kind
@@ -63,6 +64,7 @@ class Finding:
     more: int | None = None
     spread: str = ""
     flags: tuple[str, ...] = ()
+    bears: Bears | Literal[""] = ""
 
     @classmethod
     def of_case(cls, key: CaseKey, kind: Kind = "case") -> "Finding":
@@ -85,6 +87,7 @@ class Finding:
             reference_source=criterion.source,
             criterion=criterion.name,
             method=METHODS[criterion.model],
+            bears=criterion.bears,
         )
 
     def held_to_declaration(self, name: str, source: str) -> "Finding":
@@ -121,12 +124,13 @@ class Judgement:
     """The verdict on a run, judged together with `further` runs.
 
     `convicted` are the failing nodes: the seller's risk that any of them is compliant
-    is that of the whole machine (family-wise). `suspects` are places worth a look,
-    which decide nothing: by the false discovery rate a known share is compliant; nodes
-    on which MPI programs crash at start more often than by chance are among them.
-    `changed` describes criteria that changed after the data were taken; `uncovered`
-    names criteria of checks that the campaign does not run. A `replay` of recorded
-    output never passes.
+    is that of the whole machine (family-wise). `not_shown` are other nodes: they did
+    not meet the burden of proof within the agreed allocations. `suspects` are places
+    worth a look, which decide nothing: by the false discovery rate a known share is
+    compliant; nodes on which MPI programs crash at start more often than by chance are
+    among them. `changed` describes criteria that changed after the data were taken;
+    `uncovered` names criteria of checks that the campaign does not run. A `replay` of
+    recorded output never passes.
     """
 
     run: str
@@ -142,17 +146,29 @@ class Judgement:
     criteria_sha256: str = ""
     changed: tuple[str, ...] = ()
     uncovered: tuple[str, ...] = ()
+    not_shown: tuple[str, ...] = ()
+
+    @property
+    def bears(self) -> Bears | Literal[""]:
+        """The party that bears what is not shown: the seller, if of any finding."""
+        parties = {f.bears for f in self.findings if f.verdict == "not shown"}
+        return "seller" if "seller" in parties else "buyer" if parties else ""
 
     @property
     def worth_a_look(self) -> tuple[str, ...]:
         """The suspects that do not fail, and lie on no failing node."""
-        failing = {f.place for f in self.findings if f.verdict == "fail"}
-        failing.update(self.convicted)
+        failing = self.failing
         return tuple(
             place
             for place in self.suspects
             if not failing & {place, place.rpartition(" (")[0]}
         )
+
+    @property
+    def failing(self) -> set[str]:
+        """The convicted nodes, and the places of findings that fail."""
+        places = {row.place for row in self.findings if row.verdict == "fail"}
+        return places.union(self.convicted) - {""}
 
     @cached_property
     def digest(self) -> str:

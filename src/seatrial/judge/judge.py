@@ -2,9 +2,10 @@
 
 It never changes a run. Its risks are declared: a machine passes if every place of
 every criterion reaches its limit (at the buyer's risk), fails if some place is
-convicted of missing it (at the seller's risk, that of the whole machine), and is
-undecided otherwise. Fail outranks undecided, undecided outranks pass. A replay of
-recorded output is judged in the same way, but never passes.
+convicted of missing it (at the seller's risk, that of the whole machine), is not shown
+to pass if the agreed allocations are used up without a decision, and is undecided
+otherwise. The worst verdict counts, in the order of `VERDICTS`. A replay of recorded
+output is judged in the same way, but never passes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +35,7 @@ from seatrial.judge.findings import (
 from seatrial.judge.looks import kept
 from seatrial.judge.place_findings import findings_of, node_verdicts
 from seatrial.judge.screening import tried
-from seatrial.judge.verdicts import Ruling, rulings
+from seatrial.judge.verdicts import VERDICTS, Ruling, rulings
 from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
 from seatrial.names import natural_key
@@ -98,17 +99,14 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
         verdict=_overall(findings),
         findings=tuple(findings),
         nodes=by_node,
-        convicted=tuple(
-            node.name
-            for node in by_node
-            if node.verdict == "fail" and node.state == "present"
-        ),
+        convicted=_present(by_node, "fail"),
         suspects=_suspects(ruled, conspicuous),
         replay=replay,
         further=tuple(other.manifest["run"] for other in further),
         criteria_sha256=criteria.sha256,
         changed=tuple(": ".join(filter(None, change)) for change in changed.items()),
         uncovered=uncovered,
+        not_shown=_present(by_node, "not shown"),
     )
 
 
@@ -206,6 +204,11 @@ def _why_not(criterion: Criterion, cases: Sequence[Case]) -> str:
     return "no case reported this metric"
 
 
+def _present(nodes: Iterable[NodeVerdict], verdict: Verdict) -> tuple[str, ...]:
+    """Return the nodes that are present and have this verdict."""
+    return tuple(n.name for n in nodes if (n.verdict, n.state) == (verdict, "present"))
+
+
 def _suspects(ruled: Iterable[Ruling], conspicuous: Iterable[str]) -> tuple[str, ...]:
     """Return the places worth a look, each once, in natural order."""
     names = dict.fromkeys(conspicuous)
@@ -218,14 +221,13 @@ def _suspects(ruled: Iterable[Ruling], conspicuous: Iterable[str]) -> tuple[str,
 
 def _overall(findings: Sequence[Finding]) -> Verdict:
     verdicts = {finding.verdict for finding in findings}
-    if "fail" in verdicts:
-        return "fail"
+    worst: Verdict = next((v for v in VERDICTS if v in verdicts), "undecided")
     judged = any(
         finding.kind not in ("inventory", "start", "declared")
         and finding.verdict != "skipped"
         for finding in findings
     )
-    return "pass" if judged and "undecided" not in verdicts else "undecided"
+    return "undecided" if worst == "pass" and not judged else worst
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from seatrial.judge.findings import Finding, NodeVerdict
 from seatrial.judge.place_groups import WAY
-from seatrial.judge.verdicts import FAIL, PASS, UNDECIDED, VERDICTS, Ruling
+from seatrial.judge.verdicts import FAIL, PASS, VERDICTS, Ruling
 from seatrial.model.places import both_ways, several_rails, with_place
 from seatrial.runs.raw_output import NO_MEASUREMENT
 
@@ -19,7 +19,7 @@ MAX_PASSING = 64
 """Passing places of one metric with a finding each; more of them share one."""
 
 MAX_FAULTS = 1000
-"""Failing (or undecided) places with a finding each; further ones share one."""
+"""Places of each other verdict with a finding each; further ones share one."""
 
 
 def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
@@ -35,7 +35,7 @@ def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
         names = places.fill_null("").to_list()
         shown = np.flatnonzero(~ruling.hidden)
     findings = []
-    for code in (FAIL, UNDECIDED, PASS):
+    for code in range(len(VERDICTS)):
         chosen = shown[ruling.verdict[shown] == code]
         worst_first = chosen[np.argsort(-badness[chosen], kind="stable")]
         most = 0 if code == PASS and len(chosen) > MAX_PASSING else MAX_FAULTS
@@ -160,7 +160,7 @@ def node_verdicts(
     for ruling in ruled:
         _add(ruling, measured)
     for finding in findings:
-        if finding.verdict not in ("fail", "undecided"):
+        if finding.verdict not in VERDICTS[:PASS]:
             continue
         of_settings = finding.kind == "declared" and finding.place != ""
         if of_settings and (finding.verdict == "fail" or finding.place in measured):

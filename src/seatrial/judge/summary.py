@@ -16,11 +16,14 @@ from seatrial.model.csv_text import csv_text
 from seatrial.model.units import rounded
 from seatrial.runs.raw_output import NO_MEASUREMENT
 
-EXIT_OF = {"pass": Exit.PASS, "fail": Exit.FAILED, "undecided": Exit.UNDECIDED}
-"""Exit status of a verdict."""
-
-_COLOURS = {"pass": "green", "fail": "red", "undecided": "yellow", "skipped": "dim"}
-_ORDER = ("fail", "undecided", "skipped", "pass")
+_COLOURS = {
+    "pass": "green",
+    "fail": "red",
+    "not shown": "magenta",
+    "undecided": "yellow",
+    "skipped": "dim",
+}
+_ORDER = ("fail", "not shown", "undecided", "skipped", "pass")
 _MOST_ROWS = 30
 _MOST_SUSPECTS = 12
 _MOST_CHANGES = 10
@@ -29,6 +32,14 @@ _REASON_WIDTH, _UNLIMITED = 40, 10_000
 _DATA_DIGITS = 12
 
 Parts = list[str | tuple[str, str]]
+
+
+def exit_of(judgement: Judgement) -> Exit:
+    """Return the exit status: what is not shown fails where the seller bears it."""
+    if judgement.verdict == "not shown":
+        return Exit.FAILED if judgement.bears == "seller" else Exit.UNDECIDED
+    statuses = {"pass": Exit.PASS, "fail": Exit.FAILED, "undecided": Exit.UNDECIDED}
+    return statuses[judgement.verdict]
 
 
 def print_summary(
@@ -47,6 +58,10 @@ def print_summary(
         if node.state != "present":
             name = (node.name, "bold")
             console.print_line(f"{node.state} node: ", name, f": {node.reason}")
+    for party in ("seller", "buyer"):
+        if places := _not_shown(judgement, party):
+            names = (_few(places, _MOST_SUSPECTS), f"bold {_COLOURS['not shown']}")
+            console.print_line("not shown: ", names, f"; the {party} bears that")
     if places := _undecided_places(judgement.findings):
         console.print_line("look at: ", (_few(places, _MOST_SUSPECTS), "bold"))
     if judgement.worth_a_look:
@@ -83,8 +98,8 @@ def print_findings(findings: Sequence[Finding], console: Terminal) -> None:
 
 
 def _print_causes(findings: Sequence[Finding], console: Terminal) -> None:
-    """Print the findings that fail, then those that are undecided, equal ones once."""
-    causes = [f for f in findings if f.verdict in ("fail", "undecided")]
+    """Print the findings that do not pass, the worst first, equal ones once."""
+    causes = [f for f in findings if f.verdict not in ("pass", "skipped")]
     causes.sort(key=lambda finding: _ORDER.index(finding.verdict))
     groups = _folded(causes, across_cases=True)
     for group in groups[:_MOST_ROWS]:
@@ -104,6 +119,19 @@ def _folded(findings: Iterable[Finding], *, across_cases: bool) -> list[list[Fin
             key += (_subject(finding), finding.limit)
         groups[key].append(finding)
     return list(groups.values())
+
+
+def _not_shown(judgement: Judgement, party: str) -> list[str]:
+    """Return the places, or cases, whose "not shown" a party bears, without failing."""
+    failing = judgement.failing
+    return [
+        *dict.fromkeys(
+            finding.place or _subject(finding)
+            for finding in judgement.findings
+            if (finding.verdict, finding.bears) == ("not shown", party)
+            and not failing & {finding.place, finding.node}
+        )
+    ]
 
 
 def _undecided_places(findings: Iterable[Finding]) -> list[str]:
@@ -208,7 +236,8 @@ def _row(group: Sequence[Finding]) -> dict[str, str]:
 def format_findings(judgement: Judgement, form: str) -> str:
     """Format a judgement as `json` (all of it, with its digest) or `csv` (findings)."""
     if form == "json":
-        content = asdict(judgement) | {"digest": judgement.digest}
+        of_all = {"bears": judgement.bears, "digest": judgement.digest}
+        content = asdict(judgement) | of_all
         return json.dumps(content, indent=1) + "\n"
     columns = [field.name for field in fields(Finding)]
     rows = (

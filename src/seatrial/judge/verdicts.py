@@ -18,8 +18,8 @@ from seatrial.judge.screening import Tried, total_for, touching
 from seatrial.judge.variance_components import components
 from seatrial.model.units import rounded
 
-FAIL, UNDECIDED, PASS = 0, 1, 2
-VERDICTS: tuple[Verdict, ...] = ("fail", "undecided", "pass")
+FAIL, NOT_SHOWN, UNDECIDED, PASS = 0, 1, 2, 3
+VERDICTS: tuple[Verdict, ...] = ("fail", "not shown", "undecided", "pass")
 """A verdict by its code."""
 
 _MOST_FOR_SPREAD = 20_000
@@ -130,10 +130,9 @@ class _Ruler:
         self.lower, self.upper = ends if scale.sign > 0 else ends[::-1]
         self.more = self._more()
         # The cap ends the allocations, even without a decision.
-        self.capped = group.sound & (group.n >= self.criterion.cap)
-        self.verdict = np.where(group.passes, PASS, UNDECIDED).astype(np.int8)
-        if self.criterion.bears == "seller":
-            self.verdict[self.capped & (self.verdict == UNDECIDED)] = FAIL
+        capped = group.sound & (group.n >= self.criterion.cap)
+        undecided = np.where(capped, NOT_SHOWN, UNDECIDED)
+        self.verdict = np.where(group.passes, PASS, undecided).astype(np.int8)
         self.verdict[tried.convicted] = FAIL
 
     def ruling(self) -> Ruling:
@@ -168,10 +167,11 @@ class _Ruler:
             )
         if self.tried.convicted[place]:
             return self._conviction(place)
-        if verdict == FAIL:
+        if verdict == NOT_SHOWN:
             return (
-                f"{self._between(place)}: not decided by the most allocations that "
-                f"were agreed on ({self.criterion.cap}); the seller bears that"
+                f"{self._between(place)}: not shown by the {self.criterion.cap} "
+                "allocations that were agreed on; "
+                f"the {self.criterion.bears} bears that"
             )
         return self._undecided(place)
 
@@ -227,8 +227,6 @@ class _Ruler:
     def _remedy(self, place: int) -> str:
         """Describe how an undecided place would be decided."""
         further = self.more[place]
-        if self.capped[place]:
-            return f"only {self.criterion.cap} are agreed on; the buyer bears that"
         if further < 0:
             return f"more than {MOST_FURTHER_UNITS} more would be needed"
         if further > 0:

@@ -18,7 +18,7 @@ from seatrial.report.wording import VERDICTS, case_detail
 from seatrial.runs.closed_run import Run
 
 _MOST_HEADLINES = 5
-_JUDGED = ("fail", "undecided", "pass")
+_JUDGED = ("fail", "not shown", "undecided", "pass")
 _MANY = 10  # ratio from which a margin is a multiple of the limit, not a percentage
 
 

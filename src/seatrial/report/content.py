@@ -58,7 +58,8 @@ class Front:
 
     `notices`: replay, demonstration, partial run, changed criteria. `needs`: the data
     that undecided criteria need. `act_on`: convicted nodes, failing links, cases that
-    fail as a whole. `look_at`: places with undecided findings. `absent`: delivered
+    fail as a whole. `not_shown`: other places and cases that are not shown to reach
+    their limits. `look_at`: other places with undecided findings. `absent`: delivered
     nodes that were not present. `in_common`: facts that failing nodes share.
     `not_tested`: skipped and uncovered criteria.
     """
@@ -72,6 +73,7 @@ class Front:
     node_map: SmallMap | None
     needs: tuple[str, ...]
     act_on: tuple[ActOn, ...]
+    not_shown: tuple[ActOn, ...]
     look_at: tuple[ActOn, ...]
     absent: tuple[ActOn, ...]
     in_common: tuple[str, ...]

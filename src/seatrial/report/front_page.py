@@ -1,4 +1,4 @@
-"""Build page one: verdict, headline numbers, actions, undecided places, signatures."""
+"""Build page one: verdict, headline numbers, places by verdict, signatures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from seatrial.report.common_facts import common_facts
 from seatrial.report.content import ActOn, CriterionRow, Front
 from seatrial.report.criteria_rows import counts, needs
 from seatrial.report.folding import not_tested, skip_reasons
-from seatrial.report.look_at import look_at, reasons_of
+from seatrial.report.look_at import case_name, look_at, reasons_of
 from seatrial.report.render import text
 from seatrial.report.render.text import few
 from seatrial.report.small_map import small_map
@@ -27,8 +27,15 @@ _MEANING = {
     "pass": "Every judged criterion is met.",
     "fail": "At least one criterion is not met. The system is not acceptable in this "
     "state.",
+    "not shown": "No criterion is proven to be missed, but the agreed allocations do "
+    "not show that all are met. ",
     "undecided": "No criterion failed, but some are undecided. This is not a pass: "
     "the system is neither accepted nor refused.",
+}
+_BEARS = {
+    "seller": "The seller bears that: the system is not accepted.",
+    "buyer": "The buyer bears that: this is not a pass, but no reason to refuse the "
+    "system.",
 }
 
 
@@ -38,10 +45,11 @@ def front(
     """Fill page one; `rows` are all criteria."""
     signer, digest = seal_words(run, home)
     replay = "REPLAY, " if judgement.replay else ""
-    undecided, suspects = look_at(judgement)
+    not_shown, undecided, suspects = look_at(judgement)
+    bears = _BEARS[judgement.bears] if judgement.verdict == "not shown" else ""
     return Front(
         verdict=judgement.verdict,
-        meaning=_MEANING[judgement.verdict],
+        meaning=_MEANING[judgement.verdict] + bears,
         title=f"{replay}{judgement.verdict.upper()}: {judgement.system}, "
         f"{judgement.campaign}, {judgement.run}",
         notices=_notices(run, judgement),
@@ -50,6 +58,7 @@ def front(
         node_map=small_map(judgement),
         needs=tuple(few(needs(judgement, rows), _MAX_NEEDS)),
         act_on=_places(_act_on(judgement)),
+        not_shown=_places(not_shown),
         look_at=_places(undecided),
         absent=_places(
             [
@@ -104,8 +113,7 @@ def _act_on(judgement: Judgement) -> list[ActOn]:
         elif finding.place:
             links.setdefault(finding.place, []).append(finding)
         else:
-            name = ", ".join(filter(None, (finding.case, finding.environment)))
-            whole.setdefault(name or finding.kind, []).append(finding)
+            whole.setdefault(case_name(finding), []).append(finding)
     reasons = {node.name: node.reason for node in judgement.nodes}
     placed = [
         ActOn(place, reasons_of(findings) or (reasons.get(place, ""),))

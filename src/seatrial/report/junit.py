@@ -7,17 +7,25 @@ from seatrial.judge.judge import Finding, Judgement
 from seatrial.report.render import text
 from seatrial.runs.closed_run import Run
 
-# An undecided finding is an error: no reader of JUnit takes an error for a pass.
-_OUTCOME = {"fail": "failure", "undecided": "error", "skipped": "skipped"}
+
+def _outcome(finding: Finding) -> str:
+    """Return the JUnit element of a finding; '' of a pass.
+
+    An undecided finding is an error: no reader of JUnit takes an error for a pass. What
+    is not shown is a failure or an error, as the exit status of `seatrial judge`.
+    """
+    borne = "failure" if finding.bears == "seller" else "error"
+    outcomes = {"fail": "failure", "not shown": borne, "undecided": "error"}
+    return {**outcomes, "skipped": "skipped"}.get(finding.verdict, "")
 
 
 def junit_xml(run: Run, judgement: Judgement) -> bytes:
     """Write one test case per finding; a run without any finding is an error."""
-    counts = Counter(finding.verdict for finding in judgement.findings)
+    counts = Counter(map(_outcome, judgement.findings))
     totals = {
         "tests": str(len(judgement.findings)),
-        "failures": str(counts["fail"]),
-        "errors": str(counts["undecided"]),
+        "failures": str(counts["failure"]),
+        "errors": str(counts["error"]),
         "skipped": str(counts["skipped"]),
     }
     root = ET.Element("testsuites", _attributes(name="seatrial", **totals))
@@ -31,6 +39,8 @@ def junit_xml(run: Run, judgement: Judgement) -> bytes:
         "campaign": judgement.campaign,
         "verdict": judgement.verdict,
         "convicted": " ".join(judgement.convicted),
+        "not_shown": " ".join(judgement.not_shown),
+        "bears": judgement.bears,
         "suspects": ", ".join(judgement.suspects),
         "digest": judgement.digest,
         "demonstration": str(bool(run.manifest.get("demonstration"))).lower(),
@@ -68,11 +78,13 @@ def _test_case(suite: ET.Element, finding: Finding) -> None:
     name = " / ".join(part for part in parts if part) or finding.kind
     own = _attributes(classname=finding.check or finding.kind, name=name)
     case = ET.SubElement(suite, "testcase", own)
-    if finding.verdict in _OUTCOME:
-        outcome = {"message": finding.reason}
-        if finding.verdict != "skipped":
-            outcome["type"] = finding.kind
-        ET.SubElement(case, _OUTCOME[finding.verdict], _attributes(**outcome))
+    if outcome := _outcome(finding):
+        details = {"message": finding.reason}
+        if finding.verdict == "not shown":
+            details["type"] = finding.verdict
+        elif finding.verdict != "skipped":
+            details["type"] = finding.kind
+        ET.SubElement(case, outcome, _attributes(**details))
     if finding.value is not None:
         output = ET.SubElement(case, "system-out")
         limit = "" if finding.limit is None else f", limit {finding.limit:.9g}"

@@ -1,6 +1,6 @@
-"""Places to look at: undecided places and suspects, and the reasons for a place."""
+"""Places that are not shown, undecided or suspect, and the reasons for a place."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seatrial.judge.findings import Finding, Judgement
 from seatrial.names import natural_key
@@ -13,33 +13,61 @@ MOST_NAMES = 8
 """Places with the same reason whose names are in one line; the rest is counted."""
 
 MOST_REASONS = 2
-_MEETS = "undecided; the values are within their limits so far"
+_MEETS = {
+    "not shown": "not shown; the values are within their limits, but too close to them",
+    "undecided": "undecided; the values are within their limits so far",
+}
 
 
-def look_at(judgement: Judgement) -> tuple[list[ActOn], list[str]]:
-    """Return undecided places and other suspects, without those that fail.
+def look_at(judgement: Judgement) -> tuple[list[ActOn], list[ActOn], list[str]]:
+    """Return places that are not shown, undecided places, and other suspects.
 
-    Places with the same reason share an entry; those that may be bad come first.
+    A place is in one list only, and in none if it fails. Cases that are not shown as a
+    whole follow the places that are not.
     """
-    failing = {*judgement.convicted}
-    failing |= {row.place for row in judgement.findings if row.verdict == "fail"}
-    places: dict[str, list[Finding]] = {}
+    failing = judgement.failing
+    listed: dict[str, dict[str, list[Finding]]] = {"not shown": {}, "undecided": {}}
+    whole: dict[str, list[Finding]] = {}
     for finding in judgement.findings:
-        known = not finding.place or failing & {finding.place, finding.node}
-        if finding.verdict == "undecided" and not known:
-            places.setdefault(finding.node, []).append(finding)
+        if finding.verdict in listed and not failing & {finding.place, finding.node}:
+            if finding.place:
+                listed[finding.verdict].setdefault(finding.node, []).append(finding)
+            elif finding.verdict == "not shown":
+                whole.setdefault(case_name(finding), []).append(finding)
+    not_shown, undecided = listed.values()
+    undecided = {name: own for name, own in undecided.items() if name not in not_shown}
+    known = {*not_shown, *undecided}
     suspects = {*judgement.worth_a_look}
+    cases = [ActOn(case, reasons_of(own, of_whole=True)) for case, own in whole.items()]
+    return (
+        _grouped(not_shown, suspects, _MEETS["not shown"]) + cases,
+        _grouped(undecided, suspects, _MEETS["undecided"]),
+        [
+            place
+            for place in judgement.worth_a_look
+            if (place.rpartition(" (")[0] or place) not in known
+        ],
+    )
+
+
+def case_name(finding: Finding) -> str:
+    """Name the case of a finding on a case as a whole."""
+    return ", ".join(filter(None, (finding.case, finding.environment))) or finding.kind
+
+
+def _grouped(
+    places: Mapping[str, list[Finding]], suspects: set[str], meets: str
+) -> list[ActOn]:
+    """Put places with the same reason into an entry; those that may be bad come first.
+
+    `meets` is the reason of places within their limits.
+    """
     groups: dict[tuple[str, ...], list[str]] = {}
     for place, findings in sorted(places.items(), key=lambda item: _badness(item[1])):
         telling = [finding for finding in findings if _may_be_bad(finding)]
         telling = telling or (findings if place in suspects else [])
-        groups.setdefault(reasons_of(telling) or (_MEETS,), []).append(place)
-    undecided = [ActOn(_names(names), reasons) for reasons, names in groups.items()]
-    return undecided, [
-        place
-        for place in judgement.worth_a_look
-        if (place.rpartition(" (")[0] or place) not in places
-    ]
+        groups.setdefault(reasons_of(telling) or (meets,), []).append(place)
+    return [ActOn(_names(names), reasons) for reasons, names in groups.items()]
 
 
 def _may_be_bad(finding: Finding) -> bool:

@@ -17,8 +17,8 @@ _REFERENCE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _JOINER = "\N{WORD JOINER}"
-_NAMES = {"fail": "failed", "undecided": "undecided", "pass": "passed"}
-_NAMES |= {"skipped": "skipped"}
+_NAMES = {"fail": "failed", "not shown": "not shown", "undecided": "undecided"}
+_NAMES |= {"pass": "passed", "skipped": "skipped"}
 
 
 def summary(content: Content) -> str:
@@ -52,6 +52,7 @@ def _lines(content: Content) -> Iterator[str]:
     yield from _listed("Act on", _places(front.act_on))
     yield from _listed("Absent or lost nodes", _places(front.absent))
     yield from _listed("Facts that failing nodes share", map(plain, front.in_common))
+    yield from _listed("Not shown", _places(front.not_shown))
     yield from _listed("Look at", _places(front.look_at))
     looks = ", ".join(front.worth_a_look)
     yield from _listed("Worth a look, decides nothing", [plain(looks)] if looks else [])

@@ -24,8 +24,10 @@ _VERDICT = (
     "quarter of the allocations picks suspects, the others must convict them, all "
     "suspects of the machine taken together, so that the risk that any of them is "
     "sound is the declared one (the seller's). Of counts, every single value must meet "
-    "the limit. All else is undecided. Places worth a look follow a weaker rule, a "
-    "false discovery rate, and decide nothing."
+    "the limit. All else is undecided. A place that is undecided after the most "
+    "allocations that were agreed on is not shown to reach the limit; the criterion "
+    "states who bears that. Places worth a look follow a weaker rule, a false "
+    "discovery rate, and decide nothing."
 )
 _MAX_UNCOVERED = 8
 _NUMBERS = (

@@ -21,6 +21,7 @@ from seatrial.report.render.vega import (
 STATES = (
     ("pass", "", "var(--heat-0)", "var(--ink)"),
     ("fail", "✕", "var(--fail)", "var(--paper)"),
+    ("not shown", "!", "var(--not-shown)", "var(--paper)"),
     ("undecided", "?", "var(--undecided)", "var(--paper)"),
     ("absent", "\N{EN DASH}", "var(--ink)", "var(--paper)"),
     ("worth a look", "○", "var(--heat-1)", "var(--ink)"),

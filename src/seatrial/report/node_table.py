@@ -25,14 +25,14 @@ FACTS = {
     "kernel": "kernel",
 }
 
-_MARKS = {"fail": " ✕", "undecided": " ?"}
+_MARKS = {"fail": " ✕", "not shown": " !", "undecided": " ?"}
 
 
 def node_tables(run: Run, judgement: Judgement) -> list[tuple[str, Table]]:
     """Return values and facts of the nodes, failing ones first, each with its title.
 
-    Verdicts are marked: ✕ failed, ? undecided. A fact that differs from that of most
-    nodes is marked ≠; without any fact there is no table of facts.
+    Verdicts are marked: ✕ failed, ! not shown, ? undecided. A fact that differs from
+    that of most nodes is marked ≠; without any fact there is no table of facts.
     """
     nodes = sorted(
         judgement.nodes,

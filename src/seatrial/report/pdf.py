@@ -143,9 +143,9 @@ def _criteria(content: Content) -> dict[str, Any]:
 
 
 def _findings(judgement: Judgement) -> dict[str, Any]:
-    """Return the findings that fail or are undecided, and how many more there are."""
+    """Return the findings that do not pass, and how many more there are."""
     rows = fold_findings(
-        [row for row in judgement.findings if row.verdict in ("fail", "undecided")],
+        [row for row in judgement.findings if row.verdict not in ("pass", "skipped")],
         {},
     )
     left = sum(len(row.findings) for row in rows[MOST_FINDINGS:])

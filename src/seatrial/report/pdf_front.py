@@ -40,6 +40,7 @@ def _front(
         "Act on": act_on(front.act_on),
         "Absent or lost nodes": act_on(front.absent),
         "Facts that failing nodes share": _plain(front.in_common, longest),
+        "Not shown": act_on(front.not_shown),
         "Look at": act_on(front.look_at),
         "Worth a look, decides nothing": _plain(looks, longest),
         "Needed for undecided criteria": _plain(front.needs, longest),

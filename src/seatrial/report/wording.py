@@ -3,7 +3,7 @@
 from seatrial.judge.judge import Finding
 from seatrial.report.render import text
 
-VERDICTS = ("fail", "undecided", "pass", "skipped")
+VERDICTS = ("fail", "not shown", "undecided", "pass", "skipped")
 """Verdicts in the order of a table: what needs a look comes first."""
 
 MAX_CASES = 300
@@ -12,7 +12,7 @@ MAX_CASES = 300
 
 def urgency(finding: Finding) -> tuple[int, bool]:
     """Sort key: what is wrong with a node stands before all the pairs it spoils."""
-    wrong = finding.verdict in ("fail", "undecided")
+    wrong = finding.verdict not in ("pass", "skipped")
     return VERDICTS.index(finding.verdict), wrong and finding.kind == "limit"
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import scipy
 
@@ -65,8 +65,8 @@ class Tally:
         links = {" - ".join(pair) for pair in drawn.slow_links}
         faults = drawn.slow_nodes | links
         blamed_nodes = {node for name in blamed for node in name.split(" - ")}
-        for possible in ("fail", "pass", "undecided"):
-            self._count(possible, verdict == possible)
+        for possible in get_args(Verdict):
+            self._count(possible.replace(" ", "_"), verdict == possible)
         if drawn.good:
             self._count("false_fail", verdict == "fail")
         if drawn.bad:
@@ -96,6 +96,7 @@ RATES = (
     "false_pass",
     "pass",
     "fail",
+    "not_shown",
     "undecided",
     "found",
     "blamed_right",

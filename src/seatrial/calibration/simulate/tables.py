@@ -24,6 +24,7 @@ _DECLARED = {
 _SHOWN = {
     "false_fail": "false fail",
     "false_pass": "false pass",
+    "not_shown": "not shown",
     "undecided": "undecided",
     "found": "faults found",
     "blamed_wrong": "sound blamed",
