@@ -169,7 +169,7 @@ class _Ruler:
             return self._conviction(place)
         if verdict == NOT_SHOWN:
             return (
-                f"{self._between(place)}: not shown by the {self.criterion.cap} "
+                f"{self._state(place)}: not shown by the {self.criterion.cap} "
                 "allocations that were agreed on; "
                 f"the {self.criterion.bears} bears that"
             )
@@ -180,6 +180,16 @@ class _Ruler:
         if not isfinite(low) or not isfinite(high):
             return self._value(self.scale.values(self.at.centre)[place])
         return f"between {rounded(low)} and {self._value(high)}"
+
+    def _state(self, place: int) -> str:
+        """Describe a place that neither passes nor is convicted."""
+        group = self.group
+        if not group.intermittent[place]:
+            return self._between(place)
+        return (
+            f"{group.misses[place]} of {group.n[place]} allocations miss the limit; "
+            "with more than a third no place passes"
+        )
 
     def _conviction(self, place: int) -> str:
         group, first, n = self.group, self.tried.screened, self.group.n[place]
@@ -205,12 +215,7 @@ class _Ruler:
                 f"{_allocations(n)}; {group.subject.method} takes at least "
                 f"{smallest} at a risk of {_percent(group.buyer)}"
             )
-        if group.intermittent[place]:
-            return (
-                f"{group.misses[place]} of {n} allocations miss the limit: a place "
-                "that misses it in more than a third never passes"
-            )
-        words = [self._between(place)]
+        words = [self._state(place)]
         if self.tried.p[place] <= _EVEN:
             family = self.tried.family
             words.append(f"suspected, p = {self.tried.p[place]:.2g} of {family}")
@@ -231,7 +236,8 @@ class _Ruler:
             return f"more than {MOST_FURTHER_UNITS} more would be needed"
         if further > 0:
             return f"about {further} more would decide"
-        if abs(self.at.centre[place] - self.scale.limit) > self.scale.width:
+        far = abs(self.at.centre[place] - self.scale.limit) > self.scale.width
+        if far and self.at.ordered:
             return "the first allocations raised no suspicion; a new run would decide"
         zone = _percent(self.criterion.zone)
         return f"it is within the indifference zone around the limit ({zone})"
