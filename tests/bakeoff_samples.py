@@ -172,17 +172,12 @@ def drawn(
     names = checks or [f"Check{n}" for n in range(count)]
     keys = [Key(name, "", "", "", None, metric, None) for name in names]
     present = [(~np.isnan(each)).sum(axis=1) for each in repeats]
-    variances = [
-        np.where(n > 1, np.nanvar(each, axis=1) * n / np.maximum(n - 1, 1), np.nan)
-        for each, n in zip(repeats, present, strict=True)
-    ]
     return Paired(
         keys,
         [METRICS[metric].unit] * count,
         [METRICS[metric].direction] * count,
         [{}] * count,
         means=np.stack([np.nanmean(each, axis=1) for each in repeats], axis=1),
-        variances=np.stack(variances, axis=1),
         counts=np.stack(present, axis=1),
         repeats=list(repeats),
     )

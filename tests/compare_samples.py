@@ -15,6 +15,7 @@ from seatrial.compare.records import (
     Standing,
     Unpaired,
 )
+from seatrial.compare.serial import Correlation
 
 SIZES = (8, 1024, 65536, 1 << 20, 4 << 20)
 SHA = "ab12" * 16
@@ -127,6 +128,7 @@ def comparison(
         "confidence": 0.95,
         "resamples": 2000,
         "seed": 1,
+        "correlation": Correlation(),
     }
     return Comparison(**{**fields, **more})
 

@@ -21,6 +21,7 @@ from seatrial.compare.ratios import (
     scores,
 )
 from seatrial.compare.records import Side
+from seatrial.compare.serial import Correlation
 
 NUMBERS = 12
 WEIGHTS = np.arange(1.0, NUMBERS + 1) / np.arange(1.0, NUMBERS + 1).sum()
@@ -47,8 +48,9 @@ def bakeoffs(
 
 def naive(numbers: Paired) -> tuple[float, float]:
     """Return the difference and its standard error as if numbers were independent."""
-    first, second = scores(numbers, WEIGHTS)
-    own = WEIGHTS[:, None] ** 2 * numbers.variances / numbers.counts
+    first, second = scores(numbers, WEIGHTS, 0.0)
+    variances = np.stack([x.var(axis=1, ddof=1) for x in numbers.repeats], axis=1)
+    own = WEIGHTS[:, None] ** 2 * variances / numbers.counts
     return second.value - first.value, math.sqrt(float(own.sum()))
 
 
@@ -57,7 +59,7 @@ def test_intervals_of_the_whole_score_cover(repeats: int) -> None:
     covered = ignored = 0
     count = 2000
     for numbers in bakeoffs(count, repeats, (1.0, 1.1)):
-        first, second = scores(numbers, WEIGHTS)
+        first, second = scores(numbers, WEIGHTS, 0.0)
         ratio = score_ratio(between(second, first), 0.95)
         assert ratio.lower is not None
         assert ratio.upper is not None
@@ -71,7 +73,9 @@ def test_intervals_of_the_whole_score_cover(repeats: int) -> None:
 def test_score_is_the_mean_of_the_repeats() -> None:
     """With every number in every repeat, it is a t interval of per-repeat scores."""
     (numbers,) = bakeoffs(1, 5)
-    for score, repeats in zip(scores(numbers, WEIGHTS), numbers.repeats, strict=True):
+    for score, repeats in zip(
+        scores(numbers, WEIGHTS, 0.0), numbers.repeats, strict=True
+    ):
         each = -(WEIGHTS @ repeats)
         assert score.value == pytest.approx(each.mean())
         assert score.variance == pytest.approx(each.var(ddof=1) / 5)
@@ -81,7 +85,7 @@ def test_score_is_the_mean_of_the_repeats() -> None:
 def test_number_in_one_repeat_only_leaves_the_scatter_unknown() -> None:
     (numbers,) = bakeoffs(1, 4)
     numbers.repeats[1][3, 1:] = np.nan
-    first, second = scores(numbers, WEIGHTS)
+    first, second = scores(numbers, WEIGHTS, 0.0)
     assert first.influences is not None
     assert second.influences is None
     assert score_ratio(between(second, first), 0.95).lower is None
@@ -89,13 +93,13 @@ def test_number_in_one_repeat_only_leaves_the_scatter_unknown() -> None:
 
 def test_number_in_some_repeats_widens_and_never_narrows() -> None:
     (numbers,) = bakeoffs(1, 6)
-    whole = scores(numbers, WEIGHTS)[0]
+    whole = scores(numbers, WEIGHTS, 0.0)[0]
     numbers.repeats[0][NUMBERS - 1, 2:] = np.nan
-    some = scores(numbers, WEIGHTS)[0]
+    some = scores(numbers, WEIGHTS, 0.0)[0]
     assert some.freedom == 1
     assert whole.freedom == 5
     single = drawn([numbers.repeats[0][-1:, :2], numbers.repeats[1][-1:, :2]])
-    alone = scores(single, np.ones(1))[0]
+    alone = scores(single, np.ones(1), 0.0)[0]
     assert some.variance > WEIGHTS[-1] ** 2 * alone.variance / 2
 
 
@@ -104,7 +108,7 @@ def test_interval_of_a_number_is_welch() -> None:
     one, other = generator.normal(3, 0.1, 5), generator.normal(2.9, 0.2, 4)
     padded = np.append(other, np.nan)
     numbers = drawn([one[None], padded[None]])
-    found = ratios_of(number_differences(numbers), 0.95)[0]
+    found = ratios_of(number_differences(numbers, 0.0), 0.95)[0]
     expected = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
     assert found[0] is None
     assert found[1] is not None
@@ -126,7 +130,7 @@ def test_number_without_known_scatter_has_no_interval(
     one: list[float], other: list[float]
 ) -> None:
     numbers = drawn([np.array([one]), np.array([other])])
-    differences = number_differences(numbers)
+    differences = number_differences(numbers, 0.0)
     found = ratios_of(differences, 0.95)[0][1]
     assert found is not None
     assert (found.lower, found.upper) == (None, None)
@@ -136,12 +140,12 @@ def test_number_without_known_scatter_has_no_interval(
 def test_marks_hold_their_rate() -> None:
     """Of equal numbers hardly ever one is marked; of different ones most are."""
     false = sum(
-        bool(marked(number_differences(numbers)).any())
+        bool(marked(number_differences(numbers, 0.0)).any())
         for numbers in bakeoffs(500, 6, shared=0.0)
     )
     assert false / 500 <= 0.07
     found = [
-        marked(number_differences(numbers))[:, 1].mean()
+        marked(number_differences(numbers, 0.0))[:, 1].mean()
         for numbers in bakeoffs(50, 6, (1.0, 1.1), shared=0.0)
     ]
     assert np.mean(found) > 0.95
@@ -149,19 +153,20 @@ def test_marks_hold_their_rate() -> None:
 
 # ---- the ranking
 
-RULES = Rules("performance", margin=0.0, confidence=0.95, resamples=300, seed=1)
+
+def rules(margin: float = 0.0, resamples: int = 300, rho: float = 0.0) -> Rules:
+    return Rules("performance", margin, 0.95, resamples, 1, Correlation(rho))
 
 
 def side(name: str, **more: Any) -> Side:
     return Side(name, name, name, "c", "", "", 6, 4, **more)
 
 
-def rank(numbers: Paired, rules: Rules = RULES) -> Ranking:
+def rank(numbers: Paired, rules: Rules) -> Ranking:
     sides = [side(f"s{at}") for at in range(numbers.means.shape[1])]
     none = [""] * len(sides)
-    return ranked(
-        sides, scores(numbers, WEIGHTS), rules, bars=none, lacking=none, against=()
-    )
+    rated = scores(numbers, WEIGHTS, rules.correlation.used)
+    return ranked(sides, rated, rules, bars=none, lacking=none, against=())
 
 
 @pytest.mark.parametrize(("repeats", "sides"), [(3, 2), (6, 2), (4, 3)])
@@ -169,13 +174,12 @@ def test_equal_systems_hardly_ever_win(repeats: int, sides: int) -> None:
     """Even without any margin; with one, next to never."""
     count = 600
     won = sum(
-        rank(numbers).winner is not None
+        rank(numbers, rules()).winner is not None
         for numbers in bakeoffs(count, repeats, (1.0,) * sides)
     )
     assert won / count <= 0.06
-    rules = Rules("performance", 0.05, 0.95, 300, 1)
     won = sum(
-        rank(numbers, rules).winner is not None
+        rank(numbers, rules(margin=0.05)).winner is not None
         for numbers in bakeoffs(200, repeats, (1.0,) * sides)
     )
     assert won / 200 <= 0.02
@@ -183,13 +187,16 @@ def test_equal_systems_hardly_ever_win(repeats: int, sides: int) -> None:
 
 @pytest.mark.parametrize("better", [(1.0, 1.1), (1.1, 1.0), (1.0, 1.0, 1.1)])
 def test_much_better_system_wins(better: tuple[float, ...]) -> None:
-    rules = Rules("performance", 0.02, 0.95, 300, 1)
-    winners = [rank(numbers, rules).winner for numbers in bakeoffs(200, 6, better)]
+    winners = [
+        rank(numbers, rules(0.02)).winner for numbers in bakeoffs(200, 6, better)
+    ]
     assert winners.count(f"s{better.index(1.1)}") >= 198
 
 
 def test_no_winner_if_the_first_two_are_equal() -> None:
-    winners = [rank(numbers).winner for numbers in bakeoffs(300, 6, (1.0, 1.2, 1.2))]
+    winners = [
+        rank(numbers, rules()).winner for numbers in bakeoffs(300, 6, (1.0, 1.2, 1.2))
+    ]
     assert winners.count(None) >= 0.94 * 300
     assert "s0" not in winners
 
@@ -199,7 +206,7 @@ def test_selection_is_shared_between_equals() -> None:
     found = ranked(
         [side("a"), side("b")],
         [zero, zero],
-        RULES,
+        rules(),
         bars=["", ""],
         lacking=["", ""],
         against=(),
@@ -211,10 +218,9 @@ def test_selection_is_shared_between_equals() -> None:
 
 def test_resampling_is_as_wide_as_the_variance() -> None:
     """The better comes first as often as its distance in standard errors says."""
-    rules = Rules("performance", 0.0, 0.95, 20_000, 1)
     (numbers,) = bakeoffs(1, 6, (1.0, 1.01))
-    found = rank(numbers, rules)
-    first, second = scores(numbers, WEIGHTS)
+    found = rank(numbers, rules(resamples=20_000))
+    first, second = scores(numbers, WEIGHTS, 0.0)
     z = (second.value - first.value) / math.sqrt(first.variance + second.variance)
     by_name = {each.side: each.selected for each in found.ranking}
     assert by_name["s1"] == pytest.approx(stats.norm.cdf(z), abs=0.03)
@@ -224,7 +230,7 @@ def test_more_repeats_would_do() -> None:
     """With as many more as it says, four of five bake-offs separate the two."""
     influences = np.array([0.02, -0.02, 0.0]) / 3 * math.sqrt(3 / 2)
     one, other = Score(0.04, influences, 2), Score(0.0, influences, 2)
-    more = more_repeats(one, other, 0.0, 0.95)
+    more = more_repeats(one, other, 0.95, rules())
     assert more is not None
     assert 1 <= more <= 20
     spread = math.sqrt(one.variance * 3)
@@ -246,4 +252,4 @@ def test_more_repeats_are_not_promised(gap: float, margin: float) -> None:
     """Not where they are hopeless, nor where nothing is missing."""
     influences = np.array([0.01, -0.01, 0.0])
     one, other = Score(gap, influences, 2), Score(0.0, influences, 2)
-    assert more_repeats(one, other, margin, 0.95) is None
+    assert more_repeats(one, other, 0.95, rules(margin)) is None

@@ -28,7 +28,7 @@ KEY = (
 
 _ALLOCATION = ("session", "repeat", "attempt", "job_id")
 _OWN = ("nodes", "statistic", "unit", "direction", "value", "case")
-_READ = (*(name for name in KEY if name != "num_nodes"), *_OWN, *PLACE, *_ALLOCATION)
+_NUMBERS = (*(name for name in KEY if name != "num_nodes"), *_OWN, *_ALLOCATION)
 
 
 def allocations(entrants: Sequence[Entrant]) -> pl.DataFrame:
@@ -36,8 +36,9 @@ def allocations(entrants: Sequence[Entrant]) -> pl.DataFrame:
 
     `environment` is '' where every side is restricted to one, `partition` where no side
     has several for the check, `num_nodes` is null of what is taken of single places.
-    `stack`, `full_partition` and `of_nodes` say what they were. Of several statistics
-    the first that all sides have counts, in the order of metrics.STATISTICS.
+    `stack`, `full_partition` and `of_nodes` say what they were; `start_time` is the
+    earliest of the allocation. Of several statistics the first that all sides have
+    counts, in the order of metrics.STATISTICS.
 
     Raises SeatrialError if a metric is in several units.
     """
@@ -70,18 +71,18 @@ def allocations(entrants: Sequence[Entrant]) -> pl.DataFrame:
 def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
     """Compute the median over the places of each allocation of a run."""
     assert entrant.run is not None
-    rows = entrant.run.columns(*_READ)
+    rows = entrant.run.columns(*_NUMBERS, *PLACE, "start_time")
     if entrant.side.environment:
         rows = rows.filter(pl.col("environment") == entrant.side.environment)
     placed = pl.any_horizontal(pl.col(name).is_not_null() for name in PLACE)
-    by = [name for name in _READ if name not in (*PLACE, "value")]
+    by = [name for name in _NUMBERS if name != "value"]
     value = pl.col("value").fill_null(float("nan"))
     middle = pl.when(value.is_finite().all()).then(value.median()).otherwise(None)
     texts = [name for name in by if rows.schema[name] == pl.Categorical]
     medians = (
         rows.with_columns(placed=placed)
         .group_by(*by, "placed", maintain_order=True)
-        .agg(value=middle)
+        .agg(value=middle, start_time=pl.col("start_time").min())
         .with_columns(pl.col(texts).cast(pl.String).fill_null(""))
     )
     nodes = pl.col("nodes").fill_null("")

@@ -22,6 +22,7 @@ from seatrial.compare.ratios import (
     ratios_of,
     score_ratio,
     scores,
+    serial_correlation,
 )
 from seatrial.compare.records import (
     Comparison,
@@ -72,12 +73,14 @@ def compare(
         confidence=confidence,
         resamples=RESAMPLES,
         seed=SEED,
+        correlation=serial_correlation(numbers, whole),
     )
+    rho = rules.correlation.used
     frozen = _frozen(sides, weights)
     _note_repeats(numbers, sides, sparse := unmatched.sparse())
     ranking = ranked(
         sides,
-        scores(numbers, whole),
+        scores(numbers, whole, rho),
         rules,
         bars=_bars(numbers, sides, sparse, whole),
         lacking=[lacking(at, grouping, unpaired) for at in range(len(sides))],
@@ -85,10 +88,10 @@ def compare(
     )
     return Comparison(
         sides=sides,
-        numbers=_records(numbers, grouping, whole, confidence),
+        numbers=_records(numbers, grouping, whole, rules),
         claims=claims(entrants, published) if published else (),
         unpaired=unpaired,
-        groups=_groups(numbers, grouping, parts, confidence),
+        groups=_groups(numbers, grouping, parts, rules),
         weights=weights.name if weights else "",
         weights_sha256=weights.sha256 if weights else "",
         frozen=frozen,
@@ -202,11 +205,11 @@ def _weights_of_numbers(
 
 
 def _records(
-    numbers: Paired, grouping: Grouping, whole: Floats, confidence: float
+    numbers: Paired, grouping: Grouping, whole: Floats, rules: Rules
 ) -> tuple[PairedNumber, ...]:
     """Write the numbers that at least two sides have."""
-    differences = number_differences(numbers)
-    ratios = ratios_of(differences, confidence)
+    differences = number_differences(numbers, rules.correlation.used)
+    ratios = ratios_of(differences, rules.confidence)
     flags = marked(differences)
     words = np.where(flags, np.where(differences.value > 0, "better", "worse"), "")
     there = numbers.there
@@ -237,7 +240,7 @@ def _records(
 
 
 def _groups(
-    numbers: Paired, grouping: Grouping, parts: Sequence[Floats], confidence: float
+    numbers: Paired, grouping: Grouping, parts: Sequence[Floats], rules: Rules
 ) -> tuple[GroupScore, ...]:
     """Score each group by itself; one without a common number has no ratios."""
     groups = []
@@ -245,9 +248,9 @@ def _groups(
         grouping.groups, grouping.weights().tolist(), parts, strict=True
     ):
         count = int((part > 0).sum())
-        first, *rest = scores(numbers, part)
+        first, *rest = scores(numbers, part, rules.correlation.used)
         ratios = [
-            score_ratio(between(score, first), confidence) if count else None
+            score_ratio(between(score, first), rules.confidence) if count else None
             for score in rest
         ]
         groups.append(GroupScore(group.name, weight, count, (None, *ratios)))

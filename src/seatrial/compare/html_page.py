@@ -15,6 +15,7 @@ MAX_NUMBERS, MAX_UNPAIRED, MAX_CLAIMS = 1000, 500, 500
 _FILTERS = FILTERS | {
     "percent": wording.percent,
     "labels": wording.labels,
+    "correlation": wording.correlation_words,
     "times": wording.times,
     "interval": wording.interval,
 }

@@ -24,9 +24,9 @@ Counts = NDArray[np.int64]
 class Paired:
     """All numbers of all sides, on logarithms; shapes (numbers, sides).
 
-    `means` are over allocations, NaN where a side has no number; `variances` are of
-    single allocations, NaN with fewer than two; `counts` are of allocations. `repeats`
-    has for each side the means of each repeat, (numbers, repeats). `signs` (numbers,)
+    `repeats` has for each side the means over the allocations of each repeat, (numbers,
+    repeats), in the order of their start. `means` are those of the repeats, NaN where a
+    side has no number; `counts` are of allocations. `signs` (numbers,)
     is 1 where higher is better and -1 where lower is. `values` say of each case what
     `where` of the weights may ask for, `bad` why a number of a side has no logarithm.
     """
@@ -36,7 +36,6 @@ class Paired:
     directions: list[Direction]
     values: list[Mapping[str, Any]]
     means: Floats
-    variances: Floats
     counts: Counts
     repeats: list[Floats]
     bad: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -71,7 +70,6 @@ class Paired:
         self.values.append({})
         self.means = np.vstack([self.means, row])
         unknown = np.full((1, self.means.shape[1]), np.nan)
-        self.variances = np.vstack([self.variances, unknown])
         self.counts = np.vstack([self.counts, np.zeros_like(unknown, dtype=np.int64)])
         self.repeats = [
             np.vstack([repeat, np.full((1, repeat.shape[1]), np.nan)])
@@ -136,7 +134,6 @@ def _blank(rows: Sequence[Mapping[str, Any]], sides: int) -> Paired:
             for row in rows
         ],
         means=np.full(shape, np.nan),
-        variances=np.full(shape, np.nan),
         counts=np.zeros(shape, np.int64),
         repeats=[np.empty((len(rows), 0))] * sides,
     )
@@ -160,19 +157,24 @@ def _fill(table: Paired, rows: pl.DataFrame) -> None:
         table.bad[row, side] = f"{fault} has no ratio"
     good = rows.join(worst.filter("sound"), on=["row", "side"], how="semi")
     good = good.with_columns(log=value.log())
-    stats = good.group_by("row", "side").agg(
-        n=pl.len(), mean=pl.col("log").mean(), variance=pl.col("log").var()
+    by_repeat = good.group_by("row", "side", "repeat").agg(
+        pl.col("log").mean(), n=pl.len()
     )
+    stats = by_repeat.group_by("row", "side").agg(pl.col("log").mean(), pl.sum("n"))
     at = (stats["row"].to_numpy(), stats["side"].to_numpy())
-    table.means[at] = stats["mean"].to_numpy()
-    table.variances[at] = (
-        stats["variance"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    )
+    table.means[at] = stats["log"].to_numpy()
     table.counts[at] = stats["n"].to_numpy()
-    by_repeat = good.group_by("row", "side", "repeat").agg(pl.col("log").mean())
     for (side,), part in by_repeat.partition_by("side", as_dict=True).items():
-        repeats = part["repeat"].unique().sort()
-        array = np.full((len(table.keys), len(repeats)), np.nan)
-        column = repeats.search_sorted(part["repeat"]).to_numpy()
+        columns = _columns(good.filter(side=side))
+        array = np.full((len(table.keys), len(columns)), np.nan)
+        column = part["repeat"].replace_strict(columns).to_numpy()
         array[part["row"].to_numpy(), column] = part["log"].to_numpy()
         table.repeats[int(side)] = array
+
+
+def _columns(rows: pl.DataFrame) -> dict[int, int]:
+    """Order the repeats of a side by their start, by number if one is unknown."""
+    starts = rows.group_by("repeat").agg(pl.col("start_time").min())
+    known = starts["start_time"].null_count() == 0
+    by = ("start_time", "repeat") if known else ("repeat",)
+    return {repeat: at for at, repeat in enumerate(starts.sort(by)["repeat"])}

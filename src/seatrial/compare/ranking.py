@@ -2,8 +2,8 @@
 
 The bootstrap draws repeats of each side with replacement, all numbers of a repeat
 together, and counts how often each side comes first. Its deviations are the influences
-of `ratios`, which are widened by sqrt(n / (n - 1)): plain resampling of three repeats
-would be too sure by a fifth.
+of `ratios`: whitened, so that they may be drawn one by one, and with the variance of
+the score. Plain resampling of three repeats would be too sure by a fifth.
 
 There is a winner only if nothing speaks against it; see `reasons`. The lower bound of
 its ratio to each other side, together at the confidence (two-sided, Bonferroni over the
@@ -22,6 +22,7 @@ import scipy
 from seatrial.compare.pairing import Floats
 from seatrial.compare.ratios import Score, between, score_ratio
 from seatrial.compare.records import Ratio, Side, Standing
+from seatrial.compare.serial import Correlation, mean_variance
 from seatrial.criteria.weights import RankBy
 from seatrial.errors import SeatrialError
 
@@ -51,6 +52,7 @@ class Rules:
     confidence: float
     resamples: int
     seed: int
+    correlation: Correlation
 
 
 def ranked(
@@ -101,7 +103,7 @@ def ranked(
     why += _not_sure(sides, per_cost, order, selected, level, rules)
     more = None
     if why and selected is not None:
-        more = more_repeats(per_cost[first], per_cost[rest[0]], rules.margin, level)
+        more = more_repeats(per_cost[first], per_cost[rest[0]], level, rules)
     name = sides[first].name
     return Ranking(standings, name, None if why else name, tuple(why), more, lead)
 
@@ -182,20 +184,26 @@ def _selected(scores: Sequence[Score], rules: Rules) -> Floats | None:
         times = generator.multinomial(
             repeats, np.full(repeats, 1 / repeats), rules.resamples
         )
-        drawn[:, at] = score.value + times @ score.influences
+        drawn[:, at] = score.value + times @ _centred(score.influences)
     best = drawn == drawn.max(axis=1, keepdims=True)
     return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
-def more_repeats(
-    first: Score, second: Score, margin: float, level: float
-) -> int | None:
+def _centred(influences: Floats) -> Floats:
+    """Subtract the mean, and keep the sum of squares."""
+    rest = influences - influences.mean()
+    left = float(np.sum(rest**2))
+    return rest * math.sqrt(np.sum(influences**2) / left) if left > 0 else rest
+
+
+def more_repeats(first: Score, second: Score, level: float, rules: Rules) -> int | None:
     """Estimate how many more repeats of each side would separate two.
 
-    They do with a chance of 80 % if scatter and difference stay as seen. None if they
-    are separated already, if more than `MOST_REPEATS` would be needed, or if unknown.
+    They do with a chance of 80 % if scatter, difference and correlation stay as seen.
+    None if they are separated already, if more than `MOST_REPEATS` would be needed, or
+    if unknown.
     """
-    apart = first.value - second.value - math.log1p(margin)
+    apart = first.value - second.value - math.log1p(rules.margin)
     total = first.variance + second.variance
     if not (apart > 0 and total > 0):
         return None
@@ -203,14 +211,19 @@ def more_repeats(
     if apart > float(now.half_width(level)):
         return None
     more = np.arange(1, MOST_REPEATS + 1)
+    rho = rules.correlation.used
     parts = [
-        (score.variance * score.repeats / (score.repeats + more), score.repeats + more)
+        (
+            score.variance
+            * mean_variance(score.repeats + more, rho)
+            / mean_variance(np.array(score.repeats), rho),
+            score.repeats + more,
+        )
         for score in (first, second)
     ]
     variance = sum(part for part, _ in parts)
     freedom = variance**2 / sum(part**2 / (n - 1) for part, n in parts)
-    needed = scipy.stats.t.ppf((1 + level) / 2, freedom) + scipy.stats.t.ppf(
-        _POWER, freedom
-    )
+    needed = scipy.special.stdtrit(freedom, (1 + level) / 2)
+    needed += scipy.special.stdtrit(freedom, _POWER)
     enough = np.flatnonzero(apart > needed * np.sqrt(variance))
     return int(more[enough[0]]) if len(enough) else None

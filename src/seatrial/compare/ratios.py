@@ -1,7 +1,7 @@
 """Ratios of sides with confidence intervals, on logarithms.
 
-**One number.** A side's value is the geometric mean over its allocations. The ratio to
-the baseline is above 1 where the side is better, whatever is measured; its interval is
+**One number.** A side's value is the geometric mean over its repeats. The ratio to the
+baseline is above 1 where the side is better, whatever is measured; its interval is
 Welch's (t on the logarithms, variances of each side its own). Each interval holds by
 itself: of a hundred at 95 %, five are wrong. Which of all are more than chance is told
 by `marks`: Benjamini and Hochberg, 5 %.
@@ -13,15 +13,18 @@ repeat: all that was measured in one shares its luck (the day, the neighbours, t
 temperature), so numbers are not independent and must not be counted as such. With n_c
 repeats that have c, the influence of a repeat is
 
-    D_r = sum_c w_c (x_cr - m_c) / n_c * sqrt(n_c / (n_c - 1))
+    D_r = sum_c w_c u_cr sqrt(v_c / (n_c - 1))
 
-and the variance of S is sum_r D_r^2. If each repeat has all numbers, this is the
-variance of a mean of per-repeat scores, their sample variance over R. Its degrees of
-freedom are the least n_c - 1; two sides come together by Welch and Satterthwaite. If a
-number was measured in one repeat only, the variance is unknown, and so is any interval.
+with the whitened deviations u and the variance v of a mean of n_c repeats, both of the
+module `serial`, and the variance of S is sum_r D_r^2. If repeats are independent, u_cr
+is x_cr - m_c and v_c is 1 / n_c. If each repeat has all numbers, this is the variance
+of a mean of per-repeat scores. Its degrees of freedom are the least n_c - 1; two sides
+come together by Welch and Satterthwaite. If a number was measured in one repeat only,
+the variance is unknown, and so is any interval.
 
-Assumed: repeats of a side are independent and alike (no drift), those of different
-sides are independent, and their scores are near enough to normal on logarithms. Two
+Assumed: repeats of a side are alike (no drift) and resemble their neighbours no more
+than `serial` allows for, those of different sides are independent, and their scores are
+near enough to normal on logarithms. Two
 environments of one run share its repeats; their interval is then too wide where luck is
 shared, which is the safe side.
 """
@@ -34,6 +37,12 @@ import scipy
 
 from seatrial.compare.pairing import Floats, Paired
 from seatrial.compare.records import Ratio
+from seatrial.compare.serial import (
+    Correlation,
+    correlation,
+    innovations,
+    mean_variance,
+)
 from seatrial.judge.multiple_testing import Flags, discoveries
 
 FALSE_DISCOVERIES = 0.05
@@ -50,9 +59,8 @@ class Difference:
 
     def half_width(self, confidence: float) -> Floats:
         """Return half the width of the two-sided intervals."""
-        return np.asarray(
-            scipy.stats.t.ppf((1 + confidence) / 2, self.freedom) * self.error
-        )
+        factor = scipy.special.stdtrit(self.freedom, (1 + confidence) / 2)
+        return np.asarray(factor * self.error)
 
     def p(self) -> Floats:
         """Return the two-sided p of 'there is no difference'."""
@@ -61,17 +69,19 @@ class Difference:
         )
 
 
-def number_differences(numbers: Paired) -> Difference:
-    """Compare each number of each side with the baseline's, (numbers, sides)."""
+def number_differences(numbers: Paired, rho: float) -> Difference:
+    """Compare each number of each side with the baseline's, (numbers, sides).
+
+    `rho` is the correlation of successive repeats.
+    """
     signs = numbers.signs[:, None]
     value = signs * (numbers.means - numbers.means[:, :1])
+    n = np.stack([np.sum(~np.isnan(x), axis=1) for x in numbers.repeats], axis=1)
+    squares = [np.sum(innovations(x, rho) ** 2, axis=1) for x in numbers.repeats]
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = numbers.variances / numbers.counts
+        own = np.stack(squares, axis=1) / (n - 1) * mean_variance(n, rho)
         total = own + own[:, :1]
-        freedom = total**2 / (
-            own**2 / (numbers.counts - 1)
-            + own[:, :1] ** 2 / (numbers.counts[:, :1] - 1)
-        )
+        freedom = total**2 / (own**2 / (n - 1) + own[:, :1] ** 2 / (n[:, :1] - 1))
     error = np.sqrt(np.where(total > 0, total, np.nan))
     return Difference(value, error, np.where(total > 0, freedom, np.nan))
 
@@ -134,8 +144,11 @@ class Score:
         return 0 if self.influences is None else len(self.influences)
 
 
-def scores(numbers: Paired, weights: Floats) -> list[Score]:
-    """Score every side by weights (numbers,); those above 0 are on all sides."""
+def scores(numbers: Paired, weights: Floats, rho: float) -> list[Score]:
+    """Score every side by weights (numbers,); those above 0 are on all sides.
+
+    `rho` is the correlation of successive repeats.
+    """
     used = np.flatnonzero(weights > 0)
     factors = weights[used] * numbers.signs[used]
     results = []
@@ -149,10 +162,24 @@ def scores(numbers: Paired, weights: Floats) -> list[Score]:
             middle = np.nansum(x, axis=1) / n
         influences = None
         if fewest > 1:
-            deviations = np.where(measured, x - middle[:, None], 0.0)
-            influences = (factors / n * np.sqrt(n / (n - 1))) @ deviations
+            scale = np.sqrt(mean_variance(n, rho) / (n - 1))
+            influences = (factors * scale) @ innovations(x, rho)
         results.append(Score(float(factors @ middle), influences, max(fewest - 1, 0)))
     return results
+
+
+def serial_correlation(numbers: Paired, weights: Floats) -> Correlation:
+    """Estimate the correlation of successive repeats from what has a weight.
+
+    Of the single numbers and the whole scores: the larger one counts. Noise of single
+    numbers hides a correlation that their mean has; a mean may hide theirs.
+    """
+    used = np.flatnonzero(weights > 0)
+    factors = weights[used] * numbers.signs[used]
+    single = [repeats[used] for repeats in numbers.repeats]
+    whole = [factors @ x[:, ~np.isnan(x).any(axis=0)] for x in single]
+    estimates = (correlation([x[None] for x in whole]), correlation(single))
+    return max(estimates, key=lambda each: each.used)
 
 
 def between(side: Score, other: Score) -> Difference:

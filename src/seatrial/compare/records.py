@@ -7,6 +7,7 @@ always better.
 
 from dataclasses import dataclass
 
+from seatrial.compare.serial import Correlation
 from seatrial.criteria.weights import RankBy
 from seatrial.model.metrics import Direction, flat_name
 
@@ -48,7 +49,7 @@ class Ratio:
     """How many times better than the baseline, with its confidence bounds.
 
     `lower` and `upper` are None where too little is known of the scatter: fewer than
-    two allocations of a side, or published numbers.
+    two repeats of a side, or published numbers.
     """
 
     value: float
@@ -111,8 +112,9 @@ class Key:
 class PairedNumber(Key):
     """One metric of one case that at least two sides have.
 
-    `values` are the geometric means over the allocations of each side (median over
-    places in each), None for a side without; `ratios` likewise, None for the baseline
+    `values` are the geometric means over the repeats of each side (in each over its
+    allocations, the median over places), None for a side without; `ratios` likewise,
+    None for the baseline
     and without a value. `n` counts allocations. `marks` has for each side 'better' or
     'worse' than the baseline if that is more than chance over all numbers of the
     comparison (false discovery rate 5 %). `weight` is the share in the whole score, 0
@@ -221,6 +223,7 @@ class Comparison:
     would separate the first two, None if unknown or needless. `lead` is by how much the
     first is better than the second, in what is ranked by. `confidence` is that of all
     intervals, each by itself; `margin` is how much better a winner must be, as a share.
+    `correlation` is that of successive repeats, which widens all intervals.
     """
 
     sides: tuple[Side, ...]
@@ -240,6 +243,7 @@ class Comparison:
     confidence: float
     resamples: int
     seed: int
+    correlation: Correlation
     more_repeats: int | None = None
     lead: Ratio | None = None
     notes: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from seatrial.compare.formats import most_telling
 from seatrial.compare.records import Comparison, Ratio
-from seatrial.compare.wording import sentence
+from seatrial.compare.wording import correlation_words, sentence
 from seatrial.console import Terminal, folding_table
 from seatrial.model.units import rounded
 
@@ -36,6 +36,9 @@ def print_comparison(comparison: Comparison, console: Terminal) -> None:
         console.print_line(line)
     for note in comparison.notes:
         console.print_line(f"note: {note}")
+    if comparison.ranking[0].selected is not None:
+        words = correlation_words(comparison.correlation)
+        console.print_line(f"correlation of successive repeats: {words}")
     console.print_line(
         f"ratios: how many times better than {comparison.sides[0].name}, with "
         f"intervals of {100 * comparison.confidence:g} %, each by itself; + better, "

@@ -1,6 +1,7 @@
 """Ratios and who is ahead in words, for page and terminal."""
 
 from seatrial.compare.records import Comparison, Ratio, Side
+from seatrial.compare.serial import ASSUMED, LEAST_REPEATS, Correlation
 from seatrial.model.units import rounded
 from seatrial.report.render.text import short
 
@@ -43,6 +44,19 @@ def headline(comparison: Comparison) -> str:
     if comparison.winner is None:
         return "No winner"
     return f"{short(comparison.winner)} wins"
+
+
+def correlation_words(correlation: Correlation) -> str:
+    """Return the correlation of successive repeats, and its source."""
+    used = f"{correlation.used:.2f}"
+    if correlation.estimate is None or correlation.error is None:
+        return f"{used}, assumed: fewer than {LEAST_REPEATS} repeats cannot show it"
+    measured = f"{correlation.estimate:.2f} ± {correlation.error:.2f}"
+    if correlation.used > ASSUMED:
+        return f"{used}, the estimate of the repeats ({measured})"
+    if correlation.used == ASSUMED:
+        return f"{used}, assumed: the repeats ({measured}) do not exclude it"
+    return f"{used}, the upper 95 % bound of the repeats ({measured})"
 
 
 def compared(ratio: Ratio, than: str) -> str:
