@@ -22,9 +22,10 @@ import scipy
 from seatrial.compare.pairing import Floats
 from seatrial.compare.ratios import Score, between, score_ratio
 from seatrial.compare.records import Ratio, Side, Standing
-from seatrial.compare.serial import Correlation, mean_variance
+from seatrial.compare.serial import Correlation
 from seatrial.criteria.weights import RankBy
 from seatrial.errors import SeatrialError
+from seatrial.judge.serial import mean_variance
 
 MOST_REPEATS = 1000
 _POWER = 0.8
@@ -193,7 +194,8 @@ def _centred(influences: Floats) -> Floats:
     """Subtract the mean, and keep the sum of squares."""
     rest = influences - influences.mean()
     left = float(np.sum(rest**2))
-    return rest * math.sqrt(np.sum(influences**2) / left) if left > 0 else rest
+    scale = math.sqrt(float(np.sum(influences**2)) / left) if left > 0 else 1.0
+    return np.asarray(rest * scale)
 
 
 def more_repeats(first: Score, second: Score, level: float, rules: Rules) -> int | None:

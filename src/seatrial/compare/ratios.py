@@ -41,9 +41,9 @@ from seatrial.compare.serial import (
     Correlation,
     correlation,
     innovations,
-    mean_variance,
 )
 from seatrial.judge.multiple_testing import Flags, discoveries
+from seatrial.judge.serial import mean_variance
 
 FALSE_DISCOVERIES = 0.05
 """Expected share of wrong ones among the numbers that are marked."""

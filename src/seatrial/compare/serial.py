@@ -8,7 +8,7 @@ the gap count as neighbours.
 
 **With rho known**, whitened deviations from the mean by generalised least squares are
 independent; their squares have n - 1 degrees of freedom. The plain mean has the
-variance of `mean_variance`. For rho = 0 all of this is Student's t.
+variance of `judge.serial.inflation` / n. For rho = 0 all of this is Student's t.
 
 **Rho is estimated** by the method of moments: the sum of products of neighbours over
 the sum of squares, of series less their mean. The ratio of the expectations is exact
@@ -23,26 +23,21 @@ standard error instead of the bound would give a false winner in 6 to 7 % of bak
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seatrial.judge.serial import ASSUMED, GRID, expected_ratio
+
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-
-ASSUMED = 0.5
-"""The correlation that counts where the repeats cannot exclude it."""
 
 LEAST_REPEATS = 3
 """Fewer repeats have no estimate."""
 
 _BOUND = 1.645
-_MOST = 0.95
 _ROUNDING = 1e-20
 """Sums of squares of logarithms up to here are rounding errors, no scatter."""
-
-_GRID = np.linspace(-_MOST, _MOST, 191)
 
 
 @dataclass(frozen=True)
@@ -81,28 +76,13 @@ def correlation(sides: Sequence[Floats]) -> Correlation:
     if not lengths:
         return Correlation()
     weights = np.array(squares)
-    expected = np.average([_expected(n) for n in lengths], axis=0, weights=weights)
-    estimate = float(np.interp(sum(products) / weights.sum(), expected, _GRID))
-    slope = float(np.interp(estimate, _GRID, np.gradient(expected, _GRID)))
+    expected = np.average([expected_ratio(n) for n in lengths], axis=0, weights=weights)
+    estimate = float(np.interp(sum(products) / weights.sum(), expected, GRID))
+    slope = float(np.interp(estimate, GRID, np.gradient(expected, GRID)))
     freedom = weights.sum() ** 2 / np.sum(weights**2 / (np.array(lengths) - 1))
     error = float(1 / (slope * np.sqrt(freedom)))
     used = max(min(ASSUMED, estimate + _BOUND * error), estimate, 0.0)
     return Correlation(used, estimate, error)
-
-
-@lru_cache(maxsize=256)
-def _expected(n: int) -> Floats:
-    """Return E(sum of products) / E(sum of squares) less the mean, over `_GRID`."""
-    variance = mean_variance(np.array(n), _GRID)
-    first = (1 - _GRID**n) / (1 - _GRID) / n  # covariance of an end and the mean
-    products = (n - 1) * _GRID - (n + 1) * variance + 2 * first
-    return np.asarray(products / (n * (1 - variance)))
-
-
-def mean_variance(n: Counts, rho: float | Floats) -> Floats:
-    """Return the variance of a mean of n >= 1 repeats of variance 1."""
-    ends = 2 * rho * (1 - rho**n) / (n * (1 - rho) ** 2)
-    return np.asarray(((1 + rho) / (1 - rho) - ends) / n)
 
 
 def innovations(series: Floats, rho: float) -> Floats:
@@ -122,7 +102,7 @@ def innovations(series: Floats, rho: float) -> Floats:
     rest[:, 1:] = (rest[:, 1:] - rho * rest[:, :-1]) / np.sqrt(1 - rho**2)
     result = np.empty_like(rest)
     np.put_along_axis(result, order, np.nan_to_num(rest), axis=1)
-    return result
+    return np.asarray(result)
 
 
 def _packed(series: Floats) -> tuple[Floats, Counts]:

@@ -1,7 +1,8 @@
 """Ratios and who is ahead in words, for page and terminal."""
 
 from seatrial.compare.records import Comparison, Ratio, Side
-from seatrial.compare.serial import ASSUMED, LEAST_REPEATS, Correlation
+from seatrial.compare.serial import LEAST_REPEATS, Correlation
+from seatrial.judge.serial import ASSUMED
 from seatrial.model.units import rounded
 from seatrial.report.render.text import short
 
