@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seatrial.judge.bounds import Floats
+from seatrial.judge.serial import Floats
 
 Shape = tuple[int, int]
 Draw = Callable[[np.random.Generator, Shape], Floats]
@@ -32,3 +32,12 @@ def bimodal(rng: np.random.Generator, shape: Shape) -> Floats:
 
 def coarse(rng: np.random.Generator, shape: Shape) -> Floats:
     return np.asarray(np.rint(rng.normal(0, 2, shape)))
+
+
+def autoregressive(rng: np.random.Generator, shape: Shape, rho: float) -> Floats:
+    """Draw series of standard normal values; neighbours have the correlation rho."""
+    values = rng.normal(0, 1, shape)
+    for unit in range(1, shape[1]):
+        noise = np.sqrt(1 - rho**2) * values[:, unit]
+        values[:, unit] = rho * values[:, unit - 1] + noise
+    return values

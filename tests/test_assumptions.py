@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from random_values import Draw, Shape, bimodal, coarse, exponential, heavy_tail, normal
 
-from seatrial.judge.bounds import Floats, drift_p, t_shape_p
+from seatrial.judge.assumptions import Floats, drift_p, t_shape_p
 
 pytestmark = pytest.mark.filterwarnings("error")
 

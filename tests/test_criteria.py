@@ -98,7 +98,6 @@ def test_everything_that_is_written_is_read(tmp_path: Path) -> None:
         zone=0.1,
         risks=Risks(0.05, 0.1, 0.2),
         cap=10,
-        looks=1,
         bears="seller",
         source="Contract 4711, 3.2",
     )
@@ -122,7 +121,8 @@ defaults: {kind: promised, document: d, clause: c}
 criteria: [{check: Fake, limits: {bw_8B: 1 MB/s}}]
 """
     (criterion,) = load(tmp_path, text).criteria
-    assert (criterion.model, criterion.looks, criterion.bears) == ("any", 1, "seller")
+    assert (criterion.model, criterion.bears) == ("lognormal", "seller")
+    assert criterion.bad_share is None
     assert (criterion.where, criterion.risks.discovery) == ({}, 0.1)
 
 
@@ -263,12 +263,6 @@ BROKEN = [
         "looks: 0",
         12,
         "defaults.looks: expected a whole number >= 1, got 0.",
-    ),
-    given(
-        "cap: 10",
-        "cap: 3\n  looks: 4",
-        13,
-        "defaults.looks: expected no more than cap, 3, got 4",
     ),
     given(
         "model: lognormal\n  zone: 0.1\n  cap: 10",
@@ -549,6 +543,32 @@ def test_fault_names_line_and_expectation(
     assert re.match(expected + ".*" + re.escape(reason), str(caught.value)), (
         caught.value
     )
+
+
+def test_looks_of_older_files_have_no_effect(tmp_path: Path) -> None:
+    text = GOOD.replace("cap: 10", "cap: 10\n  looks: 4")
+    assert load(tmp_path, text).criteria == load(tmp_path, GOOD).criteria
+
+
+@pytest.mark.parametrize(
+    ("metric", "limit", "model"),
+    [
+        ("bw_4MiB", "9000 MB/s", "lognormal"),
+        ("latency_8B", "2.5 us", "lognormal"),
+        ("pairs_answered", "90 %", "any"),
+    ],
+)
+def test_the_model_follows_from_the_unit(
+    tmp_path: Path, metric: str, limit: str, model: str
+) -> None:
+    text = f"""\
+schema: 1
+risks: {{seller: 0.05, buyer: 0.05}}
+defaults: {{kind: promised, document: d, clause: c}}
+criteria: [{{check: Fake, limits: {{{metric}: {limit}}}}}]
+"""
+    (criterion,) = load(tmp_path, text).criteria
+    assert criterion.model == model
 
 
 def test_system_without_criteria_is_told_what_to_do(tmp_path: Path) -> None:

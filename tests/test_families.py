@@ -1,6 +1,6 @@
 """Families of hypotheses: exact values, and the declared risks by simulation."""
 
-from math import e, log, nan, sqrt
+from math import nan, sqrt
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from seatrial.judge.multiple_testing import (
     discoveries,
     holm,
     holm_adjusted,
+    inheritance,
     rank_p,
     share_of_look,
 )
@@ -189,50 +190,117 @@ def test_worse_place_is_picked_whatever_the_allocations_do() -> None:
     assert rank_p(-values)[7] > 0.99
 
 
+# ---- nodes first, then their metrics
+
+
+def drawn(rng: np.random.Generator, nodes: int, metrics: int, like: float) -> Floats:
+    return p_of(like_each_other(rng, like, (nodes, metrics)))
+
+
+def by_node(p: Floats, risk: float) -> np.ndarray:
+    """Try a table (nodes, metrics); return the marks in its shape."""
+    group = np.repeat(np.arange(len(p)), p.shape[1])
+    marks, nodes = inheritance(p.ravel(), group, risk)
+    assert nodes == np.sum(~np.isnan(p).all(axis=1))
+    return marks.reshape(p.shape)
+
+
+def test_inheritance_by_hand() -> None:
+    """Of 3 nodes the first is tried at 0.02, the second at 0.03, with 2 metrics."""
+    p = np.array([[1e-4, 0.008], [0.012, 0.5], [0.5, nan], [nan, nan]])
+    assert by_node(p, 0.06).tolist() == [
+        [True, True],
+        [True, False],
+        [False, False],
+        [False, False],
+    ]
+    assert by_node(p, 0.02).tolist()[0] == [True, False]
+    assert not by_node(p, 1e-4).any()
+
+
+@given(PS, st.floats(0.001, 0.5))
+def test_nodes_with_one_metric_are_tried_by_holm(p: Floats, risk: float) -> None:
+    marks = by_node(p[:, np.newaxis], risk)[:, 0]
+    assert (marks >= holm(p, risk * (1 - 1e-9))).all()
+    assert (marks <= holm(p, risk * (1 + 1e-9))).all()
+
+
+def test_no_nodes_to_try() -> None:
+    for p in (np.array([]), np.array([nan, nan])):
+        marks, nodes = inheritance(p, np.arange(len(p)), 0.05)
+        assert not marks.any() and nodes == 0
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_order_of_hypotheses_changes_nothing(order: int) -> None:
+    rng = np.random.default_rng(order)
+    p = rng.random(60) ** 4
+    group = rng.integers(0, 12, 60)
+    marks, nodes = inheritance(p, group, 0.2)
+    turn = rng.permutation(60)
+    turned, again = inheritance(p[turn], group[turn], 0.2)
+    assert marks.any() and not marks.all()
+    assert [*turned] == [*marks[turn]]
+    assert nodes == again == len(np.unique(group))
+
+
+@pytest.mark.parametrize("like", [0.0, 0.5, 0.95])
+@pytest.mark.parametrize("metrics", [1, 4, 20])
+def test_sound_nodes_are_rarely_convicted(like: float, metrics: int) -> None:
+    rng = np.random.default_rng(metrics)
+    tries, risk = 1500, 0.05
+    wrong = np.mean(
+        [by_node(drawn(rng, 16, metrics, like), risk).any() for _ in range(tries)]
+    )
+    error = 3 * sqrt(risk * (1 - risk) / tries)
+    assert 0.2 * risk <= wrong <= 1.35 * risk + error
+
+
+def test_guilty_nodes_do_not_convict_sound_ones() -> None:
+    rng = np.random.default_rng(6)
+    wrong = named = 0
+    for _ in range(1000):
+        p = drawn(rng, 16, 4, 0.3)
+        p[:3] = 1e-9
+        marks = by_node(p, 0.05)
+        named += marks[:3].any(axis=1).all()
+        wrong += marks[3:].any()
+    assert named == 1000
+    assert wrong / 1000 <= 0.05 * 1.35 + 3 * sqrt(0.05 * 0.95 / 1000)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5), st.floats(0.01, 0.3))
+def test_more_damage_is_never_harder_to_convict(
+    seed: int, damaged: int, risk: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    p = rng.random((6, 5)) ** 3
+    p[2, 0] /= 20
+    convicted = by_node(p, risk).any(axis=1)
+    worse = p.copy()
+    worse[2, :damaged] *= rng.random(damaged)
+    later = by_node(worse, risk).any(axis=1)
+    assert (later >= convicted).all()
+
+
+def test_damage_in_several_metrics_convicts_earlier() -> None:
+    p = np.full((50, 4), 0.5)
+    p[7, 0] = 0.002
+    assert not by_node(p, 0.05).any()
+    p[7] = 0.0009
+    assert [*np.flatnonzero(by_node(p, 0.05).any(axis=1))] == [7]
+
+
 # ---- looks
 
 
-def spent(shares: list[float]) -> float:
-    """Return the part of the last look, if more looks are allowed after it."""
-    return share_of_look(shares, len(shares) + 1, 1)
+def test_shares_of_looks_by_hand() -> None:
+    assert share_of_look(1) == pytest.approx(1 / 1.2020569, rel=1e-6)
+    assert share_of_look(2) == pytest.approx(share_of_look(1) / 8)
+    assert share_of_look(10) == pytest.approx(share_of_look(1) / 1000)
 
 
-@pytest.mark.parametrize(
-    ("shares", "expected"),
-    [
-        ([1.0], 1),
-        ([0.5], log(1 + (e - 1) / 2)),
-        ([0.5, 1.0], 1 - log(1 + (e - 1) / 2)),
-        ([0.5, 3.0], 1 - log(1 + (e - 1) / 2)),
-        ([1.0, 1.2], 0),
-        ([0.5, 0.5], 0),
-        ([0.5, 0.25], 0),
-        ([0.0], 0),
-    ],
-)
-def test_spent(shares: list[float], expected: float) -> None:
-    assert spent(shares) == pytest.approx(expected, abs=1e-15)
-
-
-def test_last_look_spends_the_rest() -> None:
-    assert share_of_look([1, 2], 2, 4) == 1 - share_of_look([1], 2, 4)
-
-
-def test_no_look() -> None:
-    with pytest.raises(ValueError, match="not enough values"):
-        spent([])
-
-
-@given(st.lists(st.floats(0, 2), min_size=1, max_size=12))
-def test_looks_never_spend_more_than_the_risk(shares: list[float]) -> None:
-    parts = [spent(shares[: last + 1]) for last in range(len(shares))]
-    assert min(parts) >= 0
-    assert sum(parts) == pytest.approx(spent([max(shares)]), abs=1e-14)
-    assert sum(parts) <= 1 + 1e-12
-
-
-def test_equal_looks_spend_less_and_less() -> None:
-    parts = [share_of_look(range(1, look + 1), 6, 5) for look in range(1, 6)]
-    assert parts == sorted(parts, reverse=True)
-    assert parts[0] < 2 / 5
-    assert parts[-1] > 0.5 / 5
+def test_any_number_of_looks_spends_no_more_than_the_risk() -> None:
+    parts = np.array([share_of_look(number) for number in range(1, 2001)])
+    assert (np.diff(parts) < 0).all()
+    assert 1 - 1e-6 < parts.sum() < 1

@@ -9,7 +9,7 @@ from criteria_samples import criteria, criterion
 from judge_samples import CASE, make_run, sample
 from samples import STARTED, sample_criteria, sample_run
 
-from seatrial.judge.bounds import drift_p
+from seatrial.judge.assumptions import drift_p
 from seatrial.judge.judge import Judgement, judge
 from seatrial.report.drift import LEAST_SESSIONS, RISK, drifts
 from seatrial.report.drift_chapter import (
