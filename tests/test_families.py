@@ -263,8 +263,8 @@ def test_guilty_nodes_do_not_convict_sound_ones() -> None:
         p = drawn(rng, 16, 4, 0.3)
         p[:3] = 1e-9
         marks = by_node(p, 0.05)
-        named += marks[:3].any(axis=1).all()
-        wrong += marks[3:].any()
+        named += int(marks[:3].any(axis=1).all())
+        wrong += int(marks[3:].any())
     assert named == 1000
     assert wrong / 1000 <= 0.05 * 1.35 + 3 * sqrt(0.05 * 0.95 / 1000)
 
