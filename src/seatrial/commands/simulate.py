@@ -9,12 +9,8 @@ from pathlib import Path
 import click
 
 from seatrial.calibration.simulate.machine import SHAPES, Machine
-from seatrial.calibration.simulate.machines import (
-    NOISES,
-    TRUTHS,
-    Layout,
-    Setting,
-)
+from seatrial.calibration.simulate.machines import TRUTHS, Layout, Setting
+from seatrial.calibration.simulate.noises import NOISES
 from seatrial.calibration.simulate.scenarios import SCENARIOS, STORY, Model
 from seatrial.commands import _options as options
 from seatrial.output import write_data

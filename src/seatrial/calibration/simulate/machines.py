@@ -8,31 +8,22 @@ level that a criterion is about. A place with an intermittent fault has two leve
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Noise = Literal["normal", "lognormal", "ar1", "skewed", "bimodal", "one-sided", "heavy"]
+from seatrial.calibration.simulate.noises import Floats, Noise, errors
+
 Layout = Literal["nodes", "pairs", "whole"]
 Extent = Literal["none", "one", "leaf", "majority"]
 
-NOISES: tuple[Noise, ...] = get_args(Noise)
-_SYMMETRIC = ("normal", "lognormal", "ar1", "heavy")
-RHO = 0.5
-"""Correlation of the noise `ar1` from one allocation to the next."""
-
-_TURBO_SHARE, _MODE_WIDTH = 0.7, 0.25
-_SKEWED_SHAPE = 2.0
 _LEAST = 0.05
 """No number is less than this share of its level, however heavy the tail."""
 
 _CRASHED = 0.01
 """The number of a try that crashed: a hundredth of the bound."""
 
-_FOR_MEDIAN = 1 << 20
 _ROUNDING = 1e-9
 
 
@@ -242,16 +233,13 @@ def _struck(
     truth: Truth, nodes: int, metric: Metric, planted: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Mark the places that suffer from bad nodes."""
-    bad = np.zeros(nodes, dtype=bool)
-    bad[planted] = True
     if metric.layout == "nodes":
-        return bad
+        return np.isin(np.arange(nodes), planted)
     if metric.layout == "whole":
-        return np.array([bad.any()])
-    ends = bad[metric.ends(nodes)]
-    if truth.extent == "leaf":  # its uplink is slow
-        return np.asarray(ends[:, 0] != ends[:, 1])
-    return np.asarray(ends.any(axis=1))
+        return np.array([planted.size > 0])
+    ends = np.isin(metric.ends(nodes), planted).sum(axis=1)
+    # Of a leaf the uplink is slow.
+    return np.asarray(ends == 1 if truth.extent == "leaf" else ends > 0)
 
 
 def _survivors(series: Floats, repeats: int, struck: NDArray[np.bool_]) -> Floats:
@@ -259,7 +247,7 @@ def _survivors(series: Floats, repeats: int, struck: NDArray[np.bool_]) -> Float
 
     A crashed try has no number of the other places.
     """
-    low = (series[struck] < 1).any(axis=0)
+    low = np.asarray(np.any(series[struck] < 1, axis=0))
     crashed = np.where(struck, _CRASHED, np.nan)
     columns: list[Floats] = []
     tries = iter(range(series.shape[1]))
@@ -275,56 +263,8 @@ def _survivors(series: Floats, repeats: int, struck: NDArray[np.bool_]) -> Float
 def factors(
     setting: Setting, size: tuple[int, int], generator: np.random.Generator
 ) -> Floats:
-    """Draw what chance does to the numbers of (places, allocations); median 1.
-
-    A part of the variance is the luck of an allocation, which all places share.
-    """
-    luck = unit_noise(setting.noise, (1, size[1]), generator)
-    error = _mixed(setting.shared, unit_noise(setting.noise, size, generator), luck)
-    error = setting.cv * (error - _median(setting.noise, setting.shared))
+    """Draw what chance does to the numbers of (places, allocations); median 1."""
+    error = setting.cv * errors(setting.noise, setting.shared, size, generator)
     if setting.noise in ("lognormal", "ar1"):
         return np.asarray(np.exp(error))
     return np.maximum(1 + error, _LEAST)
-
-
-def _mixed(shared: float, own: Floats, luck: Floats) -> Floats:
-    return math.sqrt(1 - shared) * own + math.sqrt(shared) * luck
-
-
-@lru_cache
-def _median(noise: Noise, shared: float) -> float:
-    """Return the median of the errors, so that a level is a median."""
-    if noise in _SYMMETRIC:
-        return 0.0
-    both = unit_noise(noise, (2, _FOR_MEDIAN), np.random.default_rng(1))
-    return float(np.median(_mixed(shared, *both)))
-
-
-def unit_noise(
-    noise: Noise, size: tuple[int, int], generator: np.random.Generator
-) -> Floats:
-    """Draw noise of mean 0 and standard deviation 1, a series in each row.
-
-    ar1: normal, rho 0.5 from one to the next. skewed: gamma of shape 2, with the tail
-    on the good side. one-sided: interference, exponential, which only makes numbers
-    worse. bimodal: with turbo 7 times of 10. heavy: Student's t, 3 degrees of freedom.
-    """
-    if noise == "ar1":
-        series = generator.standard_normal(size)
-        for number in range(1, size[1]):
-            series[:, number] *= math.sqrt(1 - RHO**2)
-            series[:, number] += RHO * series[:, number - 1]
-        return series
-    if noise == "skewed":
-        drawn = generator.gamma(_SKEWED_SHAPE, size=size)
-        return np.asarray((drawn - _SKEWED_SHAPE) / math.sqrt(_SKEWED_SHAPE))
-    if noise == "one-sided":
-        return 1 - generator.exponential(size=size)
-    if noise == "bimodal":
-        turbo = generator.random(size) < _TURBO_SHARE
-        apart = math.sqrt((1 - _MODE_WIDTH**2) / (_TURBO_SHARE * (1 - _TURBO_SHARE)))
-        scatter = _MODE_WIDTH * generator.standard_normal(size)
-        return apart * (turbo - _TURBO_SHARE) + scatter
-    if noise == "heavy":
-        return generator.standard_t(3, size) / math.sqrt(3)
-    return generator.standard_normal(size)
