@@ -33,7 +33,7 @@ SURE, ASKED = 0.9, 0.05
 MOST_REPEATS = 60
 """More are not tried."""
 
-_STEPS = (1.0, 2.0, 5.0)
+_STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _LEAST_PLACES, _MOST_PLACES = 64, 512
 _JUDGED = 160
 """Groups of places that are judged for the chances."""
@@ -44,7 +44,7 @@ _SEED = 21
 
 @dataclass(frozen=True)
 class Chance:
-    """The chances of a machine that is `inside` its limits, by verdict.
+    """The chances of a machine that is `inside` its limits, by verdict, of `draws`.
 
     `scatter` is what is taken for criteria that no run recorded. `needed` are the
     fewest repeats with which it passes with a chance of 0.9, for a machine 5 % inside;
@@ -55,6 +55,7 @@ class Chance:
     noise: str
     inside: float
     verdicts: Mapping[str, float]
+    draws: int
     needed: int | None = None
 
 
@@ -82,7 +83,7 @@ class _Class:
 def chances(
     criteria: Criteria, prospects: Sequence[Prospect], nodes: int, shared: float = 0.25
 ) -> list[Chance]:
-    """Return the chances for each stated scatter and noise, nearest first.
+    """Return the chances for each stated scatter and noise.
 
     A criterion without records has a place on each of the `nodes`.
     """
@@ -103,7 +104,7 @@ def chances(
             for inside in INSIDE:
                 verdicts = _chances(classes, noise, inside, shared, draws)
                 asked = needed if inside == ASKED else None
-                found.append(Chance(scatter, words, inside, verdicts, asked))
+                found.append(Chance(scatter, words, inside, verdicts, draws, asked))
     return found
 
 
@@ -116,12 +117,12 @@ def _classes(
     firsts: dict[tuple[object, ...], _Class] = {}
     for each in prospects:
         rule = rules[each.criterion]
-        every = rule.model == "every"
         scatter = _rounded(stated if each.scatter is None else each.scatter)
-        key = (
-            *(rule.model, rule.kind == "sameness", rule.tolerance, rule.risks),
-            *(rule.cap, rule.looks, rule.bears, each.units, every or scatter),
-        )
+        if rule.model == "every":
+            scatter = 0.0
+        method = (rule.model, rule.kind == "sameness", rule.tolerance, rule.risks)
+        agreed = (rule.cap, rule.looks, rule.bears)
+        key = (method, agreed, each.units, scatter)
         places[key] += each.places * each.cases or max(nodes, 1)
         firsts.setdefault(key, _Class(rule, scatter, each.units, 0))
     classes = [replace(one, places=places[key]) for key, one in firsts.items()]
@@ -129,7 +130,7 @@ def _classes(
 
 
 def _rounded(scatter: float) -> float:
-    """Round up to 1, 2 or 5 times a power of ten."""
+    """Round up to a step, times a power of ten."""
     power = 10.0 ** np.floor(np.log10(scatter) + 1e-9)
     steps = [step * power for step in _STEPS if step * power >= scatter * (1 - 1e-9)]
     return float(f"{min(steps, default=10 * power):.3g}")
@@ -140,12 +141,13 @@ def _chances(
 ) -> dict[str, float]:
     """Return the chance of each verdict on a machine of these classes."""
     reached = np.ones(len(VERDICTS))
-    convicted = 0.0
+    wrong = []
     for one in classes:
-        of_class, wrong = _reached(one, noise, inside, shared, draws)
+        level = 0.0 if one.alike else inside
+        of_class, convicted = _reached(one, noise, level, shared, draws)
         reached *= of_class
-        convicted = max(convicted, wrong)
-    reached[FAIL + 1 :] *= 1 - convicted
+        wrong.append(convicted)
+    reached[FAIL + 1 :] *= 1 - np.mean(wrong)  # each is judged as a whole machine
     exactly = reached - np.append(reached[1:], 0.0)
     return dict(zip(VERDICTS, exactly.tolist(), strict=True))
 
@@ -158,7 +160,6 @@ def _reached(
 
     Also the share of draws with a conviction, which is not in the chances.
     """
-    inside = 0.0 if one.alike else inside  # judged once
     size = one.simulated
     risks = one.criterion.risks
     study = Study(
@@ -171,9 +172,10 @@ def _reached(
     reached, convicted = [], 0
     for generator in np.random.default_rng(_SEED).spawn(draws):
         drawn = draw(study.truth, study.setting, metrics, generator)
-        (ruling,) = study.rulings(drawn.runs[0])
-        others = ruling.verdict[ruling.verdict != FAIL]
-        convicted += len(others) < size
+        (ruling,), trials = study.ruled(drawn.runs[0])
+        guilty = trials[0].convicted if trials else ruling.verdict == FAIL
+        others = ruling.verdict[~guilty]
+        convicted += bool(guilty.any())
         codes = np.arange(len(VERDICTS))[:, np.newaxis]
         better = np.sum(others >= codes, axis=1) / max(len(others), 1)
         reached.append(better ** min(size, one.places))
@@ -191,7 +193,8 @@ def _needed(classes: Sequence[_Class], noise: Noise, shared: float) -> int | Non
         chance = 1.0
         for one in classes:
             planned = replace(one, units=units)
-            chance *= _reached(planned, noise, ASKED, shared, _DRAWS[0])[0][-1]
+            level = 0.0 if one.alike else ASKED
+            chance *= _reached(planned, noise, level, shared, _DRAWS[0])[0][-1]
             if chance < SURE:
                 return False
         return True

@@ -161,10 +161,12 @@ def _print_chances(plan: Plan, console: Terminal) -> None:
             *(f"{100 * each.verdicts[name]:.0f} %" for name in verdicts),
             needed if each.needed is None else f"{each.needed} repeats",
         )
-    console.print_line(("a machine inside its limits, by simulation", "bold"))
+    draws = plan.chances[0].draws
+    title = f"a machine inside its limits, by simulation ({draws} draws of each kind)"
+    console.print_line((title, "bold"))
     console.print(table)
     burden = ", ".join(f"{party} {count}" for party, count in plan.bears.items())
-    console.print_line(f"the burden of proof at the cap bears (criteria): {burden}")
+    console.print_line(f"bears the burden of proof, by criteria: {burden}")
     console.print(_LEGEND_CHANCES, style="dim")
 
 

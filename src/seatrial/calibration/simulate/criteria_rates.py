@@ -26,7 +26,7 @@ from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.judge.findings import Finding
 from seatrial.judge.place_groups import Group, groups_of
 from seatrial.judge.sampling import Sampled, Values
-from seatrial.judge.screening import tried
+from seatrial.judge.screening import Tried, tried
 from seatrial.judge.verdicts import FAIL, VERDICTS, Ruling, counted, rulings
 from seatrial.model.places import PLACE
 
@@ -140,8 +140,8 @@ class Study:
             for each in questions(self.criteria, self.layouts)
         ]
 
-    def rulings(self, run: Sequence[Numbers]) -> list[Ruling]:
-        """Judge the numbers of one run."""
+    def ruled(self, run: Sequence[Numbers]) -> tuple[list[Ruling], list[Tried]]:
+        """Judge the numbers of one run; return also the trial of all places."""
         groups: list[Group] = []
         ruled: list[Ruling] = []
         for (asked, places, subjects), numbers in zip(self.asked, run, strict=True):
@@ -156,13 +156,14 @@ class Study:
                     ruled.append(counted(subject, criterion, data))
                 else:
                     groups += groups_of(subject, criterion, data)
-        return [*ruled, *rulings(tried(groups, self.criteria.risks))]
+        trials = tried(groups, self.criteria.risks)
+        return [*ruled, *rulings(trials)], trials
 
     def judged(self, generator: np.random.Generator) -> dict[str, bool]:
         """Draw and judge a machine; return what is counted, and if it was so."""
         metrics = [asked.metric for asked, _, _ in self.asked]
         drawn = draw(self.truth, self.setting, metrics, generator)
-        ruled = max((self.rulings(run) for run in drawn.runs), key=_worst)
+        ruled = max((self.ruled(run)[0] for run in drawn.runs), key=_worst)
         verdict = VERDICTS[_worst(ruled)]
         counts: dict[str, bool] = {each: verdict == each for each in VERDICTS}
         reached = [
