@@ -202,7 +202,10 @@ def _subject(criterion: Criterion) -> Finding:
 def _blamed(ruled: Iterable[Ruling]) -> Iterator[frozenset[str]]:
     """Yield the nodes of each failing place: one, two of a pair, none of the whole."""
     for ruling in ruled:
-        failing = ruling.names.filter(pl.Series(ruling.verdict == FAIL))
+        fails = ruling.verdict == FAIL
+        if not fails.any():
+            continue
+        failing = ruling.names.filter(pl.Series(fails))
         for row in failing.select("node", "source", "destination").iter_rows():
             yield frozenset(name for name in row if name is not None)
 
