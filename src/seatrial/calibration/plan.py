@@ -1,4 +1,4 @@
-"""Plan a campaign: its cost, and the slowdowns that it will find."""
+"""Plan a campaign: its cost, the slowdowns that it will find, and who passes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
