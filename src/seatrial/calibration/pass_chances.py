@@ -81,11 +81,15 @@ class _Class:
 
 
 def chances(
-    criteria: Criteria, prospects: Sequence[Prospect], nodes: int, shared: float = 0.25
+    criteria: Criteria,
+    prospects: Sequence[Prospect],
+    nodes: int,
+    shared: float = Setting.shared,
 ) -> list[Chance]:
     """Return the chances for each stated scatter and noise.
 
-    A criterion without records has a place on each of the `nodes`.
+    A criterion without records has a place on each of the `nodes`. `shared` is the part
+    of the variance that all places of an allocation have in common.
     """
     by_scatter = {
         stated: _classes(criteria, prospects, nodes, stated) for stated in STATED

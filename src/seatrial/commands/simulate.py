@@ -175,8 +175,14 @@ def _judge_by(
     )
     from seatrial.console import Terminal
     from seatrial.criteria.criteria import Criteria
+    from seatrial.errors import SeatrialError
 
     criteria = Criteria.load(file, known=())
+    if not criteria.criteria:
+        raise SeatrialError(
+            f"{file}: all criteria are of settings; expected one with a limit or a "
+            "tolerance; simulated machines have numbers only"
+        )
     total = len(truths) * len(settings) * runs
     processes = workers or len(os.sched_getaffinity(0))
     with _progress(total) as advance:
