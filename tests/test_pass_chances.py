@@ -100,3 +100,19 @@ def test_places_of_all_cases_count() -> None:
 
 def test_without_criteria_there_is_nothing_to_pass() -> None:
     assert chances(criteria(), [], 4) == []
+
+
+def test_convictions_are_a_risk_of_the_machine_and_do_not_grow_with_it() -> None:
+    found = asked(criterion(), repeats=12, nodes=20_000, scatter=0.01)
+    assert found[0].noise == "independent"
+    assert found[0].verdicts["fail"] < 0.5
+
+
+def test_places_beyond_those_judged_count_as_independent() -> None:
+    rule = criterion(model="any")
+    once, twice = (
+        passing(asked(rule, repeats=12, nodes=nodes, scatter=0.01))[2]
+        for nodes in (512, 1024)
+    )
+    assert 0 < once < 1
+    assert twice == pytest.approx(once**2)
