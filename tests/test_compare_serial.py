@@ -18,13 +18,12 @@ from seatrial.compare.ranking import Ranking, Rules, more_repeats, ranked
 from seatrial.compare.ratios import Score, scores, serial_correlation
 from seatrial.compare.records import Side
 from seatrial.compare.serial import (
-    ASSUMED,
     Correlation,
     correlation,
     innovations,
-    mean_variance,
 )
 from seatrial.compare.wording import correlation_words
+from seatrial.judge.serial import ASSUMED, mean_variance
 
 
 def ar1(

@@ -36,7 +36,7 @@ FURTHER = {
     "plan": ("--campaign", "smoke"),
     "report": ("--form", "md"),
     "run": ("--campaign", "smoke", "--repeats", "1", "--checks", "PairSweep"),
-    "simulate": ("--runs", "1"),
+    "simulate": ("--runs", "1", "--nodes", "4", "--repeats", "4"),
 }
 """Options that save time, or that the recorded data need; the last one counts."""
 
@@ -109,6 +109,7 @@ def folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "allowed_signers": DEMO / "allowed_signers",
         "bakeoff.yaml": home / "reference-data" / "weights" / "bakeoff.yaml",
         "criteria.yaml": home / "reference-data" / "lab" / "criteria.yaml",
+        "docs": HOME / "docs",
         f"acme{SUFFIX}": DEMO / f"bakeoff-delivered{SUFFIX}",
         f"zenith{SUFFIX}": DEMO / f"bakeoff-slow-links{SUFFIX}",
         f"offer{SUFFIX}": DEMO / f"bakeoff-delivered{SUFFIX}",

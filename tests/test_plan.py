@@ -349,6 +349,8 @@ def test_the_table(lab: Path) -> None:
     assert any(line.startswith("ImbRing bw_4MiB, nodes") for line in text)
     assert "no run recorded it (decides from 4 repeats): ImbRing latency_8B" in text
     assert "8, 16, 24" in result.stdout
+    assert "a machine inside its limits, by simulation" in result.stdout
+    assert "bears the burden of proof, by criteria: seller 3" in text
     assert all(len(line) <= 100 or line.startswith("note: ") for line in text)
 
 
@@ -364,6 +366,8 @@ def test_json_and_csv(lab: Path) -> None:
     assert (found["repeats"], found["cost"]["jobs"]) == (6, 6)
     assert found["criteria"][0]["recorded"] == 12
     assert [each["looks"] for each in found["designs"]] == [1, 2, 3]
+    assert found["bears"] == {"seller": 3}
+    assert [each["inside"] for each in found["chances"]] == [0, 0.01, 0.02, 0.05] * 4
     rows = list(csv.DictReader(io.StringIO(seatrial(*arguments, "csv").stdout)))
     assert [row["criterion"] for row in rows] == [
         each["criterion"] for each in found["criteria"]

@@ -28,7 +28,7 @@ _LEAST_RECORDED = 2
 class Prospect:
     """What the planned allocations (`units`) come to, for one criterion.
 
-    `what` tells nodes from the pairs that they make. Of several cases it is the one,
+    `what` tells nodes from the pairs that they make. Of several `cases` it is the one,
     `case`, that scatters most. `scatter` is that of one place from allocation to
     allocation, a share of its level, as `recorded` allocations show; None without.
     `finds_...` is by how much of the limit a place must miss it to be convicted, with a
@@ -47,6 +47,7 @@ class Prospect:
     convicts_from: int
     passes_from: int
     case: str = ""
+    cases: int = 0
     places: int = 0
     recorded: int = 0
     scatter: float | None = None
@@ -104,7 +105,8 @@ def prospects(
             answers.append(replace(plain, reason=_why_none(criterion, recorded, kinds)))
         for what, kind in worst.items():
             planned = units.get(kind.history.case_text, repeats)
-            asked = replace(plain, what=what, units=planned)
+            cases = sum(_what(each.group) == what for each in kinds[criterion.name])
+            asked = replace(plain, what=what, units=planned, cases=cases)
             answers.append(_filled(asked, kind, criteria, hypotheses, slowdown))
     return answers
 

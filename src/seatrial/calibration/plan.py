@@ -1,5 +1,6 @@
-"""Plan a campaign: its cost, and the slowdowns that it will find."""
+"""Plan a campaign: its cost, the slowdowns that it will find, and who passes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from seatrial import paths
 from seatrial.calibration.comparable_runs import comparable_runs
 from seatrial.calibration.detection_limits import Prospect, prospects
+from seatrial.calibration.pass_chances import Chance, chances
 from seatrial.campaign.campaign_file import Campaign, load_campaign
 from seatrial.campaign.cost import (
     Cost,
@@ -31,7 +33,11 @@ from seatrial.system.description import (
 
 @dataclass(frozen=True)
 class Plan:
-    """Cost of a campaign, and the slowdowns that its criteria find."""
+    """Cost of a campaign, and the slowdowns that its criteria find.
+
+    `bears` counts the criteria whose burden of proof each party bears; `chances` are
+    those of machines a little inside their limits.
+    """
 
     system: str
     campaign: str
@@ -39,6 +45,8 @@ class Plan:
     slowdown: float | None
     cost: Cost
     criteria: tuple[Prospect, ...]
+    bears: Mapping[str, int]
+    chances: tuple[Chance, ...]
     notes: tuple[str, ...]
 
 
@@ -73,6 +81,8 @@ def plan_campaign(
         )
     criteria = _criteria(home, system, notes)
     answers: list[Prospect] = []
+    inside: list[Chance] = []
+    bears: Counter[str] = Counter()
     if criteria is not None:
         runs, left_out = comparable_runs(closed_runs(results, system))
         notes += left_out
@@ -80,6 +90,9 @@ def plan_campaign(
         answers = prospects(
             criteria, campaign.checks, runs, units, campaign.repeats, slowdown
         )
+        inside = chances(criteria, answers, delivered)
+        named = {each.criterion for each in answers}
+        bears.update(rule.bears for rule in criteria.criteria if rule.name in named)
     return Plan(
         system=system,
         campaign=name,
@@ -87,6 +100,8 @@ def plan_campaign(
         slowdown=slowdown,
         cost=cost(sessions, known, entries, campaign.max_jobs, delivered),
         criteria=tuple(answers),
+        bears=dict(bears),
+        chances=tuple(inside),
         notes=tuple(notes),
     )
 

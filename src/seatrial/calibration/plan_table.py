@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.calibration.detection_limits import Prospect
+from seatrial.calibration.pass_chances import ASKED, MOST_REPEATS, SURE
 from seatrial.calibration.plan import Plan
 from seatrial.campaign.cost import (
     Cost,
@@ -20,6 +21,11 @@ finds: a place that misses its limit by this share of it is convicted, with a ch
 50 % or 90 %; all: 90 %, if every place of the machine is a suspect.
 passes if: all places pass, with a chance of 90 %, if they beat their limit by so much.
 now: by how much the worst recorded place beats it; after: repeats to pass so."""
+
+_LEGEND_CHANCES = f"""\
+inside by: all places beat their limits by this share. Scatter: as recorded; of criteria
+without a record it is stated. Their places: one on each delivered node. At most 512
+places of a kind are judged; more are computed. From: at {ASKED:.0%} inside."""
 
 _LEGEND_NEEDED = """\
 needs: so many repeats convict a place that misses its limit by the slowdown."""
@@ -46,6 +52,9 @@ def print_plan(plan: Plan, console: Terminal) -> None:
         console.print()
         for text in _without_scatter(plan.criteria):
             console.print_line(text)
+    if plan.chances:
+        console.print()
+        _print_chances(plan, console)
     for note in plan.notes:
         console.print_line((f"note: {note}", "yellow"))
 
@@ -127,3 +136,31 @@ def _share(value: float | None) -> str:
     if value < 10:
         return f"{rounded(100 * value, 2)} %"
     return f"x {rounded(value + 1, 3)}"
+
+
+def _print_chances(plan: Plan, console: Terminal) -> None:
+    """Print the chances of machines inside their limits, and who bears the burden."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("inside by", justify="right")
+    table.add_column("allocations")
+    if several := len({chance.scatter for chance in plan.chances}) > 1:
+        table.add_column("scatter", justify="right")
+    verdicts = [*plan.chances[0].verdicts][::-1]
+    for heading in (*verdicts, f"pass in {SURE:.0%} from"):
+        table.add_column(heading, justify="right")
+    for each in plan.chances:
+        needed = "" if each.inside != ASKED else f"> {MOST_REPEATS} repeats"
+        table.add_row(
+            f"{each.inside:.0%}",
+            each.noise,
+            *([_share(each.scatter)] if several else []),
+            *(f"{100 * each.verdicts[name]:.0f} %" for name in verdicts),
+            needed if each.needed is None else f"{each.needed} repeats",
+        )
+    draws = plan.chances[0].draws
+    title = f"a machine inside its limits, by simulation ({draws} draws of each kind)"
+    console.print_line((title, "bold"))
+    console.print(table)
+    burden = ", ".join(f"{party} {count}" for party, count in plan.bears.items())
+    console.print_line(f"bears the burden of proof, by criteria: {burden}")
+    console.print(_LEGEND_CHANCES, style="dim")

@@ -26,12 +26,14 @@ from seatrial.paths import home
 def plan(
     system: str, campaign: str, repeats: int | None, slowdown: float | None, form: str
 ) -> None:
-    """Print the cost of a campaign on SYSTEM, and the slowdowns that it will find.
+    """Print the cost of a campaign on SYSTEM, and the verdicts that it can reach.
 
     Jobs, wall time and node-hours come from recorded cases; for a case that never ran,
     from the time that its check states. For each criterion the plan shows the scatter
     of the newest runs of one configuration, and the slowdowns that the repeats find at
-    the declared risks. Nothing is submitted.
+    the declared risks. It also shows the chance of each verdict on a machine a little
+    inside its limits, by simulation, and who bears the burden of proof. Nothing is
+    submitted.
 
     Exit status: 0; 2 usage or environment.
 

@@ -108,9 +108,9 @@ def fewest(order: Order, risk: float) -> int:
 def _further(n: int, minority: int, share: float, risk: float, rho: float) -> float:
     """Return the further units that probably decide; `minority` of n are opposed."""
     more = np.arange(1, MOST_FURTHER_UNITS + 1)
-    counted = np.floor((n + more) / serial.count_inflation(rho))
+    counted = np.floor((n + more) / serial.count_inflation(rho)).astype(np.int64)
     spare = np.asarray(scipy.stats.binom.ppf(risk, counted, share))
-    spare = spare - (scipy.special.bdtr(spare, counted, share) > risk)
+    spare = spare - (scipy.stats.binom.cdf(spare, counted, share) > risk)
     opposed = (minority + 1) / (n + 2)
     chance = np.asarray(scipy.stats.binom.cdf(spare - minority, more, opposed))
     decides = (chance >= 0.5) & (counted > 0)

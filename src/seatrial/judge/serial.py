@@ -184,8 +184,7 @@ def _at_most(units: int, rho: float, share: float, follows: bool) -> Floats:
     counts = np.arange(units + 1)
     if rho == 0 or units > MOST_EXACT:
         number = np.floor(counts / count_inflation(rho))
-        cumulative = scipy.special.bdtr(number, number[:, np.newaxis], share)
-        return np.where(number > number[:, np.newaxis], 1.0, cumulative)
+        return np.asarray(scipy.stats.binom.cdf(number, number[:, np.newaxis], share))
     edges = np.unique(np.append(np.linspace(0, 1, _BINS + 1), 1 - share))
     cuts = scipy.special.ndtri(edges)
     density = np.exp(-(cuts**2) / 2) / np.sqrt(2 * np.pi)

@@ -1,6 +1,5 @@
 """Count the verdicts of a rule on many machines; rates with their intervals."""
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
@@ -27,20 +26,19 @@ class Rate(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Wilson's score interval.
+        """The exact interval of Clopper and Pearson.
 
-        E. B. Wilson, Probable inference, the law of succession, and statistical
-        inference, J. Am. Stat. Assoc. 22 (1927). Of a mean of shares it is too wide,
-        not too narrow.
+        C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits
+        illustrated in the case of the binomial, Biometrika 26 (1934). Of a mean of
+        shares it is too wide, not too narrow.
         """
         if not self.trials:
             return None
-        z = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2))
-        n, share = self.trials, self.hits / self.trials
-        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-        root = math.sqrt(share * (1 - share) / n + z * z / 4 / n**2)
-        half = z / (1 + z * z / n) * root
-        return max(0.0, middle - half), min(1.0, middle + half)
+        misses, tail = self.trials - self.hits, (1 - CONFIDENCE) / 2
+        beta = scipy.stats.beta
+        low = float(beta.ppf(tail, self.hits, misses + 1)) if self.hits else 0.0
+        high = float(beta.ppf(1 - tail, self.hits + 1, misses)) if misses else 1.0
+        return low, high
 
 
 @dataclass

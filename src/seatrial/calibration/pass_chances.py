@@ -1,0 +1,215 @@
+"""The chance of machines a little inside their limits to pass, before anything runs.
+
+Machines are drawn, and judged by the judge itself. Criteria that are judged alike, and
+scatter alike, are one class: a bounded number of its places is judged, and the chance
+of all its places follows as if further ones were independent. Convictions are a risk of
+the machine, and do not grow with its places. So chances are right within some percent.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from seatrial.calibration.detection_limits import Prospect
+from seatrial.calibration.simulate.criteria_rates import Study
+from seatrial.calibration.simulate.machines import Setting, Truth, draw
+from seatrial.calibration.simulate.noises import Noise
+from seatrial.criteria.criteria import Criteria, Criterion
+from seatrial.judge.verdicts import FAIL, VERDICTS
+
+INSIDE = (0.0, 0.01, 0.02, 0.05)
+"""How far inside their limits the machines are, shares of the limit."""
+
+STATED = (0.01, 0.05)
+"""Scatter of what no run recorded."""
+
+NOISE: dict[Noise, str] = {"lognormal": "independent", "ar1": "AR(1), rho 0.5"}
+SURE, ASKED = 0.9, 0.05
+"""The chance to pass, and how far inside, for which repeats are planned."""
+
+MOST_REPEATS = 60
+"""More are not tried."""
+
+_STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+_LEAST_PLACES, _MOST_PLACES = 64, 512
+_JUDGED = 160
+"""Groups of places that are judged for the chances."""
+
+_DRAWS = (3, 10)
+_SEED = 21
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The chances of a machine that is `inside` its limits, by verdict, of `draws`.
+
+    `scatter` is what is taken for criteria that no run recorded. `needed` are the
+    fewest repeats with which it passes with a chance of 0.9, for a machine 5 % inside;
+    None: not within 60.
+    """
+
+    scatter: float
+    noise: str
+    inside: float
+    verdicts: Mapping[str, float]
+    draws: int
+    needed: int | None = None
+
+
+@dataclass(frozen=True)
+class _Class:
+    """Criteria that are judged alike: one of them, and all their places."""
+
+    criterion: Criterion
+    scatter: float
+    units: int
+    places: int
+
+    @property
+    def alike(self) -> bool:
+        """Whether it is all the same how far inside the limits a machine is."""
+        return self.criterion.kind == "sameness" or self.criterion.model == "every"
+
+    @property
+    def simulated(self) -> int:
+        """The places that are judged; places held to each other are all needed."""
+        least = 3 if self.criterion.kind == "sameness" else _LEAST_PLACES
+        return min(max(self.places, least), _MOST_PLACES)
+
+
+def chances(
+    criteria: Criteria,
+    prospects: Sequence[Prospect],
+    nodes: int,
+    shared: float = Setting.shared,
+) -> list[Chance]:
+    """Return the chances for each stated scatter and noise.
+
+    A criterion without records has a place on each of the `nodes`. `shared` is the part
+    of the variance that all places of an allocation have in common.
+    """
+    by_scatter = {
+        stated: _classes(criteria, prospects, nodes, stated) for stated in STATED
+    }
+    if len({*map(tuple, by_scatter.values())}) == 1:
+        del by_scatter[STATED[1]]  # all is recorded
+    every = {each for classes in by_scatter.values() for each in classes}
+    if not every:
+        return []
+    levels = sum(1 if one.alike else len(INSIDE) for one in every)
+    draws = int(np.clip(_JUDGED // (levels * len(NOISE)), *_DRAWS))
+    found = []
+    for scatter, classes in by_scatter.items():
+        for noise, words in NOISE.items():
+            needed = _needed(classes, noise, shared)
+            for inside in INSIDE:
+                verdicts = _chances(classes, noise, inside, shared, draws)
+                asked = needed if inside == ASKED else None
+                found.append(Chance(scatter, words, inside, verdicts, draws, asked))
+    return found
+
+
+def _classes(
+    criteria: Criteria, prospects: Sequence[Prospect], nodes: int, stated: float
+) -> list[_Class]:
+    """Sort criteria into classes, those that scatter most first."""
+    rules = {rule.name: rule for rule in criteria.criteria}
+    places: dict[tuple[object, ...], int] = defaultdict(int)
+    firsts: dict[tuple[object, ...], _Class] = {}
+    for each in prospects:
+        rule = rules[each.criterion]
+        scatter = _rounded(stated if each.scatter is None else each.scatter)
+        if rule.model == "every":
+            scatter = 0.0
+        method = (rule.model, rule.kind == "sameness", rule.tolerance, rule.risks)
+        agreed = (rule.cap, rule.bears, rule.bad_share)
+        key = (method, agreed, each.units, scatter)
+        places[key] += each.places * each.cases or max(nodes, 1)
+        firsts.setdefault(key, _Class(rule, scatter, each.units, 0))
+    classes = [replace(one, places=places[key]) for key, one in firsts.items()]
+    return sorted(classes, key=lambda one: -one.scatter)
+
+
+def _rounded(scatter: float) -> float:
+    """Round up to a step, times a power of ten."""
+    power = 10.0 ** np.floor(np.log10(scatter) + 1e-9)
+    steps = [step * power for step in _STEPS if step * power >= scatter * (1 - 1e-9)]
+    return float(f"{min(steps, default=10 * power):.3g}")
+
+
+def _chances(
+    classes: Sequence[_Class], noise: Noise, inside: float, shared: float, draws: int
+) -> dict[str, float]:
+    """Return the chance of each verdict on a machine of these classes."""
+    reached = np.ones(len(VERDICTS))
+    wrong = []
+    for one in classes:
+        level = 0.0 if one.alike else inside
+        of_class, convicted = _reached(one, noise, level, shared, draws)
+        reached *= of_class
+        wrong.append(convicted)
+    reached[FAIL + 1 :] *= 1 - np.mean(wrong)  # each is judged as a whole machine
+    exactly = reached - np.append(reached[1:], 0.0)
+    return dict(zip(VERDICTS, exactly.tolist(), strict=True))
+
+
+@cache
+def _reached(
+    one: _Class, noise: Noise, inside: float, shared: float, draws: int
+) -> tuple[np.ndarray, float]:
+    """Return the chances that all places reach each verdict or a better one.
+
+    Also the share of draws with a conviction, which is not in the chances.
+    """
+    size = one.simulated
+    risks = one.criterion.risks
+    study = Study(
+        criteria=Criteria(risks=risks, criteria=(one.criterion,)),
+        layouts={},
+        setting=Setting(size, one.units, noise, one.scatter, shared),
+        truth=Truth("", "", inside=inside),
+    )
+    metrics = [asked.metric for asked, _, _ in study.asked]
+    reached, convicted = [], 0
+    for generator in np.random.default_rng(_SEED).spawn(draws):
+        drawn = draw(study.truth, study.setting, metrics, generator)
+        (ruling,), trials = study.ruled(drawn.runs[0])
+        guilty = trials[0].convicted if trials else ruling.verdict == FAIL
+        others = ruling.verdict[~guilty]
+        convicted += bool(guilty.any())
+        codes = np.arange(len(VERDICTS))[:, np.newaxis]
+        better = np.sum(others >= codes, axis=1) / max(len(others), 1)
+        reached.append(better ** min(size, one.places))
+    mean = np.mean(reached, axis=0) ** max(1.0, one.places / size)
+    return np.asarray(mean), convicted / draws
+
+
+def _needed(classes: Sequence[_Class], noise: Noise, shared: float) -> int | None:
+    """Return the fewest repeats that let a machine 5 % inside pass; None: too many.
+
+    More repeats are taken to pass more often.
+    """
+
+    def passes(units: int) -> bool:
+        chance = 1.0
+        for one in classes:
+            planned = replace(one, units=units)
+            level = 0.0 if one.alike else ASKED
+            chance *= _reached(planned, noise, level, shared, _DRAWS[0])[0][-1]
+            if chance < SURE:
+                return False
+        return True
+
+    enough = 4
+    while not passes(enough):
+        if enough == MOST_REPEATS:
+            return None
+        enough = min(2 * enough, MOST_REPEATS)
+    least = enough // 2
+    while least < enough:
+        middle = (least + enough) // 2
+        least, enough = (least, middle) if passes(middle) else (middle + 1, enough)
+    return enough
