@@ -8,10 +8,19 @@ from typing import Any, Literal
 
 from seatrial.criteria.criterion import Criterion
 from seatrial.model.cases import CaseKey
+from seatrial.runs.ledger_view import LedgerView
 
 Verdict = Literal["pass", "fail", "undecided"]
 Kind = Literal[
-    "limit", "sameness", "declared", "case", "inventory", "node", "replay", "start"
+    "limit",
+    "sameness",
+    "declared",
+    "case",
+    "inventory",
+    "node",
+    "replay",
+    "start",
+    "ledger",
 ]
 
 NOT_MEASURED = "not measured"
@@ -25,6 +34,9 @@ METHODS = {
 }
 _DIGITS = 9
 """Significant digits in the digest: further digits differ between machines."""
+
+_MOST_EARLIER = 8
+"""Earlier runs that are named."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +138,8 @@ class Judgement:
     on which MPI programs crash at start more often than by chance are among them.
     `changed` describes criteria that changed after the data were taken; `uncovered`
     names criteria of checks that the campaign does not run. A `replay` of recorded
-    output never passes.
+    output never passes. `ledger` is None for replays and imports; `notes` say what data
+    were left out.
     """
 
     run: str
@@ -142,6 +155,19 @@ class Judgement:
     criteria_sha256: str = ""
     changed: tuple[str, ...] = ()
     uncovered: tuple[str, ...] = ()
+    ledger: LedgerView | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The number of the run among all of its campaign, and what is not shown."""
+        ledger = self.ledger
+        if ledger is None:
+            return self.notes
+        lines = [f"{ledger.words}"] if ledger.words else []
+        if ledger.earlier:
+            lines.append(f"earlier runs: {', '.join(_few(ledger.earlier))}")
+        return (*lines, *ledger.notes, *self.notes)
 
     @property
     def worth_a_look(self) -> tuple[str, ...]:
@@ -156,9 +182,19 @@ class Judgement:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the judgement, the same on any machine."""
-        text = json.dumps(_canonical(vars(self)), sort_keys=True, ensure_ascii=True)
+        """The SHA-256 of the judgement, the same on any machine.
+
+        The ledger has a part in it by its findings: runs that follow change nothing.
+        """
+        content = {name: part for name, part in vars(self).items() if name != "ledger"}
+        text = json.dumps(_canonical(content), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _few(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Shorten a list to the last names; the first entry counts the others."""
+    more = len(names) - _MOST_EARLIER
+    return (f"{more} others", *names[more:]) if more > 0 else names
 
 
 def _canonical(value: Any) -> Any:

@@ -32,6 +32,8 @@ from seatrial.judge.findings import (
     Verdict,
 )
 from seatrial.judge.place_findings import findings_of, node_verdicts
+from seatrial.judge.repeated_numbers import require_distinct
+from seatrial.judge.run_history import ledger_findings, since_repairs
 from seatrial.judge.screening import tried
 from seatrial.judge.verdicts import Ruling, rulings
 from seatrial.model.cases import Case
@@ -39,10 +41,13 @@ from seatrial.model.places import with_place
 from seatrial.names import natural_key
 from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import differences, fingerprint
+from seatrial.runs.ledger_beside import Beside
+from seatrial.runs.ledger_check import ledger_view
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]
 
 _KIND_ORDER = (
+    "ledger",
     "replay",
     "inventory",
     "declared",
@@ -55,21 +60,31 @@ _KIND_ORDER = (
 _UNKNOWN_CRITERIA = "the run does not say which criteria held when its data were taken"
 
 
-def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgement:
+def judge(
+    run: Run,
+    criteria: Criteria,
+    further: Sequence[Run] = (),
+    beside: Beside | None = None,
+) -> Judgement:
     """Hold a run to the criteria of its system; same input, same judgement.
 
     `further` runs of the same campaign are judged together with it: each is one more
-    look, and a criterion limits the number of looks.
+    look, and a criterion limits the number of looks. `beside` is the folder of runs
+    around it: the ledger must agree with it.
 
     Raises SeatrialError if some of its numbers are replayed and others measured, if
-    the runs are not of one system and campaign, or if a criterion allows fewer looks.
+    the runs are not of one system and campaign, if a criterion allows fewer looks, or
+    if numbers are there twice.
     """
-    runs = (run, *further)
+    runs = joint_runs.in_time_order((run, *further))
     joint_runs.require_alike(runs, criteria)
     replay = joint_runs.is_replay(runs)
+    ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
     cases = joint_runs.cases_of(runs)
-    rows = joint_runs.rows_by_case(runs)
+    table, notes = since_repairs(joint_runs.rows(runs), ledger)
+    require_distinct(table)
+    rows = joint_runs.by_case(table)
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
     by_case = {
@@ -80,7 +95,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     }
     numbers = [of_size for sizes in by_case.values() for of_size in sizes]
     ruled = _rule(numbers, criteria)
-    findings = inventory(nodes, replay)
+    findings = inventory(nodes, replay) + ledger_findings(ledger)
     findings += declared_findings(runs, criteria.declared)
     for key, tries in cases.items():
         last = joint_runs.last_tries(tries)
@@ -89,7 +104,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    changed = _changes(run, criteria)
+    changed = _changes(runs, criteria)
     findings = [_flagged(item, changed) for item in findings + unmeasured + starts]
     findings.sort(key=_order)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
@@ -111,15 +126,20 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
         criteria_sha256=criteria.sha256,
         changed=tuple(": ".join(filter(None, change)) for change in changed.items()),
         uncovered=uncovered,
+        ledger=ledger,
+        notes=notes,
     )
 
 
-def _changes(run: Run, criteria: Criteria) -> dict[str, str]:
+def _changes(runs: Sequence[Run], criteria: Criteria) -> dict[str, str]:
     """Return changes since the data were taken, by criterion; '' stands for all."""
-    recorded = kept_criteria(run)
-    if recorded is None:
-        return {"": _UNKNOWN_CRITERIA}
-    return {} if recorded.sha256 == criteria.sha256 else changes(recorded, criteria)
+    changed: dict[str, str] = {}
+    for recorded in map(kept_criteria, runs):
+        if recorded is None:
+            changed |= {"": _UNKNOWN_CRITERIA}
+        elif recorded.sha256 != criteria.sha256:
+            changed |= changes(recorded, criteria)
+    return changed
 
 
 def _flagged(finding: Finding, changed: dict[str, str]) -> Finding:

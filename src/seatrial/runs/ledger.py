@@ -248,6 +248,7 @@ def _opened(folder: Path) -> Iterator[_Book]:
 
     file, flags = folder / LEDGER, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW
     with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
         try:
             descriptor = os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o644)
             os.fchmod(descriptor, 0o644 | folder.stat().st_mode & 0o022)
