@@ -249,7 +249,7 @@ def _write_halves(descriptor: int, data: bytes) -> None:
     """Write to the ledger in two halves, with a step between them."""
     middle = len(data) // 2
     os.write(descriptor, data[:middle])
-    file = os.readlink(f"/proc/self/fd/{descriptor}")
+    file = str(Path(f"/proc/self/fd/{descriptor}").readlink())
     sys.audit(_HALF_WRITTEN, file)
     os.write(descriptor, data[middle:])
 
