@@ -7,6 +7,7 @@ from seatrial.commands import _options as options
 from seatrial.commands._rows import write_json
 from seatrial.commands._runs import run_there
 from seatrial.errors import SeatrialError
+from seatrial.names import node_set
 from seatrial.output import echo
 
 _reason = click.option(
@@ -92,15 +93,17 @@ def repaired(system: str, node: str, reason: str) -> None:
     Example: seatrial ledger repaired lab cn03 --reason 'new cable on mlx5_0'
     """
     from seatrial.runs.ledger import note_repair
-    from seatrial.system.description import load_system
+    from seatrial.system.description import is_provisioned, load_system
 
     if _is_elsewhere(system):
         _there("repaired", system, node, reason)
         return
-    nodes = [known.name for known in load_system(paths.home(), system).nodes]
-    if node not in nodes:
-        few = ", ".join(nodes[:8])
-        raise SeatrialError(f"{node}: no node of {system}; expected one of {few} ...")
+    if is_provisioned(paths.home(), system):
+        nodes = [known.name for known in load_system(paths.home(), system).nodes]
+        if node not in nodes:
+            raise SeatrialError(
+                f"{node}: no node of {system}; expected one of {node_set(nodes)}"
+            )
     note_repair(paths.results_dir(paths.home()) / system, node, reason)
     echo(f"{node}: its numbers from before now do not count")
 

@@ -7,7 +7,7 @@ undecided otherwise. Fail outranks undecided, undecided outranks pass. A replay 
 recorded output is judged in the same way, but never passes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 from typing import Any
@@ -36,7 +36,7 @@ from seatrial.judge.repeated_numbers import require_distinct
 from seatrial.judge.run_history import ledger_findings, since_repairs
 from seatrial.judge.screening import tried
 from seatrial.judge.verdicts import Ruling, rulings
-from seatrial.model.cases import Case
+from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
 from seatrial.names import natural_key
 from seatrial.runs.closed_run import Run
@@ -83,16 +83,7 @@ def judge(
     nodes = joint_runs.delivered_nodes(runs)
     cases = joint_runs.cases_of(runs)
     table, notes = since_repairs(joint_runs.rows(runs), ledger)
-    require_distinct(table)
-    rows = joint_runs.by_case(table)
-    fingerprints = [fingerprint(judged.manifest) for judged in runs]
-    rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
-    by_case = {
-        key: numbers_by_size(
-            key, joint_runs.last_tries(tries), rows.get(key, []), rules
-        )
-        for key, tries in cases.items()
-    }
+    by_case = _numbers_by_case(runs, criteria, cases, table)
     numbers = [of_size for sizes in by_case.values() for of_size in sizes]
     ruled = _rule(numbers, criteria)
     findings = inventory(nodes, replay) + ledger_findings(ledger)
@@ -129,6 +120,25 @@ def judge(
         ledger=ledger,
         notes=notes,
     )
+
+
+def _numbers_by_case(
+    runs: Sequence[Run],
+    criteria: Criteria,
+    cases: Mapping[CaseKey, Sequence[Case]],
+    table: pl.DataFrame,
+) -> dict[CaseKey, list[Numbers]]:
+    """Hold the numbers of each case to the criteria; SeatrialError if one is a copy."""
+    require_distinct(table)
+    rows = joint_runs.by_case(table)
+    fingerprints = [fingerprint(judged.manifest) for judged in runs]
+    rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
+    return {
+        key: numbers_by_size(
+            key, joint_runs.last_tries(tries), rows.get(key, []), rules
+        )
+        for key, tries in cases.items()
+    }
 
 
 def _changes(runs: Sequence[Run], criteria: Criteria) -> dict[str, str]:

@@ -9,7 +9,6 @@ import polars as pl
 from seatrial.errors import SeatrialError
 from seatrial.judge.sampling import TIME, UNIT
 from seatrial.model.cases import CaseKey
-from seatrial.model.places import PLACE
 
 LEAST_TELLING = 20
 """Distinct values of one allocation or session whose repetition is no chance.
@@ -28,12 +27,12 @@ _TELLING = ("us", "ns", "s", "MB/s", "GB/s", "Gbit/s", "Gflop/s", "msg/s", "Mop/
 
 def require_distinct(rows: pl.DataFrame) -> None:
     """Raise SeatrialError if an allocation, or a whole session, is there twice."""
-    numbers = rows.filter(pl.col("unit").cast(pl.String).is_in(_TELLING))
-    content = pl.struct(*PLACE, "metric", "size_bytes", "statistic", "value").hash(1)
+    used = rows.select(*UNIT, *_CASE, TIME, "value", "unit")
+    numbers = used.filter(pl.col("unit").is_in(_TELLING))
     value = pl.col("value")
     fine = value.filter(value.round_sig_figs(_COARSE) != value)
     jobs = numbers.group_by(*UNIT, *_CASE, maintain_order=True).agg(
-        hash=content.sum(),
+        hash=value.hash(1).sum(),
         distinct=fine.n_unique(),
         start=pl.col(TIME).min(),
         rows=pl.len(),

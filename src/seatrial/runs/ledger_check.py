@@ -76,14 +76,16 @@ def _view(run: Run, together: int, criteria_sha256: str, beside: Beside) -> Ledg
         return LedgerView(problems=tuple(view.problems))
     longest = content
     if beside.ledger is not None:
-        owned = parse_ledger(beside.ledger)
-        if view.holds(owned, "the ledger beside it"):
-            if view.continues(content, beside.ledger, "the ledger beside it"):
-                longest = beside.ledger
+        owned, where = parse_ledger(beside.ledger), "the ledger beside it"
+        if view.holds(owned, where) and view.continues(content, beside.ledger, where):
+            longest = beside.ledger
         _check_siblings(view, owned, beside)
-    elif _same_book(content, beside.kept) and len(beside.kept) > len(content):
-        if view.continues(content, beside.kept, "the copy of a later run"):
-            longest = beside.kept
+    elif (
+        _same_book(content, beside.kept)
+        and len(beside.kept) > len(content)
+        and view.continues(content, beside.kept, "the copy of a later run")
+    ):
+        longest = beside.kept
     ledger = parse_ledger(longest)
     if beside.ledger is None:
         view.notes += [ALONE, *_of_others(ledger, beside)]
