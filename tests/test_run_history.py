@@ -69,13 +69,13 @@ def test_few_numbers_with_the_same_job_and_time_are_a_copy(tmp_path: Path) -> No
 
 
 def two_sessions(
-    second: float, **of_second: float
+    second: float, shift: float = 0.0
 ) -> tuple[list[Case], list[Measurement]]:
     cases = repeats(2)
     rows = [replace(row, session="pairs-1") for row in rows_at(1e9)]
     rows += [
         replace(row, session="pairs-2", repeat=2, job_id="9")
-        for row in rows_at(second, **of_second)
+        for row in rows_at(second, shift=shift)
     ]
     return cases, rows
 
