@@ -32,7 +32,7 @@ from seatrial.campaign.session import Session
 from seatrial.commands import _running
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
-from seatrial.runs import lock
+from seatrial.runs import ledger, lock
 from seatrial.runs.open_run import RunFolder
 from seatrial.system import slurm
 from seatrial.system.description import System, load_system
@@ -193,6 +193,7 @@ def _stand_in(scene: Scene, how: Start, system: System, console: Console) -> Non
         (slurm, "_run", lambda *command: _slurm(scene, *command)),
         (slurm, "_LOOK_S", 0.01),
         (Path, "open", _open),
+        (ledger, "_write", _write_halves),
         (runner, "try_folder", lambda folder: None),
         (concurrent_runs, "_PATIENCE_S", 0.05),
         (concurrent_runs, "_LOOK_S", 0.01),
@@ -242,6 +243,15 @@ def _open(path: Path, mode: str = "r", *arguments: Any, **more: Any) -> Any:
         # To mypy a method is not to be replaced; here it is the point.
         file.write = write_halves  # type: ignore[assignment,method-assign]
     return file
+
+
+def _write_halves(descriptor: int, data: bytes) -> None:
+    """Write to the ledger in two halves, with a step between them."""
+    middle = len(data) // 2
+    os.write(descriptor, data[:middle])
+    file = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+    sys.audit(_HALF_WRITTEN, file)
+    os.write(descriptor, data[middle:])
 
 
 def _clock(scene: Scene, back: float) -> Callable[[], float]:

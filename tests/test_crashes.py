@@ -12,6 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -38,6 +39,7 @@ from seatrial.campaign.status import read_status
 from seatrial.errors import SeatrialError
 from seatrial.runs.closed_run import Run, closed_runs, load_run
 from seatrial.runs.closed_sessions import closed_session
+from seatrial.runs.ledger import parse_ledger, place_in
 from seatrial.runs.lock import driver_of
 from seatrial.runs.open_run import open_runs
 
@@ -150,7 +152,17 @@ def check_closed(scene: Scene, undisturbed: dict[int, Run]) -> None:
     cut_off = {file for file in files if not parts.isdisjoint(Path(file).parts)}
     assert files - cut_off == files_of(expected.path)
     assert list(scene.queue.iterdir()) == [], "jobs are left behind"
-    assert [path.name for path in run.path.parent.iterdir()] == [run.path.name]
+    beside = sorted(path.name for path in run.path.parent.iterdir())
+    assert beside == ["ledger.jsonl", run.path.name]
+    ledger = parse_ledger((run.path.parent / "ledger.jsonl").read_bytes())
+    assert (ledger.problem, ledger.torn) == ("", 0)
+    events = Counter(entry.event for entry in ledger.entries)
+    assert (events["started"], events["closed"]) == (1, 1)
+    assert ledger.entries[-1].manifest == run.digest
+    place = place_in(run.manifest)
+    assert place is not None and ledger.holds(place)
+    kept = parse_ledger((run.path / "ledger.jsonl").read_bytes())
+    assert kept.entries == ledger.entries[: len(kept.entries)]
 
 
 def files_of(folder: Path) -> set[str]:

@@ -74,6 +74,7 @@ MANIFEST = {
     "sessions": "sessions with start, end, cases and interrupted tries",
     "settings": "stable settings of the nodes at the start, by subject and key",
     "imported": "source of a run that `seatrial import` made",
+    "ledger": "entry and number of the run in the ledger, and the head at its start",
     "checksums": "SHA-256 of every other file",
 }
 

@@ -27,6 +27,7 @@ RUN_FILES = {
     "`settings.parquet`": "one row per setting of a node, at start and end",
     "`settings/`": "what the nodes said at start and end: an archive each, "
     "whose folder `seatrial audit SYSTEM --raw FOLDER` reads",
+    "`ledger.jsonl`": "the ledger of the system's runs, as it was when the run closed",
     "`plan.json`": "the sessions in their order, planned before the first job",
     "`system/`": "description and facts of the system, criteria, weights, lock files "
     "of Spack, as they were at the start",

@@ -54,6 +54,7 @@ PACK_SMALL = 64 * _MIB
 MANIFEST_SIZE = Limit("size of the file", 64 * _MIB, "bytes")
 CASES_SIZE = Limit("size of the file", 256 * _MIB, "bytes")
 TABLE_SIZE = Limit("size of the file", 2 * _GIB, "bytes")
+LEDGER_SIZE = Limit("size of the file", 64 * _MIB, "bytes")
 SIGNATURE_SIZE = Limit("size of the file", 64 * _KIB, "bytes")
 RAW_SIZE = Limit("size of a recorded file, decompressed", 2 * _GIB, "bytes")
 

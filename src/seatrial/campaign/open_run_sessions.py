@@ -168,6 +168,8 @@ class OpenRun:
         """Describe the run without checksums; system and states are the last ones."""
         agenda, system = self.agenda, self.system
         weights = agenda.campaign.get("weights")  # agendas of older versions have none
+        starts = read_starts(self.folder.path)
+        places = [start["ledger"] for start in starts if "ledger" in start]
         return {
             "schema": NEWEST_SCHEMA,
             "run": agenda.run,
@@ -191,8 +193,9 @@ class OpenRun:
                 "spack": system.software.get("spack"),
             },
             "nodes": [_node(state, closed) for state in self.states],
-            "starts": read_starts(self.folder.path),
+            "starts": starts,
             "sessions": [session.record for session in closed],
+            **({"ledger": places[0]} if places else {}),
         }
 
 

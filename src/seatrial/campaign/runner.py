@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import asdict
 from rich.console import Console
 
 import seatrial
@@ -27,8 +28,10 @@ from seatrial.campaign.session import comment_of
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible, postponed
 from seatrial.paths import WEIGHTS_FILE, criteria_file, restrict_umask
+from seatrial.plain_files import sha256_plain
 from seatrial.runs.closed_run import SYSTEM_FOLDER
 from seatrial.runs.closed_sessions import note_start, read_starts
+from seatrial.runs.ledger import begin
 from seatrial.runs.lock import driver_lock
 from seatrial.runs.open_run import (
     RunFolder,
@@ -149,7 +152,8 @@ def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
 
     Weights are those of the agenda: changes of them during a run are ignored.
     """
-    number = len(read_starts(path)) + 1
+    starts = read_starts(path)
+    number = len(starts) + 1
     kept = path / SYSTEM_FOLDER
     criteria = criteria_file(home, system.name)
     files = (*system.files, *([criteria] if criteria.is_file() else []))
@@ -169,6 +173,16 @@ def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
         "seatrial": seatrial.__version__,
         "git_commit": system.suite.get("git_commit"),
     }
+    if agenda.replay is None:
+        place = begin(
+            path.parent,
+            agenda.run,
+            campaign=agenda.campaign["name"],
+            criteria=sha256_plain(criteria) if criteria.is_file() else "",
+            partial=agenda.partial,
+        )
+        if not any("ledger" in earlier for earlier in starts):
+            start["ledger"] = asdict(place)
     note_start(path, start)
 
 

@@ -86,9 +86,11 @@ def judged(
     """
     from seatrial.judge.judge import judge
     from seatrial.runs.closed_run import load_run
+    from seatrial.runs.ledger_beside import read_beside
 
     run = load_run(path)
-    return run, judge(run, _criteria(home, run, criteria), [*map(load_run, further)])
+    others = [*map(load_run, further)]
+    return run, judge(run, _criteria(home, run, criteria), others, read_beside(run))
 
 
 def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":

@@ -8,10 +8,19 @@ from typing import Any, Literal
 
 from seatrial.criteria.criterion import Bears, Criterion
 from seatrial.model.cases import CaseKey
+from seatrial.runs.ledger_view import LedgerView
 
 Verdict = Literal["pass", "fail", "not shown", "undecided"]
 Kind = Literal[
-    "limit", "sameness", "declared", "case", "inventory", "node", "replay", "start"
+    "limit",
+    "sameness",
+    "declared",
+    "case",
+    "inventory",
+    "node",
+    "replay",
+    "start",
+    "ledger",
 ]
 
 NOT_MEASURED = "not measured"
@@ -25,6 +34,9 @@ METHODS = {
 }
 _DIGITS = 9
 """Significant digits in the digest: further digits differ between machines."""
+
+_MOST_EARLIER = 8
+"""Earlier runs that are named."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +142,8 @@ class Judgement:
     compliant; nodes on which MPI programs crash at start more often than by chance are
     among them. `changed` describes criteria that changed after the data were taken;
     `uncovered` names criteria of checks that the campaign does not run. A `replay` of
-    recorded output never passes.
+    recorded output never passes. `ledger` is None for replays and imports; `notes` say
+    what data were left out.
     """
 
     run: str
@@ -147,12 +160,25 @@ class Judgement:
     changed: tuple[str, ...] = ()
     uncovered: tuple[str, ...] = ()
     not_shown: tuple[str, ...] = ()
+    ledger: LedgerView | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def bears(self) -> Bears | Literal[""]:
         """The party that bears what is not shown: the seller, if of any finding."""
         parties = {f.bears for f in self.findings if f.verdict == "not shown"}
         return "seller" if "seller" in parties else "buyer" if parties else ""
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The number of the run among all of its campaign, and what is not shown."""
+        ledger = self.ledger
+        if ledger is None:
+            return self.notes
+        lines = [f"{ledger.words}"] if ledger.words else []
+        if ledger.earlier:
+            lines.append(f"earlier runs: {', '.join(_few(ledger.earlier))}")
+        return (*lines, *ledger.notes, *self.notes)
 
     @property
     def worth_a_look(self) -> tuple[str, ...]:
@@ -172,9 +198,19 @@ class Judgement:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the judgement, the same on any machine."""
-        text = json.dumps(_canonical(vars(self)), sort_keys=True, ensure_ascii=True)
+        """The SHA-256 of the judgement, the same on any machine.
+
+        The ledger has a part in it by its findings: runs that follow change nothing.
+        """
+        content = {name: part for name, part in vars(self).items() if name != "ledger"}
+        text = json.dumps(_canonical(content), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _few(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Shorten a list to the last names; the first entry counts the others."""
+    more = len(names) - _MOST_EARLIER
+    return (f"{more} others", *names[more:]) if more > 0 else names
 
 
 def _canonical(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,16 @@ from seatrial.errors import SeatrialError
 from seatrial.judge.sampling import rows_of
 from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.closed_run import Run
+
+
+def in_time_order(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Sort runs by their start: their order on a command line means nothing."""
+
+    def started(run: Run) -> float:
+        text = run.manifest.get("started")
+        return datetime.fromisoformat(text).timestamp() if text else 0.0
+
+    return tuple(sorted(runs, key=started))
 
 
 def require_alike(runs: Sequence[Run]) -> None:
@@ -63,11 +74,15 @@ def last_tries(tries: Sequence[Case]) -> list[Case]:
     return list({case.session: case for case in tries}.values())
 
 
-def rows_by_case(runs: Sequence[Run]) -> dict[CaseKey, list[pl.DataFrame]]:
-    """Return the numbers of all runs by case, with a table for each metric and size."""
+def rows(runs: Sequence[Run]) -> pl.DataFrame:
+    """Return the numbers of all runs, in the order of the runs."""
+    return pl.concat(map(rows_of, runs))
+
+
+def by_case(table: pl.DataFrame) -> dict[CaseKey, list[pl.DataFrame]]:
+    """Return the numbers by case, with a table for each metric and size."""
     by_case: dict[CaseKey, list[pl.DataFrame]] = defaultdict(list)
     columns = (*CaseKey._fields, "metric", "size_bytes")
-    table = pl.concat(map(rows_of, runs))
     for (*key, _, _), rows in table.partition_by(columns, as_dict=True).items():
         by_case[CaseKey(*key)].append(rows)
     return by_case

@@ -11,7 +11,7 @@ output is judged in the same way, but never passes.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -34,6 +34,8 @@ from seatrial.judge.findings import (
 )
 from seatrial.judge.looks import kept
 from seatrial.judge.place_findings import findings_of, node_verdicts
+from seatrial.judge.repeated_numbers import require_distinct
+from seatrial.judge.run_history import ledger_findings, since_repairs
 from seatrial.judge.screening import tried
 from seatrial.judge.verdicts import VERDICTS, Ruling, rulings
 from seatrial.model.cases import Case, CaseKey
@@ -41,10 +43,13 @@ from seatrial.model.places import with_place
 from seatrial.names import natural_key
 from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import differences, fingerprint
+from seatrial.runs.ledger_beside import Beside
+from seatrial.runs.ledger_check import ledger_view
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]
 
 _KIND_ORDER = (
+    "ledger",
     "replay",
     "inventory",
     "declared",
@@ -57,29 +62,37 @@ _KIND_ORDER = (
 _UNKNOWN_CRITERIA = "the run does not say which criteria held when its data were taken"
 
 
-def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgement:
+def judge(
+    run: Run,
+    criteria: Criteria,
+    further: Sequence[Run] = (),
+    beside: Beside | None = None,
+) -> Judgement:
     """Hold a run to the criteria of its system; same input, same judgement.
 
     `further` runs of the same campaign are judged together with it: each is one more
     look at growing data, in the order of their start. A decision is kept once it is
-    reached.
+    reached. `beside` is the folder of runs around it: the ledger must agree with it.
 
-    Raises SeatrialError if some of its numbers are replayed and others measured, or if
-    the runs are not of one system and campaign.
+    Raises SeatrialError if some of its numbers are replayed and others measured, if
+    the runs are not of one system and campaign, or if numbers are there twice.
     """
-    runs = (run, *further)
+    runs = joint_runs.in_time_order((run, *further))
     joint_runs.require_alike(runs)
     replay = joint_runs.is_replay(runs)
+    ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
     cases = joint_runs.cases_of(runs)
+    table, notes = since_repairs(joint_runs.rows(runs), ledger)
+    require_distinct(table)
     ruled: list[Ruling] = []
-    in_time = sorted(runs, key=lambda each: str(each.manifest.get("started", "")))
-    for number in range(1, len(runs) + 1):
-        by_case = _numbers(in_time[:number], criteria)
+    for seen in range(1, len(runs) + 1):
+        look = Look(runs[:seen], table, ledger.number - 1 if ledger else 0)
+        by_case = _numbers(look, criteria)
         numbers = [of_size for sizes in by_case.values() for of_size in sizes]
         ruled = kept(ruled, _tried(numbers, criteria))
     _add_findings(numbers, ruled)
-    findings = inventory(nodes, replay)
+    findings = inventory(nodes, replay) + ledger_findings(ledger)
     findings += declared_findings(runs, criteria.declared)
     for key, tries in cases.items():
         last = joint_runs.last_tries(tries)
@@ -88,7 +101,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    changed = _changes(run, criteria)
+    changed = _changes(runs, criteria)
     findings = [_flagged(item, changed) for item in findings + unmeasured + starts]
     findings.sort(key=_order)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
@@ -107,12 +120,34 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
         changed=tuple(": ".join(filter(None, change)) for change in changed.items()),
         uncovered=uncovered,
         not_shown=_present(by_node, "not shown"),
+        ledger=ledger,
+        notes=notes,
     )
 
 
-def _numbers(runs: Sequence[Run], criteria: Criteria) -> dict[CaseKey, list[Numbers]]:
+class Look(NamedTuple):
+    """Runs that are judged at one look; `earlier` looks came before the first of them.
+
+    `table` has the rows of these runs, and may have others'.
+    """
+
+    runs: Sequence[Run]
+    table: pl.DataFrame
+    earlier: int
+
+    @property
+    def number(self) -> int:
+        """The number of the look, from 1."""
+        return self.earlier + len(self.runs)
+
+
+def _numbers(look: Look, criteria: Criteria) -> dict[CaseKey, list[Numbers]]:
     """Hold the numbers of each case to the criteria."""
-    rows = joint_runs.rows_by_case(runs)
+    runs = look.runs
+    names = [run.manifest["run"] for run in runs]
+    rows = joint_runs.by_case(
+        look.table.filter(pl.col("run").cast(pl.String).is_in(names))
+    )
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
     return {
@@ -123,12 +158,15 @@ def _numbers(runs: Sequence[Run], criteria: Criteria) -> dict[CaseKey, list[Numb
     }
 
 
-def _changes(run: Run, criteria: Criteria) -> dict[str, str]:
+def _changes(runs: Sequence[Run], criteria: Criteria) -> dict[str, str]:
     """Return changes since the data were taken, by criterion; '' stands for all."""
-    recorded = kept_criteria(run)
-    if recorded is None:
-        return {"": _UNKNOWN_CRITERIA}
-    return {} if recorded.sha256 == criteria.sha256 else changes(recorded, criteria)
+    changed: dict[str, str] = {}
+    for recorded in map(kept_criteria, runs):
+        if recorded is None:
+            changed |= {"": _UNKNOWN_CRITERIA}
+        elif recorded.sha256 != criteria.sha256:
+            changed |= changes(recorded, criteria)
+    return changed
 
 
 def _flagged(finding: Finding, changed: dict[str, str]) -> Finding:

@@ -7,6 +7,7 @@ value must meet the limit, the worst of them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import log, log1p
 from typing import Any, Literal
 
@@ -28,16 +29,31 @@ OfSeveral = Literal["median", "min", "max"]
 UNIT = ("run", "session", "attempt", "job_id")
 """Columns of an allocation; each further try of a job is another allocation."""
 
+TIME = "time"
+"""Column of `rows_of`: start of a number, else of its session; null if unknown."""
+
+_NAMES = ("session", "job_id")
+
 LEAST_ALIKE = 3
 """Minimum places for a sameness criterion: 3."""
 
 
 def rows_of(run: Run) -> pl.DataFrame:
-    """Return the numbers of a run with their cases; `run` is its name."""
-    case = (*CaseKey._fields, "nodes", "parameters", *UNIT, *PLACE)
+    """Return the numbers of a run with their cases, and `TIME`; `run` is its name."""
+    case = (*CaseKey._fields, "nodes", "parameters", *UNIT, *PLACE, "repeat")
     number = ("metric", "size_bytes", "statistic", "value", "unit", "direction")
     name = pl.lit(run.manifest["run"]).cast(pl.Categorical)
-    return run.columns(*case, *number).with_columns(run=name)
+    rows = run.columns(*case, *number, "start_time").with_columns(run=name)
+    rows = rows.rename({"start_time": TIME})
+    starts = {
+        session["name"]: datetime.fromisoformat(session["started"]).timestamp()
+        for session in run.manifest.get("sessions", ())
+    }
+    if not starts or not rows[TIME].null_count():
+        return rows
+    session = pl.col("session").cast(pl.String)
+    of_session = session.replace_strict(starts, default=None, return_dtype=pl.Float64)
+    return rows.with_columns(pl.col(TIME).fill_null(of_session))
 
 
 @dataclass(frozen=True)
@@ -67,7 +83,7 @@ def sampled(
     wanted = statistic or judged_statistic(rows["statistic"].unique())
     rows = turned(rows.filter(pl.col("statistic") == wanted))
     of_place, places = _numbered(rows, PLACE)
-    of_unit, units = _numbered(rows, UNIT)
+    of_unit, units = _in_time_order(rows)
     spoilt = np.zeros(places.height, dtype=bool)
     spoilt[of_place[~np.isfinite(rows["value"].to_numpy())]] = True
     cells = rows.select("value", cell=of_place * units.height + of_unit)
@@ -86,16 +102,33 @@ def sampled(
 
 
 def _numbered(
-    rows: pl.DataFrame, columns: tuple[str, ...]
+    rows: pl.DataFrame, columns: tuple[str, ...], *least: str
 ) -> tuple[npt.NDArray[np.int64], pl.DataFrame]:
-    """Number the distinct rows of some columns in the order of their appearance."""
-    indexed = rows.select(columns).with_row_index("row")
-    groups = indexed.group_by(columns, maintain_order=True).agg("row")
+    """Number the distinct rows of some columns in the order of their appearance.
+
+    The minimum of the columns `least` is added to each.
+    """
+    indexed = rows.select(*columns, *least).with_row_index("row")
+    minima = [pl.col(name).min() for name in least]
+    groups = indexed.group_by(columns, maintain_order=True).agg("row", *minima)
     lengths = groups["row"].list.len().to_numpy()
     numbers = np.empty(rows.height, dtype=np.int64)
     row = groups["row"].explode(empty_as_null=True).to_numpy()
     numbers[row] = np.repeat(np.arange(groups.height), lengths)
     return numbers, groups.drop("row")
+
+
+def _in_time_order(
+    rows: pl.DataFrame,
+) -> tuple[npt.NDArray[np.int64], pl.DataFrame]:
+    """Number the allocations by run, then by time: the order of rows means nothing."""
+    of_unit, units = _numbered(rows, UNIT, TIME, "repeat")
+    run = pl.int_range(pl.len()).min().over("run")
+    by = [run, TIME, "repeat", "attempt", *(pl.col(c).cast(pl.String) for c in _NAMES)]
+    ordered = units.with_row_index("unit").sort(by, nulls_last=True)["unit"].to_numpy()
+    rank = np.empty(units.height, dtype=np.int64)
+    rank[ordered] = np.arange(units.height)
+    return rank[of_unit], units[ordered]
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,18 @@ class _Imported(msgspec.Struct):
     source: str | None = None
 
 
+class Place(msgspec.Struct, frozen=True):
+    """The place of a run in the ledger of its system: entry, and number of the run.
+
+    `number` counts the runs of the campaign. `head` is the SHA-256 of the line that
+    records the start: it stands for all lines up to that one.
+    """
+
+    entry: int
+    number: int
+    head: _Digest
+
+
 class Manifest(msgspec.Struct):
     """The keys of a manifest that the suite reads; other keys may be anything."""
 
@@ -138,6 +150,7 @@ class Manifest(msgspec.Struct):
     sessions: tuple[_Session, ...] = ()
     settings: dict[str, dict[str, str]] = {}
     imported: _Imported | None = None
+    ledger: Place | None = None
 
 
 def decoded(content: bytes, file: Path, kind: type[_T], what: str) -> _T:

@@ -47,7 +47,7 @@ def with_areas(
         widths[case.check] = max(widths.get(case.check, 0), len(case.nodes))
 
     def other(row: CriterionRow) -> str:
-        if row.worst.kind == "replay":
+        if row.worst.kind in ("replay", "ledger"):
             return ""
         if row.check in of_check and not row.metric:
             return of_check[row.check]

@@ -54,6 +54,8 @@ def _key(finding: Finding) -> tuple[str, ...]:
         return ("Delivered nodes are present",)
     if finding.kind == "declared":
         return ("Settings stay the same during the run",)
+    if finding.kind == "ledger":
+        return ("The ledger lists every run",)
     if finding.kind == "replay":
         return ("The numbers were measured",)
     if finding.kind == "start":

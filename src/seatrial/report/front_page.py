@@ -96,8 +96,15 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
         f"{', '.join(few(beside, MAX_PLACES))}. They may have slowed it down.": beside,
         "Judged by the criteria of today. Differences from the criteria at the time of "
         f"the run: {'; '.join(few(judgement.changed, MAX_PLACES))}.": judgement.changed,
+        f"Other runs. {'. '.join(map(_sentence, judgement.history))}.": (
+            judgement.history
+        ),
     }
     return tuple(notice for notice, applies in notices.items() if applies)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _act_on(judgement: Judgement) -> list[ActOn]:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from seatrial.errors import SeatrialError
-from seatrial.limits import CASES_SIZE, MANIFEST_SIZE, TABLE_SIZE, YAML_SIZE
+from seatrial.limits import (
+    CASES_SIZE,
+    LEDGER_SIZE,
+    MANIFEST_SIZE,
+    TABLE_SIZE,
+    YAML_SIZE,
+)
 from seatrial.model.cases import Case
 from seatrial.model.manifest import (
     MANIFEST,
@@ -25,6 +31,7 @@ from seatrial.model.manifest import (
 from seatrial.names import is_inside, is_name
 from seatrial.paths import CRITERIA_FILE, WEIGHTS_FILE, results_dir
 from seatrial.plain_files import read_plain
+from seatrial.runs.ledger import LEDGER
 from seatrial.runs.run_contents import read_contents
 from seatrial.runs.ssh_signature import Sealed
 
@@ -45,6 +52,7 @@ _PARSED = {
     _TABLE: TABLE_SIZE,
     SETTINGS_TABLE: TABLE_SIZE,
     KEPT_CRITERIA: YAML_SIZE,
+    LEDGER: LEDGER_SIZE,
     KEPT_WEIGHTS: YAML_SIZE,
 }
 """The files of a run that are parsed; all others are only compared."""
@@ -58,7 +66,7 @@ class Run:
     """A closed run: its manifest, its cases, and all its measurements.
 
     `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
-    `kept` has the criteria and weights that the run kept, by their paths in it;
+    `kept` has the criteria, weights and ledger that the run kept, by their paths in it;
     `settings` those of its nodes (settings_table.SCHEMA), None if it has none.
     """
 

@@ -5,6 +5,7 @@ last step, so a folder without the suffix is always complete.
 """
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -20,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from seatrial.errors import SeatrialError
+from seatrial.limits import MANIFEST_SIZE
 from seatrial.model.cases import Case
 from seatrial.model.manifest import MANIFEST, OPEN_SUFFIX
 from seatrial.model.records import Measurement
-from seatrial.plain_files import sha256_plain
+from seatrial.plain_files import read_plain, sha256_plain
+from seatrial.runs import ledger
 from seatrial.runs.closed_run import by_start, run_folders
 from seatrial.runs.run_contents import LOCK_FILE
 
@@ -111,6 +114,9 @@ class RunFolder:
         from seatrial.runs.measurement_table import parquet
 
         with disk_errors(self.path):
+            if "ledger" in manifest:
+                kept = ledger.read_ledger(self.final.parent)
+                write_file(self.path / ledger.LEDGER, kept or b"")
             write_cases(self.path / "cases.json", cases)
             write_file(self.path / "measurements.parquet", parquet(measurements))
             shutil.rmtree(self.path / WORK_FOLDER, ignore_errors=True)
@@ -133,8 +139,13 @@ class RunFolder:
     def finish(self) -> Path:
         """Remove the transient files, and rename the folder.
 
-        They are not needed once the manifest is written, so this can be repeated.
+        They are not needed once the manifest is written, so this can be repeated. A
+        run of the ledger is recorded there before it is renamed.
         """
+        content = read_plain(self.path / MANIFEST, MANIFEST_SIZE)
+        if "ledger" in json.loads(content):
+            digest = hashlib.sha256(content).hexdigest()
+            ledger.close(self.final.parent, self.final.name, digest)
         with disk_errors(self.path):
             for path in (self.path / name for name in _TRANSIENT):
                 if path.is_dir():

@@ -1,0 +1,39 @@
+"""What the ledger changes in a judgement: gaps fail, repaired nodes begin anew."""
+
+import polars as pl
+
+from seatrial.judge.findings import Finding
+from seatrial.judge.sampling import TIME
+from seatrial.model.places import PLACE
+from seatrial.runs.ledger_view import LedgerView
+
+_NODES = [name for name in PLACE if name not in ("hca", "socket")]
+
+
+def ledger_findings(ledger: LedgerView | None) -> list[Finding]:
+    """Return a failing finding for each gap of the ledger."""
+    problems = ledger.problems if ledger else ()
+    return [Finding("ledger").judged("fail", problem) for problem in problems]
+
+
+def since_repairs(
+    rows: pl.DataFrame, ledger: LedgerView | None
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Leave out the numbers of repaired nodes from before their repair; and say so.
+
+    Numbers of the allocation as a whole stay: they are of no node.
+    """
+    latest = {repair.node: repair for repair in (ledger.repairs if ledger else ())}
+    notes = []
+    for node, repair in latest.items():
+        of_node = pl.any_horizontal(
+            pl.col(name).cast(pl.String).eq_missing(node) for name in _NODES
+        )
+        before = pl.col(TIME).fill_null(0.0) < repair.time
+        kept = rows.filter(~(of_node & before))
+        notes.append(
+            f"{node} was repaired ({repair.reason}): {rows.height - kept.height} "
+            "numbers of it from before that do not count"
+        )
+        rows = kept
+    return rows, tuple(notes)

@@ -1,0 +1,290 @@
+"""The ledger of the runs of a system: every start, resume, end and removal.
+
+`results/<system>/ledger.jsonl` has one JSON object per line, each with the SHA-256 of
+the line before. It is written where the driver works: in the results folder of the
+login node. Each run keeps a copy of it from the moment of its close. Replays and
+imports are no runs of the machine, and are not in it.
+"""
+
+import fcntl
+import hashlib
+import os
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from seatrial.errors import SeatrialError
+from seatrial.limits import LEDGER_SIZE
+from seatrial.model.manifest import OPEN_SUFFIX, Place
+from seatrial.plain_files import read_plain
+
+LEDGER = "ledger.jsonl"
+"""Name of the ledger beside the runs of a system, and of its copy in each run."""
+
+_PATIENCE_S = 60.0
+"""Longest wait for another process that writes to the ledger."""
+
+_LOOK_S = 0.05
+
+Event = Literal["started", "resumed", "closed", "removed", "repaired", "torn"]
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a ledger; keys that do not belong to its event are left out.
+
+    `entry` counts the lines from 1, `number` the runs of the campaign that started.
+    `criteria` is the SHA-256 of criteria.yaml at the start, '' without one; `manifest`
+    that of the manifest of a closed run; `previous` that of the line before, '' in the
+    first. `time` is UTC. A run that was found missing is `removed` without a reason.
+    """
+
+    entry: int
+    event: Event
+    time: str
+    host: str
+    previous: str
+    run: str = ""
+    campaign: str = ""
+    number: int = 0
+    criteria: str = ""
+    partial: bool = False
+    manifest: str = ""
+    node: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The lines of a ledger up to the first that breaks the chain.
+
+    `heads` are the SHA-256 of the lines; `problem` describes the break, '' without;
+    `torn` counts the bytes of an incomplete last line.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    heads: tuple[str, ...] = ()
+    problem: str = ""
+    torn: int = 0
+
+    def started(self, run: str) -> Entry | None:
+        """Return the entry of the start of a run; None if it is not listed."""
+        return self._starts.get(run)
+
+    def holds(self, place: Place) -> bool:
+        """Return True if the line of a place has its SHA-256."""
+        index = place.entry - 1
+        return 0 <= index < len(self.heads) and self.heads[index] == place.head
+
+    def last(self, event: Event, run: str) -> Entry | None:
+        """Return the last entry of an event of a run; None if there is none."""
+        return self._last.get((event, run))
+
+    @cached_property
+    def _starts(self) -> dict[str, Entry]:
+        return {e.run: e for e in reversed(self.entries) if e.event == "started"}
+
+    @cached_property
+    def _last(self) -> dict[tuple[Event, str], Entry]:
+        return {(entry.event, entry.run): entry for entry in self.entries}
+
+
+def parse_ledger(content: bytes) -> Ledger:
+    """Parse and check the bytes of a ledger; a broken one has a `problem`."""
+    *lines, tail = content.split(b"\n")
+    entries: list[Entry] = []
+    heads: list[str] = []
+    numbers: dict[str, int] = {}
+    decode, problem = msgspec.json.Decoder(Entry).decode, ""
+    for line in lines:
+        where = f"line {len(entries) + 1}"
+        try:
+            entry = decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            problem = f"{where} is no entry: {error}"
+            break
+        if entry.entry != len(entries) + 1:
+            problem = f"{where} is entry {entry.entry}; an entry is missing"
+        elif entry.previous != (heads[-1] if heads else ""):
+            problem = f"{where} does not follow line {len(entries)}, which was changed"
+        elif entry.event == "started":
+            numbers[entry.campaign] = numbers.get(entry.campaign, 0) + 1
+            if entry.number != numbers[entry.campaign]:
+                expected = numbers[entry.campaign]
+                problem = f"{where} is run {entry.number}; expected run {expected}"
+        if problem:
+            break
+        entries.append(entry)
+        heads.append(hashlib.sha256(line).hexdigest())
+    return Ledger(tuple(entries), tuple(heads), problem, len(tail))
+
+
+def read_ledger(folder: Path) -> bytes | None:
+    """Read the ledger of a folder of runs; None without one."""
+    file = folder / LEDGER
+    return read_plain(file, LEDGER_SIZE) if os.path.lexists(file) else None
+
+
+def begin(
+    folder: Path, run: str, *, campaign: str, criteria: str, partial: bool
+) -> Place:
+    """Record a start of a run, or one more, on disk; return the place of the first.
+
+    Listed runs whose folder is gone are recorded as removed. Raises SeatrialError if
+    the ledger is broken: no verdict on a run in it could pass.
+    """
+    with _opened(folder) as book:
+        ledger = book.ledger
+        if ledger.problem:
+            raise SeatrialError(
+                f"{folder / LEDGER}: {ledger.problem}; expected every line as it was "
+                "written; nothing was started; restore the file, or keep it elsewhere "
+                "as evidence: then a new ledger begins, and verdicts say so"
+            )
+        for entry in ledger.entries:
+            if entry.event == "started" and entry.run != run:
+                book.note_gone(entry.run)
+        started = ledger.started(run)
+        if started is None:
+            starts = [e for e in ledger.entries if e.event == "started"]
+            number = 1 + sum(e.campaign == campaign for e in starts)
+            fields = {"campaign": campaign, "criteria": criteria, "partial": partial}
+            started = book.append("started", run=run, number=number, **fields)
+        else:
+            book.append("resumed", run=run)
+        return Place(
+            started.entry, started.number, book.ledger.heads[started.entry - 1]
+        )
+
+
+def close(folder: Path, run: str, manifest: str) -> None:
+    """Record, once, that a run closed with a manifest of this SHA-256."""
+    with _opened(folder) as book:
+        closed = book.ledger.last("closed", run)
+        if closed is None or closed.manifest != manifest:
+            book.append("closed", run=run, manifest=manifest)
+
+
+def note_removed(folder: Path, run: str, reason: str) -> None:
+    """Record why a run was removed.
+
+    Raises SeatrialError if the ledger does not list it, or if its folder is there.
+    """
+    with _opened(folder) as book:
+        if book.ledger.started(run) is None:
+            raise SeatrialError(f"{folder / LEDGER}: lists no run {run!r}")
+        if is_there(folder, run):
+            raise SeatrialError(
+                f"{folder / run}: this run is there; expected one that was removed"
+            )
+        book.append("removed", run=run, reason=reason)
+
+
+def note_repair(folder: Path, node: str, reason: str) -> None:
+    """Record that a node was repaired: its earlier numbers no longer describe it."""
+    with _opened(folder) as book:
+        book.append("repaired", node=node, reason=reason)
+
+
+def is_there(folder: Path, run: str) -> bool:
+    """Return True if a folder of runs has a run, open or closed."""
+    # In this order: a run that is being closed is renamed.
+    return any((folder / name).is_dir() for name in (run + OPEN_SUFFIX, run))
+
+
+class _Book:
+    """A ledger that is locked and open for writing."""
+
+    def __init__(self, folder: Path, descriptor: int) -> None:
+        self.folder, self.descriptor = folder, descriptor
+        content = read_plain(folder / LEDGER, LEDGER_SIZE)
+        self.ledger = parse_ledger(content)
+        whole = content.rpartition(b"\n")[0].split(b"\n") if b"\n" in content else []
+        self.lines = len(whole)
+        self.previous = hashlib.sha256(whole[-1]).hexdigest() if whole else ""
+        if self.ledger.torn:
+            torn = self.ledger.torn
+            os.ftruncate(descriptor, len(content) - torn)
+            self.append("torn", reason=f"{torn} bytes of an entry without its end")
+
+    def append(self, event: Event, **fields: Any) -> Entry:
+        """Write an entry to disk."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+        host = socket.gethostname()
+        number = self.lines + 1
+        entry = Entry(number, event, moment, host, self.previous, **fields)
+        line = msgspec.json.encode(entry)
+        _write(self.descriptor, line + b"\n")
+        os.fsync(self.descriptor)
+        self.lines, self.previous = number, hashlib.sha256(line).hexdigest()
+        known = self.ledger
+        self.ledger = Ledger(
+            (*known.entries, entry), (*known.heads, self.previous), known.problem
+        )
+        return entry
+
+    def note_gone(self, run: str) -> None:
+        """Record that a listed run is gone, if that is not recorded."""
+        gone = not is_there(self.folder, run)
+        if gone and self.ledger.last("removed", run) is None:
+            self.append("removed", run=run)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[_Book]:
+    """Lock the ledger of a folder of runs, which is created if it is not there.
+
+    It can be written by those who can write to the folder. Raises SeatrialError if it
+    is no plain file, cannot be written, or if another process holds it for too long.
+    """
+    from seatrial.runs.open_run import disk_errors, sync
+
+    file, flags = folder / LEDGER, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o644)
+            os.fchmod(descriptor, 0o644 | folder.stat().st_mode & 0o022)
+            sync(folder)
+        except FileExistsError:
+            descriptor = os.open(file, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SeatrialError(f"{file}: not a plain file; expected no pipe or device")
+        _wait(descriptor, file)
+        with disk_errors(folder):
+            yield _Book(folder, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _wait(descriptor: int, file: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise SeatrialError(
+                    f"{file}: another process has held it for more than "
+                    f"{_PATIENCE_S:.0f} s; wait for its end and start again"
+                ) from None
+        time.sleep(_LOOK_S)
+
+
+def place_in(manifest: dict[str, Any]) -> Place | None:
+    """Return the place of a run in its ledger; None if its manifest has none."""
+    record = manifest.get("ledger")
+    return None if record is None else msgspec.convert(record, Place)
