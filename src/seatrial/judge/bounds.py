@@ -1,11 +1,12 @@
 """One-sided confidence bounds and p-values of levels, and their assumptions.
 
 Values have the shape (places, units): a row is a node or pair, a column an allocation.
-Higher is better, NaN was not measured. A result has one number for each place. A risk
-lies between 0 and 1.
+Higher is better, NaN was not measured, -inf is a missing value that counts as the worst
+one. A result has one number for each place. A risk lies between 0 and 1.
 
 - ``t``: the level is the mean. Student's t, each place with its own variance. A place
-  whose values are all equal, which are rounded, is judged by order statistics.
+  whose values are all equal, which are rounded, or with a missing value is judged by
+  order statistics.
 - ``order``: the level is the median. Order statistics, for any distribution.
 """
 
@@ -30,7 +31,9 @@ UNITS_FOR_DRIFT = 6
 def centre(values: Floats, method: Method) -> Floats:
     """Return the mean (t) or the median (order) of each place; NaN without a value."""
     if method == "t":
-        return _moments(values)[1]
+        means, ordered = _moments(values)[1], by_order(values)
+        means[ordered] = centre(values[ordered], "order")
+        return means
     ordered, n = np.sort(values, axis=1), _measured(values)
     middle = _column(ordered, (n - 1) // 2) + _column(ordered, n // 2)
     return np.asarray(middle / 2)
@@ -57,8 +60,8 @@ def upper_bound(values: Floats, method: Method, risk: float) -> Floats:
         n, mean, sd = _moments(values)
         bound = mean + _half_widths(n, risk) * sd
         bound = np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), bound, np.inf)
-        if (equal := all_equal(values)).any():
-            bound[equal] = upper_bound(values[equal], "order", risk)
+        if (ordered := by_order(values)).any():
+            bound[ordered] = upper_bound(values[ordered], "order", risk)
         return bound
     n, most = _measured(values), _most_beyond(np.arange(values.shape[1] + 1), risk)
     bound = _column(np.sort(values, axis=1), n - 1 - most[n])
@@ -78,8 +81,8 @@ def p_below(values: Floats, limit: float, method: Method) -> Floats:
         n, mean, sd = _moments(values)
         p = scipy.special.stdtr(np.maximum(n - 1, 1), (mean - limit) / sd * np.sqrt(n))
         p = np.where((n >= T_SMALLEST_N) & ~np.isnan(sd), p, 1.0)
-        if (equal := all_equal(values)).any():
-            p[equal] = p_below(values[equal], limit, "order")
+        if (ordered := by_order(values)).any():
+            p[ordered] = p_below(values[ordered], limit, "order")
         return p
     counts = np.arange(values.shape[1] + 1)
     sign_test = scipy.special.bdtr(counts, counts[:, np.newaxis], 0.5)
@@ -107,12 +110,14 @@ def more_units(
     """
     lower = lower_bound(values, method, risk_pass)
     upper = upper_bound(values, method, risk_fail)
-    done = (lower >= limit) | (upper < limit) | (upper - lower <= 2 * zone_width)
+    with np.errstate(invalid="ignore"):  # both are -inf where most are missing
+        narrow = upper - lower <= 2 * zone_width
+    done = (lower >= limit) | (upper < limit) | narrow
     if method == "t":
         further = _further_for_t(values, limit, risk_pass, risk_fail, zone_width)
-        if (equal := all_equal(values)).any():
-            of_equal = _further_for_order(values[equal], limit, risk_pass, risk_fail)
-            further[equal] = of_equal
+        if (ordered := by_order(values)).any():
+            own = _further_for_order(values[ordered], limit, risk_pass, risk_fail)
+            further[ordered] = own
     else:
         further = _further_for_order(values, limit, risk_pass, risk_fail)
     return np.where(done, 0, np.where(further > MOST_FURTHER_UNITS, -1, further))
@@ -163,6 +168,11 @@ def _column(ordered: NDArray[Any], column: Integers) -> NDArray[Any]:
         return np.full(len(ordered), np.nan)
     column = np.clip(column, 0, ordered.shape[1] - 1)
     return np.take_along_axis(ordered, column[:, np.newaxis], axis=1)[:, 0]
+
+
+def by_order(values: Floats) -> NDArray[np.bool_]:
+    """Mark places that Student's t cannot judge: equal or missing values."""
+    return np.asarray(all_equal(values) | np.isinf(values).any(axis=1))
 
 
 def all_equal(values: Floats) -> NDArray[np.bool_]:
