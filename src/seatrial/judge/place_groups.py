@@ -92,8 +92,8 @@ class Group:
 
     @cached_property
     def n(self) -> npt.NDArray[np.int64]:
-        """Allocations in which each place was measured."""
-        return np.asarray(np.isfinite(self.levels).sum(axis=1))
+        """Allocations in which each place was measured, or should have been."""
+        return np.asarray((~np.isnan(self.levels)).sum(axis=1))
 
     @cached_property
     def centre(self) -> Values:
@@ -118,8 +118,11 @@ class Group:
         """
         if self.alike or not self.sound.any():
             return False
+        usable = self.levels[self.sound]
+        measured = np.where(np.isfinite(usable), usable, np.nan)
+        measured = measured[:, ~np.isnan(measured).all(axis=0)]
         with np.errstate(all="ignore"):
-            typical = np.nanmedian(self.levels[self.sound], axis=0)
+            typical = np.nanmedian(measured, axis=0)
         return bounds.drift_p(typical) < _LEAST_DRIFT_P
 
     @cached_property
@@ -132,7 +135,13 @@ class Group:
         """Mark places whose values all agree; without drift all places."""
         if not self.drifts:
             return np.ones(len(self.levels), dtype=bool)
-        return np.asarray(np.all(met | ~np.isfinite(self.levels), axis=1))
+        return np.asarray(np.all(met | np.isnan(self.levels), axis=1))
+
+    @property
+    def unattributed(self) -> Marks:
+        """Allocations without any number, which blame none of their places."""
+        missing = np.isneginf(self.levels).all(axis=0)
+        return np.asarray(missing & (len(self.levels) > 1))
 
 
 def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator[Group]:
@@ -146,13 +155,8 @@ def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator
         rows = np.flatnonzero(pairs.to_numpy() == of_pairs)
         if not rows.size:
             continue
-        values = data.values[rows]
-        levels = scale.levels(values)
+        levels = scale.levels(data.values[rows])
         trouble = _without_number(levels, "nothing was measured")
-        if scale.logs:
-            no_log = "a value of 0 or less has no logarithm"
-            trouble[(values <= 0).any(axis=1)] = no_log
-        trouble[data.spoilt[rows]] = "a value is no number"
         names = data.places[rows]
         group = Group(subject, criterion, scale, names, levels, trouble, share)
         nodes = _checked(_nodes_of(group)) if of_pairs else None
@@ -163,7 +167,7 @@ def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator
 
 def _without_number(levels: Values, reason: str) -> Texts:
     """Return the troubles (places,): `reason` for places without a level, else ''."""
-    return np.where(np.isfinite(levels).any(axis=1), "", reason).astype(object)
+    return np.where(np.isnan(levels).all(axis=1), reason, "").astype(object)
 
 
 def _checked(group: Group) -> Group:
