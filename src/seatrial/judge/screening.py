@@ -170,7 +170,7 @@ def _p_of_suspects(group: Group, first: int, suspected: Marks) -> Values:
     """
     p = np.full(len(suspected), np.nan)
     if suspected.any():
-        fresh = group.levels[suspected, first:]
+        fresh = group.levels[suspected, first:][:, ~group.unattributed[first:]]
         p[suspected] = bounds.p_below(fresh, group.scale.limit, group.scale.method)
         agree = group.agree(group.levels < group.scale.limit)
         p[suspected & ~agree] = 1.0
