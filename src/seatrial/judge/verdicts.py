@@ -13,7 +13,7 @@ from seatrial.criteria.criterion import LEAST_COUNTED, Criterion
 from seatrial.criteria.methods import smallest_n
 from seatrial.judge import bounds
 from seatrial.judge.findings import METHODS, Finding, Verdict
-from seatrial.judge.sampling import Marks, Sampled, Values
+from seatrial.judge.sampling import Marks, Sampled, Values, missing_words
 from seatrial.judge.screening import Tried, total_for, touching
 from seatrial.judge.variance_components import components
 from seatrial.model.units import rounded
@@ -67,23 +67,23 @@ class Ruling:
 
 
 def counted(subject: Finding, criterion: Criterion, data: Sampled) -> Ruling:
-    """Judge every single value: one that misses the limit is a fail."""
+    """Judge every value: one that misses is a fail; an empty allocation blames none."""
     sign = 1 if criterion.direction == "higher" else -1
     assert criterion.limit is not None, "a criterion of model every has a limit"
-    measured = np.isfinite(data.values)
-    missed = (measured & (sign * data.values < sign * criterion.limit)).sum(axis=1)
-    n = measured.sum(axis=1)
-    unknown = data.spoilt | (n < LEAST_COUNTED)
+    levels = sign * data.values
+    lost = np.isneginf(levels).all(axis=0) & (len(levels) > 1)
+    missed = (levels[:, ~lost] < sign * criterion.limit).sum(axis=1)
+    n = (~np.isnan(levels)).sum(axis=1)
+    unknown = lost.any() | (n < LEAST_COUNTED)
     verdict = np.where(missed > 0, FAIL, np.where(unknown, UNDECIDED, PASS))
-    worst = np.where(measured, sign * data.values, np.inf).min(axis=1)
+    worst = np.fmin.reduce(levels, axis=1, initial=np.inf)
 
     def reason(place: int) -> str:
+        missing, which = missing_words(levels[place]), f"{missed[place]} of {n[place]}"
         if missed[place]:
-            return (
-                f"a value misses the limit in {missed[place]} of {n[place]} allocations"
-            )
-        if data.spoilt[place]:
-            return "a value is no number"
+            return f"a value misses the limit in {which} allocations{missing}"
+        if lost.any():
+            return missing.removeprefix("; ")
         if n[place] < LEAST_COUNTED:
             return f"{_allocations(n[place])}; it takes at least {LEAST_COUNTED}"
         return f"all values of {n[place]} allocations meet the limit"
@@ -153,7 +153,9 @@ class _Ruler:
             more=np.where(self.verdict == UNDECIDED, self.more, 0),
             hidden=np.zeros(len(self.verdict), dtype=bool),
             discovered=self.tried.discovered,
-            reason=self.reason,
+            reason=lambda place: (
+                self.reason(place) + missing_words(group.levels[place])
+            ),
             spread=self._spread(),
         )
 
@@ -180,6 +182,8 @@ class _Ruler:
 
     def _between(self, place: int) -> str:
         low, high = self.lower[place], self.upper[place]
+        if np.isneginf(self.group.centre[place]):
+            return "half of the numbers or more are missing"
         if not isfinite(low) or not isfinite(high):
             return self._value(self.scale.values(self.group.centre)[place])
         return f"between {rounded(low)} and {self._value(high)}"
@@ -199,8 +203,8 @@ class _Ruler:
     def _undecided(self, place: int) -> str:
         group, n = self.group, int(self.group.n[place])
         method, said = self.scale.method, group.subject.method
-        if method == "t" and bounds.all_equal(group.levels[[place]])[0]:
-            method, said = "order", f"{METHODS['any']}, as all values are equal,"
+        if method == "t" and bounds.by_order(group.levels[[place]])[0]:
+            method, said = "order", f"{METHODS['any']}, for equal or missing values,"
         smallest = smallest_n(method, group.buyer)
         if n < smallest:
             return (
@@ -246,7 +250,7 @@ class _Ruler:
         failing = np.flatnonzero(undecided & bad)
         fresh = group.levels[failing, first:]
         further = self._further(fresh)
-        needed = further + np.isfinite(fresh).sum(axis=1)
+        needed = further + (~np.isnan(fresh)).sum(axis=1)
         total = [total_for(units) if first else units for units in needed.tolist()]
         more = np.maximum(np.array(total, dtype=np.int64) - group.n[failing], further)
         result[failing] = np.where(further > 0, more, further)
