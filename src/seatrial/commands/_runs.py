@@ -87,8 +87,9 @@ def judged(
     from seatrial.judge.judge import judge
     from seatrial.runs.closed_run import load_run
 
-    run = load_run(path)
-    return run, judge(run, _criteria(home, run, criteria), [*map(load_run, further)])
+    run, others = load_run(path), [*map(load_run, further)]
+    signers = signers_of(run.manifest["system"])
+    return run, judge(run, _criteria(home, run, criteria), others, signers)
 
 
 def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":

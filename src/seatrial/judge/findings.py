@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -23,6 +24,7 @@ METHODS = {
     "any": "order statistics of the median",
     "every": "every single value",
 }
+_MOST_NAMES = 8
 _DIGITS = 9
 """Significant digits in the digest: further digits differ between machines."""
 
@@ -125,8 +127,9 @@ class Judgement:
     which decide nothing: by the false discovery rate a known share is compliant; nodes
     on which MPI programs crash at start more often than by chance are among them.
     `changed` describes criteria that changed after the data were taken; `uncovered`
-    names criteria of checks that the campaign does not run. A `replay` of recorded
-    output never passes.
+    names criteria of checks that the campaign does not run. `reasons` are those for
+    missing numbers that are signed and count; `notes` say which do not count, and what
+    the records of the run cannot show. A `replay` of recorded output never passes.
     """
 
     run: str
@@ -142,6 +145,8 @@ class Judgement:
     criteria_sha256: str = ""
     changed: tuple[str, ...] = ()
     uncovered: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def worth_a_look(self) -> tuple[str, ...]:
@@ -159,6 +164,13 @@ class Judgement:
         """The SHA-256 of the judgement, the same on any machine."""
         text = json.dumps(_canonical(vars(self)), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Join the first names of many for a reason; the rest is counted."""
+    more = len(names) - _MOST_NAMES
+    words = ", ".join(names[:_MOST_NAMES])
+    return f"{words} and {more} more" if more > 0 else words
 
 
 def _canonical(value: Any) -> Any:

@@ -7,9 +7,11 @@ undecided otherwise. Fail outranks undecided, undecided outranks pass. A replay 
 recorded output is judged in the same way, but never passes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -23,6 +25,7 @@ from seatrial.judge.case_findings import (
     start_findings,
 )
 from seatrial.judge.case_numbers import Numbers, numbers_by_size
+from seatrial.judge.completeness import allocations
 from seatrial.judge.declared_findings import declared_findings
 from seatrial.judge.findings import (
     NOT_MEASURED,
@@ -32,13 +35,20 @@ from seatrial.judge.findings import (
     Verdict,
 )
 from seatrial.judge.place_findings import findings_of, node_verdicts
+from seatrial.judge.planned_findings import (
+    gap_findings,
+    notes,
+    permitted,
+    unused_nodes,
+)
 from seatrial.judge.screening import tried
 from seatrial.judge.verdicts import Ruling, rulings
-from seatrial.model.cases import Case
+from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
 from seatrial.names import natural_key
 from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import differences, fingerprint
+from seatrial.runs.reasons import Reason, signed_reasons
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]
 
@@ -55,11 +65,17 @@ _KIND_ORDER = (
 _UNKNOWN_CRITERIA = "the run does not say which criteria held when its data were taken"
 
 
-def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgement:
+def judge(
+    run: Run,
+    criteria: Criteria,
+    further: Sequence[Run] = (),
+    signers: Path | None = None,
+) -> Judgement:
     """Hold a run to the criteria of its system; same input, same judgement.
 
     `further` runs of the same campaign are judged together with it: each is one more
-    look, and a criterion limits the number of looks.
+    look, and a criterion limits the number of looks. `signers` are the persons whose
+    reasons for missing numbers count, as OpenSSH's allowed_signers.
 
     Raises SeatrialError if some of its numbers are replayed and others measured, if
     the runs are not of one system and campaign, or if a criterion allows fewer looks.
@@ -67,32 +83,31 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     runs = (run, *further)
     joint_runs.require_alike(runs, criteria)
     replay = joint_runs.is_replay(runs)
+    changed = _changes(run, criteria)
+    criteria = permitted(runs, criteria)
+    reasons, refused = _reasons(runs, signers)
     nodes = joint_runs.delivered_nodes(runs)
     cases = joint_runs.cases_of(runs)
     rows = joint_runs.rows_by_case(runs)
+    planned = allocations(runs, nodes, reasons)
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
-    by_case = {
-        key: numbers_by_size(
-            key, joint_runs.last_tries(tries), rows.get(key, []), rules
-        )
-        for key, tries in cases.items()
-    }
+    by_case = {}
+    for key, tries in cases.items():
+        last, own = joint_runs.last_tries(tries), rows.get(key, [])
+        by_case[key] = numbers_by_size(key, last, own, rules, planned.get(key, ()))
     numbers = [of_size for sizes in by_case.values() for of_size in sizes]
     ruled = _rule(numbers, criteria)
-    findings = inventory(nodes, replay)
+    findings = inventory(nodes, replay) + unused_nodes(runs, nodes, reasons)
     findings += declared_findings(runs, criteria.declared)
-    for key, tries in cases.items():
-        last = joint_runs.last_tries(tries)
-        own = [finding for of_size in by_case[key] for finding in of_size.findings]
-        findings += own + case_findings(key, last, own) + retried(key, tries, last)
-    unmeasured, uncovered = _unmeasured(runs, criteria, numbers)
+    findings += _of_cases(cases, by_case)
+    unmeasured, uncovered = _unmeasured(runs, criteria, numbers, reasons)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    changed = _changes(run, criteria)
     findings = [_flagged(item, changed) for item in findings + unmeasured + starts]
     findings.sort(key=_order)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
+    convicted = (n for n in by_node if n.verdict == "fail" and n.state == "present")
     return Judgement(
         run=run.manifest["run"],
         system=run.manifest["system"],
@@ -100,18 +115,35 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
         verdict=_overall(findings),
         findings=tuple(findings),
         nodes=by_node,
-        convicted=tuple(
-            node.name
-            for node in by_node
-            if node.verdict == "fail" and node.state == "present"
-        ),
+        convicted=tuple(node.name for node in convicted),
         suspects=_suspects(ruled, conspicuous),
         replay=replay,
         further=tuple(other.manifest["run"] for other in further),
         criteria_sha256=criteria.sha256,
         changed=tuple(": ".join(filter(None, change)) for change in changed.items()),
         uncovered=uncovered,
+        reasons=tuple(map(str, reasons)),
+        notes=(*refused, *notes(runs)),
     )
+
+
+def _of_cases(
+    cases: Mapping[CaseKey, Sequence[Case]], numbers: Mapping[CaseKey, list[Numbers]]
+) -> Iterator[Finding]:
+    """Yield the findings of each case: on its numbers, and on its tries."""
+    for key, tries in cases.items():
+        last = joint_runs.last_tries(tries)
+        own = [finding for of_size in numbers[key] for finding in of_size.findings]
+        yield from own + case_findings(key, last, own) + retried(key, tries, last)
+
+
+def _reasons(
+    runs: Sequence[Run], signers: Path | None
+) -> tuple[list[Reason], list[str]]:
+    """Return the signed reasons of all runs, and why others do not count."""
+    answers = [signed_reasons(run, signers) for run in runs]
+    reasons = [reason for counted, _ in answers for reason in counted]
+    return reasons, [words for _, words in answers if words]
 
 
 def _changes(run: Run, criteria: Criteria) -> dict[str, str]:
@@ -156,28 +188,43 @@ def _rule(numbers: Sequence[Numbers], criteria: Criteria) -> list[Ruling]:
 
 
 def _unmeasured(
-    runs: Sequence[Run], criteria: Criteria, numbers: Sequence[Numbers]
+    runs: Sequence[Run],
+    criteria: Criteria,
+    numbers: Sequence[Numbers],
+    reasons: Sequence[Reason],
 ) -> tuple[list[Finding], tuple[str, ...]]:
-    """Return findings on criteria without numbers, and criteria of checks not run.
+    """Return findings on criteria that lack numbers, and criteria of checks not run.
 
-    Skipping a check does not satisfy its criterion, unless the criterion is optional.
+    Skipping a check, or leaving it out, does not satisfy its criterion, unless the
+    criterion is optional, or a signed reason names the check.
     """
-    answered = {name for of_case in numbers for name in of_case.answered}
+    answered: dict[str, list[CaseKey]] = defaultdict(list)
+    for of_case in numbers:
+        for name in of_case.answered:
+            answered[name].append(of_case.key)
     cases = [case for run in runs for case in run.cases]
     checks = {case.check for case in cases}
     checks |= {check for run in runs for check in run.manifest.get("checks", ())}
-    silent = [rule for rule in criteria.criteria if rule.name not in answered]
-    findings = [
-        Finding("limit", criterion.check)
-        .held_to(criterion)
-        .judged(
-            "skipped" if criterion.optional else "undecided",
-            f"{NOT_MEASURED}: {_why_not(criterion, cases)}",
+    findings, uncovered = gap_findings(runs, criteria.criteria, answered, reasons), []
+    excused = {one.case: str(one) for one in reasons if not (one.node or one.session)}
+    for rule in criteria.criteria:
+        if rule.name in answered:
+            continue
+        if rule.check not in checks:
+            uncovered.append(rule.name)
+            why = f"campaign {runs[0].manifest['campaign']} does not run {rule.check}"
+        else:
+            why = _why_not(rule, cases)
+        skipped = rule.optional or rule.check in excused
+        findings.append(
+            Finding("limit", rule.check)
+            .held_to(rule)
+            .judged(
+                "skipped" if skipped else "undecided",
+                f"{NOT_MEASURED}: {excused.get(rule.check, why)}",
+            )
         )
-        for criterion in silent
-        if criterion.check in checks
-    ]
-    return findings, tuple(rule.name for rule in silent if rule.check not in checks)
+    return findings, tuple(uncovered)
 
 
 def _why_not(criterion: Criterion, cases: Sequence[Case]) -> str:
