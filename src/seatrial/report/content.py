@@ -60,7 +60,8 @@ class Front:
     that undecided criteria need. `act_on`: convicted nodes, failing links, cases that
     fail as a whole. `look_at`: places with undecided findings. `absent`: delivered
     nodes that were not present. `in_common`: facts that failing nodes share.
-    `not_tested`: skipped and uncovered criteria.
+    `not_tested`: skipped criteria by reason. `reasons`: signed ones for missing
+    numbers. `optional`: optional criteria that were not measured, by name.
     """
 
     verdict: str
@@ -77,6 +78,8 @@ class Front:
     in_common: tuple[str, ...]
     worth_a_look: tuple[str, ...]
     not_tested: str
+    reasons: tuple[str, ...]
+    optional: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     signer: str
     digest: str

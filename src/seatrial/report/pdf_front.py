@@ -36,6 +36,7 @@ def _front(
         ]
 
     looks = [", ".join(front.worth_a_look)] if front.worth_a_look else []
+    optional = [", ".join(front.optional)] if front.optional else []
     lists = {
         "Act on": act_on(front.act_on),
         "Absent or lost nodes": act_on(front.absent),
@@ -43,6 +44,8 @@ def _front(
         "Look at": act_on(front.look_at),
         "Worth a look, decides nothing": _plain(looks, longest),
         "Needed for undecided criteria": _plain(front.needs, longest),
+        "Optional criteria that were not measured": _plain(optional, longest),
+        "Signed reasons for missing numbers": _plain(front.reasons, longest),
     }
     return {
         "verdict": front.verdict,
