@@ -16,7 +16,7 @@ from seatrial.judge.judge import Finding, Judgement, judge
 from seatrial.model.cases import Case
 from seatrial.model.metrics import METRICS, flat_name
 from seatrial.model.records import Measurement, as_dict
-from seatrial.runs.closed_run import Run
+from seatrial.runs.closed_run import KEPT_CRITERIA, Run
 from seatrial.runs.measurement_table import SCHEMA
 
 LIMIT = criterion()
@@ -75,6 +75,7 @@ def sample(
         unit=METRICS[metric].unit,
         direction=METRICS[metric].direction,
         start_time=0.0,
+        attempt=case.attempt,
     )
 
 
@@ -104,6 +105,27 @@ def make_run(
     ]
     frame = pl.DataFrame([as_dict(row) for row in rows], schema=SCHEMA)
     return Run(Path("r"), manifest, tuple(cases), frame)
+
+
+def frozen(run: Run, *optional: Criterion) -> Run:
+    """Return a run that kept these criteria as optional."""
+    entries = [
+        {
+            "check": rule.check,
+            "name": rule.name,
+            "limits": {rule.metric: f"{rule.limit} {rule.unit}"},
+            "optional": True,
+        }
+        for rule in optional
+    ]
+    content = {
+        "schema": 1,
+        "risks": {"seller": 0.05, "buyer": 0.05},
+        "defaults": {"kind": "promised", "document": "contract", "clause": "3.1"},
+        "criteria": entries,
+    }
+    kept = {**run.kept, KEPT_CRITERIA: json.dumps(content).encode()}
+    return replace(run, kept=kept)
 
 
 def judged(run: Run, *limits: Criterion) -> Judgement:

@@ -95,6 +95,8 @@ def sample_front(**changed: Any) -> Front:
         in_common=("all 1 failing nodes run firmware 20.31",),
         worth_a_look=("cn01", "cn02"),
         not_tested="28 criteria: no OSU Micro-Benchmarks (24), no perftest (4)",
+        reasons=("cn03, run r1: DIMM replaced (signed by a@b)",),
+        optional=("OsuClock msg_rate_8B",),
         facts=(("Run", "r1"), ("Nodes present", "3 of 4")),
         signer="sealed by alice: ED25519",
         digest="d1" * 32,

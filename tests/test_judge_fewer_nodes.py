@@ -42,6 +42,7 @@ def test_whole_numbers_of_fewer_nodes_stay_out_of_the_case() -> None:
     ]
     rate = criterion("bibw_4MiB", 100.0)
     run = replace(make_run(cases, rows), cases=tuple(cases))
+    run.manifest["nodes"][3]["state"] = "lost"
     findings = judged(run, LIMIT, rate).findings
     counts = {(f.case, f.metric, f.place): f.n for f in findings if f.metric}
     nodes = {("ImbRing", "bw_4MiB", name): 6 for name in NODES[:3]}

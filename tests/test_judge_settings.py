@@ -15,7 +15,7 @@ from seatrial.criteria.criteria import Criteria, changes
 from seatrial.criteria.declared import DeclaredCriterion
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import Judgement, judge
-from seatrial.runs.closed_run import Run
+from seatrial.runs.closed_run import KEPT_CRITERIA, Run
 from seatrial.runs.fingerprint import differences, fingerprint
 from seatrial.runs.settings_table import parse_settings
 
@@ -101,7 +101,11 @@ def test_where_selects_settings(
 @pytest.mark.parametrize("optional", [False, True])
 def test_without_settings_nothing_is_shown(optional: bool, tmp_path: Path) -> None:
     run = replace(settings_run(tmp_path, alike()), settings=None)
-    criteria = replace(ALL, optional=optional)
+    kept = f"""schema: 1
+risks: {{seller: 0.05, buyer: 0.05}}
+criteria: [{{kind: declared, name: settings, optional: {optional}}}]"""
+    run = replace(run, kept={KEPT_CRITERIA: kept.encode()})
+    criteria = replace(ALL, optional=True)
     (finding,) = found(judged(run, criteria), "declared")
     assert finding.verdict == ("skipped" if optional else "undecided")
     assert finding.reason == "not measured: the run has no settings"

@@ -146,6 +146,7 @@ def _collect_case(
         replay=bool(record.get("replay")) if record else session.replay is not None,
         attempt=attempt,
         start_crashes=recorded(stage),
+        whole_class=record.get("whole_class"),
     )
     collected.cases.append(case)
     collected.node_failures += _node_failures(stage, entry, case)

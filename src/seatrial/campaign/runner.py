@@ -87,6 +87,7 @@ def run_campaign(order: Order, console: Console) -> Path:
         sessions=plan_sessions(order.campaign, cases, missing),
         partial=order.partial,
         replay=None if order.replay is None else str(order.replay),
+        nodes={name: known.nodes for name, known in system.classes.items()},
     )
     return _drive(home, system, folder, agenda, console, beside=order.beside, new=True)
 

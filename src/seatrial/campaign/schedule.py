@@ -20,7 +20,7 @@ from seatrial.model.cases import ListedCase
 from seatrial.model.manifest import decoded
 from seatrial.names import checked_name
 from seatrial.plain_files import read_plain
-from seatrial.runs.open_run import AGENDA_FILE
+from seatrial.runs.closed_run import AGENDA_FILE
 
 SCHEMA_VERSION = 2
 
@@ -49,7 +49,9 @@ class Planned:
 class Agenda:
     """The plan of a run. `created` is in UTC; `replay` a folder of recordings.
 
-    `campaign` has its name, description, repeats, retries, max_jobs, checks, weights.
+    `campaign` has its name, description, repeats, retries, max_jobs, checks, weights,
+    and the classes, partitions and stacks it chooses. `nodes` are the delivered nodes
+    by class; agendas of older versions have none.
     """
 
     run: str
@@ -59,6 +61,7 @@ class Agenda:
     sessions: tuple[Planned, ...]
     partial: bool = False
     replay: str | None = None
+    nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def write(self) -> bytes:
         """Return it as JSON."""
@@ -69,7 +72,11 @@ class Agenda:
 def read_agenda(folder: Path) -> Agenda:
     """Read the agenda of a run's folder; SeatrialError if it is missing or damaged."""
     file = folder / AGENDA_FILE
-    content = read_plain(file, CASES_SIZE)
+    return parse_agenda(read_plain(file, CASES_SIZE), file)
+
+
+def parse_agenda(content: bytes, file: Path) -> Agenda:
+    """Parse the content of a plan.json; SeatrialError if it is damaged."""
     schema = decoded(content, file, _Head, "the agenda of a run").schema
     if schema != SCHEMA_VERSION:
         raise SeatrialError(

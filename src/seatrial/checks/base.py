@@ -115,6 +115,7 @@ class SeatrialCheck(Replayable, JudgedMetrics):
     @run_after("setup")
     def place(self) -> None:
         """Spread the ranks over the nodes; skip if nodes or ranks are too few."""
+        self.whole_class = not (self.num_nodes or self.most_nodes)
         partition = self.current_partition
         delivered = len(partition.extras.get("nodes", []))
         if not (self.num_nodes or delivered):
@@ -268,6 +269,7 @@ class SeatrialCheck(Replayable, JudgedMetrics):
             "environment": self.current_environ.name,
             "parameters": self.case_parameters(),
             "num_nodes": self.num_nodes,
+            "whole_class": self.whole_class,
             "declared": self.judged,
             "replay": None if self.recording is None else str(self.recording.folder),
             "job_id": self._job_id,

@@ -88,9 +88,10 @@ def judged(
     from seatrial.runs.closed_run import load_run
     from seatrial.runs.ledger_beside import read_beside
 
-    run = load_run(path)
-    others = [*map(load_run, further)]
-    return run, judge(run, _criteria(home, run, criteria), others, read_beside(run))
+    run, others = load_run(path), [*map(load_run, further)]
+    signers = signers_of(run.manifest["system"])
+    rules = _criteria(home, run, criteria)
+    return run, judge(run, rules, others, beside=read_beside(run), signers=signers)
 
 
 def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":

@@ -3,12 +3,18 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from seatrial.criteria.criteria import Criterion
-from seatrial.judge.findings import Finding
+from seatrial.judge.completeness import (
+    Allocation,
+    completed,
+    without_numbers,
+)
+from seatrial.judge.findings import Finding, first_of
 from seatrial.judge.place_groups import Group, groups_of
 from seatrial.judge.sampling import OfSeveral, Sampled, sampled
 from seatrial.judge.verdicts import Ruling, counted
@@ -43,6 +49,7 @@ def numbers_by_size(
     cases: Sequence[Case],
     rows: Sequence[pl.DataFrame],
     criteria: Criteria,
+    planned: Sequence[Allocation],
 ) -> list[Numbers]:
     """Hold the numbers of a case to the criteria, apart for each size of allocation.
 
@@ -55,12 +62,12 @@ def numbers_by_size(
     sizes = {size for table in allocations for size in table.select(_SIZE).to_series()}
     smaller = sorted(sizes - {None}, reverse=True)[1:]
     if not smaller:
-        return [_numbers_of(key, cases, rows, criteria)]
+        return [_numbers_of(key, cases, rows, criteria, planned)]
     whole = [case for case in cases if len(case.nodes) not in smaller]
     if not any(case.result == "pass" for case in whole):
         whole = list(cases)
     kept = _filtered(rows, ~_SIZE.is_in(smaller) | _PLACED)
-    numbers = [_numbers_of(key, whole, kept, criteria)]
+    numbers = [_numbers_of(key, whole, kept, criteria, planned)]
     for size in smaller:
         kept = _filtered(rows, _SIZE.eq(size) & ~_PLACED)
         metrics = {_metric(table)[0] for table in kept}
@@ -70,7 +77,7 @@ def numbers_by_size(
             if len(case.nodes) == size
         ]
         of_size = key._replace(case=f"{key.case} on {size} node{'s' * (size > 1)}")
-        numbers.append(_numbers_of(of_size, own, kept, criteria))
+        numbers.append(_numbers_of(of_size, own, kept, criteria, planned))
     return numbers
 
 
@@ -90,6 +97,7 @@ def _numbers_of(
     cases: Sequence[Case],
     rows: Sequence[pl.DataFrame],
     criteria: Criteria,
+    planned: Sequence[Allocation],
 ) -> Numbers:
     """Hold the numbers of a case to the criteria of its check."""
     numbers = Numbers(key)
@@ -107,7 +115,6 @@ def _numbers_of(
         for criterion, expired in criteria
         if criterion.applies(*of_case, case.parameters, len(case.nodes))
     ]
-    nodes = {name for case in finished for name in case.nodes}
     missing = {name for case in finished for name in case.declared}
     declared = frozenset(missing)
     for samples in _own(rows, finished):
@@ -126,7 +133,7 @@ def _numbers_of(
                 finding = subject.judged("undecided", reason, n=samples.height)
                 numbers.findings.append(finding)
             else:
-                _hold(numbers, subject, criterion, arrays, nodes)
+                _hold(numbers, subject, criterion, arrays, planned)
         if metric in declared and not own:
             numbers.findings.append(_without_criterion(key, samples))
     numbers.findings += [
@@ -155,20 +162,26 @@ def _hold(
     subject: Finding,
     criterion: Criterion,
     arrays: Callable[[str | None, OfSeveral], Sampled],
-    nodes: set[str],
+    planned: Sequence[Allocation],
 ) -> None:
-    """Hold one metric to one criterion; if some `nodes` have numbers, all must."""
+    """Hold one metric to one criterion; if some nodes have numbers, all must."""
     of_several: OfSeveral = "median"
     if criterion.model == "every":
         of_several = "min" if criterion.direction == "higher" else "max"
-    data = arrays(criterion.statistic, of_several)
-    ends = data.places.select(pl.col("node", "source", "destination").cast(pl.String))
-    measured = set(ends.unpivot()["value"].drop_nulls())
-    numbers.findings += [
-        subject.judged("undecided", "nothing was measured of this node", place=name)
-        for name in sorted(nodes - measured)
-        if measured
-    ]
+    data = completed(
+        arrays(criterion.statistic, of_several),
+        planned,
+        criterion.metric,
+        optional=criterion.optional,
+    )
+    if absent := without_numbers(data, planned):
+        verdict: Literal["skipped", "undecided"] = "undecided"
+        if criterion.optional:
+            verdict = "skipped"
+        which = f"of {first_of(absent)}" if len(absent) > 1 else "of this node"
+        place = "" if len(absent) > 1 else absent[0]
+        reason = f"nothing was measured {which}"
+        numbers.findings.append(subject.judged(verdict, reason, place=place))
     if criterion.model == "every":
         numbers.rulings.append(counted(subject, criterion, data))
     else:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from seatrial.judge.levels import Times, rest_correlation, split
+from seatrial.judge.levels import Times, blamed, rest_correlation, split
 from seatrial.judge.place_groups import Group
 from seatrial.judge.sampling import Values
 from seatrial.judge.serial import UNKNOWN, Correlation, correlation, packed
@@ -47,5 +47,5 @@ def _shared(groups: Sequence[Group]) -> Correlation:
 
 def _sound(group: Group) -> Values:
     """Return the levels of places that can be judged and have none of -inf."""
-    levels = group.levels[group.sound]
+    levels = blamed(group.levels[group.sound])
     return levels[~np.isneginf(levels).any(axis=1)]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -32,6 +33,7 @@ METHODS = {
     "any": "order statistics of the median",
     "every": "every single value",
 }
+_MOST_NAMES = 8
 _DIGITS = 9
 """Significant digits in the digest: further digits differ between machines."""
 
@@ -142,8 +144,9 @@ class Judgement:
     compliant; nodes on which MPI programs crash at start more often than by chance are
     among them. `changed` describes criteria that changed after the data were taken;
     `uncovered` names criteria of checks that the campaign does not run. A `replay` of
-    recorded output never passes. `ledger` is None for replays and imports; `notes` say
-    what data were left out.
+    recorded output never passes. `ledger` is None for replays and imports. `reasons`
+    are those for missing numbers that are signed and count; `notes` say which do not
+    count, what data were left out, and what the records of the run cannot show.
     """
 
     run: str
@@ -161,6 +164,7 @@ class Judgement:
     uncovered: tuple[str, ...] = ()
     not_shown: tuple[str, ...] = ()
     ledger: LedgerView | None = None
+    reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -211,6 +215,13 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
     """Shorten a list to the last names; the first entry counts the others."""
     more = len(names) - _MOST_EARLIER
     return (f"{more} others", *names[more:]) if more > 0 else names
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Join the first names of many for a reason; the rest is counted."""
+    more = len(names) - _MOST_NAMES
+    words = ", ".join(names[:_MOST_NAMES])
+    return f"{words} and {more} more" if more > 0 else words
 
 
 def _canonical(value: Any) -> Any:

@@ -8,10 +8,12 @@ otherwise. The worst verdict counts, in the order of `VERDICTS`. A replay of rec
 output is judged in the same way, but never passes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -24,6 +26,7 @@ from seatrial.judge.case_findings import (
     start_findings,
 )
 from seatrial.judge.case_numbers import Numbers, numbers_by_size
+from seatrial.judge.completeness import allocations
 from seatrial.judge.declared_findings import declared_findings
 from seatrial.judge.findings import (
     NOT_MEASURED,
@@ -32,8 +35,15 @@ from seatrial.judge.findings import (
     NodeVerdict,
     Verdict,
 )
-from seatrial.judge.looks import kept
+from seatrial.judge.looks import Look, kept
+from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.place_findings import findings_of, node_verdicts
+from seatrial.judge.planned_findings import (
+    gap_findings,
+    notes,
+    permitted,
+    unused_nodes,
+)
 from seatrial.judge.repeated_numbers import require_distinct
 from seatrial.judge.run_history import ledger_findings, since_repairs
 from seatrial.judge.screening import tried
@@ -45,6 +55,7 @@ from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import differences, fingerprint
 from seatrial.runs.ledger_beside import Beside
 from seatrial.runs.ledger_check import ledger_view
+from seatrial.runs.reasons import Reason, signed_reasons
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]
 
@@ -67,12 +78,15 @@ def judge(
     criteria: Criteria,
     further: Sequence[Run] = (),
     beside: Beside | None = None,
+    signers: Path | None = None,
 ) -> Judgement:
     """Hold a run to the criteria of its system; same input, same judgement.
 
     `further` runs of the same campaign are judged together with it: each is one more
     look at growing data, in the order of their start. A decision is kept once it is
     reached. `beside` is the folder of runs around it: the ledger must agree with it.
+    `signers` are the persons whose reasons for missing numbers count, as OpenSSH's
+    allowed_signers.
 
     Raises SeatrialError if some of its numbers are replayed and others measured, if
     the runs are not of one system and campaign, or if numbers are there twice.
@@ -80,28 +94,28 @@ def judge(
     runs = joint_runs.in_time_order((run, *further))
     joint_runs.require_alike(runs)
     replay = joint_runs.is_replay(runs)
+    changed = _changes(runs, criteria)
+    criteria = permitted(runs, criteria)
+    reasons, refused = _reasons(runs, signers)
     ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
     cases = joint_runs.cases_of(runs)
-    table, notes = since_repairs(joint_runs.rows(runs), ledger)
+    table, left_out = since_repairs(joint_runs.rows(runs), ledger)
     require_distinct(table)
     ruled: list[Ruling] = []
     for seen in range(1, len(runs) + 1):
         look = Look(runs[:seen], table, ledger.number - 1 if ledger else 0)
-        by_case = _numbers(look, criteria)
+        by_case = _numbers(look, criteria, nodes, reasons)
         numbers = [of_size for sizes in by_case.values() for of_size in sizes]
-        ruled = kept(ruled, _tried(numbers, criteria))
+        ruled = kept(ruled, _tried(numbers, criteria, look.number))
     _add_findings(numbers, ruled)
     findings = inventory(nodes, replay) + ledger_findings(ledger)
+    findings += unused_nodes(runs, nodes, reasons)
     findings += declared_findings(runs, criteria.declared)
-    for key, tries in cases.items():
-        last = joint_runs.last_tries(tries)
-        own = [finding for of_size in by_case[key] for finding in of_size.findings]
-        findings += own + case_findings(key, last, own) + retried(key, tries, last)
-    unmeasured, uncovered = _unmeasured(runs, criteria, numbers)
+    findings += _of_cases(cases, by_case)
+    unmeasured, uncovered = _unmeasured(runs, criteria, numbers, reasons)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    changed = _changes(runs, criteria)
     findings = [_flagged(item, changed) for item in findings + unmeasured + starts]
     findings.sort(key=_order)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
@@ -121,41 +135,47 @@ def judge(
         uncovered=uncovered,
         not_shown=_present(by_node, "not shown"),
         ledger=ledger,
-        notes=notes,
+        reasons=tuple(map(str, reasons)),
+        notes=(*left_out, *refused, *notes(runs)),
     )
 
 
-class Look(NamedTuple):
-    """Runs that are judged at one look; `earlier` looks came before the first of them.
-
-    `table` has the rows of these runs, and may have others'.
-    """
-
-    runs: Sequence[Run]
-    table: pl.DataFrame
-    earlier: int
-
-    @property
-    def number(self) -> int:
-        """The number of the look, from 1."""
-        return self.earlier + len(self.runs)
-
-
-def _numbers(look: Look, criteria: Criteria) -> dict[CaseKey, list[Numbers]]:
+def _numbers(
+    look: Look,
+    criteria: Criteria,
+    nodes: Sequence[Mapping[str, Any]],
+    reasons: Sequence[Reason],
+) -> dict[CaseKey, list[Numbers]]:
     """Hold the numbers of each case to the criteria."""
     runs = look.runs
-    names = [run.manifest["run"] for run in runs]
-    rows = joint_runs.by_case(
-        look.table.filter(pl.col("run").cast(pl.String).is_in(names))
-    )
+    rows = joint_runs.by_case(look.rows)
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
-    return {
-        key: numbers_by_size(
-            key, joint_runs.last_tries(tries), rows.get(key, []), rules
-        )
-        for key, tries in joint_runs.cases_of(runs).items()
-    }
+    planned = allocations(runs, nodes, reasons)
+    by_case = {}
+    for key, tries in joint_runs.cases_of(runs).items():
+        last, own = joint_runs.last_tries(tries), rows.get(key, [])
+        by_case[key] = numbers_by_size(key, last, own, rules, planned.get(key, ()))
+    return by_case
+
+
+def _of_cases(
+    cases: Mapping[CaseKey, Sequence[Case]], numbers: Mapping[CaseKey, list[Numbers]]
+) -> Iterator[Finding]:
+    """Yield the findings of each case: on its numbers, and on its tries."""
+    for key, tries in cases.items():
+        last = joint_runs.last_tries(tries)
+        own = [finding for of_size in numbers[key] for finding in of_size.findings]
+        yield from own + case_findings(key, last, own) + retried(key, tries, last)
+
+
+def _reasons(
+    runs: Sequence[Run], signers: Path | None
+) -> tuple[list[Reason], list[str]]:
+    """Return the signed reasons of all runs, and why others do not count."""
+    answers = [signed_reasons(run, signers) for run in runs]
+    reasons = [reason for counted, _ in answers for reason in counted]
+    return reasons, [words for _, words in answers if words]
 
 
 def _changes(runs: Sequence[Run], criteria: Criteria) -> dict[str, str]:
@@ -187,9 +207,12 @@ def _expiry(criterion: Criterion, fingerprints: Sequence[dict[str, str]]) -> str
     return reason if parts else ""
 
 
-def _tried(numbers: Sequence[Numbers], criteria: Criteria) -> list[Ruling]:
+def _tried(numbers: Sequence[Numbers], criteria: Criteria, look: int) -> list[Ruling]:
     """Try all places of the machine together; return the rulings case by case."""
-    groups = [group for of_case in numbers for group in of_case.groups]
+    share = share_of_look(look)
+    groups = [
+        replace(group, share=share) for of_case in numbers for group in of_case.groups
+    ]
     after = rulings(tried(groups, criteria.risks))
     return [
         ruling
@@ -210,28 +233,43 @@ def _add_findings(numbers: Sequence[Numbers], ruled: Sequence[Ruling]) -> None:
 
 
 def _unmeasured(
-    runs: Sequence[Run], criteria: Criteria, numbers: Sequence[Numbers]
+    runs: Sequence[Run],
+    criteria: Criteria,
+    numbers: Sequence[Numbers],
+    reasons: Sequence[Reason],
 ) -> tuple[list[Finding], tuple[str, ...]]:
-    """Return findings on criteria without numbers, and criteria of checks not run.
+    """Return findings on criteria that lack numbers, and criteria of checks not run.
 
-    Skipping a check does not satisfy its criterion, unless the criterion is optional.
+    Skipping a check, or leaving it out, does not satisfy its criterion, unless the
+    criterion is optional, or a signed reason names the check.
     """
-    answered = {name for of_case in numbers for name in of_case.answered}
+    answered: dict[str, list[CaseKey]] = defaultdict(list)
+    for of_case in numbers:
+        for name in of_case.answered:
+            answered[name].append(of_case.key)
     cases = [case for run in runs for case in run.cases]
     checks = {case.check for case in cases}
     checks |= {check for run in runs for check in run.manifest.get("checks", ())}
-    silent = [rule for rule in criteria.criteria if rule.name not in answered]
-    findings = [
-        Finding("limit", criterion.check)
-        .held_to(criterion)
-        .judged(
-            "skipped" if criterion.optional else "undecided",
-            f"{NOT_MEASURED}: {_why_not(criterion, cases)}",
+    findings, uncovered = gap_findings(runs, criteria.criteria, answered, reasons), []
+    excused = {one.case: str(one) for one in reasons if not (one.node or one.session)}
+    for rule in criteria.criteria:
+        if rule.name in answered:
+            continue
+        if rule.check not in checks:
+            uncovered.append(rule.name)
+            why = f"campaign {runs[0].manifest['campaign']} does not run {rule.check}"
+        else:
+            why = _why_not(rule, cases)
+        skipped = rule.optional or rule.check in excused
+        findings.append(
+            Finding("limit", rule.check)
+            .held_to(rule)
+            .judged(
+                "skipped" if skipped else "undecided",
+                f"{NOT_MEASURED}: {excused.get(rule.check, why)}",
+            )
         )
-        for criterion in silent
-        if criterion.check in checks
-    ]
-    return findings, tuple(rule.name for rule in silent if rule.check not in checks)
+    return findings, tuple(uncovered)
 
 
 def _why_not(criterion: Criterion, cases: Sequence[Case]) -> str:

@@ -57,10 +57,11 @@ class Levels:
 
     `error` is the standard error of a mean with its degrees of `freedom`; `floor` is a
     standard error that is taken at least. `holed` places have a value of -inf;
-    `ordered` is True for the method order.
+    `ordered` is True for the method order. `tried` are the values that can convict.
     """
 
     values: Floats
+    tried: Floats
     n: Integers
     centre: Floats
     error: Floats
@@ -74,7 +75,7 @@ class Levels:
         """Return lower bounds, each wrong at this risk; -inf with too few units."""
         if self.ordered:
             return self.order.lower(self.values, risk)
-        bound = self.centre - self._half_width(risk)
+        bound = np.where(self._bounded, self.centre - self._half_width(risk), -np.inf)
         bound[self.holed] = self.order.lower(self.values[self.holed], risk)
         return bound
 
@@ -82,7 +83,7 @@ class Levels:
         """Return upper bounds, each wrong at this risk; inf with too few units."""
         if self.ordered:
             return self.order.upper(self.values, risk)
-        return np.asarray(self.centre + self._half_width(risk))
+        return np.where(self._bounded, self.centre + self._half_width(risk), np.inf)
 
     def p_below(self, limit: float, first: int = 0) -> Floats:
         """Return p of 'the level reaches the limit' for each place; small: it is below.
@@ -91,7 +92,7 @@ class Levels:
         not count for it. 1 with too few units.
         """
         if self.ordered:
-            return self.order.sign_test(self.values, limit, first)
+            return self.order.sign_test(self.tried, limit, first)
         with np.errstate(invalid="ignore", divide="ignore"):
             distance = self.centre - limit
             by_t = scipy.special.stdtr(self.freedom, distance / self.error)
@@ -162,19 +163,30 @@ def levels(
     """
     n = np.asarray(np.sum(~np.isnan(values), axis=1))
     holed = np.asarray(np.isneginf(values).any(axis=1))
+    tried = blamed(values)
     ordered = method == "order"
     unknown = np.full(len(values), np.nan)
     if ordered:
         centre = quantiles(values, below)
         spread = (unknown, unknown, np.zeros(len(values)))
     else:
-        finite = np.where(np.isneginf(values), worst, values)
-        centre = _means(finite, n)
-        times = times or Times(rest_correlation(values, shared=shared))
-        spread = _spread(finite, n, holed, floor, times, shared=shared)
+        finite = np.where(np.isneginf(tried), worst, tried)
+        centre = _means(finite)
+        times = times or Times(rest_correlation(tried, shared=shared))
+        spread = _spread(finite, holed, floor, times, shared=shared)
     needed = ordered or holed.any()
     rho = serial.stepped(serial.correlation(scores(values)).used) if needed else 0.0
-    return Levels(values, n, centre, *spread, holed, ordered, Order(rho, below))
+    order = Order(rho, below)
+    return Levels(values, tried, n, centre, *spread, holed, ordered, order)
+
+
+def blamed(values: Floats) -> Floats:
+    """Leave out units in which all of several places have -inf.
+
+    These bar a pass, and convict no place.
+    """
+    missing = np.isneginf(values).all(axis=0) & (len(values) > 1)
+    return np.where(missing, np.nan, values)
 
 
 def rest_correlation(values: Floats, *, shared: bool) -> Correlation:
@@ -186,7 +198,6 @@ def rest_correlation(values: Floats, *, shared: bool) -> Correlation:
 
 def _spread(
     values: Floats,
-    n: Integers,
     holed: Marks,
     floor: float,
     times: Times,
@@ -198,11 +209,12 @@ def _spread(
     A mean scatters with the shared effect of its allocations, and with its own rest.
     """
     common, rest = split(values) if shared else (None, _centred(values))
+    n = np.asarray(np.sum(~np.isnan(values), axis=1))
     places = int(np.sum(n > 1))
     independent = max(places - 1.0, 1.0)
     packed, rho = serial.packed(rest), times.rest.used
     share = independent / max(places, 1)
-    own = moderated(serial.variances(packed, rho), share * np.maximum(n - 1, 0), holed)
+    own = moderated(_variances(packed, rho), share * np.maximum(n - 1, 0), holed)
     per_unit = serial.inflation(n, rho) / np.maximum(n, 1)
     variance, freedom = own.variance * per_unit, own.freedom
     if common is not None:
@@ -210,7 +222,7 @@ def _spread(
         of_shared = (times.shared or serial.correlation(series)).used
         rho = max(rho, of_shared)
         units = np.sum(~np.isnan(series), axis=1)
-        of_all = serial.variances(series, of_shared) * serial.inflation(n, of_shared)
+        of_all = _variances(series, of_shared) * serial.inflation(n, of_shared)
         of_all = of_all / np.maximum(n, 1)
         total = variance + of_all
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -221,6 +233,11 @@ def _spread(
     if own.total < FREEDOM_FOR_SHAPE or own.pooled == 0:
         least = floor * np.sqrt(serial.inflation(n, rho) / np.maximum(n, 1))
     return np.sqrt(variance), freedom, least
+
+
+def _variances(packed: Floats, rho: float) -> Floats:
+    """Return the variance of the units; a drift has more than AR(1) noise explains."""
+    return np.fmax(serial.variances(packed, rho), serial.variances(packed, 0.0))
 
 
 def split(values: Floats) -> tuple[Floats | None, Floats]:
@@ -241,10 +258,10 @@ def split(values: Floats) -> tuple[Floats | None, Floats]:
 
 
 def _centred(values: Floats) -> Floats:
+    return np.asarray(values - _means(values)[:, np.newaxis])
+
+
+def _means(values: Floats) -> Floats:
     n = np.sum(~np.isnan(values), axis=1)
-    return np.asarray(values - _means(values, n)[:, np.newaxis])
-
-
-def _means(values: Floats, n: Integers) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.nansum(values, axis=1) / np.where(n > 0, n, np.nan))

@@ -7,11 +7,37 @@ more data neither undo a pass nor a conviction.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from seatrial.judge.verdicts import FAIL, PASS, Ruling
+from seatrial.runs.closed_run import Run
+
+
+class Look(NamedTuple):
+    """Runs that are judged at one look; `earlier` looks came before the first of them.
+
+    `table` has the rows of these runs, and may have others'.
+    """
+
+    runs: Sequence[Run]
+    table: pl.DataFrame
+    earlier: int
+
+    @property
+    def number(self) -> int:
+        """The number of the look, from 1."""
+        return self.earlier + len(self.runs)
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """The rows of these runs."""
+        names = [run.manifest["run"] for run in self.runs]
+        if set(self.table["run"].unique()) <= {*names}:
+            return self.table
+        return self.table.filter(pl.col("run").cast(pl.String).is_in(names))
 
 
 def kept(earlier: Sequence[Ruling], later: Sequence[Ruling]) -> list[Ruling]:

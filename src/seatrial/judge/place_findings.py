@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,7 @@ def _add(ruling: Ruling, measured: dict[str, _Node]) -> None:
             continue
         node = measured[name]
         node.verdict = min(node.verdict, verdict)
-        if not ratios and not isnan(value):
+        if not ratios and isfinite(value):
             node.values[metric] = worst(node.values.get(metric, value), value)
 
 

@@ -1,8 +1,8 @@
 """Places of a criterion: pairs, their nodes, nodes, or the whole allocation."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from math import log
 
 import numpy as np
@@ -17,6 +17,7 @@ from seatrial.judge.levels import (
     SCATTER_FLOOR,
     Levels,
     Times,
+    blamed,
     levels,
     rest_correlation,
     split,
@@ -66,7 +67,7 @@ class Group:
     names: pl.DataFrame
     levels: Values
     trouble: Texts
-    share: float
+    share: float = field(default_factory=partial(share_of_look, 1))
     nodes: "Group | None" = None
     times: Times | None = None
 
@@ -167,7 +168,6 @@ class Group:
 def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator[Group]:
     """Yield the groups of one metric: nodes of pairs, the pairs, all other places."""
     scale = scale_of(criterion)
-    share = share_of_look(len(data.per_run))
     ends = data.places.select("source", "destination")
     pairs = ends.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
     for of_pairs in (True, False):
@@ -179,7 +179,7 @@ def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator
         trouble = _without_number(of_rows, "nothing was measured")
         trouble[data.spoilt[rows]] = "a value is no number"
         names = data.places[rows]
-        group = Group(subject, criterion, scale, names, of_rows, trouble, share)
+        group = Group(subject, criterion, scale, names, of_rows, trouble)
         nodes = _checked(_nodes_of(group)) if of_pairs else None
         if nodes is not None:
             yield nodes
@@ -212,6 +212,7 @@ def _checked(group: Group) -> Group:
 
 def _shape_p(values: Values, *, shared: bool) -> float:
     """Return p of 'the noise is normal'; small: it is not."""
+    values = blamed(values)
     values = values[~np.isneginf(values).any(axis=1)]
     if not values.size:
         return 1.0

@@ -61,15 +61,17 @@ class Sampled:
     """The numbers of one metric of one case.
 
     `values` has the shape (places, allocations), in the order of time, NaN where a
-    place was not measured; `spoilt` (places,) marks places with a number that is NaN or
-    infinite. `places` has the columns of `PLACE`. `per_run` counts the allocations of
-    each run, in their order.
+    place was not measured. A missing number that counts as the worst value is infinite:
+    -inf if `higher` is better, else inf; completeness.py adds it. `spoilt`, of the same
+    shape, marks numbers that came as NaN or infinity. `places` has the columns of
+    `PLACE`, `units` those of `UNIT`.
     """
 
     places: pl.DataFrame
+    units: pl.DataFrame
     values: Values
     spoilt: Marks
-    per_run: tuple[int, ...]
+    higher: bool
 
 
 def sampled(
@@ -84,20 +86,22 @@ def sampled(
     rows = turned(rows.filter(pl.col("statistic") == wanted))
     of_place, places = _numbered(rows, PLACE)
     of_unit, units = _in_time_order(rows)
-    spoilt = np.zeros(places.height, dtype=bool)
-    spoilt[of_place[~np.isfinite(rows["value"].to_numpy())]] = True
     cells = rows.select("value", cell=of_place * units.height + of_unit)
     if cells["cell"].n_unique() < cells.height:
         value = getattr(pl.col("value"), of_several)
         cells = cells.group_by("cell").agg(value())
     values = np.full(places.height * units.height, np.nan)
     values[cells["cell"].to_numpy()] = cells["value"].to_numpy()
-    values[~np.isfinite(values)] = np.nan
+    spoilt = np.zeros(values.size, dtype=bool)
+    spoilt[cells["cell"].filter(~cells["value"].is_finite()).to_numpy()] = True
+    values[spoilt] = np.nan
+    shape = (places.height, units.height)
     return Sampled(
         places=places,
-        values=values.reshape(places.height, units.height),
-        spoilt=spoilt,
-        per_run=tuple(units.group_by("run", maintain_order=True).len()["len"]),
+        units=units,
+        values=values.reshape(shape),
+        spoilt=spoilt.reshape(shape),
+        higher=rows["direction"][0] == "higher",
     )
 
 
@@ -264,6 +268,14 @@ def scale_of(criterion: Criterion) -> Scale:
     return Scale(False, sign, sign * criterion.limit, width, method, below)
 
 
+def missing_words(levels: Values) -> str:
+    """Describe the missing levels of a place, to follow other words; '' if none."""
+    missing, planned = int(np.isneginf(levels).sum()), int((~np.isnan(levels)).sum())
+    if not missing:
+        return ""
+    return f"; {missing} of {planned} numbers are missing, and count as the worst value"
+
+
 def beside_the_others(levels: Values) -> Values:
     """Subtract from each level the median of the other places in its allocation.
 
@@ -271,7 +283,7 @@ def beside_the_others(levels: Values) -> Values:
     place has no part in the median that it is compared with. The worst level, -inf,
     stays.
     """
-    result = np.full_like(levels, np.nan)
+    result = np.where(np.isneginf(levels), levels, np.nan)
     for column, target in zip(levels.T, result.T, strict=True):
         measured = np.flatnonzero(~np.isnan(column))
         others = measured.size - 1

@@ -138,9 +138,11 @@ def variances(series: Floats, rho: float) -> Floats:
     n - 1 degrees of freedom.
     """
     n = np.sum(~np.isnan(series), axis=1)
+    if not series.shape[1]:
+        return np.full(len(series), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         inner = np.where(np.arange(series.shape[1]) < n[:, np.newaxis] - 1, series, 0)
-        first = series[:, 0] if series.shape[1] else np.full(len(series), np.nan)
+        first = series[:, 0]
         last = np.nansum(series, axis=1) - np.nansum(inner, axis=1)
         ends, total = first + last, np.nansum(series, axis=1)
         weight = n - (n - 2) * rho

@@ -69,6 +69,7 @@ def print_summary(
         console.print_line(f"worth a look, not judged: {others}")
     notes = [f.reason for f in judgement.findings if f.kind == "start"]
     notes += [f"criteria: {change}" for change in judgement.changed[:_MOST_CHANGES]]
+    notes += [f"reason, signed: {reason}" for reason in judgement.reasons]
     notes += judgement.history
     for note in notes:
         console.print_line((note, "yellow"))

@@ -51,12 +51,13 @@ class Spread:
 
 
 def components(values: NDArray[np.float64]) -> Spread:
-    """Estimate the spread of an array (places, units); NaN was not measured.
+    """Estimate the spread of an array (places, units); only finite values count.
 
     Units are allocations. Rows and columns without any number do not count; an array
     without numbers gives NaN throughout.
     """
     measured = np.isfinite(values)
+    values = np.where(measured, values, np.nan)
     rows = np.flatnonzero(measured.any(axis=1))
     values = values[np.ix_(rows, np.flatnonzero(measured.any(axis=0)))]
     places, units = values.shape

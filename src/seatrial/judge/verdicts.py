@@ -11,9 +11,9 @@ import polars as pl
 
 from seatrial.criteria.criterion import LEAST_COUNTED, Criterion
 from seatrial.criteria.methods import T_SMALLEST_N
-from seatrial.judge.findings import Finding, Verdict
+from seatrial.judge.findings import METHODS, Finding, Verdict
 from seatrial.judge.order_statistics import MOST_FURTHER_UNITS, fewest
-from seatrial.judge.sampling import Marks, Sampled, Values
+from seatrial.judge.sampling import Marks, Sampled, Values, missing_words
 from seatrial.judge.screening import Tried, total_for, touching
 from seatrial.judge.variance_components import components
 from seatrial.model.units import rounded
@@ -67,23 +67,23 @@ class Ruling:
 
 
 def counted(subject: Finding, criterion: Criterion, data: Sampled) -> Ruling:
-    """Judge every single value: one that misses the limit is a fail."""
+    """Judge every value: one that misses is a fail; an empty allocation blames none."""
     sign = 1 if criterion.direction == "higher" else -1
     assert criterion.limit is not None, "a criterion of model every has a limit"
-    measured = np.isfinite(data.values)
-    missed = (measured & (sign * data.values < sign * criterion.limit)).sum(axis=1)
-    n = measured.sum(axis=1)
-    unknown = data.spoilt | (n < LEAST_COUNTED)
+    levels = sign * data.values
+    lost = np.isneginf(levels).all(axis=0) & (len(levels) > 1)
+    missed = (levels[:, ~lost] < sign * criterion.limit).sum(axis=1)
+    n = (~np.isnan(levels)).sum(axis=1)
+    unknown = lost.any() | (n < LEAST_COUNTED)
     verdict = np.where(missed > 0, FAIL, np.where(unknown, UNDECIDED, PASS))
-    worst = np.where(measured, sign * data.values, np.inf).min(axis=1)
+    worst = np.fmin.reduce(levels, axis=1, initial=np.inf)
 
     def reason(place: int) -> str:
+        missing, which = missing_words(levels[place]), f"{missed[place]} of {n[place]}"
         if missed[place]:
-            return (
-                f"a value misses the limit in {missed[place]} of {n[place]} allocations"
-            )
-        if data.spoilt[place]:
-            return "a value is no number"
+            return f"a value misses the limit in {which} allocations{missing}"
+        if lost.any():
+            return missing.removeprefix("; ")
         if n[place] < LEAST_COUNTED:
             return f"{_allocations(n[place])}; it takes at least {LEAST_COUNTED}"
         return f"all values of {n[place]} allocations meet the limit"
@@ -149,7 +149,9 @@ class _Ruler:
             more=np.where(self.verdict == UNDECIDED, self.more, 0),
             hidden=np.zeros(len(self.verdict), dtype=bool),
             discovered=self.tried.discovered,
-            reason=self.reason,
+            reason=lambda place: (
+                self.reason(place) + missing_words(group.levels[place])
+            ),
             spread=self._spread(),
         )
 
@@ -177,6 +179,8 @@ class _Ruler:
 
     def _between(self, place: int) -> str:
         low, high = self.lower[place], self.upper[place]
+        if np.isneginf(self.at.centre[place]):
+            return "half of the numbers or more are missing"
         if not isfinite(low) or not isfinite(high):
             return self._value(self.scale.values(self.at.centre)[place])
         return f"between {rounded(low)} and {self._value(high)}"
@@ -211,11 +215,16 @@ class _Ruler:
         group, n = self.group, int(self.group.n[place])
         smallest = self._smallest(place)
         if n < smallest:
+            method = group.subject.method
+            if self.at.holed[place] and not self.at.ordered:
+                method = f"{METHODS['any']}, for missing values,"
             return (
-                f"{_allocations(n)}; {group.subject.method} takes at least "
+                f"{_allocations(n)}; {method} takes at least "
                 f"{smallest} at a risk of {_percent(group.buyer)}"
             )
         words = [self._state(place)]
+        if group.intermittent[place]:
+            return f"{words[0]}; find out what comes and goes"
         if self.tried.p[place] <= _EVEN:
             family = self.tried.family
             words.append(f"suspected, p = {self.tried.p[place]:.2g} of {family}")
@@ -256,6 +265,7 @@ class _Ruler:
             total = [total_for(units) for units in (group.n - first + more).tolist()]
             longer = np.maximum(np.array(total, dtype=np.int64) - group.n, more)
             more = np.where(failing & (more > 0), longer, more)
+        more = np.where(group.intermittent, -1, more)
         return np.where(undecided, more, 0)
 
     def _spread(self) -> str:

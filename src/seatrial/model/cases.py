@@ -78,6 +78,7 @@ class Case:
     `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all ranks); those with a
     try left were repeated. `node_events` are the delivered nodes that Slurm lost during
     the case, and those of its own nodes that Slurm found lost soon after it failed.
+    `whole_class`: it takes every node of its class that is up; None if not recorded.
     """
 
     session: str
@@ -101,6 +102,7 @@ class Case:
     attempt: int = 1
     start_crashes: tuple[dict[str, Any], ...] = ()
     node_events: tuple[NodeEvent, ...] = ()
+    whole_class: bool | None = None
 
     @property
     def key(self) -> CaseKey:

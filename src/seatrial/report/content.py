@@ -61,7 +61,8 @@ class Front:
     fail as a whole. `not_shown`: other places and cases that are not shown to reach
     their limits. `look_at`: other places with undecided findings. `absent`: delivered
     nodes that were not present. `in_common`: facts that failing nodes share.
-    `not_tested`: skipped and uncovered criteria.
+    `not_tested`: skipped criteria by reason. `reasons`: signed ones for missing
+    numbers. `optional`: optional criteria that were not measured, by name.
     """
 
     verdict: str
@@ -79,6 +80,8 @@ class Front:
     in_common: tuple[str, ...]
     worth_a_look: tuple[str, ...]
     not_tested: str
+    reasons: tuple[str, ...]
+    optional: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     signer: str
     digest: str

@@ -132,10 +132,8 @@ def _same(values: Iterable[str]) -> str:
     return distinct.pop() if len(distinct) == 1 else ""
 
 
-def not_tested(
-    rows: Iterable[CriterionRow], reasons: Mapping[str, str], uncovered: int
-) -> str:
-    """Count the criteria that were not tested, by reason; '' if there are none.
+def not_tested(rows: Iterable[CriterionRow], reasons: Mapping[str, str]) -> str:
+    """Count the criteria that were skipped, by reason; '' if there are none.
 
     Only the part of a reason before its first colon counts; the rest is the remedy.
     """
@@ -144,8 +142,6 @@ def not_tested(
         for row in rows
         if row.verdict == "skipped"
     )
-    if uncovered:
-        causes["not in this campaign"] = uncovered
     if not causes:
         return ""
     words = [

@@ -71,7 +71,9 @@ def front(
             few((fact.words for fact in common_facts(run, judgement)), _MAX_COMMON)
         ),
         worth_a_look=tuple(few(suspects, _MAX_LOOKS)),
-        not_tested=not_tested(rows, skip_reasons(run), len(judgement.uncovered)),
+        not_tested=not_tested(rows, skip_reasons(run)),
+        reasons=tuple(few(judgement.reasons, MAX_PLACES)),
+        optional=tuple(few(_optional(judgement), _MAX_LOOKS)),
         facts=_facts(run, judgement),
         signer=signer,
         digest=judgement.digest,
@@ -105,6 +107,17 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def _optional(judgement: Judgement) -> list[str]:
+    """Return the names of optional criteria of which something was not measured."""
+    return list(
+        dict.fromkeys(
+            finding.criterion
+            for finding in judgement.findings
+            if finding.verdict == "skipped" and finding.criterion
+        )
+    )
 
 
 def _act_on(judgement: Judgement) -> list[ActOn]:

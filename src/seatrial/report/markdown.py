@@ -57,6 +57,9 @@ def _lines(content: Content) -> Iterator[str]:
     looks = ", ".join(front.worth_a_look)
     yield from _listed("Worth a look, decides nothing", [plain(looks)] if looks else [])
     yield from _listed("Needed for undecided criteria", map(plain, front.needs))
+    optional = [plain(", ".join(front.optional))] if front.optional else []
+    yield from _listed("Optional criteria that were not measured", optional)
+    yield from _listed("Signed reasons for missing numbers", map(plain, front.reasons))
     yield from _headlines(front.areas)
     yield from _criteria([row for row in content.folded if row.verdict != "pass"])
     facts = (f"{plain(name)}: {plain(value)}" for name, value in front.facts)

@@ -35,15 +35,16 @@ def _front(
             for item in items
         ]
 
-    looks = [", ".join(front.worth_a_look)] if front.worth_a_look else []
     lists = {
         "Act on": act_on(front.act_on),
         "Absent or lost nodes": act_on(front.absent),
         "Facts that failing nodes share": _plain(front.in_common, longest),
         "Not shown": act_on(front.not_shown),
         "Look at": act_on(front.look_at),
-        "Worth a look, decides nothing": _plain(looks, longest),
+        "Worth a look, decides nothing": _joined(front.worth_a_look, longest),
         "Needed for undecided criteria": _plain(front.needs, longest),
+        "Optional criteria that were not measured": _joined(front.optional, longest),
+        "Signed reasons for missing numbers": _plain(front.reasons, longest),
     }
     return {
         "verdict": front.verdict,
@@ -94,6 +95,10 @@ def small_map(
             for state, _, names in node_map.groups
         ],
     }
+
+
+def _joined(names: Sequence[str], longest: int) -> list[dict[str, Any]]:
+    return _plain([", ".join(names)] if names else [], longest)
 
 
 def _plain(items: Sequence[str], longest: int) -> list[dict[str, Any]]:

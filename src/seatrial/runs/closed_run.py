@@ -47,10 +47,12 @@ KEPT_WEIGHTS = f"{SYSTEM_FOLDER}/{WEIGHTS_FILE}"
 _CASES = "cases.json"
 _TABLE = "measurements.parquet"
 SETTINGS_TABLE = "settings.parquet"
+AGENDA_FILE = "plan.json"
 _PARSED = {
     _CASES: CASES_SIZE,
     _TABLE: TABLE_SIZE,
     SETTINGS_TABLE: TABLE_SIZE,
+    AGENDA_FILE: CASES_SIZE,
     KEPT_CRITERIA: YAML_SIZE,
     LEDGER: LEDGER_SIZE,
     KEPT_WEIGHTS: YAML_SIZE,
@@ -66,7 +68,8 @@ class Run:
     """A closed run: its manifest, its cases, and all its measurements.
 
     `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
-    `kept` has the criteria, weights and ledger that the run kept, by their paths in it;
+    `reasons` has those for missing numbers, unverified, None without a file; `kept` has
+    the plan, criteria, weights and ledger that the run kept, by their paths in it;
     `settings` those of its nodes (settings_table.SCHEMA), None if it has none.
     """
 
@@ -78,6 +81,7 @@ class Run:
     sealed: Sealed | None = None
     kept: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     settings: "pl.DataFrame | None" = None
+    reasons: Sealed | None = None
 
     def columns(self, *names: str) -> "pl.DataFrame":
         """Return some columns of the measurements, their texts as categories.
@@ -119,7 +123,17 @@ def load_run(path: Path) -> Run:
     )
     manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
     check_units(measurements, path / _TABLE, imported="imported" in manifest)
-    return Run(path, manifest, cases, measurements, digest, sealed, kept, settings)
+    return Run(
+        path,
+        manifest,
+        cases,
+        measurements,
+        digest,
+        sealed,
+        kept,
+        settings,
+        contents.reasons,
+    )
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:

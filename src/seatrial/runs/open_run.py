@@ -27,13 +27,12 @@ from seatrial.model.manifest import MANIFEST, OPEN_SUFFIX
 from seatrial.model.records import Measurement
 from seatrial.plain_files import read_plain, sha256_plain
 from seatrial.runs import ledger
-from seatrial.runs.closed_run import by_start, run_folders
+from seatrial.runs.closed_run import AGENDA_FILE, by_start, run_folders
 from seatrial.runs.run_contents import LOCK_FILE
 
 if TYPE_CHECKING:
     import polars as pl
 
-AGENDA_FILE = "plan.json"
 STARTS_FILE = "starts.json"
 SESSIONS_FOLDER = "sessions"
 WORK_FOLDER = "work"

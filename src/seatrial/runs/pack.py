@@ -18,7 +18,7 @@ from seatrial.names import is_name
 from seatrial.plain_files import open_plain
 from seatrial.runs.open_run import disk_errors
 from seatrial.runs.run_contents import Contents, read_contents
-from seatrial.runs.ssh_signature import SIGNATURE
+from seatrial.runs.ssh_signature import REASONS, REASONS_SIGNATURE, SIGNATURE
 
 SUFFIX = ".seatrial.tar.xz"
 """Usual end of the name of a pack; others open as well."""
@@ -51,11 +51,15 @@ def pack(path: Path, file: Path) -> None:
 
 
 def _write(contents: Contents, part: Path) -> None:
-    """Write the files of the manifest, and only those, as they were verified."""
+    """Write the files of the manifest, and those of its signers, as they were read."""
     path = contents.path
     read = {MANIFEST: contents.manifest_bytes}
     if contents.sealed is not None:
         read[SIGNATURE] = contents.sealed.signature
+    if contents.reasons is not None:
+        read[REASONS] = contents.reasons.content
+        if contents.reasons.signature:
+            read[REASONS_SIGNATURE] = contents.reasons.signature
     names = {*read, *contents.manifest["checksums"]}
     with tarfile.open(part, "w:xz", format=tarfile.PAX_FORMAT) as archive:
         for name in sorted(names, key=lambda name: Path(name).parts):

@@ -13,10 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.errors import Exit, SeatrialError
-from seatrial.limits import SIGNATURE_SIZE, Limit
+from seatrial.limits import SIGNATURE_SIZE, YAML_SIZE, Limit
 from seatrial.model.manifest import MANIFEST, manifest_bytes, parse_manifest
 from seatrial.plain_files import read_plain, sha256_plain
-from seatrial.runs.ssh_signature import SIGNATURE, Sealed
+from seatrial.runs.ssh_signature import (
+    REASONS,
+    REASONS_NAMESPACE,
+    REASONS_SIGNATURE,
+    SIGNATURE,
+    Sealed,
+)
 
 LOCK_FILE = "driver.lock"
 
@@ -36,8 +42,9 @@ class Contents:
     """A closed run as it was read; `digest` is the SHA-256 of its manifest.
 
     `kept` has the bytes of requested files that match the manifest. `sealed` is None
-    without a signature. `files` counts the files that the manifest lists, `size_bytes`
-    sums those that exist.
+    without a signature. `reasons` are those for missing numbers, None without a file.
+    `files` counts the files that the manifest lists, `size_bytes` sums those that
+    exist.
     """
 
     path: Path
@@ -49,6 +56,7 @@ class Contents:
     size_bytes: int
     differences: tuple[Difference, ...]
     kept: Mapping[str, bytes] = field(repr=False)
+    reasons: Sealed | None
 
     @property
     def run(self) -> str:
@@ -101,7 +109,18 @@ def read_contents(path: Path, keep: Mapping[str, Limit] | None = None) -> Conten
         size_bytes=sum(there[name].st_size for name in checksums if name in there),
         differences=differences,
         kept=kept,
+        reasons=_reasons(path),
     )
+
+
+def _reasons(path: Path) -> Sealed | None:
+    """Read the reasons beside the seal, and their signature, if there are any."""
+    file, signature, signed = path / REASONS, path / REASONS_SIGNATURE, b""
+    if not os.path.lexists(file):
+        return None
+    if os.path.lexists(signature):
+        signed = read_plain(signature, SIGNATURE_SIZE)
+    return Sealed(file, read_plain(file, YAML_SIZE), signed, REASONS_NAMESPACE)
 
 
 def _differences(
@@ -129,7 +148,9 @@ def _differences(
                 problem = f"changed: SHA-256 is {digest}, the manifest says {expected}"
                 yield Difference(name, problem, expected, digest)
     # A driver that was killed while it closed the run leaves its lock.
-    known = {*checksums, MANIFEST, SIGNATURE, LOCK_FILE}
+    # Reasons for missing numbers come after the run; their signature vouches for them.
+    later = {SIGNATURE, REASONS, REASONS_SIGNATURE}
+    known = {*checksums, *later, MANIFEST, LOCK_FILE}
     for name in sorted(there.keys() - known):
         yield Difference(name, "not in the manifest: it was added later")
 

@@ -1,4 +1,4 @@
-"""SSH signatures (`ssh-keygen -Y`, OpenSSH 8.2 and later) of a run's manifest."""
+"""SSH signatures (`ssh-keygen -Y`, OpenSSH 8.2 and later) of files of a run."""
 
 import os
 import re
@@ -13,7 +13,12 @@ from seatrial.names import is_name
 
 SIGNATURE = "manifest.json.sig"
 NAMESPACE = "seatrial-run"
-"""Purpose of the signature: one for mail or git is refused."""
+"""Purpose of a seal: a signature for mail or git is refused."""
+
+REASONS = "reasons.yaml"
+REASONS_SIGNATURE = f"{REASONS}.sig"
+REASONS_NAMESPACE = "seatrial-reasons"
+"""Purpose of a signature of reasons: a seal signs none."""
 
 REVOKED = "revoked_keys"
 """The list of revoked keys beside a file of signers: public keys, or a KRL."""
@@ -39,11 +44,16 @@ class Signature:
 
 @dataclass(frozen=True)
 class Sealed:
-    """The manifest `file` of a sealed run and its signature: their bytes, read once."""
+    """A signed file of a run and its signature: their bytes, read once.
+
+    It is the manifest of a sealed run, or has reasons for missing numbers, with a
+    `namespace` of their own. `signature` is b"" if it has none.
+    """
 
     file: Path
     content: bytes = field(repr=False)
     signature: bytes = field(repr=False)
+    namespace: str = NAMESPACE
 
     def check(
         self, signers: Path | None = None, at: datetime | None = None
@@ -52,18 +62,19 @@ class Sealed:
 
         `signers` is a file as OpenSSH's allowed_signers; keys count if they are valid
         `at` that time (default: now). Raises SeatrialError with exit status 1 if
-        manifest and signature do not belong together, or if the list `REVOKED` beside
+        file and signature do not belong together, or if the list `REVOKED` beside
         the signers revokes the key.
         """
+        name = f"{self.file.name}.sig"
         with TemporaryDirectory(prefix="seatrial-seal-") as folder:
-            copy = Path(folder, SIGNATURE)
+            copy = Path(folder, name)
             copy.write_bytes(self.signature)
-            checked = ["-n", NAMESPACE, "-s", str(copy)]
+            checked = ["-n", self.namespace, "-s", str(copy)]
             done = _ssh_keygen(["check-novalidate", *checked], self.content)
             good = _GOOD.search(done.stdout.decode(errors="replace"))
             if done.returncode or good is None:
                 raise SeatrialError(
-                    f"{self.file}: not what was signed: {SIGNATURE} does not belong to "
+                    f"{self.file}: not what was signed: {name} does not belong to "
                     f"it: {_words(done)}; one of the two was changed after the run was "
                     "sealed",
                     Exit.FAILED,

@@ -25,7 +25,7 @@ from seatrial.calibration.simulate.rates import Rate
 from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.judge.findings import Finding
 from seatrial.judge.place_groups import Group, groups_of
-from seatrial.judge.sampling import Sampled, Values
+from seatrial.judge.sampling import UNIT, Sampled, Values
 from seatrial.judge.screening import Tried, tried
 from seatrial.judge.verdicts import FAIL, VERDICTS, Ruling, counted, rulings
 from seatrial.model.places import PLACE
@@ -148,8 +148,9 @@ class Study:
             data = Sampled(
                 places=places,
                 values=asked.values(numbers.values),
-                spoilt=np.zeros(places.height, dtype=bool),
-                per_run=(numbers.values.shape[1],),
+                units=_units(numbers.values.shape[1]),
+                spoilt=np.zeros(numbers.values.shape, dtype=bool),
+                higher=asked.criteria[0].direction == "higher",
             )
             for criterion, subject in zip(asked.criteria, subjects, strict=True):
                 if criterion.model == "every":
@@ -188,6 +189,13 @@ class Study:
 def _worst(ruled: Sequence[Ruling]) -> int:
     """Return the code of the worst verdict at any place."""
     return min(int(ruling.verdict.min()) for ruling in ruled)
+
+
+def _units(count: int) -> pl.DataFrame:
+    """Return the allocations of a run, a job each."""
+    numbers = [str(number) for number in range(count)]
+    jobs = pl.DataFrame({"session": numbers, "job_id": numbers})
+    return jobs.with_columns(run=pl.lit("run"), attempt=1).select(UNIT)
 
 
 def _subject(criterion: Criterion) -> Finding:

@@ -1,0 +1,112 @@
+"""Signed reasons why planned numbers are missing: reasons.yaml beside the seal."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial.errors import SeatrialError
+from seatrial.model.yaml_file import Text, YamlFile
+from seatrial.runs.closed_run import Run
+from seatrial.runs.ssh_signature import REASONS, REASONS_NAMESPACE, Sealed
+
+
+class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    reason: Text
+    case: Text | None = None
+    node: Text | None = None
+    session: Text | None = None
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    schema: Literal[1]
+    run: Text
+    manifest: Text
+    reasons: tuple[_Entry, ...]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A reason why numbers of a run are missing, and the person who signed it.
+
+    `case` is a check or the name of a case; '' stands for all cases, nodes or sessions.
+    """
+
+    run: str
+    case: str
+    node: str
+    session: str
+    reason: str
+    signer: str
+
+    def excuses(self, run: str, check: str, case: str, session: str) -> bool:
+        """Return True if it is about a case of a session, or some nodes of it."""
+        return (
+            self.run == run
+            and self.case in ("", check, case)
+            and self.session in ("", session)
+        )
+
+    def __str__(self) -> str:
+        parts = (self.case, self.node, self.session, f"run {self.run}")
+        about = ", ".join(filter(None, parts))
+        return f"{about}: {self.reason} (signed by {self.signer})"
+
+
+def signed_reasons(run: Run, signers: Path | None) -> tuple[tuple[Reason, ...], str]:
+    """Return the reasons of a run that count, or why its file does not count.
+
+    It counts if a known signer signed it, and if it names the run and its manifest. The
+    words name no folder: they are the same on any machine.
+    """
+    if run.reasons is None:
+        return (), ""
+    try:
+        signer = _signer(run.reasons, signers)
+        file = YamlFile(run.reasons.file, run.reasons.content)
+        content = file.convert(_File)
+        for key, expected in (("run", run.manifest["run"]), ("manifest", run.digest)):
+            if getattr(content, key) != expected:
+                file.expected(expected, getattr(content, key), (key,))
+        for number, entry in enumerate(content.reasons):
+            if not (entry.case or entry.node or entry.session):
+                file.expected("a case, node or session", None, ("reasons", number))
+    except SeatrialError as error:
+        words = str(error).replace(f"{run.reasons.file.parent}/", "")
+        if signers is not None:
+            words = words.replace(f"{signers.parent}/", "")
+        return (), f"the reasons for missing numbers do not count: {words}"
+    return tuple(
+        Reason(
+            run=content.run,
+            case=entry.case or "",
+            node=entry.node or "",
+            session=entry.session or "",
+            reason=entry.reason,
+            signer=signer,
+        )
+        for entry in content.reasons
+    ), ""
+
+
+def _signer(reasons: Sealed, signers: Path | None) -> str:
+    """Return the known signer; SeatrialError if there is none."""
+    if not reasons.signature:
+        raise SeatrialError(
+            f"{reasons.file}: not signed; sign it with `ssh-keygen -Y sign -f KEY -n "
+            f"{REASONS_NAMESPACE} {REASONS}`"
+        )
+    if signers is None:
+        raise SeatrialError(
+            f"{reasons.file}: no known signers; expected allowed_signers in "
+            "reference-data/SYSTEM or reference-data"
+        )
+    signature = reasons.check(signers)
+    if signature.signer is None:
+        problem = signature.problem or (
+            f"{signers} does not name its key {signature.key_type} "
+            f"{signature.fingerprint}"
+        )
+        raise SeatrialError(f"{reasons.file}: signed, but {problem}")
+    return signature.signer
