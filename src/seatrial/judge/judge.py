@@ -50,6 +50,7 @@ _KIND_ORDER = (
     "case",
     "limit",
     "sameness",
+    "leaf",
     "node",
 )
 _UNKNOWN_CRITERIA = "the run does not say which criteria held when its data were taken"
@@ -68,13 +69,14 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     joint_runs.require_alike(runs, criteria)
     replay = joint_runs.is_replay(runs)
     nodes = joint_runs.delivered_nodes(runs)
+    leafs = joint_runs.leafs_of(nodes)
     cases = joint_runs.cases_of(runs)
     rows = joint_runs.rows_by_case(runs)
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
     by_case = {
         key: numbers_by_size(
-            key, joint_runs.last_tries(tries), rows.get(key, []), rules
+            key, joint_runs.last_tries(tries), rows.get(key, []), rules, leafs
         )
         for key, tries in cases.items()
     }
@@ -92,7 +94,7 @@ def judge(run: Run, criteria: Criteria, further: Sequence[Run] = ()) -> Judgemen
     changed = _changes(run, criteria)
     findings = [_flagged(item, changed) for item in findings + unmeasured + starts]
     findings.sort(key=_order)
-    by_node = node_verdicts(nodes, ruled, findings, replay=replay)
+    by_node = node_verdicts(nodes, leafs, ruled, findings, replay=replay)
     return Judgement(
         run=run.manifest["run"],
         system=run.manifest["system"],
@@ -147,7 +149,7 @@ def _rule(numbers: Sequence[Numbers], criteria: Criteria) -> list[Ruling]:
     ruled = []
     for of_case in numbers:
         own = [*of_case.rulings, *islice(after, len(of_case.groups))]
-        # The ruling on nodes of pairs stands directly before that on the pairs.
+        # Rulings on leafs, ways between leafs, nodes, and pairs follow each other.
         for ruling, following in zip_longest(own, own[1:]):
             pairs = following if ruling.of_nodes else None
             of_case.findings += findings_of(ruling, pairs)

@@ -1,8 +1,10 @@
-"""Places of a criterion: pairs, their nodes, nodes, or the whole allocation."""
+"""Places of a criterion: leafs, nodes and links by pairs; nodes; the allocation."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +12,10 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge import bounds
-from seatrial.judge.findings import METHODS, Finding
+from seatrial.judge.findings import METHODS, Finding, Kind
 from seatrial.judge.multiple_testing import share_of_look
+from seatrial.judge.network_parts import NO_LEAFS, PARTS, Leafs, Network, network
+from seatrial.judge.pair_effects import Parts, part_levels
 from seatrial.judge.sampling import (
     LEAST_ALIKE,
     Marks,
@@ -21,15 +25,8 @@ from seatrial.judge.sampling import (
     beside_the_others,
     scale_of,
 )
-from seatrial.model.places import PLACE, both_ways
 
 Texts = npt.NDArray[np.object_]
-
-WAY = "way"
-"""Column with 'sending' or 'receiving', where a pair was measured both ways."""
-
-_BETTER = 0.75
-"""Quantile of its pairs by which a node is judged: most of them have a good partner."""
 
 _LEAST_SHAPE_P = 1e-3
 _LEAST_DRIFT_P = 5e-3
@@ -40,10 +37,11 @@ class Group:
     """A criterion and its places of one kind, in one case.
 
     `levels` has the shape (places, allocations), on the scale of the criterion;
-    `names` has a row per place: the columns of `PLACE`, and `WAY` for nodes of pairs.
-    `trouble` (places,) is the reason why a place cannot be judged, or ''. `share` is
-    the part of the risks that this look may spend. `nodes` are the nodes of pairs,
-    judged before them.
+    `names` has a row per place: the columns of `PLACE`, and `WAY` for parts of pairs.
+    `trouble` (places,) is the reason why a place cannot be judged, or ''. `doubt`
+    (places,) is the reason why a place that looks bad is not blamed, or ''. `share` is
+    the part of the risks that this look may spend. `part` is the kind of the places, if
+    they are pairs or are judged by pairs; `leafs` has the leaf of each node.
     """
 
     subject: Finding
@@ -53,7 +51,9 @@ class Group:
     levels: Values
     trouble: Texts
     share: float
-    nodes: "Group | None" = None
+    doubt: Texts
+    leafs: Leafs
+    part: Literal["", "leaf", "way", "node", "pair"] = ""
 
     @property
     def alike(self) -> bool:
@@ -63,12 +63,12 @@ class Group:
     @property
     def of_pairs(self) -> bool:
         """Whether the places are pairs, which are judged after their nodes."""
-        return self.nodes is not None
+        return self.part == "pair"
 
     @property
     def of_nodes(self) -> bool:
-        """Whether the places are nodes, judged by their pairs."""
-        return WAY in self.names.columns
+        """Whether the places are nodes, or leafs, judged by their pairs."""
+        return self.part in ("leaf", "node")
 
     @property
     def case(self) -> tuple[str, ...]:
@@ -135,8 +135,13 @@ class Group:
         return np.asarray(np.all(met | ~np.isfinite(self.levels), axis=1))
 
 
-def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator[Group]:
-    """Yield the groups of one metric: nodes of pairs, the pairs, all other places."""
+def groups_of(
+    subject: Finding, criterion: Criterion, data: Sampled, leafs: Leafs = NO_LEAFS
+) -> Iterator[Group]:
+    """Yield the groups of one metric: parts of pairs, pairs, all other places.
+
+    `leafs` has the leafs of nodes, as far as they are known.
+    """
     scale = scale_of(criterion)
     units = np.cumsum(data.per_run).tolist()
     share = share_of_look(units, criterion.looks, criterion.cap)
@@ -154,11 +159,22 @@ def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator
             trouble[(values <= 0).any(axis=1)] = no_log
         trouble[data.spoilt[rows]] = "a value is no number"
         names = data.places[rows]
-        group = Group(subject, criterion, scale, names, levels, trouble, share)
-        nodes = _checked(_nodes_of(group)) if of_pairs else None
-        if nodes is not None:
-            yield nodes
-        yield replace(_checked(group), nodes=nodes)
+        doubt = np.full(rows.size, "", dtype=object)
+        group = Group(
+            subject,
+            criterion,
+            scale,
+            names,
+            levels,
+            trouble,
+            share,
+            doubt,
+            leafs,
+            "pair" if of_pairs else "",
+        )
+        if of_pairs:
+            yield from map(_checked, _parts_of(group))
+        yield _checked(group)
 
 
 def _without_number(levels: Values, reason: str) -> Texts:
@@ -170,7 +186,7 @@ def _checked(group: Group) -> Group:
     """Compare places for sameness; check the assumptions of the method."""
     trouble = group.trouble.copy()
     levels = group.levels
-    if group.alike:
+    if group.alike and group.part != "way":
         levels = beside_the_others(np.where(group.sound[:, np.newaxis], levels, np.nan))
         if group.sound.sum() < LEAST_ALIKE:
             trouble[group.sound] = f"sameness takes at least {LEAST_ALIKE} places"
@@ -198,39 +214,52 @@ def _by_order(group: Group, reason: str) -> Group:
     )
 
 
-def _nodes_of(pairs: Group) -> Group:
-    """Judge each node by the better quartile of its pairs in each allocation.
+def _parts_of(pairs: Group) -> Iterator[Group]:
+    """Yield the leafs, the ways between leafs, and the nodes of pairs.
 
-    A pair is as good as the worse of its nodes, so a bad node spoils all its pairs,
-    while most pairs of a good node are good. Rails count one by one, and so do the
-    directions of numbers that were taken in both.
+    A leaf with one other leaf is left out: the way between them is judged.
     """
-    directed = both_ways(pairs.names)
-    units = [f"{number}" for number in range(pairs.units)]
+    parts = network(pairs.names, pairs.leafs)
     levels = np.where(pairs.sound[:, np.newaxis], pairs.levels, np.nan)
-    table = pairs.names.select(
-        pl.col("source", "destination", "hca").cast(pl.String)
-    ).with_columns(pl.DataFrame(levels, schema=units).fill_nan(None))
-    ends = pl.concat(
-        table.select(
-            pl.col(node).alias("node"),
-            "hca",
-            pl.lit(way if directed else None, dtype=pl.String).alias(WAY),
-            *units,
+    fitted = part_levels(levels, parts.paths)
+    if pairs.alike:  # a way is compared with the typical pair
+        ways = parts.kinds == "way"
+        with warnings.catch_warnings(action="ignore"):
+            fitted.levels[ways] -= np.nanmedian(levels, axis=0)
+    doubt = _doubts(pairs, parts, fitted)
+    for part in PARTS:
+        rows = np.flatnonzero(
+            (parts.kinds == part) & ~(fitted.alone & (parts.kinds == "leaf"))
         )
-        for node, way in (("source", "sending"), ("destination", "receiving"))
-    )
-    by_node = ends.group_by("node", "hca", WAY, maintain_order=True).agg(
-        pl.col(unit).quantile(_BETTER, interpolation="higher") for unit in units
-    )
-    names = by_node.with_columns(
-        source=None, destination=None, socket=pl.lit(None, dtype=pl.Int64)
-    )
-    node_levels = by_node.select(pl.col(units).fill_null(np.nan)).to_numpy()
-    return replace(
-        pairs,
-        subject=replace(pairs.subject, kind="sameness" if pairs.alike else "node"),
-        names=names.select(*PLACE, WAY),
-        levels=node_levels,
-        trouble=_without_number(node_levels, "none of its pairs was measured"),
-    )
+        if not rows.size:
+            continue
+        kind: Kind = "node" if part == "node" else "leaf"
+        own = fitted.levels[rows]
+        yield replace(
+            pairs,
+            subject=replace(pairs.subject, kind="sameness" if pairs.alike else kind),
+            names=parts.names[rows],
+            levels=own,
+            trouble=_without_number(own, "none of its pairs was measured"),
+            doubt=doubt[rows],
+            part=part,
+        )
+
+
+def _doubts(pairs: Group, parts: Network, fitted: Parts) -> Texts:
+    """Return why nodes that look bad may be sound, '' if they are to blame."""
+    doubt = np.full(len(parts.kinds), "", dtype=object)
+    nodes = parts.kinds == "node"
+    limit = pairs.scale.limit
+    if pairs.alike:
+        limit += float(np.median(fitted.typical[nodes]))
+    good = fitted.typical >= limit
+    if good[nodes].any():  # else look at what all of them share
+        beside = nodes & ~good & (fitted.beside < limit)
+        doubt[beside] = "each of its partners looks bad too: it may be sound"
+    for part in np.flatnonzero(nodes & fitted.alone):
+        doubt[part] = (
+            f"its only partner was {parts.partners[part]}: the fault may be there, or "
+            "between them"
+        )
+    return doubt

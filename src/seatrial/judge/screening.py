@@ -9,8 +9,7 @@ risk holds for the criterion, not for each place. The list of suspects worth a l
 a weaker rule, a false discovery rate, and decides nothing.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ import polars as pl
 
 from seatrial.criteria.criteria import Risks
 from seatrial.judge import bounds
+from seatrial.judge.attribution import attributed, bad_parts
 from seatrial.judge.multiple_testing import cauchy, discoveries, holm, rank_p
 from seatrial.judge.place_groups import Group
 from seatrial.judge.sampling import Marks, Values
@@ -34,7 +34,8 @@ class Tried:
     """A group after the trial; all arrays are (places,).
 
     The first `screened` allocations picked the suspects; `p` is NaN for other places.
-    `covered` pairs contain a suspected node, which is tried in their place.
+    `covered` places are attributed to another suspect, which is tried in their place:
+    pairs to a node, pairs and nodes to a leaf.
     """
 
     group: Group
@@ -103,7 +104,7 @@ def _ranks(groups: Sequence[Group], screened: Sequence[int]) -> dict[int, Values
     """
     tables = {}
     for number, (group, first) in enumerate(zip(groups, screened, strict=True)):
-        if group.alike and not group.of_pairs:
+        if group.alike and group.part in ("", "node"):
             levels = np.where(group.sound[:, np.newaxis], group.levels, np.nan)
             node = group.names["node"].cast(pl.String).fill_null("")
             columns = {"node": node, "p": rank_p(levels[:, :first])}
@@ -127,7 +128,7 @@ def _suspected(group: Group, first: int, rank: Values | None) -> Marks:
 
     Each further suspect makes it harder to convict the others. But for a node with a
     low rank in all its comparisons half of the tolerance is enough. A place that these
-    allocations did not measure is a suspect, too.
+    allocations did not measure is a suspect, too; one that may be sound is none.
     """
     limit = group.scale.limit
     levels = group.levels[:, :first] if first else group.levels
@@ -136,31 +137,16 @@ def _suspected(group: Group, first: int, rank: Values | None) -> Marks:
     if rank is not None:
         lowest = max(_LENIENT, 2 / max(int(group.sound.sum()), 1))
         below |= (rank <= lowest) & (centre < limit / 2)
-    return group.sound & below
+    return group.sound & below & (group.doubt == "")
 
 
 def _covered(groups: Sequence[Group], suspected: Sequence[Marks]) -> list[Marks]:
-    """Mark pairs of a node that is a suspect in any metric of the same case.
+    """Mark places that are attributed to a suspect in any metric of the same case.
 
-    The node is tried in place of its pairs, so that it is named once.
+    The suspect is tried in their place, so that it is named once.
     """
-    nodes: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for group, marks in zip(groups, suspected, strict=True):
-        if group.of_nodes:
-            nodes[group.case].update(group.names["node"].filter(pl.Series(marks)))
-    return [
-        touching(group.names, nodes[group.case])
-        if group.of_pairs
-        else np.zeros(len(marks), dtype=bool)
-        for group, marks in zip(groups, suspected, strict=True)
-    ]
-
-
-def touching(pairs: pl.DataFrame, nodes: Collection[str]) -> Marks:
-    """Mark the pairs that contain one of these nodes."""
-    ends = pl.col("source", "destination").cast(pl.String).is_in(list(nodes))
-    marks = pairs.select(pl.any_horizontal(ends.fill_null(value=False)))
-    return marks.to_series().to_numpy()
+    bad = bad_parts(zip(groups, suspected, strict=True))
+    return [attributed(group, bad[group.case]) for group in groups]
 
 
 def _p_of_suspects(group: Group, first: int, suspected: Marks) -> Values:

@@ -1,6 +1,5 @@
 """Rulings on the places of a group: verdict, level, bounds and reason."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -12,9 +11,10 @@ import polars as pl
 from seatrial.criteria.criterion import LEAST_COUNTED, Criterion
 from seatrial.criteria.methods import smallest_n
 from seatrial.judge import bounds
+from seatrial.judge.attribution import attributed, bad_parts
 from seatrial.judge.findings import METHODS, Finding, Verdict
 from seatrial.judge.sampling import Marks, Sampled, Values
-from seatrial.judge.screening import Tried, total_for, touching
+from seatrial.judge.screening import Tried, total_for
 from seatrial.judge.variance_components import components
 from seatrial.model.units import rounded
 
@@ -31,10 +31,11 @@ _EVEN = 0.5
 class Ruling:
     """A criterion with its verdict at each place; all arrays are (places,).
 
-    `names` has the columns of PLACE, and WAY if the places are nodes of pairs
-    (`of_nodes`). Values, bounds and limit are in the unit of `subject`. `more` is -1 if
-    unknown. `reason` returns the reason for one place. `hidden` marks pairs without a
-    finding of their own: neither they nor one of their nodes pass.
+    `names` has the columns of PLACE, and WAY if the places are nodes or leafs of pairs
+    (`of_nodes`); `part` is their kind. Values, bounds and limit are in the unit of `subject`. `more` is -1 if
+    unknown. `reason` returns the reason for one place. `hidden` marks places without
+    a finding of their own: they do not pass, nor does the part that they are attributed
+    to.
     """
 
     subject: Finding
@@ -50,6 +51,7 @@ class Ruling:
     discovered: Marks
     reason: Callable[[int], str]
     spread: str = ""
+    part: str = ""
 
     def finding(self, place: int, name: str, more_words: str = "") -> Finding:
         """Return the finding on one place, with `more_words` after its reason."""
@@ -108,13 +110,9 @@ def rulings(trials: Sequence[Tried]) -> Iterator[Ruling]:
     """Yield the ruling on every group after the trial."""
     suspects = sum(int(trial.suspected.sum()) for trial in trials)
     ruled = [(trial, _Ruler(trial, suspects).ruling()) for trial in trials]
-    bad: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    bad = bad_parts((trial.group, ruling.verdict != PASS) for trial, ruling in ruled)
     for trial, ruling in ruled:
-        if ruling.of_nodes:
-            nodes = ruling.names["node"].filter(pl.Series(ruling.verdict != PASS))
-            bad[trial.group.case].update(nodes)
-    for trial, ruling in ruled:
-        of_bad = touching(ruling.names, bad[trial.group.case])
+        of_bad = attributed(trial.group, bad[trial.group.case])
         hidden = trial.covered & of_bad & (ruling.verdict != PASS)
         yield replace(ruling, hidden=hidden)
 
@@ -134,9 +132,10 @@ class _Ruler:
         self.more = self._more()
         # The cap ends the allocations, even without a decision.
         self.capped = group.sound & (group.n >= self.criterion.cap)
+        may_fail = self.capped & (group.doubt == "")
         self.verdict = np.where(group.passes, PASS, UNDECIDED).astype(np.int8)
         if self.criterion.bears == "seller":
-            self.verdict[self.capped & (self.verdict == UNDECIDED)] = FAIL
+            self.verdict[may_fail & (self.verdict == UNDECIDED)] = FAIL
         self.verdict[tried.convicted] = FAIL
 
     def ruling(self) -> Ruling:
@@ -155,6 +154,7 @@ class _Ruler:
             discovered=self.tried.discovered,
             reason=self.reason,
             spread=self._spread(),
+            part=group.part,
         )
 
     def reason(self, place: int) -> str:
@@ -208,6 +208,8 @@ class _Ruler:
                 f"{smallest} at a risk of {_percent(group.buyer)}"
             )
         words = [self._between(place)]
+        if group.doubt[place] and group.centre[place] < self.scale.limit:
+            return f"{words[0]}; {group.doubt[place]}"
         if group.drifts:
             words.append("the values drift, so that all would have to agree")
         if self.tried.p[place] <= _EVEN:
@@ -215,7 +217,7 @@ class _Ruler:
             p = f"p = {self.tried.p[place]:.2g} for {suspects}"
             words.append(f"suspected and not convicted: {p}")
         if self.tried.covered[place]:
-            words.append("one of its nodes is a suspect")
+            words.append("a part of its path is a suspect")
         return "; ".join([*words, self._remedy(place)])
 
     def _remedy(self, place: int) -> str:
