@@ -45,8 +45,8 @@ def bad_parts(
 def attributed(group: Group, bad: BadParts) -> Marks:
     """Mark places whose badness is attributed to a bad part.
 
-    A pair to its nodes; one that leaves a bad leaf, or takes a bad way, to these; a node
-    to its bad leaf, if no pair shows that the node itself is bad.
+    A pair to its nodes; one that leaves a bad leaf, or takes a bad way, to these; a
+    node to its bad leaf, if no pair shows that the node itself is bad.
     """
     names = group.names
     if group.part == "way":

@@ -169,4 +169,3 @@ class _Numbering:
     def _add(self, kind: Part, row: tuple[object, ...]) -> None:
         self.kinds.append(kind)
         self.names.append(row)
-

@@ -169,7 +169,9 @@ class _Paths:
         counterpart = self.others[:, 0].astype(np.float64)
         return self.best(counterpart, count) <= -self.best(-counterpart, count)
 
-    def tables(self, values: Floats, chosen: Marks) -> Iterator[tuple[Integers, Floats]]:
+    def tables(
+        self, values: Floats, chosen: Marks
+    ) -> Iterator[tuple[Integers, Floats]]:
         """Yield parts, and sorted values of their chosen entries, padded with NaN."""
         values = values[self.pair]
         entries = np.flatnonzero(chosen & np.isfinite(values))

@@ -138,9 +138,7 @@ def _pairs(bad: int, count: int, noun: str = "pair") -> str:
         if count == 1
         else f"each of its {count} {nouns} passes"
     )
-    return (
-        f"; {passing} when judged alone, but what they have in common does not"
-    )
+    return f"; {passing} when judged alone, but what they have in common does not"
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Places of a criterion: leafs, nodes and links by pairs; nodes; the allocation."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -13,6 +13,7 @@ import polars as pl
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge import bounds
 from seatrial.judge.findings import METHODS, Finding, Kind
+from seatrial.judge.majority import better_than_typical
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.network_parts import NO_LEAFS, PARTS, Leafs, Network, network
 from seatrial.judge.pair_effects import Parts, part_levels
@@ -172,9 +173,9 @@ def groups_of(
             leafs,
             "pair" if of_pairs else "",
         )
-        if of_pairs:
-            yield from map(_checked, _parts_of(group))
-        yield _checked(group)
+        parts = list(map(_checked, _parts_of(group))) if of_pairs else []
+        yield from (_without_majority(part, parts) for part in parts)
+        yield _without_majority(_checked(group), parts)
 
 
 def _without_number(levels: Values, reason: str) -> Texts:
@@ -190,6 +191,8 @@ def _checked(group: Group) -> Group:
         levels = beside_the_others(np.where(group.sound[:, np.newaxis], levels, np.nan))
         if group.sound.sum() < LEAST_ALIKE:
             trouble[group.sound] = f"sameness takes at least {LEAST_ALIKE} places"
+        elif reason := _no_majority(group):
+            trouble[group.sound] = reason
     group = replace(group, levels=levels, trouble=trouble)
     usable = levels[trouble == ""]
     if group.scale.method == "t" and usable.size:
@@ -199,6 +202,34 @@ def _checked(group: Group) -> Group:
                 group, f"the values are not {group.criterion.model}, p = {p:.1g}"
             )
     return group
+
+
+def _no_majority(group: Group) -> str:
+    """Return why the typical place of a group may be a bad one; '' if it is not.
+
+    Pairs, and ways between leafs, are as their nodes and leafs.
+    """
+    if group.part not in ("", "node", "leaf"):
+        return ""
+    levels = np.where(group.sound[:, np.newaxis], group.levels, np.nan)
+    better = better_than_typical(levels, -group.scale.limit)
+    if not better.any():
+        return ""
+    names = group.names.select("node", "socket")
+    places, good = (names.filter(marks).n_unique() for marks in (group.sound, better))
+    return (
+        f"{places - good} of {places} differ: no majority; the other {good} are better "
+        "by more than the tolerance, and may be the only sound ones"
+    )
+
+
+def _without_majority(group: Group, parts: Sequence[Group]) -> Group:
+    """Leave pairs and ways unjudged where the typical node may be a bad one."""
+    nodes = [part for part in parts if part.part == "node" and part.alike]
+    if group.part not in ("way", "pair") or not nodes or nodes[0].sound.any():
+        return group
+    reason = f"of its nodes, {nodes[0].trouble[0]}"
+    return replace(group, trouble=np.where(group.sound, reason, group.trouble))
 
 
 def _by_order(group: Group, reason: str) -> Group:

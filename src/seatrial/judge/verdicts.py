@@ -32,10 +32,10 @@ class Ruling:
     """A criterion with its verdict at each place; all arrays are (places,).
 
     `names` has the columns of PLACE, and WAY if the places are nodes or leafs of pairs
-    (`of_nodes`); `part` is their kind. Values, bounds and limit are in the unit of `subject`. `more` is -1 if
-    unknown. `reason` returns the reason for one place. `hidden` marks places without
-    a finding of their own: they do not pass, nor does the part that they are attributed
-    to.
+    (`of_nodes`); `part` is their kind. Values, bounds and limit are in the unit of
+    `subject`. `more` is -1 if unknown. `reason` returns the reason for one place.
+    `hidden` marks places without a finding of their own: they do not pass, nor does the
+    part that they are attributed to.
     """
 
     subject: Finding

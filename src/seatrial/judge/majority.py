@@ -1,0 +1,56 @@
+"""Check that the typical place is that of a majority: sameness needs one."""
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from seatrial.judge.sampling import LEAST_ALIKE
+
+Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
+
+RISK = 0.01
+"""Risk to deny the majority of a machine whose places are alike."""
+
+_MINORITY = 1 / 3
+"""Share of better places from which the others are no majority."""
+
+_OF_MEDIAN = 1.2533
+"""Standard error of a median over that of a mean."""
+
+
+def better_than_typical(levels: Floats, tolerance: float) -> Marks:
+    """Mark places that are clearly better than the typical one, if they are many.
+
+    `levels` (places, units): higher is better, NaN was not measured. Marks none if they
+    are fewer than a third: then the others are the majority. With a third or more, the
+    typical place may well be a bad one.
+
+    A place is clearly better if its level exceeds the typical level by the `tolerance`
+    and t standard errors; of an even number of places, the worse of the two in the
+    middle is the typical. On a machine whose places are alike, the expected number of
+    such places is at most the risk times a third of them; by Markov's inequality so is
+    the risk that a third are, for any dependence between the places. The noise is that
+    of the place with the median variance. Two units are the fewest.
+    """
+    measured = np.isfinite(levels)
+    n = measured.sum(axis=1)
+    known = n > 1
+    marks = np.zeros(len(levels), dtype=bool)
+    places = int(known.sum())
+    if places < LEAST_ALIKE:
+        return marks
+    own = np.where(measured[known], levels[known], np.nan)
+    own = own[:, np.isfinite(own).any(axis=0)]
+    own = own - np.nanmedian(own, axis=0)
+    centre = np.nanmedian(own, axis=1)
+    variance = float(np.median(np.nanvar(own, axis=1, ddof=1)))
+    typical = np.sort(centre)[(places - 1) // 2]
+    fewest = int(np.ceil(_MINORITY * places))
+    freedom = (places - 1) * (float(np.median(n[known])) - 1) / 2
+    t = scipy.stats.t.isf(RISK * fewest / places, freedom)
+    error = _OF_MEDIAN * np.sqrt(variance * (1 / n[known] + 1 / n[known].sum()))
+    better = centre > typical + tolerance + t * error
+    if better.sum() >= fewest:
+        marks[known] = better
+    return marks
