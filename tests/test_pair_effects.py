@@ -33,7 +33,7 @@ def test_levels_of_sound_and_slow_nodes_have_no_bias(nodes: int, slow: int) -> N
     assert parts.levels == pytest.approx(
         np.repeat(np.array(truth + truth)[:, np.newaxis], 6, axis=1), abs=0.035
     )
-    assert parts.typical.mean() == pytest.approx(np.mean(truth), abs=0.006)
+    assert parts.typical.mean() == pytest.approx(np.mean(truth), abs=0.01)
 
 
 def test_sender_and_receiver_have_levels_of_their_own() -> None:

@@ -53,7 +53,7 @@ def attributed(group: Group, bad: BadParts) -> Marks:
         return touching(names, bad.leafs)
     if group.part == "node":
         of_bad = [node for node, leaf in group.leafs.items() if leaf in bad.leafs]
-        return _is_in(names["node"], of_bad) & (group.doubt != "")
+        return np.asarray(_is_in(names["node"], of_bad) & (group.doubt != ""))
     marks = np.zeros(names.height, dtype=bool)
     if group.part != "pair":
         return marks

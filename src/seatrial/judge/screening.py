@@ -137,7 +137,7 @@ def _suspected(group: Group, first: int, rank: Values | None) -> Marks:
     if rank is not None:
         lowest = max(_LENIENT, 2 / max(int(group.sound.sum()), 1))
         below |= (rank <= lowest) & (centre < limit / 2)
-    return group.sound & below & (group.doubt == "")
+    return np.asarray(group.sound & below & (group.doubt == ""))
 
 
 def _covered(groups: Sequence[Group], suspected: Sequence[Marks]) -> list[Marks]:
