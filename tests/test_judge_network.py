@@ -118,10 +118,13 @@ def test_nodes_of_a_bad_leaf_are_undecided_by_the_leaf() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "other"), [("sending", "receiving"), ("receiving", "sending")]
+    ("truth", "way", "other"),
+    [
+        (Truth(8, sending={"cn3": 0.7}), "sending", "receiving"),
+        (Truth(8, receiving={"cn3": 0.7}), "receiving", "sending"),
+    ],
 )
-def test_sender_and_receiver_are_told_apart(way: str, other: str) -> None:
-    truth = replace(Truth(8), **{way: {"cn3": 0.7}})
+def test_sender_and_receiver_are_told_apart(truth: Truth, way: str, other: str) -> None:
     judgement = judge(run_of(truth), criteria(BW))
     (finding,) = [f for f in judgement.findings if f.verdict == "fail"]
     assert finding.place == "cn3"

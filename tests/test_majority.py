@@ -51,7 +51,7 @@ def test_alike_places_keep_their_majority(
             noise = rng.standard_t(3, size) / math.sqrt(3)
         spread, shared = rng.normal(size=(places, 1)), rng.normal(size=(1, 4))
         levels = cv * noise + 0.005 * spread + 0.01 * shared
-        denied += better_than_typical(levels, -math.log1p(-tolerance)).any()
+        denied += bool(better_than_typical(levels, -math.log1p(-tolerance)).any())
     assert denied <= 5, "1 % of 200 is 2"
 
 
