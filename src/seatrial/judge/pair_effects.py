@@ -132,13 +132,13 @@ def _sorted_quantile(rows: Floats, quantile: float) -> Floats:
 class _Paths:
     """The measured pairs of each part, sorted by part.
 
-    Entry by entry: `part`, `pair`, and `others` (entries, parts of a path - 1), the
-    counterpart first.
+    `paths` (pairs, parts of a path); entry by entry `part`, `pair` and `counterpart`.
     """
 
+    paths: Integers
     part: Integers
     pair: Integers
-    others: Integers
+    counterpart: Integers
 
     @classmethod
     def of(cls, parts: Integers, measured: Marks) -> "_Paths":
@@ -148,8 +148,8 @@ class _Paths:
         kept = np.flatnonzero((part != NO_PART) & np.tile(measured, most))
         order = kept[np.argsort(part[kept], kind="stable")]
         pair, column = order % pairs, order // pairs
-        others = np.array([_others(own, most) for own in range(most)])
-        return cls(part[order], pair, parts[pair[:, np.newaxis], others[column]])
+        opposite = np.minimum(column ^ 1, most - 1)
+        return cls(parts, part[order], pair, parts[pair, opposite])
 
     def best(self, values: Floats, count: int) -> Floats:
         """Return the best of the values of each part's entries, -inf without one."""
@@ -162,11 +162,13 @@ class _Paths:
     def beside(self, typical: Floats) -> Floats:
         """Return the level of the worst other part on the path of each entry."""
         padded = np.append(typical, np.inf)  # NO_PART is the last one
-        return np.asarray(padded[self.others].min(axis=1, initial=np.inf))
+        worst = np.partition(padded[self.paths], 1, axis=1)[:, :2][self.pair]
+        own_is_worst = typical[self.part] <= worst[:, 0]
+        return np.where(own_is_worst, worst[:, 1], worst[:, 0])
 
     def alone(self, count: int) -> Marks:
         """Mark parts whose pairs all have the same counterpart."""
-        counterpart = self.others[:, 0].astype(np.float64)
+        counterpart = self.counterpart.astype(np.float64)
         return self.best(counterpart, count) <= -self.best(-counterpart, count)
 
     def tables(
@@ -189,10 +191,3 @@ class _Paths:
             table[filled] = values[entries[positions]]
             table.sort(axis=1)
             yield self.part[entries[starts[block]]], table
-
-
-def _others(own: int, most: int) -> list[int]:
-    """Return the other columns of a path, the counterpart first."""
-    counterpart = own ^ 1
-    rest = [column for column in range(most) if column not in (own, counterpart)]
-    return [counterpart, *rest] if counterpart < most else rest
