@@ -69,6 +69,10 @@ MACHINES = {
         Truth(16, rounds=3, links={("cn1", "cn16"): 0.7}),
         {"cn1 - cn16"},
     ),
+    "slow leaf of two nodes, eight rounds": (
+        Truth(16, (2,) * 8, uplinks={"l1": 0.7}, rounds=8),
+        {"leaf l1"},
+    ),
     "one pair": (Truth(2).slow("cn2"), {"cn1 - cn2"}),
     "three nodes": (Truth(3).slow("cn2"), {"cn2"}),
 }
