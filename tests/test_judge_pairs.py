@@ -198,12 +198,13 @@ def test_of_one_pair_either_node_may_be_the_cause() -> None:
     scatter = (1.0, 1.02, 0.99, 1.01)
     run = places_run({"cn01 cn02": 40.0}, scatter, nodes=["cn01", "cn02"])
     judgement = judge(run, criteria(LIMIT))
-    assert judgement.verdict == "fail"
-    assert "every node fails" in judgement.nodes[0].reason
+    assert (judgement.verdict, judgement.convicted) == ("fail", ())
+    assert [f.place for f in failed(judgement, "limit")] == ["cn01 - cn02"]
     chain = {"cn01 cn02": 40.0, "cn02 cn03": 80.0}
     run = places_run(chain, scatter, nodes=["cn01", "cn02", "cn03"])
     judgement = judge(run, criteria(LIMIT))
-    assert judgement.convicted == ("cn01",)
+    assert judgement.convicted == ()
+    assert [f.place for f in failed(judgement, "limit")] == ["cn01 - cn02"]
     assert "its only partner was cn02: the fault may be there" in (
         judgement.nodes[0].reason
     )

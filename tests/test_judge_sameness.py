@@ -9,7 +9,7 @@ from criteria_samples import criterion
 from judge_samples import LIMIT, found, judged, make_run, places_run, repeats, sample
 
 from seatrial.judge.judge import Judgement
-from seatrial.judge.sampling import beside_the_others
+from seatrial.judge.majority import beside_the_others
 from seatrial.model.metrics import flat_name
 from seatrial.runs.closed_run import Run
 

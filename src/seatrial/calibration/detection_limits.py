@@ -11,8 +11,9 @@ from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.criteria.criterion import LEAST_COUNTED
 from seatrial.criteria.methods import Method, smallest_n
 from seatrial.judge.findings import Finding
+from seatrial.judge.group import Group
 from seatrial.judge.multiple_testing import share_of_look
-from seatrial.judge.place_groups import Group, groups_of
+from seatrial.judge.place_groups import groups_of
 from seatrial.judge.sampling import History, histories
 from seatrial.judge.screening import total_for
 from seatrial.judge.variance_components import Spread, components

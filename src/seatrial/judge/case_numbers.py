@@ -14,10 +14,13 @@ from seatrial.judge.completeness import (
     completed,
     without_numbers,
 )
+from seatrial.judge.counted import counted
 from seatrial.judge.findings import Finding, first_of
-from seatrial.judge.place_groups import Group, groups_of
+from seatrial.judge.group import Group
+from seatrial.judge.network_parts import Leafs
+from seatrial.judge.place_groups import groups_of
 from seatrial.judge.sampling import OfSeveral, Sampled, sampled
-from seatrial.judge.verdicts import Ruling, counted
+from seatrial.judge.verdicts import Ruling
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
 
@@ -50,24 +53,25 @@ def numbers_by_size(
     rows: Sequence[pl.DataFrame],
     criteria: Criteria,
     planned: Sequence[Allocation],
+    leafs: Leafs,
 ) -> list[Numbers]:
     """Hold the numbers of a case to the criteria, apart for each size of allocation.
 
     `rows` has a table for each metric and size. A run that lost a node goes on with
     fewer: numbers of a smaller allocation as a whole are another case, for example
     `Halo on 3 nodes`. Numbers of one node or pair do not depend on the others, and stay
-    together.
+    together. `leafs` has the leafs of nodes, as far as they are known.
     """
     allocations = [table.filter(~_PLACED).select("nodes").unique() for table in rows]
     sizes = {size for table in allocations for size in table.select(_SIZE).to_series()}
     smaller = sorted(sizes - {None}, reverse=True)[1:]
     if not smaller:
-        return [_numbers_of(key, cases, rows, criteria, planned)]
+        return [_numbers_of(key, cases, rows, criteria, planned, leafs)]
     whole = [case for case in cases if len(case.nodes) not in smaller]
     if not any(case.result == "pass" for case in whole):
         whole = list(cases)
     kept = _filtered(rows, ~_SIZE.is_in(smaller) | _PLACED)
-    numbers = [_numbers_of(key, whole, kept, criteria, planned)]
+    numbers = [_numbers_of(key, whole, kept, criteria, planned, leafs)]
     for size in smaller:
         kept = _filtered(rows, _SIZE.eq(size) & ~_PLACED)
         metrics = {_metric(table)[0] for table in kept}
@@ -77,7 +81,7 @@ def numbers_by_size(
             if len(case.nodes) == size
         ]
         of_size = key._replace(case=f"{key.case} on {size} node{'s' * (size > 1)}")
-        numbers.append(_numbers_of(of_size, own, kept, criteria, planned))
+        numbers.append(_numbers_of(of_size, own, kept, criteria, planned, leafs))
     return numbers
 
 
@@ -98,6 +102,7 @@ def _numbers_of(
     rows: Sequence[pl.DataFrame],
     criteria: Criteria,
     planned: Sequence[Allocation],
+    leafs: Leafs,
 ) -> Numbers:
     """Hold the numbers of a case to the criteria of its check."""
     numbers = Numbers(key)
@@ -133,7 +138,7 @@ def _numbers_of(
                 finding = subject.judged("undecided", reason, n=samples.height)
                 numbers.findings.append(finding)
             else:
-                _hold(numbers, subject, criterion, arrays, planned)
+                _hold(numbers, subject, criterion, arrays, planned, leafs)
         if metric in declared and not own:
             numbers.findings.append(_without_criterion(key, samples))
     numbers.findings += [
@@ -163,6 +168,7 @@ def _hold(
     criterion: Criterion,
     arrays: Callable[[str | None, OfSeveral], Sampled],
     planned: Sequence[Allocation],
+    leafs: Leafs,
 ) -> None:
     """Hold one metric to one criterion; if some nodes have numbers, all must."""
     of_several: OfSeveral = "median"
@@ -185,7 +191,7 @@ def _hold(
     if criterion.model == "every":
         numbers.rulings.append(counted(subject, criterion, data))
     else:
-        numbers.groups += groups_of(subject, criterion, data)
+        numbers.groups += groups_of(subject, criterion, data, leafs)
 
 
 def _own(rows: Sequence[pl.DataFrame], cases: Sequence[Case]) -> Iterator[pl.DataFrame]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from seatrial.judge.group import Group
 from seatrial.judge.levels import Times, blamed, rest_correlation, split
-from seatrial.judge.place_groups import Group
 from seatrial.judge.sampling import Values
 from seatrial.judge.serial import UNKNOWN, Correlation, correlation, packed
 

@@ -18,6 +18,7 @@ Kind = Literal[
     "declared",
     "case",
     "inventory",
+    "leaf",
     "node",
     "replay",
     "start",
@@ -47,7 +48,8 @@ class Finding:
 
     `metric` is the flat name, '' if none; `place` is '', a node, a socket of it
     'cn02 (socket 1)', or a pair 'cn02 - cn03', with the rail where a case used several:
-    'cn02 - cn03 (mlx5_1)'. `n` counts allocations (of all places that share a finding),
+    'cn02 - cn03 (mlx5_1)'; or a leaf switch 'leaf l3', or the way between two of them,
+    'leaf l3 - leaf l4'. `n` counts allocations (of all places that share a finding),
     `value` is their level; `lower` and `upper` are its one-sided confidence bounds;
     `limit` is that of the criterion; all in `unit`, None if absent. For sameness they
     are ratios to the typical place. `more` is how many further allocations would

@@ -1,7 +1,7 @@
 """The data of closed runs that are judged together: cases, numbers and nodes."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -96,3 +96,9 @@ def delivered_nodes(runs: Sequence[Run]) -> list[dict[str, Any]]:
             if nodes.setdefault(node["name"], node)["state"] == "present":
                 nodes[node["name"]] = node
     return list(nodes.values())
+
+
+def leafs_of(nodes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the leaf switch of each node that has one in its facts: 'leaf l3'."""
+    known = {node["name"]: (node.get("facts") or {}).get("leaf") for node in nodes}
+    return {name: f"leaf {leaf}" for name, leaf in known.items() if leaf}

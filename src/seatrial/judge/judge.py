@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.criteria.criteria import Criteria, Criterion, changes, kept_criteria
+from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.judge import joint_runs
 from seatrial.judge.case_findings import (
     case_findings,
@@ -27,6 +27,7 @@ from seatrial.judge.case_findings import (
 )
 from seatrial.judge.case_numbers import Numbers, numbers_by_size
 from seatrial.judge.completeness import allocations
+from seatrial.judge.criteria_changes import changes_of, expiry, flagged
 from seatrial.judge.declared_findings import declared_findings
 from seatrial.judge.findings import (
     NOT_MEASURED,
@@ -52,7 +53,7 @@ from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
 from seatrial.names import natural_key
 from seatrial.runs.closed_run import Run
-from seatrial.runs.fingerprint import differences, fingerprint
+from seatrial.runs.fingerprint import fingerprint
 from seatrial.runs.ledger_beside import Beside
 from seatrial.runs.ledger_check import ledger_view
 from seatrial.runs.reasons import Reason, signed_reasons
@@ -68,9 +69,9 @@ _KIND_ORDER = (
     "case",
     "limit",
     "sameness",
+    "leaf",
     "node",
 )
-_UNKNOWN_CRITERIA = "the run does not say which criteria held when its data were taken"
 
 
 def judge(
@@ -94,11 +95,12 @@ def judge(
     runs = joint_runs.in_time_order((run, *further))
     joint_runs.require_alike(runs)
     replay = joint_runs.is_replay(runs)
-    changed = _changes(runs, criteria)
+    changed = changes_of(runs, criteria)
     criteria = permitted(runs, criteria)
     reasons, refused = _reasons(runs, signers)
     ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
+    leafs = joint_runs.leafs_of(nodes)
     cases = joint_runs.cases_of(runs)
     table, left_out = since_repairs(joint_runs.rows(runs), ledger)
     require_distinct(table)
@@ -116,9 +118,9 @@ def judge(
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers, reasons)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    findings = [_flagged(item, changed) for item in findings + unmeasured + starts]
+    findings = [flagged(item, changed) for item in findings + unmeasured + starts]
     findings.sort(key=_order)
-    by_node = node_verdicts(nodes, ruled, findings, replay=replay)
+    by_node = node_verdicts(nodes, leafs, ruled, findings, replay=replay)
     return Judgement(
         run=run.manifest["run"],
         system=run.manifest["system"],
@@ -150,12 +152,13 @@ def _numbers(
     runs = look.runs
     rows = joint_runs.by_case(look.rows)
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
-    rules = [(rule, _expiry(rule, fingerprints)) for rule in criteria.criteria]
-    planned = allocations(runs, nodes, reasons)
+    rules = [(rule, expiry(rule, fingerprints)) for rule in criteria.criteria]
+    planned, leafs = allocations(runs, nodes, reasons), joint_runs.leafs_of(nodes)
     by_case = {}
     for key, tries in joint_runs.cases_of(runs).items():
         last, own = joint_runs.last_tries(tries), rows.get(key, [])
-        by_case[key] = numbers_by_size(key, last, own, rules, planned.get(key, ()))
+        of_case = planned.get(key, ())
+        by_case[key] = numbers_by_size(key, last, own, rules, of_case, leafs)
     return by_case
 
 
@@ -178,35 +181,6 @@ def _reasons(
     return reasons, [words for _, words in answers if words]
 
 
-def _changes(runs: Sequence[Run], criteria: Criteria) -> dict[str, str]:
-    """Return changes since the data were taken, by criterion; '' stands for all."""
-    changed: dict[str, str] = {}
-    for recorded in map(kept_criteria, runs):
-        if recorded is None:
-            changed |= {"": _UNKNOWN_CRITERIA}
-        elif recorded.sha256 != criteria.sha256:
-            changed |= changes(recorded, criteria)
-    return changed
-
-
-def _flagged(finding: Finding, changed: dict[str, str]) -> Finding:
-    """Flag a finding if its criterion changed after the data were taken."""
-    if finding.criterion not in changed or not finding.criterion:
-        return finding
-    flag = f"changed after the data were taken: {changed[finding.criterion]}"
-    return replace(finding, flags=(flag,))
-
-
-def _expiry(criterion: Criterion, fingerprints: Sequence[dict[str, str]]) -> str:
-    """Return why a measured criterion has expired (new configuration); '' if not."""
-    if criterion.kind != "measured":
-        return ""
-    changed = [differences(criterion.fingerprint, today) for today in fingerprints]
-    parts = dict.fromkeys(part for parts in changed for part in parts)
-    reason = f"the measured reference has expired: {'; '.join(parts)}; measure it again"
-    return reason if parts else ""
-
-
 def _tried(numbers: Sequence[Numbers], criteria: Criteria, look: int) -> list[Ruling]:
     """Try all places of the machine together; return the rulings case by case."""
     share = share_of_look(look)
@@ -226,7 +200,7 @@ def _add_findings(numbers: Sequence[Numbers], ruled: Sequence[Ruling]) -> None:
     rest = iter(ruled)
     for of_case in numbers:
         own = list(islice(rest, len(of_case.rulings) + len(of_case.groups)))
-        # The ruling on nodes of pairs stands directly before that on the pairs.
+        # Rulings on leafs, ways between leafs, nodes, and pairs follow each other.
         for ruling, following in zip_longest(own, own[1:]):
             pairs = following if ruling.of_nodes else None
             of_case.findings += findings_of(ruling, pairs)

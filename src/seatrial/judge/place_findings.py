@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from seatrial.judge.findings import Finding, NodeVerdict
-from seatrial.judge.place_groups import WAY
+from seatrial.judge.network_parts import WAY, Leafs
 from seatrial.judge.verdicts import FAIL, PASS, VERDICTS, Ruling
 from seatrial.model.places import both_ways, several_rails, with_place
 from seatrial.runs.raw_output import NO_MEASUREMENT
@@ -23,7 +23,10 @@ MAX_FAULTS = 1000
 
 
 def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
-    """Return the findings of a ruling; `pairs` is the ruling on its nodes' pairs."""
+    """Return the findings of a ruling.
+
+    `pairs` is the ruling on the pairs of its nodes, or on the ways of its leafs.
+    """
     badness = np.nan_to_num(ruling.value)
     badness *= 1 if ruling.subject.direction == "lower" else -1
     extra: dict[int, str] = {}
@@ -71,6 +74,10 @@ def _shared(ruling: Ruling, places: np.ndarray, name: str, shown: int) -> Findin
 
 def _noun(ruling: Ruling) -> str:
     names = ruling.names
+    if ruling.part == "leaf":
+        return "leafs"
+    if ruling.part == "way":
+        return "ways between leafs"
     if names["source"].null_count() == names.height:
         of_sockets = names["socket"].null_count() == 0
         return "sockets" if of_sockets else "nodes"
@@ -93,11 +100,11 @@ def _worst_of_each(
     extra = {}
     for name in failing[:MAX_FAULTS]:
         if pairs is not None:
-            doubt, of_pairs = _partners(pairs, name)
-            if all_fail:
-                doubt = "; every node fails: look first at what they share"
-            extra[worst[name]] = _which(ruling, nodes[name]) + of_pairs + doubt
-    return np.array(sorted(worst.values())), extra
+            shared = f"; every {ruling.part} fails: look first at what they share"
+            words = _which(ruling, nodes[name]) + _own_pairs(pairs, name)
+            extra[worst[name]] = words + shared * all_fail
+    shown = [place for place in worst.values() if not ruling.hidden[place]]
+    return np.array(sorted(shown), dtype=np.int64), extra
 
 
 def _which(ruling: Ruling, places: list[int]) -> str:
@@ -111,29 +118,27 @@ def _which(ruling: Ruling, places: list[int]) -> str:
     return f"; it is bad{words}" if words else ""
 
 
-def _partners(pairs: Ruling, node: str) -> tuple[str, str]:
-    """Name the other suspect of a failing node's only pair; describe its pairs."""
-    ends = pairs.names.select("source", "destination")
-    own = ends.select(pl.any_horizontal(pl.all() == node)).to_series()
-    others = {name for end in ends.filter(own) for name in end} - {node}
-    doubt = ""
-    if len(others) == 1:
-        doubt = f"; its only partner was {others.pop()}: the fault may be there"
-    verdicts = pairs.verdict[own.to_numpy()]
-    return doubt, _pairs(int((verdicts != PASS).sum()), verdicts.size)
+def _own_pairs(pairs: Ruling, name: str) -> str:
+    """Describe how many pairs of a failing node, or ways of a leaf, do not pass."""
+    ends = pairs.names.select(pl.col("source", "destination").cast(pl.String))
+    own = ends.select(pl.any_horizontal(pl.all() == name)).to_series().to_numpy()
+    noun = "way to other leafs" if pairs.part == "way" else "pair"
+    if not own.any():
+        return ""
+    return _pairs(int((pairs.verdict[own] != PASS).sum()), int(own.sum()), noun)
 
 
-def _pairs(bad: int, count: int) -> str:
+def _pairs(bad: int, count: int, noun: str = "pair") -> str:
     """Describe how many pairs of a failing node do not pass by themselves."""
+    nouns = noun.replace("way ", "ways ") if noun != "pair" else "pairs"
     if bad:
-        return f"; {bad} of its {count} pairs do not pass"
+        return f"; {bad} of its {count} {nouns} do not pass"
     passing = (
-        "its only pair passes" if count == 1 else f"each of its {count} pairs passes"
+        f"its only {noun} passes"
+        if count == 1
+        else f"each of its {count} {nouns} passes"
     )
-    return (
-        f"; {passing} when judged alone, but a node is judged by the better quartile "
-        "of its pairs in each allocation"
-    )
+    return f"; {passing} when judged alone, but what they have in common does not"
 
 
 @dataclass
@@ -147,6 +152,7 @@ class _Node:
 
 def node_verdicts(
     nodes: Sequence[Mapping[str, Any]],
+    leafs: Leafs,
     ruled: Iterable[Ruling],
     findings: Iterable[Finding],
     *,
@@ -154,7 +160,8 @@ def node_verdicts(
 ) -> tuple[NodeVerdict, ...]:
     """Return the verdict on each delivered node.
 
-    An absent node fails; a node without measurements is undecided.
+    An absent node fails; a node without measurements is undecided. A node that is
+    attributed to its leaf has the reason of that.
     """
     measured: dict[str, _Node] = defaultdict(_Node)
     for ruling in ruled:
@@ -169,7 +176,7 @@ def node_verdicts(
         if finding.node in measured:
             reason = f"{finding.check} {finding.metric}: {finding.reason}"
             measured[finding.node].reasons.append(reason)
-    return tuple(_verdict(node, measured, replay=replay) for node in nodes)
+    return tuple(_verdict(node, leafs, measured, replay=replay) for node in nodes)
 
 
 def _add(ruling: Ruling, measured: dict[str, _Node]) -> None:
@@ -190,7 +197,11 @@ def _add(ruling: Ruling, measured: dict[str, _Node]) -> None:
 
 
 def _verdict(
-    delivered: Mapping[str, Any], measured: Mapping[str, _Node], *, replay: bool
+    delivered: Mapping[str, Any],
+    leafs: Leafs,
+    measured: Mapping[str, _Node],
+    *,
+    replay: bool,
 ) -> NodeVerdict:
     name, state = delivered["name"], delivered["state"]
     if state != "present":
@@ -201,5 +212,9 @@ def _verdict(
     node = measured[name]
     if replay and node.verdict == PASS:
         return NodeVerdict(name, state, "undecided", NO_MEASUREMENT, node.values)
-    reason = "; ".join(node.reasons) if node.verdict != PASS else ""
+    leaf = leafs.get(name, "")
+    reasons = node.reasons
+    if not reasons and leaf in measured:
+        reasons = [f"{leaf}: {reason}" for reason in measured[leaf].reasons]
+    reason = "; ".join(reasons) if node.verdict != PASS else ""
     return NodeVerdict(name, state, VERDICTS[node.verdict], reason, node.values)

@@ -1,172 +1,39 @@
-"""Places of a criterion: pairs, their nodes, nodes, or the whole allocation."""
+"""Places of a criterion: leafs, nodes and links by pairs; nodes; the allocation."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from math import log
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge import assumptions, serial
-from seatrial.judge.findings import METHODS, Finding
+from seatrial.judge.findings import METHODS, Finding, Kind
+from seatrial.judge.group import SHAPE_SHARE, Group, Texts
 from seatrial.judge.levels import (
-    HALF,
-    SCATTER_FLOOR,
-    Levels,
-    Times,
     blamed,
-    levels,
     rest_correlation,
     split,
 )
-from seatrial.judge.multiple_testing import share_of_look
+from seatrial.judge.majority import beside_the_others, better_than_typical
+from seatrial.judge.network_parts import NO_LEAFS, PARTS, Leafs, Network, network
+from seatrial.judge.pair_effects import Parts, part_levels
 from seatrial.judge.sampling import (
     LEAST_ALIKE,
-    Marks,
     Sampled,
-    Scale,
     Values,
-    beside_the_others,
     scale_of,
 )
-from seatrial.model.places import PLACE, both_ways
-
-Texts = npt.NDArray[np.object_]
-
-WAY = "way"
-"""Column with 'sending' or 'receiving', where a pair was measured both ways."""
-
-_BETTER = 0.75
-"""Quantile of its pairs by which a node is judged: most of them have a good partner."""
-
-_SHAPE_SHARE = 0.02
-"""Part of each risk that the test of the noise's shape may spend."""
-
-_MOST_BAD = 3
-"""A place passes only if at most one of so many allocations misses the limit."""
 
 
-@dataclass(frozen=True)
-class Group:
-    """A criterion and its places of one kind, in one case.
+def groups_of(
+    subject: Finding, criterion: Criterion, data: Sampled, leafs: Leafs = NO_LEAFS
+) -> Iterator[Group]:
+    """Yield the groups of one metric: parts of pairs, pairs, all other places.
 
-    `levels` has the shape (places, allocations), on the scale of the criterion;
-    `names` has a row per place: the columns of `PLACE`, and `WAY` for nodes of pairs.
-    `trouble` (places,) is the reason why a place cannot be judged, or ''. `share` is
-    the part of the risks that this look may spend. `nodes` are the nodes of pairs,
-    judged before them. `times` are the correlations of successive allocations in the
-    metrics of the case; None: as these values show them.
+    `leafs` has the leafs of nodes, as far as they are known.
     """
-
-    subject: Finding
-    criterion: Criterion
-    scale: Scale
-    names: pl.DataFrame
-    levels: Values
-    trouble: Texts
-    share: float = field(default_factory=partial(share_of_look, 1))
-    nodes: "Group | None" = None
-    times: Times | None = None
-
-    @property
-    def alike(self) -> bool:
-        """Whether places are held to the typical one, not to a limit."""
-        return self.criterion.kind == "sameness"
-
-    @property
-    def of_pairs(self) -> bool:
-        """Whether the places are pairs, which are judged after their nodes."""
-        return self.nodes is not None
-
-    @property
-    def of_nodes(self) -> bool:
-        """Whether the places are nodes, judged by their pairs."""
-        return WAY in self.names.columns
-
-    @property
-    def case(self) -> tuple[str, ...]:
-        """The key of the case."""
-        return (self.subject.check, self.subject.case, self.subject.environment)
-
-    @property
-    def units(self) -> int:
-        """All allocations, complete or not."""
-        return int(self.levels.shape[1])
-
-    @property
-    def buyer(self) -> float:
-        """The buyer's risk at this look."""
-        return self.criterion.risks.buyer * self.share * (1 - _SHAPE_SHARE)
-
-    @property
-    def seller(self) -> float:
-        """The seller's risk at this look."""
-        return self.criterion.risks.seller * self.share * (1 - _SHAPE_SHARE)
-
-    @cached_property
-    def at(self) -> Levels:
-        """The levels of the places, with their bounds."""
-        scale, least = self.scale, SCATTER_FLOOR
-        if not scale.logs:
-            least *= abs(scale.limit)
-        return levels(
-            np.where(self.sound[:, np.newaxis], self.levels, np.nan),
-            scale.method,
-            below=scale.below,
-            shared=not self.alike,
-            floor=least,
-            worst=self._worst(),
-            times=self.times,
-        )
-
-    def _worst(self) -> float:
-        """Return the level that a missing number has in a mean.
-
-        Half of the limit, or the lowest level of all if that is less.
-        """
-        half = HALF * abs(self.scale.limit)
-        low = self.scale.limit - (log(2) if self.scale.logs else half)
-        finite = self.levels[np.isfinite(self.levels)]
-        return float(min(low, finite.min(initial=low)))
-
-    @property
-    def n(self) -> npt.NDArray[np.int64]:
-        """Allocations in which each place was measured."""
-        return self.at.n
-
-    @cached_property
-    def lower(self) -> Values:
-        """The lower bound of each level, at the buyer's risk."""
-        return self.at.lower(self.buyer)
-
-    @cached_property
-    def sound(self) -> Marks:
-        """Places that can be judged at all."""
-        return np.asarray(self.trouble == "", dtype=bool)
-
-    @cached_property
-    def misses(self) -> npt.NDArray[np.int64]:
-        """Allocations in which each place misses the limit."""
-        return np.asarray((self.levels < self.scale.limit).sum(axis=1))
-
-    @cached_property
-    def intermittent(self) -> Marks:
-        """Places that miss the limit too often to pass, whatever their level is."""
-        most = self.n // _MOST_BAD
-        return np.asarray((self.misses > most) & (self.scale.below == HALF))
-
-    @cached_property
-    def passes(self) -> Marks:
-        """Places that reach the limit, at the buyer's risk."""
-        reached: Marks = self.sound & (self.lower >= self.scale.limit)
-        return reached & ~self.intermittent
-
-
-def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator[Group]:
-    """Yield the groups of one metric: nodes of pairs, the pairs, all other places."""
     scale = scale_of(criterion)
     ends = data.places.select("source", "destination")
     pairs = ends.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
@@ -179,11 +46,21 @@ def groups_of(subject: Finding, criterion: Criterion, data: Sampled) -> Iterator
         trouble = _without_number(of_rows, "nothing was measured")
         trouble[data.spoilt[rows]] = "a value is no number"
         names = data.places[rows]
-        group = Group(subject, criterion, scale, names, of_rows, trouble)
-        nodes = _checked(_nodes_of(group)) if of_pairs else None
-        if nodes is not None:
-            yield nodes
-        yield replace(_checked(group), nodes=nodes)
+        doubt = np.full(rows.size, "", dtype=object)
+        group = Group(
+            subject,
+            criterion,
+            scale,
+            names,
+            of_rows,
+            trouble,
+            doubt,
+            leafs,
+            "pair" if of_pairs else "",
+        )
+        parts = list(map(_checked, _parts_of(group))) if of_pairs else []
+        yield from (_without_majority(part, parts) for part in parts)
+        yield _without_majority(_checked(group), parts)
 
 
 def _without_number(values: Values, reason: str) -> Texts:
@@ -195,15 +72,17 @@ def _checked(group: Group) -> Group:
     """Compare places for sameness; check the assumptions of the method."""
     trouble = group.trouble.copy()
     values = group.levels
-    if group.alike:
+    if group.alike and group.part != "way":
         values = beside_the_others(np.where(group.sound[:, np.newaxis], values, np.nan))
         if group.sound.sum() < LEAST_ALIKE:
             trouble[group.sound] = f"sameness takes at least {LEAST_ALIKE} places"
+        elif reason := _no_majority(group):
+            trouble[group.sound] = reason
     group = replace(group, levels=values, trouble=trouble)
     if group.scale.method == "t":
         risk = min(group.criterion.risks.buyer, group.criterion.risks.seller)
         p = _shape_p(values[trouble == ""], shared=not group.alike)
-        if p < risk * group.share * _SHAPE_SHARE:
+        if p < risk * group.share * SHAPE_SHARE:
             return _by_order(
                 group, f"the values are not {group.criterion.model}, p = {p:.1g}"
             )
@@ -221,6 +100,34 @@ def _shape_p(values: Values, *, shared: bool) -> float:
     return assumptions.t_shape_p(serial.whitened(rest, rho))
 
 
+def _no_majority(group: Group) -> str:
+    """Return why the typical place of a group may be a bad one; '' if it is not.
+
+    Pairs, and ways between leafs, are as their nodes and leafs.
+    """
+    if group.part not in ("", "node", "leaf"):
+        return ""
+    levels = np.where(group.sound[:, np.newaxis], group.levels, np.nan)
+    better = better_than_typical(levels, -group.scale.limit)
+    if not better.any():
+        return ""
+    names = group.names.select("node", "socket")
+    places, good = (names.filter(marks).n_unique() for marks in (group.sound, better))
+    return (
+        f"{places - good} of {places} differ: no majority; the other {good} are better "
+        "by more than the tolerance, and may be the only sound ones"
+    )
+
+
+def _without_majority(group: Group, parts: Sequence[Group]) -> Group:
+    """Leave pairs and ways unjudged where the typical node may be a bad one."""
+    nodes = [part for part in parts if part.part == "node" and part.alike]
+    if group.part not in ("way", "pair") or not nodes or nodes[0].sound.any():
+        return group
+    reason = f"of its nodes, {nodes[0].trouble[0]}"
+    return replace(group, trouble=np.where(group.sound, reason, group.trouble))
+
+
 def _by_order(group: Group, reason: str) -> Group:
     """Judge by order statistics, which hold for any distribution.
 
@@ -234,39 +141,53 @@ def _by_order(group: Group, reason: str) -> Group:
     )
 
 
-def _nodes_of(pairs: Group) -> Group:
-    """Judge each node by the better quartile of its pairs in each allocation.
+def _parts_of(pairs: Group) -> Iterator[Group]:
+    """Yield the leafs, the ways between leafs, and the nodes of pairs.
 
-    A pair is as good as the worse of its nodes, so a bad node spoils all its pairs,
-    while most pairs of a good node are good. Rails count one by one, and so do the
-    directions of numbers that were taken in both.
+    A leaf with one other leaf is left out: the way between them is judged.
     """
-    directed = both_ways(pairs.names)
-    units = [f"{number}" for number in range(pairs.units)]
-    of_pairs = np.where(pairs.sound[:, np.newaxis], pairs.levels, np.nan)
-    table = pairs.names.select(
-        pl.col("source", "destination", "hca").cast(pl.String)
-    ).with_columns(pl.DataFrame(of_pairs, schema=units).fill_nan(None))
-    ends = pl.concat(
-        table.select(
-            pl.col(node).alias("node"),
-            "hca",
-            pl.lit(way if directed else None, dtype=pl.String).alias(WAY),
-            *units,
+    parts = network(pairs.names, pairs.leafs)
+    levels = blamed(np.where(pairs.sound[:, np.newaxis], pairs.levels, np.nan))
+    levels[np.isneginf(levels)] = pairs.worst
+    fitted = part_levels(levels, parts.paths)
+    if pairs.alike:  # a way is compared with the typical pair
+        ways = parts.kinds == "way"
+        with warnings.catch_warnings(action="ignore"):
+            fitted.levels[ways] -= np.nanmedian(levels, axis=0)
+    doubt = _doubts(pairs, parts, fitted)
+    for part in PARTS:
+        rows = np.flatnonzero(
+            (parts.kinds == part) & ~(fitted.alone & (parts.kinds == "leaf"))
         )
-        for node, way in (("source", "sending"), ("destination", "receiving"))
-    )
-    by_node = ends.group_by("node", "hca", WAY, maintain_order=True).agg(
-        pl.col(unit).quantile(_BETTER, interpolation="higher") for unit in units
-    )
-    names = by_node.with_columns(
-        source=None, destination=None, socket=pl.lit(None, dtype=pl.Int64)
-    )
-    node_levels = by_node.select(pl.col(units).fill_null(np.nan)).to_numpy()
-    return replace(
-        pairs,
-        subject=replace(pairs.subject, kind="sameness" if pairs.alike else "node"),
-        names=names.select(*PLACE, WAY),
-        levels=node_levels,
-        trouble=_without_number(node_levels, "none of its pairs was measured"),
-    )
+        if not rows.size:
+            continue
+        kind: Kind = "node" if part == "node" else "leaf"
+        own = fitted.levels[rows]
+        yield replace(
+            pairs,
+            subject=replace(pairs.subject, kind="sameness" if pairs.alike else kind),
+            names=parts.names[rows],
+            levels=own,
+            trouble=_without_number(own, "none of its pairs was measured"),
+            doubt=doubt[rows],
+            part=part,
+        )
+
+
+def _doubts(pairs: Group, parts: Network, fitted: Parts) -> Texts:
+    """Return why nodes that look bad may be sound, '' if they are to blame."""
+    doubt = np.full(len(parts.kinds), "", dtype=object)
+    nodes = parts.kinds == "node"
+    limit = pairs.scale.limit
+    if pairs.alike:
+        limit += float(np.median(fitted.typical[nodes]))
+    good = fitted.typical >= limit
+    if good[nodes].any():  # else look at what all of them share
+        beside = nodes & ~good & (fitted.beside < limit)
+        doubt[beside] = "each of its partners looks bad too: it may be sound"
+    for part in np.flatnonzero(nodes & fitted.alone):
+        doubt[part] = (
+            f"its only partner was {parts.partners[part]}: the fault may be there, or "
+            "between them"
+        )
+    return doubt

@@ -274,29 +274,3 @@ def missing_words(levels: Values) -> str:
     if not missing:
         return ""
     return f"; {missing} of {planned} numbers are missing, and count as the worst value"
-
-
-def beside_the_others(levels: Values) -> Values:
-    """Subtract from each level the median of the other places in its allocation.
-
-    Shape (places, allocations) in and out. Effects on all places cancel out, and a
-    place has no part in the median that it is compared with. The worst level, -inf,
-    stays.
-    """
-    result = np.where(np.isneginf(levels), levels, np.nan)
-    for column, target in zip(levels.T, result.T, strict=True):
-        measured = np.flatnonzero(~np.isnan(column))
-        others = measured.size - 1
-        if others < LEAST_ALIKE - 1:
-            continue
-        order = np.argsort(column[measured], kind="stable")
-        ranked = column[measured][order]
-        rank = np.argsort(order)
-        # The median of the others is between these two, counted without the place.
-        low, high = (others - 1) // 2, others // 2
-        middle = (ranked[low + (low >= rank)] + ranked[high + (high >= rank)]) / 2
-        with np.errstate(invalid="ignore"):
-            target[measured] = column[measured] - middle
-    result[~np.isfinite(result)] = np.nan
-    result[np.isneginf(levels)] = -np.inf
-    return result

@@ -15,15 +15,16 @@ The list of places worth a look has a weaker rule, a false discovery rate, and d
 nothing.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from seatrial.criteria.criteria import Risks
+from seatrial.judge.attribution import attributed, bad_parts
 from seatrial.judge.common_time import in_common_time
+from seatrial.judge.group import Group
 from seatrial.judge.multiple_testing import (
     cauchy,
     discoveries,
@@ -32,7 +33,6 @@ from seatrial.judge.multiple_testing import (
     rank_p,
 )
 from seatrial.judge.order_statistics import quantiles
-from seatrial.judge.place_groups import Group
 from seatrial.judge.sampling import Marks, Values
 
 _LENIENT = 0.1
@@ -48,7 +48,8 @@ class Tried:
 
     The first `screened` allocations picked the suspects of order statistics. `p` is
     NaN for places that were not tried, `family` counts the nodes or pairs that were.
-    `covered` pairs contain a suspected node, which is tried in their place.
+    `covered` places are attributed to another suspect, which is tried in their place:
+    pairs to a node, pairs and nodes to a leaf.
     """
 
     group: Group
@@ -156,7 +157,7 @@ def _ranks(groups: Sequence[Group], screened: Sequence[int]) -> dict[int, Values
     """
     tables = {}
     for number, (group, first) in enumerate(zip(groups, screened, strict=True)):
-        if group.alike and not group.of_pairs and group.at.ordered:
+        if group.alike and group.part in ("", "node") and group.at.ordered:
             values = np.where(group.sound[:, np.newaxis], group.levels, np.nan)
             node = group.names["node"].cast(pl.String).fill_null("")
             columns = {"node": node, "p": rank_p(values[:, :first])}
@@ -180,7 +181,7 @@ def _suspected(group: Group, first: int, rank: Values | None) -> Marks:
 
     Each further suspect makes it harder to convict the others. But for a node with a
     low rank in all its comparisons half of the tolerance is enough. A place that these
-    allocations did not measure is a suspect, too.
+    allocations did not measure is a suspect, too; one that may be sound is none.
     """
     limit, at = group.scale.limit, group.at
     below: Marks = at.centre < limit
@@ -192,31 +193,16 @@ def _suspected(group: Group, first: int, rank: Values | None) -> Marks:
             lowest = max(_LENIENT, 2 / max(int(group.sound.sum()), 1))
             lenient |= (rank <= lowest) & (centre < limit / 2)
         below = lenient
-    return np.asarray(group.sound & below)
+    return np.asarray(group.sound & below & (group.doubt == ""))
 
 
 def _covered(groups: Sequence[Group], suspected: Sequence[Marks]) -> list[Marks]:
-    """Mark pairs of a node that is a suspect in any metric of the same case.
+    """Mark places that are attributed to a suspect in any metric of the same case.
 
-    The node is tried in place of its pairs, so that it is named once.
+    The suspect is tried in their place, so that it is named once.
     """
-    nodes: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for group, marks in zip(groups, suspected, strict=True):
-        if group.of_nodes:
-            nodes[group.case].update(group.names["node"].filter(pl.Series(marks)))
-    return [
-        touching(group.names, nodes[group.case])
-        if group.of_pairs
-        else np.zeros(len(marks), dtype=bool)
-        for group, marks in zip(groups, suspected, strict=True)
-    ]
-
-
-def touching(pairs: pl.DataFrame, nodes: Collection[str]) -> Marks:
-    """Mark the pairs that contain one of these nodes."""
-    ends = pl.col("source", "destination").cast(pl.String).is_in(list(nodes))
-    marks = pairs.select(pl.any_horizontal(ends.fill_null(value=False)))
-    return marks.to_series().to_numpy()
+    bad = bad_parts(zip(groups, suspected, strict=True))
+    return [attributed(group, bad[group.case]) for group in groups]
 
 
 def _p(group: Group, first: int, suspected: Marks, covered: Marks) -> Values:
@@ -226,7 +212,8 @@ def _p(group: Group, first: int, suspected: Marks, covered: Marks) -> Values:
     not count. p is divided by the share of the risk that this look may spend on it.
     """
     at = group.at
-    on_trial = suspected if at.ordered else group.sound & (at.n > 0) & ~covered
+    free = group.sound & (at.n > 0) & ~covered & (group.doubt == "")
+    on_trial = suspected if at.ordered else free
     spendable = group.seller / group.criterion.risks.seller
     p = np.minimum(1.0, at.p_below(group.scale.limit, first) / spendable)
     return np.where(on_trial, p, np.nan)

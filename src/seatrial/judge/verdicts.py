@@ -1,6 +1,5 @@
 """Rulings on the places of a group: verdict, level, bounds and reason."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -9,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from seatrial.criteria.criterion import LEAST_COUNTED, Criterion
 from seatrial.criteria.methods import T_SMALLEST_N
+from seatrial.judge.attribution import attributed, bad_parts
 from seatrial.judge.findings import METHODS, Finding, Verdict
 from seatrial.judge.order_statistics import MOST_FURTHER_UNITS, fewest
-from seatrial.judge.sampling import Marks, Sampled, Values, missing_words
-from seatrial.judge.screening import Tried, total_for, touching
+from seatrial.judge.sampling import Marks, Values, missing_words
+from seatrial.judge.screening import Tried, total_for
 from seatrial.judge.variance_components import components
 from seatrial.model.units import rounded
 
@@ -31,10 +30,11 @@ _EVEN = 0.5
 class Ruling:
     """A criterion with its verdict at each place; all arrays are (places,).
 
-    `names` has the columns of PLACE, and WAY if the places are nodes of pairs
-    (`of_nodes`). Values, bounds and limit are in the unit of `subject`. `more` is -1 if
-    unknown. `reason` returns the reason for one place. `hidden` marks pairs without a
-    finding of their own: neither they nor one of their nodes pass.
+    `names` has the columns of PLACE, and WAY if the places are nodes or leafs of pairs
+    (`of_nodes`); `part` is their kind. Values, bounds and limit are in the unit of
+    `subject`. `more` is -1 if unknown. `reason` returns the reason for one place.
+    `hidden` marks places without a finding of their own: they do not pass, nor does the
+    part that they are attributed to.
     """
 
     subject: Finding
@@ -50,6 +50,7 @@ class Ruling:
     discovered: Marks
     reason: Callable[[int], str]
     spread: str = ""
+    part: str = ""
 
     def finding(self, place: int, name: str, more_words: str = "") -> Finding:
         """Return the finding on one place, with `more_words` after its reason."""
@@ -66,54 +67,12 @@ class Ruling:
         )
 
 
-def counted(subject: Finding, criterion: Criterion, data: Sampled) -> Ruling:
-    """Judge every value: one that misses is a fail; an empty allocation blames none."""
-    sign = 1 if criterion.direction == "higher" else -1
-    assert criterion.limit is not None, "a criterion of model every has a limit"
-    levels = sign * data.values
-    lost = np.isneginf(levels).all(axis=0) & (len(levels) > 1)
-    missed = (levels[:, ~lost] < sign * criterion.limit).sum(axis=1)
-    n = (~np.isnan(levels)).sum(axis=1)
-    unknown = lost.any() | (n < LEAST_COUNTED)
-    verdict = np.where(missed > 0, FAIL, np.where(unknown, UNDECIDED, PASS))
-    worst = np.fmin.reduce(levels, axis=1, initial=np.inf)
-
-    def reason(place: int) -> str:
-        missing, which = missing_words(levels[place]), f"{missed[place]} of {n[place]}"
-        if missed[place]:
-            return f"a value misses the limit in {which} allocations{missing}"
-        if lost.any():
-            return missing.removeprefix("; ")
-        if n[place] < LEAST_COUNTED:
-            return f"{_allocations(n[place])}; it takes at least {LEAST_COUNTED}"
-        return f"all values of {n[place]} allocations meet the limit"
-
-    return Ruling(
-        subject=subject,
-        names=data.places,
-        of_nodes=False,
-        verdict=verdict.astype(np.int8),
-        n=n,
-        value=sign * worst,
-        lower=np.full(n.size, np.nan),
-        upper=np.full(n.size, np.nan),
-        more=np.maximum(LEAST_COUNTED - n, 0),
-        hidden=np.zeros(n.size, dtype=bool),
-        discovered=np.zeros(n.size, dtype=bool),
-        reason=reason,
-    )
-
-
 def rulings(trials: Sequence[Tried]) -> Iterator[Ruling]:
     """Yield the ruling on every group after the trial."""
     ruled = [(trial, _Ruler(trial).ruling()) for trial in trials]
-    bad: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    bad = bad_parts((trial.group, ruling.verdict != PASS) for trial, ruling in ruled)
     for trial, ruling in ruled:
-        if ruling.of_nodes:
-            nodes = ruling.names["node"].filter(pl.Series(ruling.verdict != PASS))
-            bad[trial.group.case].update(nodes)
-    for trial, ruling in ruled:
-        of_bad = touching(ruling.names, bad[trial.group.case])
+        of_bad = attributed(trial.group, bad[trial.group.case])
         hidden = trial.covered & of_bad & (ruling.verdict != PASS)
         yield replace(ruling, hidden=hidden)
 
@@ -153,6 +112,7 @@ class _Ruler:
                 self.reason(place) + missing_words(group.levels[place])
             ),
             spread=self._spread(),
+            part=group.part,
         )
 
     def reason(self, place: int) -> str:
@@ -165,7 +125,7 @@ class _Ruler:
             return (
                 f"at {'least' if higher else 'most'} {self._value(bound)} with "
                 f"{_percent(1 - group.buyer)} confidence, "
-                f"by {_allocations(group.n[place])}"
+                f"by {allocations_text(group.n[place])}"
             )
         if self.tried.convicted[place]:
             return self._conviction(place)
@@ -219,17 +179,19 @@ class _Ruler:
             if self.at.holed[place] and not self.at.ordered:
                 method = f"{METHODS['any']}, for missing values,"
             return (
-                f"{_allocations(n)}; {method} takes at least "
+                f"{allocations_text(n)}; {method} takes at least "
                 f"{smallest} at a risk of {_percent(group.buyer)}"
             )
         words = [self._state(place)]
+        if group.doubt[place] and self.at.centre[place] < self.scale.limit:
+            return f"{words[0]}; {group.doubt[place]}"
         if group.intermittent[place]:
             return f"{words[0]}; find out what comes and goes"
         if self.tried.p[place] <= _EVEN:
             family = self.tried.family
             words.append(f"suspected, p = {self.tried.p[place]:.2g} of {family}")
         if self.tried.covered[place]:
-            words.append("one of its nodes is a suspect")
+            words.append("a part of its path is a suspect")
         return "; ".join([*words, self._remedy(place)])
 
     def _smallest(self, place: int) -> int:
@@ -298,5 +260,6 @@ def _percent(share: float) -> str:
     return f"{rounded(float(f'{100 * share:.3g}'))} %"
 
 
-def _allocations(n: int) -> str:
+def allocations_text(n: int) -> str:
+    """Format a number of allocations."""
     return f"{n} allocation{'' if n == 1 else 's'}"

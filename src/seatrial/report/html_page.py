@@ -86,7 +86,7 @@ def _row(folded: FoldedFinding) -> FindingRow:
     finding, count = folded.first, len(folded.findings)
     alone = count == 1
     better = f"{finding.direction} is better" if finding.direction else ""
-    of_pairs = "by its pairs" if finding.kind == "node" else ""
+    of_pairs = "by its pairs" if finding.kind in ("node", "leaf") else ""
     flags = [f"criterion {flag}" for flag in finding.flags]
     counted = "" if alone else f"{text.exact(count)} findings"
     cells = (

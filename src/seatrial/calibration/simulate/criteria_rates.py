@@ -23,11 +23,13 @@ from seatrial.calibration.simulate.machines import (
 )
 from seatrial.calibration.simulate.rates import Rate
 from seatrial.criteria.criteria import Criteria, Criterion
+from seatrial.judge.counted import counted
 from seatrial.judge.findings import Finding
-from seatrial.judge.place_groups import Group, groups_of
+from seatrial.judge.group import Group
+from seatrial.judge.place_groups import groups_of
 from seatrial.judge.sampling import UNIT, Sampled, Values
 from seatrial.judge.screening import Tried, tried
-from seatrial.judge.verdicts import FAIL, VERDICTS, Ruling, counted, rulings
+from seatrial.judge.verdicts import FAIL, VERDICTS, Ruling, rulings
 from seatrial.model.places import PLACE
 
 _TYPICAL = 1000.0
