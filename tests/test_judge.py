@@ -350,8 +350,8 @@ def test_a_node_that_nobody_measured_is_no_pass() -> None:
         for node in NODES[:3]
     ]
     judgement = judged(make_run(repeats(3), rows), LIMIT)
-    assert judgement.verdict == "undecided"
-    (finding,) = [f for f in found(judgement, "limit") if f.verdict == "undecided"]
+    assert judgement.verdict == "fail"
+    (finding,) = [f for f in found(judgement, "limit") if f.verdict == "fail"]
     assert finding.place == "cn04"
     assert finding.reason.endswith(
         "; 3 of 3 numbers are missing, and count as the worst value"

@@ -57,10 +57,6 @@ MACHINES = {
         Truth(16, (8, 8), ways=OF_L2),
         {"leaf l1 - leaf l2"},
     ),
-    "half of the pairs are missing": (
-        replace(Truth(16).slow("cn3", "cn7"), missing=0.5),
-        {"cn3", "cn7"},
-    ),
     "four rounds of a sweep": (
         replace(Truth(16).slow("cn3"), rounds=4, links={("cn4", "cn13"): 0.7}),
         {"cn3", "cn4 - cn13"},
@@ -119,6 +115,12 @@ def test_nodes_of_a_bad_leaf_are_undecided_by_the_leaf() -> None:
     assert {name for name in verdicts if verdicts[name] != "pass"} == {*own}
     assert {verdicts[name] for name in own} == {"undecided"}
     assert judgement.nodes[8].reason.startswith("leaf l2: PairSweep latency_8B: ")
+
+
+def test_nodes_are_judged_by_the_pairs_that_were_measured() -> None:
+    """Missing numbers count against their pairs, not against the nodes."""
+    truth = replace(Truth(16).slow("cn3", "cn7"), missing=0.5)
+    assert judge(run_of(truth), LIMITS).convicted == ("cn3", "cn7")
 
 
 @pytest.mark.parametrize(

@@ -390,6 +390,7 @@ def test_further_units_by_order(
     n = np.sum(~np.isnan(this), axis=1)
     at = Levels(
         this,
+        this,
         n,
         quantiles(this, 0.5),
         none,

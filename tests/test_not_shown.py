@@ -103,7 +103,7 @@ def test_a_place_that_passes_stays_a_pass_at_the_cap_and_above() -> None:
         assert judged(values_run(*values), replace(LIMIT, cap=cap)).verdict == "pass"
     first, second = values_run(*values[:4]), values_run(*values[4:])
     second.manifest["run"] = "later"
-    twice = criteria(replace(LIMIT, cap=8, looks=2))
+    twice = criteria(replace(LIMIT, cap=8))
     assert judge(first, twice).verdict == "pass"
     assert judge(first, twice, [second]).verdict == "pass"
 

@@ -21,7 +21,7 @@ def asked(
 ) -> list[Chance]:
     """Return the chances of criteria that were recorded with this scatter."""
     file = criteria(*rules)
-    found, _ = prospects(file, ["ImbRing"], [], {}, repeats)
+    found = prospects(file, ["ImbRing"], [], {}, repeats)
     known = [replace(each, scatter=scatter) for each in found]
     return chances(file, known, nodes, shared=0.0)
 

@@ -123,7 +123,7 @@ def _plain(
         share = share_of_look(1)
         seller = min(criteria.risks.seller, criterion.risks.seller) * share
         least = smallest_n(method, seller)
-        least = least if alone else total_for(least)
+        least = least if alone or method == "t" else total_for(least)
         passing = smallest_n(method, criterion.risks.buyer * share)
     return Prospect(
         criterion=criterion.name,

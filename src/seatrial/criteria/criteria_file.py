@@ -10,9 +10,9 @@ from seatrial.criteria.criteria_types import Entry, File
 from seatrial.criteria.criterion import (
     Criterion,
     Kind,
-    Model,
     Risks,
     fewest_allocations,
+    usual_model,
 )
 from seatrial.criteria.declared import KIND, DeclaredCriterion, declared_criterion
 from seatrial.criteria.formula import evaluate
@@ -35,9 +35,6 @@ _OF_KIND: dict[str, Kind] = {
     "tolerance": "sameness",
 }
 """Keys that belong to one kind only; those of other kinds in defaults do not count."""
-
-_MAY_BE_ZERO = ("1", "%", "count")
-"""Units of numbers that are no continuous quantity above 0."""
 
 _PROVENANCE = (
     "document",
@@ -127,6 +124,8 @@ class _Merged:
         }
         own = {name: getattr(entry, name) for name in self.own}
         given = {**self.fitting, **own}
+        if given.get("bad_share"):
+            given["model"] = "any"
         for name, value in given.items():
             given[name] = " ".join(value.split()) if isinstance(value, str) else value
         self.given = Entry(**given)
@@ -165,7 +164,7 @@ class _Merged:
                     kind=self.kind,
                     limit=self.limit(flat, limit, place),
                     tolerance=given.tolerance,
-                    model=self.model(flat, metric.unit, limit),
+                    model=self.given.model or usual_model(metric.unit),
                     zone=given.zone,
                     risks=risks,
                     cap=given.cap,
@@ -194,8 +193,10 @@ class _Merged:
             self.refuse("metrics", f"kind {kind} has limits; expected no metrics")
         if kind == "sameness" and self.given.model == "every":
             self.refuse("model", "model every holds values to limits, not to others")
-        if self.given.bad_share is not None and self.given.model not in (None, "any"):
-            self.refuse("bad_share", "a share of allocations takes model any")
+        if self.given.bad_share is not None and "model" in self.own:
+            self.refuse(
+                "bad_share", "a share of allocations has no model; leave it out"
+            )
 
     def check_repeats(self, risks: Risks) -> None:
         """Refuse fewer repeats than can decide."""
@@ -204,17 +205,6 @@ class _Merged:
         if cap < least:
             reason = f"model {model} decides nothing with fewer than {least} repeats"
             self.refuse("cap", f"cap is {cap}, but {reason} at these risks")
-
-    def model(self, flat: str, unit: str, limit: str | None) -> Model:
-        """Return the model of a metric: by default that of continuous numbers.
-
-        Counts, shares and ratios, which may be 0, take any distribution.
-        """
-        if self.given.model is not None:
-            return self.given.model
-        if self.given.bad_share is not None or unit in _MAY_BE_ZERO:
-            return "any"
-        return "lognormal"
 
     def evaluated(self) -> float:
         """Return the result of the formula; 0 without one."""

@@ -117,3 +117,11 @@ def fewest_allocations(
     if bad_share is not None:
         return smallest_n("order", risk, bad_share)
     return smallest_n("order" if model == "any" else "t", risk)
+
+
+def usual_model(unit: str) -> Model:
+    """Return the model of a metric whose criterion states none.
+
+    Counts, shares and ratios may be 0, and take any distribution.
+    """
+    return "any" if unit in ("1", "%", "count") else "lognormal"

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from seatrial.campaign.schedule import Agenda, parse_agenda
+from seatrial.judge.joint_runs import start_time
 from seatrial.judge.sampling import Marks, Sampled
 from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import PLACE
@@ -64,17 +65,23 @@ def agenda_of(run: Run) -> Agenda | None:
 
 
 def allocations(
-    runs: Sequence[Run], nodes: Sequence[Mapping[str, Any]], reasons: Sequence[Reason]
+    runs: Sequence[Run],
+    nodes: Sequence[Mapping[str, Any]],
+    reasons: Sequence[Reason],
+    repaired: Mapping[str, float],
 ) -> dict[CaseKey, list[Allocation]]:
     """Return the allocations of each case, in the order of time.
 
-    `nodes` are the delivered ones. A try that never got nodes is no allocation.
+    `nodes` are the delivered ones. A try that never got nodes is no allocation. Runs
+    that started before a node was `repaired` (UTC seconds) do not count for it.
     """
     present = frozenset(node["name"] for node in nodes if node["state"] == "present")
     planned: dict[CaseKey, list[Allocation]] = defaultdict(list)
     for run in runs:
         agenda = agenda_of(run)
         classes = {} if agenda is None else agenda.nodes
+        started, name_of = start_time(run), str(run.manifest["run"])
+        old = frozenset(node for node, at in repaired.items() if started < at)
         tries: dict[CaseKey, list[Case]] = defaultdict(list)
         for case in run.cases:
             if case.result != "skip" and case.nodes:
@@ -83,8 +90,7 @@ def allocations(
             name = key.partition.rpartition(":")[2]
             delivered = present.intersection(classes.get(name, present))
             every = delivered if _take_all(own, delivered) else frozenset[str]()
-            of_run = str(run.manifest["run"])
-            planned[key] += _allocations(own, of_run, present, every, reasons)
+            planned[key] += _allocations(own, of_run, present, every, reasons, excused)
     return planned
 
 
@@ -106,13 +112,14 @@ def _allocations(
     present: frozenset[str],
     every: frozenset[str],
     reasons: Sequence[Reason],
+    repaired: frozenset[str],
 ) -> Iterator[Allocation]:
     """Yield the allocations of a case in a run; all of them plan `every` node."""
     for case in tries:
         got = frozenset(case.nodes)
         lost = {event.node for event in case.node_events if event.state != _DRAINED}
         lost &= got
-        excused = {
+        excused = repaired | {
             reason.node
             for reason in reasons
             if reason.excuses(run, case.check, case.case, case.session)

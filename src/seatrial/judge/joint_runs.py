@@ -17,11 +17,13 @@ from seatrial.runs.closed_run import Run
 def in_time_order(runs: Sequence[Run]) -> tuple[Run, ...]:
     """Sort runs by their start: their order on a command line means nothing."""
 
-    def started(run: Run) -> float:
-        text = run.manifest.get("started")
-        return datetime.fromisoformat(text).timestamp() if text else 0.0
+    return tuple(sorted(runs, key=start_time))
 
-    return tuple(sorted(runs, key=started))
+
+def start_time(run: Run) -> float:
+    """Return when a run started, UTC seconds; 0 if its manifest does not say it."""
+    text = run.manifest.get("started")
+    return datetime.fromisoformat(text).timestamp() if text else 0.0
 
 
 def require_alike(runs: Sequence[Run]) -> None:

@@ -36,7 +36,7 @@ from seatrial.judge.findings import (
     NodeVerdict,
     Verdict,
 )
-from seatrial.judge.looks import Look, kept
+from seatrial.judge.looks import Look, kept, looks_of
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.place_findings import findings_of, node_verdicts
 from seatrial.judge.planned_findings import (
@@ -100,26 +100,29 @@ def judge(
     reasons, refused = _reasons(runs, signers)
     ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
-    leafs = joint_runs.leafs_of(nodes)
     cases = joint_runs.cases_of(runs)
     table, left_out = since_repairs(joint_runs.rows(runs), ledger)
     require_distinct(table)
     ruled: list[Ruling] = []
-    for seen in range(1, len(runs) + 1):
-        look = Look(runs[:seen], table, ledger.number - 1 if ledger else 0)
+    for look in looks_of(runs, table, ledger):
         by_case = _numbers(look, criteria, nodes, reasons)
         numbers = [of_size for sizes in by_case.values() for of_size in sizes]
         ruled = kept(ruled, _tried(numbers, criteria, look.number))
     _add_findings(numbers, ruled)
-    findings = inventory(nodes, replay) + ledger_findings(ledger)
-    findings += unused_nodes(runs, nodes, reasons)
-    findings += declared_findings(runs, criteria.declared)
-    findings += _of_cases(cases, by_case)
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers, reasons)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    findings = [flagged(item, changed) for item in findings + unmeasured + starts]
-    findings.sort(key=_order)
+    found = (
+        *inventory(nodes, replay),
+        *ledger_findings(ledger),
+        *unused_nodes(runs, nodes, reasons),
+        *declared_findings(runs, criteria.declared),
+        *_of_cases(cases, by_case),
+        *unmeasured,
+        *starts,
+    )
+    findings = sorted((flagged(item, changed) for item in found), key=_order)
+    leafs = joint_runs.leafs_of(nodes)
     by_node = node_verdicts(nodes, leafs, ruled, findings, replay=replay)
     return Judgement(
         run=run.manifest["run"],
@@ -153,7 +156,8 @@ def _numbers(
     rows = joint_runs.by_case(look.rows)
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, expiry(rule, fingerprints)) for rule in criteria.criteria]
-    planned, leafs = allocations(runs, nodes, reasons), joint_runs.leafs_of(nodes)
+    planned = allocations(runs, nodes, reasons, look.repaired)
+    leafs = joint_runs.leafs_of(nodes)
     by_case = {}
     for key, tries in joint_runs.cases_of(runs).items():
         last, own = joint_runs.last_tries(tries), rows.get(key, [])

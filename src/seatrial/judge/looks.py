@@ -5,7 +5,7 @@ whole (`multiple_testing.share_of_look`). So a decision holds once it is reached
 more data neither undo a pass nor a conviction.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,17 +14,20 @@ import polars as pl
 
 from seatrial.judge.verdicts import FAIL, PASS, Ruling
 from seatrial.runs.closed_run import Run
+from seatrial.runs.ledger_view import LedgerView
 
 
 class Look(NamedTuple):
     """Runs that are judged at one look; `earlier` looks came before the first of them.
 
-    `table` has the rows of these runs, and may have others'.
+    `table` has the rows of these runs, and may have others'. `repaired` has when nodes
+    were repaired, UTC seconds.
     """
 
     runs: Sequence[Run]
     table: pl.DataFrame
     earlier: int
+    repaired: Mapping[str, float]
 
     @property
     def number(self) -> int:
@@ -38,6 +41,18 @@ class Look(NamedTuple):
         if set(self.table["run"].unique()) <= {*names}:
             return self.table
         return self.table.filter(pl.col("run").cast(pl.String).is_in(names))
+
+
+def looks_of(
+    runs: Sequence[Run], table: pl.DataFrame, ledger: LedgerView | None
+) -> list[Look]:
+    """Return a look at each run with those before it; earlier runs were looks, too."""
+    earlier = ledger.number - 1 if ledger else 0
+    repairs = ledger.repairs if ledger else ()
+    repaired = {repair.node: repair.time for repair in repairs}
+    return [
+        Look(runs[:seen], table, earlier, repaired) for seen in range(1, len(runs) + 1)
+    ]
 
 
 def kept(earlier: Sequence[Ruling], later: Sequence[Ruling]) -> list[Ruling]:

@@ -44,7 +44,6 @@ def groups_of(
         values = data.values[rows]
         of_rows = scale.levels(values)
         trouble = _without_number(of_rows, "nothing was measured")
-        trouble[data.spoilt[rows]] = "a value is no number"
         names = data.places[rows]
         doubt = np.full(rows.size, "", dtype=object)
         group = Group(
@@ -148,8 +147,12 @@ def _parts_of(pairs: Group) -> Iterator[Group]:
     """
     parts = network(pairs.names, pairs.leafs)
     levels = blamed(np.where(pairs.sound[:, np.newaxis], pairs.levels, np.nan))
-    levels[np.isneginf(levels)] = pairs.worst
+    missing = np.isneginf(levels)
+    levels[missing] = np.nan
     fitted = part_levels(levels, parts.paths)
+    if missing.any():  # a part without any pair counts as worst; else others tell
+        lost = part_levels(np.where(missing, 0.0, np.nan), parts.paths).levels
+        fitted.levels[np.isnan(fitted.levels) & ~np.isnan(lost)] = -np.inf
     if pairs.alike:  # a way is compared with the typical pair
         ways = parts.kinds == "way"
         with warnings.catch_warnings(action="ignore"):
