@@ -122,8 +122,7 @@ class _Merged:
             for name in file.data.get("defaults", ())
             if _OF_KIND.get(name, kind) == kind
         }
-        own = {name: getattr(entry, name) for name in self.own}
-        given = {**self.fitting, **own}
+        given = {**self.fitting, **{name: getattr(entry, name) for name in self.own}}
         if given.get("bad_share"):
             given["model"] = "any"
         for name, value in given.items():

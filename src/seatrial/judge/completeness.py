@@ -80,7 +80,7 @@ def allocations(
     for run in runs:
         agenda = agenda_of(run)
         classes = {} if agenda is None else agenda.nodes
-        started, name_of = start_time(run), str(run.manifest["run"])
+        started, own_name = start_time(run), str(run.manifest["run"])
         old = frozenset(node for node, at in repaired.items() if started < at)
         tries: dict[CaseKey, list[Case]] = defaultdict(list)
         for case in run.cases:
@@ -90,7 +90,7 @@ def allocations(
             name = key.partition.rpartition(":")[2]
             delivered = present.intersection(classes.get(name, present))
             every = delivered if _take_all(own, delivered) else frozenset[str]()
-            planned[key] += _allocations(own, of_run, present, every, reasons, excused)
+            planned[key] += _allocations(own, own_name, present, every, reasons, old)
     return planned
 
 
