@@ -9,8 +9,8 @@ from benchmark_builds import SOURCES, Build, Completed, run
 pytestmark = [
     pytest.mark.any_mpi,
     pytest.mark.skipif(
-        not Path("/usr/include/infiniband/verbs.h").exists(),
-        reason="libibverbs-dev is not installed",
+        not Path("/usr/include/rdma/rdma_cma.h").exists(),
+        reason="librdmacm-dev is not installed",
     ),
 ]
 PAIRED = ["mp_rdma_bw", "mp_rdma_lat", "mqp_lat", "winbw"]
@@ -68,6 +68,7 @@ def test_too_many_ranks_are_refused(
     ("program", "options", "error"),
     [
         ("mp_rdma_lat", "--mtu=1500", "--mtu: 1500 is none of: 256, 512, 1024, 2048"),
+        ("mqp_lat", "-R --gid-index 1", "--rdma-cm chooses GID and MTU itself: leave"),
         ("mp_rdma_lat", "-d a,b", r"--device: 'a,b' is not NAME\[:PORT\], as mlx5_0:1"),
         ("mp_rdma_bw", "-d a:0", r"--device: 'a:0' is not NAME\[:PORT\]"),
         ("mp_rdma_bw", "--peer-device :1", r"--peer-device: ':1' is not NAME\[:PORT\]"),
@@ -102,9 +103,9 @@ def test_a_partner_that_never_comes_ends_the_wait(build: Build) -> None:
 @pytest.mark.parametrize(
     ("verbs", "status", "text"),
     [
-        ("AUTO", 0, "-- Programs of verbs are not built: infiniband/verbs.h not found"),
+        ("AUTO", 0, "-- Programs of verbs are not built: infiniband/verbs.h and rdma/rdma_cma.h"),
         ("OFF", 0, "-- Programs of verbs are not built: SEATRIAL_VERBS is OFF"),
-        ("ON", 1, "infiniband/verbs.h not found; install"),
+        ("ON", 1, "infiniband/verbs.h and rdma/rdma_cma.h not found; install"),
     ],
 )
 def test_missing_headers_are_named(

@@ -13,6 +13,7 @@ struct verbs_settings {
     long inline_bytes;       /* larger messages are fetched by the adapter */
     long timeout_s;
     bool doorbell;
+    bool rdma_cm;
 };
 
 /** The values that the programs have unless a row says otherwise. */
@@ -49,6 +50,9 @@ enum {
         SETTINGS_ROW("doorbell", 0, OPTIONS_FLAG,                              \
                      offsetof(type, verbs.doorbell), 0, 0, NULL, NULL,         \
                      "ring the doorbell alone, without BlueFlame (mlx5)"),     \
+        SETTINGS_ROW("rdma-cm", 'R', OPTIONS_FLAG,                             \
+                     offsetof(type, verbs.rdma_cm), 0, 0, NULL, NULL,          \
+                     "connect by rdma_cm and IP, as iWARP needs (untested)"),  \
         VERBS_TIMEOUT_ROW(type)
 
 /** The row of the time that no wait may exceed. */

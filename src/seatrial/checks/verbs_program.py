@@ -13,7 +13,7 @@ from typing import Any
 from reframe.core.builtins import variable
 
 from seatrial.checks.job_steps import Step
-from seatrial.checks.verbs_check import VerbsCheck
+from seatrial.checks.verbs_check import MPI_OVER_TCP, VerbsCheck
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.steps import StepOutput
@@ -46,13 +46,9 @@ class VerbsProgram(VerbsCheck):
     milliseconds_per_size = variable(int, value=100)
     min_size = variable(int, value=8)
     max_size = variable(int, value=65536)
-    env_vars = {
-        "UCX_TLS": "tcp,sm,self",
-        "UCX_NET_DEVICES": "all",
-        # Open MPI takes UCX without InfiniBand only if it is told so.
-        "OMPI_MCA_opal_common_ucx_tls": "any",
-        "OMPI_MCA_opal_common_ucx_devices": "any",
-    }
+    rdma_cm = variable(bool, value=False)
+    """Connect by rdma_cm, as iWARP needs; tried over RoCE only."""
+    env_vars = MPI_OVER_TCP
 
     @abstractmethod
     def runs(self) -> list[VerbsRun]:
@@ -77,7 +73,12 @@ class VerbsProgram(VerbsCheck):
         ]
 
     def gid(self, rail: str) -> str:
-        """Return the option for the GID index of a rail, '' if the program chooses."""
+        """Return the option for the GID index of a rail, '' if the program chooses.
+
+        With rdma_cm the address of the rail chooses.
+        """
+        if self.rdma_cm:
+            return " --rdma-cm"
         index = self.gid_indexes.get(rail)
         return "" if index is None else f" --gid-index {index}"
 
