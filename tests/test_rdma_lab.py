@@ -5,11 +5,16 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
 from subprocess import PIPE
 
 import pytest
 from conftest import HOME, LAB_HOME, Lab
 
+from seatrial.audit.audit import audit
+from seatrial.audit.collect import Collected
+from seatrial.audit.hardware_file import HardwareFile
 from seatrial.calibration.selftest_faults import known_faults
 from seatrial.commands.lab import require_root_on_debian
 from seatrial.parsers.mp_rdma import parse_mp_rdma_lat
@@ -39,6 +44,15 @@ if [ "$SLURM_PROCID" = 0 ]; then
 fi
 timeout 30 sh -c "until [ -e '$ready' ]; do sleep 0.1; done" || exit 1
 exec $test 10.98.$(($2 + 1)).11
+"""
+
+DECLARED = """
+hca_models:
+  QEM0000000001: {pcie: {speed: 8, width: 8}}
+hca_slots:
+  all:
+    - {name: rail0, bdf: "0000:01:00.0", psid: QEM0000000001}
+    - {name: rail1, bdf: "0000:02:00.0", psid: QEM0000000001}
 """
 
 BUILD = """
@@ -145,6 +159,27 @@ def test_own_program_runs_between_nodes(rdma: Lab) -> None:
 def test_slots_of_the_rails_differ(rdma: Lab) -> None:
     links = rdma.ssh("rn01", "sudo lspci -vv").stdout.split("Root port")[1:]
     assert ["Speed 8GT/s, Width x8" in links[0], "Width x4" in links[1]] == [True] * 2
+
+
+def test_audit_finds_a_slot_that_is_narrower_than_declared(
+    rdma: Lab, tmp_path: Path
+) -> None:
+    """The slot of rxe0 has 8 lanes as declared, that of rxe1 has 4."""
+    file = tmp_path / "hardware.yml"
+    file.write_text(DECLARED)
+    declaration = HardwareFile(file, ["batch"], tmp_path / "no database")
+    script = files("seatrial.audit").joinpath("node.sh").read_text()
+    config = str(cluster.ssh_config(LAB_HOME))
+    command = ["ssh", "-F", config, "rn01", "sudo sh -s /"]
+    raw = subprocess.run(command, input=script, stdout=PIPE, text=True, check=True)
+    collected = Collected(classes={"batch": ["rn01"]}, raw={"rn01": raw.stdout})
+    found = {(row.subject, row.key): row for row in audit(collected, declaration)}
+    for rail, width, verdict in (("rail0", "8", "ok"), ("rail1", "4", "drift")):
+        row = found[rail, "pcie.width"]
+        assert (row.declared, row.actual, row.verdict) == ("8", width, verdict)
+        assert found[rail, "pcie.speed"].verdict == "ok"
+        assert found[rail, "device"].actual == rail.replace("rail", "rxe")
+        assert found[rail, "state"].actual == "ACTIVE"
 
 
 @pytest.mark.slow
