@@ -9,13 +9,7 @@
 
 enum { MP_PILOT = 3 };
 
-/* The communicators of a row. */
-struct mp_comms {
-    MPI_Comm active; /* the ranks of its pairs; MPI_COMM_NULL: not in it */
-    MPI_Comm firsts; /* those of them on the first node */
-};
-
-static void mp_join(const struct mp_run *run, int pairs, struct mp_comms *comms)
+void mp_join(const struct mp_run *run, int pairs, struct mp_comms *comms)
 {
     bool is_active = run->team.pair < pairs;
     bool is_first = is_active && run->team.is_first;
@@ -28,7 +22,7 @@ static void mp_join(const struct mp_run *run, int pairs, struct mp_comms *comms)
               "first ranks of %d pairs", pairs);
 }
 
-static void mp_leave(struct mp_comms *comms)
+void mp_leave(struct mp_comms *comms)
 {
     if (comms->firsts != MPI_COMM_NULL) {
         CHECK_MPI(MPI_Comm_free(&comms->firsts), "first ranks");
@@ -146,23 +140,21 @@ static void mp_collect(const struct mp_run *run, const struct mp_work *work,
 }
 
 struct mp_result mp_measure(const struct mp_run *run,
-                            const struct mp_work *work)
+                            const struct mp_work *work,
+                            const struct mp_comms *comms)
 {
-    struct mp_comms comms;
     struct mp_result result = {.plan = run->link.plan};
 
     result.mean_us = check_allocate((size_t)work->pairs * sizeof(double),
                                     "means of all pairs");
-    mp_join(run, work->pairs, &comms);
-    if (comms.active != MPI_COMM_NULL) {
-        long n = mp_warm_up(run, work, &comms);
+    if (comms->active != MPI_COMM_NULL) {
+        long n = mp_warm_up(run, work, comms);
 
-        mp_loop_once(run, work, &comms, n);
-        if (comms.firsts != MPI_COMM_NULL) {
-            mp_collect(run, work, &comms, (size_t)n, &result);
+        mp_loop_once(run, work, comms, n);
+        if (comms->firsts != MPI_COMM_NULL) {
+            mp_collect(run, work, comms, (size_t)n, &result);
         }
     }
-    mp_leave(&comms);
     /* Here ranks without a pair wait, silent, while the others measure. */
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD), "%d pairs", work->pairs);
     return result;

@@ -8,7 +8,6 @@ from reframe.core.exceptions import ReframeError
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import SteppedCheck
 
-
 MPI_OVER_TCP = {
     "UCX_TLS": "tcp,sm,self",
     "UCX_NET_DEVICES": "all",
