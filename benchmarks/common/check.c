@@ -40,13 +40,25 @@ void check_print(const char *format, ...)
     va_end(arguments);
 }
 
+static void (*check_last_word)(const char *error);
+
+void check_before_abort(void (*function)(const char *error))
+{
+    check_last_word = function;
+}
+
 void check_abort(enum check_exit code, const char *format, ...)
 {
+    char text[CHECK_TEXT_SIZE];
     va_list arguments;
 
     va_start(arguments, format);
-    check_vprint(format, arguments);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    check_print("%s", text);
+    if (check_last_word != NULL) {
+        check_last_word(text);
+    }
     (void)MPI_Abort(MPI_COMM_WORLD, (int)code);
     abort();
 }

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="6f9545a683fa321b8d0188602457398d4e98438d09863aa1fb26d02963fbc9ef")
+    version("0.1.0", sha256="cb5bf9ad6fc223fe7fe00df4174f966bfdc095ecdd12d3a38428c059ddb9817c")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
