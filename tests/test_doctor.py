@@ -130,8 +130,9 @@ def test_programs_of_verbs_that_are_missing_are_named(login: Login) -> None:
     own.mkdir(parents=True)
     for name in ("mp_rdma_bw", "mp_rdma_lat", "mqp_lat", "mr_cost", "pairsweep_verbs"):
         fake_program(own, name, "")
-    found = login.diagnosis(classes=classes)["programs of verbs", "cpu"]
-    assert (found.verdict, found.text) == ("warn", "not built: winbw")
+    own_programs = login.diagnosis(classes=classes)["programs of verbs", "cpu"]
+    verdict = (own_programs.verdict, own_programs.text)
+    assert verdict == ("warn", "not built: winbw")
 
 
 MODULE = """module() {
