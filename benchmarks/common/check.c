@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CHECK_PAGE = 4096, CHECK_TEXT_SIZE = 1024 };
@@ -38,6 +39,20 @@ void check_print(const char *format, ...)
     va_start(arguments, format);
     check_vprint(format, arguments);
     va_end(arguments);
+}
+
+void check_wait_quietly(MPI_Request *request, long poll_ns)
+{
+    const struct timespec poll = {.tv_nsec = poll_ns};
+    int done = 0;
+
+    for (;;) {
+        CHECK_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE), "waiting");
+        if (done) {
+            return;
+        }
+        (void)nanosleep(&poll, NULL);
+    }
 }
 
 static void (*check_last_word)(const char *error);

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="cb5bf9ad6fc223fe7fe00df4174f966bfdc095ecdd12d3a38428c059ddb9817c")
+    version("0.1.0", sha256="6b4e3d79484fffb63bd129d75ed5c26bbe3f7d5b435fa7e9a776022bd39244ed")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
