@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="6b4e3d79484fffb63bd129d75ed5c26bbe3f7d5b435fa7e9a776022bd39244ed")
+    version("0.1.0", sha256="ddff171518fb418ad5bf30acb3fbe5d980dc21c031abe50cf2ef6ecb116087fc")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
