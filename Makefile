@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstrap \
 	netcat-openbsd systemd-container python3-apt
-TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich libibverbs-dev \
+TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich librdmacm-dev \
 	chromium chromium-driver groff-base ethtool pciutils mstflint $(RDMA_LAB_PACKAGES)
 RDMA_LAB_PACKAGES := busybox-static qemu-system-x86
 

@@ -60,6 +60,15 @@ def test_settings_of_pcie(tmp_path: Path) -> None:
     assert values["serial"] == "MT2101X00001"
 
 
+def test_warnings_of_lspci_are_left_out(tmp_path: Path) -> None:
+    """It writes them in the midst of a line, where /lib/modules is missing."""
+    functions = {name: express(256, 512) for name in (PORT, HCA)}
+    command = lspci(tmp_path / "pci", functions)
+    warning = "echo 'lspci: Unable to load libkmod resources: error -2' >&2"
+    found = of_tools(tmp_path, lspci=f"{warning}; {command}")
+    assert found[HCA, "pcie.max_payload"].value == "256"
+
+
 @pytest.mark.parametrize(
     ("port", "hca", "value", "able", "reason"),
     [

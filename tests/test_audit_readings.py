@@ -165,6 +165,36 @@ def test_link_is_compared_with_what_both_ends_can_do(
     assert (found["pcie.width"].value, found["pcie.width"].able) == width
 
 
+def test_device_in_software_has_the_slot_of_its_interface(tmp_path: Path) -> None:
+    """rxe0 over a card of conventional PCI, whose link only the port above tells."""
+    card = Hca(
+        pci_class="0x020000",
+        vendor="0x1af4",
+        device=None,
+        interface="rail0",
+        width=8,
+        port_width=8,
+        speed="8.0",
+    )
+    root = write_node(tmp_path, card)
+    folder = next((root / "sys/devices").glob(f"**/{card.address}"))
+    for end in ("current", "max"):
+        for what in ("speed", "width"):
+            (folder / f"{end}_link_{what}").unlink()
+    virtio = folder / "virtio1"
+    virtio.mkdir()
+    (root / "sys/class/net/rail0/device").unlink()
+    (root / "sys/class/net/rail0/device").symlink_to(virtio)
+    assert not [subject for subject, _ in values(raw_of(root)) if "41" in subject]
+    device = root / "sys/class/infiniband/rxe0"
+    (device / "ports/1").mkdir(parents=True)
+    (device / "ports/1/state").write_text("4: ACTIVE\n")
+    (device / "parent").write_text("rail0\n")
+    found = values(raw_of(root))
+    keys = ("device", "pcie.speed", "pcie.width", "state")
+    assert [found[card.address, key] for key in keys] == ["rxe0", "8", "8", "ACTIVE"]
+
+
 def test_every_hop_above_an_hca_counts(tmp_path: Path) -> None:
     """A switch whose own link is narrow: the HCA below it is not to blame."""
     root = write_node(tmp_path, Hca(switch=True))

@@ -186,3 +186,6 @@ def test_one_core_has_no_pair_of_cores(tmp_path: Path) -> None:
     row = run(tmp_path, changed, "-n", "OsuLatency%between=cores")
     assert row["result"] == "skip"
     assert row["fail_reason"] == "it takes 2 ranks on a node, which has 1 cores"
+    more = ("-S", "OsuLatency.oversubscribe=yes")
+    row = run(tmp_path, changed, "-n", "OsuLatency%between=cores", *more)
+    assert row["result"] == "pass", row["fail_reason"]

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 from test_checks_osu import record, run, script, settings
 
-PROGRAMS = ["mp_rdma_bw", "mp_rdma_lat", "mqp_lat", "mr_cost", "winbw"]
+PROGRAMS = [
+    "mp_rdma_bw",
+    "mp_rdma_lat",
+    "mqp_lat",
+    "mr_cost",
+    "pairsweep_verbs",
+    "winbw",
+]
 SPANS = {
     "MultiPairVerbs": (8, 16),
     "WindowBandwidth": (4096, 16384),
@@ -111,11 +118,57 @@ def test_connections_by_number_and_mode(tmp_path: Path) -> None:
             assert numbers(row, metric, **parameters).keys() == {8, 16}
 
 
+def sweep(folder: Path, indexes: dict[str, int], *options: str) -> dict[str, Any]:
+    """Run the sweep over verbs of two nodes and two rails; return its case."""
+    folder.mkdir(exist_ok=True)
+    chosen = with_rails("rxe0:1", "rxe1:1", **indexes)
+    two = ("-S", "VerbsPairSweep.num_nodes=2")
+    return run(folder, chosen, "-n", "VerbsPairSweep", "-p", "openmpi", *two, *options)
+
+
+def test_sweep_over_verbs_on_every_rail(tmp_path: Path) -> None:
+    row = sweep(tmp_path, {"rxe0:1": 1, "rxe1:1": 1})
+    assert row["result"] == "pass", row["fail_reason"]
+    command = record(row)["command"]
+    assert " --gid-index 1 " in command
+    assert " --rails rxe0:1,rxe1:1" in command
+    assert "--rail-variable" not in command
+    directions = [("cn01", "cn02"), ("cn02", "cn01")]
+    for metric, places in (("latency", directions[:1]), ("bw", directions)):
+        found = [
+            (s["source"], s["destination"], s["hca"])
+            for s in record(row)["samples"]
+            if s["metric"] == metric and s["statistic"] in ("p50", "mean")
+        ]
+        assert sorted(found) == sorted(
+            (*place, rail) for place in places for rail in ("rxe0:1", "rxe1:1")
+        )
+
+
+def test_sweep_over_verbs_takes_one_gid_index_or_rdma_cm(tmp_path: Path) -> None:
+    differ = {"rxe0:1": 1, "rxe1:1": 3}
+    row = sweep(tmp_path / "index", differ)
+    assert row["result"] == "skip"
+    assert "gid_indexes differ (1, 3), expected one for all rails" in row["fail_reason"]
+    row = sweep(tmp_path / "cm", differ, "-S", "VerbsPairSweep.rdma_cm=yes")
+    assert row["result"] == "pass", row["fail_reason"]
+    assert " --rdma-cm " in record(row)["command"]
+    assert "--gid-index" not in record(row)["command"]
+
+
 @pytest.mark.parametrize("check", SPANS)
 def test_a_run_with_other_settings_is_refused(tmp_path: Path, check: str) -> None:
     row = go(tmp_path, check, iterations=21)
     assert row["result"] == "fail"
     assert "'iterations': 21" in row["fail_reason"]
+
+
+def test_sizes_by_a_larger_factor(tmp_path: Path) -> None:
+    row = go(tmp_path, "Connections", size_factor=64)
+    assert row["result"] == "pass", row["fail_reason"]  # 8 and the largest, 16
+    assert " --factor 64" in script(row)
+    row = go(tmp_path, "Connections", max_size=64, size_factor=4)
+    assert "sizes [8, 16], expected [8, 32, 64]" in row["fail_reason"]
 
 
 def test_other_connections_are_refused(tmp_path: Path) -> None:
@@ -128,3 +181,11 @@ def test_gid_index_of_a_rail(tmp_path: Path) -> None:
     options = variables("Connections")
     row = run(tmp_path, chosen, "-n", "Connections", "-p", "openmpi", *options)
     assert " --gid-index 3 " in script(row)
+
+
+def test_rdma_cm_in_place_of_a_gid_index(tmp_path: Path) -> None:
+    chosen = with_rails("rxe0:1", **{"rxe0:1": 3})
+    options = [*variables("Connections"), "-S", "Connections.rdma_cm=yes"]
+    row = run(tmp_path, chosen, "-n", "Connections", "-p", "openmpi", *options)
+    assert " --rdma-cm " in script(row)
+    assert "--gid-index" not in script(row)

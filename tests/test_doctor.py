@@ -116,6 +116,25 @@ def test_a_sound_system_is_go_and_keeps_no_file(login: Login) -> None:
     assert [*login.prefix.iterdir()] == []
 
 
+def test_programs_of_verbs_that_are_missing_are_named(login: Login) -> None:
+    """Only of a class with verbs; our own once a stack's benchmarks are installed."""
+    classes = [{**SETTINGS["classes"][0], "features": ["verbs"]}]
+    for name in ("ib_send_lat", "ib_write_lat", "ib_read_lat", "ib_atomic_lat"):
+        fake_program(login.programs, name, "")
+    (login.programs / "ib_write_bw").unlink(missing_ok=True)
+    assert ("perftest", "cpu") not in login.diagnosis()
+    found = login.diagnosis(classes=classes)
+    assert "ib_write_lat" not in found["perftest", "cpu"].text
+    assert ("programs of verbs", "cpu") not in found
+    own = login.prefix / "benchmarks/openmpi/bin"
+    own.mkdir(parents=True)
+    for name in ("mp_rdma_bw", "mp_rdma_lat", "mqp_lat", "mr_cost", "pairsweep_verbs"):
+        fake_program(own, name, "")
+    own_programs = login.diagnosis(classes=classes)["programs of verbs", "cpu"]
+    verdict = (own_programs.verdict, own_programs.text)
+    assert verdict == ("warn", "not built: winbw")
+
+
 MODULE = """module() {
   case "$1 $2" in
     --version*) echo 'Modules Release 5.2.0' >&2;;
@@ -348,14 +367,19 @@ def node_facts(**changes: str) -> Facts:
         ({"architecture": "aarch64"}, "architecture", "fail", "aarch64"),
         ({"tmp_runs": ""}, "/tmp", "warn", "mounted noexec"),
         ({"tmp_free_mib": "12"}, "/tmp", "warn", "12 MiB free"),
+        ({"perftest_lacks": ""}, "perftest", "ok", "on PATH"),
+        ({"perftest_lacks": "ib_read_lat"}, "perftest", "warn", "PATH: ib_read_lat"),
+        ({"verbs_lacks": ""}, "programs of verbs", "ok", "built"),
+        ({"verbs_lacks": "winbw"}, "programs of verbs", "warn", "not built: winbw"),
     ],
 )
 def test_findings_on_a_node(
     changes: dict[str, str], topic: str, verdict: str, text: str
 ) -> None:
+    classes = [{**SETTINGS["classes"][0], "features": ["verbs"]}]
     (finding,) = (
         finding
-        for finding in diagnose(node_facts(**changes), SETTINGS)
+        for finding in diagnose(node_facts(**changes), SETTINGS | {"classes": classes})
         if (finding.topic, finding.subject) == (topic, "cpu")
     )
     assert finding.verdict == verdict

@@ -237,3 +237,12 @@ def test_samples_without_their_table_are_refused(name: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse_perftest_sampled(SAMPLED.replace(old, new), "RDMA_Write Latency", 8, 6)
     assert reason in caught.value.reason
+
+
+def test_a_rank_starts_without_the_metadata_of_packages() -> None:
+    """Their import takes two thirds of its start, on a slow file system seconds."""
+    program = (
+        "import sys, seatrial.checks.perftest_pair as pair; "
+        "sys.exit('importlib.metadata' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

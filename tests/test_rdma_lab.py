@@ -1,15 +1,21 @@
 """The lab with RDMA: verbs in jobs of Slurm, and faults of its rails."""
 
+import re
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
 from subprocess import PIPE
 
 import pytest
 from conftest import HOME, LAB_HOME, Lab
 
+from seatrial.audit.audit import audit
+from seatrial.audit.collect import Collected
+from seatrial.audit.hardware_file import HardwareFile
 from seatrial.calibration.selftest_faults import known_faults
 from seatrial.commands.lab import require_root_on_debian
 from seatrial.parsers.mp_rdma import parse_mp_rdma_lat
@@ -18,6 +24,9 @@ from seatrial.system.lab import cluster, container, fabric
 pytestmark = pytest.mark.lab
 
 NODES = ("rn01", "rn02")
+
+Own = Callable[[str], subprocess.CompletedProcess[str]]
+"""Runs one of our programs between both nodes."""
 
 # Both sides have time limits. The client starts when the server listens: a server
 # whose client never comes would wait for ever.
@@ -41,12 +50,21 @@ timeout 30 sh -c "until [ -e '$ready' ]; do sleep 0.1; done" || exit 1
 exec $test 10.98.$(($2 + 1)).11
 """
 
+DECLARED = """
+hca_models:
+  QEM0000000001: {pcie: {speed: 8, width: 8}}
+hca_slots:
+  all:
+    - {name: rail0, bdf: "0000:01:00.0", psid: QEM0000000001}
+    - {name: rail1, bdf: "0000:02:00.0", psid: QEM0000000001}
+"""
+
 BUILD = """
 set -e
 rm -rf own && mkdir own && tar -C own -x
 options="-DMPI_C_COMPILER=mpicc.openmpi -DBUILD_TESTING=OFF -DSEATRIAL_COMMIT=test"
 cmake -S own/benchmarks -B own/build $options >/dev/null
-cmake --build own/build --target mp_rdma_lat >/dev/null
+cmake --build own/build --target mp_rdma_lat mqp_lat >/dev/null
 """
 
 
@@ -121,30 +139,103 @@ def test_perftest_runs_between_nodes_over_the_rail_that_it_names(
     assert after[1] > before[1]
 
 
-def test_own_program_runs_between_nodes(rdma: Lab) -> None:
-    """Addresses go over TCP by MPI, data by verbs; every byte is verified."""
+@pytest.fixture(scope="module")
+def own(rdma: Lab) -> Own:
+    """Our programs, built there: run one between both nodes."""
     with subprocess.Popen(["tar", "-cC", HOME, "benchmarks"], stdout=PIPE) as sources:
         config = str(cluster.ssh_config(LAB_HOME))
         command = ["ssh", "-F", config, "rhead", BUILD]
         built = subprocess.run(command, stdin=sources.stdout, check=False, timeout=300)
     assert built.returncode == 0
-    program = "own/build/bin/mp_rdma_lat --device rxe0 --gid-index 1 --spread-limit 0"
-    sizes = "--sizes 8:64 --iterations 20 --warmup 2 --validate --json"
     environment = (
         "OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=host0"
     )
     step = f"env {environment} srun --mpi=pmix --nodes=2 --ntasks=2 --time=2"
-    done = rdma.ssh("rhead", f"{step} {program} {sizes}")
+    return lambda command: rdma.ssh("rhead", f"{step} {command}")
+
+
+LATENCY = "own/build/bin/mp_rdma_lat --spread-limit 0 --iterations 20 --warmup 2"
+
+
+@pytest.mark.parametrize(
+    ("rail", "addressing"),
+    [
+        ("--device rxe0 --gid-index 1", "roce_v2_ipv4"),
+        pytest.param("--device rxe1 --rdma-cm", "rdma_cm", marks=pytest.mark.slow),
+    ],
+)
+def test_own_program_runs_between_nodes(own: Own, rail: str, addressing: str) -> None:
+    """Addresses go over TCP or by rdma_cm, data by verbs; every byte is verified."""
+    done = own(f"{LATENCY} {rail} --sizes 8:64 --validate --json")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = parse_mp_rdma_lat(done.stdout)
     assert {row.operation for row in rows} == {"write", "read"}
     assert {row.size_bytes for row in rows} == {8, 16, 32, 64}
     assert {row.validation for row in rows} == {"pass"}
+    assert {row.addressing for row in rows} == {addressing}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (f"{LATENCY} --device rxe9", "--device rxe9: .*: rxe0, rxe1"),
+        (f"{LATENCY} --device rxe0:2", r"rxe0:2: .*: choose a port from 1 to 1"),
+        (f"{LATENCY} --device rxe0 --gid-index 99", "no GID with index 99: .* from 0 "),
+        (
+            f"sh -c 'ulimit -l 64; exec {LATENCY} --device rxe0 --sizes 8:1048576'",
+            "the limit of locked memory is 64 KiB: raise it to unlimited",
+        ),
+        (
+            "own/build/bin/mqp_lat --device rxe0 --connections 1:65536 --sizes 8:8",
+            r"\d+ completions \(max_cqe\) wanted, the device has \d+",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_of_one_rank(own: Own, command: str, error: str) -> None:
+    done = own(command)
+    assert done.returncode in (1, 2)
+    lines = [line for line in done.stderr.splitlines() if re.match(r"m\w+: rank", line)]
+    assert len(lines) == 1, done.stderr
+    assert re.search(rf"rank \d on rn0\d: .*{error}", lines[0]), lines[0]
+
+
+@pytest.mark.slow
+def test_mtu_above_that_of_the_port_is_refused(rdma: Lab, own: Own) -> None:
+    assert rdma.ssh("rn02", "sudo ip link set rail0 mtu 1500").returncode == 0
+    try:
+        done = own(f"{LATENCY} --device rxe0 --mtu 4096")
+    finally:
+        assert rdma.ssh("rn02", "sudo ip link set rail0 mtu 4500").returncode == 0
+    assert done.returncode == 2
+    error = r"rank 1 on rn02: .*--mtu 4096: .*: the active MTU is 1024: choose that"
+    assert re.search(error, done.stderr), done.stderr
 
 
 def test_slots_of_the_rails_differ(rdma: Lab) -> None:
     links = rdma.ssh("rn01", "sudo lspci -vv").stdout.split("Root port")[1:]
     assert ["Speed 8GT/s, Width x8" in links[0], "Width x4" in links[1]] == [True] * 2
+
+
+def test_audit_finds_a_slot_that_is_narrower_than_declared(
+    rdma: Lab, tmp_path: Path
+) -> None:
+    """The slot of rxe0 has 8 lanes as declared, that of rxe1 has 4."""
+    file = tmp_path / "hardware.yml"
+    file.write_text(DECLARED)
+    declaration = HardwareFile(file, ["batch"], tmp_path / "no database")
+    script = files("seatrial.audit").joinpath("node.sh").read_text()
+    config = str(cluster.ssh_config(LAB_HOME))
+    command = ["ssh", "-F", config, "rn01", "sudo sh -s /"]
+    raw = subprocess.run(command, input=script, stdout=PIPE, text=True, check=True)
+    collected = Collected(classes={"batch": ["rn01"]}, raw={"rn01": raw.stdout})
+    found = {(row.subject, row.key): row for row in audit(collected, declaration)}
+    for rail, width, verdict in (("rail0", "8", "ok"), ("rail1", "4", "drift")):
+        row = found[rail, "pcie.width"]
+        assert (row.declared, row.actual, row.verdict) == ("8", width, verdict)
+        assert found[rail, "pcie.speed"].verdict == "ok"
+        assert found[rail, "device"].actual == rail.replace("rail", "rxe")
+        assert found[rail, "state"].actual == "ACTIVE"
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ from benchmark_builds import SOURCES, Build, Completed, run
 pytestmark = [
     pytest.mark.any_mpi,
     pytest.mark.skipif(
-        not Path("/usr/include/infiniband/verbs.h").exists(),
-        reason="libibverbs-dev is not installed",
+        not Path("/usr/include/rdma/rdma_cma.h").exists(),
+        reason="librdmacm-dev is not installed",
     ),
 ]
 PAIRED = ["mp_rdma_bw", "mp_rdma_lat", "mqp_lat", "winbw"]
@@ -44,6 +44,19 @@ def test_registration_needs_an_adapter(build: Build) -> None:
     assert_one_line(build.run("mr_cost", 1), "mr_cost", 2, error)
 
 
+@pytest.mark.skipif(
+    any(Path("/sys/class/infiniband").glob("*")), reason="this machine has an adapter"
+)
+def test_a_pair_that_cannot_connect_is_named_with_the_cause(build: Build) -> None:
+    """The conductor reads the second line, and goes on with the other pairs."""
+    done = build.run("pairsweep_verbs", 2, "--pretend-ppn=1", "--max-size=8", "--json")
+    assert done.returncode == 1
+    cause = r"ibv_get_device_list: no RDMA device: .* \(errno \d+\): load its driver"
+    assert re.search(rf"pairsweep_verbs: rank \d on \S+: {cause}", done.stderr)
+    pair = r"pairsweep: hung pair \S+/0 \S+/1 rail 0 round 1 phase connect"
+    assert re.search(f"{pair}: {cause}", done.stderr)
+
+
 @pytest.mark.parametrize("program", PAIRED)
 def test_two_ranks_on_one_node_are_refused(build: Build, program: str) -> None:
     error = "found 2 ranks on 1 node: pairs take two nodes with as many ranks on each"
@@ -68,6 +81,9 @@ def test_too_many_ranks_are_refused(
     ("program", "options", "error"),
     [
         ("mp_rdma_lat", "--mtu=1500", "--mtu: 1500 is none of: 256, 512, 1024, 2048"),
+        ("mqp_lat", "-R --gid-index 1", "--rdma-cm chooses GID and MTU itself: leave"),
+        ("pairsweep_verbs", "--min-size 0", "--min-size 0: a message is awaited by"),
+        ("pairsweep_verbs", "-R --gid-index 1", "--rdma-cm chooses the GID: leave"),
         ("mp_rdma_lat", "-d a,b", r"--device: 'a,b' is not NAME\[:PORT\], as mlx5_0:1"),
         ("mp_rdma_bw", "-d a:0", r"--device: 'a:0' is not NAME\[:PORT\]"),
         ("mp_rdma_bw", "--peer-device :1", r"--peer-device: ':1' is not NAME\[:PORT\]"),
@@ -102,9 +118,13 @@ def test_a_partner_that_never_comes_ends_the_wait(build: Build) -> None:
 @pytest.mark.parametrize(
     ("verbs", "status", "text"),
     [
-        ("AUTO", 0, "-- Programs of verbs are not built: infiniband/verbs.h not found"),
+        (
+            "AUTO",
+            0,
+            "-- Programs of verbs are not built: infiniband/verbs.h and rdma/rdma_cma",
+        ),
         ("OFF", 0, "-- Programs of verbs are not built: SEATRIAL_VERBS is OFF"),
-        ("ON", 1, "infiniband/verbs.h not found; install"),
+        ("ON", 1, "infiniband/verbs.h and rdma/rdma_cma.h not found; install"),
     ],
 )
 def test_missing_headers_are_named(

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CHECK_PAGE = 4096, CHECK_TEXT_SIZE = 1024 };
@@ -40,13 +41,39 @@ void check_print(const char *format, ...)
     va_end(arguments);
 }
 
+void check_wait_quietly(MPI_Request *request, long poll_ns)
+{
+    const struct timespec poll = {.tv_nsec = poll_ns};
+    int done = 0;
+
+    for (;;) {
+        CHECK_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE), "waiting");
+        if (done) {
+            return;
+        }
+        (void)nanosleep(&poll, NULL);
+    }
+}
+
+static void (*check_last_word)(const char *error);
+
+void check_before_abort(void (*function)(const char *error))
+{
+    check_last_word = function;
+}
+
 void check_abort(enum check_exit code, const char *format, ...)
 {
+    char text[CHECK_TEXT_SIZE];
     va_list arguments;
 
     va_start(arguments, format);
-    check_vprint(format, arguments);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    check_print("%s", text);
+    if (check_last_word != NULL) {
+        check_last_word(text);
+    }
     (void)MPI_Abort(MPI_COMM_WORLD, (int)code);
     abort();
 }

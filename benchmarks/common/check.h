@@ -36,6 +36,12 @@ void check_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void check_abort(enum check_exit code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/** Wait for a request without spinning: what is measured must not notice. */
+void check_wait_quietly(MPI_Request *request, long poll_ns);
+
+/** Call a function with the error before check_abort ends the job. */
+void check_before_abort(void (*function)(const char *error));
+
 /** Allocate zeroed memory aligned to pages, or abort. Free with free(). */
 void *check_allocate(size_t size_bytes, const char *purpose);
 

@@ -69,6 +69,11 @@ double p2p_size_bytes(const struct settings_common *common, long window,
                (double)(2 * sizeof(MPI_Request) + sizeof(MPI_Status));
 }
 
+static p2p_loop p2p_loop_of(const struct p2p *p2p, enum p2p_test test)
+{
+    return p2p->loops != NULL ? p2p->loops[test] : P2P_LOOPS[test];
+}
+
 /* Run a loop; gives the times on the first rank. */
 static void p2p_run(const struct p2p *p2p, const struct p2p_work *work,
                     long iterations)
@@ -76,7 +81,8 @@ static void p2p_run(const struct p2p *p2p, const struct p2p_work *work,
     if (p2p->peer == MPI_PROC_NULL) {
         return;
     }
-    P2P_LOOPS[work->test](p2p, work->window, work->size_bytes, iterations);
+    p2p_loop_of(p2p, work->test)(p2p, work->window, work->size_bytes,
+                                 iterations);
     for (long i = 0; p2p->is_first && i < iterations; i++) {
         p2p->samples[i] =
             clock_between_us(p2p->stamps_ns[i], p2p->stamps_ns[i + 1]);
@@ -97,7 +103,8 @@ static void p2p_run_each(const struct p2p *p2p, const struct p2p_work *work,
             CHECK_MPI(MPI_Barrier(p2p->comm), "%d bytes", work->size_bytes);
         }
         if (p2p->peer != MPI_PROC_NULL) {
-            P2P_LOOPS[work->test](p2p, work->window, work->size_bytes, 1);
+            p2p_loop_of(p2p, work->test)(p2p, work->window, work->size_bytes,
+                                         1);
         }
         if (p2p->is_first) {
             p2p->samples[i] =
@@ -259,6 +266,9 @@ bool p2p_validate_own(const struct p2p *p2p, int size_bytes)
     int rank = 0;
     int valid = 1;
 
+    if (p2p->validate != NULL && p2p->peer != MPI_PROC_NULL) {
+        return p2p->validate(p2p, size_bytes);
+    }
     CHECK_MPI(MPI_Comm_rank(p2p->comm, &rank), "validation");
     for (size_t slot = 0; p2p->peer != MPI_PROC_NULL && slot < p2p->slots;
          slot++) {

@@ -9,6 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct p2p;
+
+/** One timed loop: stamps_ns[0] is its start, the others the ends. */
+typedef void (*p2p_loop)(const struct p2p *p2p, long window, int size,
+                         long iterations);
+
 /**
  * One end of a pair of ranks. Messages use the slots in turn: with one slot it
  * is always the same buffer.
@@ -27,6 +33,10 @@ struct p2p {
     /** Instead of MPI_Barrier(comm) before a timed loop; NULL: that. */
     void (*barrier)(void *barrier_context);
     void *barrier_context;
+    /** Other messages than MPI's: loops by enum p2p_test; NULL: MPI's. */
+    const p2p_loop *loops;
+    bool (*validate)(const struct p2p *p2p, int size_bytes);
+    void *transport; /* of both */
     bool own_budget; /* the pair's time limits it, not the slowest of comm */
 };
 

@@ -7,10 +7,6 @@
 
 enum { P2P_TAG = 1, P2P_ACK_TAG, P2P_BUDGET_TAG };
 
-/** One timed loop: stamps_ns[0] is its start, the others the ends. */
-typedef void (*p2p_loop)(const struct p2p *p2p, long window, int size,
-                         long iterations);
-
 /** By enum p2p_test. */
 extern const p2p_loop P2P_LOOPS[];
 

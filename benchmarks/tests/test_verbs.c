@@ -4,6 +4,7 @@
 #include "port.h"
 #include "spread.h"
 #include "unit.h"
+#include "verbs_settings.h"
 
 #include <string.h>
 
@@ -48,6 +49,19 @@ static void test_gid(void)
     EXPECT(gid_choose(table, 8, 3) == -1);
     EXPECT(gid_choose(table + 7, 1, 2) == -1); /* an empty one is none */
     EXPECT(strcmp(gid_name(gid_kind_of(&table[5])), "roce_v2_ipv4") == 0);
+}
+
+static void test_sizes(void)
+{
+    struct verbs_settings settings = VERBS_DEFAULTS;
+    struct options_span sizes = {8, 100};
+
+    EXPECT(verbs_count_sizes(&settings, sizes) == 4); /* 8, 16, 32, 64 */
+    settings.factor = 4;
+    EXPECT(verbs_next_size(&settings, sizes, 8) == 32);
+    EXPECT(verbs_next_size(&settings, sizes, 32) == 100);
+    EXPECT(verbs_next_size(&settings, sizes, 100) > 100);
+    EXPECT(verbs_count_sizes(&settings, sizes) == 3);
 }
 
 static void test_port_names(void)
@@ -105,6 +119,7 @@ static void test_spread(void)
 int main(void)
 {
     test_gid();
+    test_sizes();
     test_port_names();
     test_mtu();
     test_spread();

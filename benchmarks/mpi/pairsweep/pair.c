@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "clock.h"
+#include "transport.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -35,7 +36,8 @@ double pair_size_bytes(const struct settings *settings)
 {
     struct settings_common longest = pair_longest(settings);
 
-    return p2p_size_bytes(&longest, settings->window, 1.0);
+    return p2p_size_bytes(&longest, settings->window, 1.0) +
+           transport_size_bytes(settings);
 }
 
 static bool pair_is_on(const struct pair_bench *bench)
@@ -125,10 +127,12 @@ void pair_create(struct pair_bench *bench, const struct settings *settings,
         .own_budget = true,
     };
     p2p_create(&bench->p2p, &longest, settings->window);
+    transport_create(bench);
 }
 
 void pair_free(struct pair_bench *bench)
 {
+    transport_free(bench);
     p2p_free(&bench->p2p);
     free(bench->send);
     free(bench->receive);
@@ -162,7 +166,7 @@ static void pair_tell_clock(const struct p2p *p2p)
  * Connect. On the source: how far the other's clock is ahead, from the fastest
  * of some round trips, which cannot be wrong by more than half of its time.
  */
-static int64_t pair_connect(struct pair_bench *bench)
+static int64_t pair_connect(struct pair_bench *bench, int rail)
 {
     const struct p2p *p2p = &bench->p2p;
     int64_t least_ns = INT64_MAX;
@@ -182,6 +186,9 @@ static int64_t pair_connect(struct pair_bench *bench)
             least_ns = trip_ns;
             offset_ns = other_ns - (start_ns + trip_ns / 2);
         }
+    }
+    if (pair_is_on(bench)) {
+        transport_connect(bench, rail);
     }
     return offset_ns;
 }
@@ -276,7 +283,7 @@ struct pair_result pair_measure(struct pair_bench *bench,
     struct pair_answer answer = {.valid = true};
 
     pair_meet(bench, meeting);
-    int64_t offset_ns = pair_connect(bench);
+    int64_t offset_ns = pair_connect(bench, meeting->rail);
     pair_enter(bench, WATCHDOG_LATENCY);
     result.latency_us = p2p_latency(&bench->p2p, &bench->latency,
                                     (int)bench->settings->common.sizes.min);
@@ -286,6 +293,7 @@ struct pair_result pair_measure(struct pair_bench *bench,
     answer.start_ns = bench->start_ns;
     if (pair_is_on(bench)) {
         pair_conclude(bench, offset_ns, &answer, &result);
+        transport_disconnect(bench);
     }
     watchdog_stop();
     pair_end_leg(bench);

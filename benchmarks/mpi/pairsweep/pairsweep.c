@@ -15,13 +15,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef PAIRSWEEP_VERBS
+#define NAME "pairsweep_verbs"
+#define CARRIED                                                                \
+    "\nMessages are RDMA writes (RC), without MPI; each rail is an adapter, "  \
+    "NAME[:PORT]."
+#define RAIL_VARIABLE NULL /* a rail is opened by its name */
+#else
+#define NAME "pairsweep"
+#define CARRIED ""
+#define RAIL_VARIABLE "UCX_NET_DEVICES"
+#endif
+
 static const char PURPOSE[] =
     "Latency and bandwidth between all pairs of nodes, with one rank on every "
     "node\n(with rails, one for each rail). In each round every node is in one "
     "pair, so that\nevery two meet exactly once. Pairs much worse than the "
     "median are measured again\nalone. Two sizes: --min-size for the latency, "
     "--max-size for the bandwidth.\nLatency is half a round trip; bandwidth is "
-    "from source to destination, then back.";
+    "from source to destination, then back." CARRIED;
 
 enum {
     MAX_ROUNDS = 1 << 24,
@@ -41,8 +53,9 @@ static const struct settings DEFAULTS = {
     .rounds = {.min = 1, .max = MAX_ROUNDS},
     .retest = 1000,
     .suspect_percent = 20,
-    .rail_variable = "UCX_NET_DEVICES",
+    .rail_variable = RAIL_VARIABLE,
     .pair_limit_s = 60,
+    .gid_index = -1,
 };
 
 /* Rows of the table of options, by type of value. */
@@ -79,8 +92,16 @@ static const struct options_row OPTIONS[] = {
                 "suspect: so much worse than the median"),
     ROW_TEXT("rails", rails, "A,B,..",
              "one pass for each adapter, by that rank of every node"),
+#ifdef PAIRSWEEP_VERBS
+    ROW_INTEGER("gid-index", gid_index, -1, UINT16_MAX, "INDEX",
+                "-1: RoCE v2 with IPv4 if there is one; LID on IB"),
+    SETTINGS_ROW("rdma-cm", 'R', OPTIONS_FLAG,
+                 offsetof(struct settings, rdma_cm), 0, 0, NULL, NULL,
+                 "connect by rdma_cm and IP, as iWARP needs (untested)"),
+#else
     ROW_TEXT("rail-variable", rail_variable, "NAME",
              "environment variable that chooses the adapter"),
+#endif
     ROW_INTEGER("pair-limit", pair_limit_s, 1, MAX_LIMIT_S, "SECONDS",
                 "give up when a pair takes longer in a phase"),
     SETTINGS_ROW("preflight", 0, OPTIONS_FLAG,
@@ -116,6 +137,16 @@ static bool verify(const void *options, char error[OPTIONS_ERROR_SIZE])
         return refuse(error, "--rails: no variable of a launcher tells the "
                              "place of a process on its node");
     }
+#ifdef PAIRSWEEP_VERBS
+    if (settings->common.sizes.min < 1) {
+        return refuse(error, "--min-size 0: a message is awaited by its last "
+                             "byte");
+    }
+    if (settings->rdma_cm && settings->gid_index >= 0) {
+        return refuse(error, "--rdma-cm chooses the GID: leave out "
+                             "--gid-index");
+    }
+#endif
     return true;
 }
 
@@ -125,7 +156,7 @@ static void prepare(const void *options)
     const struct settings *settings = options;
     char room[RAILS_NAME_SIZE];
 
-    if (settings->rails != NULL) {
+    if (settings->rails != NULL && settings->rail_variable != NULL) {
         int rail = rails_own(settings->rails);
 
         if (setenv(settings->rail_variable,
@@ -263,7 +294,7 @@ static enum check_exit run(const struct program *program, const void *options)
 int main(int argc, char **argv)
 {
     static const struct program PAIRSWEEP = {
-        .name = "pairsweep",
+        .name = NAME,
         .purpose = PURPOSE,
         .options = OPTIONS,
         .defaults = &DEFAULTS,

@@ -21,6 +21,8 @@ struct settings {
     const char *rail_variable;
     long pair_limit_s;
     bool preflight;
+    long gid_index; /* of pairsweep_verbs; -1: chosen by gid_choose */
+    bool rdma_cm;   /* the same */
     long pretend_ppn;
 };
 

@@ -27,7 +27,7 @@ void passes_run(struct sweep *sweep)
             sweep_relay(sweep);
         }
         CHECK_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &all_done), "rail %d", pass);
-        sweep_wait_quietly(&all_done);
+        check_wait_quietly(&all_done, SWEEP_POLL_NS);
     }
     pair_free(&sweep->bench);
     CHECK_MPI(MPI_Comm_free(&sweep->comm), "rail %d", rail);

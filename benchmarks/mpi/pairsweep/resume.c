@@ -160,7 +160,8 @@ static enum record_found resume_read_line(struct resume *resume, size_t length,
         return resume_read_pair(resume, fields, record);
     }
     if (resume_is(type, "run") &&
-        resume_is(&fields[RESUME_PROGRAM], "pairsweep")) {
+        (resume_is(&fields[RESUME_PROGRAM], "pairsweep") ||
+         resume_is(&fields[RESUME_PROGRAM], "pairsweep_verbs"))) {
         return resume_check_run(resume);
     }
     if (resume_is(type, "end") || resume_is(type, "event")) {

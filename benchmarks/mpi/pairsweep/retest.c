@@ -167,7 +167,7 @@ static void retest_await_turn(const struct sweep *sweep,
         CHECK_MPI(MPI_Irecv(NULL, 0, MPI_CHAR, leader, RETEST_TURN_TAG,
                             sweep->comm, &request),
                   "turn from rank %d", leader);
-        sweep_wait_quietly(&request);
+        check_wait_quietly(&request, SWEEP_POLL_NS);
     }
 }
 
@@ -192,7 +192,7 @@ static void retest_collect(struct sweep *sweep, struct pair_result *result,
         CHECK_MPI(MPI_Irecv(result, sizeof(*result), MPI_BYTE, meeting->source,
                             RETEST_RESULT_TAG, sweep->comm, &request),
                   "result of rank %d", meeting->source);
-        sweep_wait_quietly(&request);
+        check_wait_quietly(&request, SWEEP_POLL_NS);
         watchdog_stop();
     }
     sweep_emit(sweep, result);

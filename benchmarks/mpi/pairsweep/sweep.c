@@ -3,27 +3,11 @@
 
 #include "check.h"
 
-#include <time.h>
-
-enum { SWEEP_RELAY_TAG = 22, SWEEP_POLL_NS = 1000000 };
+enum { SWEEP_RELAY_TAG = 22 };
 
 bool sweep_is_leader(const struct sweep *sweep)
 {
     return sweep->nodes->own == sweep->nodes->first;
-}
-
-void sweep_wait_quietly(MPI_Request *request)
-{
-    const struct timespec poll = {.tv_nsec = SWEEP_POLL_NS};
-    int done = 0;
-
-    for (;;) {
-        CHECK_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE), "waiting");
-        if (done) {
-            return;
-        }
-        (void)nanosleep(&poll, NULL);
-    }
 }
 
 /* Rank 0 is the leader of the first pass. */
@@ -61,7 +45,7 @@ void sweep_relay(struct sweep *sweep)
         CHECK_MPI(MPI_Irecv(&result, sizeof(result), MPI_BYTE, MPI_ANY_SOURCE,
                             SWEEP_RELAY_TAG, MPI_COMM_WORLD, &request),
                   "result of a leader");
-        sweep_wait_quietly(&request);
+        check_wait_quietly(&request, SWEEP_POLL_NS);
         if (result.meeting.source < 0) {
             return;
         }

@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+enum { SWEEP_POLL_NS = 1000000 }; /* of ranks that wait for others */
+
 /**
  * One rank's part in the measurement of all pairs. Rails are measured one after
  * the other: each pass is made by one rank of every node, while the others
@@ -42,8 +44,5 @@ void sweep_end_relay(const struct sweep *sweep);
 
 /** Rank 0 writes what the leader of another pass sends. */
 void sweep_relay(struct sweep *sweep);
-
-/** Wait for a request without spinning: what is measured must not notice. */
-void sweep_wait_quietly(MPI_Request *request);
 
 #endif

@@ -108,3 +108,11 @@ void watchdog_stop(void)
 {
     (void)alarm(0);
 }
+
+void watchdog_tell_failed(const char *error)
+{
+    if (watchdog.phase != WATCHDOG_WAITING && watchdog.pair[0] != '\0') {
+        (void)fprintf(stderr, "%s%s: %s\n", watchdog.pair,
+                      WATCHDOG_PHASES[watchdog.phase], error);
+    }
+}

@@ -30,6 +30,9 @@ void watchdog_watch(enum watchdog_phase phase);
 /** Watch waiting for the others, for factor times the limit. */
 void watchdog_wait(int factor);
 
+/** Tell the pair and its phase whose error this is, if it is of a pair. */
+void watchdog_tell_failed(const char *error);
+
 /** Watch nothing. */
 void watchdog_stop(void);
 

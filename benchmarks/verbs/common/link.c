@@ -9,10 +9,8 @@
 
 enum {
     LINK_TAG = 1,
-    LINK_MAX_READS = 16,   /* reads and atomics on the way */
     LINK_RNR_TIMER = 12,   /* 0.64 ms */
     LINK_ACK_TIMEOUT = 18, /* 4.096 us x 2^18 = 1.07 s, as in UCX */
-    LINK_RETRIES = 7,
     LINK_HOP_LIMIT = 64,
 };
 
@@ -21,7 +19,6 @@ struct link_card {
     char name[PORT_FULL_SIZE];
     uint64_t address;
     uint32_t key;
-    uint32_t psn;
     uint32_t lid;
     int link_layer;
     int mtu_bytes;
@@ -29,6 +26,7 @@ struct link_card {
     int uses_gid;
     int gid_kind;
     union ibv_gid gid;
+    struct sockaddr_storage address_ip; /* of --rdma-cm */
 };
 
 static bool link_choose_mtu(struct link *link, struct fault *fault)
@@ -48,6 +46,18 @@ static bool link_choose_mtu(struct link *link, struct fault *fault)
     return true;
 }
 
+/* iWARP connects in its own way, which only rdma_cm knows. */
+static bool link_may_connect(const struct link *link, struct fault *fault)
+{
+    return link->settings->rdma_cm ||
+           link->port.context->device->transport_type != IBV_TRANSPORT_IWARP ||
+           fault_set(fault, CHECK_USAGE,
+                     "ibv_query_device: %s: %s (errno %d): iWARP connects by "
+                     "rdma_cm only: take --rdma-cm (mr_cost: no --validate)",
+                     link->port.name, strerror(EPROTONOSUPPORT),
+                     EPROTONOSUPPORT);
+}
+
 bool link_create(struct link *link, const struct verbs_settings *settings,
                  const struct port_name *name, const struct link_plan *plan,
                  void *memory, size_t size_bytes, int peer, struct fault *fault)
@@ -57,8 +67,9 @@ bool link_create(struct link *link, const struct verbs_settings *settings,
     if (settings->doorbell && !port_forbid_blueflame(name, fault)) {
         return false;
     }
-    if (!port_open(name, settings->gid_index, &link->port, fault) ||
-        !link_choose_mtu(link, fault)) {
+    if (!port_open(name, settings->gid_index, settings->rdma_cm, &link->port,
+                   fault) ||
+        !link_may_connect(link, fault) || !link_choose_mtu(link, fault)) {
         return false;
     }
     link->mr = memory_register(&link->port, memory, size_bytes, fault);
@@ -67,7 +78,11 @@ bool link_create(struct link *link, const struct verbs_settings *settings,
 
 void link_free(struct link *link)
 {
-    for (int i = 0; link->qps != NULL && i < link->plan.connections; i++) {
+    bool is_own = link->cm.channel == NULL;
+
+    cm_close(link);
+    for (int i = 0; is_own && link->qps != NULL && i < link->plan.connections;
+         i++) {
         if (link->qps[i] != NULL) {
             (void)ibv_destroy_qp(link->qps[i]);
         }
@@ -96,7 +111,6 @@ static struct link_card link_own_card(const struct link *link)
     struct link_card card = {
         .address = (uintptr_t)link->memory,
         .key = link->mr->rkey,
-        .psn = link->qps[0]->qp_num & 0xffffff,
         .lid = link->port.attributes.lid,
         .link_layer = link->port.attributes.link_layer,
         .mtu_bytes = link->mtu_bytes,
@@ -104,6 +118,7 @@ static struct link_card link_own_card(const struct link *link)
         .uses_gid = link->port.uses_gid,
         .gid_kind = (int)link->port.gid_kind,
         .gid = link->port.gid,
+        .address_ip = link->cm.address,
     };
 
     memcpy(card.name, link->port.name, sizeof(card.name));
@@ -140,14 +155,14 @@ static int link_least(int a, int b)
 }
 
 /* Ready to receive, from this QP of the peer. */
-static int link_to_rtr(const struct link *link, int index, uint32_t qp_number,
-                       const struct link_card *peer)
+static int link_to_rtr(const struct link *link, int index,
+                       const uint32_t *numbers, const struct link_card *peer)
 {
     struct ibv_qp_attr attributes = {
         .qp_state = IBV_QPS_RTR,
         .path_mtu = port_mtu_from_bytes(link->mtu_bytes),
-        .dest_qp_num = qp_number,
-        .rq_psn = peer->psn,
+        .dest_qp_num = numbers[index],
+        .rq_psn = numbers[0] & 0xffffff,
         .max_dest_rd_atomic = (uint8_t)link_least(
             link->port.device.max_qp_rd_atom, LINK_MAX_READS),
         .min_rnr_timer = LINK_RNR_TIMER,
@@ -187,11 +202,11 @@ static int link_to_rts(const struct link *link, int index,
                              IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-static bool link_connect_qps(const struct link *link, const uint32_t *numbers,
-                             const struct link_card *peer, struct fault *fault)
+static bool link_start_qps(const struct link *link, const uint32_t *numbers,
+                           const struct link_card *peer, struct fault *fault)
 {
     for (int i = 0; i < link->plan.connections; i++) {
-        int status = link_to_rtr(link, i, numbers[i], peer);
+        int status = link_to_rtr(link, i, numbers, peer);
         const char *state = "RTR";
 
         if (status == 0) {
@@ -210,28 +225,42 @@ static bool link_connect_qps(const struct link *link, const uint32_t *numbers,
     return true;
 }
 
-bool link_connect(struct link *link, struct fault *fault)
+/* Connect with the queue pairs whose numbers the peer tells. */
+static bool link_connect_qps(const struct link *link,
+                             const struct link_card *peer, struct fault *fault)
 {
     size_t size_bytes = (size_t)link->plan.connections * sizeof(uint32_t);
     uint32_t *own_numbers = check_allocate(size_bytes, "QP numbers");
     uint32_t *numbers = check_allocate(size_bytes, "QP numbers");
-    struct link_card own = link_own_card(link);
-    struct link_card peer;
 
     for (int i = 0; i < link->plan.connections; i++) {
         own_numbers[i] = link->qps[i]->qp_num;
     }
-    link_exchange(link, &own, &peer, sizeof(own));
     link_exchange(link, own_numbers, numbers, size_bytes);
+    bool is_connected = link_start_qps(link, numbers, peer, fault);
+    free(own_numbers);
+    free(numbers);
+    return is_connected;
+}
+
+bool link_connect(struct link *link, struct fault *fault)
+{
+    struct link_card own = link_own_card(link);
+    struct link_card peer;
+
+    link_exchange(link, &own, &peer, sizeof(own));
     memcpy(link->peer_name, peer.name, sizeof(link->peer_name));
     link->remote_address = peer.address;
     link->remote_key = peer.key;
     link->mtu_bytes = link_least(link->mtu_bytes, peer.mtu_bytes);
-    bool is_connected = link_matches(link, &peer, fault) &&
-                        link_connect_qps(link, numbers, &peer, fault);
-    free(own_numbers);
-    free(numbers);
-    return is_connected;
+    if (!link_matches(link, &peer, fault)) {
+        return false;
+    }
+    if (!link->settings->rdma_cm) {
+        return link_connect_qps(link, &peer, fault);
+    }
+    cm_connect(link, &peer.address_ip);
+    return true;
 }
 
 void link_report(const struct link *link, struct report_row *row)
@@ -240,8 +269,9 @@ void link_report(const struct link *link, struct report_row *row)
     report_add(row, output_text("peer_device", NULL, link->peer_name));
     report_add(row,
                output_text("addressing", NULL,
-                           link->port.uses_gid ? gid_name(link->port.gid_kind)
-                                               : "lid"));
+                           link->settings->rdma_cm ? "rdma_cm"
+                           : link->port.uses_gid ? gid_name(link->port.gid_kind)
+                                                 : "lid"));
     report_add(row, output_integer("gid_index", NULL, link->port.gid_index));
     report_add(row, output_integer("mtu_bytes", NULL, link->mtu_bytes));
     report_add(row, output_integer("inline_bytes", NULL,

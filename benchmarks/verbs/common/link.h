@@ -2,12 +2,18 @@
 #ifndef SEATRIAL_LINK_H
 #define SEATRIAL_LINK_H
 
+#include "cm.h"
 #include "port.h"
 #include "report.h"
 #include "verbs_settings.h"
 #include "watch.h"
 
 #include <infiniband/verbs.h>
+
+enum {
+    LINK_MAX_READS = 16, /* reads and atomics on the way */
+    LINK_RETRIES = 7,
+};
 
 /** The wanted queues of a link. */
 struct link_plan {
@@ -34,6 +40,7 @@ struct link {
     uint32_t remote_key;
     struct ibv_cq *cq;
     struct ibv_qp **qps; /* plan.connections */
+    struct cm cm;        /* of --rdma-cm */
 };
 
 /**
@@ -50,6 +57,9 @@ void link_free(struct link *link);
 
 /** Create the queues of an open port. Part of link_create. */
 bool link_create_queues(struct link *link, struct fault *fault);
+
+/** What a queue pair of the link is made of. */
+struct ibv_qp_init_attr link_qp_attributes(const struct link *link);
 
 /** The largest message that is posted inline. */
 static inline unsigned link_send_flags(const struct link *link,

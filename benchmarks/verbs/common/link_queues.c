@@ -38,19 +38,24 @@ static bool link_fits_device(const struct link *link, struct fault *fault)
                      fault);
 }
 
-static bool link_create_qp(struct link *link, int index, struct fault *fault)
+struct ibv_qp_init_attr link_qp_attributes(const struct link *link)
 {
-    long inline_bytes = link->settings->inline_bytes;
-    struct ibv_qp_init_attr attributes = {
+    return (struct ibv_qp_init_attr){
         .send_cq = link->cq,
         .recv_cq = link->cq,
         .cap = {.max_send_wr = (uint32_t)link->plan.send_depth,
                 .max_recv_wr = (uint32_t)link->plan.receive_depth,
                 .max_send_sge = 1,
                 .max_recv_sge = 1,
-                .max_inline_data = (uint32_t)inline_bytes},
+                .max_inline_data = (uint32_t)link->settings->inline_bytes},
         .qp_type = IBV_QPT_RC,
     };
+}
+
+static bool link_create_qp(struct link *link, int index, struct fault *fault)
+{
+    long inline_bytes = link->settings->inline_bytes;
+    struct ibv_qp_init_attr attributes = link_qp_attributes(link);
 
     link->qps[index] = ibv_create_qp(link->port.pd, &attributes);
     if (link->qps[index] != NULL) {
@@ -106,6 +111,9 @@ bool link_create_queues(struct link *link, struct fault *fault)
     }
     link->qps = check_allocate(
         (size_t)link->plan.connections * sizeof(struct ibv_qp *), "QPs");
+    if (link->settings->rdma_cm) {
+        return cm_listen(link, fault);
+    }
     for (int i = 0; i < link->plan.connections; i++) {
         if (!link_create_qp(link, i, fault) || !link_start_qp(link, i, fault)) {
             return false;

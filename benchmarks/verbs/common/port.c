@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "port.h"
 
+#include "cm.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +102,14 @@ static bool port_open_device(struct ibv_device *device, struct port *port,
 {
     const char *name = ibv_get_device_name(device);
 
-    port->context = ibv_open_device(device);
+    port->context = port->by_cm ? cm_context(device) : ibv_open_device(device);
+    if (port->context == NULL && port->by_cm) {
+        return fault_set(fault, CHECK_USAGE,
+                         "rdma_get_devices: %s: %s (errno %d): load the "
+                         "module rdma_ucm, and allow this user to read and "
+                         "write /dev/infiniband/rdma_cm",
+                         name, strerror(errno), errno);
+    }
     if (port->context == NULL) {
         return fault_set(fault, CHECK_USAGE,
                          "ibv_open_device: %s: %s (errno %d): allow this user "
@@ -117,6 +126,14 @@ static bool port_open_device(struct ibv_device *device, struct port *port,
     return true;
 }
 
+static void port_close_device(struct port *port)
+{
+    if (port->context != NULL && !port->by_cm) {
+        (void)ibv_close_device(port->context);
+    }
+    port->context = NULL;
+}
+
 /* Open the first device that has an active port, or the first of all. */
 static bool port_open_any(struct ibv_device **devices, struct port *port,
                           struct fault *fault)
@@ -129,8 +146,7 @@ static bool port_open_any(struct ibv_device **devices, struct port *port,
             port_first_active(port->context, port->device.phys_port_cnt) > 0) {
             return true;
         }
-        (void)ibv_close_device(port->context);
-        port->context = NULL;
+        port_close_device(port);
     }
     return false;
 }
@@ -196,24 +212,17 @@ static bool port_query(const struct port_name *name, struct port *port,
                          strerror(ENETDOWN), ENETDOWN,
                          port_state_remedy(port->attributes.state));
     }
-    if (port->context->device->transport_type == IBV_TRANSPORT_IWARP) {
-        return fault_set(fault, CHECK_USAGE,
-                         "ibv_query_device: %s: %s (errno %d): iWARP connects "
-                         "by rdma_cm only, which this program does not use",
-                         port->name, strerror(EPROTONOSUPPORT),
-                         EPROTONOSUPPORT);
-    }
     return true;
 }
 
-bool port_open(const struct port_name *name, long gid_index, struct port *port,
-               struct fault *fault)
+bool port_open(const struct port_name *name, long gid_index, bool by_cm,
+               struct port *port, struct fault *fault)
 {
     int count = 0;
     struct ibv_device **devices = ibv_get_device_list(&count);
     int error = devices == NULL ? errno : ENODEV;
 
-    *port = (struct port){.gid_index = -1};
+    *port = (struct port){.by_cm = by_cm, .gid_index = -1};
     if (devices == NULL || count == 0) {
         if (devices != NULL) {
             ibv_free_device_list(devices);
@@ -243,9 +252,7 @@ void port_close(struct port *port)
     if (port->pd != NULL) {
         (void)ibv_dealloc_pd(port->pd);
     }
-    if (port->context != NULL) {
-        (void)ibv_close_device(port->context);
-    }
+    port_close_device(port);
 }
 
 bool port_forbid_blueflame(const struct port_name *name, struct fault *fault)

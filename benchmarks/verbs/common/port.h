@@ -29,6 +29,7 @@ struct port {
     int ib_port;
     struct ibv_device_attr device;
     struct ibv_port_attr attributes;
+    bool by_cm;    /* the context is rdma_cm's */
     bool uses_gid; /* packets carry a GRH: always on Ethernet */
     int gid_index; /* -1: addressed by LID */
     enum gid_kind gid_kind;
@@ -43,11 +44,12 @@ int port_parse(const char *text, int most, struct port_name *names,
                char error[OPTIONS_ERROR_SIZE]);
 
 /**
- * Open a port that must be active; gid_index -1 chooses. False, with the
- * reason in fault, if it cannot be used. port_close takes both.
+ * Open a port that must be active; gid_index -1 chooses, and by_cm leaves the
+ * GID to rdma_cm. False, with the reason in fault, if it cannot be used.
+ * port_close takes both.
  */
-bool port_open(const struct port_name *name, long gid_index, struct port *port,
-               struct fault *fault);
+bool port_open(const struct port_name *name, long gid_index, bool by_cm,
+               struct port *port, struct fault *fault);
 void port_close(struct port *port);
 
 /** Find the GID of an open port; -1 chooses. Part of port_open. */

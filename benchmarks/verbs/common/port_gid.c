@@ -53,8 +53,9 @@ bool port_query_gid(long gid_index, struct port *port, struct fault *fault)
 
     port->gid_index = -1;
     port->gid_kind = GID_INFINIBAND;
-    port->uses_gid = is_ethernet || gid_index >= 0 ||
-                     (port->attributes.flags & IBV_QPF_GRH_REQUIRED) != 0;
+    port->uses_gid =
+        !port->by_cm && (is_ethernet || gid_index >= 0 ||
+                         (port->attributes.flags & IBV_QPF_GRH_REQUIRED) != 0);
     if (!port->uses_gid) {
         return true;
     }

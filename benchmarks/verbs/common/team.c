@@ -34,6 +34,12 @@ bool team_verify(const struct verbs_settings *settings, int rails,
                        second);
         return false;
     }
+    if (settings->rdma_cm && (settings->gid_index >= 0 || settings->mtu > 0)) {
+        (void)snprintf(error, OPTIONS_ERROR_SIZE,
+                       "--rdma-cm chooses GID and MTU itself: leave out "
+                       "--gid-index and --mtu");
+        return false;
+    }
     if (settings->mtu > 0 && port_mtu_from_bytes(settings->mtu) == 0) {
         (void)snprintf(error, OPTIONS_ERROR_SIZE,
                        "--mtu: %ld is none of: 256, 512, 1024, 2048, 4096",

@@ -12,11 +12,13 @@ struct verbs_settings {
     long mtu;                /* 0: the largest that both ports have */
     long inline_bytes;       /* larger messages are fetched by the adapter */
     long timeout_s;
+    long factor; /* between sizes */
     bool doorbell;
+    bool rdma_cm;
 };
 
 /** The values that the programs have unless a row says otherwise. */
-#define VERBS_DEFAULTS {.gid_index = -1, .timeout_s = 60}
+#define VERBS_DEFAULTS {.gid_index = -1, .timeout_s = 60, .factor = 2}
 
 enum {
     VERBS_MAX_GID_INDEX = 65535,
@@ -49,7 +51,39 @@ enum {
         SETTINGS_ROW("doorbell", 0, OPTIONS_FLAG,                              \
                      offsetof(type, verbs.doorbell), 0, 0, NULL, NULL,         \
                      "ring the doorbell alone, without BlueFlame (mlx5)"),     \
+        SETTINGS_ROW("rdma-cm", 'R', OPTIONS_FLAG,                             \
+                     offsetof(type, verbs.rdma_cm), 0, 0, NULL, NULL,          \
+                     "connect by rdma_cm and IP, as iWARP needs (untested)"),  \
         VERBS_TIMEOUT_ROW(type)
+
+/** The row of the steps from size to size. */
+#define VERBS_FACTOR_ROW(type)                                                 \
+    SETTINGS_ROW("factor", 0, OPTIONS_INTEGER, offsetof(type, verbs.factor),   \
+                 2, SETTINGS_MAX_SIZE, NULL, "FACTOR",                         \
+                 "multiply sizes by FACTOR; above 2, MAX is the last one")
+
+/** The size after this one; above the largest: there is none. */
+static inline long verbs_next_size(const struct verbs_settings *settings,
+                                   struct options_span sizes, long size)
+{
+    long next = settings->factor * size;
+
+    return settings->factor > 2 && size < sizes.max && next > sizes.max
+               ? sizes.max
+               : next;
+}
+
+static inline int verbs_count_sizes(const struct verbs_settings *settings,
+                                    struct options_span sizes)
+{
+    int count = 0;
+
+    for (long size = sizes.min; size <= sizes.max;
+         size = verbs_next_size(settings, sizes, size)) {
+        count++;
+    }
+    return count;
+}
 
 /** The row of the time that no wait may exceed. */
 #define VERBS_TIMEOUT_ROW(type)                                                \

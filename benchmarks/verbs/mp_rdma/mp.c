@@ -55,7 +55,8 @@ static int mp_count_rows(const struct mp_run *run)
 
     for (int p = (int)run->settings->pairs.min; p <= run->most_pairs;
          p = mp_next_pairs(p, run->most_pairs)) {
-        count += operations * options_count_sizes(run->settings->common.sizes);
+        count += operations * verbs_count_sizes(&run->settings->verbs,
+                                                run->settings->common.sizes);
     }
     return count;
 }
@@ -98,12 +99,14 @@ static bool mp_run_sizes(const struct mp_run *run, enum mp_operation operation,
                          int pairs, struct report *report)
 {
     const struct settings_common *common = &run->settings->common;
+    struct mp_comms comms;
     bool valid = true;
 
+    mp_join(run, pairs, &comms);
     for (long size = common->sizes.min; size <= common->sizes.max && valid;
-         size = options_next_size(size)) {
+         size = verbs_next_size(&run->settings->verbs, common->sizes, size)) {
         struct mp_work work = {operation, (size_t)size, pairs};
-        struct mp_result result = mp_measure(run, &work);
+        struct mp_result result = mp_measure(run, &work, &comms);
 
         if (common->validate) {
             valid = mp_validate(run, &work);
@@ -113,6 +116,7 @@ static bool mp_run_sizes(const struct mp_run *run, enum mp_operation operation,
         }
         free(result.mean_us);
     }
+    mp_leave(&comms);
     return valid;
 }
 

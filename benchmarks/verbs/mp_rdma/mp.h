@@ -46,6 +46,7 @@ enum { MP_MAX_PAIRS = 65536, MP_MAX_SPREAD_NS = 1000000000 };
                      "none"),                                                  \
         SETTINGS_SIZE_ROWS(struct mp_settings, SETTINGS_MAX_SIZE, "BYTES",     \
                            "message"),                                         \
+        VERBS_FACTOR_ROW(struct mp_settings),                                  \
         SETTINGS_LOOP_ROWS(struct mp_settings, timed, untimed),                \
         PLACEMENT_OPTION_ROW(struct mp_settings),                              \
         SETTINGS_LAST_ROWS(struct mp_settings)
@@ -124,9 +125,20 @@ enum check_exit mp_run(const struct program *program,
                        const struct mp_settings *settings,
                        const struct mp_kind *kind);
 
+/** The communicators of a number of pairs. */
+struct mp_comms {
+    MPI_Comm active; /* the ranks of the pairs; MPI_COMM_NULL: not in it */
+    MPI_Comm firsts; /* those of them on the first node */
+};
+
+/** Create them, and free them; all ranks call. */
+void mp_join(const struct mp_run *run, int pairs, struct mp_comms *comms);
+void mp_leave(struct mp_comms *comms);
+
 /** Measure one row; all ranks call, rank 0 has the result. */
 struct mp_result mp_measure(const struct mp_run *run,
-                            const struct mp_work *work);
+                            const struct mp_work *work,
+                            const struct mp_comms *comms);
 
 /** Verify contents of all pairs; all ranks call and are told. */
 bool mp_validate(const struct mp_run *run, const struct mp_work *work);

@@ -7,15 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MP_PILOT = 3 };
+enum { MP_PILOT = 3, MP_POLL_NS = 100000 };
 
-/* The communicators of a row. */
-struct mp_comms {
-    MPI_Comm active; /* the ranks of its pairs; MPI_COMM_NULL: not in it */
-    MPI_Comm firsts; /* those of them on the first node */
-};
-
-static void mp_join(const struct mp_run *run, int pairs, struct mp_comms *comms)
+void mp_join(const struct mp_run *run, int pairs, struct mp_comms *comms)
 {
     bool is_active = run->team.pair < pairs;
     bool is_first = is_active && run->team.is_first;
@@ -28,7 +22,7 @@ static void mp_join(const struct mp_run *run, int pairs, struct mp_comms *comms)
               "first ranks of %d pairs", pairs);
 }
 
-static void mp_leave(struct mp_comms *comms)
+void mp_leave(struct mp_comms *comms)
 {
     if (comms->firsts != MPI_COMM_NULL) {
         CHECK_MPI(MPI_Comm_free(&comms->firsts), "first ranks");
@@ -43,6 +37,7 @@ static void mp_loop_once(const struct mp_run *run, const struct mp_work *work,
                          const struct mp_comms *comms, long n)
 {
     long timeout_s = run->settings->verbs.timeout_s;
+    MPI_Request all_done;
 
     memset(run->link.memory + run->receive, 0, work->size_bytes);
     watch_start(timeout_s);
@@ -54,8 +49,10 @@ static void mp_loop_once(const struct mp_run *run, const struct mp_work *work,
         run->kind->second(run, work, n);
     }
     /* Ranks that answer nothing wait here for the whole loop of the others,
-     * which have deadlines of their own. */
-    CHECK_MPI(MPI_Barrier(comms->active), "end of a loop");
+     * which have deadlines of their own. A poll would take the core from an
+     * adapter in software, which answers for them. */
+    CHECK_MPI(MPI_Ibarrier(comms->active, &all_done), "end of a loop");
+    check_wait_quietly(&all_done, MP_POLL_NS);
 }
 
 /* Warm up, and find how many operations there is time for. */
@@ -146,23 +143,21 @@ static void mp_collect(const struct mp_run *run, const struct mp_work *work,
 }
 
 struct mp_result mp_measure(const struct mp_run *run,
-                            const struct mp_work *work)
+                            const struct mp_work *work,
+                            const struct mp_comms *comms)
 {
-    struct mp_comms comms;
     struct mp_result result = {.plan = run->link.plan};
 
     result.mean_us = check_allocate((size_t)work->pairs * sizeof(double),
                                     "means of all pairs");
-    mp_join(run, work->pairs, &comms);
-    if (comms.active != MPI_COMM_NULL) {
-        long n = mp_warm_up(run, work, &comms);
+    if (comms->active != MPI_COMM_NULL) {
+        long n = mp_warm_up(run, work, comms);
 
-        mp_loop_once(run, work, &comms, n);
-        if (comms.firsts != MPI_COMM_NULL) {
-            mp_collect(run, work, &comms, (size_t)n, &result);
+        mp_loop_once(run, work, comms, n);
+        if (comms->firsts != MPI_COMM_NULL) {
+            mp_collect(run, work, comms, (size_t)n, &result);
         }
     }
-    mp_leave(&comms);
     /* Here ranks without a pair wait, silent, while the others measure. */
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD), "%d pairs", work->pairs);
     return result;

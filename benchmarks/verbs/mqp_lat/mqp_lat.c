@@ -53,6 +53,7 @@ static const struct options_row OPTIONS[] = {
     {"duration", 0, OPTIONS_INTEGER, offsetof(struct settings, duration_ms), 1,
      SETTINGS_MAX_TIME_MS, NULL, "MS", "time to send (throughput)"},
     SETTINGS_SIZE_ROWS(struct settings, SETTINGS_MAX_SIZE, "BYTES", "message"),
+    VERBS_FACTOR_ROW(struct settings),
     SETTINGS_LOOP_ROWS(struct settings, "timed rounds", "untimed rounds"),
     PLACEMENT_OPTION_ROW(struct settings),
     SETTINGS_LAST_ROWS(struct settings),
@@ -74,7 +75,7 @@ static int count_rows(const struct settings *settings)
         }
     }
     return kinds * options_count_sizes(settings->connections) *
-           options_count_sizes(settings->common.sizes);
+           verbs_count_sizes(&settings->verbs, settings->common.sizes);
 }
 
 static void report_result(struct report *report, const struct run *run,
@@ -112,7 +113,7 @@ static bool run_sizes(const struct run *run, struct rounds rounds,
     bool valid = true;
 
     for (long size = common->sizes.min; size <= common->sizes.max && valid;
-         size = options_next_size(size)) {
+         size = verbs_next_size(&run->settings->verbs, common->sizes, size)) {
         rounds.size_bytes = (size_t)size;
         rounds_prepare(&rounds);
         struct result result = mqp_measure(run, &rounds, test);

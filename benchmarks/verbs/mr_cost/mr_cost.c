@@ -224,7 +224,7 @@ static enum check_exit run_device(struct run *run)
     (void)port_parse(settings->verbs.device, 1, &name, error);
     run->samples.reg = check_allocate(most * sizeof(double), "samples");
     run->samples.dereg = check_allocate(most * sizeof(double), "samples");
-    if (port_open(&name, -1, &run->port, &run->fault)) {
+    if (port_open(&name, -1, false, &run->port, &run->fault)) {
         code = run_states(run);
     }
     if (run->fault.code != CHECK_PASS) {

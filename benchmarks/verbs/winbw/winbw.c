@@ -42,6 +42,7 @@ static const struct options_row OPTIONS[] = {
     {"threshold", 0, OPTIONS_INTEGER, offsetof(struct settings, threshold), 0,
      SETTINGS_MAX_SIZE, NULL, "BYTES", "only larger messages are striped"},
     SETTINGS_SIZE_ROWS(struct settings, SETTINGS_MAX_SIZE, "BYTES", "message"),
+    VERBS_FACTOR_ROW(struct settings),
     SETTINGS_LOOP_ROWS(struct settings, "timed windows", "untimed windows"),
     SETTINGS_WINDOW_ROW(struct settings),
     PLACEMENT_OPTION_ROW(struct settings),
@@ -69,7 +70,8 @@ static int count_rows(const struct run *run)
             kinds += is_chosen(run, p, d);
         }
     }
-    return kinds * options_count_sizes(run->settings->common.sizes);
+    return kinds * verbs_count_sizes(&run->settings->verbs,
+                                     run->settings->common.sizes);
 }
 
 static void report_result(struct report *report, const struct run *run,
@@ -119,7 +121,7 @@ static bool run_sizes(struct run *run, struct work work, struct report *report)
     bool valid = true;
 
     for (long size = common->sizes.min; size <= common->sizes.max && valid;
-         size = options_next_size(size)) {
+         size = verbs_next_size(&run->settings->verbs, common->sizes, size)) {
         work.size_bytes = (size_t)size;
         struct window window = winbw_window(run, &work);
         struct result result = winbw_measure(run, &window);

@@ -7,6 +7,7 @@ from reframe.core.builtins import run_after, run_before, variable
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import conduct
 from seatrial.checks.own_benchmark import OwnBenchmark
+from seatrial.checks.verbs_check import MPI_OVER_TCP
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.pairsweep import parse_pairsweep
@@ -80,10 +81,9 @@ class PairSweep(OwnBenchmark):
             f"--pair-limit {self.pair_limit}",
         ]
         if self.rails:
-            self.executable_opts += [
-                f"--rails {','.join(self.rails)}",
-                f"--rail-variable {self.rail_variable}",
-            ]
+            self.executable_opts += [f"--rails {','.join(self.rails)}"]
+        if self.rail_variable:
+            self.executable_opts += [f"--rail-variable {self.rail_variable}"]
         options = [
             f"--ppn {self.ppn}",
             f"--step-limit {self.step_limit}",
@@ -121,6 +121,51 @@ class PairSweep(OwnBenchmark):
         expected = (8, 1 << 20, rails, run.nodes * self.ppn)
         if settings != expected:
             raise ParseError(0, f"a run of {settings}, expected {expected}")
+
+
+@rfm.simple_test
+class VerbsPairSweep(PairSweep):
+    """Which pair of adapters is slow, below MPI?
+
+    As `PairSweep`, on every rail of the inventory, with RDMA writes of reliable
+    connections: `latency` is half a round trip, awaited by the last byte; `bw` that of
+    windows of `window` writes, each answered by an empty message. MPI, over TCP where
+    it takes UCX, only starts the ranks and brings them together. A pair that does not
+    connect or whose connection breaks counts as one that hangs, with its error.
+    """
+
+    rdma_cm = variable(bool, value=False)
+    """Connect by rdma_cm, as iWARP needs; tried over RoCE only."""
+
+    descr = "RDMA writes of every pair of nodes on every rail"
+    tool = "pairsweep_verbs"
+    experiments = ("E09", "E12", "E36", "E37")
+    valid_systems = ["+verbs"]
+    valid_prog_environs = ["+pairsweep_verbs"]
+    reference_file = "verbs.yaml"
+    executable = "pairsweep_verbs"
+    env_vars = MPI_OVER_TCP
+
+    @run_after("setup")
+    def take_rails(self):
+        """Start a rank for every rail; it opens the adapter by name."""
+        extras = self.current_partition.extras
+        self.rail_variable = None
+        self.rails = extras.get("rails", [])
+        indexes = sorted(set(extras.get("gid_indexes", {}).values()))
+        self.skip_if(not self.rails, "node_classes names no rails of this class")
+        self.skip_if(
+            len(indexes) > 1 and not self.rdma_cm,
+            f"gid_indexes differ ({', '.join(map(str, indexes))}), expected one for "
+            "all rails; set rdma_cm",
+        )
+        if self.rdma_cm:
+            self.executable_opts += ["--rdma-cm"]
+        elif indexes:
+            self.executable_opts += [f"--gid-index {indexes[0]}"]
+        self.ppn = len(self.rails)
+        self.num_tasks = self.num_nodes * self.ppn
+        self.num_tasks_per_node = self.ppn
 
 
 def samples_of(row: PairRow, prefix="") -> list[Sample]:

@@ -74,9 +74,20 @@ is_hca() { # by class: InfiniBand, fabric; or Ethernet of who makes only HCAs; o
     esac
 }
 
+soft_cards() { # lines DEVICE CARD: RDMA in software, and the card of its interface
+    for device in sys/class/infiniband/*; do
+        [ ! -e "$device/device" ] && [ -r "$device/parent" ] || continue
+        card=$(readlink -e "sys/class/net/$(cat "$device/parent")/device") || continue
+        printf '%s %s\n' "$device" "${card%/virtio*}"
+    done
+}
+
 hcas= # paths of PCI devices, such as sys/devices/pci0000:40/0000:40:01.1/0000:41:00.0
 for device in sys/bus/pci/devices/*; do
     ! is_hca "$device" || hcas="$hcas $(readlink -e "$device")"
+done
+for card in $(soft_cards | cut -d ' ' -f 2 | sort -u); do
+    case " $hcas " in *" $card "*) ;; *) hcas="$hcas $card" ;; esac
 done
 
 # The HCAs and the ports above them.
@@ -104,6 +115,7 @@ done | block pci sysfs '' 0 ''
         sys/class/infiniband/*/ports/*/rate sys/class/infiniband/*/ports/*/link_layer \
         sys/class/infiniband/*/ports/*/gid_attrs/ndevs/0
     links sys/class/infiniband/*/device
+    soft_cards | sed "s|\([^ ]*\) ${PWD%/}/|\1/device$tab|"
     for device in sys/class/infiniband/*; do
         [ -d "$device/device/msi_irqs" ] || continue
         printf '%s/irqs\t%s\n' "$device" "$(cd "$device/device/msi_irqs" && echo *)"
@@ -160,7 +172,11 @@ run_as_root dmidecode '' -V dmidecode -t bios,system,memory
 run_as_root ipmitool '' -V ipmitool mc info
 if [ -n "$hops" ]; then
     # shellcheck disable=SC2016 # of the inner shell
-    loop='for hop; do "$0" -D -n -vv -s "${hop##*/}" || exit; done'
+    # Where it succeeds, its warnings stand in the midst of lines.
+    loop='for hop; do
+        set -- "$0" -D -n -vv -s "${hop##*/}"
+        "$@" 2>/dev/null || exec "$@"
+    done'
     # shellcheck disable=SC2086 # paths without spaces
     run lspci '' --version lspci $hops
     loop=

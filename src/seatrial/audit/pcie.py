@@ -48,7 +48,12 @@ def _link(upper: str, lower: str, values: dict[str, str]) -> Link:
     ends = upper.rsplit("/", 1)[-1], lower.rsplit("/", 1)[-1]
     numbers = []
     for what in ("speed", "width"):
-        now = _number(values.get(f"{lower}/current_link_{what}", ""))
+        # Both ends tell the same; a card of conventional PCI tells nothing.
+        ends_now = (
+            _number(values.get(f"{end}/current_link_{what}", ""))
+            for end in (lower, upper)
+        )
+        now = next((number for number in ends_now if number is not None), None)
         most = [
             _number(values.get(f"{end}/max_link_{what}", "")) for end in (upper, lower)
         ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reframe.core.backends import getlauncher
-from reframe.core.builtins import run_after, run_before
+from reframe.core.builtins import run_after, run_before, variable
 
 from seatrial.checks.base import SeatrialCheck, cores_of
 from seatrial.checks.rank_start import ALL_END
@@ -72,6 +72,9 @@ class Step:
 class SteppedCheck(SeatrialCheck):
     """A check that runs a list of steps on nodes with `ppn` cores or more."""
 
+    oversubscribe = variable(bool, value=False)
+    """Run on nodes with fewer cores than ranks, too; such numbers say little."""
+
     @abstractmethod
     def steps(self) -> list[Step]:
         """List the steps, with unique names, after nodes and ranks are known."""
@@ -96,7 +99,7 @@ class SteppedCheck(SeatrialCheck):
         """Skip nodes that are too small."""
         cores = cores_of(self.current_partition)
         self.skip_if(
-            cores < self.ppn,
+            cores < self.ppn and not self.oversubscribe,
             f"it takes {self.ppn} ranks on a node, which has {cores} cores",
         )
 

@@ -22,7 +22,7 @@ NOT_OURS = re.compile(r"node configuration is not available|[Ii]nvalid node")
 """Message of srun after Slurm has removed a node from the job."""
 _ABORT = re.compile(r"Job step aborted: Waiting")
 """Message of srun when it ends a step; it hangs then if a node is dead."""
-_ERROR = re.compile(r"\berror\b|^(pairsweep|memlat|taskset|seatrial\S*): ")
+_ERROR = re.compile(r"\berror\b|^(pairsweep\w*|memlat|taskset|seatrial\S*): ")
 _OUR_DOING = re.compile(
     r"CANCELLED AT \S+ \*\*\*|_step_signal|Terminated Step|for cpu binding"
 )

@@ -8,6 +8,15 @@ from reframe.core.exceptions import ReframeError
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import SteppedCheck
 
+MPI_OVER_TCP = {
+    "UCX_TLS": "tcp,sm,self",
+    "UCX_NET_DEVICES": "all",
+    # Open MPI takes UCX without InfiniBand only if it is told so.
+    "OMPI_MCA_opal_common_ucx_tls": "any",
+    "OMPI_MCA_opal_common_ucx_devices": "any",
+}
+"""Variables that keep the messages of MPI off the adapter, where it takes UCX."""
+
 
 class VerbsCheck(SteppedCheck):
     """A check of the rails that the inventory names for a class of nodes."""

@@ -1,5 +1,4 @@
 # mypy: disable-error-code="misc,untyped-decorator,has-type"
-# ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """The base class of the checks that run our own programs of verbs."""
 
 import re
@@ -13,7 +12,7 @@ from typing import Any
 from reframe.core.builtins import variable
 
 from seatrial.checks.job_steps import Step
-from seatrial.checks.verbs_check import VerbsCheck
+from seatrial.checks.verbs_check import MPI_OVER_TCP, VerbsCheck
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.steps import StepOutput
@@ -46,13 +45,11 @@ class VerbsProgram(VerbsCheck):
     milliseconds_per_size = variable(int, value=100)
     min_size = variable(int, value=8)
     max_size = variable(int, value=65536)
-    env_vars = {
-        "UCX_TLS": "tcp,sm,self",
-        "UCX_NET_DEVICES": "all",
-        # Open MPI takes UCX without InfiniBand only if it is told so.
-        "OMPI_MCA_opal_common_ucx_tls": "any",
-        "OMPI_MCA_opal_common_ucx_devices": "any",
-    }
+    size_factor = variable(int, value=2)
+    """From one size to the next one; beyond 2 the largest is measured in any case."""
+    rdma_cm = variable(bool, value=False)
+    """Connect by rdma_cm, as iWARP needs; tried over RoCE only."""
+    env_vars = MPI_OVER_TCP
 
     @abstractmethod
     def runs(self) -> list[VerbsRun]:
@@ -65,6 +62,8 @@ class VerbsProgram(VerbsCheck):
             f"--iterations {self.iterations} --warmup {self.warmup} "
             f"--time {self.milliseconds_per_size} --validate --json"
         )
+        if self.size_factor > 2:
+            common += f" --factor {self.size_factor}"
         return [
             Step(
                 f"{run.command.split()[0]},{number}",
@@ -76,8 +75,23 @@ class VerbsProgram(VerbsCheck):
             for number, run in enumerate(self.runs(), 1)
         ]
 
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes that the program measures."""
+        sizes, size = [], self.min_size
+        while size <= self.max_size:
+            sizes.append(size)
+            size *= self.size_factor
+        is_last = sizes[-1] == self.max_size or self.size_factor == 2
+        return sizes if is_last else [*sizes, self.max_size]
+
     def gid(self, rail: str) -> str:
-        """Return the option for the GID index of a rail, '' if the program chooses."""
+        """Return the option for the GID index of a rail, '' if the program chooses.
+
+        With rdma_cm the address of the rail chooses.
+        """
+        if self.rdma_cm:
+            return " --rdma-cm"
         index = self.gid_indexes.get(rail)
         return "" if index is None else f" --gid-index {index}"
 
@@ -92,9 +106,9 @@ class VerbsProgram(VerbsCheck):
         values = {name: getattr(rows[0], name) for name in wanted}
         if values != wanted:
             raise ParseError(0, f"a run of {values}, expected {wanted}")
-        span = (rows[0].size_bytes, rows[-1].size_bytes)
-        if span != (self.min_size, self.max_size):
-            raise ParseError(0, f"sizes from {span[0]} to {span[1]}")
+        sizes = list(dict.fromkeys(row.size_bytes for row in rows))
+        if sizes != self.sizes:
+            raise ParseError(0, f"sizes {sizes}, expected {self.sizes}")
         if rows[0].device.partition(":")[0] != rail.partition(":")[0]:
             raise ParseError(0, f"a run of {rows[0].device}, expected {rail}")
 

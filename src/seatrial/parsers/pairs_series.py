@@ -7,17 +7,22 @@ from seatrial.parsers.errors import ParseError
 from seatrial.parsers.rows import check_sizes
 
 
-def check_series(rows: Sequence[tuple[str, int, int]]) -> None:
+def check_series(rows: Sequence[tuple[str, int, int]], *, doubled: bool = True) -> None:
     """Check rows of (mode, pairs, size): by mode, then number of pairs, then size.
 
     Each mode has the same numbers of pairs, which double (the last may be smaller), and
-    each of these the same sizes. Raises ParseError otherwise.
+    each of these the same sizes, `doubled` or growing otherwise. Raises ParseError if
+    not.
     """
     series = [
         (key, [size for _, _, size in group])
         for key, group in groupby(rows, key=lambda row: row[:2])
     ]
-    check_sizes(series[0][1])
+    if doubled:
+        check_sizes(series[0][1])
+    for before, size in pairwise(series[0][1]):
+        if size <= before:
+            raise ParseError(0, f"size {size} after {before}")
     for key, sizes in series:
         if sizes != series[0][1]:
             raise ParseError(0, f"sizes of {key} are not those of {series[0][0]}")

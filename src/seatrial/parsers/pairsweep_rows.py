@@ -20,7 +20,7 @@ class RunRow:
     """
 
     type: Literal["run"]
-    program: Literal["pairsweep"]
+    program: Literal["pairsweep", "pairsweep_verbs"]
     version: Setting[str]
     commit: Setting[str]
     mpi: Setting[str]

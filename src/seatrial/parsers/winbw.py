@@ -58,5 +58,7 @@ def parse_winbw(text: str) -> list[WinbwRow]:
     Raises ParseError as `parse_rows`, and if sizes differ.
     """
     rows = parse_rows(text, "winbw", WinbwRow)
-    check_series([(f"{r.policy} {r.direction}", 1, r.size_bytes) for r in rows])
+    check_series(
+        [(f"{r.policy} {r.direction}", 1, r.size_bytes) for r in rows], doubled=False
+    )
     return rows

@@ -26,7 +26,7 @@ def class_findings(
         if partition in states:
             yield from _nodes(facts, node_class, partition)
             yield from _qos(facts, node_class)
-            yield from node_findings(facts, name)
+            yield from node_findings(facts, name, node_class.get("features", ()))
 
 
 def _partition(

@@ -1,6 +1,6 @@
 """Findings on one node of each class, which a job of the doctor looked at."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from seatrial.system.doctor.finding import Diagnosis, finding, number_of, version_of
 from seatrial.system.doctor.probe import Facts
@@ -11,7 +11,9 @@ _MEMLOCK_KIB = 1 << 20
 _TMP_MIB = 256
 
 
-def node_findings(facts: Facts, name: str) -> Iterator[Diagnosis]:
+def node_findings(
+    facts: Facts, name: str, features: Collection[str]
+) -> Iterator[Diagnosis]:
     """Yield the findings on one node of a class, which a job looked at."""
     subject = f"class {name}"
     node = {
@@ -30,6 +32,8 @@ def node_findings(facts: Facts, name: str) -> Iterator[Diagnosis]:
     yield Diagnosis("job", name, "ok", f"ran on {node['node']}")
     yield from _programs(facts, name, node)
     yield from _limits(facts, name, node)
+    if "verbs" in features:
+        yield from _verbs(name, node)
 
 
 def _programs(facts: Facts, name: str, node: Mapping[str, str]) -> Iterator[Diagnosis]:
@@ -76,6 +80,30 @@ def _programs(facts: Facts, name: str, node: Mapping[str, str]) -> Iterator[Diag
         text=node.get("architecture", ""),
         remedy=f"choose a login node of this architecture, not {own}",
     )
+
+
+def _verbs(name: str, node: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Yield the findings on programs below MPI; without them checks are skipped."""
+    lacks = node.get("perftest_lacks", "")
+    yield finding(
+        "perftest",
+        name,
+        holds=not lacks,
+        text=f"not on PATH: {lacks}" if lacks else "on PATH",
+        remedy="VerbsLatency, VerbsAtomics and VerbsBandwidth run it: install perftest "
+        "on the nodes, or name a module that has it in modules of the stack",
+        warn=True,
+    )
+    if (built := node.get("verbs_lacks")) is not None:  # else nothing is built yet
+        yield finding(
+            "programs of verbs",
+            name,
+            holds=not built,
+            text=f"not built: {built}" if built else "built",
+            remedy="install librdmacm-dev (rdma-core-devel) on the login node and run "
+            "playbooks/site.yml again",
+            warn=True,
+        )
 
 
 def _limits(facts: Facts, name: str, node: Mapping[str, str]) -> Iterator[Diagnosis]:

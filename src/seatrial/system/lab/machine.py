@@ -26,7 +26,10 @@ MEMORY_MIB = 1280
 PROBE_SECONDS = 10.0
 
 _SLOTS = ("x-speed=8,x-width=8", "x-speed=8,x-width=4")
-"""PCIe slots of the rails: GT/s and lanes. They differ, for the audit."""
+"""PCIe slots of the rails: GT/s and lanes. They differ, for the audit.
+
+Their cards are of conventional PCI: QEMU's PCIe cards always run at x1.
+"""
 
 _MASKED = (
     *("dev-hugepages.mount", "dev-mqueue.mount", "systemd-modules-load.service"),
@@ -129,7 +132,7 @@ def _devices(
         if network in fabric.RAILS:
             slot = f"id=slot{index},chassis={index},{_SLOTS[index - 1]}"
             yield from ("-device", f"pcie-root-port,{slot}")
-            card += f",bus=slot{index}"
+            card += f",bus=slot{index},x-disable-pcie=on"
         yield from ("-device", f"{card},mac=52:54:00:00:{index:02x}:{number:02x}")
     yield from ("-device", "virtio-rng-pci")
 

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="6f9545a683fa321b8d0188602457398d4e98438d09863aa1fb26d02963fbc9ef")
+    version("0.1.0", sha256="ddff171518fb418ad5bf30acb3fbe5d980dc21c031abe50cf2ef6ecb116087fc")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
