@@ -2,8 +2,8 @@
 
 Distances and spreads are on the additive scale of a criterion; the spread is that of
 one place from allocation to allocation, taken as known: a plan, no promise. Values are
-taken for normal and independent, also where the method takes nothing for granted; the
-bounds allow for the correlation that so many values cannot exclude.
+taken for normal and independent, also where the method takes nothing for granted. The
+bounds allow for the correlation that so many values cannot exclude, as the judge does.
 """
 
 from abc import ABC, abstractmethod
@@ -25,6 +25,9 @@ MOST_REPEATS = 1000
 
 _FURTHEST = 1e4
 """Distances in standard deviations beyond this are as good as infinite."""
+
+_LUCKS: list[float] = scipy.special.ndtri((np.arange(5) + 0.5) / 5).tolist()
+"""Errors of an estimate, in standard errors, all equally likely."""
 
 _STEPS = 2000
 """Points of the distribution of s in an integral: right to four digits."""
@@ -95,8 +98,7 @@ class Trial(_Planned):
         wider = sqrt(np.pi / 2) if first > 2 else 1.0
         noise = wider * self.spread / sqrt(first)
         suspected = float(scipy.special.ndtr((distance + self.width) / noise))
-        fresh = _clears(self, units - first, distance, self.places, follows=True)
-        return suspected * fresh
+        return suspected * _clears(self, units, distance, self.places, first)
 
 
 @dataclass(frozen=True)
@@ -114,36 +116,78 @@ class Passing(_Planned):
 
 
 def _clears(
-    how: Trial | Passing,
-    units: int,
-    distance: float,
-    places: int,
-    *,
-    follows: bool = False,
+    how: Trial | Passing, units: int, distance: float, places: int, first: int = 0
 ) -> float:
     """Return the chance that the bound of a level clears the limit.
 
-    t: the mean over the distribution of s of P(mean > limit + t s sqrt(k / n)), where k
-    allows for correlation; order: the binomial probability that few enough values lie
-    beyond the limit.
+    The mean over the correlations that the judge may estimate. The `first` units have
+    chosen the place, and do not count for order statistics.
     """
-    rho = serial.planned(units, places)
-    if how.method == "t":
-        if units < T_SMALLEST_N:
-            return 0.0
-        freedom = (units - 1) * max(places - 1, 1)
-        width = np.sqrt(serial.inflation(np.array(units), rho) / units)
-        half = scipy.special.stdtrit(freedom, 1 - how.risk) * _scales(freedom)
-        if freedom < FREEDOM_FOR_SHAPE:
-            half = np.maximum(
-                half, -scipy.special.ndtri(how.risk) * SCATTER_FLOOR / how.spread
-            )
-        away = distance / how.spread - half * width
-        return float(np.mean(scipy.special.ndtr(away * sqrt(units))))
-    counts = serial.at_most(units, rho, 0.5, follows=follows)[units]
+    chances = [
+        _clears_by_t(how, units, distance, places, rho)
+        if how.method == "t"
+        else _clears_by_order(how, units - first, distance, rho, follows=first > 0)
+        for rho in _correlations(units, places)
+    ]
+    return float(np.mean(chances))
+
+
+def _clears_by_t(
+    how: Trial | Passing, units: int, distance: float, places: int, rho: float
+) -> float:
+    """Return the mean over the distribution of s of P(mean > limit + t s sqrt(k / n)).
+
+    k allows for correlation, and so does s: it widens the scatter of independent
+    values.
+    """
+    if units < T_SMALLEST_N:
+        return 0.0
+    freedom = (units - 1) * max(places - 1, 1)
+    width = np.sqrt(serial.inflation(np.array(units), rho) / units)
+    half = scipy.special.stdtrit(freedom, 1 - how.risk) * _scales(freedom)
+    half = half * sqrt(widened(units, rho))
+    if freedom < FREEDOM_FOR_SHAPE:
+        floor = -scipy.special.ndtri(how.risk) * SCATTER_FLOOR / how.spread
+        half = np.maximum(half, floor)
+    away = distance / how.spread - half * width
+    return float(np.mean(scipy.special.ndtr(away * sqrt(units))))
+
+
+def _clears_by_order(
+    how: Trial | Passing, units: int, distance: float, rho: float, *, follows: bool
+) -> float:
+    """Return the binomial probability that few enough values lie beyond the limit."""
+    size = serial.MOST_EXACT if units <= serial.MOST_EXACT else MOST_REPEATS
+    counts = serial.at_most(size, rho, 0.5, follows=follows)[units, : units + 1]
     most = int(np.sum(counts <= how.risk)) - 1
     beyond = scipy.special.ndtr(-distance / how.spread)
     return float(scipy.special.bdtr(most, units, beyond)) if most >= 0 else 0.0
+
+
+@lru_cache(maxsize=8192)
+def _correlations(units: int, places: int) -> tuple[float, ...]:
+    """Return correlations that the judge allows for, equally likely ones.
+
+    Values are independent, but it knows that by its estimate only.
+    """
+    if units < 3:
+        return (serial.ASSUMED,)
+    expected = serial.expected_ratio(units)
+    slope = np.interp(0.0, serial.GRID, np.gradient(expected, serial.GRID))
+    error = float(1 / (slope * sqrt(max(places - 1, 1) * (units - 1))))
+    used = [serial.Correlation(luck * error, error).used for luck in _LUCKS]
+    return tuple(used)
+
+
+def widened(units: int, rho: float) -> float:
+    """Return what `serial.variances` of independent values are on average.
+
+    By the trace of the matrix of its quadratic form.
+    """
+    inner = units - 2
+    squares = (2 + inner * (1 + rho**2)) / (1 - rho**2)
+    means = (2 + inner * (1 - rho) ** 2) / ((1 + rho) * (2 + inner * (1 - rho)))
+    return (squares - means) / (units - 1)
 
 
 @lru_cache(maxsize=2048)
