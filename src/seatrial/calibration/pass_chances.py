@@ -1,9 +1,10 @@
 """The chance of machines a little inside their limits to pass, before anything runs.
 
-Machines are drawn, and judged by the judge itself. Criteria that are judged alike, and
-scatter alike, are one class: a bounded number of its places is judged, and the chance
-of all its places follows as if further ones were independent. Convictions are a risk of
-the machine, and do not grow with its places. So chances are right within some percent.
+Machines are drawn, and judged by the judge itself. Criteria that are judged alike,
+scatter alike, and have as many places are one class. The places of one case are judged
+together, for they teach each other their scatter and correlation; those of further
+cases, and beyond a bound, are taken for independent. Convictions are a risk of the
+machine, and do not grow with its places. So chances are right within some percent.
 """
 
 from collections import defaultdict
@@ -34,19 +35,22 @@ MOST_REPEATS = 60
 """More are not tried."""
 
 _STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-_LEAST_PLACES, _MOST_PLACES = 64, 512
-_JUDGED = 160
+_LEAST_ALIKE, _MOST_PLACES = 3, 512
+_JUDGED = 400
 """Groups of places that are judged for the chances."""
 
-_DRAWS = (3, 10)
+_LEAST_DRAWS, _PLACES_DRAWN = 3, 2560
+"""Machines of few places are drawn more often."""
+
 _SEED = 21
 
 
 @dataclass(frozen=True)
 class Chance:
-    """The chances of a machine that is `inside` its limits, by verdict, of `draws`.
+    """The chances of a machine that is `inside` its limits, by verdict.
 
-    `scatter` is what is taken for criteria that no run recorded. `needed` are the
+    They are of at most `draws` of each class. `scatter` is what is taken for criteria
+    that no run recorded. `needed` are the
     fewest repeats with which it passes with a chance of 0.9, for a machine 5 % inside;
     None: not within 60.
     """
@@ -61,11 +65,15 @@ class Chance:
 
 @dataclass(frozen=True)
 class _Class:
-    """Criteria that are judged alike: one of them, and all their places."""
+    """Criteria that are judged alike: one of them, and all their places.
+
+    `together` are the places of one case.
+    """
 
     criterion: Criterion
     scatter: float
     units: int
+    together: int
     places: int
 
     @property
@@ -75,9 +83,9 @@ class _Class:
 
     @property
     def simulated(self) -> int:
-        """The places that are judged; places held to each other are all needed."""
-        least = 3 if self.criterion.kind == "sameness" else _LEAST_PLACES
-        return min(max(self.places, least), _MOST_PLACES)
+        """The places that are judged; places held to each other are at least three."""
+        least = _LEAST_ALIKE if self.criterion.kind == "sameness" else 1
+        return min(max(self.together, least), _MOST_PLACES)
 
 
 def chances(
@@ -100,15 +108,15 @@ def chances(
     if not every:
         return []
     levels = sum(1 if one.alike else len(INSIDE) for one in every)
-    draws = int(np.clip(_JUDGED // (levels * len(NOISE)), *_DRAWS))
+    most = max(_JUDGED // (levels * len(NOISE)), 3 * _LEAST_DRAWS)
     found = []
     for scatter, classes in by_scatter.items():
         for noise, words in NOISE.items():
-            needed = _needed(classes, noise, shared)
+            needed = _needed(classes, noise, shared, most // 3)
             for inside in INSIDE:
-                verdicts = _chances(classes, noise, inside, shared, draws)
+                verdicts = _chances(classes, noise, inside, shared, most)
                 asked = needed if inside == ASKED else None
-                found.append(Chance(scatter, words, inside, verdicts, draws, asked))
+                found.append(Chance(scatter, words, inside, verdicts, most, asked))
     return found
 
 
@@ -126,9 +134,10 @@ def _classes(
             scatter = 0.0
         method = (rule.model, rule.kind == "sameness", rule.tolerance, rule.risks)
         agreed = (rule.cap, rule.bears, rule.bad_share)
-        key = (method, agreed, each.units, scatter)
-        places[key] += each.places * each.cases or max(nodes, 1)
-        firsts.setdefault(key, _Class(rule, scatter, each.units, 0))
+        together = each.places or max(nodes, 1)
+        key = (method, agreed, each.units, scatter, together)
+        places[key] += together * max(each.cases, 1)
+        firsts.setdefault(key, _Class(rule, scatter, each.units, together, 0))
     classes = [replace(one, places=places[key]) for key, one in firsts.items()]
     return sorted(classes, key=lambda one: -one.scatter)
 
@@ -141,14 +150,14 @@ def _rounded(scatter: float) -> float:
 
 
 def _chances(
-    classes: Sequence[_Class], noise: Noise, inside: float, shared: float, draws: int
+    classes: Sequence[_Class], noise: Noise, inside: float, shared: float, most: int
 ) -> dict[str, float]:
     """Return the chance of each verdict on a machine of these classes."""
     reached = np.ones(len(VERDICTS))
     wrong = []
     for one in classes:
         level = 0.0 if one.alike else inside
-        of_class, convicted = _reached(one, noise, level, shared, draws)
+        of_class, convicted = _reached(one, noise, level, shared, most)
         reached *= of_class
         wrong.append(convicted)
     reached[FAIL + 1 :] *= 1 - np.mean(wrong)  # each is judged as a whole machine
@@ -158,14 +167,13 @@ def _chances(
 
 @cache
 def _reached(
-    one: _Class, noise: Noise, inside: float, shared: float, draws: int
+    one: _Class, noise: Noise, inside: float, shared: float, most: int
 ) -> tuple[np.ndarray, float]:
     """Return the chances that all places reach each verdict or a better one.
 
     Also the share of draws with a conviction, which is not in the chances.
     """
-    size = one.simulated
-    risks = one.criterion.risks
+    size, risks = one.simulated, one.criterion.risks
     study = Study(
         criteria=Criteria(risks=risks, criteria=(one.criterion,)),
         layouts={},
@@ -173,7 +181,8 @@ def _reached(
         truth=Truth("", "", inside=inside),
     )
     metrics = [asked.metric for asked, _, _ in study.asked]
-    reached, convicted = [], 0
+    shares, convicted = [], 0
+    draws = int(np.clip(_PLACES_DRAWN // size, _LEAST_DRAWS, most))
     for generator in np.random.default_rng(_SEED).spawn(draws):
         drawn = draw(study.truth, study.setting, metrics, generator)
         (ruling,), trials = study.ruled(drawn.runs[0])
@@ -181,13 +190,29 @@ def _reached(
         others = ruling.verdict[~guilty]
         convicted += bool(guilty.any())
         codes = np.arange(len(VERDICTS))[:, np.newaxis]
-        better = np.sum(others >= codes, axis=1) / max(len(others), 1)
-        reached.append(better ** min(size, one.places))
-    mean = np.mean(reached, axis=0) ** max(1.0, one.places / size)
-    return np.asarray(mean), convicted / draws
+        shares.append(np.sum(others >= codes, axis=1) / max(len(others), 1))
+    together = min(size, one.together)
+    of_case = np.mean(_certain(np.array(shares), size) ** together, axis=0)
+    return of_case ** max(1.0, one.places / together), convicted / draws
 
 
-def _needed(classes: Sequence[_Class], noise: Noise, shared: float) -> int | None:
+def _certain(shares: np.ndarray, places: int) -> np.ndarray:
+    """Return the chances of a place in each draw (rows), from the shares of places.
+
+    Shares scatter by what places of a draw have in common, and by the luck of each:
+    this part of their variance is taken out.
+    """
+    mean = shares.mean(axis=0)
+    variance = shares.var(axis=0)
+    luck = mean * (1 - mean) / places
+    with np.errstate(invalid="ignore", divide="ignore"):
+        common = np.where(variance > luck, 1 - luck / variance, 0.0)
+    return np.clip(mean + np.sqrt(common) * (shares - mean), 0.0, 1.0)
+
+
+def _needed(
+    classes: Sequence[_Class], noise: Noise, shared: float, most: int
+) -> int | None:
     """Return the fewest repeats that let a machine 5 % inside pass; None: too many.
 
     More repeats are taken to pass more often.
@@ -198,7 +223,7 @@ def _needed(classes: Sequence[_Class], noise: Noise, shared: float) -> int | Non
         for one in classes:
             planned = replace(one, units=units)
             level = 0.0 if one.alike else ASKED
-            chance *= _reached(planned, noise, level, shared, _DRAWS[0])[0][-1]
+            chance *= _reached(planned, noise, level, shared, most)[0][-1]
             if chance < SURE:
                 return False
         return True

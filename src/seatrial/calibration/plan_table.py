@@ -158,7 +158,9 @@ def _print_chances(plan: Plan, console: Terminal) -> None:
             needed if each.needed is None else f"{each.needed} repeats",
         )
     draws = plan.chances[0].draws
-    title = f"a machine inside its limits, by simulation ({draws} draws of each kind)"
+    title = (
+        f"a machine inside its limits, by simulation (up to {draws} draws of each kind)"
+    )
     console.print_line((title, "bold"))
     console.print(table)
     burden = ", ".join(f"{party} {count}" for party, count in plan.bears.items())

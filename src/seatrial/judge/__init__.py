@@ -5,5 +5,7 @@
 `network_parts` and `pair_effects`), `screening` tries those of the whole machine
 together, `attribution` knows what a suspect explains, `verdicts` rules on each place,
 `place_findings` turns rulings into findings.
-`bounds`, `majority`, `multiple_testing` and `variance_components` are the statistics.
+`serial`, `levels`, `order_statistics`, `moderated_variances`, `majority`,
+`multiple_testing` and `variance_components` are the statistics; `completeness` compares
+what came with what was planned; `looks` keeps decisions.
 """
