@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import log1p
 from typing import Any
 
+import numpy as np
 import pytest
 from criteria_samples import criteria, criterion
 
@@ -12,6 +13,7 @@ from seatrial.calibration.detection_limits import Prospect, prospects
 from seatrial.calibration.pass_chances import INSIDE, Chance, chances
 from seatrial.calibration.statistical_power import Passing
 from seatrial.criteria.methods import Method
+from seatrial.judge.levels import levels
 
 MODELS: list[tuple[str, Method]] = [("any", "order"), ("lognormal", "t")]
 
@@ -30,17 +32,32 @@ def passing(found: Sequence[Chance], noise: str = "independent") -> list[float]:
     return [each.verdicts["pass"] for each in found if each.noise == noise]
 
 
-@pytest.mark.parametrize(("model", "method"), MODELS)
-@pytest.mark.parametrize("places", [1, 8])
+@pytest.mark.parametrize(
+    ("model", "method", "places"),
+    [("any", "order", 1), ("lognormal", "t", 1), ("any", "order", 8)],
+)
 def test_a_chance_is_that_of_the_formula(
     model: str, method: Method, places: int
 ) -> None:
+    """Within 0.15: it is the mean of 50 machines."""
     found = asked(criterion(model=model), repeats=8, nodes=places)
     assert [each.inside for each in found] == [*INSIDE] * 2
     planned = Passing(method, 0.03, 0.05, places)
     known = [planned.power(8, log1p(inside)) for inside in INSIDE]
-    assert passing(found) == pytest.approx(known, abs=0.06)
+    assert passing(found) == pytest.approx(known, abs=0.15)
     assert all(sum(each.verdicts.values()) == pytest.approx(1) for each in found)
+
+
+@pytest.mark.parametrize(("places", "repeats"), [(3, 14), (8, 9), (40, 9)])
+def test_a_chance_is_that_of_the_judge_for_so_many_places(
+    places: int, repeats: int
+) -> None:
+    """Few places know their scatter and what they share less well than many."""
+    found = asked(criterion(), repeats=repeats, nodes=places)
+    generator = np.random.default_rng(1)
+    values = generator.normal(log1p(0.05), 0.03, (200, places, repeats))
+    passed = [(levels(one, "t").lower(0.05) >= 0).all() for one in values]
+    assert passing(found)[3] == pytest.approx(np.mean(passed), abs=0.15)
 
 
 @pytest.mark.parametrize(("model", "method"), MODELS)
@@ -66,7 +83,7 @@ def test_a_scatter_that_no_repeats_overcome() -> None:
 
 
 def test_what_no_run_recorded_is_stated() -> None:
-    found = asked(criterion(), repeats=6, scatter=None)
+    found = asked(criterion(), repeats=6, nodes=32, scatter=None)
     assert {each.scatter for each in found} == {0.01, 0.05}
     narrow, wide = passing(found)[3], passing(found)[7]
     assert narrow > 0.9 > 0.8 > wide
@@ -82,12 +99,11 @@ def test_more_criteria_and_places_are_harder_to_pass() -> None:
     assert passing(many)[3] < passing(several)[3] < passing(few)[3]
 
 
-def test_the_burden_at_the_cap_decides_what_is_not_passed() -> None:
-    """The seller's machine does not stay undecided, the buyer's does."""
-    for bears, stays in (("seller", 0.0), ("buyer", 1.0)):
-        rule = criterion(model="any", cap=6, bears=bears)
-        found = asked(rule, repeats=6, nodes=100)
-        assert found[0].verdicts["undecided"] == pytest.approx(stays, abs=0.35)
+@pytest.mark.parametrize(("cap", "stays"), [(6, "not shown"), (7, "undecided")])
+def test_what_does_not_pass_is_not_shown_at_the_cap(cap: int, stays: str) -> None:
+    rule = criterion(model="any", cap=cap)
+    found = asked(rule, repeats=6, nodes=100)
+    assert found[0].verdicts[stays] == pytest.approx(1, abs=0.1)
 
 
 def test_places_of_all_cases_count() -> None:

@@ -168,7 +168,7 @@ def test_what_repeats_find(tmp_path: Path) -> None:
     assert found.finds_all is not None
     assert found.finds_even == pytest.approx(0.017, abs=0.003)
     assert found.finds_even < found.finds_sure < found.finds_all
-    assert found.passes_if == pytest.approx(0.033, abs=0.005)
+    assert found.passes_if == pytest.approx(0.038, abs=0.003)
     assert found.margin == pytest.approx(100 / 90 - 1, abs=0.02)
     assert found.passes_after == 3
     assert found.needed_sure is None
@@ -200,7 +200,7 @@ def test_too_few_repeats_find_nothing(tmp_path: Path) -> None:
 def test_repeats_that_a_slowdown_needs(tmp_path: Path) -> None:
     runs = one_run(tmp_path, scattered(8, 40))
     (found,) = asked(runs, criterion(limit=90.0), slowdown=0.05)
-    assert (found.needed_even, found.needed_sure) == (4, 5)
+    assert (found.needed_even, found.needed_sure) == (4, 4)
     assert found.needed_all is not None
     assert found.needed_all > 6
     (hopeless,) = asked(runs, criterion(limit=90.0), slowdown=0.0001)
@@ -221,7 +221,7 @@ def test_cases_have_as_many_allocations_as_they_are_planned(tmp_path: Path) -> N
     (many,) = asked(runs, criterion(limit=90.0), units=units)
     (few,) = asked(runs, criterion(limit=90.0))
     assert (many.units, few.units) == (20, 8)
-    assert (many.finds_sure or inf) < (few.finds_sure or 0)
+    assert (many.finds_even or inf) < (few.finds_even or 0)
 
 
 def test_sameness_does_not_mind_what_hits_all_nodes(tmp_path: Path) -> None:
@@ -335,8 +335,7 @@ def test_the_table(lab: Path) -> None:
     )
     assert "ImbRing                8  30 s  4 min 00 s        0.53  recorded" in text
     assert any(line.startswith("ImbRing bw_4MiB, nodes") for line in text)
-    assert "no run recorded it (decides from 4 repeats): ImbRing latency_8B" in text
-    assert "8, 16, 24" in result.stdout
+    assert "no run recorded it (decides from 3 repeats): ImbRing latency_8B" in text
     assert "a machine inside its limits, by simulation" in result.stdout
     assert "bears the burden of proof, by criteria: seller 3" in text
     assert all(len(line) <= 100 or line.startswith("note: ") for line in text)
@@ -371,7 +370,7 @@ def test_a_provisioned_system(lab: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "smoke on lab, 1 repeats: 3 jobs in 1 sessions" in result.stdout
     assert (
-        "1 allocation recorded; its scatter takes 2 (decides from 4 repeats): Echo"
+        "1 allocation recorded; its scatter takes 2 (decides from 3 repeats): Echo"
         in result.stdout
     )
 

@@ -261,7 +261,8 @@ def test_risks_of_sameness_pairs_and_drift(
 def test_who_is_below_the_others_is_found_also_when_all_drift(
     scenario: str, model: Model, shape: Shape
 ) -> None:
-    tally = measured(scenario, model, shape, runs=30, slow_level=0.85, nodes=6)
+    changes = {"slow_level": 0.85, "nodes": 6, "repeats": 14}
+    tally = measured(scenario, model, shape, runs=30, **changes)
     found = tally["found"]
     assert found.hits / found.trials > 0.9
     assert_risk(tally["blamed_wrong"], RISKS.seller)

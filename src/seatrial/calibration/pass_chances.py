@@ -49,10 +49,9 @@ _SEED = 21
 class Chance:
     """The chances of a machine that is `inside` its limits, by verdict.
 
-    They are of at most `draws` of each class. `scatter` is what is taken for criteria
-    that no run recorded. `needed` are the
-    fewest repeats with which it passes with a chance of 0.9, for a machine 5 % inside;
-    None: not within 60.
+    Of each class there are at most `draws`. `scatter` is what is taken for criteria
+    that no run recorded. `needed` are the fewest repeats with which it passes with a
+    chance of 0.9, for a machine 5 % inside; None: not within 60.
     """
 
     scatter: float
@@ -190,7 +189,10 @@ def _reached(
         others = ruling.verdict[~guilty]
         convicted += bool(guilty.any())
         codes = np.arange(len(VERDICTS))[:, np.newaxis]
-        shares.append(np.sum(others >= codes, axis=1) / max(len(others), 1))
+        if others.size:
+            shares.append(np.mean(others >= codes, axis=1))
+    if not shares:
+        return np.ones(len(VERDICTS)), 1.0
     together = min(size, one.together)
     of_case = np.mean(_certain(np.array(shares), size) ** together, axis=0)
     return of_case ** max(1.0, one.places / together), convicted / draws
