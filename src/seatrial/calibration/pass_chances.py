@@ -195,7 +195,8 @@ def _reached(
         return np.ones(len(VERDICTS)), 1.0
     together = min(size, one.together)
     of_case = np.mean(_certain(np.array(shares), size) ** together, axis=0)
-    return of_case ** max(1.0, one.places / together), convicted / draws
+    of_all = of_case ** max(1.0, one.places / together)
+    return np.asarray(of_all), convicted / draws
 
 
 def _certain(shares: np.ndarray, places: int) -> np.ndarray:
@@ -209,7 +210,8 @@ def _certain(shares: np.ndarray, places: int) -> np.ndarray:
     luck = mean * (1 - mean) / places
     with np.errstate(invalid="ignore", divide="ignore"):
         common = np.where(variance > luck, 1 - luck / variance, 0.0)
-    return np.clip(mean + np.sqrt(common) * (shares - mean), 0.0, 1.0)
+    certain = mean + np.sqrt(common) * (shares - mean)
+    return np.asarray(np.clip(certain, 0.0, 1.0))
 
 
 def _needed(
