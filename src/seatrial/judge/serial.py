@@ -98,15 +98,6 @@ def correlation(series: Floats, independent: float | None = None) -> Correlation
     return Correlation(rho, 1 / (slope * np.sqrt(independent * (length - 1))))
 
 
-def planned(units: int, places: int) -> float:
-    """Return the correlation that bounds allow for, if values are independent."""
-    if units < 3:
-        return ASSUMED
-    slope = np.interp(0.0, GRID, np.gradient(expected_ratio(units), GRID))
-    series = max(places - 1, 1)
-    return Correlation(0.0, float(1 / (slope * np.sqrt(series * (units - 1))))).used
-
-
 @lru_cache(maxsize=256)
 def expected_ratio(units: int) -> Floats:
     """Return E(sum of products) / E(sum of squares) of demeaned series, over GRID."""
