@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from multiprocessing import get_context
 from typing import Any
@@ -26,6 +26,7 @@ from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.judge.counted import counted
 from seatrial.judge.findings import Finding
 from seatrial.judge.group import Group
+from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.place_groups import groups_of
 from seatrial.judge.sampling import UNIT, Sampled, Values
 from seatrial.judge.screening import Tried, tried
@@ -142,8 +143,13 @@ class Study:
             for each in questions(self.criteria, self.layouts)
         ]
 
-    def ruled(self, run: Sequence[Numbers]) -> tuple[list[Ruling], list[Tried]]:
-        """Judge the numbers of one run; return also the trial of all places."""
+    def ruled(
+        self, run: Sequence[Numbers], look: int = 1
+    ) -> tuple[list[Ruling], list[Tried]]:
+        """Judge the numbers of one run; return also the trial of all places.
+
+        The ledger counts the runs: the second of a campaign is its second look.
+        """
         groups: list[Group] = []
         ruled: list[Ruling] = []
         for (asked, places, subjects), numbers in zip(self.asked, run, strict=True):
@@ -159,6 +165,8 @@ class Study:
                     ruled.append(counted(subject, criterion, data))
                 else:
                     groups += groups_of(subject, criterion, data)
+        share = share_of_look(look)
+        groups = [replace(group, share=share) for group in groups]
         trials = tried(groups, self.criteria.risks)
         return [*ruled, *rulings(trials)], trials
 
@@ -166,7 +174,8 @@ class Study:
         """Draw and judge a machine; return what is counted, and if it was so."""
         metrics = [asked.metric for asked, _, _ in self.asked]
         drawn = draw(self.truth, self.setting, metrics, generator)
-        ruled = max((self.ruled(run)[0] for run in drawn.runs), key=_worst)
+        looks = (self.ruled(run, look)[0] for look, run in enumerate(drawn.runs, 1))
+        ruled = max(looks, key=_worst)
         verdict = VERDICTS[_worst(ruled)]
         counts: dict[str, bool] = {each: verdict == each for each in VERDICTS}
         reached = [
