@@ -36,6 +36,9 @@ FREEDOM_FOR_SHAPE = 20
 SCATTER_FLOOR = 0.05
 """This floor, as a share of the value."""
 
+_OWN = 0.1
+"""Part of a risk for a conviction by the scatter of the place alone."""
+
 HALF = 0.5
 """Share of values below the median."""
 
@@ -55,9 +58,10 @@ class Times:
 class Levels:
     """Levels of places and their uncertainty; arrays are (places,).
 
-    `error` is the standard error of a mean with its degrees of `freedom`; `floor` is a
-    standard error that is taken at least. `holed` places have a value of -inf;
-    `ordered` is True for the method order. `tried` are the values that can convict.
+    `error` is the standard error of a mean with its degrees of `freedom`, by the
+    scatter of all places; `own` is that by its own scatter. `floor` is a standard error
+    that is taken at least. `holed` places have a value of -inf; `ordered` is True for
+    the method order. `tried` are the values that can convict.
     """
 
     values: Floats
@@ -66,6 +70,7 @@ class Levels:
     centre: Floats
     error: Floats
     freedom: Floats
+    own: Floats
     floor: Floats
     holed: Marks
     ordered: bool
@@ -83,7 +88,11 @@ class Levels:
         """Return upper bounds, each wrong at this risk; inf with too few units."""
         if self.ordered:
             return self.order.upper(self.values, risk)
-        return np.where(self._bounded, self.centre + self._half_width(risk), np.inf)
+        half = self._half_width(risk * (1 - _OWN))
+        by_own = scipy.special.stdtrit(np.maximum(self.n - 1, 1), 1 - risk * _OWN)
+        by_own = np.fmax(by_own * self.own, self._floor_width(risk * _OWN))
+        half = np.fmin(half, by_own)
+        return np.where(self._bounded, self.centre + half, np.inf)
 
     def p_below(self, limit: float, first: int = 0) -> Floats:
         """Return p of 'the level reaches the limit' for each place; small: it is below.
@@ -97,7 +106,11 @@ class Levels:
             distance = self.centre - limit
             by_t = scipy.special.stdtr(self.freedom, distance / self.error)
             by_floor = scipy.special.ndtr(distance / self.floor)
-        return np.where(self._bounded, np.fmax(by_t, by_floor), 1.0)
+            freedom = np.maximum(self.n - 1, 1)
+            by_own = scipy.special.stdtr(freedom, distance / self.own)
+        by_all, by_own = np.fmax(by_t, by_floor), np.fmax(by_own, by_floor)
+        p = np.fmin(by_all / (1 - _OWN), by_own / _OWN)
+        return np.where(self._bounded, np.fmin(p, 1.0), 1.0)
 
     def more(self, limit: float, risks: tuple[float, float], width: float) -> Integers:
         """Project how many further units of each place would probably decide.
@@ -140,8 +153,11 @@ class Levels:
     def _half_width(self, risk: float) -> Floats:
         with np.errstate(invalid="ignore"):
             by_t = scipy.special.stdtrit(self.freedom, 1 - risk) * self.error
-        by_floor = -scipy.special.ndtri(risk) * self.floor
-        return np.where(self._bounded, np.fmax(by_t, by_floor), np.inf)
+        half = np.fmax(by_t, self._floor_width(risk))
+        return np.where(self._bounded, half, np.inf)
+
+    def _floor_width(self, risk: float) -> Floats:
+        return np.asarray(-scipy.special.ndtri(risk) * self.floor)
 
 
 def levels(
@@ -168,7 +184,7 @@ def levels(
     unknown = np.full(len(values), np.nan)
     if ordered:
         centre = quantiles(values, below)
-        spread = (unknown, unknown, np.zeros(len(values)))
+        spread = (unknown, unknown, unknown, np.zeros(len(values)))
     else:
         finite = np.where(np.isneginf(tried), worst, tried)
         centre = _means(finite)
@@ -203,8 +219,8 @@ def _spread(
     times: Times,
     *,
     shared: bool,
-) -> tuple[Floats, Floats, Floats]:
-    """Return standard errors, degrees of freedom and the floor of the errors.
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return standard errors, degrees of freedom, own errors and the floor of errors.
 
     A mean scatters with the shared effect of its allocations, and with its own rest.
     """
@@ -229,10 +245,12 @@ def _spread(
             parts = variance**2 / freedom + of_all**2 / np.maximum(units - 1, 1)
             freedom = np.where(total > 0, total**2 / parts, freedom)
         variance = total
+    alone = _variances(serial.packed(values), rho) * serial.inflation(n, rho)
+    own_error = np.sqrt(alone / np.maximum(n, 1))
     least = np.zeros(len(n))
     if own.total < FREEDOM_FOR_SHAPE or own.pooled == 0:
         least = floor * np.sqrt(serial.inflation(n, rho) / np.maximum(n, 1))
-    return np.sqrt(variance), freedom, least
+    return np.sqrt(variance), freedom, own_error, least
 
 
 def _variances(packed: Floats, rho: float) -> Floats:
