@@ -25,7 +25,8 @@ def programs_below(folder: str) -> list[str]:
     )
 
 
-VERBS_PROGRAMS = programs_below("verbs")
+# The main program of pairsweep_verbs is that of pairsweep.
+VERBS_PROGRAMS = sorted([*programs_below("verbs"), "pairsweep_verbs"])
 HAS_VERBS = Path("/usr/include/infiniband/verbs.h").exists()
 PROGRAMS = sorted([*programs_below("mpi"), *(VERBS_PROGRAMS if HAS_VERBS else [])])
 NODE_PROGRAMS = sorted(file.parent.name for file in SOURCES.glob("node/*/*.txt"))

@@ -71,8 +71,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(HOME / name, home / name, ignore=lambda *_: {"out"})
     criteria = home / "reference-data" / "lab" / "criteria.yaml"
     text = criteria.read_text()
-    assert "looks: 1" in text
-    criteria.write_text(text.replace("looks: 1", "looks: 2"))
+    assert "cap: 20" in text
+    criteria.write_text(text.replace("cap: 20", "cap: 24"))
     (site / "recorded" / "lab").mkdir(parents=True)
     for name in ("night-1", "bakeoff-delivered"):
         run = unpack(DEMO / f"{name}{SUFFIX}", tmp_path_factory.mktemp("run"))

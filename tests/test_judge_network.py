@@ -120,7 +120,7 @@ def test_nodes_of_a_bad_leaf_are_undecided_by_the_leaf() -> None:
 def test_nodes_are_judged_by_the_pairs_that_were_measured() -> None:
     """Missing numbers count against their pairs, not against the nodes."""
     truth = replace(Truth(16).slow("cn3", "cn7"), missing=0.5)
-    assert judge(run_of(truth), LIMITS).convicted == ("cn3", "cn7")
+    assert judge(run_of(truth), criteria(BW)).convicted == ("cn3", "cn7")
 
 
 @pytest.mark.parametrize(

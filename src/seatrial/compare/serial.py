@@ -36,6 +36,7 @@ LEAST_REPEATS = 3
 """Fewer repeats have no estimate."""
 
 _BOUND = 1.645
+_MOST = 0.95
 _ROUNDING = 1e-20
 """Sums of squares of logarithms up to here are rounding errors, no scatter."""
 
@@ -81,7 +82,7 @@ def correlation(sides: Sequence[Floats]) -> Correlation:
     slope = float(np.interp(estimate, GRID, np.gradient(expected, GRID)))
     freedom = weights.sum() ** 2 / np.sum(weights**2 / (np.array(lengths) - 1))
     error = float(1 / (slope * np.sqrt(freedom)))
-    used = max(min(ASSUMED, estimate + _BOUND * error), estimate, 0.0)
+    used = max(min(ASSUMED, estimate + _BOUND * error), min(estimate, _MOST), 0.0)
     return Correlation(used, estimate, error)
 
 

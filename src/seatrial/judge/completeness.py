@@ -1,12 +1,9 @@
 """Completeness: planned nodes x planned allocations x cases, and the numbers that came.
 
 Each try of a case that got nodes is an allocation. A metric that a case reports once is
-planned in each of its allocations, at every place of their nodes. A missing number
-counts as the worst value, also as NaN or infinity, except
-
-- of an allocation that lost a node: it counts against that node only;
-- of a try whose MPI library crashed at start, before anything was measured;
-- with a signed reason.
+planned in each of its allocations, at every place of their nodes. A missing number, NaN
+or infinity counts as the worst value. Not of a try whose MPI library crashed at start,
+nor with a signed reason; of an allocation that lost a node, against that node only.
 """
 
 from collections import defaultdict

@@ -9,7 +9,7 @@ output is judged in the same way, but never passes.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -83,14 +83,11 @@ def judge(
 ) -> Judgement:
     """Hold a run to the criteria of its system; same input, same judgement.
 
-    `further` runs of the same campaign are judged together with it: each is one more
-    look at growing data, in the order of their start. A decision is kept once it is
-    reached. `beside` is the folder of runs around it: the ledger must agree with it.
-    `signers` are the persons whose reasons for missing numbers count, as OpenSSH's
-    allowed_signers.
+    Each of the `further` runs of the same campaign is one more look at growing data, in
+    the order of their start. The ledger must agree with the runs `beside`; `signers`, a
+    file of OpenSSH, may excuse missing numbers.
 
-    Raises SeatrialError if some of its numbers are replayed and others measured, if
-    the runs are not of one system and campaign, or if numbers are there twice.
+    Raises SeatrialError if the runs are not alike, or if numbers are there twice.
     """
     runs = joint_runs.in_time_order((run, *further))
     joint_runs.require_alike(runs)
@@ -112,18 +109,12 @@ def judge(
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers, reasons)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    found = (
-        *inventory(nodes, replay),
-        *ledger_findings(ledger),
-        *unused_nodes(runs, nodes, reasons),
-        *declared_findings(runs, criteria.declared),
-        *_of_cases(cases, by_case),
-        *unmeasured,
-        *starts,
-    )
+    found = _of_cases(cases, by_case) + unmeasured + starts
+    found += inventory(nodes, replay) + ledger_findings(ledger)
+    found += unused_nodes(runs, nodes, reasons)
+    found += declared_findings(runs, criteria.declared)
     findings = sorted((flagged(item, changed) for item in found), key=_order)
-    leafs = joint_runs.leafs_of(nodes)
-    by_node = node_verdicts(nodes, leafs, ruled, findings, replay=replay)
+    by_node = node_verdicts(nodes, ruled, findings, replay=replay)
     return Judgement(
         run=run.manifest["run"],
         system=run.manifest["system"],
@@ -168,12 +159,14 @@ def _numbers(
 
 def _of_cases(
     cases: Mapping[CaseKey, Sequence[Case]], numbers: Mapping[CaseKey, list[Numbers]]
-) -> Iterator[Finding]:
-    """Yield the findings of each case: on its numbers, and on its tries."""
+) -> list[Finding]:
+    """Return the findings of each case: on its numbers, and on its tries."""
+    findings: list[Finding] = []
     for key, tries in cases.items():
         last = joint_runs.last_tries(tries)
         own = [finding for of_size in numbers[key] for finding in of_size.findings]
-        yield from own + case_findings(key, last, own) + retried(key, tries, last)
+        findings += own + case_findings(key, last, own) + retried(key, tries, last)
+    return findings
 
 
 def _reasons(

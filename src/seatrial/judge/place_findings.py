@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from seatrial.judge.findings import Finding, NodeVerdict
+from seatrial.judge.joint_runs import leafs_of
 from seatrial.judge.network_parts import WAY, Leafs
 from seatrial.judge.verdicts import FAIL, PASS, VERDICTS, Ruling
 from seatrial.model.places import both_ways, several_rails, with_place
@@ -152,7 +153,6 @@ class _Node:
 
 def node_verdicts(
     nodes: Sequence[Mapping[str, Any]],
-    leafs: Leafs,
     ruled: Iterable[Ruling],
     findings: Iterable[Finding],
     *,
@@ -163,6 +163,7 @@ def node_verdicts(
     An absent node fails; a node without measurements is undecided. A node that is
     attributed to its leaf has the reason of that.
     """
+    leafs = leafs_of(nodes)
     measured: dict[str, _Node] = defaultdict(_Node)
     for ruling in ruled:
         _add(ruling, measured)
