@@ -47,6 +47,18 @@ class Name(click.ParamType[str]):
         return items
 
 
+class OneOf(Name):
+    """One of the names of `known`, which is called only for a value or completion."""
+
+    def __init__(self, known: Callable[[], Iterable[str]]) -> None:
+        super().__init__(known, files=False)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Refuse an unknown name."""
+        name: str = click.Choice([*self.known()]).convert(value, param, ctx)
+        return name
+
+
 def _systems() -> Iterable[str]:
     from seatrial.system.description import known_systems
 

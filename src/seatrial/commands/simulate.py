@@ -5,21 +5,35 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from seatrial.calibration.simulate.machine import SHAPES, Machine
-from seatrial.calibration.simulate.machines import TRUTHS, Layout, Setting
-from seatrial.calibration.simulate.noises import NOISES
 from seatrial.calibration.simulate.scenarios import SCENARIOS, STORY, Model
 from seatrial.commands import _options as options
 from seatrial.output import write_data
 from seatrial.paths import home
 
+if TYPE_CHECKING:
+    from seatrial.calibration.simulate.machines import Layout, Setting
+
 _ALL = "all"
 
 _FEW = 100
 """Machines that one process judges sooner than several start."""
+
+
+def _known_scenarios() -> list[str]:
+    from seatrial.calibration.simulate.machines import TRUTHS
+
+    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL])]
+
+
+def _known_noises() -> list[str]:
+    from seatrial.calibration.simulate.noises import NOISES
+
+    return [*dict.fromkeys([*SHAPES, *NOISES])]
 
 
 @click.command()
@@ -32,15 +46,18 @@ _FEW = 100
 @options.repeated(
     "--scenario",
     "scenarios",
-    type=click.Choice([*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL])]),
-    help="Fault of the machine; may be repeated (default: the main ones; with "
-    "--criteria all).",
+    type=options.OneOf(_known_scenarios),
+    metavar="FAULT",
+    help="Fault of the machine, or `all`; may be repeated (default: the main ones; "
+    "with --criteria all). An unknown name prints all.",
 )
 @options.repeated(
     "--noise",
     "shapes",
-    type=click.Choice([*dict.fromkeys([*SHAPES, *NOISES])]),
-    help="Shape of the noise; may be repeated (default: all).",
+    type=options.OneOf(_known_noises),
+    metavar="SHAPE",
+    help="Shape of the noise; may be repeated (default: all). An unknown name prints "
+    "all.",
 )
 @options.model("Without --criteria: the distribution that the criteria assume.")
 @options.option(
@@ -63,13 +80,13 @@ _FEW = 100
 @options.option(
     "--cv",
     type=options.Share(),
-    default=Setting.cv,
+    default=0.02,
     help="With --criteria: scatter of a place, a share of its level.",
 )
 @options.option(
     "--shared",
     type=click.FloatRange(0, 1),
-    default=Setting.shared,
+    default=0.25,
     help="With --criteria: part of the variance that all places of an allocation "
     "share.",
 )
@@ -126,6 +143,9 @@ def simulate(
         base = Machine(nodes=nodes, metrics=metrics, repeats=repeats or Machine.repeats)
         _compare_rules(base, scenarios, shapes, model, runs, seed, form)
         return
+    from seatrial.calibration.simulate.machines import TRUTHS, Setting
+    from seatrial.calibration.simulate.noises import NOISES
+
     scenarios = () if _ALL in scenarios else scenarios
     _require_known("--scenario", scenarios, TRUTHS)
     _require_known("--noise", shapes, NOISES)
@@ -157,8 +177,8 @@ def _planned() -> int:
 
 def _judge_by(
     file: Path,
-    layouts: dict[str, Layout],
-    settings: Sequence[Setting],
+    layouts: dict[str, "Layout"],
+    settings: Sequence["Setting"],
     truths: Sequence[str],
     runs: int,
     seed: int,
