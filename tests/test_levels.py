@@ -396,6 +396,7 @@ def test_further_units_by_order(
         none,
         none,
         none,
+        none,
         np.array([False]),
         ordered=True,
         order=MEDIAN,

@@ -88,10 +88,12 @@ class Levels:
         """Return upper bounds, each wrong at this risk; inf with too few units."""
         if self.ordered:
             return self.order.upper(self.values, risk)
-        half = self._half_width(risk * (1 - _OWN))
-        by_own = scipy.special.stdtrit(np.maximum(self.n - 1, 1), 1 - risk * _OWN)
-        by_own = np.fmax(by_own * self.own, self._floor_width(risk * _OWN))
-        half = np.fmin(half, by_own)
+        part = self._own_part
+        half = self._half_width(risk * (1 - part))
+        if part:
+            by_own = scipy.special.stdtrit(np.maximum(self.n - 1, 1), 1 - risk * part)
+            by_own = np.fmax(by_own * self.own, self._floor_width(risk * part))
+            half = np.fmin(half, by_own)
         return np.where(self._bounded, self.centre + half, np.inf)
 
     def p_below(self, limit: float, first: int = 0) -> Floats:
@@ -108,8 +110,9 @@ class Levels:
             by_floor = scipy.special.ndtr(distance / self.floor)
             freedom = np.maximum(self.n - 1, 1)
             by_own = scipy.special.stdtr(freedom, distance / self.own)
-        by_all, by_own = np.fmax(by_t, by_floor), np.fmax(by_own, by_floor)
-        p = np.fmin(by_all / (1 - _OWN), by_own / _OWN)
+        p, part = np.fmax(by_t, by_floor), self._own_part
+        if part:
+            p = np.fmin(p / (1 - part), np.fmax(by_own, by_floor) / part)
         return np.where(self._bounded, np.fmin(p, 1.0), 1.0)
 
     def more(self, limit: float, risks: tuple[float, float], width: float) -> Integers:
@@ -145,6 +148,11 @@ class Levels:
             needed = np.where(self._bounded, needed, T_SMALLEST_N)
             needed = np.nan_to_num(needed, nan=np.inf, posinf=np.inf)
             return np.asarray(np.maximum(np.ceil(needed - self.n), 1))
+
+    @property
+    def _own_part(self) -> float:
+        """The part of a risk for the place's own scatter; that of one place is all."""
+        return _OWN if len(self.centre) > 1 else 0.0
 
     @property
     def _bounded(self) -> Marks:

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _SET_ASIDE_P = 1e-4
+_ROUNDING = 1e-12
+"""A variance below this part of the largest is a rounding error of equal values."""
+
 _SET_ASIDE_SHARE = 20
 """At most one place of so many, and at least one of four, is set aside."""
 
@@ -85,7 +88,7 @@ def _prior_freedom(variance: Floats, freedom: Floats) -> float:
     By the scatter of the logarithms of variances beyond that of equal variances; inf if
     there is none.
     """
-    usable = variance > 0
+    usable = variance > _ROUNDING * variance.max(initial=0)
     if usable.sum() < 2:
         return np.inf
     half = freedom[usable] / 2
