@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from fake_home import write, write_home
+from fake_home import TOLERANT, write, write_home
 
 from seatrial.cli import main
 
@@ -20,7 +20,7 @@ OURS = (
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_home(tmp_path_factory.mktemp("home"))
+    return write_home(tmp_path_factory.mktemp("home"), TOLERANT)
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def test_failing_findings_show_value_and_limit() -> None:
     text = seatrial("run", "lab", "--campaign", "high", "--run-id", "r1").stdout
     assert "30 us" in text
     assert "≤ 10 us" in text
-    assert "failing nodes: cn01" in text
+    assert "failing nodes: cn01, cn02" in text
 
 
 def test_too_few_repeats_are_undecided() -> None:
@@ -111,7 +111,7 @@ def test_judge_in_every_format() -> None:
     assert whole.exit_code == 1
     judgement = json.loads(whole.stdout)
     assert (judgement["run"], judgement["verdict"]) == ("r1", "fail")
-    assert judgement["convicted"] == ["cn01"]
+    assert judgement["convicted"] == ["cn01", "cn02"]
     rows = list(
         csv.DictReader(io.StringIO(seatrial("judge", "r1", "--format", "csv").stdout))
     )

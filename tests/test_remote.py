@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fake_home import CRITERIA, fake_program, write, write_home
+from fake_home import CRITERIA, TOLERANT, fake_program, write, write_home
 
 from seatrial.campaign import remote
 from seatrial.campaign.schedule import Agenda
@@ -46,11 +46,11 @@ all:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A control machine's home; the login node's prefix is `remote` beside it."""
-    home = write_home(tmp_path / "home")
+    home = write_home(tmp_path / "home", TOLERANT)
     shutil.rmtree(home / "etc")
     inventory = INVENTORY.replace("BASE", str(tmp_path))
     write(home / "inventories" / "lab" / "hosts.yml", inventory)
-    prefix = write_home(tmp_path / "remote")
+    prefix = write_home(tmp_path / "remote", TOLERANT)
     wrapper = f'SEATRIAL_HOME={prefix} exec {SEATRIAL} "$@"'
     fake_program(prefix / "bin", "seatrial", wrapper)
     log = f'printf "%s\\n" "$*" >> {tmp_path / "ssh.log"}'
