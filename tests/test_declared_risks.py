@@ -15,6 +15,7 @@ from scipy.stats import binomtest
 
 from seatrial.criteria.criterion import Risks
 from seatrial.judge.findings import Finding
+from seatrial.judge.group import Group
 from seatrial.judge.place_groups import groups_of
 from seatrial.judge.sampling import UNIT, Sampled
 from seatrial.judge.screening import tried
@@ -45,7 +46,7 @@ def machine(
     shared: float = 0.0,
     rho: float = 0.0,
 ) -> list[Floats]:
-    """Draw metrics x (nodes, allocations); the limit of each is 100, higher is better."""
+    """Draw metrics x (nodes, allocations); each limit is 100, higher is better."""
     metrics, nodes, units = shape
     return [
         100
@@ -58,9 +59,10 @@ def machine(
 
 
 def judged(metrics: Sequence[Floats], **rule: object) -> list[Ruling]:
-    groups = []
+    groups: list[Group] = []
+    alike = "tolerance" in rule
     for number, values in enumerate(metrics):
-        limit = None if "tolerance" in rule else 100.0
+        limit = None if alike else 100.0
         given = {"model": "lognormal", "bears": "buyer", "cap": 1000, **rule}
         asked = criterion("bw_4MiB", limit, name=f"metric {number}", **given)
         nodes, units = values.shape
@@ -77,8 +79,8 @@ def judged(metrics: Sequence[Floats], **rule: object) -> list[Ruling]:
             spoilt=np.zeros(values.shape, dtype=bool),
             higher=True,
         )
-        kind = "sameness" if "tolerance" in rule else "limit"
-        groups += groups_of(Finding(kind, "ImbRing").held_to(asked), asked, data)
+        subject = Finding("sameness" if alike else "limit", "ImbRing").held_to(asked)
+        groups += groups_of(subject, asked, data)
     return list(rulings(tried(groups, RISKS)))
 
 
@@ -92,10 +94,11 @@ def share(
 
 
 def fails(ruled: Sequence[Ruling]) -> set[str]:
-    marked = [
-        ruling.names.filter(pl.Series(ruling.verdict == FAIL)) for ruling in ruled
-    ]
-    return {name for names in marked for name in names["node"]}
+    return {
+        name
+        for ruling in ruled
+        for name in ruling.names["node"].filter(pl.Series(ruling.verdict == FAIL))
+    }
 
 
 def passes(ruled: Sequence[Ruling]) -> bool:
@@ -147,8 +150,7 @@ def test_a_node_5_percent_slow_is_named(machines: int) -> None:
         sound += bool(found - {"cn003"})
         return "cn003" in found
 
-    low, high = share(machines, named)
-    assert high >= 0.85
+    assert share(machines, named)[1] >= 0.85
     assert binomtest(sound, machines).proportion_ci(0.95).low <= 0.05
 
 
