@@ -261,6 +261,7 @@ def test_good_case_passes_and_is_recorded(outcomes: dict[str, Outcome]) -> None:
         "environment": "intelmpi",
         "parameters": {},
         "num_nodes": 1,
+        "whole_class": False,
         "declared": ["latency_8B"],
         "replay": None,
         "command": "echo 8 1.5",

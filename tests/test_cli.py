@@ -97,9 +97,13 @@ def test_run_without_judging() -> None:
 def test_only_some_checks() -> None:
     result = seatrial("run", "lab", "--campaign", "two", "--checks", "Gpu")
     assert result.exit_code == 3
-    assert "1 skipped" in result.stdout
+    assert "2 skipped" in result.stdout
     judged = json.loads(seatrial("judge", "latest", "--format", "json").stdout)
-    assert {f["check"] for f in judged["findings"]} == {"", "Gpu"}
+    found = [(f["check"], f["verdict"], f["reason"]) for f in judged["findings"]]
+    assert {check for check, *_ in found} == {"", "Gpu", "Echo"}
+    assert [each for each in found if each[0] == "Echo"] == [
+        ("Echo", "skipped", "not measured: campaign two does not run Echo")
+    ]
 
 
 def test_judge_in_every_format() -> None:

@@ -30,6 +30,7 @@ from seatrial.plain_files import sha256_plain
 from seatrial.progress import Display, TimeLeft
 from seatrial.runs import open_run
 from seatrial.runs.closed_run import Run, load_run
+from seatrial.runs.ledger import LEDGER, parse_ledger
 from seatrial.system import slurm
 from seatrial.system.description import load_system
 
@@ -394,6 +395,14 @@ def test_slurm_is_blamed_first(
     assert blame_slurm("sanity", "no rows", entry, outcome) == expected
 
 
+def left_in(folder: Path) -> tuple[set[str], list[str]]:
+    """Return the names in the folder of a system, and the events of its ledger."""
+    ledger = parse_ledger((folder / LEDGER).read_bytes())
+    assert (ledger.problem, ledger.torn) == ("", 0)
+    names = {path.name for path in folder.iterdir()}
+    return names, [entry.event for entry in ledger.entries]
+
+
 def test_disk_full_at_the_end_leaves_the_run_open(
     home: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,7 +412,7 @@ def test_disk_full_at_the_end_leaves_the_run_open(
     monkeypatch.setattr(open_run, "write_cases", full)
     with pytest.raises(SeatrialError, match="no space left on the disk"):
         run_campaign(order(home, "smoke", tmp_path), console)
-    assert [path.name for path in (tmp_path / "lab").iterdir()] == ["r1.open"]
+    assert left_in(tmp_path / "lab") == ({"r1.open", LEDGER}, ["started"])
     with pytest.raises(SeatrialError, match="not closed"):
         load_run(tmp_path / "lab" / "r1.open")
 
@@ -425,7 +434,7 @@ def test_disk_full_during_the_run(
     try:
         with pytest.raises(SeatrialError, match="no space left on the disk"):
             run_campaign(order(home, "two", results), console)
-        assert [path.name for path in (results / "lab").iterdir()] == ["r1.open"]
+        assert left_in(results / "lab") == ({"r1.open", LEDGER}, ["started"])
     finally:
         subprocess.run(["umount", str(results)], check=True)
 

@@ -247,7 +247,14 @@ def test_replay_that_finds_nothing_wrong_is_undecided(
 ) -> None:
     result = replayed(only_well(tmp_path / "well", measured))
     assert result.exit_code == 3, result.output
-    assert "UNDECIDED  lab, campaign all: 1 undecided, " in result.stdout
+    # The replay itself, two cases without a recording, two nodes that nothing used.
+    assert "UNDECIDED  lab, campaign all: 5 undecided, 2 skipped, 1 pass" in (
+        result.stdout
+    )
+    for how in ("broken", "killed"):
+        assert f"latency_8B: not measured: Count %how={how} openmpi: skipped: " in (
+            result.stdout
+        )
     assert f"replay: {SAID}; the nodes were not inspected" in result.stdout
     cases = load_run(nothing / "lab" / "r").cases
     assert {case.case: case.result for case in cases} == {

@@ -24,6 +24,7 @@ from seatrial.errors import SeatrialError
 from seatrial.judge.judge import judge
 from seatrial.plain_files import sha256_plain
 from seatrial.runs.closed_run import Run, closed_runs, load_run
+from seatrial.runs.ledger import LEDGER, parse_ledger
 from seatrial.runs.lock import driver_lock, driver_of
 from seatrial.runs.open_run import RunFolder, newest_open
 from seatrial.runs.raw_output import recordings
@@ -171,8 +172,11 @@ def test_a_killed_run_is_resumed(
     left = {entry.name for entry in path.iterdir()}
     assert left == {
         *("manifest.json", "cases.json", "measurements.parquet", "plan.json"),
-        *("raw", "system"),
+        *("raw", "system", LEDGER),
     }
+    ledger = parse_ledger((results / "lab" / LEDGER).read_bytes())
+    events = [entry.event for entry in ledger.entries]
+    assert events == ["started", "resumed", "closed"]
 
 
 def test_resuming_goes_by_the_agenda(
