@@ -52,13 +52,14 @@ def inheritance(p: Floats, group: NDArray[np.int64], risk: float) -> tuple[Flags
         return rejected, 0
     names, of = np.unique(group[tried], return_inverse=True)
     combined = _cauchy(p[tried], of, len(names))
-    members = np.split(tried[np.argsort(of, kind="stable")], _ends(of, len(names)))
+    members = tried[np.argsort(of, kind="stable")]
+    ends = np.cumsum(np.bincount(of, minlength=len(names)))
     order = np.argsort(combined, kind="stable")
     left = np.arange(len(names), 0, -1)
     passed = np.flatnonzero(combined[order] * left > risk)
     count = passed[0] if passed.size else len(names)
     for at, node in enumerate(order[:count].tolist()):
-        own = members[node]
+        own = members[ends[node - 1] if node else 0 : ends[node]]
         marks = holm(p[own], risk / left[at])
         marks[np.argmin(p[own])] = True
         rejected[own] = marks
@@ -85,10 +86,6 @@ def _cauchy(p: Floats, group: NDArray[np.int64], groups: int) -> Floats:
         number = np.bincount(group, minlength=groups)
         mean = np.bincount(group, cotangent, groups) / number
     return np.where(number > 0, np.arctan2(1.0, mean) / np.pi, 1.0)
-
-
-def _ends(group: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
-    return np.cumsum(np.bincount(group, minlength=groups))[:-1]
 
 
 def rank_p(values: Floats) -> Floats:

@@ -15,6 +15,7 @@ from seatrial.judge.levels import (
     blamed,
     rest_correlation,
     split,
+    thinned,
 )
 from seatrial.judge.majority import beside_the_others, better_than_typical
 from seatrial.judge.network_parts import NO_LEAFS, PARTS, Leafs, Network, network
@@ -91,7 +92,7 @@ def _checked(group: Group) -> Group:
 def _shape_p(values: Values, *, shared: bool) -> float:
     """Return p of 'the noise is normal'; small: it is not."""
     values = blamed(values)
-    values = values[~np.isneginf(values).any(axis=1)]
+    values = thinned(values[~np.isneginf(values).any(axis=1)])
     if not values.size:
         return 1.0
     rho = rest_correlation(values, shared=shared).used
