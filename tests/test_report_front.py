@@ -12,6 +12,7 @@ from sweep_samples import SWEEP, names, sample_sweep
 
 from seatrial.judge.findings import Finding, Judgement, Verdict
 from seatrial.judge.judge import judge
+from seatrial.judge.place_findings import MAX_PASSING
 from seatrial.judge.summary import format_findings
 from seatrial.report.areas import margin_words
 from seatrial.report.chapters import contents
@@ -64,13 +65,15 @@ def test_areas_have_counts_and_the_numbers_with_the_least_margin() -> None:
 
 
 def test_places_that_share_a_finding_have_the_bound_of_the_worst() -> None:
-    run = sample_sweep(names(12), repeats=5)
+    """They are nodes, which stand for their pairs."""
+    run = sample_sweep(names(MAX_PASSING + 1), repeats=5)
     front = told(run, judge(run, SWEEP)).front
     found = {each[0]: each[1:] for each in headlines(front)["links"]}
     place, value, limit, margin = found["latency_8B"]
-    assert (place, limit) == ("worst of 66", "at most 2.5 us")
+    assert (place, limit) == ("worst node", "at most 2.5 us")
     number = float(re.fullmatch(r"≤ ([\d.]+) us", value)[1])  # type: ignore[index]
     assert 1.9 < number < 2.5
+    assert found["pairs_answered"][0] == f"worst of {MAX_PASSING + 1}"
     assert margin == f"+{100 * (1 - number / 2.5):.1f} %"
 
 

@@ -19,6 +19,7 @@ from seatrial.runs.closed_run import Run
 
 _MOST_HEADLINES = 5
 _JUDGED = ("fail", "not shown", "undecided", "pass")
+_WORST_PART = {"node": "worst node", "leaf": "worst leaf or way"}
 _MANY = 10  # ratio from which a margin is a multiple of the limit, not a percentage
 
 
@@ -154,8 +155,16 @@ def _headline(row: CriterionRow) -> Headline:
         verdict=row.verdict,
         metric=row.metric,
         where=", ".join(filter(None, (worst.check, case, worst.environment))),
-        place=f"worst of {text.exact(row.places)}" if row.shared else worst.place,
+        place=_worst_of(row) if row.shared else worst.place,
         value=value,
         limit=row.limit,
         margin=margin_words(margin_of(row)),
     )
+
+
+def _worst_of(row: CriterionRow) -> str:
+    """Name the worst of places that share a finding.
+
+    `row` counts the measured pairs; a finding may be on nodes or leafs, by their pairs.
+    """
+    return _WORST_PART.get(row.worst.kind, f"worst of {text.exact(row.places)}")

@@ -133,7 +133,8 @@ def _words(finding: Finding) -> str:
     value = text.quantity(text.measured(finding.value, finding.limit), finding.unit)
     if finding.kind == "sameness":
         value += " times the typical"
-    interval = interval_words(finding)
+    told = finding.reason.startswith("between ")  # the reason has the interval
+    interval = "" if told else interval_words(finding)
     between = f" ({interval})" if interval else ""
     required = f", {limit_words(finding)} is required" if finding.limit else ""
     return f"{finding.metric} is {value}{between}{required}: {finding.reason}"
