@@ -59,7 +59,7 @@ def write(tmp_path: Path) -> Write:
             "FAIL: lab",
             [
                 "At least one criterion is not met.",
-                "Not tested: 2 criteria: mpich has no LAMMPS (1), not in this campaign",
+                "Not tested: 1 criterion: mpich has no LAMMPS (1).",
                 "cn03 ImbRing, intelmpi: bw_4MiB is 23.50 MB/s ",
             ],
         ),
@@ -143,7 +143,8 @@ def test_findings_are_rows_with_the_failing_ones_first(write: Write) -> None:
         "at least 60 MB/spromised; 39.2 % of it",
         node.reason,
     ]
-    assert node.reason.startswith("4 of 4 values miss the limit; ")
+    assert node.reason.startswith("between ")
+    assert " MB/s; 4 of 4 values miss the limit, p = " in node.reason
     assert node.reason.endswith("; 2 of its 2 pairs do not pass")
     # The node speaks for its pairs that are slow.
     pairs = [verdict for verdict, cells in page.rows if " - " in cells[4]]
@@ -154,8 +155,11 @@ def test_more_repeats_are_asked_for_where_they_would_decide(write: Write) -> Non
     page, _ = write(sample_run(repeats=2))
     (loop,) = [cells for _, cells in page.rows if cells[3].startswith("loop_time")]
     assert loop[5] == "11.83 s2 allocations"
-    assert loop[7] == (
-        "2 allocations; Student's t of logarithms takes at least 3 at a risk of 5 %"
+    # The first look at the data may spend 0.83 of each risk, 5 % here.
+    assert re.fullmatch(
+        r"2 allocations; Student's t of logarithms takes at least 3 at a risk of "
+        r"4(\.\d+)? %",
+        loop[7],
     )
 
 
@@ -200,7 +204,7 @@ def test_values_of_a_node_keep_their_unit_beside_sameness() -> None:
 
 def test_page_says_what_the_judge_did_not_judge(write: Write) -> None:
     run = sample_run()
-    judgement = judged(run)
+    judgement = judge(run, sample_criteria(queues=True))
     changed = "ImbRing bw_4MiB promised"
     flag = "changed after the data were taken: limit 50 MB/s, now 60 MB/s"
     judgement = replace(
@@ -217,8 +221,8 @@ def test_page_says_what_the_judge_did_not_judge(write: Write) -> None:
     for words in (
         "Worth a look cn02, cn03 - cn04. Some may be sound",
         f"the time of the run: {changed}: limit 50 MB/s, now 60",
-        "Not tested: 1 criterion: not in this campaign (1).",
-        "does not run: MatchQueue match_time promised.",
+        "UNDECIDED: lab",
+        "campaign acceptance does not run MatchQueue: MatchQueue match_time promised",
         f"on any machine: {judgement.digest}",
         f"SHA-256 of the criteria: {judgement.criteria_sha256}",
         "Judged together with 20261122T063015Z-acceptance",
