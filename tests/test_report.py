@@ -60,7 +60,7 @@ def write(tmp_path: Path) -> Write:
             [
                 "At least one criterion is not met.",
                 "Not tested: 1 criterion: mpich has no LAMMPS (1).",
-                "cn03 ImbRing, intelmpi: bw_4MiB is 23.50 MB/s ",
+                "cn03 ImbRing, intelmpi: bw_4MiB is 23.50 MB/s, at least 60 MB/s is ",
             ],
         ),
         ({"absent": "cn04"}, "FAIL: lab", ["cn04 down: Not responding", "3 of 4"]),

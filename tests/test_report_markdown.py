@@ -64,7 +64,7 @@ SUMMARY = """\
 
 ## Signed reasons for missing numbers
 
-- cn03, run r1: DIMM replaced (signed by a\N{WORD JOINER}@b)
+- cn03, run r1: DIMM replaced (signed by a@\N{WORD JOINER}b)
 
 ## Numbers with the least margin
 
