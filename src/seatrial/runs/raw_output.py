@@ -87,13 +87,15 @@ class _Record(msgspec.Struct):
     parameters: dict[str, Any]
     environment: str
     num_nodes: Annotated[int, Meta(ge=1, le=_MOST_NODES)] | None = None
+    whole_class: bool | None = None
     job_id: str | None = None
 
 
 class Recording(_Record, kw_only=True):
     """The recorded output of one case.
 
-    `num_nodes` is the number of nodes that it requested, None if not recorded.
+    `num_nodes` is the number of nodes that it requested, and `whole_class` says that
+    these are all of their class; None if not recorded.
     """
 
     folder: Path
