@@ -115,9 +115,8 @@ class SeatrialCheck(Replayable, JudgedMetrics):
     @run_after("setup")
     def place(self) -> None:
         """Spread the ranks over the nodes; skip if nodes or ranks are too few."""
-        if self.recording is None:
-            self.whole_class = not (self.num_nodes or self.most_nodes)
-        else:
+        self.whole_class: bool | None = not (self.num_nodes or self.most_nodes)
+        if self.recording is not None:
             self.whole_class = self.recording.whole_class
         partition = self.current_partition
         delivered = len(partition.extras.get("nodes", []))
