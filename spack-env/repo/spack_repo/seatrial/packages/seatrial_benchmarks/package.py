@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="ddff171518fb418ad5bf30acb3fbe5d980dc21c031abe50cf2ef6ecb116087fc")
+    version("0.1.0", sha256="aecce3e4812c65815ea18a2a8b6021bfe5bc43019b01b08d9d621964c98e18f0")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
