@@ -183,10 +183,9 @@ def levels(
 ) -> Levels:
     """Estimate the levels of places that are alike but for their level.
 
-    `shared`: allocations may have an effect on all places. `floor` is the least
-    standard deviation that is assumed where the data cannot show the shape of theirs.
-    `worst` is what -inf counts as in a mean. `times` are the correlations of
-    successive units, by default as these values show them.
+    `shared`: allocations may have an effect on all places. `floor` is the least scatter
+    where the data cannot show its shape. `worst` is what -inf counts as in a mean.
+    `times` are the correlations of units, by default as these values show them.
     """
     n = np.asarray(np.sum(~np.isnan(values), axis=1))
     holed = np.asarray(np.isneginf(values).any(axis=1))
@@ -208,7 +207,7 @@ def levels(
 
 
 def thinned(values: Floats) -> Floats:
-    """Take every second, third ... place of more than 20,000: enough for all alike."""
+    """Return some of more than 20,000 places, which tell about all."""
     return values[:: 1 + len(values) // _ENOUGH]
 
 
@@ -277,8 +276,7 @@ def _variances(packed: Floats, rho: float) -> Floats:
 def split(values: Floats) -> tuple[Floats | None, Floats]:
     """Split values into the effect of each unit on all places, and the rest.
 
-    The effect, shape (units,), is the median over places, of two their mean; None for
-    a single place.
+    The effect (units,) is the median over places, of two the mean; None for one place.
     """
     rest = _centred(values)
     places = int(np.sum(~np.isnan(values).all(axis=1)))
