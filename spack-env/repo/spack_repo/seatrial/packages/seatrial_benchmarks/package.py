@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="aecce3e4812c65815ea18a2a8b6021bfe5bc43019b01b08d9d621964c98e18f0")
+    version("0.1.0", sha256="012984f87a76d253d48ab25ad127292ff512eb65a636dc5ef2bd2a1aecba9ed5")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
