@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="012984f87a76d253d48ab25ad127292ff512eb65a636dc5ef2bd2a1aecba9ed5")
+    version("0.1.0", sha256="9fbd8e657de1aac63dc2d0c7838a3d0439fc45d46b21b6938529f2770343ad50")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
