@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="9fbd8e657de1aac63dc2d0c7838a3d0439fc45d46b21b6938529f2770343ad50")
+    version("0.1.0", sha256="543d4ddf2bfd04413e58243bbe3dcde3903e3fbb5e406d4f41177a711c855bd5")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
