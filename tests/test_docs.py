@@ -15,6 +15,7 @@ from shown_commands import HOME, LAB_COMMANDS, PAGES, Shown, parse, shell_lines
 from shown_commands import shown_commands as all_shown
 
 from seatrial.cli import main
+from seatrial.runs.ledger import begin
 from seatrial.runs.pack import unpack
 
 SHOWN = all_shown()
@@ -136,6 +137,11 @@ def test_command_runs_on_recorded_runs(shown: Shown, folder: Path) -> None:
     words = words_of(shown)
     if words[0] == "pack":  # writes the file of a vendor
         (folder / f"acme{SUFFIX}").unlink()
+    if words[0] == "ledger":  # lists runs that were started here
+        runs = (folder / "results" / "lab").resolve()
+        begin(runs, RUN, campaign="bakeoff", criteria="", partial=False)
+        if words[1] == "removed":
+            shutil.rmtree(runs / RUN)
     done = CliRunner().invoke(main, words)
     expected = STATUS.get(words[0], {0})
     if stated := re.search(r"exit status (\d)", shown.comment):
