@@ -22,7 +22,7 @@ from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.judge.verdicts import FAIL, VERDICTS
 
 INSIDE = (0.0, 0.01, 0.02, 0.05)
-"""How far inside their limits the machines are, shares of the limit."""
+"""Distances of the machines from their limits, shares of the limit."""
 
 STATED = (0.01, 0.05)
 """Scatter of what no run recorded."""

@@ -74,12 +74,12 @@ class _Planned(ABC):
 
 @dataclass(frozen=True)
 class Trial(_Planned):
-    """How one place is judged.
+    """The trial of one place.
 
     `risk` is what convicting it may cost; `places` like it show the scatter. Of order
     statistics, the first allocations suspect a level that is less than `width` above
-    the limit: 0 but for places that are to be alike, of which a slow one is taken to
-    rank low. A place that is `alone` on its machine needs no suspicion.
+    the limit. It is 0, but for sameness, where a slow place is taken to rank low. A
+    place that is `alone` on its machine needs no suspicion.
     """
 
     method: Method

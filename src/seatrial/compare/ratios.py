@@ -1,7 +1,7 @@
 """Ratios of sides with confidence intervals, on logarithms.
 
 **One number.** A side's value is the geometric mean over its repeats. The ratio to the
-baseline is above 1 where the side is better, whatever is measured; its interval is
+baseline is above 1 where the side is better, for any metric; its interval is
 Welch's (t on the logarithms, variances of each side its own). Each interval holds by
 itself: of a hundred at 95 %, five are wrong. Which of all are more than chance is told
 by `marks`: Benjamini and Hochberg, 5 %.

@@ -19,7 +19,7 @@ class Side:
     `source` is the run's id or the system's name. `environment` is the one that counts,
     '' for all. `repeats` and `nodes` are 0 of a published system. `verdict` and
     `digest` are of the judgement, '' if nothing was judged; `bears` is the party that
-    bears what is not shown; `signer` is who sealed the run, '' if nobody known did;
+    bears what is not shown; `signer` sealed the run, '' if no known person did;
     `weights_sha256` is what the run recorded before its first measurement, '' for none.
     `price` is in any one unit, `power_kw` in kW.
     """

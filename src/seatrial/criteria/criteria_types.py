@@ -56,7 +56,7 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     zone: Share = 0.05
     risks: SmallerRisks = SmallerRisks()
     cap: Count = 20
-    looks: Count = 1
+    looks: Count = 1  # of older files; without effect
     bears: Bears = "seller"
     optional: bool = False
     bad_share: _Part | None = None

@@ -94,7 +94,7 @@ def allocations(
 def _take_all(tries: Sequence[Case], nodes: frozenset[str]) -> bool:
     """Return True if a case was to measure all these nodes, which are its class.
 
-    Runs of older versions do not record it. There it is a case of which an allocation
+    Runs of older versions do not record it: there one allocation of the case must have
     had all of them.
     """
     recorded = {case.whole_class for case in tries} - {None}

@@ -145,7 +145,7 @@ class Group:
 
     @cached_property
     def intermittent(self) -> Marks:
-        """Places that miss the limit too often to pass, whatever their level is."""
+        """Places that miss the limit too often to pass at any level."""
         most = self.n // _MOST_BAD
         return np.asarray((self.misses > most) & (self.scale.below == HALF))
 

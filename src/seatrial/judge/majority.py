@@ -63,7 +63,7 @@ def beside_the_others(levels: Values) -> Values:
     place has no part in the median that it is compared with. The worst level, -inf,
     stays.
     """
-    result = np.where(np.isneginf(levels), levels, np.nan)
+    result = np.full_like(levels, np.nan)
     for column, target in zip(levels.T, result.T, strict=True):
         measured = np.flatnonzero(~np.isnan(column))
         others = measured.size - 1

@@ -52,7 +52,7 @@ def network(pairs: pl.DataFrame, leafs: Leafs) -> Network:
     """Number the parts of pairs, which have the columns of `PLACE`.
 
     Each rail counts by itself, and so does each direction of numbers that were taken in
-    both. Leafs of which a single node was measured are left out: the node is judged.
+    both. A leaf with a single measured node is left out: the node is judged.
     """
     directed = both_ways(pairs)
     ends = pairs.select(pl.col("source", "destination", "hca").cast(pl.String))

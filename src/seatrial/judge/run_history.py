@@ -1,4 +1,4 @@
-"""What the ledger changes in a judgement: gaps fail, repaired nodes begin anew."""
+"""Effects of the ledger on a judgement: gaps fail, repaired nodes begin anew."""
 
 import polars as pl
 

@@ -34,7 +34,7 @@ from seatrial.judge.verdicts import FAIL, VERDICTS, Ruling, rulings
 from seatrial.model.places import PLACE
 
 _TYPICAL = 1000.0
-"""What places have that are held to each other only, in any unit."""
+"""Level of places that have a sameness criterion only, in any unit."""
 
 _ROUNDING = 1e-9
 _CHUNK = 10

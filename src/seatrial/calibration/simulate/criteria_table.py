@@ -30,7 +30,7 @@ def holds(rate: Rate, risk: float) -> bool:
 
 
 def heading(criteria: Criteria, rows: Sequence[Row]) -> str:
-    """Say what was judged: the first line."""
+    """Return the first line: the machines that were judged."""
     setting = rows[0].setting
     count = len(criteria.criteria)
     return (

@@ -45,7 +45,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of a machine.
+    """The truth about a machine.
 
     What is healthy is better than its bound by the share `inside`. The bad nodes, of
     which there are as many as `extent` says, have the level `level` in all metrics, or
