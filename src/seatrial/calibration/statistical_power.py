@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from seatrial.criteria.methods import T_SMALLEST_N, Method
 from seatrial.judge import serial
-from seatrial.judge.levels import FREEDOM_FOR_SHAPE, SCATTER_FLOOR
+from seatrial.judge.scatter import FREEDOM_FOR_SHAPE, SCATTER_FLOOR
 from seatrial.judge.screening import screening
 
 MOST_REPEATS = 1000

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from seatrial.judge.group import Group
-from seatrial.judge.levels import Times, blamed, rest_correlation, split
 from seatrial.judge.sampling import Values
+from seatrial.judge.scatter import Times, blamed, rest_correlation, split
 from seatrial.judge.serial import UNKNOWN, Correlation, correlation, packed
 
 

@@ -11,20 +11,11 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge.findings import Finding
-from seatrial.judge.levels import (
-    HALF,
-    SCATTER_FLOOR,
-    Levels,
-    Times,
-    levels,
-)
+from seatrial.judge.levels import HALF, Levels, levels
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.network_parts import Leafs
-from seatrial.judge.sampling import (
-    Marks,
-    Scale,
-    Values,
-)
+from seatrial.judge.sampling import Marks, Scale, Values
+from seatrial.judge.scatter import SCATTER_FLOOR, Times
 
 Texts = npt.NDArray[np.object_]
 
@@ -65,6 +56,11 @@ class Group:
     def alike(self) -> bool:
         """Whether places are held to the typical one, not to a limit."""
         return self.criterion.kind == "sameness"
+
+    @property
+    def shares(self) -> bool:
+        """Whether allocations have an effect on several places, which means show."""
+        return not self.alike and self.scale.method == "t" and len(self.levels) > 1
 
     @property
     def of_pairs(self) -> bool:

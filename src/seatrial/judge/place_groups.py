@@ -11,21 +11,11 @@ from seatrial.criteria.criteria import Criterion
 from seatrial.judge import assumptions, serial
 from seatrial.judge.findings import METHODS, Finding, Kind
 from seatrial.judge.group import SHAPE_SHARE, Group, Texts
-from seatrial.judge.levels import (
-    blamed,
-    rest_correlation,
-    split,
-    thinned,
-)
 from seatrial.judge.majority import beside_the_others, better_than_typical
 from seatrial.judge.network_parts import NO_LEAFS, PARTS, Leafs, Network, network
 from seatrial.judge.pair_effects import Parts, part_levels
-from seatrial.judge.sampling import (
-    LEAST_ALIKE,
-    Sampled,
-    Values,
-    scale_of,
-)
+from seatrial.judge.sampling import LEAST_ALIKE, Sampled, Values, scale_of
+from seatrial.judge.scatter import blamed, rest_correlation, split, thinned
 
 
 def groups_of(

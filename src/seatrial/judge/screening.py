@@ -92,7 +92,11 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     ]
     covered = _covered(groups, picked)
     suspected = [marks & ~pairs for marks, pairs in zip(picked, covered, strict=True)]
-    p = list(map(_p, groups, screened, suspected, covered))
+    metrics = sum(group.shares for group in groups)
+    p = [
+        _p(*one, metrics)
+        for one in zip(groups, screened, suspected, covered, strict=True)
+    ]
     convicted, families = _convicted(groups, p, risks.seller)
     every_p = np.concatenate(p)
     family = ~np.isnan(every_p)
@@ -205,15 +209,20 @@ def _covered(groups: Sequence[Group], suspected: Sequence[Marks]) -> list[Marks]
     return [attributed(group, bad[group.case]) for group in groups]
 
 
-def _p(group: Group, first: int, suspected: Marks, covered: Marks) -> Values:
+def _p(
+    group: Group, first: int, suspected: Marks, covered: Marks, metrics: int
+) -> Values:
     """Return p of 'it reaches the limit' of each place that is tried.
 
     By order statistics these are the suspects, and the allocations that picked them do
-    not count. p is divided by the share of the risk that this look may spend on it.
+    not count. p is divided by the share of the risk that this look may spend on it. So
+    many `metrics` need a bound on what their places share.
     """
     at = group.at
     free = group.sound & (at.n > 0) & ~covered & (group.doubt == "")
     on_trial = suspected if at.ordered else free
     spendable = group.seller / group.criterion.risks.seller
-    p = np.minimum(1.0, at.p_below(group.scale.limit, first) / spendable)
+    common_risk = group.seller / metrics if group.shares else None
+    below = at.p_below(group.scale.limit, first, common_risk)
+    p = np.minimum(1.0, below / spendable)
     return np.where(on_trial, p, np.nan)

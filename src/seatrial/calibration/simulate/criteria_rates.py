@@ -63,7 +63,9 @@ class Question:
         """Convert numbers relative to the bound, higher is better, to values."""
         if not self.bound:
             return (1 - numbers) if self.lower else (numbers - 1)
-        return self.bound / numbers if self.lower else self.bound * numbers
+        if not self.lower:
+            return self.bound * numbers
+        return np.where(np.isneginf(numbers), np.inf, self.bound / numbers)
 
     def floor(self, healthy: float) -> float:
         """Return the relative level that all criteria take."""

@@ -21,8 +21,8 @@ Extent = Literal["none", "one", "leaf", "majority"]
 _LEAST = 0.05
 """No number is less than this share of its level, however heavy the tail."""
 
-_CRASHED = 0.01
-"""The number of a try that crashed: a hundredth of the bound."""
+_CRASHED = -np.inf
+"""The number of a try that crashed: a missing one, which counts as the worst."""
 
 _ROUNDING = 1e-9
 
@@ -106,8 +106,7 @@ TRUTHS: dict[str, Truth] = {
         ),
         Truth(
             "survivors",
-            "limit-node; numbers below the limit crash the job, which is retried once; "
-            "a crash counts as a hundredth of the limit",
+            "limit-node; numbers below the limit crash the job, which is retried once",
             inside=0.1,
             extent="one",
             retried=True,
@@ -161,9 +160,9 @@ class Metric:
 class Numbers:
     """The numbers of a metric, and the truth about them.
 
-    `values` has the shape (places, allocations), NaN where a place has no number; a
-    crashed try is one more allocation. `levels` (places,) are the lowest that each
-    place has, `healthy` is that of what is healthy.
+    `values` has the shape (places, allocations), NaN where a place has no number, -inf
+    where it crashed the job; a crashed try is one more allocation. `levels` (places,)
+    are the lowest that each place has, `healthy` is that of what is healthy.
     """
 
     values: Floats
@@ -204,7 +203,8 @@ def draw(
         ]
         for rng in generator.spawn(truth.runs)
     ]
-    bad = planted.tolist() if truth.level < 1 - _ROUNDING else ()
+    lowest = min(numbers.levels.min() for run in runs for numbers in run)
+    bad = planted.tolist() if lowest < 1 - _ROUNDING else ()
     return Drawn(runs, frozenset(bad))
 
 
@@ -224,9 +224,11 @@ def _numbers(
     series = np.where(struck[:, np.newaxis] & bad, truth.level, healthy)
     if not metric.steady:
         series = series * factors(setting, (len(struck), tries), generator)
+    levels = np.where(struck, truth.level, healthy)
     if retried:
         series = _survivors(series, setting.repeats, struck)
-    return Numbers(series, np.where(struck, truth.level, healthy), healthy)
+        levels[np.isneginf(series).any(axis=1)] = -np.inf
+    return Numbers(series, levels, healthy)
 
 
 def _struck(
