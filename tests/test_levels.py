@@ -108,16 +108,16 @@ def test_correlation_widens_t() -> None:
 
 def test_luck_of_allocations_is_bounded_once_for_all_places() -> None:
     """Of 1,000 nodes in 4 allocations that share 1 %, one 12 % slow is convicted."""
-    hits = {"once": 0, "each": 0, "sound": 0}
+    hits: dict[str, int] = {"once": 0, "each": 0, "sound": 0}
     for seed in range(100):
         draw = np.random.default_rng(seed)
         values = 0.01 * (draw.normal(size=(1000, 4)) + draw.normal(size=4))
         values[0] -= 0.12
         at = levels(values, "t")
         once = holm(at.p_below(0.0, common_risk=0.05), 0.05)
-        hits["once"] += once[0]
-        hits["sound"] += once[1:].any()
-        hits["each"] += holm(at.p_below(0.0), 0.05)[0]
+        hits["once"] += int(once[0])
+        hits["sound"] += int(once[1:].any())
+        hits["each"] += int(holm(at.p_below(0.0), 0.05)[0])
     assert hits["once"] >= 90
     assert hits["each"] <= 75
     assert hits["sound"] <= 5

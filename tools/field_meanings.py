@@ -71,7 +71,7 @@ MANIFEST = {
     "ended": "end of the run, UTC",
     "software": "versions of Seatrial, ReFrame, Python, Slurm, MPI stacks, Spack",
     "nodes": "delivered nodes with their facts; state present, absent or lost",
-    "starts": "starts of the driver: the first, and each `--resume`",
+    "starts": "starts of the driver: the first with Slurm's leafs, each `--resume`",
     "sessions": "sessions with start, end, cases and interrupted tries",
     "settings": "stable settings of the nodes at the start, by subject and key",
     "imported": "source of a run that `seatrial import` made",

@@ -1,7 +1,7 @@
 """Run the sessions of an open run one after the other, then close it."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -170,6 +170,7 @@ class OpenRun:
         weights = agenda.campaign.get("weights")  # agendas of older versions have none
         starts = read_starts(self.folder.path)
         places = [start["ledger"] for start in starts if "ledger" in start]
+        leafs = starts[0].get("leafs", {}) if starts else {}
         return {
             "schema": NEWEST_SCHEMA,
             "run": agenda.run,
@@ -192,7 +193,7 @@ class OpenRun:
                 "stacks": system.software.get("stacks", []),
                 "spack": system.software.get("spack"),
             },
-            "nodes": [_node(state, closed) for state in self.states],
+            "nodes": [_node(state, closed, leafs) for state in self.states],
             "starts": starts,
             "sessions": [session.record for session in closed],
             **({"ledger": places[0]} if places else {}),
@@ -209,13 +210,17 @@ def replay_of(agenda: Agenda) -> Path | None:
     return None if agenda.replay is None else Path(agenda.replay)
 
 
-def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
+def _node(
+    state: NodeState, closed: Sequence[ClosedSession], leafs: Mapping[str, str]
+) -> dict[str, Any]:
     """Describe a delivered node: present in the whole run, absent or lost.
 
-    A node that was absent in some sessions, and came back, was absent; one that Slurm
-    gave up during a session, or an administrator drained, is lost.
+    Its leaf is that of the inventory, else of Slurm (`leafs`, by node). A node that was
+    absent in some sessions, and came back, was absent; one that Slurm gave up during a
+    session, or an administrator drained, is lost.
     """
     name = state.node.name
+    leaf = {"leaf": leafs[name]} if name in leafs else {}
     records = [session.record for session in closed]
     absences = [row["absent"][name] for row in records if name in row["absent"]]
     reason = absences[-1] if absences else ""
@@ -229,7 +234,7 @@ def _node(state: NodeState, closed: Sequence[ClosedSession]) -> dict[str, Any]:
         reason = in_words(losses) + (f"; absent {share}" if absences else "")
     return {
         "name": name,
-        "facts": state.node.facts,
+        "facts": {**leaf, **state.node.facts},
         "state": "lost" if losses else "absent" if absences else "present",
         "reason": reason,
     }

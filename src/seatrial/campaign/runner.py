@@ -27,6 +27,7 @@ from seatrial.campaign.selected_cases import selected_cases
 from seatrial.campaign.session import comment_of
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible, postponed
+from seatrial.names import node_set
 from seatrial.paths import WEIGHTS_FILE, criteria_file, restrict_umask
 from seatrial.plain_files import sha256_plain
 from seatrial.runs.closed_run import SYSTEM_FOLDER
@@ -45,6 +46,7 @@ from seatrial.runs.raw_output import recordings
 from seatrial.runs.recorded_system import recorded_states
 from seatrial.system import slurm
 from seatrial.system.description import System, node_states
+from seatrial.system.slurm_topology import node_leafs
 
 
 @dataclass(frozen=True)
@@ -141,17 +143,20 @@ def _drive(
                 if jobs:
                     console.print(f"cancelled jobs left behind: {jobs}", markup=False)
             with disk_errors(folder.path):
-                _begin(folder.path, home, system, agenda)
+                _begin(folder.path, home, system, agenda, console)
                 run = OpenRun(home, system, states, folder, agenda, lock)
                 run.sessions(console)
                 with postponed():
                     return run.close()
 
 
-def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
+def _begin(
+    path: Path, home: Path, system: System, agenda: Agenda, console: Console
+) -> None:
     """Record a start of the driver, and system and criteria if they are new.
 
-    Weights are those of the agenda: changes of them during a run are ignored.
+    The first start records the leafs of Slurm's topology. Weights are those of the
+    agenda: changes of them during a run are ignored.
     """
     starts = read_starts(path)
     number = len(starts) + 1
@@ -174,6 +179,8 @@ def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
         "seatrial": seatrial.__version__,
         "git_commit": system.suite.get("git_commit"),
     }
+    if not starts and (leafs := _slurm_leafs(system, console)):
+        start["leafs"] = leafs
     if agenda.replay is None:
         place = begin(
             path.parent,
@@ -185,6 +192,22 @@ def _begin(path: Path, home: Path, system: System, agenda: Agenda) -> None:
         if not any("ledger" in earlier for earlier in starts):
             start["ledger"] = asdict(place)
     note_start(path, start)
+
+
+def _slurm_leafs(system: System, console: Console) -> dict[str, str]:
+    """Return the leaf of each node by Slurm, if the inventory names no leafs."""
+    if not system.uses_slurm or any("leaf" in node.facts for node in system.nodes):
+        return {}
+    names = [node.name for node in system.nodes]
+    leafs = node_leafs(names)
+    without = [name for name in names if name not in leafs]
+    if leafs and without:
+        console.print(
+            f"no leaf is known of {node_set(without)}: Slurm's topology has each in no "
+            "leaf switch, or in several; the judge looks for slow leafs without them",
+            markup=False,
+        )
+    return leafs
 
 
 @contextmanager

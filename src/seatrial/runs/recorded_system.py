@@ -150,14 +150,22 @@ def _copy_system(source: Source, kept: Path, folder: Path, name: str) -> System:
 
 
 def recorded_states(system: System, recordings: Path) -> tuple[NodeState, ...]:
-    """Return the states of the delivered nodes in the recorded run, else present."""
+    """Return the states of the delivered nodes in the recorded run, else present.
+
+    Their facts are those of the run: it may have leafs from Slurm.
+    """
     manifest = beside(recordings, MANIFEST)
     nodes = read_manifest(manifest.parent)["nodes"] if manifest else []
     absent = {
         node["name"]: node["reason"] for node in nodes if node["state"] != "present"
     }
+    facts = {node["name"]: node["facts"] for node in nodes if node.get("facts")}
     return tuple(
-        NodeState(node, node.name not in absent, absent.get(node.name, ""))
+        NodeState(
+            replace(node, facts=facts.get(node.name, node.facts)),
+            node.name not in absent,
+            absent.get(node.name, ""),
+        )
         for node in system.nodes
     )
 

@@ -30,6 +30,9 @@ _GONE_S = 300.0
 _CLOCKS_DIFFER_S = 5.0
 _UNFINISHED = ("PENDING", "RUNNING")
 _LOOK_S = 1.0
+_WHOLE_LINES = {"SLURM_TOPO_LEN": "1000000"}
+"""Variables that keep `scontrol show topology` from cutting its lines."""
+
 HIDDEN_TOO = {"SINFO_ALL": "1", "SQUEUE_ALL": "1"}
 """Variables by which Slurm's commands show hidden partitions and their jobs."""
 
@@ -209,6 +212,11 @@ def printed_rows(fields: int, *command: str) -> list[list[str]] | None:
     return [row for row in rows if len(row) == fields]
 
 
+def host_names(host_list: str) -> list[str]:
+    """Return the nodes of a host list such as `cn[01-04]`; none if Slurm is silent."""
+    return printed("scontrol", "show", "hostnames", host_list) or []
+
+
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
@@ -216,5 +224,10 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=_TIMEOUT_S,
         check=False,
-        env={**os.environ, **HIDDEN_TOO, "SLURM_TIME_FORMAT": "standard"},
+        env={
+            **os.environ,
+            **HIDDEN_TOO,
+            **_WHOLE_LINES,
+            "SLURM_TIME_FORMAT": "standard",
+        },
     )

@@ -6,7 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seatrial.model.cases import NodeEvent
-from seatrial.system.slurm import TIME_FORMAT, availability, printed, printed_rows
+from seatrial.system.slurm import (
+    TIME_FORMAT,
+    availability,
+    host_names,
+    printed_rows,
+)
 
 _STATES = {
     "down": "down",
@@ -101,9 +106,9 @@ def request(job_id: str) -> JobRequest | None:
     rows = printed_rows(4, "squeue", "-h", "-j", job_id, "-o", "%P|%D|%x|%j")
     for partitions, nodes, excluded, name in rows or ():
         if nodes.isdigit():
-            names = excluded and printed("scontrol", "show", "hostnames", excluded)
             among = tuple(partitions.split(","))
-            return JobRequest(_check(name), among, int(nodes), frozenset(names or ()))
+            away = frozenset(host_names(excluded) if excluded else ())
+            return JobRequest(_check(name), among, int(nodes), away)
     return None
 
 
