@@ -1,5 +1,6 @@
 """The numbers of one case, with the criteria that apply to each."""
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -20,6 +21,7 @@ from seatrial.judge.group import Group
 from seatrial.judge.network_parts import Leafs
 from seatrial.judge.place_groups import groups_of
 from seatrial.judge.sampling import OfSeveral, Sampled, sampled
+from seatrial.judge.threads import side_by_side
 from seatrial.judge.verdicts import Ruling
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
@@ -122,6 +124,7 @@ def _numbers_of(
     ]
     missing = {name for case in finished for name in case.declared}
     declared = frozenset(missing)
+    held: list[Callable[[], Numbers]] = []
     for samples in _own(rows, finished):
         metric, size = _metric(samples)
         missing.discard(metric)
@@ -138,9 +141,14 @@ def _numbers_of(
                 finding = subject.judged("undecided", reason, n=samples.height)
                 numbers.findings.append(finding)
             else:
-                _hold(numbers, subject, criterion, arrays, planned, leafs)
+                parts = (key, subject, criterion, arrays, planned, leafs)
+                held.append(partial(_held, *parts))
         if metric in declared and not own:
             numbers.findings.append(_without_criterion(key, samples))
+    for part in side_by_side(operator.call, held):
+        numbers.findings += part.findings
+        numbers.rulings += part.rulings
+        numbers.groups += part.groups
     numbers.findings += [
         replace(Finding.of_case(key, "limit"), metric=name).judged(
             "undecided", "the check declares this metric and did not report it"
@@ -162,15 +170,16 @@ def _mismatch(criterion: Criterion, samples: pl.DataFrame) -> str:
     return ""
 
 
-def _hold(
-    numbers: Numbers,
+def _held(
+    key: CaseKey,
     subject: Finding,
     criterion: Criterion,
     arrays: Callable[[str | None, OfSeveral], Sampled],
     planned: Sequence[Allocation],
     leafs: Leafs,
-) -> None:
+) -> Numbers:
     """Hold one metric to one criterion; if some nodes have numbers, all must."""
+    numbers = Numbers(key)
     of_several: OfSeveral = "median"
     if criterion.model == "every":
         of_several = "min" if criterion.direction == "higher" else "max"
@@ -192,6 +201,7 @@ def _hold(
         numbers.rulings.append(counted(subject, criterion, data))
     else:
         numbers.groups += groups_of(subject, criterion, data, leafs)
+    return numbers
 
 
 def _own(rows: Sequence[pl.DataFrame], cases: Sequence[Case]) -> Iterator[pl.DataFrame]:

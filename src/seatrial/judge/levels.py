@@ -12,6 +12,7 @@ Both allow for serial correlation (`serial`).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -156,12 +157,28 @@ class Levels:
         """The part of a risk for the place's own scatter; that of one place is all."""
         return _OWN if len(self.centre) > 1 else 0.0
 
+    @cached_property
+    def _half_widths(self) -> dict[float, Floats]:
+        """The half widths of bounds that were asked for, by risk."""
+        return {}
+
+    @cached_property
+    def _freedoms(self) -> tuple[Floats, NDArray[np.intp]]:
+        """The distinct degrees of freedom, and which of them each place has."""
+        return np.unique(self.scatter.freedom, return_inverse=True)
+
     @property
     def _bounded(self) -> Marks:
         return (self.n >= T_SMALLEST_N) & ~np.isnan(self.scatter.error)
 
     def _half_width(self, risk: float) -> Floats:
-        freedom, place = np.unique(self.scatter.freedom, return_inverse=True)
+        known = self._half_widths
+        if risk not in known:
+            known[risk] = self._new_half_width(risk)
+        return known[risk]
+
+    def _new_half_width(self, risk: float) -> Floats:
+        freedom, place = self._freedoms
         with np.errstate(invalid="ignore"):
             by_t = scipy.special.stdtrit(freedom, 1 - risk)[place] * self.scatter.error
         half = np.fmax(by_t, self._floor_width(risk))

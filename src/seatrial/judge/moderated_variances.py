@@ -75,10 +75,10 @@ def _wild(variance: Floats, freedom: Floats) -> NDArray[np.bool_]:
     typical = np.median(variance) * usual / scipy.stats.chi2.median(usual)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.asarray(variance / typical)
-    p = np.asarray(scipy.stats.f.sf(ratio, freedom, freedom.sum() - freedom))
     most = max(1, len(variance) // _SET_ASIDE_SHARE)
     worst = np.argsort(-np.nan_to_num(ratio), kind="stable")[:most]
-    wild[worst] = p[worst] < _SET_ASIDE_P
+    d = freedom[worst]
+    wild[worst] = scipy.stats.f.sf(ratio[worst], d, freedom.sum() - d) < _SET_ASIDE_P
     return wild
 
 
@@ -91,9 +91,13 @@ def _prior_freedom(variance: Floats, freedom: Floats) -> float:
     usable = variance > _ROUNDING * variance.max(initial=0)
     if usable.sum() < 2:
         return np.inf
-    half = freedom[usable] / 2
-    logs = np.log(variance[usable]) - scipy.special.digamma(half) + np.log(half)
-    excess = np.var(logs, ddof=1) - np.mean(scipy.special.polygamma(1, half))
+    half, place, count = np.unique(
+        freedom[usable] / 2, return_inverse=True, return_counts=True
+    )
+    expected = scipy.special.digamma(half) - np.log(half)
+    logs = np.log(variance[usable]) - expected[place]
+    scatter = np.average(scipy.special.polygamma(1, half), weights=count)
+    excess = np.var(logs, ddof=1) - scatter
     return 2 * _inverse_trigamma(float(excess)) if excess > 0 else np.inf
 
 

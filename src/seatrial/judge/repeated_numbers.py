@@ -27,15 +27,18 @@ _TELLING = ("us", "ns", "s", "MB/s", "GB/s", "Gbit/s", "Gflop/s", "msg/s", "Mop/
 
 def require_distinct(rows: pl.DataFrame) -> None:
     """Raise SeatrialError if an allocation, or a whole session, is there twice."""
-    used = rows.select(*UNIT, *_CASE, TIME, "value", "unit")
-    numbers = used.filter(pl.col("unit").is_in(_TELLING))
-    value = pl.col("value")
+    telling = pl.col("unit").is_in(_TELLING)
+    value = pl.col("value").filter(telling)
     fine = value.filter(value.round_sig_figs(_COARSE) != value)
-    jobs = numbers.group_by(*UNIT, *_CASE, maintain_order=True).agg(
-        hash=value.hash(1).sum(),
-        distinct=fine.n_unique(),
-        start=pl.col(TIME).min(),
-        rows=pl.len(),
+    jobs = (
+        rows.group_by(*UNIT, *_CASE, maintain_order=True)
+        .agg(
+            hash=value.hash(1).sum(),
+            distinct=fine.n_unique(),
+            start=pl.col(TIME).filter(telling).min(),
+            rows=telling.sum(),
+        )
+        .filter(pl.col("rows") > 0)
     )
     _check(jobs.filter(pl.col("distinct") >= LEAST_TELLING), [*_CASE, "hash", "rows"])
     timed = jobs.filter(pl.col("start") > 0, pl.col("job_id").is_not_null())

@@ -17,6 +17,7 @@ nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 import polars as pl
@@ -34,6 +35,7 @@ from seatrial.judge.multiple_testing import (
 )
 from seatrial.judge.order_statistics import quantiles
 from seatrial.judge.sampling import Marks, Values
+from seatrial.judge.threads import side_by_side
 
 _LENIENT = 0.1
 """Probability to suspect a compliant place by its low rank."""
@@ -83,6 +85,7 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     if not groups:
         return []
     groups = in_common_time(groups)
+    side_by_side(attrgetter("at"), groups)
     alone = sum(len(group.levels) for group in groups) == 1
     screened = [0 if alone else screening(group.units) for group in groups]
     ranks = _ranks(groups, screened)
@@ -93,10 +96,8 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     covered = _covered(groups, picked)
     suspected = [marks & ~pairs for marks, pairs in zip(picked, covered, strict=True)]
     metrics = sum(group.shares for group in groups)
-    p = [
-        _p(*one, metrics)
-        for one in zip(groups, screened, suspected, covered, strict=True)
-    ]
+    trials = list(zip(groups, screened, suspected, covered, strict=True))
+    p = side_by_side(lambda trial: _p(*trial, metrics), trials)
     convicted, families = _convicted(groups, p, risks.seller)
     every_p = np.concatenate(p)
     family = ~np.isnan(every_p)

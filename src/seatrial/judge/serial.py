@@ -132,10 +132,8 @@ def variances(series: Floats, rho: float) -> Floats:
     if not series.shape[1]:
         return np.full(len(series), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        inner = np.where(np.arange(series.shape[1]) < n[:, np.newaxis] - 1, series, 0)
-        first = series[:, 0]
-        last = np.nansum(series, axis=1) - np.nansum(inner, axis=1)
-        ends, total = first + last, np.nansum(series, axis=1)
+        last = series[np.arange(len(series)), np.maximum(n - 1, 0)]
+        ends, total = series[:, 0] + last, np.nansum(series, axis=1)
         weight = n - (n - 2) * rho
         mean = ((1 - rho) * total + rho * ends) / weight
         rest = series - mean[:, np.newaxis]

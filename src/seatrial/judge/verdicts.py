@@ -14,6 +14,7 @@ from seatrial.judge.findings import METHODS, Finding, Verdict
 from seatrial.judge.order_statistics import MOST_FURTHER_UNITS, fewest
 from seatrial.judge.sampling import Marks, Values, missing_words
 from seatrial.judge.screening import Tried, total_for
+from seatrial.judge.threads import side_by_side
 from seatrial.judge.variance_components import components
 from seatrial.model.units import rounded
 
@@ -69,9 +70,10 @@ class Ruling:
 
 def rulings(trials: Sequence[Tried]) -> Iterator[Ruling]:
     """Yield the ruling on every group after the trial."""
-    ruled = [(trial, _Ruler(trial).ruling()) for trial in trials]
-    bad = bad_parts((trial.group, ruling.verdict != PASS) for trial, ruling in ruled)
-    for trial, ruling in ruled:
+    ruled = side_by_side(lambda trial: _Ruler(trial).ruling(), trials)
+    both = list(zip(trials, ruled, strict=True))
+    bad = bad_parts((trial.group, ruling.verdict != PASS) for trial, ruling in both)
+    for trial, ruling in both:
         of_bad = attributed(trial.group, bad[trial.group.case])
         hidden = trial.covered & of_bad & (ruling.verdict != PASS)
         yield replace(ruling, hidden=hidden)
