@@ -272,7 +272,10 @@ void link_report(const struct link *link, struct report_row *row)
                            link->settings->rdma_cm ? "rdma_cm"
                            : link->port.uses_gid ? gid_name(link->port.gid_kind)
                                                  : "lid"));
-    report_add(row, output_integer("gid_index", NULL, link->port.gid_index));
+    report_add(row,
+               link->port.gid_index < 0
+                   ? output_text("gid_index", NULL, NULL)
+                   : output_integer("gid_index", NULL, link->port.gid_index));
     report_add(row, output_integer("mtu_bytes", NULL, link->mtu_bytes));
     report_add(row, output_integer("inline_bytes", NULL,
                                    link->settings->inline_bytes));

@@ -32,7 +32,7 @@ class OptionalTimes:
 class ConnectedRow(Row):
     """A row of two nodes: their adapters, and how these are connected (RC).
 
-    `addressing` is `lid`, or the kind of the GID with `gid_index`.
+    `addressing` is `lid`, `rdma_cm`, or the kind of the GID with `gid_index`.
     """
 
     source: Setting[str]

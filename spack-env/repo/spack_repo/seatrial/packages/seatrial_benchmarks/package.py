@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="543d4ddf2bfd04413e58243bbe3dcde3903e3fbb5e406d4f41177a711c855bd5")
+    version("0.1.0", sha256="4e16339904232f30df03880b1b7d76fa780aff83dbc83c8109c6634d9576a4b5")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
