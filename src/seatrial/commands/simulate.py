@@ -1,8 +1,6 @@
 """`seatrial simulate`: count the wrong verdicts on simulated machines."""
 
-import os
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,30 +8,32 @@ from typing import TYPE_CHECKING
 import click
 
 from seatrial.calibration.simulate.machine import SHAPES, Machine
-from seatrial.calibration.simulate.scenarios import SCENARIOS, STORY, Model
+from seatrial.calibration.simulate.scenarios import SCENARIOS, Model
 from seatrial.commands import _options as options
-from seatrial.output import write_data
+from seatrial.commands import _simulated as work
 from seatrial.paths import home
 
 if TYPE_CHECKING:
-    from seatrial.calibration.simulate.machines import Layout, Setting
+    from seatrial.calibration.simulate.machines import Layout
+    from seatrial.calibration.simulate.nights import NightMachine, NightNoise
 
 _ALL = "all"
-
-_FEW = 100
-"""Machines that one process judges sooner than several start."""
+_NIGHTLY = "nightly"
+_YEARS = 4
+"""Machine-years of each row of nights by default: about a minute in all."""
 
 
 def _known_scenarios() -> list[str]:
     from seatrial.calibration.simulate.machines import TRUTHS
 
-    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL])]
+    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL, _NIGHTLY])]
 
 
 def _known_noises() -> list[str]:
+    from seatrial.calibration.simulate.nights import NIGHT_NOISES
     from seatrial.calibration.simulate.noises import NOISES
 
-    return [*dict.fromkeys([*SHAPES, *NOISES])]
+    return [*dict.fromkeys([*SHAPES, *NOISES, *NIGHT_NOISES])]
 
 
 @click.command()
@@ -49,7 +49,7 @@ def _known_noises() -> list[str]:
     type=options.OneOf(_known_scenarios),
     metavar="FAULT",
     help="Fault of the machine, or `all`; may be repeated (default: the main ones; "
-    "with --criteria all). An unknown name prints all.",
+    "with --criteria all). `nightly`: years of nights. An unknown name prints all.",
 )
 @options.repeated(
     "--noise",
@@ -60,17 +60,16 @@ def _known_noises() -> list[str]:
     "all.",
 )
 @options.model("Without --criteria: the distribution that the criteria assume.")
-@options.option(
+@click.option(
     "--nodes",
     type=click.IntRange(3),
-    default=Machine.nodes,
-    help="Nodes of each machine.",
+    help=f"Nodes of each machine (default: {Machine.nodes}; nightly 1000).",
 )
-@options.option(
+@click.option(
     "--metrics",
     type=click.IntRange(1, 60),
-    default=Machine.metrics,
-    help="Without --criteria: metrics of each node.",
+    help="Without --criteria: metrics of each node "
+    f"(default: {Machine.metrics}; nightly 20).",
 )
 @options.count(
     "--repeats",
@@ -98,10 +97,15 @@ def _known_noises() -> list[str]:
     metavar="CLASS",
     help="With --criteria: this check takes one number of all nodes.",
 )
-@options.count("--runs", default=40, help="Machines of each scenario and shape.")
+@options.count(
+    "--runs",
+    help="Machines of each scenario and shape (default: 40), or years of nights "
+    f"({_YEARS}).",
+)
 @options.option("--seed", type=click.IntRange(0), default=1)
 @options.count(
-    "--workers", help="With --criteria: processes that judge (default: all processors)."
+    "--workers",
+    help="With --criteria, and of nights: processes (default: all processors).",
 )
 @options.form("Format of the rates.")
 def simulate(
@@ -109,14 +113,14 @@ def simulate(
     scenarios: tuple[str, ...],
     shapes: tuple[str, ...],
     model: Model,
-    nodes: int,
-    metrics: int,
+    nodes: int | None,
+    metrics: int | None,
     repeats: int | None,
     cv: float,
     shared: float,
     pairs: tuple[str, ...],
     whole: tuple[str, ...],
-    runs: int,
+    runs: int | None,
     seed: int,
     workers: int | None,
     form: str,
@@ -134,14 +138,23 @@ def simulate(
     machines are judged by rules of other suites: one value against 5 % tolerance, mean
     minus 2 or 3 standard deviations over the nodes, median minus 2 or 3 MAD.
 
+    --scenario nightly plays years of nights: false alarms a year, and nights until a
+    fault is confirmed.
+
     Example: seatrial simulate --criteria criteria.yaml --noise ar1 --runs 500
     """
+    if _NIGHTLY in scenarios:
+        size, noises = _nights(file, scenarios, shapes, nodes, metrics, cv)
+        work.play_nights(size, noises, runs or _YEARS, seed, workers, form)
+        return
+    runs, nodes = runs or 40, nodes or Machine.nodes
     if file is None:
         scenarios = tuple(SCENARIOS) if _ALL in scenarios else scenarios
         _require_known("--scenario", scenarios, SCENARIOS)
         _require_known("--noise", shapes, SHAPES)
-        base = Machine(nodes=nodes, metrics=metrics, repeats=repeats or Machine.repeats)
-        _compare_rules(base, scenarios, shapes, model, runs, seed, form)
+        base = Machine(nodes=nodes, repeats=repeats or Machine.repeats)
+        base = replace(base, metrics=metrics or base.metrics)
+        work.compare_rules(base, scenarios, shapes, model, runs, seed, form)
         return
     from seatrial.calibration.simulate.machines import TRUTHS, Setting
     from seatrial.calibration.simulate.noises import NOISES
@@ -154,7 +167,30 @@ def simulate(
     truths = [name for name in TRUTHS if name in (scenarios or TRUTHS)]
     layouts: dict[str, Layout] = dict.fromkeys(whole, "whole")
     layouts |= dict.fromkeys(pairs, "pairs")
-    _judge_by(file, layouts, settings, truths, runs, seed, workers, form)
+    work.judge_by(file, layouts, settings, truths, runs, seed, workers, form)
+
+
+def _nights(
+    file: Path | None,
+    scenarios: Sequence[str],
+    shapes: Sequence[str],
+    nodes: int | None,
+    metrics: int | None,
+    cv: float,
+) -> tuple["NightMachine", list["NightNoise"]]:
+    """Return the size of a machine whose nights are played, and its noises.
+
+    Nights stand alone: beside other scenarios or criteria they are refused.
+    """
+    from seatrial.calibration.simulate.nights import NIGHT_NOISES, NightMachine
+
+    if file is not None or len(scenarios) > 1:
+        problem = "nightly: expected it alone, without --criteria"
+        raise click.BadParameter(problem, param_hint="--scenario")
+    _require_known("--noise", shapes, NIGHT_NOISES)
+    size = NightMachine(cv=cv)
+    size = replace(size, nodes=nodes or size.nodes, metrics=metrics or size.metrics)
+    return size, [noise for noise in NIGHT_NOISES if noise in (shapes or NIGHT_NOISES)]
 
 
 def _require_known(option: str, chosen: Sequence[str], known: Collection[str]) -> None:
@@ -173,108 +209,3 @@ def _planned() -> int:
     from seatrial.campaign.campaign_file import load_campaign
 
     return load_campaign(home(), "acceptance").repeats
-
-
-def _judge_by(
-    file: Path,
-    layouts: dict[str, "Layout"],
-    settings: Sequence["Setting"],
-    truths: Sequence[str],
-    runs: int,
-    seed: int,
-    workers: int | None,
-    form: str,
-) -> None:
-    """Judge machines by the criteria of a file, and print the rates."""
-    from seatrial.calibration.simulate.criteria_rates import rows
-    from seatrial.calibration.simulate.criteria_table import (
-        as_text,
-        heading,
-        legend,
-        rates_table,
-    )
-    from seatrial.console import Terminal
-    from seatrial.criteria.criteria import Criteria
-    from seatrial.errors import SeatrialError
-
-    criteria = Criteria.load(file, known=())
-    if not criteria.criteria:
-        raise SeatrialError(
-            f"{file}: all criteria are of settings; expected one with a limit or a "
-            "tolerance; simulated machines have numbers only"
-        )
-    total = len(truths) * len(settings) * runs
-    processes = workers or len(os.sched_getaffinity(0))
-    with _progress(total) as advance:
-        counted = rows(
-            criteria,
-            layouts,
-            settings,
-            truths,
-            machines=runs,
-            seed=seed,
-            workers=1 if total < _FEW else processes,
-            judged=advance,
-        )
-    if form != "table":
-        write_data(as_text(criteria, counted, form))
-        return
-    console = Terminal()
-    console.print_line((heading(criteria, counted), "bold"))
-    console.print(rates_table(criteria, counted))
-    console.print(legend(counted))
-
-
-def _compare_rules(
-    base: Machine,
-    scenarios: Sequence[str],
-    shapes: Sequence[str],
-    model: Model,
-    runs: int,
-    seed: int,
-    form: str,
-) -> None:
-    """Judge machines of the scenarios also by the rules of other suites."""
-    from seatrial.calibration.simulate.study import study
-    from seatrial.calibration.simulate.tables import (
-        as_text,
-        facts_table,
-        legend,
-        results_table,
-    )
-    from seatrial.console import Terminal
-
-    chosen = [SCENARIOS[name] for name in scenarios or STORY]
-    noise = [shape for shape in SHAPES if shape in (shapes or SHAPES)]
-    with _progress(len(chosen) * len(noise) * runs) as advance:
-        results = study(
-            base,
-            chosen,
-            noise,
-            model=model,
-            runs=runs,
-            seed=seed,
-            judged=lambda: advance(1),
-        )
-    if form != "table":
-        write_data(as_text(results, form))
-        return
-    console = Terminal()
-    console.print(results_table(results))
-    console.print(legend(results))
-    if not scenarios:
-        console.print(facts_table(seed))
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], object]]:
-    """Show a bar on a terminal; yield the function to call after some machines."""
-    from rich.progress import Progress
-
-    from seatrial.console import Terminal
-
-    console = Terminal(stderr=True)
-    hidden = not console.is_terminal
-    with Progress(console=console, transient=True, disable=hidden) as bar:
-        task = bar.add_task("judging", total=total)
-        yield lambda machines: bar.advance(task, machines)

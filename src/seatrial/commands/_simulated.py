@@ -1,0 +1,159 @@
+"""What `seatrial simulate` does: draw, judge, print."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seatrial.calibration.simulate.machine import SHAPES, Machine
+from seatrial.calibration.simulate.scenarios import SCENARIOS, STORY, Model
+from seatrial.output import write_data
+
+if TYPE_CHECKING:
+    from seatrial.calibration.simulate.machines import Layout, Setting
+    from seatrial.calibration.simulate.nights import NightMachine, NightNoise
+
+_FEW = 100
+"""Machines that one process judges sooner than several start."""
+
+
+def judge_by(
+    file: Path,
+    layouts: dict[str, "Layout"],
+    settings: Sequence["Setting"],
+    truths: Sequence[str],
+    runs: int,
+    seed: int,
+    workers: int | None,
+    form: str,
+) -> None:
+    """Judge machines by the criteria of a file, and print the rates."""
+    from seatrial.calibration.simulate.criteria_rates import rows
+    from seatrial.calibration.simulate.criteria_table import (
+        as_text,
+        heading,
+        legend,
+        rates_table,
+    )
+    from seatrial.console import Terminal
+    from seatrial.criteria.criteria import Criteria
+    from seatrial.errors import SeatrialError
+
+    criteria = Criteria.load(file, known=())
+    if not criteria.criteria:
+        raise SeatrialError(
+            f"{file}: all criteria are of settings; expected one with a limit or a "
+            "tolerance; simulated machines have numbers only"
+        )
+    total = len(truths) * len(settings) * runs
+    processes = workers or len(os.sched_getaffinity(0))
+    with _progress(total) as advance:
+        counted = rows(
+            criteria,
+            layouts,
+            settings,
+            truths,
+            machines=runs,
+            seed=seed,
+            workers=1 if total < _FEW else processes,
+            judged=advance,
+        )
+    if form != "table":
+        write_data(as_text(criteria, counted, form))
+        return
+    console = Terminal()
+    console.print_line((heading(criteria, counted), "bold"))
+    console.print(rates_table(criteria, counted))
+    console.print(legend(counted))
+
+
+def compare_rules(
+    base: Machine,
+    scenarios: Sequence[str],
+    shapes: Sequence[str],
+    model: Model,
+    runs: int,
+    seed: int,
+    form: str,
+) -> None:
+    """Judge machines of the scenarios also by the rules of other suites."""
+    from seatrial.calibration.simulate.study import study
+    from seatrial.calibration.simulate.tables import (
+        as_text,
+        facts_table,
+        legend,
+        results_table,
+    )
+    from seatrial.console import Terminal
+
+    chosen = [SCENARIOS[name] for name in scenarios or STORY]
+    noise = [shape for shape in SHAPES if shape in (shapes or SHAPES)]
+    with _progress(len(chosen) * len(noise) * runs) as advance:
+        results = study(
+            base,
+            chosen,
+            noise,
+            model=model,
+            runs=runs,
+            seed=seed,
+            judged=lambda: advance(1),
+        )
+    if form != "table":
+        write_data(as_text(results, form))
+        return
+    console = Terminal()
+    console.print(results_table(results))
+    console.print(legend(results))
+    if not scenarios:
+        console.print(facts_table(seed))
+
+
+def play_nights(
+    size: "NightMachine",
+    noises: Sequence["NightNoise"],
+    years: int,
+    seed: int,
+    workers: int | None,
+    form: str,
+) -> None:
+    """Play years of nights, and print false alarms and delays."""
+    from seatrial.calibration.simulate.nightly import machines_of, night_rows
+    from seatrial.calibration.simulate.nightly_table import (
+        as_text,
+        heading,
+        legend,
+        nights_table,
+    )
+    from seatrial.calibration.simulate.nights import FAULTS
+    from seatrial.console import Terminal
+    from seatrial.history.rules import Rules
+
+    rules, machines = Rules(), machines_of(noises, FAULTS, size)
+    processes = workers or len(os.sched_getaffinity(0))
+    with _progress(len(machines) * years) as advance:
+        played = night_rows(
+            machines, rules, years=years, seed=seed, workers=processes, played=advance
+        )
+        rows = list(played)
+    if form != "table":
+        write_data(as_text(rules, rows, form))
+        return
+    console = Terminal()
+    console.print_line((heading(size, rules, rows), "bold"))
+    console.print(nights_table(rules, rows))
+    console.print(legend(rows))
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], object]]:
+    """Show a bar on a terminal; yield the function to call after some machines."""
+    from rich.progress import Progress
+
+    from seatrial.console import Terminal
+
+    console = Terminal(stderr=True)
+    hidden = not console.is_terminal
+    with Progress(console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("judging", total=total)
+        yield lambda machines: bar.advance(task, machines)

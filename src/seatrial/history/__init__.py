@@ -1,0 +1,1 @@
+"""Changes over nights: which nodes became worse."""

@@ -1,0 +1,79 @@
+"""Nodes night by night: watched, then convicted by fresh nights, or dropped."""
+
+import numpy as np
+import pytest
+
+from seatrial.history.rules import Rules
+from seatrial.history.tracker import Tracker, signals_of
+
+NODES, METRICS = 40, 3
+RULES = Rules(every=1)
+
+
+def played(
+    *, loss: float = 0.0, onset: int = 40, nights: int = 80, metrics: int = METRICS
+) -> tuple[Tracker, list[tuple[int, int]], list[bool]]:
+    """Measure all nodes every night; node 7 loses a share in some of the metrics."""
+    rng = np.random.default_rng(5)
+    tracker = Tracker(NODES, METRICS, RULES)
+    nodes, named, watched = np.arange(NODES), [], []
+    for night in range(nights):
+        signals = 0.02 * rng.standard_normal((NODES, METRICS))
+        if night >= onset:
+            signals[7, :metrics] += np.log(1 - loss)
+        found = tracker.night(night, nodes, signals)
+        named += [(night, int(node)) for node in found.nodes]
+        watched.append(7 in tracker.watched)
+    return tracker, named, watched
+
+
+def test_a_sound_machine_has_no_alarm() -> None:
+    assert played()[1] == []
+
+
+def test_a_slow_node_is_watched_then_convicted_once() -> None:
+    _, named, watched = played(loss=0.1)
+    ((night, node),) = named
+    assert node == 7
+    assert 41 <= night <= 50
+    assert any(watched[40:night]), "fresh nights convict, not those that began it"
+    assert not watched[night], "afterwards it has a new baseline"
+
+
+def test_a_loss_below_the_margin_is_no_alarm() -> None:
+    """Even in all metrics, for a year."""
+    _, named, watched = played(loss=0.008, nights=365)
+    assert named == []
+    assert sum(watched) < 120
+
+
+def test_a_new_configuration_begins_anew() -> None:
+    tracker, _, _ = played(nights=40)
+    low = np.full((1, METRICS), -0.1)
+    tracker.forget(np.array([7]))
+    for night in range(40, 60):
+        assert not tracker.night(night, np.array([7]), low).nodes.size
+    assert 7 not in tracker.watched
+
+
+def test_the_first_nights_do_not_look_ahead() -> None:
+    short, long = played(loss=0.1, nights=60), played(loss=0.1, nights=80)
+    assert short[1] == [alarm for alarm in long[1] if alarm[0] < 60]
+    assert short[2] == long[2][:60]
+
+
+def test_signals_are_beside_the_median_of_the_class() -> None:
+    values = np.array([[100.0, 2.0], [110.0, 2.0], [121.0, 4.0], [50.0, 1.0]])
+    classes = np.array([0, 0, 0, 1])
+    signals, typical = signals_of(values, np.array([1, -1]), classes)
+    assert signals[:3, 0] == pytest.approx([-np.log(1.1), 0, np.log(1.1)])
+    assert signals[:3, 1] == pytest.approx([0, 0, -np.log(2)])
+    assert np.isnan(signals[3]).all(), "one node has no class to compare with"
+    assert typical[0] == pytest.approx([np.log(110), -np.log(2)])
+
+
+def test_an_impossible_number_is_not_measured() -> None:
+    values = np.array([[0.0], [1.0], [1.0], [1.0], [np.nan]])
+    signals, _ = signals_of(values, np.ones(1), np.zeros(5, dtype=np.int64))
+    assert np.isnan(signals[[0, 4]]).all()
+    assert (signals[1:4] == 0).all()
