@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MP_PILOT = 3, MP_POLL_NS = 100000 };
+enum { MP_PILOT = 3, MP_POLL_NS = 20000000 };
 
 void mp_join(const struct mp_run *run, int pairs, struct mp_comms *comms)
 {

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="4e16339904232f30df03880b1b7d76fa780aff83dbc83c8109c6634d9576a4b5")
+    version("0.1.0", sha256="792d6a18692a5d07e7e3b5fb774de0f6544185641fb67fbc502036f843ae1c56")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
