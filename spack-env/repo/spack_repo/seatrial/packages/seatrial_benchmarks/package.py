@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="792d6a18692a5d07e7e3b5fb774de0f6544185641fb67fbc502036f843ae1c56")
+    version("0.1.0", sha256="1c3c66deec9cae7b2ff222fbccf49324e76288af822ad6104a24e93608dae29e")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
