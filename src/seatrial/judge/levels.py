@@ -128,7 +128,9 @@ class Levels:
         distance from the limit, or the width if that is more.
         """
         lower, upper = self.lower(risks[0]), self.upper(risks[1])
-        done = (lower >= limit) | (upper < limit) | (upper - lower <= 2 * width)
+        with np.errstate(invalid="ignore"):  # both may be -inf
+            known = upper - lower <= 2 * width
+        done = (lower >= limit) | (upper < limit) | known
         further = (
             self.order.further(self.values, limit, risks)
             if self.ordered
