@@ -63,17 +63,16 @@ def test_the_first_nights_do_not_look_ahead() -> None:
 
 
 def test_signals_are_beside_the_median_of_the_class() -> None:
-    values = np.array([[100.0, 2.0], [110.0, 2.0], [121.0, 4.0], [50.0, 1.0]])
-    classes = np.array([0, 0, 0, 1])
-    signals, typical = signals_of(values, np.array([1, -1]), classes)
-    assert signals[:3, 0] == pytest.approx([-np.log(1.1), 0, np.log(1.1)])
-    assert signals[:3, 1] == pytest.approx([0, 0, -np.log(2)])
-    assert np.isnan(signals[3]).all(), "one node has no class to compare with"
-    assert typical[0] == pytest.approx([np.log(110), -np.log(2)])
+    values = np.array([[100.0, 2.0], [110.0, 2.0], [121.0, 4.0]])
+    signals = signals_of(values, np.array([1.0, -1.0]))
+    assert signals[:, 0] == pytest.approx([-np.log(1.1), 0, np.log(1.1)])
+    assert signals[:, 1] == pytest.approx([0, 0, -np.log(2)])
+    two = signals_of(values[:2], np.ones(2))
+    assert np.isnan(two).all(), "two nodes have no typical one"
 
 
 def test_an_impossible_number_is_not_measured() -> None:
     values = np.array([[0.0], [1.0], [1.0], [1.0], [np.nan]])
-    signals, _ = signals_of(values, np.ones(1), np.zeros(5, dtype=np.int64))
+    signals = signals_of(values, np.ones(1))
     assert np.isnan(signals[[0, 4]]).all()
     assert (signals[1:4] == 0).all()

@@ -154,27 +154,27 @@ class Detector:
     """Evidence of a loss in each series since each possible onset.
 
     `sums` (series, metrics) are the Shiryaev-Roberts sums, `last` (series,) the last
-    night of each, -1 before it. `gains` are the sums of bets on improvements.
+    night of each, -1 before it.
     """
 
     correlation: float
     baselines: Baselines
     sums: Floats
-    gains: Floats
     last: Integers
 
     @classmethod
     def empty(cls, series: int, metrics: int, correlation: float) -> "Detector":
         """Return a detector before the first visit."""
-        zeros = np.zeros((series, metrics))
-        never = np.full(series, -1)
         baselines = Baselines.empty(series, metrics)
-        return cls(correlation, baselines, zeros, zeros.copy(), never)
+        sums = np.zeros((series, metrics))
+        return cls(correlation, baselines, sums, np.full(series, -1))
 
-    def visit(self, night: int, series: Integers, signals: Floats) -> Floats:
-        """Take the visits of a night; return the sum of each series over its metrics.
+    def visit(
+        self, night: int, series: Integers, signals: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Take the visits of a night, (series, metrics), NaN without a number.
 
-        `signals` is (series, metrics), NaN without a number.
+        Return the mean sum of each series, and mean and spread of its baseline.
         """
         mean, spread = self.baselines.of(series)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -182,13 +182,13 @@ class Detector:
         residuals[~np.isfinite(residuals)] = np.nan
         scores = self.baselines.scores(residuals)
         power = self.news(night, series)[:, np.newaxis]
-        for sums, sign in ((self.sums, 1), (self.gains, -1)):
-            grown = (1 + sums[series]) * bet(sign * scores) ** power
-            sums[series] = np.where(np.isnan(scores), sums[series], grown)
+        before = self.sums[series]
+        grown = (1 + before) * bet(scores) ** power
+        self.sums[series] = np.where(np.isnan(scores), before, grown)
         self.baselines.note(residuals)
         self.baselines.add(series, signals)
         self.last[series] = night
-        return mean_of(self.sums[series], ~np.isnan(signals))
+        return mean_of(self.sums[series], ~np.isnan(signals)), mean, spread
 
     def news(self, night: int, series: Integers) -> Floats:
         """Return the share of a visit of each series in this night that is news."""
@@ -204,7 +204,6 @@ class Detector:
     def restart(self, series: Integers) -> None:
         """Set the evidence to none; the baselines stay."""
         self.sums[series] = 0
-        self.gains[series] = 0
 
 
 def mean_of(values: Floats, known: Marks) -> Floats:

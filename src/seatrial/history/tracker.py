@@ -86,9 +86,10 @@ class Confirmed:
 
 
 class Tracker:
-    """All nodes of a machine after some nights, with the signals of one class or more.
+    """The nodes of one class after some nights.
 
-    `needed` is the fresh evidence of an alarm.
+    They scatter alike but for factors that their baselines show. `needed` is the fresh
+    evidence of an alarm, if each node is measured as often as the rules say.
     """
 
     def __init__(self, nodes: int, metrics: int, rules: Rules) -> None:
@@ -110,8 +111,7 @@ class Tracker:
         is_watched = self.fresh.since[nodes] >= 0
         confirmed = self._follow(night, nodes[is_watched], signals[is_watched])
         others = nodes[~is_watched]
-        means, spreads = self.detector.baselines.of(others)
-        sums = self.detector.visit(night, others, signals[~is_watched])
+        sums, means, spreads = self.detector.visit(night, others, signals[~is_watched])
         begun = sums >= WATCHED
         self._watch(night, others[begun], means[begun], spreads[begun])
         return confirmed
@@ -164,22 +164,16 @@ class Tracker:
         return Confirmed(nodes, fresh.since[nodes].copy(), evidence, before, after)
 
 
-def signals_of(
-    values: Floats, signs: Floats, classes: Integers
-) -> tuple[Floats, Floats]:
-    """Return the signals of nodes, and those of their classes, in one night.
+def signals_of(values: Floats, signs: Floats) -> Floats:
+    """Return the signals of the nodes of a class in one night, (nodes, metrics).
 
-    `values` (nodes, metrics), `signs` (metrics,) 1 if higher is better, else -1;
-    `classes` (nodes,). The signal of a node is its logarithm less the median of its
-    class, of three nodes at least; that of a class (classes, metrics) is the median.
+    The logarithm of a value less the median of the class, of three nodes at least; NaN
+    without. `signs` (metrics,) are 1 where higher values are better, else -1.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         logs = signs * np.log(np.where(values > 0, values, np.nan))
-    count = int(classes.max(initial=-1)) + 1
-    typical = np.full((count, values.shape[1]), np.nan)
-    for number in range(count):
-        own = logs[classes == number]
-        enough: Marks = (~np.isnan(own)).sum(axis=0) >= 3
-        if enough.any():
-            typical[number, enough] = np.nanmedian(own[:, enough], axis=0)
-    return logs - typical[classes], typical
+    enough: Marks = (~np.isnan(logs)).sum(axis=0) >= 3
+    typical = np.full(values.shape[1], np.nan)
+    if enough.any():
+        typical[enough] = np.nanmedian(logs[:, enough], axis=0)
+    return np.asarray(logs - typical)

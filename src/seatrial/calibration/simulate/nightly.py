@@ -82,12 +82,12 @@ def one_year(machine: NightMachine, rules: Rules, seed: Sequence[int]) -> Year:
     nights = Nights(machine, generator)
     tracker = Tracker(machine.nodes, machine.metrics, rules)
     others = _Others(machine.nodes, machine.metrics)
-    signs, same = np.ones(machine.metrics), np.zeros(machine.nodes, dtype=np.int64)
+    signs = np.ones(machine.metrics)
     alarms: dict[str, list[tuple[int, int]]] = {rule: [] for rule in RULES}
     visits = 0
     for night in range(BEFORE + NIGHTS_A_YEAR):
         nodes = nights.chosen(tracker.watched)
-        signals, _ = signals_of(nights.measured(night, nodes), signs, same[nodes])
+        signals = signals_of(nights.measured(night, nodes), signs)
         named = {OURS: tracker.night(night, nodes, signals).nodes}
         if beside:
             named |= others.night(nodes, signals)

@@ -55,7 +55,8 @@ def legend(rows: Sequence[NightRow]) -> str:
         "it. Delays are nights from the onset to the alarm: median, 90 % quantile, "
         f"share missed after {MISSED_AFTER} nights (E-divisive: at the end). Other "
         f"rules looked at {beside} of the machine-years, E-divisive at some series of "
-        "these; their alarms are nodes and nights with any metric below the bound."
+        "these; their alarms are nodes and nights with any metric below the bound. "
+        "They see the visits that ours chose, more of the nodes that it watches."
     )
 
 
