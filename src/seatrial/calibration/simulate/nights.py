@@ -22,6 +22,8 @@ _OUTLIER_SHARE, _OUTLIER = 0.02, 5.0
 _MISSING = 0.2
 _PLACE_CV, _SHARED_CV = 0.01, 0.01
 _LONG = 50
+_MOST_FAULTY = 10
+"""At most one of so many nodes is faulty."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class NightMachine:
     """A machine whose nodes are measured in turns, each within `every` nights.
 
     Numbers scatter by `cv` from night to night. AR(1) noise has the `correlation` from
-    one night to the next. `faulty` nodes have the fault, each from a night of its own.
+    one night to the next. `faulty` nodes have the fault, each from a night of its own;
+    one of a small machine.
     """
 
     noise: NightNoise = "normal"
@@ -84,7 +87,8 @@ class Nights:
         self.last = np.full(machine.nodes, -1)
         self.onsets = np.full(machine.nodes, -1)
         if machine.fault.loss:
-            faulty = generator.permutation(machine.nodes)[: machine.faulty]
+            most = min(machine.faulty, machine.nodes // _MOST_FAULTY)
+            faulty = generator.permutation(machine.nodes)[: max(most, 1)]
             first, last = BEFORE, BEFORE + NIGHTS_A_YEAR // 2
             self.onsets[faulty] = generator.integers(first, last, len(faulty))
 
