@@ -1,6 +1,5 @@
 """Places of a criterion: leafs, nodes and links by pairs; nodes; the allocation."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -146,8 +145,10 @@ def _parts_of(pairs: Group) -> Iterator[Group]:
         fitted.levels[np.isnan(fitted.levels) & ~np.isnan(lost)] = -np.inf
     if pairs.alike:  # a way is compared with the typical pair
         ways = parts.kinds == "way"
-        with warnings.catch_warnings(action="ignore"):
-            fitted.levels[ways] -= np.nanmedian(levels, axis=0)
+        measured = ~np.isnan(levels).all(axis=0)
+        typical = np.full(levels.shape[1], np.nan)
+        typical[measured] = np.nanmedian(levels[:, measured], axis=0)
+        fitted.levels[ways] -= typical
     doubt = _doubts(pairs, parts, fitted)
     for part in PARTS:
         rows = np.flatnonzero(
