@@ -22,7 +22,7 @@ def played(
         if night >= onset:
             signals[7, :metrics] += np.log(1 - loss)
         found = tracker.night(night, nodes, signals)
-        named += [(night, int(node)) for node in found.nodes]
+        named += [(night, int(node)) for node in found]
         watched.append(7 in tracker.watched)
     return tracker, named, watched
 
@@ -52,7 +52,7 @@ def test_a_new_configuration_begins_anew() -> None:
     low = np.full((1, METRICS), -0.1)
     tracker.forget(np.array([7]))
     for night in range(40, 60):
-        assert not tracker.night(night, np.array([7]), low).nodes.size
+        assert not tracker.night(night, np.array([7]), low).size
     assert 7 not in tracker.watched
 
 

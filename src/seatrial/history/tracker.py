@@ -34,8 +34,8 @@ class Fresh:
     """The fresh visits of watched nodes; `since` is -1 for the others.
 
     `mean` and `spread` (nodes, metrics) are the baseline at the start of the watch,
-    `weights` tell which metrics began it, `logs` are the logarithms of the evidence,
-    `levels` the sums of the signals.
+    `weights` the shares of the metrics in the evidence that began it. `logs` are the
+    logarithms of the fresh evidence, `measured` counts the visits with a number.
     """
 
     since: Integers
@@ -44,12 +44,11 @@ class Fresh:
     spread: Floats
     weights: Floats
     logs: Floats
-    levels: Floats
     measured: Integers
 
     @classmethod
     def none(cls, nodes: int, metrics: int) -> "Fresh":
-        """Return that of a machine without watched nodes."""
+        """Return the state without watched nodes."""
         size = (nodes, metrics)
         return cls(
             since=np.full(nodes, -1),
@@ -58,38 +57,25 @@ class Fresh:
             spread=np.zeros(size),
             weights=np.zeros(size),
             logs=np.zeros(size),
-            levels=np.zeros(size),
             measured=np.zeros(size, dtype=np.int64),
         )
 
     def evidence(self, nodes: Integers) -> Floats:
-        """Return the e-values of watched nodes: of their metrics, half by those that
-        began the watch."""
+        """Return the evidence against watched nodes, an e-value each.
+
+        Half of it comes from the metrics that began the watch, half from all metrics.
+        """
         values = np.exp(np.minimum(self.logs[nodes], 300))
         known = self.measured[nodes] > 0
         began = (self.weights[nodes] * np.where(known, values, 1)).sum(axis=1)
         return np.asarray((began + mean_of(values, known)) / 2)
 
 
-@dataclass(frozen=True)
-class Confirmed:
-    """Convicted nodes of a night; the other arrays are (nodes, metrics).
-
-    `before` and `after` are signals; `since` is the first night of the watch.
-    """
-
-    nodes: Integers
-    since: Integers
-    evidence: Floats
-    before: Floats
-    after: Floats
-
-
 class Tracker:
     """The nodes of one class after some nights.
 
-    They scatter alike but for factors that their baselines show. `needed` is the fresh
-    evidence of an alarm, if each node is measured as often as the rules say.
+    `needed` is the fresh evidence from which a node is convicted. It holds the declared
+    number of false alarms if each node is measured as often as the rules say.
     """
 
     def __init__(self, nodes: int, metrics: int, rules: Rules) -> None:
@@ -106,18 +92,21 @@ class Tracker:
         """The nodes that are measured every night."""
         return np.flatnonzero(self.fresh.since >= 0)
 
-    def night(self, night: int, nodes: Integers, signals: Floats) -> Confirmed:
-        """Take the visits of a night, (nodes, metrics); return the convicted nodes."""
+    def night(self, night: int, nodes: Integers, signals: Floats) -> Integers:
+        """Update the state by the visits of a night; return the convicted nodes.
+
+        `signals` has the shape (nodes, metrics), NaN without a number.
+        """
         is_watched = self.fresh.since[nodes] >= 0
-        confirmed = self._follow(night, nodes[is_watched], signals[is_watched])
+        convicted = self._follow(night, nodes[is_watched], signals[is_watched])
         others = nodes[~is_watched]
         sums, means, spreads = self.detector.visit(night, others, signals[~is_watched])
         begun = sums >= WATCHED
         self._watch(night, others[begun], means[begun], spreads[begun])
-        return confirmed
+        return convicted
 
     def forget(self, nodes: Integers) -> None:
-        """Begin these nodes anew: they have another configuration."""
+        """Forget these nodes: their configuration has changed, or a loss is known."""
         self.detector.forget(nodes)
         self.fresh.since[nodes] = -1
 
@@ -126,11 +115,10 @@ class Tracker:
         fresh.since[nodes], fresh.visits[nodes] = night, 0
         fresh.mean[nodes], fresh.spread[nodes] = mean, spread
         fresh.weights[nodes] = sums / sums.sum(axis=1, keepdims=True)
-        for zeroed in (fresh.logs, fresh.levels, fresh.measured):
-            zeroed[nodes] = 0
+        fresh.logs[nodes], fresh.measured[nodes] = 0, 0
 
-    def _follow(self, night: int, nodes: Integers, signals: Floats) -> Confirmed:
-        """Take fresh visits of watched nodes."""
+    def _follow(self, night: int, nodes: Integers, signals: Floats) -> Integers:
+        """Update watched nodes by their visits of a night; return the convicted."""
         fresh, detector = self.fresh, self.detector
         with np.errstate(invalid="ignore", divide="ignore"):
             residuals = signals - fresh.mean[nodes] + self.margin
@@ -140,28 +128,16 @@ class Tracker:
         gained = power * np.log(bet(detector.baselines.scores(residuals)))
         known = ~np.isnan(gained)
         fresh.logs[nodes] += np.where(known, gained, 0)
-        fresh.levels[nodes] += np.where(known, signals, 0)
         fresh.measured[nodes] += known
         fresh.visits[nodes] += 1
         detector.last[nodes] = night
         evidence = fresh.evidence(nodes)
         convicted = evidence >= self.needed
-        confirmed = self._confirmed(nodes[convicted], evidence[convicted])
         over = (evidence < _DROPPED) | (fresh.visits[nodes] >= self.rules.most_visits)
-        self._end(nodes[convicted | over])
-        detector.forget(nodes[convicted])
-        return confirmed
-
-    def _end(self, nodes: Integers) -> None:
-        self.fresh.since[nodes] = -1
-        self.detector.restart(nodes)
-
-    def _confirmed(self, nodes: Integers, evidence: Floats) -> Confirmed:
-        fresh = self.fresh
-        with np.errstate(invalid="ignore", divide="ignore"):
-            after = fresh.levels[nodes] / fresh.measured[nodes]
-        before = fresh.mean[nodes].copy()
-        return Confirmed(nodes, fresh.since[nodes].copy(), evidence, before, after)
+        fresh.since[nodes[over]] = -1
+        detector.restart(nodes[over])
+        self.forget(nodes[convicted])
+        return nodes[convicted]
 
 
 def signals_of(values: Floats, signs: Floats) -> Floats:

@@ -88,7 +88,7 @@ def one_year(machine: NightMachine, rules: Rules, seed: Sequence[int]) -> Year:
     for night in range(BEFORE + NIGHTS_A_YEAR):
         nodes = nights.chosen(tracker.watched)
         signals = signals_of(nights.measured(night, nodes), signs)
-        named = {OURS: tracker.night(night, nodes, signals).nodes}
+        named = {OURS: tracker.night(night, nodes, signals)}
         if beside:
             named |= others.night(nodes, signals)
         if night >= BEFORE:
