@@ -1,4 +1,4 @@
-"""What `seatrial simulate` does: draw, judge, print."""
+"""The simulations of `seatrial simulate`."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,16 +1,19 @@
 """Find series that became worse: an e-detector for many series at once.
 
-Each series has visits, in the order of time, of several metrics: signals of which
-higher is better. A visit is compared with the baseline of its series: earlier visits
-without the newest ones, which may have the fault already.
+A series has signals of several metrics at each of its visits, in the order of time.
+Higher signals are better. A visit is compared with the baseline of its series: the
+earlier visits without the newest, which may already have the fault.
 
-The residual of a visit becomes a normal score by the distribution of the residuals of
-all series so far, so any noise will do. A bet on lower scores multiplies the evidence.
-The Shiryaev-Roberts sum of the evidence since each possible onset grows by 1 a visit
-as long as nothing changes, whatever the dependence between series (Shin, Ramdas and
-Rinaldo, "E-detectors", 2023): it reaches c at most once in c visits, on average. This
-is exact for a known baseline. With one of few visits, some are wrong by chance, and
-the sums grow up to twice as fast: so a large one only begins a watch (`tracker`).
+The residual of a visit becomes a normal score by its rank among the residuals of all
+series so far, so the shape of the noise does not matter. A bet on low scores multiplies
+the evidence. The Shiryaev-Roberts sum adds up the evidence since each possible onset.
+Without a change its expectation grows by 1 a visit, for any dependence between series
+(Shin, Ramdas and Rinaldo, "E-detectors", 2023). So it reaches c at most once in c
+visits, on average.
+
+This holds exactly for a known baseline. A baseline of few visits may be wrong by
+chance, and the sum then grows up to twice as fast. So a large sum only begins a watch
+(`tracker`).
 """
 
 from dataclasses import dataclass, field
@@ -27,11 +30,11 @@ DEPTH, LAG, LEAST = 60, 6, 8
 """Visits of a baseline at most; newest visits that do not count; fewest visits."""
 
 _PRIOR = 8.0
-"""Visits that the scatter of all series is worth in that of one."""
+"""Weight of the scatter of all series in the scatter of one, in visits."""
 
 _EDGE, _BINS = 8.0, 321
 _NORMAL = 200.0
-"""Residuals that the normal distribution is worth in that of the data."""
+"""Weight of the normal distribution beside the residuals, in residuals."""
 
 _STEPS = np.array([1.0, 2.0, 3.0])
 """Losses that are bet on, in standard deviations of a visit."""
@@ -60,9 +63,9 @@ _FAIR = _fair()
 
 
 def independent_share(correlation: float, nights: Floats) -> Floats:
-    """Return the share of a visit that is news, so many nights after the last one.
+    """Return the independent share of a visit, by the nights since the last visit.
 
-    By this power of the payoff the evidence holds for AR(1) noise.
+    A payoff to the power of this share allows for AR(1) noise.
     """
     same = correlation ** np.maximum(nights, 1)
     return np.asarray((1 - same) / (1 + same))
@@ -172,9 +175,10 @@ class Detector:
     def visit(
         self, night: int, series: Integers, signals: Floats
     ) -> tuple[Floats, Floats, Floats]:
-        """Take the visits of a night, (series, metrics), NaN without a number.
+        """Update the evidence by the visits of a night.
 
-        Return the mean sum of each series, and mean and spread of its baseline.
+        `signals` has the shape (series, metrics), NaN without a number. Returns the
+        mean sum of each series, (series,), then mean and spread of its baseline.
         """
         mean, spread = self.baselines.of(series)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -191,18 +195,18 @@ class Detector:
         return mean_of(self.sums[series], ~np.isnan(signals)), mean, spread
 
     def news(self, night: int, series: Integers) -> Floats:
-        """Return the share of a visit of each series in this night that is news."""
+        """Return the independent share of a visit of each series in this night."""
         last = self.last[series]
         nights = np.where(last >= 0, night - last, 365)
         return independent_share(self.correlation, nights)
 
     def forget(self, series: Integers) -> None:
-        """Begin anew: their configuration has changed, or a loss is known."""
+        """Forget baselines and evidence of these series."""
         self.baselines.forget(series)
         self.restart(series)
 
     def restart(self, series: Integers) -> None:
-        """Set the evidence to none; the baselines stay."""
+        """Forget the evidence of these series; their baselines stay."""
         self.sums[series] = 0
 
 

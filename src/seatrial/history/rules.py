@@ -1,4 +1,4 @@
-"""What a site declares about its nights."""
+"""The rules that a site declares for its nights."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 class Rules:
     """Rules of the nights of a system.
 
-    `alarms_a_year` is the number of false alarms that is expected at most: half by
-    history, half by the limits of each night. Each node is measured within `every`
-    nights. A loss of less than `margin` (a share) is no alarm. `autocorrelation` is
-    that of successive nights. A suspect is watched for `most_visits` nights at most.
+    `alarms_a_year` is the largest expected number of false alarms: half by history,
+    half by the limits of each night. Each node is measured within `every` nights. A
+    loss of less than `margin` (a share) is no alarm. `autocorrelation` is the
+    correlation of successive nights. A suspect is watched for at most `most_visits`
+    nights.
     """
 
     alarms_a_year: float = 1.0

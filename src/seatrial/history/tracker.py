@@ -1,11 +1,10 @@
 """Nodes night by night: a suspect is watched, and convicted by fresh nights only.
 
-A node is watched when its evidence reaches `WATCHED`, which a sound node does about
-once in so many visits. While it is watched, only its visits from then on count, against
-a loss of at least the margin. So a year has about visits / WATCHED false watches, and
-each becomes a false alarm with a probability of at most 1 / needed. Baselines that are
-wrong by chance are what the margin is for; `seatrial simulate --scenario nightly` shows
-that the declared number holds.
+A watch begins when the evidence against a node reaches `WATCHED`. A sound node reaches
+it about once in `WATCHED` visits. From then on only new visits count, and only a loss
+above the margin. So a year has about visits / WATCHED false watches, and each becomes a
+false alarm with a probability of at most 1 / needed. The margin allows for baselines
+that are wrong by chance. `seatrial simulate --scenario nightly` counts false alarms.
 """
 
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ class Common:
     freedom: int
 
     def bound(self, risk: float) -> float:
-        """Return how far it lowers a mean of all units at most; wrong at this risk."""
+        """Return the largest loss of a mean of all units by it, wrong at this risk."""
         return float(scipy.special.stdtrit(self.freedom, 1 - risk)) * self.error
 
 

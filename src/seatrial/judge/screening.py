@@ -216,8 +216,8 @@ def _p(
     """Return p of 'it reaches the limit' of each place that is tried.
 
     By order statistics these are the suspects, and the allocations that picked them do
-    not count. p is divided by the share of the risk that this look may spend on it. So
-    many `metrics` need a bound on what their places share.
+    not count. p is divided by the share of the risk that this look may spend on it.
+    `metrics` is the number of metrics that need a bound on what their places share.
     """
     at = group.at
     free = group.sound & (at.n > 0) & ~covered & (group.doubt == "")

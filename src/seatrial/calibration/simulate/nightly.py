@@ -144,7 +144,10 @@ class _Others:
 def _divide(
     year: Year, window: Floats, onsets: Integers, generator: np.random.Generator
 ) -> None:
-    """Count what E-divisive finds in some series of the year, for all of them."""
+    """Count the change points that E-divisive finds in some series.
+
+    The false ones are scaled to all series.
+    """
     healthy, faulty = np.flatnonzero(onsets < 0), np.flatnonzero(onsets >= 0)
     metrics = window.shape[1]
     chosen = generator.choice(healthy, min(_SAMPLED, len(healthy)), replace=False)

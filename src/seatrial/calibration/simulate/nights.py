@@ -1,6 +1,6 @@
-"""Machines of known truth, night by night: what is measured, and what chance does.
+"""Simulated machines of known truth, night by night.
 
-Nothing here knows how changes are found; see `nightly` for that.
+This module imports nothing of the method that finds changes.
 """
 
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="1c3c66deec9cae7b2ff222fbccf49324e76288af822ad6104a24e93608dae29e")
+    version("0.1.0", sha256="86afb6cc3d5ae913e9ed94f88c1ee350c12254f45f93a430d0b867ed3530c423")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
