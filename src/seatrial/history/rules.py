@@ -11,7 +11,7 @@ class Rules:
     half by the limits of each night. Each node is measured within `every` nights. A
     loss of less than `margin` (a share) is no alarm. `autocorrelation` is the
     correlation of successive nights. A suspect is watched for at most `most_visits`
-    nights.
+    nights. More than `most_suspects` new convictions in one night have a common cause.
     """
 
     alarms_a_year: float = 1.0
@@ -19,3 +19,4 @@ class Rules:
     margin: float = 0.01
     autocorrelation: float = 0.3
     most_visits: int = 12
+    most_suspects: int = 1

@@ -34,7 +34,10 @@ _PATIENCE_S = 60.0
 
 _LOOK_S = 0.05
 
-Event = Literal["started", "resumed", "closed", "removed", "repaired", "torn"]
+NightEvent = Literal["acknowledged", "notified", "quarantined", "released", "skipped"]
+Event = (
+    Literal["started", "resumed", "closed", "removed", "repaired", "torn"] | NightEvent
+)
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,6 +47,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     `criteria` is the SHA-256 of criteria.yaml at the start, '' without one; `manifest`
     that of the manifest of a closed run; `previous` that of the line before, '' in the
     first. `time` is UTC. A run that was found missing is `removed` without a reason.
+    Events of nights name their `alarm`: it is `acknowledged` `until` a date, `notified`
+    with its state as `reason`; a node is `quarantined` and `released` by a `token`. A
+    night that did not run is `skipped` for a `reason`.
     """
 
     entry: int
@@ -59,6 +65,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     manifest: str = ""
     node: str = ""
     reason: str = ""
+    alarm: str = ""
+    until: str = ""
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,6 +202,15 @@ def note_repair(folder: Path, node: str, reason: str) -> None:
         book.append("repaired", node=node, reason=reason)
 
 
+def note_night(folder: Path, event: NightEvent, **fields: str) -> None:
+    """Record an event of the nights; `fields` are those of `Entry`.
+
+    Raises SeatrialError as `note_repair` does.
+    """
+    with _opened(folder) as book:
+        book.append(event, **fields)
+
+
 def is_there(folder: Path, run: str) -> bool:
     """Return True if a folder of runs has a run, open or closed."""
     # In this order: a run that is being closed is renamed.
@@ -216,7 +234,7 @@ class _Book:
 
     def append(self, event: Event, **fields: Any) -> Entry:
         """Write an entry to disk."""
-        moment = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+        moment = utc_now()
         host = socket.gethostname()
         number = self.lines + 1
         entry = Entry(number, event, moment, host, self.previous, **fields)
@@ -263,6 +281,11 @@ def _opened(folder: Path) -> Iterator[_Book]:
             yield _Book(folder, descriptor)
     finally:
         os.close(descriptor)
+
+
+def utc_now() -> str:
+    """Return the time of an entry that is written now."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -1,0 +1,1 @@
+"""Every night: some nodes are measured, changes are found, people are told."""

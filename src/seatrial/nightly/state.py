@@ -1,0 +1,112 @@
+"""The state of the nights of a system, computed anew from closed runs and the ledger.
+
+There is no second truth: whoever reads the same runs and the same ledger finds the same
+alarms.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from seatrial.errors import SeatrialError
+from seatrial.history.records import Alarm, Decision, Visits
+from seatrial.nightly.settings import Settings
+from seatrial.runs.ledger import Entry, Ledger
+
+CAMPAIGN = "nightly"
+"""The campaign of the nights."""
+
+Standing = Literal["open", "acknowledged", "closed"]
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known after the last night.
+
+    `classes` are the nodes of the system by class. `folder` has its runs and its
+    ledger. `alarms` are those of `decision` (history) and of the limits of each night,
+    in the order of their nights, one for each onset. `last` is when the last night
+    ended, None before the first.
+    """
+
+    system: str
+    settings: Settings
+    folder: Path
+    classes: Mapping[str, Sequence[str]]
+    visits: Visits
+    decision: Decision
+    alarms: tuple[Alarm, ...]
+    ledger: Ledger
+    last: datetime | None
+
+    def standing(self, alarm: Alarm, today: date) -> Standing:
+        """Return if an alarm is open; an acknowledgement ends after its date."""
+        if alarm.closed is not None:
+            return "closed"
+        noted = [e for e in self._of("acknowledged") if e.alarm == alarm.name]
+        if noted and date.fromisoformat(noted[-1].until) >= today:
+            return "acknowledged"
+        return "open"
+
+    def open_alarms(self, today: date) -> list[Alarm]:
+        """Return the alarms that are neither closed nor acknowledged."""
+        return [one for one in self.alarms if self.standing(one, today) == "open"]
+
+    def alarm(self, name: str) -> Alarm:
+        """Return an alarm by its name; SeatrialError lists the known ones."""
+        for alarm in self.alarms:
+            if alarm.name == name:
+                return alarm
+        known = ", ".join(alarm.name for alarm in self.alarms) or "none"
+        raise SeatrialError(
+            f"no alarm {name!r} of {self.system}; known alarms: {known}"
+        )
+
+    @cached_property
+    def quarantined(self) -> dict[str, Entry]:
+        """The nodes that we took out and did not release, with the entry of each."""
+        out: dict[str, Entry] = {}
+        for entry in self.ledger.entries:
+            if entry.event == "quarantined":
+                out[entry.node] = entry
+            elif entry.event == "released":
+                out.pop(entry.node, None)
+        return out
+
+    @property
+    def skipped(self) -> list[Entry]:
+        """The entries of nights that did not run."""
+        return self._of("skipped")
+
+    def unseen(self, today: date) -> dict[str, int | None]:
+        """Return the nights since each node was measured; None if it never was."""
+        visits, now = self.visits, np.datetime64(today, "D")
+        column = {name: index for index, name in enumerate(visits.nodes)}
+        nights: dict[str, int | None] = {}
+        for name in (node for nodes in self.classes.values() for node in nodes):
+            nights[name] = None
+            if name in column:
+                visited = visits.configurations[:, column[name]] >= 0
+                last = visits.nights[visited][-1]
+                nights[name] = int((now - last).astype(int))
+        return nights
+
+    def coverage(self, today: date) -> float:
+        """Return the share of nodes that were measured within the declared nights."""
+        nights = self.unseen(today).values()
+        every = self.settings.rules.every
+        seen = sum(1 for one in nights if one is not None and one <= every)
+        return seen / len(nights) if nights else 0.0
+
+    def _of(self, event: str) -> list[Entry]:
+        return [entry for entry in self.ledger.entries if entry.event == event]
+
+
+def local_time(entry: Entry) -> datetime:
+    """Return the local time of an entry of the ledger."""
+    return datetime.fromisoformat(entry.time).replace(tzinfo=UTC).astimezone()
