@@ -14,9 +14,15 @@ from typing import Literal
 import numpy as np
 
 from seatrial.errors import SeatrialError
+from seatrial.history.decide import decide
 from seatrial.history.records import Alarm, Decision, Visits
+from seatrial.model.manifest import read_manifest
+from seatrial.nightly.alarms import limit_alarms, merged
+from seatrial.nightly.nights import nights_of
 from seatrial.nightly.settings import Settings
-from seatrial.runs.ledger import Entry, Ledger
+from seatrial.nightly.visits import day_of, visits_of
+from seatrial.runs.closed_run import closed_runs
+from seatrial.runs.ledger import LEDGER, Entry, Ledger, parse_ledger, read_ledger
 
 CAMPAIGN = "nightly"
 """The campaign of the nights."""
@@ -31,7 +37,7 @@ class State:
     `classes` are the nodes of the system by class. `folder` has its runs and its
     ledger. `alarms` are those of `decision` (history) and of the limits of each night,
     in the order of their nights, one for each onset. `last` is when the last night
-    ended, None before the first.
+    ended, in UTC; None before the first.
     """
 
     system: str
@@ -107,6 +113,58 @@ class State:
         return [entry for entry in self.ledger.entries if entry.event == event]
 
 
+def read_state(
+    results: Path,
+    system: str,
+    settings: Settings,
+    classes: Mapping[str, Sequence[str]],
+) -> State:
+    """Read the nights of a system; SeatrialError if a run or the ledger is damaged."""
+    folder = results / system
+    ledger = parse_ledger(read_ledger(folder) or b"")
+    if ledger.problem:
+        raise SeatrialError(
+            f"{folder / LEDGER}: {ledger.problem}; expected every line as it was "
+            f"written; nothing is decided from it; see `seatrial ledger show {system}`"
+        )
+    nights = nights_of(_paths(results, system), settings.rules.alarms_a_year)
+    class_of = {node: name for name, nodes in classes.items() for node in nodes}
+    repairs = [entry for entry in ledger.entries if entry.event == "repaired"]
+    visits = visits_of(nights, class_of, settings.window, repairs)
+    decision = decide(visits, settings.rules)
+    faults: dict[date, dict[str, list[str]]] = {
+        day: {} for day in visits.nights.tolist()
+    }
+    for night in nights:
+        for fault in night.faults:
+            of_night = faults[day_of(night, settings.window)]
+            of_night.setdefault(fault.place, []).append(fault.text)
+    of_limits = limit_alarms(visits, [*faults.values()], settings.rules.most_suspects)
+    return State(
+        system=system,
+        settings=settings,
+        folder=folder,
+        classes=classes,
+        visits=visits,
+        decision=decision,
+        alarms=merged([*decision.alarms, *of_limits]),
+        ledger=ledger,
+        last=datetime.fromtimestamp(max(n.ended for n in nights), UTC)
+        if nights
+        else None,
+    )
+
+
+def _paths(results: Path, system: str) -> list[Path]:
+    """Return the closed runs of nights, oldest first."""
+    return [path for path in closed_runs(results, system) if _is_night(path)]
+
+
+def _is_night(path: Path) -> bool:
+    manifest = read_manifest(path)
+    return manifest.get("campaign") == CAMPAIGN and not manifest.get("replay")
+
+
 def local_time(entry: Entry) -> datetime:
     """Return the local time of an entry of the ledger."""
-    return datetime.fromisoformat(entry.time).replace(tzinfo=UTC).astimezone()
+    return datetime.fromisoformat(entry.time).astimezone()

@@ -1,0 +1,243 @@
+"""Commands of `seatrial nightly` that run a night, show it, and answer its alarms."""
+
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from seatrial.commands import _options as options
+from seatrial.commands._runs import run_there
+from seatrial.errors import Exit, SeatrialError
+from seatrial.output import echo
+from seatrial.paths import home, results_dir
+
+if TYPE_CHECKING:
+    from seatrial.nightly.night import Place
+    from seatrial.nightly.state import State
+
+_MOST_NAMES = 5
+
+
+@click.command()
+@click.argument("system", type=options.SYSTEM)
+@click.option(
+    "--resubmit", is_flag=True, help="First submit the job of the next night."
+)
+@click.pass_context
+def run(ctx: click.Context, system: str, resubmit: bool) -> None:
+    """Run tonight: measure idle nodes of SYSTEM, decide, act and tell.
+
+    Slurm starts this command; `seatrial nightly install` arranges for that. Outside the
+    window, or if the night is measured already, nothing is measured.
+
+    Exit status: 0; 1 an alarm is open; 2 usage or environment; 3 not measured.
+
+    Example: seatrial nightly run lab
+    """
+    from seatrial.console import Terminal
+    from seatrial.nightly.crontab import submit_next
+    from seatrial.nightly.finish import finish
+    from seatrial.nightly.night import measure_night
+
+    place = _place(system)
+    if resubmit:
+        echo(submit_next(place))
+    reason = measure_night(place, Terminal())
+    if reason:
+        echo(f"not measured: {reason}")
+    echo(*finish(place))
+    state = place.state()
+    _print(state, _today(place))
+    if state.open_alarms(_today(place)):
+        ctx.exit(Exit.FAILED)
+    if reason:
+        ctx.exit(Exit.UNDECIDED)
+
+
+@click.command()
+@click.argument("system", type=options.SYSTEM)
+@click.pass_context
+def status(ctx: click.Context, system: str) -> None:
+    """Show the nights of SYSTEM: alarms, coverage, watched and quarantined nodes.
+
+    Exit status: 0; 1 an alarm is open; 2 usage or environment.
+
+    Example: seatrial nightly status lab
+    """
+    if _is_there(system):
+        run_there(home(), system, ["nightly", "status", system], "the listing")
+        return
+    place = _place(system)
+    state = place.state()
+    _print(state, _today(place))
+    if state.open_alarms(_today(place)):
+        ctx.exit(Exit.FAILED)
+
+
+@click.command()
+@click.argument("system", type=options.SYSTEM)
+@click.argument("alarm")
+@click.option("--ticket", is_flag=True, help="Print the text of a ticket in Markdown.")
+def explain(system: str, alarm: str, ticket: bool) -> None:
+    """Explain ALARM of SYSTEM: evidence, onset, changes of the configuration.
+
+    Example: seatrial nightly explain lab 2026-11-25-cn03
+    """
+    from seatrial.nightly.explanation import explained_text
+    from seatrial.nightly.explanation import ticket as ticket_of
+
+    if _is_there(system):
+        more = ["--ticket"] if ticket else []
+        there = ["nightly", "explain", system, alarm, *more]
+        run_there(home(), system, there, "the explanation")
+        return
+    place = _place(system)
+    state = place.state()
+    found = state.alarm(alarm)
+    today = _today(place)
+    echo(ticket_of(state, found) if ticket else explained_text(state, found, today))
+
+
+@click.command()
+@click.argument("system", type=options.SYSTEM)
+@click.argument("alarm")
+@click.option(
+    "--until",
+    required=True,
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="Last day on which the alarm is quiet, e.g. 2026-12-24.",
+)
+@click.option("--reason", required=True, metavar="TEXT", help="Why it may last.")
+def ack(system: str, alarm: str, until: datetime, reason: str) -> None:
+    """Acknowledge ALARM of SYSTEM: it is known, and quiet until a date.
+
+    The ledger records it. After the date, the alarm is open again if it still lasts.
+
+    Example: seatrial nightly ack lab 2026-11-25-cn03 --until 2026-12-01 --reason 'RMA'
+    """
+    from seatrial.runs.ledger import note_night
+
+    last = until.date()
+    if _is_there(system):
+        there = ["nightly", "ack", system, alarm]
+        there += ["--until", str(last), "--reason", reason]
+        run_there(home(), system, there, "the entry")
+        return
+    place = _place(system)
+    state, today = place.state(), _today(place)
+    found = state.alarm(alarm)
+    if last < today:
+        raise SeatrialError(f"--until {last}: expected a day from {today} on")
+    if state.standing(found, today) == "closed":
+        raise SeatrialError(f"{alarm} ended in the night of {found.closed}")
+    note_night(
+        state.folder, "acknowledged", alarm=alarm, until=str(last), reason=reason
+    )
+    echo(f"{alarm}: quiet until {last}")
+
+
+@click.command()
+@click.argument("system", type=options.SYSTEM)
+@click.argument("node")
+@click.pass_context
+def retest(ctx: click.Context, system: str, node: str) -> None:
+    """Measure NODE of SYSTEM now, with an idle partner of its class.
+
+    A quarantined node is measured in its reservation. The numbers count as those of
+    the next night.
+
+    Exit status: 0; 1 an alarm of NODE is open; 2 usage or environment; 3 not measured.
+
+    Example: seatrial nightly retest lab cn03
+    """
+    from seatrial.console import Terminal
+    from seatrial.nightly.choice import free_nodes
+    from seatrial.nightly.night import retest as measure
+
+    if _is_there(system):
+        run_there(home(), system, ["nightly", "retest", system, node], "the re-test")
+        return
+    place = _place(system)
+    free = free_nodes(place.settings.reservation)
+    if free is None:
+        raise SeatrialError("Slurm does not answer: no state of the nodes is known")
+    reason = measure(place, node, free, None, Terminal())
+    if reason:
+        echo(f"not measured: {reason}")
+        ctx.exit(Exit.UNDECIDED)
+    state, today = place.state(), _today(place)
+    bad = [alarm for alarm in state.open_alarms(today) if node in alarm.nodes]
+    for alarm in bad:
+        echo(f"still open: {alarm.name}")
+    if bad:
+        ctx.exit(Exit.FAILED)
+
+
+def _place(system: str) -> "Place":
+    from seatrial.nightly.night import Place
+    from seatrial.nightly.settings import load_settings
+    from seatrial.system.description import load_system
+
+    suite = home()
+    described = load_system(suite, system)
+    return Place(suite, results_dir(suite), described, load_settings(suite, system))
+
+
+def _is_there(system: str) -> bool:
+    """Return True if the nights of a system are on another machine, its login node."""
+    from seatrial.system.description import is_provisioned
+
+    suite = home()
+    here = is_provisioned(suite, system)
+    return not here and (suite / "inventories" / system).is_dir()
+
+
+def _today(place: "Place") -> date:
+    from seatrial.nightly.finish import tonight
+
+    return tonight(place)
+
+
+def _print(state: "State", today: date) -> None:
+    """Print what a person wants to know in the morning."""
+    from seatrial.console import Terminal
+    from seatrial.names import node_set
+
+    console = Terminal()
+    rules, decision = state.settings.rules, state.decision
+    nights = len(state.visits.nights)
+    last = f"the last {state.visits.nights[-1]}" if nights else "none yet"
+    console.print_line(
+        f"{state.system}: {nights} nights, {last}; expected false alarms: "
+        f"{rules.alarms_a_year:g} a year"
+    )
+    for alarm in state.alarms:
+        standing = state.standing(alarm, today)
+        if standing != "closed":
+            what = alarm.shared or node_set(alarm.nodes)
+            console.print_line(f"{standing}: {alarm.name}: {alarm.kind}: {what}")
+    covered = f"{state.coverage(today):.0%} of the nodes"
+    console.print_line(f"measured within {rules.every} nights: {covered}")
+    unseen = [
+        n for n, age in state.unseen(today).items() if age is None or age > rules.every
+    ]
+    listed = {
+        "not measured for longer": unseen,
+        "watched": [one.node for one in decision.watched],
+        "quarantined": [*state.quarantined],
+    }
+    for words, nodes in listed.items():
+        if nodes:
+            console.print_line(f"{words}: {node_set(nodes)}")
+    learning = decision.learning
+    if learning:
+        least = min(one.visits for one in learning)
+        console.print_line(
+            f"learning: {len(learning)} nodes; the shortest baseline has {least} of "
+            f"{learning[0].needed} visits"
+        )
+    recent = today - timedelta(days=rules.every)
+    for entry in state.skipped[-_MOST_NAMES:]:
+        if entry.time[:10] >= str(recent):
+            console.print_line(f"skipped {entry.time}: {entry.reason}")

@@ -1,0 +1,123 @@
+"""Alarms of the nights: by the limits of each night, and by history, as one list.
+
+What the limits find is an alarm once, until three good nights in a row end it. An alarm
+of history on a node that has one already is the same alarm, with more evidence.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from seatrial.history.records import Alarm, Kind, Visits
+from seatrial.names import natural_key
+
+GOOD_NIGHTS = 3
+"""Good nights in a row that end an alarm."""
+
+
+@dataclass
+class _Lasting:
+    """An alarm of limits that lasts, its places, and the good nights since a fault."""
+
+    alarm: Alarm
+    places: tuple[str, ...]
+    good: int = 0
+
+
+def limit_alarms(
+    visits: Visits, faults: Sequence[Mapping[str, Sequence[str]]], most: int
+) -> list[Alarm]:
+    """Return the alarms of the limits of each night.
+
+    `faults` have the texts by place for each night of `visits`. More than `most` nodes
+    that fail in one night for the first time have a common cause.
+    """
+    alarms: list[Alarm] = []
+    lasting: list[_Lasting] = []
+    column = {name: index for index, name in enumerate(visits.nodes)}
+    for row, (night, found) in enumerate(zip(visits.nights, faults, strict=True)):
+        measured = visits.configurations[row] >= 0
+        for one in [*lasting]:
+            visited = [column[node] for node in one.alarm.nodes]
+            if found.keys() & one.places:
+                one.good = 0
+            elif not visited or measured[visited].all():
+                one.good += 1
+            if one.good == GOOD_NIGHTS:
+                alarms.append(replace(one.alarm, closed=night))
+                lasting.remove(one)
+        known = {place for one in lasting for place in one.places}
+        new = {place: texts for place, texts in found.items() if place not in known}
+        lasting += _begun(night, new, column, most)
+    alarms += [one.alarm for one in lasting]
+    return alarms
+
+
+def _begun(
+    night: np.datetime64,
+    found: Mapping[str, Sequence[str]],
+    column: Mapping[str, int],
+    most: int,
+) -> list[_Lasting]:
+    """Return the alarms that begin in a night."""
+
+    def alarm(name: str, kind: Kind, nodes: Sequence[str], **more: Any) -> Alarm:
+        onset = (night, night)
+        return Alarm(f"{night}-{name}", kind, tuple(nodes), night, onset, **more)
+
+    nodes = sorted(found.keys() & column.keys(), key=natural_key)
+    begun = []
+    if len(nodes) > most:
+        texts = tuple(f"{node}: {text}" for node in nodes for text in found[node])
+        begun.append(
+            _Lasting(alarm("limits", "common", nodes, faults=texts), (*nodes,))
+        )
+    else:
+        for node in nodes:
+            one = alarm(node, "node", [node], faults=tuple(found[node]))
+            begun.append(_Lasting(one, (node,)))
+    for place in sorted(found.keys() - column.keys()):
+        name = (place or "run").replace(" ", "")
+        ends = [end for end in place.split(" - ") if end in column]
+        shared, texts = place or "the whole run", tuple(found[place])
+        one = alarm(name, "common", ends, shared=shared, faults=texts)
+        begun.append(_Lasting(one, (place,)))
+    return begun
+
+
+def merged(alarms: Sequence[Alarm]) -> tuple[Alarm, ...]:
+    """Return the alarms by night; of several of one node at one time, the first.
+
+    It takes over the evidence of the others.
+    """
+    kept: list[Alarm] = []
+    for alarm in sorted(alarms, key=lambda one: (one.night, one.name)):
+        for index, first in enumerate(kept):
+            if _same(first, alarm):
+                kept[index] = replace(
+                    first,
+                    losses=first.losses or alarm.losses,
+                    evidence=max(first.evidence, alarm.evidence),
+                    changes=first.changes or alarm.changes,
+                    faults=(*first.faults, *alarm.faults),
+                    closed=_later(first, alarm),
+                )
+                break
+        else:
+            kept.append(alarm)
+    return tuple(kept)
+
+
+def _same(first: Alarm, alarm: Alarm) -> bool:
+    """Return True if an alarm of a node comes while one that has it lasts."""
+    lasts = first.closed is None or bool(first.closed > alarm.night)
+    of_nodes = first.kind in ("node", "common") and alarm.kind == "node"
+    return lasts and of_nodes and set(alarm.nodes) <= set(first.nodes)
+
+
+def _later(first: Alarm, alarm: Alarm) -> np.datetime64 | None:
+    if first.closed is None or alarm.closed is None:
+        return None
+    return max(first.closed, alarm.closed)

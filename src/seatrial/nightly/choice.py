@@ -1,0 +1,110 @@
+"""Which nodes a night measures: watched ones first, then those unseen longest."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from seatrial.names import natural_key, node_set
+from seatrial.system.slurm import printed, printed_rows
+
+FREE = "idle"
+"""The state of a node that nobody uses or waits for, exactly: no suffix."""
+
+LEAST = 2
+"""Nodes of a class that a night measures at least: one has no partner."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The nodes of a night by class, and why a class has none.
+
+    `needed` counts the nodes that are due, `over_budget` those of them that the
+    node-hours do not pay for.
+    """
+
+    nodes: Mapping[str, tuple[str, ...]]
+    left_out: Mapping[str, str]
+    needed: int
+    over_budget: int
+
+    @property
+    def count(self) -> int:
+        """All chosen nodes."""
+        return sum(map(len, self.nodes.values()))
+
+
+def free_nodes(reservation: str = "") -> set[str] | None:
+    """Return the nodes that are exactly idle; None if Slurm does not answer.
+
+    With a reservation of the site, its reserved nodes are free for us, and no others.
+    """
+    rows = printed_rows(2, "sinfo", "-N", "-h", "-o", "%N|%T")
+    if rows is None:
+        return None
+    if not reservation:
+        return {name for name, state in rows if state == FREE}
+    names = _reserved(reservation)
+    if names is None:
+        return None
+    return {name for name, state in rows if state == "reserved" and name in names}
+
+
+def _reserved(reservation: str) -> set[str] | None:
+    """Return the nodes of a reservation; None if Slurm does not know it."""
+    lines = printed("scontrol", "-o", "show", "reservation", reservation)
+    words = " ".join(lines or ()).split()
+    texts = [word.removeprefix("Nodes=") for word in words if word.startswith("Nodes=")]
+    if not texts:
+        return None
+    return set(printed("scontrol", "show", "hostnames", texts[0]) or ())
+
+
+def choose(
+    classes: Mapping[str, Sequence[str]],
+    free: set[str],
+    watched: Sequence[str],
+    unseen: Mapping[str, int],
+    *,
+    every: int,
+    most: int,
+) -> Choice:
+    """Choose nodes of each class: at least one of `every`, at most `most` of all.
+
+    `watched` nodes come first, then those that were not measured for the most nights
+    (`unseen`; a node that is not in it was never measured).
+    """
+    never = 1 + max(unseen.values(), default=0)
+    due: dict[str, list[str]] = {}
+    left_out = {}
+    for name, nodes in classes.items():
+        idle = sorted(free.intersection(nodes), key=natural_key)
+        if len(idle) < LEAST:
+            busy = node_set(set(nodes) - free)
+            left_out[name] = f"{len(idle)} of {len(nodes)} nodes are idle; not: {busy}"
+            continue
+        order = sorted(
+            idle, key=lambda node: (node not in watched, -unseen.get(node, never))
+        )
+        count = math.ceil(len(nodes) / every) + sum(node in watched for node in idle)
+        due[name] = order[: max(count, LEAST)]
+    needed = sum(map(len, due.values()))
+    chosen: dict[str, list[str]] = {name: [] for name in due}
+    for name, node in _in_turns(due):
+        if sum(map(len, chosen.values())) < most:
+            chosen[name].append(node)
+    kept = {name: tuple(nodes) for name, nodes in chosen.items() if len(nodes) >= LEAST}
+    for name in due.keys() - kept.keys():
+        left_out[name] = "the node-hours of a night do not pay for two of its nodes"
+    count = sum(map(len, kept.values()))
+    return Choice(kept, left_out, needed, needed - count)
+
+
+def _in_turns(due: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Return classes and nodes, one of each class in turn."""
+    longest = max(map(len, due.values()), default=0)
+    return [
+        (name, nodes[place])
+        for place in range(longest)
+        for name, nodes in due.items()
+        if place < len(nodes)
+    ]

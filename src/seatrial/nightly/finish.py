@@ -1,0 +1,51 @@
+"""The end of a night: act, tell, draw. A step that fails does not stop the others."""
+
+from collections.abc import Callable, Iterable
+from datetime import date
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+from seatrial.nightly.actions import act
+from seatrial.nightly.metrics_file import write_metrics
+from seatrial.nightly.night import Place, now
+from seatrial.nightly.notification import notify
+from seatrial.nightly.pages import write_pages
+
+
+def finish(place: Place) -> list[str]:
+    """Act on bad nodes, tell of what is new, write metrics and pages.
+
+    Returns what was done to nodes, and what failed. Raises SeatrialError if the nights
+    cannot be read: then nothing is done.
+    """
+    today = tonight(place)
+    lines: list[str] = []
+    state = place.state()
+    lines += _tried("nodes", lambda: map(str, act(state, today)))
+    state = place.state()
+    lines += _tried("notification", lambda: notify(state, today))
+    state = place.state()
+    lines += _tried("metrics", lambda: write_metrics(state, today))
+    out = pages_folder(place)
+    lines += _tried(
+        "pages", lambda: [f"pages: {out}" for _ in write_pages(state, out, today)[:1]]
+    )
+    return lines
+
+
+def tonight(place: Place) -> date:
+    """Return the night that is open, or else today."""
+    moment = now()
+    return place.settings.window.night(moment) or moment.date()
+
+
+def pages_folder(place: Place) -> Path:
+    """Return the folder of the pages of nights."""
+    return place.home / "reports" / "out" / place.system.name / "nightly"
+
+
+def _tried(step: str, do: Callable[[], Iterable[str]]) -> list[str]:
+    try:
+        return [*do()]
+    except (SeatrialError, OSError) as error:
+        return [f"{step}: {error}"]

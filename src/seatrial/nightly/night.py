@@ -1,0 +1,211 @@
+"""One night: choose nodes, measure them, decide, act, tell.
+
+A night that cannot measure is skipped, with its reason in the ledger; what was found
+before is told nevertheless. So the next night always goes on.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from seatrial.campaign.campaign_file import load_campaign
+from seatrial.campaign.runner import Order, run_campaign
+from seatrial.campaign.schedule import read_agenda
+from seatrial.campaign.session import comment_of
+from seatrial.errors import Exit, SeatrialError
+from seatrial.nightly.choice import Choice, choose, free_nodes
+from seatrial.nightly.part import part_of
+from seatrial.nightly.settings import Settings
+from seatrial.nightly.state import CAMPAIGN, State, local_time, read_state
+from seatrial.runs.ledger import note_night
+from seatrial.runs.lock import driver_of
+from seatrial.runs.open_run import new_run_id, open_runs
+from seatrial.system import slurm
+from seatrial.system.description import System
+
+_LAST = 5
+"""Nights from which the duration of the next is taken."""
+
+_FIRST_HOURS = 0.5
+"""Duration of a first night."""
+
+_LEAST_HOURS = 1 / 60
+
+_RESERVE = timedelta(minutes=5)
+"""Part of the window that is left for the judge."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a system is measured: the home of the suite, its runs, its nights."""
+
+    home: Path
+    results: Path
+    system: System
+    settings: Settings
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the runs of the system."""
+        return self.results / self.system.name
+
+    @property
+    def classes(self) -> Mapping[str, Sequence[str]]:
+        """The nodes of each class."""
+        return {name: of.nodes for name, of in self.system.classes.items()}
+
+    def state(self) -> State:
+        """Read the state of the nights."""
+        return read_state(self.results, self.system.name, self.settings, self.classes)
+
+
+def now() -> datetime:
+    """Return the local time: nights begin and end by it."""
+    return datetime.now()
+
+
+def measure_night(place: Place, console: Console) -> str:
+    """Measure the nodes of tonight; return why they were not, '' if they were.
+
+    The reason is recorded in the ledger.
+    """
+    try:
+        reason = _measure(place, console)
+    except SeatrialError as error:
+        if error.exit_code == Exit.INTERRUPTED:
+            raise
+        reason = str(error)
+    if reason:
+        with suppress(SeatrialError):
+            note_night(place.folder, "skipped", reason=reason)
+    return reason
+
+
+def _measure(place: Place, console: Console) -> str:
+    window, moment = place.settings.window, now()
+    night = window.night(moment)
+    if night is None:
+        return f"{moment:%H:%M} is outside the window, {window}"
+    state = place.state()
+    done = dict(zip(state.visits.nights.tolist(), state.visits.runs, strict=True))
+    if night in done:
+        return f"the night of {night} is measured already: {done[night]}"
+    cancel_left(place, console)
+    free = free_nodes(place.settings.reservation)
+    if free is None:
+        return "Slurm does not answer: no state of the nodes is known"
+    choice = chosen(state, free, night)
+    for name, why in choice.left_out.items():
+        console.print(f"{name} is left out: {why}", markup=False)
+    if choice.over_budget:
+        console.print(
+            f"{choice.over_budget} of {choice.needed} due nodes are left for later "
+            "nights: the node-hours do not pay for them",
+            markup=False,
+        )
+    if choice.nodes:
+        run_part(place, choice.nodes, (), closing(place, night), console)
+    for node in state.quarantined:
+        retest(place, node, free, closing(place, night), console)
+    return "" if choice.nodes else "; ".join(choice.left_out.values())
+
+
+def closing(place: Place, night: date) -> datetime:
+    """Return the local time at which the jobs of a night must have ended."""
+    return place.settings.window.closing(night) - _RESERVE
+
+
+def chosen(state: State, free: set[str], night: date) -> Choice:
+    """Choose the nodes of a night from free ones, within its budget."""
+    settings = state.settings
+    return choose(
+        state.classes,
+        free - state.quarantined.keys(),
+        [one.node for one in state.decision.watched],
+        {node: n for node, n in state.unseen(night).items() if n is not None},
+        every=settings.rules.every,
+        most=int(settings.node_hours / hours_of(state)),
+    )
+
+
+def hours_of(state: State) -> float:
+    """Return the typical duration of a night, by the last ones."""
+    hours = []
+    for run in state.visits.runs[-_LAST:]:
+        start, end = state.ledger.started(run), state.ledger.last("closed", run)
+        if start is not None and end is not None:
+            lasted = local_time(end) - local_time(start)
+            hours.append(lasted.total_seconds() / 3600)
+    return max(median(hours), _LEAST_HOURS) if hours else _FIRST_HOURS
+
+
+def run_part(
+    place: Place,
+    nodes: Mapping[str, Sequence[str]],
+    options: Sequence[str],
+    until: datetime | None,
+    console: Console,
+) -> Path:
+    """Run the campaign on some nodes, with further options of Slurm; return the run."""
+    limits = [*place.settings.jobs, *options]
+    if until is not None:
+        limits.append(f"--deadline={until:%Y-%m-%dT%H:%M:%S}")
+    campaign = load_campaign(place.home, CAMPAIGN)
+    with TemporaryDirectory(prefix="seatrial-night-") as folder:
+        part = part_of(place.system, nodes, limits, Path(folder))
+        run = new_run_id(CAMPAIGN)
+        order = Order(place.home, place.results, part, campaign, run)
+        return run_campaign(order, console)
+
+
+def retest(
+    place: Place,
+    node: str,
+    free: set[str],
+    until: datetime | None,
+    console: Console,
+) -> str:
+    """Measure a node and a free partner of its class; return why not, '' if done.
+
+    A quarantined node is measured in its reservation.
+    """
+    name = next((n for n, nodes in place.classes.items() if node in nodes), None)
+    if name is None:
+        return f"{node}: no node of {place.system.name}"
+    out = node in place.state().quarantined
+    if not out and node not in free:
+        return f"{node} is not idle"
+    partners = [other for other in place.classes[name] if other in free - {node}]
+    if not partners:
+        return f"{node} has no idle partner in {name}"
+    options = [f"--reservation={reservation_of(node)}"] if out else []
+    try:
+        run_part(place, {name: [node, partners[0]]}, options, until, console)
+    except SeatrialError as error:
+        if error.exit_code == Exit.INTERRUPTED:
+            raise
+        return f"{node}: {error}"
+    return ""
+
+
+def reservation_of(node: str) -> str:
+    """Return the name of our reservation of a node."""
+    return f"seatrial-{node}"
+
+
+def cancel_left(place: Place, console: Console) -> None:
+    """Cancel the jobs of nights whose drivers are gone."""
+    for path in open_runs(place.results, place.system.name):
+        with suppress(SeatrialError):
+            agenda = read_agenda(path)
+            if agenda.campaign["name"] == CAMPAIGN and driver_of(path) is None:
+                jobs = slurm.cancel_all(comment_of(agenda.run))
+                if jobs:
+                    text = f"cancelled jobs of {agenda.run}: {', '.join(jobs)}"
+                    console.print(text, markup=False)

@@ -1,0 +1,174 @@
+"""The numbers of nights: read from closed runs once, then from the user's own cache.
+
+A run is verified when its numbers are read. They are kept by the SHA-256 of its
+manifest, which lists the checksums of all its files; so years of nights are not hashed
+again each night. The cache can be removed at any time.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from seatrial.errors import SeatrialError
+from seatrial.history.records import Metric
+from seatrial.judge.sampling import History, histories
+from seatrial.limits import CASES_SIZE
+from seatrial.model.manifest import manifest_bytes
+from seatrial.model.metrics import judged_statistic
+from seatrial.nightly.tonight import Fault, faults_of, gave_way
+from seatrial.plain_files import read_plain
+from seatrial.runs.closed_run import Run, load_run
+from seatrial.runs.fingerprint import fingerprint
+from seatrial.runs.settings_table import is_stable
+
+_SCHEMA = 1
+_OWN = 0o700
+
+
+class Series(msgspec.Struct, frozen=True):
+    """One metric of a night: its value by node."""
+
+    metric: Metric
+    values: dict[str, float]
+
+
+class Night(msgspec.Struct, frozen=True):
+    """The numbers of one closed run, and what the limits of its night say.
+
+    `started` and `ended` are UTC seconds. `configurations` are texts by node and key;
+    `leafs` the leaf switches of nodes. `yielded` counts the cases whose jobs made room
+    for users.
+    """
+
+    schema: int
+    run: str
+    started: float
+    ended: float
+    configurations: dict[str, dict[str, str]]
+    leafs: dict[str, str]
+    series: list[Series]
+    faults: list[Fault]
+    yielded: int
+
+
+def nights_of(paths: Iterable[Path], alarms_a_year: float) -> list[Night]:
+    """Return the nights of closed runs, in this order.
+
+    Raises SeatrialError as `load_run` does.
+    """
+    return [_cached(path, alarms_a_year) for path in paths]
+
+
+def _cached(path: Path, alarms_a_year: float) -> Night:
+    """Read a night from the cache, else from the run, which is verified."""
+    digest = hashlib.sha256(manifest_bytes(path)).hexdigest()
+    folder = cache_folder()
+    file = None if folder is None else folder / f"{digest}-{alarms_a_year:g}.json"
+    if file is not None and file.is_file():
+        with suppress(SeatrialError, msgspec.DecodeError):
+            night = msgspec.json.decode(read_plain(file, CASES_SIZE), type=Night)
+            if night.schema == _SCHEMA:
+                return night
+    run = load_run(path)
+    night = night_of(run, alarms_a_year)
+    if file is not None and run.digest == digest:
+        _keep(file, msgspec.json.encode(night))
+    return night
+
+
+def cache_folder() -> Path | None:
+    """Return the user's own folder of kept nights; None if it is not theirs alone."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "seatrial" / "nights"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=_OWN, exist_ok=True)
+        state = folder.lstat()
+    except OSError:
+        return None
+    own = state.st_uid == os.getuid() and stat.S_IMODE(state.st_mode) == _OWN
+    return folder if own and stat.S_ISDIR(state.st_mode) else None
+
+
+def _keep(file: Path, content: bytes) -> None:
+    """Write a file of the cache; on a full disk there is none."""
+    with suppress(OSError), NamedTemporaryFile(dir=file.parent) as new:
+        new.write(content)
+        new.flush()
+        file.unlink(missing_ok=True)
+        os.link(new.name, file)
+
+
+def night_of(run: Run, alarms_a_year: float) -> Night:
+    """Reduce a run to one value for each metric and node, and to its faults."""
+    manifest = run.manifest
+    names = [node for node in manifest["nodes"] if node.get("state") == "present"]
+    values: dict[Metric, dict[str, list[float]]] = {}
+    for history in histories([run]):
+        if history.declared:
+            _add_values(history, values)
+    return Night(
+        schema=_SCHEMA,
+        run=str(manifest["run"]),
+        started=datetime.fromisoformat(manifest["started"]).timestamp(),
+        ended=datetime.fromisoformat(manifest["ended"]).timestamp(),
+        configurations={str(n["name"]): _configuration(run, n) for n in names},
+        leafs={
+            str(node["name"]): str(node["facts"]["leaf"])
+            for node in names
+            if (node.get("facts") or {}).get("leaf")
+        },
+        series=[
+            Series(metric, {node: float(np.median(own)) for node, own in of.items()})
+            for metric, of in values.items()
+        ],
+        faults=faults_of(run, alarms_a_year),
+        yielded=sum(map(gave_way, run.cases)),
+    )
+
+
+def _configuration(run: Run, node: Mapping[str, Any]) -> dict[str, str]:
+    """Return facts, software and the stable settings of a node."""
+    own = fingerprint({**run.manifest, "nodes": [node], "settings": {}})
+    texts = {key: text for key, text in own.items() if key != "nodes"}
+    if run.settings is None:
+        return texts
+    rows = run.settings.filter(
+        (pl.col("node") == node["name"]) & pl.col("actual").is_not_null()
+    )
+    for subject, key, actual in rows.select("subject", "key", "actual").iter_rows():
+        if is_stable(subject, key):
+            texts[f"{subject} {key}"] = actual
+    return texts
+
+
+def _add_values(history: History, values: dict[Metric, dict[str, list[float]]]) -> None:
+    """Add the numbers of each node; a number of a pair counts for both of its nodes."""
+    statistic = judged_statistic(history.rows["statistic"].unique())
+    key = history.key
+    metric = Metric(
+        check=key.check,
+        case=key.case,
+        environment=key.environment,
+        partition=key.partition,
+        metric=history.metric,
+        statistic=str(statistic),
+        unit=history.unit,
+        higher_is_better=history.direction == "higher",
+    )
+    sample = history.sampled(statistic)
+    places = sample.places.select(pl.col("node", "source", "destination"))
+    for names, row in zip(places.iter_rows(), sample.values, strict=True):
+        known = row[np.isfinite(row)]
+        for name in set(filter(None, names)):
+            values.setdefault(metric, {}).setdefault(name, []).extend(known.tolist())

@@ -1,0 +1,219 @@
+"""Nights as numbers: one value for each node and metric, faults, and the cache."""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from closed_runs import close_run
+from judge_samples import CASE, sample
+from night_runs import Machine, close_night
+
+from seatrial.errors import SeatrialError
+from seatrial.nightly import nights as cached
+from seatrial.nightly.nights import night_of, nights_of
+from seatrial.nightly.tonight import risk_of_a_night
+from seatrial.nightly.visits import visits_of
+from seatrial.nightly.window import Window, parse_time
+from seatrial.runs.closed_run import load_run
+from seatrial.runs.ledger import Entry
+
+NODES = tuple(f"cn{number:02}" for number in range(1, 9))
+START = datetime(2026, 3, 1, 1, 5)
+WINDOW = Window(time(1), time(5))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "seatrial" / "nights"
+
+
+def test_a_night_has_the_median_of_each_node(tmp_path: Path) -> None:
+    run = load_run(close_night(tmp_path, Machine(NODES), NODES, START))
+    night = night_of(run, 1.0)
+    assert {str(one.metric.metric) for one in night.series} == {"bw_4MiB", "latency_8B"}
+    values = run.measurements.filter(metric="bw", node="cn03")["value"].to_list()
+    of_bandwidth = night.series[0]
+    assert of_bandwidth.metric.higher_is_better
+    assert of_bandwidth.values["cn03"] == pytest.approx(np.median(values))
+    assert night.configurations["cn01"]["kernel"] == "6.1.0"
+    assert night.faults == []
+
+
+def test_a_number_of_a_pair_counts_for_both_nodes(tmp_path: Path) -> None:
+    rows = [sample(CASE, 80.0, pair="cn01 cn02"), sample(CASE, 90.0, pair="cn02 cn03")]
+    night = night_of(load_run(close_run(tmp_path, rows=rows)), 1.0)
+    assert night.series[0].values == {"cn01": 80.0, "cn02": 85.0, "cn03": 90.0}
+
+
+def test_a_gross_fault_is_found_in_one_night(tmp_path: Path) -> None:
+    machine = Machine(NODES, slow={"cn05": 0.5})
+    path = close_night(tmp_path, machine, NODES, START, repeats=4)
+    faults = night_of(load_run(path), 1.0).faults
+    assert {fault.place for fault in faults} == {"cn05"}
+    assert "bw_4MiB" in faults[0].text
+
+
+@pytest.mark.parametrize(
+    ("reason", "counts"),
+    [
+        ("the job never started within its pending limit of 60 s: CANCELLED", False),
+        ("the job ended as PREEMPTED; no output", False),
+        ("the job ended as DEADLINE; no output", False),
+        ("the job ended as CANCELLED; no output", False),
+        ("the job ended as NODE_FAIL; no output", True),
+        ("the job exceeded its time limit of 60 s; no output", True),
+    ],
+)
+def test_a_job_that_gave_way_is_no_fault(
+    tmp_path: Path, reason: str, counts: bool
+) -> None:
+    path = close_night(
+        tmp_path, Machine(NODES), NODES, START, failed={"nodes-2": reason}
+    )
+    night = night_of(load_run(path), 1.0)
+    assert bool(night.faults) == counts
+    assert night.yielded == (not counts)
+    assert night.series[0].values["cn01"] > 0
+
+
+def test_a_night_spends_the_same_risk_whatever_the_ledger_says(tmp_path: Path) -> None:
+    assert risk_of_a_night(1.0) == pytest.approx(1 / 2 / 365)
+    machine = Machine(NODES)
+    paths = [
+        close_night(tmp_path, machine, NODES, START + timedelta(days=day))
+        for day in range(6)
+    ]
+    machine.slow["cn05"] = 0.5
+    paths.append(
+        close_night(tmp_path, machine, NODES, START + timedelta(days=6), repeats=4)
+    )
+    assert [len(night.faults) > 0 for night in nights_of(paths, 1.0)] == [False] * 6 + [
+        True
+    ]
+
+
+def test_a_night_is_kept_and_verified_once(tmp_path: Path, own_cache: Path) -> None:
+    path = close_night(tmp_path, Machine(NODES), NODES, START)
+    first = nights_of([path], 1.0)
+    (file,) = own_cache.iterdir()
+    assert file.name.startswith(load_run(path).digest)
+    assert own_cache.stat().st_mode & 0o777 == 0o700
+    (path / "cases.json").write_text("[]")
+    assert nights_of([path], 1.0) == first  # from the cache
+    file.write_text("{}")
+    with pytest.raises(SeatrialError, match=r"cases\.json"):
+        nights_of([path], 1.0)
+
+
+def test_a_changed_manifest_is_another_night(tmp_path: Path, own_cache: Path) -> None:
+    path = close_night(tmp_path, Machine(NODES), NODES, START)
+    nights_of([path], 1.0)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["description"] = "changed"
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    nights_of([path], 1.0)
+    assert len([*own_cache.iterdir()]) == 2
+
+
+@pytest.mark.parametrize("foreign", ["mode", "owner", "link"])
+def test_the_cache_of_others_is_not_used(
+    tmp_path: Path, own_cache: Path, foreign: str
+) -> None:
+    own_cache.mkdir(parents=True, mode=0o700)
+    if foreign == "mode":
+        own_cache.chmod(0o755)
+    elif foreign == "owner":
+        os.chown(own_cache, 65534, 65534)
+    else:
+        shutil.move(own_cache, tmp_path / "elsewhere")
+        own_cache.symlink_to(tmp_path / "elsewhere")
+    assert cached.cache_folder() is None
+    path = close_night(tmp_path / "runs", Machine(NODES), NODES, START)
+    assert nights_of([path], 1.0)
+    assert [*own_cache.iterdir()] == []
+
+
+def test_visits_have_the_night_whose_window_opened(tmp_path: Path) -> None:
+    machine, late = Machine(NODES), Window(time(22), time(4))
+    moments = [datetime(2026, 3, 1, 23), datetime(2026, 3, 3, 1)]
+    nights = nights_of([close_night(tmp_path, machine, NODES, m) for m in moments], 1.0)
+    class_of = dict.fromkeys(NODES[:-1], "batch")
+    visits = visits_of(nights, class_of, late, [])
+    assert visits.nights.tolist() == [date(2026, 3, 1), date(2026, 3, 2)]
+    assert visits.nodes == NODES[:-1]  # cn08 is no node of the system any more
+    assert visits.values.shape == (2, 7, 2)
+    assert not np.isnan(visits.values).any()
+
+
+def test_a_retest_of_the_same_night_adds_to_it(tmp_path: Path) -> None:
+    machine = Machine(NODES)
+    nights = nights_of(
+        [
+            close_night(tmp_path, machine, NODES[:4], START),
+            close_night(tmp_path, machine, NODES[3:6], START + timedelta(minutes=30)),
+        ],
+        1.0,
+    )
+    visits = visits_of(nights, dict.fromkeys(NODES, "batch"), WINDOW, [])
+    assert visits.nights.size == 1
+    assert visits.nodes == NODES[:6]
+    assert visits.runs[0].startswith("20260301T013500")
+    assert not np.isnan(visits.values).any()
+
+
+def test_firmware_and_repairs_are_seen(tmp_path: Path) -> None:
+    machine = Machine(NODES)
+    first = close_night(tmp_path, machine, NODES, START)
+    machine.firmware["cn02"] = "20.41"
+    second = close_night(tmp_path, machine, NODES, START + timedelta(days=1))
+    third = close_night(tmp_path, machine, NODES, START + timedelta(days=2))
+    moment = START + timedelta(hours=12)
+    repair = Entry(
+        9, "repaired", f"{moment.isoformat()}+00:00", "login", "", node="cn05"
+    )
+    class_of = dict.fromkeys(NODES, "batch")
+    visits = visits_of(nights_of([first, second, third], 1.0), class_of, WINDOW, [repair])
+    one, two = visits.configurations[:, 0], visits.configurations[:, 1]
+    assert len({*one.tolist()}) == 1
+    assert two[0] != two[1] == two[2]
+    changed = visits.configured[two[1]]
+    assert "20.41" in changed["firmware"]
+    assert visits.repaired[:, 4].tolist() == [False, True, False]
+    assert visits.repaired.sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "moment", "night"),
+    [
+        (("01:00", "05:00"), "2026-03-01 01:00", "2026-03-01"),
+        (("01:00", "05:00"), "2026-03-01 04:59", "2026-03-01"),
+        (("01:00", "05:00"), "2026-03-01 05:00", None),
+        (("01:00", "05:00"), "2026-03-01 00:59", None),
+        (("22:30", "04:00"), "2026-03-01 03:59", "2026-02-28"),
+        (("22:30", "04:00"), "2026-03-01 22:30", "2026-03-01"),
+        (("22:30", "04:00"), "2026-03-01 12:00", None),
+    ],
+)
+def test_window(window: tuple[str, str], moment: str, night: str | None) -> None:
+    start, end = map(parse_time, window)
+    assert start is not None
+    assert end is not None
+    found = Window(start, end).night(datetime.fromisoformat(moment))
+    assert found == (date.fromisoformat(night) if night else None)
+
+
+@pytest.mark.parametrize("text", ["24:00", "1:00", "01:60", "0100", "one"])
+def test_no_time(text: str) -> None:
+    assert parse_time(text) is None
+
+
+def test_a_case_keeps_its_numbers_where_another_gave_way(tmp_path: Path) -> None:
+    run = load_run(close_night(tmp_path, Machine(NODES), NODES, START))
+    gone = replace(run.cases[1], result="fail", reason="the job ended as PREEMPTED; x")
+    assert night_of(replace(run, cases=(run.cases[0], gone)), 1.0).faults == []
