@@ -178,7 +178,9 @@ def test_firmware_and_repairs_are_seen(tmp_path: Path) -> None:
         9, "repaired", f"{moment.isoformat()}+00:00", "login", "", node="cn05"
     )
     class_of = dict.fromkeys(NODES, "batch")
-    visits = visits_of(nights_of([first, second, third], 1.0), class_of, WINDOW, [repair])
+    visits = visits_of(
+        nights_of([first, second, third], 1.0), class_of, WINDOW, [repair]
+    )
     one, two = visits.configurations[:, 0], visits.configurations[:, 1]
     assert len({*one.tolist()}) == 1
     assert two[0] != two[1] == two[2]

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from seatrial.names import node_set
 from seatrial.system.description import (
     SETTINGS_FILE,
     SYSTEM_FILE,
@@ -41,7 +42,7 @@ def part_of(
         extras, own = partition["extras"], chosen[partition["name"]]
         others = [node for node in extras["nodes"] if node not in own]
         extras["nodes"] = list(own)
-        exclude = [f"--exclude={','.join(others)}"] if others else []
+        exclude = [f"--exclude={node_set(others)}"] if others else []
         partition["access"] = [*partition.get("access", ()), *exclude, *options]
     (folder / SETTINGS_FILE).write_text(yaml.safe_dump(settings), encoding="utf-8")
     return read_system(folder, system.name)
