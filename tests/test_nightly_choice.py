@@ -89,7 +89,8 @@ def test_only_exactly_idle_is_free(
 ) -> None:
     fake_program(tmp_path, "sinfo", f"echo 'cn01|{state}'; echo 'cn02|idle'")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert free_nodes() == {"cn02"} | ({"cn01"} if free else set())
+    free_of = free_nodes({"cpu": (CPU, "")})
+    assert free_of == {"cn02"} | ({"cn01"} if free else set())
 
 
 def test_nodes_of_the_reservation_of_the_site(
@@ -104,7 +105,9 @@ def test_nodes_of_the_reservation_of_the_site(
         '[ "$2" = hostnames ] && echo cn01 || echo "ReservationName=n Nodes=cn01 X=1"',
     )
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert free_nodes("night") == {"cn01"}
+    classes = {"cpu": (("cn01", "cn02", "cn03"), "night")}
+    assert free_nodes(classes) == {"cn01"}
+    assert free_nodes({"cpu": (("cn01", "cn02"), "")}) == {"cn02"}
 
 
 def test_silent_slurm_is_no_empty_machine(
@@ -112,7 +115,7 @@ def test_silent_slurm_is_no_empty_machine(
 ) -> None:
     fake_program(tmp_path, "sinfo", "exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert free_nodes() is None
+    assert free_nodes({"cpu": (CPU, "")}) is None
 
 
 def test_a_part_has_only_the_chosen_nodes(tmp_path: Path) -> None:
@@ -120,7 +123,7 @@ def test_a_part_has_only_the_chosen_nodes(tmp_path: Path) -> None:
     folder.mkdir()
     settings = json.loads(json.dumps(SETTINGS))
     (partition,) = settings["systems"][0]["partitions"]
-    partition.update(scheduler="slurm", access=["-p batch"])
+    partition.update(scheduler="slurm", access=["--partition=batch", "--exclude=gn[01-02]"])
     partition["extras"] = {"nodes": ["cn01", "cn02", "cn03", "cn04"]}
     other = {**partition, "name": "gpu", "extras": {"nodes": ["gn01"]}}
     settings["systems"][0]["partitions"].append(other)
@@ -139,8 +142,8 @@ def test_a_part_has_only_the_chosen_nodes(tmp_path: Path) -> None:
     (name,) = part.classes
     assert part.classes[name].nodes == ("cn03", "cn01")
     assert part.classes[name].access == (
-        "-p batch",
-        "--exclude=cn[02,04]",
+        "--partition=batch",
+        "--exclude=gn[01-02],cn[02,04]",
         "--nice=9",
     )
     assert part.name == system.name

@@ -152,14 +152,13 @@ def retest(ctx: click.Context, system: str, node: str) -> None:
     Example: seatrial nightly retest lab cn03
     """
     from seatrial.console import Terminal
-    from seatrial.nightly.choice import free_nodes
     from seatrial.nightly.night import retest as measure
 
     if _is_there(system):
         run_there(home(), system, ["nightly", "retest", system, node], "the re-test")
         return
     place = _place(system)
-    free = free_nodes(place.settings.reservation)
+    free = place.free_nodes()
     if free is None:
         raise SeatrialError("Slurm does not answer: no state of the nodes is known")
     reason = measure(place, node, free, None, Terminal())

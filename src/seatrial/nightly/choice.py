@@ -5,10 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.names import natural_key, node_set
-from seatrial.system.slurm import printed, printed_rows
-
-FREE = "idle"
-"""The state of a node that nobody uses or waits for, exactly: no suffix."""
+from seatrial.system.slurm import host_names, printed, printed_rows
 
 LEAST = 2
 """Nodes of a class that a night measures at least: one has no partner."""
@@ -33,20 +30,26 @@ class Choice:
         return sum(map(len, self.nodes.values()))
 
 
-def free_nodes(reservation: str = "") -> set[str] | None:
-    """Return the nodes that are exactly idle; None if Slurm does not answer.
+def free_nodes(classes: Mapping[str, tuple[Sequence[str], str]]) -> set[str] | None:
+    """Return the nodes that are free for us; None if Slurm does not answer.
 
-    With a reservation of the site, its reserved nodes are free for us, and no others.
+    `classes` have the nodes of each class and the reservation of its jobs, '' without.
+    Without one, a node is free if it is exactly idle. With one, its reserved nodes are.
     """
     rows = printed_rows(2, "sinfo", "-N", "-h", "-o", "%N|%T")
     if rows is None:
         return None
-    if not reservation:
-        return {name for name, state in rows if state == FREE}
-    names = _reserved(reservation)
-    if names is None:
-        return None
-    return {name for name, state in rows if state == "reserved" and name in names}
+    states = dict(map(tuple, rows))
+    free: set[str] = set()
+    for nodes, reservation in classes.values():
+        wanted, of_class = "idle", set(nodes)
+        if reservation:
+            reserved = _reserved(reservation)
+            if reserved is None:
+                return None
+            wanted, of_class = "reserved", of_class & reserved
+        free |= {node for node in of_class if states.get(node) == wanted}
+    return free
 
 
 def _reserved(reservation: str) -> set[str] | None:
@@ -54,9 +57,7 @@ def _reserved(reservation: str) -> set[str] | None:
     lines = printed("scontrol", "-o", "show", "reservation", reservation)
     words = " ".join(lines or ()).split()
     texts = [word.removeprefix("Nodes=") for word in words if word.startswith("Nodes=")]
-    if not texts:
-        return None
-    return set(printed("scontrol", "show", "hostnames", texts[0]) or ())
+    return set(host_names(texts[0])) if texts else None
 
 
 def choose(

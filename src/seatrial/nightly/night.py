@@ -60,9 +60,24 @@ class Place:
         """The nodes of each class."""
         return {name: of.nodes for name, of in self.system.classes.items()}
 
+    def free_nodes(self) -> set[str] | None:
+        """Return the nodes that are free for us; None if Slurm does not answer."""
+        return free_nodes(
+            {
+                name: (of.nodes, self.settings.reservation or _reservation(of.access))
+                for name, of in self.system.classes.items()
+            }
+        )
+
     def state(self) -> State:
         """Read the state of the nights."""
         return read_state(self.results, self.system.name, self.settings, self.classes)
+
+
+def _reservation(access: Sequence[str] | None) -> str:
+    """Return the reservation that the jobs of a class name; '' without."""
+    options = [one.partition("=") for one in access or ()]
+    return next((value for key, _, value in options if key == "--reservation"), "")
 
 
 def now() -> datetime:
@@ -97,7 +112,7 @@ def _measure(place: Place, console: Console) -> str:
     if night in done:
         return f"the night of {night} is measured already: {done[night]}"
     cancel_left(place, console)
-    free = free_nodes(place.settings.reservation)
+    free = place.free_nodes()
     if free is None:
         return "Slurm does not answer: no state of the nodes is known"
     choice = chosen(state, free, night)

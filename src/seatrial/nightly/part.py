@@ -16,6 +16,8 @@ from seatrial.system.description import (
     read_system,
 )
 
+_EXCLUDE = "--exclude="
+
 
 def part_of(
     system: System,
@@ -42,7 +44,18 @@ def part_of(
         extras, own = partition["extras"], chosen[partition["name"]]
         others = [node for node in extras["nodes"] if node not in own]
         extras["nodes"] = list(own)
-        exclude = [f"--exclude={node_set(others)}"] if others else []
-        partition["access"] = [*partition.get("access", ()), *exclude, *options]
+        partition["access"] = [*_keeping_off(partition, others), *options]
     (folder / SETTINGS_FILE).write_text(yaml.safe_dump(settings), encoding="utf-8")
     return read_system(folder, system.name)
+
+
+def _keeping_off(partition: Mapping[str, Any], others: Sequence[str]) -> list[str]:
+    """Return the options of a partition with more nodes to exclude.
+
+    The last --exclude counts for Slurm, so there may be only one.
+    """
+    own = [str(option) for option in partition.get("access", ())]
+    excluded = [one.removeprefix(_EXCLUDE) for one in own if one.startswith(_EXCLUDE)]
+    nodes = [*excluded, *([node_set(others)] if others else [])]
+    kept = [one for one in own if not one.startswith(_EXCLUDE)]
+    return [*kept, *([_EXCLUDE + ",".join(nodes)] if nodes else [])]
