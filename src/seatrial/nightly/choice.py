@@ -39,7 +39,7 @@ def free_nodes(classes: Mapping[str, tuple[Sequence[str], str]]) -> set[str] | N
     rows = printed_rows(2, "sinfo", "-N", "-h", "-o", "%N|%T")
     if rows is None:
         return None
-    states = dict(map(tuple, rows))
+    states = {row[0]: row[1] for row in rows}
     free: set[str] = set()
     for nodes, reservation in classes.values():
         wanted, of_class = "idle", set(nodes)
