@@ -240,9 +240,13 @@ def _ask(question: str, *, yes: bool) -> None:
     """Ask for consent on a terminal; SeatrialError without one, or without consent."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if not _is_terminal():
         raise SeatrialError(
             "no terminal to ask on; nothing was installed; add --yes to install this"
         )
     if not click.confirm(question):
         raise SeatrialError("no consent; nothing was installed")
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()

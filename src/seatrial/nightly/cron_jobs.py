@@ -29,7 +29,8 @@ class _Done:
 def read_scrontab() -> str:
     """Return the scrontab of the user, '' if there is none.
 
-    Bytes that are no UTF-8 become surrogates. Raises NoScrontabError where Slurm has none, SeatrialError if it does not answer.
+    Bytes that are no UTF-8 become surrogates. Raises NoScrontabError where Slurm has
+    none, SeatrialError if it does not answer.
     """
     try:
         done = _run("scrontab", "-l")

@@ -41,7 +41,7 @@ def print_forecast(expected: Forecast, console: Terminal) -> None:
         f"{expected.risk:.2g} a night"
     )
     console.print_line(
-        f"history: losses of more than {rules.margin:g} of a number are found after "
+        f"history: losses of more than {100 * rules.margin:g} % are found after "
         f"{expected.learning} nights, when all baselines are learnt"
     )
     for share in expected.shares:
