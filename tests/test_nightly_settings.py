@@ -1,14 +1,23 @@
 """Declared nights: every key, every fault with its line, and the window."""
 
+import re
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from fake_cron import NIGHTLY
 from fake_home import write
 
 from seatrial.errors import SeatrialError
-from seatrial.nightly.settings import OFF, load_settings, settings_file
+from seatrial.nightly.settings import (
+    OFF,
+    Caps,
+    Notify,
+    _Nightly,
+    load_settings,
+    settings_file,
+)
 from seatrial.nightly.window import Window, parse_time
 
 HOME = Path(__file__).resolve().parents[1]
@@ -155,3 +164,19 @@ def test_window(start: str, end: str, now: str, night: int | None) -> None:
     assert opening.time() == first
     if expected is not None:
         assert window.closing(expected) > moment
+
+
+def test_every_key_is_documented() -> None:
+    """The table of docs/nightly.md has all keys, with their defaults."""
+    text = (HOME / "docs" / "nightly.md").read_text()
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| (.*?) \|", text, re.MULTILINE))
+    fields = msgspec.structs.fields(_Nightly)
+    notify = [f"notify.{one.name}" for one in msgspec.structs.fields(Notify)]
+    caps = {f"caps.{one.name}": one.default for one in msgspec.structs.fields(Caps)}
+    top = [one.name for one in fields if one.name != "notify"]
+    assert set(rows) == {*top, *notify, *caps}
+    defaults = caps | {one.name: one.default for one in fields if not one.required}
+    for name, default in defaults.items():
+        if isinstance(default, int | float | str):
+            stated = rows[name].strip("`")
+            assert stated == (default if isinstance(default, str) else f"{default:g}")
