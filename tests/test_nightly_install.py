@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from closed_runs import close_run
 from fake_cron import NIGHTLY, nightly_home, stand_in
-from fake_home import write
+from fake_home import fake_program, write
 from judge_samples import CASE
 
 from seatrial.calibration import plan as campaign_plan
@@ -335,6 +337,37 @@ def test_cost_of_the_real_campaign(
     assert (found["nights"], found["nothing"], found["problems"]) == (0, {}, [])
     assert found["classes"] == [{"name": "batch", "nodes": 4, "a_night": 2}]
     assert 0 < found["node_hours"] <= found["budget_node_hours"]
+
+
+INVENTORY = """
+all:
+  vars: {seatrial_prefix: PREFIX}
+  children: {login: {hosts: {head: }}}
+"""
+
+
+def test_nights_of_a_system_elsewhere(
+    at: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They work on the login node, with the settings of this machine."""
+    prefix, here = tmp_path / "home", tmp_path / "here"
+    nightly_home(here, NIGHTLY.replace("05:00", "01:00"))
+    shutil.rmtree(here / "etc")
+    inventory = INVENTORY.replace("PREFIX", str(prefix))
+    write(here / "inventories" / "lab" / "hosts.yml", inventory)
+    seatrial = Path(sys.executable).with_name("seatrial")
+    wrapper = f'SEATRIAL_HOME={prefix} exec {seatrial} "$@"'
+    fake_program(prefix / "bin", "seatrial", wrapper)
+    last = 'for command in "$@"; do :; done'
+    fake_program(tmp_path / "bin", "ssh", f'{last}\nexec sh -c "$command"')
+    monkeypatch.setenv("SEATRIAL_HOME", str(here))
+    (at / "crontab").write_bytes(MINE.encode())
+    for words in (["plan", "lab"], ["install", "lab", "--yes"]):
+        assert "on head did not finish" in call(*words, status=2)
+    copied = prefix / "reference-data" / "lab" / "nightly.yaml"
+    assert "end: '01:00'" in copied.read_text()
+    call("remove", "lab")
+    assert (at / "crontab").read_bytes() == MINE.encode()
 
 
 LARGE = [
