@@ -297,6 +297,8 @@ def test_plan_from_recorded_nights(at: Path) -> None:
         close_run(results, f"2026010{day}T000000Z-nightly", cases=[case])
     slow = replace(CASE, nodes=("cn01", "cn02"), elapsed_s=99_999.0)
     close_run(results, "20260104T000000Z-smoke", cases=[slow])
+    damaged = close_run(results, "20260105T000000Z-nightly", cases=[slow])
+    (damaged / "cases.json").write_text("[")
     found = json.loads(call("plan", "lab", "--format", "json"))
     assert (found["nights"], found["node_hours"]) == (3, 1.0)
     assert (found["risk_a_night"], found["nights_to_learn"]) == (1 / 730, 14)

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from statistics import median
 
 from seatrial.campaign.cost import Cost
+from seatrial.errors import SeatrialError
 from seatrial.history.detector import LAG, LEAST
 from seatrial.history.tracker import NIGHTS_A_YEAR, OF_HISTORY
 from seatrial.model.manifest import read_manifest
@@ -172,24 +174,32 @@ def rounded_up(number: float) -> float:
 
 def _recorded(results: Path, system: str) -> Usage | None:
     """Return the usage of the newest nights; None before the first."""
-    minutes, hours = [], []
+    nights: list[tuple[float, float]] = []
     for path in reversed(closed_runs(results, system)):
-        manifest = read_manifest(path)
-        if manifest.get("campaign") != CAMPAIGN or manifest.get("replay"):
-            continue
-        cases = read_cases(path)
-        nodes = {node for case in cases for node in case.nodes}
-        if not nodes:
-            continue
-        began, ended = (
-            datetime.fromisoformat(str(manifest[key])) for key in ("started", "ended")
-        )
-        seconds = sum((case.elapsed_s or 0.0) * len(case.nodes) for case in cases)
-        minutes.append((ended - began).total_seconds() / 60)
-        hours.append(seconds / 3600 / len(nodes))
-        if len(hours) == _NIGHTS:
+        with suppress(SeatrialError):  # a damaged run has no numbers
+            nights += _usage(path)
+        if len(nights) == _NIGHTS:
             break
-    return Usage(len(hours), median(minutes), median(hours)) if hours else None
+    if not nights:
+        return None
+    minutes, hours = zip(*nights, strict=True)
+    return Usage(len(nights), median(minutes), median(hours))
+
+
+def _usage(path: Path) -> list[tuple[float, float]]:
+    """Return minutes, and node-hours of each node, of a run if it is of a night."""
+    manifest = read_manifest(path)
+    if manifest.get("campaign") != CAMPAIGN or manifest.get("replay"):
+        return []
+    cases = read_cases(path)
+    nodes = {node for case in cases for node in case.nodes}
+    if not nodes:
+        return []
+    began, ended = (
+        datetime.fromisoformat(str(manifest[key])) for key in ("started", "ended")
+    )
+    seconds = sum((case.elapsed_s or 0.0) * len(case.nodes) for case in cases)
+    return [((ended - began).total_seconds() / 60, seconds / 3600 / len(nodes))]
 
 
 def _stated(cost: Cost, nodes: int) -> Usage | None:
