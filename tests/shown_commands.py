@@ -26,6 +26,7 @@ LAB_COMMANDS = (
     "doctor",
     "lab",
     "new",
+    "nightly",
     "run",
     "selftest",
 )

@@ -18,6 +18,7 @@ from seatrial.campaign.cost import (
     recorded,
     sessions_of,
 )
+from seatrial.campaign.schedule import Planned
 from seatrial.campaign.selected_cases import selected_cases
 from seatrial.checks.catalogue import Entry, catalogue
 from seatrial.criteria.criteria import Criteria
@@ -61,18 +62,10 @@ def plan_campaign(
     campaign = load_campaign(home, name)
     campaign = replace(campaign, repeats=repeats or campaign.repeats)
     results = paths.results_dir(home)
-    known = recorded(results, system, name)
-    listed, missing, delivered = None, dict[str, str](), known.delivered
-    if is_provisioned(home, system):
-        described = load_system(home, system)
-        listed, missing = selected_cases(home, described, campaign)
-        delivered = len(described.nodes)
-    elif not known.runs and system not in known_systems(home):
-        raise unknown_system(home, system)
-    entries = _entries(home, campaign, known, listed)
-    sessions = sessions_of(campaign, known, listed, missing, entries)
+    work = _work(home, system, campaign)
+    known = work.known
     notes = [] if known.runs else [f"no run of {system} is recorded: times are stated"]
-    if listed is None:
+    if not work.is_listed:
         notes.append(
             f"{system} is not provisioned here: cases are those that were recorded; a "
             "check that never ran counts once for each choice of its parameters. "
@@ -86,11 +79,11 @@ def plan_campaign(
     if criteria is not None:
         runs, left_out = comparable_runs(closed_runs(results, system))
         notes += left_out
-        units = allocations(sessions)
+        units = allocations(work.sessions)
         answers = prospects(
             criteria, campaign.checks, runs, units, campaign.repeats, slowdown
         )
-        inside = chances(criteria, answers, delivered)
+        inside = chances(criteria, answers, work.delivered)
         named = {each.criterion for each in answers}
         bears.update(rule.bears for rule in criteria.criteria if rule.name in named)
     return Plan(
@@ -98,12 +91,47 @@ def plan_campaign(
         campaign=name,
         repeats=campaign.repeats,
         slowdown=slowdown,
-        cost=cost(sessions, known, entries, campaign.max_jobs, delivered),
+        cost=work.cost(campaign.max_jobs),
         criteria=tuple(answers),
         bears=dict(bears),
         chances=tuple(inside),
         notes=tuple(notes),
     )
+
+
+def campaign_cost(home: Path, system: str, name: str) -> Cost:
+    """Return the cost of a campaign on a system; SeatrialError as `plan_campaign`."""
+    campaign = load_campaign(home, name)
+    return _work(home, system, campaign).cost(campaign.max_jobs)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The sessions of a campaign; `is_listed`: all cases of the system are known."""
+
+    sessions: Sequence[Planned]
+    known: Recorded
+    entries: Mapping[str, Entry]
+    delivered: int
+    is_listed: bool
+
+    def cost(self, max_jobs: int) -> Cost:
+        """Add up jobs, time and node-hours."""
+        return cost(self.sessions, self.known, self.entries, max_jobs, self.delivered)
+
+
+def _work(home: Path, system: str, campaign: Campaign) -> _Work:
+    known = recorded(paths.results_dir(home), system, campaign.name)
+    listed, missing, delivered = None, dict[str, str](), known.delivered
+    if is_provisioned(home, system):
+        described = load_system(home, system)
+        listed, missing = selected_cases(home, described, campaign)
+        delivered = len(described.nodes)
+    elif not known.runs and system not in known_systems(home):
+        raise unknown_system(home, system)
+    entries = _entries(home, campaign, known, listed)
+    sessions = sessions_of(campaign, known, listed, missing, entries)
+    return _Work(sessions, known, entries, delivered, listed is not None)
 
 
 def _entries(

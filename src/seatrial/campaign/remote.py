@@ -62,7 +62,7 @@ def run_remotely(
     options += ["--beside"] if beside else []
     final = results / system / run_id
     _check_new(final)
-    _copy_references(remote, home, system)
+    copy_references(remote, home, system)
     return _run_and_fetch(remote, folder, final, ["--campaign", campaign], options)
 
 
@@ -96,7 +96,7 @@ def _check_new(final: Path) -> None:
     try_folder(final.parent)
 
 
-def _copy_references(remote: Remote, home: Path, system: str) -> None:
+def copy_references(remote: Remote, home: Path, system: str) -> None:
     """Copy criteria and references of a system to the login node, if they differ."""
     folder = references_dir(home, system)
     packed = io.BytesIO()

@@ -76,6 +76,14 @@ def run_there(home: Path, system: str, arguments: list[str], task: str) -> None:
     seatrial_there(load_remote(home, system), arguments, system, task)
 
 
+def is_elsewhere(home: Path, system: str) -> bool:
+    """Return True if only the inventory of a system is here: Slurm is elsewhere."""
+    from seatrial.system.description import is_provisioned
+
+    inventory = home / "inventories" / system
+    return not is_provisioned(home, system) and inventory.is_dir()
+
+
 def judged(
     home: Path, path: Path, further: Sequence[Path] = (), criteria: str | None = None
 ) -> "tuple[Run, Judgement]":
