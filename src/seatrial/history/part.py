@@ -19,7 +19,7 @@ from seatrial.history.tracker import OF_HISTORY, OF_NODES, Convicted, Tracker
 _FEWEST = 3
 """Nodes that have a typical one."""
 
-_KNOWN = 0.25
+_KNOWN = 0.1
 """Share of the nodes of a night that must have a baseline to set the level alone."""
 
 _ALL = np.zeros(1, dtype=np.int64)
@@ -27,12 +27,12 @@ _ALL = np.zeros(1, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Conviction:
-    """A confirmed loss, or gain, of a node; of the whole class if `node` is None.
+    """A confirmed loss or gain of a node, or of the class as a whole (node 0).
 
     `kept` are the visits of its baseline, None if that is of an earlier configuration.
     """
 
-    node: int | None
+    node: int
     night: int
     evidence: float
     fall: Fall
@@ -72,11 +72,11 @@ class Series:
         self.gains.forget(series)
 
     def restore(self, night: int, one: int, kept: NDArray[np.float32] | None) -> None:
-        """Give a good series its old baseline back, if it has one."""
+        """Give a good series its old baseline back, or begin a new one."""
+        self.forget(night, np.array([one]))
         if kept is not None:
             self.losses.restore(one, kept)
             self.gains.restore(one, -kept)
-            self.begin(night, np.array([one]))
 
     def night(
         self, night: int, series: Integers, signals: Floats
@@ -131,7 +131,12 @@ class Part:
     """
 
     def __init__(
-        self, nodes: int, signs: Floats, rules: Rules, share: float = 1, classes: int = 1
+        self,
+        nodes: int,
+        signs: Floats,
+        rules: Rules,
+        share: float = 1,
+        classes: int = 1,
     ) -> None:
         metrics = len(signs)
         alarms = rules.alarms_a_year * OF_HISTORY
@@ -143,6 +148,8 @@ class Part:
         self.margin = self.nodes.losses.margin
         self._signs = signs
         self._places = np.zeros((nodes, metrics))
+        self._total = np.zeros((nodes, metrics))
+        self._count = np.full((nodes, metrics), -1)
         self._least = min(nodes, _FEWEST)
 
     @property
@@ -166,13 +173,18 @@ class Part:
         if repaired is not None and repaired.any():
             self.nodes.forget(night, nodes[repaired])
             self._places[nodes[repaired]] = 0
+            self._total[nodes[repaired]] = self._count[nodes[repaired]] = 0
         if changed is not None and changed.any():
             self.nodes.compare(night, nodes[changed])
+            self._total[nodes[changed]] = self._count[nodes[changed]] = 0
         with np.errstate(invalid="ignore", divide="ignore"):
             logs = self._signs * np.log(np.where(values > 0, values, np.nan))
         level = self._level(nodes, logs)
         enough = (~np.isnan(logs)).sum(axis=0) >= _FEWEST
         signals = np.where(enough, logs - level, np.nan)
+        counts = ~np.isnan(signals) & (self._count[nodes] >= 0)
+        self._total[nodes] += np.where(counts, signals, 0)
+        self._count[nodes] += counts
         seen = ~np.isnan(signals).all(axis=1)
         losses, gains = self.nodes.night(night, nodes[seen], signals[seen])
         whole: tuple[list[Conviction], list[Conviction]] = ([], [])
@@ -189,9 +201,13 @@ class Part:
     def _level(self, nodes: Integers, logs: Floats) -> Floats:
         """Return the level of a night, (metrics,); NaN without enough nodes.
 
-        By the nodes with a baseline of their configuration, or by all if these are few.
+        By the nodes that have a baseline, or a visit since the change that ended it. If
+        these are few, by all.
         """
         mean = self.nodes.losses.detector.mean[nodes]
+        count = self._count[nodes]
+        few = np.where(count > 0, self._total[nodes] / np.maximum(count, 1), np.nan)
+        mean = np.where(np.isnan(mean), few, mean)
         has = ~np.isnan(mean)
         self._places[nodes] = np.where(has, mean, self._places[nodes])
         rest = logs - self._places[nodes]

@@ -17,6 +17,9 @@ The true night is outside with a probability of about 2 exp(-4), 4 %, as the two
 of a likelihood of splits are random walks.
 """
 
+_FAR = 8.0
+"""The same for what two losses may have in common: one in 1,500 is outside."""
+
 _PART = 0.25
 """A metric with this part of the largest evidence, as a logarithm, contributes."""
 
@@ -68,10 +71,12 @@ class Past:
 class Fall:
     """A loss of a series: the first and the last night at which it may have begun.
 
+    `possible` is a wider span of nights, to look for common causes.
     `metrics` lost from level `before` to `after` (as signals), worst first.
     """
 
     onset: tuple[int, int]
+    possible: tuple[int, int]
     metrics: Integers
     before: Floats
     after: Floats
@@ -106,16 +111,15 @@ def fall_of(
     news = np.cumsum(news[::-1])[::-1] / np.arange(len(nights), 0, -1)
     likelihood = news * (total**2 / count / 2).sum(axis=1)
     best = int(np.argmax(likelihood))
-    splits = np.flatnonzero(likelihood >= likelihood[best] - _DISTANCE)
-    first = int(splits[0])
-    begins = int(nights[first - 1]) + 1 if first else int(nights[0])
+    spans = []
+    for distance in (_DISTANCE, _FAR):
+        splits = np.flatnonzero(likelihood >= likelihood[best] - distance)
+        first, last = int(splits[0]), int(splits[-1])
+        begins = int(nights[first - 1]) + 1 if first else int(nights[0])
+        spans.append((begins, int(nights[last])))
     losses = np.nan_to_num(scale * total[best] / count[best])
     after = mean[chosen] - losses
     order = np.argsort(-losses, kind="stable")
     order = order[: max(int((losses >= margin).sum()), 1)]
-    return Fall(
-        (begins, int(nights[splits[-1]])),
-        chosen[order],
-        mean[chosen[order]],
-        after[order],
-    )
+    chosen = chosen[order]
+    return Fall(spans[0], spans[1], chosen, mean[chosen], after[order])
