@@ -101,13 +101,16 @@ class Book:
         for number in range(2, len(names) + 2):
             if name in names:
                 name = f"{stem}-{number}"
-        onsets = [member.onset for member in members]
+        begins, ends = zip(*(member.onset for member in members), strict=True)
+        span = (min(begins), max(ends))
+        common = (max(begins), min(ends))
         entry = Entry(
             name=name,
             kind=kind,
             night=night,
             members=members,
-            span=(min(first for first, _ in onsets), max(last for _, last in onsets)),
+            onset=common if common[0] <= common[1] else span,
+            span=span,
             losses=tuple(members[0].losses(self.visits.metrics)),
             changes=tuple(one.change for one in changes),
         )

@@ -87,12 +87,13 @@ class Member:
 
 @dataclass
 class Entry:
-    """An alarm while its nodes may grow; `span` joins later nodes."""
+    """An alarm while its nodes may grow; later nodes with an onset in `span` join."""
 
     name: str
     kind: Kind
     night: int
     members: list[Member]
+    onset: Span
     span: Span
     losses: tuple[Loss, ...] = ()
     changes: tuple[Change, ...] = ()
@@ -100,13 +101,6 @@ class Entry:
     shared: str = ""
     group: frozenset[int] | None = None
     closed: int | None = None
-
-    @property
-    def onset(self) -> Span:
-        """Return the nights that fit all members; those of any if none fits all."""
-        first = max(member.onset[0] for member in self.members)
-        last = min(member.onset[1] for member in self.members)
-        return (first, last) if first <= last else self.span
 
     def alarm(self, visits: Visits, changes: Changes) -> Alarm:
         """Return the alarm as it is now."""
