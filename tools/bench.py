@@ -322,17 +322,8 @@ def clean_run(home: Path) -> Path:
 
 PARTS = (
     *("startup", "parsers", "results", "imports", "judge", "nights", "report"),
-    *(
-        "compare",
-        "fidelity",
-        "schedule",
-        "catalogue",
-        "lab",
-        "provision",
-        "audit",
-        "accept",
-    ),
-    *("campaign", "sweep"),
+    *("compare", "fidelity", "schedule", "catalogue", "lab", "provision", "audit"),
+    *("accept", "campaign", "sweep"),
 )
 
 

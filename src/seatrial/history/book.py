@@ -85,7 +85,8 @@ class Book:
         return [e for e in self.entries if e.closed is None and e.kind in some]
 
     def _date(self, night: int) -> np.datetime64:
-        return self.visits.nights[0].astype("datetime64[D]") + night
+        start: np.datetime64 = self.visits.nights[0].astype("datetime64[D]")
+        return start + night
 
     def _raise(
         self,

@@ -58,7 +58,7 @@ class Changes:
         """Take the configurations of a night; return the nodes with a new one."""
         now = self._visits.configurations[row]
         visited = now >= 0
-        changed = visited & (self._last >= 0) & (now != self._last)
+        changed: Marks = visited & (self._last >= 0) & (now != self._last)
         for node in np.flatnonzero(changed).tolist():
             span = (int(self._seen[node]) + 1, night)
             for cause in self._causes(int(self._last[node]), int(now[node])):
