@@ -3,8 +3,12 @@
 A watch begins when the evidence against a node reaches `WATCHED`. A sound node reaches
 it about once in `WATCHED` visits. From then on only new visits count, and only a loss
 above the margin. So a year has about visits / WATCHED false watches, and each becomes a
-false alarm with a probability of at most 1 / needed. The margin allows for baselines
-that are wrong by chance. `seatrial simulate --scenario nightly` counts false alarms.
+false alarm with a probability of at most 1 / needed.
+
+A watch often begins as the baseline is wrong by chance. So a fresh visit is compared
+with the mean of all visits before it, also of those that began the watch, and with the
+scatter of a typical node at least. `seatrial simulate --scenario nightly` counts false
+alarms.
 """
 
 from dataclasses import dataclass
@@ -44,7 +48,8 @@ OF_NODES = 0.8
 class Fresh:
     """The fresh visits of watched nodes; `since` is -1 for the others.
 
-    `mean` and `spread` (nodes, metrics) are the baseline at the start of the watch,
+    `mean` and `spread` (nodes, metrics) are the baseline at the start of the watch.
+    `expected` is the mean of all visits before the next one, of `count` visits.
     `weights` the shares of the metrics in the evidence that began it. `logs` are the
     logarithms of the fresh evidence, `measured` counts the visits with a number.
     """
@@ -53,6 +58,8 @@ class Fresh:
     visits: Integers
     mean: Floats
     spread: Floats
+    expected: Floats
+    count: Integers
     weights: Floats
     logs: Floats
     measured: Integers
@@ -66,6 +73,8 @@ class Fresh:
             visits=np.zeros(nodes, dtype=np.int64),
             mean=np.zeros(size),
             spread=np.zeros(size),
+            expected=np.zeros(size),
+            count=np.zeros(size, dtype=np.int64),
             weights=np.zeros(size),
             logs=np.zeros(size),
             measured=np.zeros(size, dtype=np.int64),
@@ -119,6 +128,7 @@ class Tracker:
         self.compared = np.zeros(series, dtype=bool)
         self.margin = -np.log1p(-rules.margin)
         self._planned = series / every * NIGHTS_A_YEAR
+        self._typical = np.zeros(metrics)
         self._visits = self._comparisons = 0
         self._first = -1
 
@@ -151,6 +161,9 @@ class Tracker:
         others = series[~follows]
         self._visits += len(others)
         sums, means, spreads = self.detector.visit(night, others, signals[~follows])
+        known = ~np.isnan(spreads).all(axis=0)
+        if known.any():
+            self._typical[known] = np.nanmedian(spreads[:, known], axis=0)
         begun = sums >= WATCHED
         self._watch(night, others[begun], means[begun], spreads[begun])
         return convicted
@@ -167,15 +180,18 @@ class Tracker:
         Series without a baseline only begin a new one.
         """
         mean, spread = self.detector.baselines.of(series)
-        follows = self.fresh.since[series, np.newaxis] >= 0
-        mean = np.where(follows, self.fresh.mean[series], mean)
-        spread = np.where(follows, self.fresh.spread[series], spread)
-        self.forget(series)
+        fresh = self.fresh
+        follows = fresh.since[series] >= 0
+        again = series[follows]
+        mean[follows], spread[follows] = fresh.mean[again], fresh.spread[again]
+        expected, count = fresh.expected[again], fresh.count[again]
         known = ~np.isnan(mean).all(axis=1)
         old = series[known]
         self.detector.sums[old] = np.where(np.isnan(mean[known]), 0, 1)
         self._watch(night, old, mean[known], spread[known])
-        self.detector.restart(old)
+        fresh.expected[again], fresh.count[again] = expected, count
+        self.forget(series)
+        fresh.since[old] = night
         self.compared[old] = True
         self._comparisons += len(old)
 
@@ -191,6 +207,11 @@ class Tracker:
         fresh, sums = self.fresh, self.detector.sums[series]
         fresh.since[series], fresh.visits[series] = night, 0
         fresh.mean[series], fresh.spread[series] = mean, spread
+        recent = self.detector.baselines.recent[series].astype(np.float64)
+        known = ~np.isnan(recent)
+        fresh.count[series] = known.sum(axis=2)
+        total = np.where(known, recent, 0).sum(axis=2)
+        fresh.expected[series] = total / np.maximum(fresh.count[series], 1)
         fresh.weights[series] = sums / sums.sum(axis=1, keepdims=True)
         fresh.logs[series], fresh.measured[series] = 0, 0
 
@@ -198,9 +219,12 @@ class Tracker:
         """Update watched series by their visits of a night; return the convicted."""
         fresh, detector = self.fresh, self.detector
         with np.errstate(invalid="ignore", divide="ignore"):
-            residuals = signals - fresh.mean[series] + self.margin
-            residuals = residuals / fresh.spread[series]
+            residuals = signals - fresh.expected[series] + self.margin
+            residuals = residuals / np.fmax(fresh.spread[series], self._typical)
         residuals[~np.isfinite(residuals)] = np.nan
+        fresh.count[series] += ~np.isnan(signals)
+        step = (signals - fresh.expected[series]) / np.maximum(fresh.count[series], 1)
+        fresh.expected[series] += np.nan_to_num(step)
         power = detector.news(night, series)[:, np.newaxis]
         gained = power * np.log(bet(detector.baselines.scores(residuals)))
         known = ~np.isnan(gained)
