@@ -5,10 +5,9 @@ it about once in `WATCHED` visits. From then on only new visits count, and only 
 above the margin. So a year has about visits / WATCHED false watches, and each becomes a
 false alarm with a probability of at most 1 / needed.
 
-A watch often begins as the baseline is wrong by chance. So a fresh visit is compared
-with the mean of all visits before it, also of those that began the watch, and with the
-scatter of a typical node at least. `seatrial simulate --scenario nightly` counts false
-alarms.
+A watch often begins because a baseline is wrong by chance, in its mean or its scatter.
+The margin allows for the mean, and a series has the scatter of a typical one at least.
+`seatrial simulate --scenario nightly` counts false alarms.
 """
 
 from dataclasses import dataclass
@@ -48,8 +47,7 @@ OF_NODES = 0.8
 class Fresh:
     """The fresh visits of watched nodes; `since` is -1 for the others.
 
-    `mean` and `spread` (nodes, metrics) are the baseline at the start of the watch.
-    `expected` is the mean of all visits before the next one, of `count` visits.
+    `mean` and `spread` (nodes, metrics) are the baseline at the start of the watch,
     `weights` the shares of the metrics in the evidence that began it. `logs` are the
     logarithms of the fresh evidence, `measured` counts the visits with a number.
     """
@@ -58,8 +56,6 @@ class Fresh:
     visits: Integers
     mean: Floats
     spread: Floats
-    expected: Floats
-    count: Integers
     weights: Floats
     logs: Floats
     measured: Integers
@@ -73,8 +69,6 @@ class Fresh:
             visits=np.zeros(nodes, dtype=np.int64),
             mean=np.zeros(size),
             spread=np.zeros(size),
-            expected=np.zeros(size),
-            count=np.zeros(size, dtype=np.int64),
             weights=np.zeros(size),
             logs=np.zeros(size),
             measured=np.zeros(size, dtype=np.int64),
@@ -184,12 +178,10 @@ class Tracker:
         follows = fresh.since[series] >= 0
         again = series[follows]
         mean[follows], spread[follows] = fresh.mean[again], fresh.spread[again]
-        expected, count = fresh.expected[again], fresh.count[again]
         known = ~np.isnan(mean).all(axis=1)
         old = series[known]
         self.detector.sums[old] = np.where(np.isnan(mean[known]), 0, 1)
         self._watch(night, old, mean[known], spread[known])
-        fresh.expected[again], fresh.count[again] = expected, count
         self.forget(series)
         fresh.since[old] = night
         self.compared[old] = True
@@ -207,11 +199,6 @@ class Tracker:
         fresh, sums = self.fresh, self.detector.sums[series]
         fresh.since[series], fresh.visits[series] = night, 0
         fresh.mean[series], fresh.spread[series] = mean, spread
-        recent = self.detector.baselines.recent[series].astype(np.float64)
-        known = ~np.isnan(recent)
-        fresh.count[series] = known.sum(axis=2)
-        total = np.where(known, recent, 0).sum(axis=2)
-        fresh.expected[series] = total / np.maximum(fresh.count[series], 1)
         fresh.weights[series] = sums / sums.sum(axis=1, keepdims=True)
         fresh.logs[series], fresh.measured[series] = 0, 0
 
@@ -219,12 +206,9 @@ class Tracker:
         """Update watched series by their visits of a night; return the convicted."""
         fresh, detector = self.fresh, self.detector
         with np.errstate(invalid="ignore", divide="ignore"):
-            residuals = signals - fresh.expected[series] + self.margin
+            residuals = signals - fresh.mean[series] + self.margin
             residuals = residuals / np.fmax(fresh.spread[series], self._typical)
         residuals[~np.isfinite(residuals)] = np.nan
-        fresh.count[series] += ~np.isnan(signals)
-        step = (signals - fresh.expected[series]) / np.maximum(fresh.count[series], 1)
-        fresh.expected[series] += np.nan_to_num(step)
         power = detector.news(night, series)[:, np.newaxis]
         gained = power * np.log(bet(detector.baselines.scores(residuals)))
         known = ~np.isnan(gained)
