@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from seatrial.history.detector import Floats
+from seatrial.history.part import Part
 from seatrial.history.rules import Rules
-from seatrial.history.tracker import Tracker, signals_of
+from seatrial.history.tracker import Tracker
 
 NODES, METRICS = 40, 3
 RULES = Rules(every=1)
@@ -20,14 +22,14 @@ def played(
 ) -> tuple[Tracker, list[tuple[int, int]], list[bool]]:
     """Measure all nodes every night; node 7 loses a share in some of the metrics."""
     rng = np.random.default_rng(5)
-    tracker = Tracker(NODES, METRICS, RULES)
+    tracker = Tracker(NODES, METRICS, RULES, every=1, alarms=0.4)
     nodes, named, watched = np.arange(NODES), [], []
     for night in range(nights):
         signals = scatter * rng.standard_normal((NODES, METRICS))
         if night >= onset:
             signals[7, :metrics] += np.log(1 - loss)
         found = tracker.night(night, nodes, signals)
-        named += [(night, int(node)) for node in found]
+        named += [(night, int(node)) for node in found.series]
         watched.append(7 in tracker.watched)
     return tracker, named, watched
 
@@ -59,7 +61,7 @@ def test_a_new_configuration_begins_anew() -> None:
     low = np.full((1, METRICS), -0.1)
     tracker.forget(np.array([7]))
     for night in range(40, 60):
-        assert not tracker.night(night, np.array([7]), low).size
+        assert not tracker.night(night, np.array([7]), low).series.size
     assert 7 not in tracker.watched
 
 
@@ -69,17 +71,37 @@ def test_the_first_nights_do_not_look_ahead() -> None:
     assert short[2] == long[2][:60]
 
 
-def test_signals_are_beside_the_median_of_the_class() -> None:
-    values = np.array([[100.0, 2.0], [110.0, 2.0], [121.0, 4.0]])
-    signals = signals_of(values, np.array([1.0, -1.0]))
-    assert signals[:, 0] == pytest.approx([-np.log(1.1), 0, np.log(1.1)])
-    assert signals[:, 1] == pytest.approx([0, 0, -np.log(2)])
-    two = signals_of(values[:2], np.ones(2))
+def signals(values: list[list[float]], signs: list[float]) -> Floats:
+    """Return the signals of the first night of a class."""
+    part = Part(len(values), np.array(signs), RULES)
+    part.night(0, np.arange(len(values)), np.array(values))
+    return np.asarray(part.nodes.past.signals[:, :, -1])
+
+
+def test_signals_are_beside_the_level_of_the_class() -> None:
+    values = [[100.0, 2.0], [110.0, 2.0], [121.0, 4.0]]
+    found = signals(values, [1.0, -1.0])
+    assert found[:, 0] == pytest.approx([-np.log(1.1), 0, np.log(1.1)])
+    assert found[:, 1] == pytest.approx([0, 0, -np.log(2)])
+    two = signals(values[:2], [1.0, 1.0])
     assert np.isnan(two).all(), "two nodes have no typical one"
 
 
 def test_an_impossible_number_is_not_measured() -> None:
-    values = np.array([[0.0], [1.0], [1.0], [1.0], [np.nan]])
-    signals = signals_of(values, np.ones(1))
-    assert np.isnan(signals[[0, 4]]).all()
-    assert (signals[1:4] == 0).all()
+    found = signals([[0.0], [1.0], [1.0], [1.0], [np.nan]], [1.0])
+    assert np.isnan(found[[0, 4]]).all()
+    assert (found[1:4] == 0).all()
+
+
+@pytest.mark.parametrize("every", [5, 1])
+def test_more_visits_need_more_evidence(every: int) -> None:
+    """The rate holds for the visits that happen, not only for those declared."""
+    tracker = Tracker(NODES, METRICS, RULES, every=5, alarms=0.4)
+    for night in range(100):
+        nodes = np.arange(night % every, NODES, every)
+        tracker.night(night, nodes, np.full((len(nodes), METRICS), np.nan))
+    assert tracker.needed(99) == pytest.approx(NODES / every * 365 / 15 / 0.4)
+    tracker = played(nights=60)[0]
+    before = tracker.needed(59)
+    tracker.compare(60, np.arange(NODES))
+    assert tracker.needed(59) == pytest.approx(before + NODES / 0.4)

@@ -47,6 +47,14 @@ def test_noises_have_their_scatter(noise: NightNoise) -> None:
     assert neighbours == pytest.approx(0.25 if noise == "ar1" else -0.03, abs=0.05)
 
 
+def test_nodes_may_have_a_scatter_of_their_own() -> None:
+    size = NightMachine("lognormal", nodes=400, every=1, unequal=0.3)
+    nights = Nights(size, np.random.default_rng(1))
+    logs = np.log([nights.measured(night, np.arange(400)) for night in range(30)])
+    own = np.log((logs - np.median(logs, axis=1, keepdims=True)).std(axis=0))
+    assert own.mean(axis=1).std() == pytest.approx(0.3, rel=0.15)
+
+
 def test_each_node_is_measured_in_turn_and_watched_ones_always() -> None:
     nights = Nights(SMALL, np.random.default_rng(1))
     watched = np.array([3, 50])
@@ -131,6 +139,14 @@ def test_command(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_declared_rate_holds(noise: NightNoise) -> None:
     machines = machines_of([noise], [], NightMachine())
     (row,) = night_rows(machines, Rules(), years=20, seed=7, workers=2)
+    assert interval(row.year.false[OURS], 20)[0] <= declared(Rules())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [1, 5])
+def test_the_declared_rate_holds_for_nodes_of_unequal_scatter(every: int) -> None:
+    size = NightMachine("ar1", nodes=300, metrics=10, every=every, unequal=0.3)
+    (row,) = night_rows([size], Rules(every=every), years=20, seed=7, workers=2)
     assert interval(row.year.false[OURS], 20)[0] <= declared(Rules())
 
 

@@ -3,7 +3,7 @@
 Prints tables of measured values beside their targets; asserts nothing, as times of a
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
-startup, parsers, results, imports, judge, report, compare, fidelity, schedule,
+startup, parsers, results, imports, judge, nights, report, compare, fidelity, schedule,
 catalogue, lab, provision, audit, accept, campaign, sweep. OSU_BIN names a folder with
 OSU's point-to-point programs, built with Open MPI.
 """
@@ -25,6 +25,7 @@ import compare_speed
 import fidelity
 import import_speed
 import judge_speed
+import nights_speed
 import parser_speed
 import report_speed
 import results_speed
@@ -160,6 +161,10 @@ class Bench:
     def judge(self) -> None:
         """Measure the speed of the judge, and its share of wrong verdicts."""
         self.tables.append(judge_speed.table())
+
+    def nights(self) -> None:
+        """Measure the speed of a decision about a year of nights."""
+        self.tables.append(nights_speed.table())
 
     def report(self) -> None:
         """Measure the speed and size of the report of a large machine."""
@@ -316,9 +321,9 @@ def clean_run(home: Path) -> Path:
 
 
 PARTS = (
-    *("startup", "parsers", "results", "imports", "judge", "report", "compare"),
-    *("fidelity", "schedule", "catalogue", "lab", "provision", "audit", "accept"),
-    *("campaign", "sweep"),
+    *("startup", "parsers", "results", "imports", "judge", "nights", "report"),
+    *("compare", "fidelity", "schedule", "catalogue", "lab", "provision", "audit"),
+    *("accept", "campaign", "sweep"),
 )
 
 

@@ -156,13 +156,15 @@ def _typical(variance: Floats) -> Floats:
 class Detector:
     """Evidence of a loss in each series since each possible onset.
 
-    `sums` (series, metrics) are the Shiryaev-Roberts sums, `last` (series,) the last
-    night of each, -1 before it.
+    `sums` (series, metrics) are the Shiryaev-Roberts sums, `mean` of the same shape is
+    that of the baseline at the last visit (NaN if it is too short), `last` (series,)
+    the last night of each, -1 before it.
     """
 
     correlation: float
     baselines: Baselines
     sums: Floats
+    mean: Floats
     last: Integers
 
     @classmethod
@@ -170,7 +172,8 @@ class Detector:
         """Return a detector before the first visit."""
         baselines = Baselines.empty(series, metrics)
         sums = np.zeros((series, metrics))
-        return cls(correlation, baselines, sums, np.full(series, -1))
+        mean = np.full((series, metrics), np.nan)
+        return cls(correlation, baselines, sums, mean, np.full(series, -1))
 
     def visit(
         self, night: int, series: Integers, signals: Floats
@@ -191,7 +194,7 @@ class Detector:
         self.sums[series] = np.where(np.isnan(scores), before, grown)
         self.baselines.note(residuals)
         self.baselines.add(series, signals)
-        self.last[series] = night
+        self.last[series], self.mean[series] = night, mean
         return mean_of(self.sums[series], ~np.isnan(signals)), mean, spread
 
     def news(self, night: int, series: Integers) -> Floats:
@@ -203,6 +206,7 @@ class Detector:
     def forget(self, series: Integers) -> None:
         """Forget baselines and evidence of these series."""
         self.baselines.forget(series)
+        self.mean[series] = np.nan
         self.restart(series)
 
     def restart(self, series: Integers) -> None:

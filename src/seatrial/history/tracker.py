@@ -1,17 +1,29 @@
-"""Nodes night by night: a suspect is watched, and convicted by fresh nights only.
+"""Series night by night: a suspect is watched, and convicted by fresh nights only.
 
 A watch begins when the evidence against a node reaches `WATCHED`. A sound node reaches
 it about once in `WATCHED` visits. From then on only new visits count, and only a loss
 above the margin. So a year has about visits / WATCHED false watches, and each becomes a
-false alarm with a probability of at most 1 / needed. The margin allows for baselines
-that are wrong by chance. `seatrial simulate --scenario nightly` counts false alarms.
+false alarm with a probability of at most 1 / needed.
+
+A watch often begins because a baseline is wrong by chance, in its mean or its scatter.
+The margin allows for the mean, and a series has the scatter of a typical one at least.
+`seatrial simulate --scenario nightly` counts false alarms.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from seatrial.history.detector import Detector, Floats, Integers, Marks, bet, mean_of
+from seatrial.history.detector import (
+    DEPTH,
+    Detector,
+    Floats,
+    Integers,
+    Marks,
+    bet,
+    mean_of,
+)
 from seatrial.history.rules import Rules
 
 NIGHTS_A_YEAR = 365
@@ -20,6 +32,9 @@ WATCHED = 15.0
 
 _DROPPED = 0.05
 """Fresh evidence below which it is watched no more."""
+
+_FEW_NIGHTS = 30
+"""Nights from which the visits a year are known."""
 
 OF_HISTORY = 0.5
 """Part of the yearly alarms for history; the limits of each night have the rest."""
@@ -70,85 +85,157 @@ class Fresh:
         return np.asarray((began + mean_of(values, known)) / 2)
 
 
-class Tracker:
-    """The nodes of one class after some nights.
+@dataclass(frozen=True)
+class Convicted:
+    """Convicted series, their `evidence`, and the watch that convicted them.
 
-    `needed` is the fresh evidence from which a node is convicted. It holds the declared
-    number of false alarms if each node is measured as often as the rules say.
+    `mean`, `spread` and `logs` (series, metrics) are those of `Fresh`. `compared` marks
+    those compared with the baseline of an earlier configuration. `kept` are the visits
+    of the baselines, for `Tracker.restore`.
     """
 
-    def __init__(self, nodes: int, metrics: int, rules: Rules) -> None:
-        self.rules = rules
-        self.detector = Detector.empty(nodes, metrics, rules.autocorrelation)
-        self.fresh = Fresh.none(nodes, metrics)
-        visits = nodes / rules.every * NIGHTS_A_YEAR
-        alarms = rules.alarms_a_year * OF_HISTORY * OF_NODES
-        self.needed = max(visits / WATCHED / alarms, 1 / _DROPPED)
+    series: Integers
+    evidence: Floats
+    mean: Floats
+    spread: Floats
+    logs: Floats
+    compared: Marks
+    kept: NDArray[np.float32]
+
+
+class Tracker:
+    """The series of one class after some nights: its nodes, or the class as a whole.
+
+    Each is measured within `every` nights, and `alarms` a year may be false. `needed`
+    is the fresh evidence from which a series is convicted: the number of watches a year
+    for each false alarm. The watches are those that are expected, or those that
+    happened so far if these are more. `compared` marks series that are compared with
+    the baseline of an earlier configuration while they learn a new one.
+    """
+
+    def __init__(
+        self, series: int, metrics: int, rules: Rules, *, every: int, alarms: float
+    ) -> None:
+        self.rules, self.alarms = rules, alarms
+        self.detector = Detector.empty(series, metrics, rules.autocorrelation)
+        self.fresh = Fresh.none(series, metrics)
+        self.compared = np.zeros(series, dtype=bool)
         self.margin = -np.log1p(-rules.margin)
+        self._planned = series / every * NIGHTS_A_YEAR
+        self._typical = np.zeros(metrics)
+        self._visits = self._comparisons = 0
+        self._first = -1
+
+    def needed(self, night: int) -> float:
+        """Return the evidence that convicts in this night."""
+        nights = night - max(self._first, 0) + 1
+        seen = self._visits * NIGHTS_A_YEAR / max(nights, _FEW_NIGHTS)
+        compared = self._comparisons * NIGHTS_A_YEAR / max(nights, NIGHTS_A_YEAR)
+        watches = max(self._planned, seen) / WATCHED + compared
+        return float(max(watches / self.alarms, 1 / _DROPPED))
 
     @property
     def watched(self) -> Integers:
-        """The nodes that are measured every night."""
-        return np.flatnonzero(self.fresh.since >= 0)
+        """The series that are measured every night."""
+        nodes = np.flatnonzero(self.fresh.since >= 0)
+        suspect = ~self.compared[nodes] | (self.fresh.evidence(nodes) >= WATCHED)
+        return nodes[suspect]
 
-    def night(self, night: int, nodes: Integers, signals: Floats) -> Integers:
-        """Update the state by the visits of a night; return the convicted nodes.
+    def night(self, night: int, series: Integers, signals: Floats) -> Convicted:
+        """Update the state by the visits of a night; return the convicted series.
 
-        `signals` has the shape (nodes, metrics), NaN without a number.
+        `signals` has the shape (series, metrics), NaN without a number.
         """
-        is_watched = self.fresh.since[nodes] >= 0
-        convicted = self._follow(night, nodes[is_watched], signals[is_watched])
-        others = nodes[~is_watched]
-        sums, means, spreads = self.detector.visit(night, others, signals[~is_watched])
+        if self._first < 0:
+            self._first = night
+        follows = self.fresh.since[series] >= 0
+        learns = follows & self.compared[series]
+        convicted = self._follow(night, series[follows], signals[follows])
+        self.detector.baselines.add(series[learns], signals[learns])
+        others = series[~follows]
+        self._visits += len(others)
+        sums, means, spreads = self.detector.visit(night, others, signals[~follows])
+        known = ~np.isnan(spreads).all(axis=0)
+        if known.any():
+            self._typical[known] = np.nanmedian(spreads[:, known], axis=0)
         begun = sums >= WATCHED
         self._watch(night, others[begun], means[begun], spreads[begun])
         return convicted
 
-    def forget(self, nodes: Integers) -> None:
-        """Forget these nodes: their configuration has changed, or a loss is known."""
-        self.detector.forget(nodes)
-        self.fresh.since[nodes] = -1
+    def forget(self, series: Integers) -> None:
+        """Forget these series: they were repaired, or a loss is known."""
+        self.detector.forget(series)
+        self.fresh.since[series] = -1
+        self.compared[series] = False
 
-    def _watch(self, night: int, nodes: Integers, mean: Floats, spread: Floats) -> None:
-        fresh, sums = self.fresh, self.detector.sums[nodes]
-        fresh.since[nodes], fresh.visits[nodes] = night, 0
-        fresh.mean[nodes], fresh.spread[nodes] = mean, spread
-        fresh.weights[nodes] = sums / sums.sum(axis=1, keepdims=True)
-        fresh.logs[nodes], fresh.measured[nodes] = 0, 0
+    def compare(self, night: int, series: Integers) -> None:
+        """Begin new baselines; compare the next visits with the old ones.
 
-    def _follow(self, night: int, nodes: Integers, signals: Floats) -> Integers:
-        """Update watched nodes by their visits of a night; return the convicted."""
+        Series without a baseline only begin a new one.
+        """
+        mean, spread = self.detector.baselines.of(series)
+        fresh = self.fresh
+        follows = fresh.since[series] >= 0
+        again = series[follows]
+        mean[follows], spread[follows] = fresh.mean[again], fresh.spread[again]
+        known = ~np.isnan(mean).all(axis=1)
+        old = series[known]
+        self.detector.sums[old] = np.where(np.isnan(mean[known]), 0, 1)
+        self._watch(night, old, mean[known], spread[known])
+        self.forget(series)
+        fresh.since[old] = night
+        self.compared[old] = True
+        self._comparisons += len(old)
+
+    def restore(self, one: int, kept: NDArray[np.float32]) -> None:
+        """Give a series its old baseline back, without the newest visits of it."""
+        self.forget(np.array([one]))
+        self.detector.baselines.recent[one] = kept
+        self.detector.baselines.recent[one, :, DEPTH:] = np.nan
+
+    def _watch(
+        self, night: int, series: Integers, mean: Floats, spread: Floats
+    ) -> None:
+        fresh, sums = self.fresh, self.detector.sums[series]
+        fresh.since[series], fresh.visits[series] = night, 0
+        fresh.mean[series], fresh.spread[series] = mean, spread
+        fresh.weights[series] = sums / sums.sum(axis=1, keepdims=True)
+        fresh.logs[series], fresh.measured[series] = 0, 0
+
+    def _follow(self, night: int, series: Integers, signals: Floats) -> Convicted:
+        """Update watched series by their visits of a night; return the convicted."""
         fresh, detector = self.fresh, self.detector
         with np.errstate(invalid="ignore", divide="ignore"):
-            residuals = signals - fresh.mean[nodes] + self.margin
-            residuals = residuals / fresh.spread[nodes]
+            residuals = signals - fresh.mean[series] + self.margin
+            residuals = residuals / np.fmax(fresh.spread[series], self._typical)
         residuals[~np.isfinite(residuals)] = np.nan
-        power = detector.news(night, nodes)[:, np.newaxis]
+        power = detector.news(night, series)[:, np.newaxis]
         gained = power * np.log(bet(detector.baselines.scores(residuals)))
         known = ~np.isnan(gained)
-        fresh.logs[nodes] += np.where(known, gained, 0)
-        fresh.measured[nodes] += known
-        fresh.visits[nodes] += 1
-        detector.last[nodes] = night
-        evidence = fresh.evidence(nodes)
-        convicted = evidence >= self.needed
-        over = (evidence < _DROPPED) | (fresh.visits[nodes] >= self.rules.most_visits)
-        fresh.since[nodes[over]] = -1
-        detector.restart(nodes[over])
-        self.forget(nodes[convicted])
-        return nodes[convicted]
+        fresh.logs[series] += np.where(known, gained, 0)
+        fresh.measured[series] += known
+        fresh.visits[series] += 1
+        detector.last[series] = night
+        evidence = fresh.evidence(series)
+        bad = evidence >= self.needed(night)
+        over = (evidence < _DROPPED) | (fresh.visits[series] >= self.rules.most_visits)
+        over &= ~bad
+        fresh.since[series[over]] = -1
+        self.compared[series[over]] = False
+        detector.restart(series[over])
+        return self._convict(series[bad], evidence[bad])
 
-
-def signals_of(values: Floats, signs: Floats) -> Floats:
-    """Return the signals of the nodes of a class in one night, (nodes, metrics).
-
-    The logarithm of a value less the median of the class, of three nodes at least; NaN
-    without. `signs` (metrics,) are 1 where higher values are better, else -1.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        logs = signs * np.log(np.where(values > 0, values, np.nan))
-    enough: Marks = (~np.isnan(logs)).sum(axis=0) >= 3
-    typical = np.full(values.shape[1], np.nan)
-    if enough.any():
-        typical[enough] = np.nanmedian(logs[:, enough], axis=0)
-    return np.asarray(logs - typical)
+    def _convict(self, series: Integers, evidence: Floats) -> Convicted:
+        fresh, compared = self.fresh, self.compared[series]
+        convicted = Convicted(
+            series=series,
+            evidence=evidence,
+            mean=fresh.mean[series],
+            spread=fresh.spread[series],
+            logs=fresh.logs[series],
+            compared=compared,
+            kept=self.detector.baselines.recent[series],
+        )
+        self.forget(series[~compared])
+        fresh.since[series], self.compared[series] = -1, False
+        return convicted

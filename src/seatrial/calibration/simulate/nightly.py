@@ -22,8 +22,8 @@ from seatrial.calibration.simulate.nights import (
     NightNoise,
     Nights,
 )
+from seatrial.history.part import Part
 from seatrial.history.rules import Rules
-from seatrial.history.tracker import Tracker, signals_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,6 +36,9 @@ DIVISIVE = "E-divisive"
 RULES = (OURS, *SIGMAS, DIVISIVE)
 MISSED_AFTER = 60
 """Nights after which a fault that was not found counts as missed."""
+
+_CLASS = -1
+"""The machine as a whole, in the place of a node: here it is never slow."""
 
 _FEWEST = 10
 _PERMUTATIONS, _LEVEL, _LEAST_PART = 99, 0.05, 5
@@ -80,24 +83,26 @@ def one_year(machine: NightMachine, rules: Rules, seed: Sequence[int]) -> Year:
     beside = seed[1] < _BESIDE
     generator = np.random.default_rng(seed)
     nights = Nights(machine, generator)
-    tracker = Tracker(machine.nodes, machine.metrics, rules)
+    part = Part(machine.nodes, np.ones(machine.metrics), rules)
     others = _Others(machine.nodes, machine.metrics)
-    signs = np.ones(machine.metrics)
     alarms: dict[str, list[tuple[int, int]]] = {rule: [] for rule in RULES}
     visits = 0
     for night in range(BEFORE + NIGHTS_A_YEAR):
-        nodes = nights.chosen(tracker.watched)
-        signals = signals_of(nights.measured(night, nodes), signs)
-        named = {OURS: tracker.night(night, nodes, signals)}
+        nodes = nights.chosen(part.watched)
+        values = nights.measured(night, nodes)
+        found = part.night(night, nodes, values)
+        named = {OURS: [one.node for one in found.losses]}
+        named[OURS] += [_CLASS for _ in found.class_losses]
         if beside:
-            named |= others.night(nodes, signals)
+            logs = np.log(values)
+            named |= others.night(nodes, logs - np.median(logs, axis=0))
         if night >= BEFORE:
             visits += len(nodes)
-            for rule, found in named.items():
-                alarms[rule] += [(night, int(node)) for node in found]
+            for rule, accused in named.items():
+                alarms[rule] += [(night, node) for node in accused]
     year = Year(1, int(beside), visits)
     for rule in (OURS, *SIGMAS) if beside else (OURS,):
-        bad = [a for a in alarms[rule] if not 0 <= nights.onsets[a[1]] <= a[0]]
+        bad = [a for a in alarms[rule] if _is_false(a, nights.onsets)]
         year.false[rule] = float(len(bad))
         year.delays[rule] = [
             _delay(alarms[rule], node, onset)
@@ -107,6 +112,11 @@ def one_year(machine: NightMachine, rules: Rules, seed: Sequence[int]) -> Year:
     if beside:
         _divide(year, others.window, nights.onsets, generator)
     return year
+
+
+def _is_false(alarm: tuple[int, int], onsets: Integers) -> bool:
+    night, node = alarm
+    return node == _CLASS or not 0 <= onsets[node] <= night
 
 
 def _delay(alarms: Iterable[tuple[int, int]], node: int, onset: int) -> float:
@@ -122,7 +132,7 @@ class _Others:
         longest = max(window for window, _ in SIGMAS.values())
         self.window = np.full((nodes, metrics, longest), np.nan)
 
-    def night(self, nodes: Integers, signals: Floats) -> dict[str, Integers]:
+    def night(self, nodes: Integers, signals: Floats) -> dict[str, list[int]]:
         """Return the nodes with an alarm in any metric, by rule; take the visits."""
         named = {}
         past = self.window[nodes]
@@ -135,7 +145,7 @@ class _Others:
                 rest = np.where(known, last - mean[..., np.newaxis], 0)
                 sd = np.sqrt((rest**2).sum(axis=2) / (n - 1))
                 low = (signals < mean - sigmas * sd) & (n >= _FEWEST)
-            named[rule] = nodes[low.any(axis=1)]
+            named[rule] = nodes[low.any(axis=1)].tolist()
         self.window[nodes, :, :-1] = past[..., 1:]
         self.window[nodes, :, -1] = signals
         return named

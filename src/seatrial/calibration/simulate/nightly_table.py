@@ -19,13 +19,13 @@ from seatrial.calibration.simulate.nightly import (
 from seatrial.calibration.simulate.nights import NIGHTS_A_YEAR, NightMachine
 from seatrial.calibration.simulate.rates import CONFIDENCE
 from seatrial.history.rules import Rules
-from seatrial.history.tracker import OF_HISTORY, OF_NODES
+from seatrial.history.tracker import OF_HISTORY
 from seatrial.model.csv_text import csv_text
 
 
 def declared(rules: Rules) -> float:
-    """Return the false alarms a year that history may raise on nodes."""
-    return rules.alarms_a_year * OF_HISTORY * OF_NODES
+    """Return the false alarms a year that history may raise."""
+    return rules.alarms_a_year * OF_HISTORY
 
 
 def interval(count: float, years: int) -> tuple[float, float]:
@@ -42,7 +42,7 @@ def heading(machine: NightMachine, rules: Rules, rows: Sequence[NightRow]) -> st
         f"{machine.nodes} nodes x {machine.metrics} metrics, each node every "
         f"{machine.every} nights, scatter {100 * machine.cv:g} %; declared: "
         f"{rules.alarms_a_year:g} false alarms a year, {declared(rules):g} of them by "
-        "the history of nodes"
+        "history"
     )
 
 

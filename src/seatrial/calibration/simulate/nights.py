@@ -61,9 +61,10 @@ FAULTS = (
 class NightMachine:
     """A machine whose nodes are measured in turns, each within `every` nights.
 
-    Numbers scatter by `cv` from night to night. AR(1) noise has the `correlation` from
-    one night to the next. `faulty` nodes have the fault, each from a night of its own;
-    one of a small machine.
+    Numbers scatter by `cv` from night to night. The scatter of a node differs from that
+    by a lognormal factor; its logarithm scatters by `unequal`. AR(1) noise has the
+    `correlation` from one night to the next. `faulty` nodes have the fault, each from a
+    night of its own; one of a small machine.
     """
 
     noise: NightNoise = "normal"
@@ -72,6 +73,7 @@ class NightMachine:
     metrics: int = 20
     every: int = 5
     cv: float = 0.02
+    unequal: float = 0.0
     correlation: float = 0.3
     faulty: int = 10
 
@@ -84,6 +86,11 @@ class Nights:
         size = (machine.nodes, machine.metrics)
         self.levels = np.exp(_PLACE_CV * generator.standard_normal(size))
         self.errors = np.zeros(size)
+        self.cv = np.full((machine.nodes, 1), machine.cv)
+        if machine.unequal:
+            self.cv *= np.exp(
+                machine.unequal * generator.standard_normal(self.cv.shape)
+            )
         self.last = np.full(machine.nodes, -1)
         self.onsets = np.full(machine.nodes, -1)
         if machine.fault.loss:
@@ -108,9 +115,9 @@ class Nights:
         size = (len(nodes), machine.metrics)
         error = self._error(night, nodes, size)
         if machine.noise == "normal":
-            scatter = np.maximum(1 + machine.cv * error, 0.05)
+            scatter = np.maximum(1 + self.cv[nodes] * error, 0.05)
         else:
-            scatter = np.exp(machine.cv * error)
+            scatter = np.exp(self.cv[nodes] * error)
         shared = np.exp(_SHARED_CV * self.generator.standard_normal(machine.metrics))
         numbers = self.levels[nodes] * scatter * shared
         bad = (self.onsets[nodes] >= 0) & (self.onsets[nodes] <= night)

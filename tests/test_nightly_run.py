@@ -1,0 +1,267 @@
+"""Nights in compressed time: the real commands on a modelled machine, no clock set."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from closed_runs import rewrite_manifest
+from fake_home import SETTINGS as SETTINGS_OF_REFRAME
+from fake_home import SYSTEM, fake_program, write
+from night_runs import CRITERIA, Machine, close_night
+
+from seatrial.campaign.runner import Order
+from seatrial.cli import main
+from seatrial.errors import Exit, SeatrialError
+from seatrial.nightly import night as nights
+from seatrial.runs import ledger
+from seatrial.runs.ledger import parse_ledger, read_ledger
+
+NODES = tuple(f"cn{number:02}" for number in range(1, 13))
+FIRST = datetime(2026, 3, 1, 1, 0)
+SETTINGS = """
+schema: 1
+window: {start: '01:00', end: '05:00'}
+every: 2
+node_hours: 100
+alarms: 1
+notify: {metrics: HOME/seatrial.prom, mail: {to: [ops@example.org], sendmail: HOME/bin/sendmail}}
+"""
+
+
+class Nights:
+    """A home with nights, a modelled machine, and a time that tests choose."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.home, self.moment = folder, FIRST
+        self.machine = Machine(NODES)
+        self.busy: set[str] = set()
+        self.ran: list[Order] = []
+        self.failing: SeatrialError | None = None
+        self._describe()
+        programs = folder / "bin"
+        fake_program(programs, "sinfo", f"cat {folder}/states")
+        fake_program(
+            programs, "sendmail", f"cat >> {folder}/mail; echo >> {folder}/mail"
+        )
+        fake_program(programs, "squeue", "exit 0")
+        monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+        monkeypatch.setenv("SEATRIAL_HOME", str(folder))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+        monkeypatch.setattr(nights, "now", lambda: self.moment)
+        monkeypatch.setattr(nights, "run_campaign", self._measure)
+        monkeypatch.setattr(ledger, "utc_now", self._utc)
+
+    def _describe(self) -> None:
+        settings = json.loads(json.dumps(SETTINGS_OF_REFRAME))
+        (partition,) = settings["systems"][0]["partitions"]
+        partition.update(scheduler="slurm", extras={"nodes": [*NODES]})
+        system = {**SYSTEM, "nodes": [{"name": name, "facts": {}} for name in NODES]}
+        write(self.home / "etc/lab/settings.yaml", json.dumps(settings))
+        write(self.home / "etc/lab/system.json", json.dumps(system))
+        declared = SETTINGS.replace("HOME", str(self.home))
+        write(self.home / "reference-data/lab/nightly.yaml", declared)
+        write(self.home / "reference-data/lab/criteria.yaml", CRITERIA)
+        campaign = "blocks: [{name: nodes, checks: [ImbRing]}]\n"
+        write(self.home / "reframe-checks/campaigns/nightly.yaml", campaign)
+
+    def _utc(self) -> str:
+        return self.moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S+00:00")
+
+    def _measure(self, order: Order, console: Any) -> Path:
+        self.ran.append(order)
+        if self.failing is not None:
+            raise self.failing
+        (of_class,) = order.system.classes.values()
+        moment = self.moment
+        self.moment += timedelta(minutes=20)
+        return close_night(order.results, self.machine, of_class.nodes, moment)
+
+    def command(self, *arguments: str) -> Result:
+        """Run a command of the nights."""
+        states = "".join(
+            f"{name}|{'allocated' if name in self.busy else 'idle'}\n" for name in NODES
+        )
+        (self.home / "states").write_text(states)
+        return CliRunner().invoke(main, ["nightly", *arguments])
+
+    def night(self, day: int, *, minutes: int = 0) -> Result:
+        """Run the night of a day, from 0."""
+        self.moment = FIRST + timedelta(days=day, minutes=minutes)
+        return self.command("run", "lab")
+
+    def measured(self) -> list[tuple[str, ...]]:
+        """Return the nodes of each run."""
+        return [
+            nodes.nodes for order in self.ran for nodes in order.system.classes.values()
+        ]
+
+    def events(self, event: str) -> list[ledger.Entry]:
+        """Return the entries of an event."""
+        book = parse_ledger(read_ledger(self.home / "results" / "lab") or b"")
+        assert not book.problem
+        return [entry for entry in book.entries if entry.event == event]
+
+    @property
+    def mail(self) -> str:
+        """All mail that was sent."""
+        file = self.home / "mail"
+        return file.read_text() if file.is_file() else ""
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    return Nights(tmp_path, monkeypatch)
+
+
+def test_sixty_nights(lab: Nights) -> None:
+    """40 healthy nights; then a node loses 10 %; on night 50 new firmware costs 8 %."""
+    said: dict[int, str] = {}
+    for day in range(60):
+        if day == 40:
+            lab.machine.slow["cn07"] = 0.10
+        if day == 50:
+            lab.machine.firmware[""] = "20.41"
+            lab.machine.whole = 0.08
+        before = lab.mail
+        result = lab.night(day)
+        assert result.exit_code in (Exit.PASS, Exit.FAILED), result.output
+        if lab.mail != before:
+            said[day] = lab.mail.removeprefix(before)
+    assert min(said) > 40
+    first = said[min(said)]
+    assert min(said) <= 50
+    assert "cn07" in first
+    later = [text for day, text in said.items() if day > 50]
+    assert len(later) == 1
+    assert "20.41" in later[0]
+    names = [line for line in lab.command("status", "lab").output.splitlines()]
+    assert any("cn07" in line and line.startswith("open") for line in names)
+
+
+def test_each_node_is_measured_within_the_declared_nights(lab: Nights) -> None:
+    for day in range(4):
+        assert lab.night(day).exit_code == Exit.PASS
+    assert {len(nodes) for nodes in lab.measured()} == {6}
+    assert {*lab.measured()[0], *lab.measured()[1]} == {*NODES}
+    assert lab.measured()[0] == lab.measured()[2]
+
+
+def test_jobs_yield_to_users(lab: Nights) -> None:
+    lab.night(0)
+    (of_class,) = lab.ran[0].system.classes.values()
+    assert of_class.access is not None
+    assert "--nice=1000" in of_class.access
+    assert "--deadline=2026-03-01T04:55:00" in of_class.access
+    assert any(option.startswith("--exclude=cn") for option in of_class.access)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(-1, "00:59 is outside the window"), (4 * 60, "05:00 is outside the window")],
+)
+def test_a_late_start_is_skipped(lab: Nights, minutes: int, words: str) -> None:
+    result = lab.night(0, minutes=minutes)
+    assert result.exit_code == Exit.UNDECIDED
+    assert words in result.output
+    assert words in lab.events("skipped")[0].reason
+    assert not lab.ran
+    assert lab.night(1).exit_code == Exit.PASS
+
+
+def test_a_night_is_measured_once(lab: Nights) -> None:
+    lab.night(0)
+    again = lab.night(0, minutes=60)
+    assert "is measured already" in again.output
+    assert len(lab.ran) == 1
+
+
+def test_busy_nodes_are_left_alone_and_reported_when_unseen(lab: Nights) -> None:
+    lab.busy = {"cn01", "cn02"}
+    for day in range(5):
+        lab.night(day)
+    assert not any({"cn01", "cn02"} & {*nodes} for nodes in lab.measured())
+    assert "cn[01-02]" in lab.command("status", "lab").output
+
+
+def test_a_full_machine_is_no_fault(lab: Nights) -> None:
+    lab.busy = {*NODES}
+    result = lab.night(0)
+    assert result.exit_code == Exit.UNDECIDED
+    assert "0 of 12 nodes are idle" in result.output
+    lab.busy = set()
+    assert lab.night(1).exit_code == Exit.PASS
+
+
+def test_a_night_that_fails_is_skipped_and_the_next_goes_on(lab: Nights) -> None:
+    lab.night(0)
+    lab.failing = SeatrialError("Slurm does not answer: no answer within 60 s")
+    result = lab.night(1)
+    assert result.exit_code == Exit.UNDECIDED
+    assert "Slurm does not answer" in lab.events("skipped")[0].reason
+    lab.failing = None
+    assert lab.night(2).exit_code == Exit.PASS
+
+
+def test_a_silent_slurm_is_no_empty_machine(lab: Nights) -> None:
+    fake_program(lab.home / "bin", "sinfo", "exit 1")
+    result = lab.night(0)
+    assert result.exit_code == Exit.UNDECIDED
+    assert "Slurm does not answer" in result.output
+
+
+def test_a_broken_ledger_stops_all(lab: Nights) -> None:
+    lab.night(0)
+    file = lab.home / "results" / "lab" / "ledger.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"nightly", b"nightlx", 1))
+    result = lab.night(1)
+    assert result.exit_code == Exit.USAGE
+    assert "nothing is decided" in result.output
+    assert len(lab.ran) == 1
+
+
+def test_an_alarm_is_acknowledged_until_a_date(lab: Nights) -> None:
+    lab.machine.slow["cn07"] = 0.5
+    day = 0
+    while lab.night(day).exit_code != Exit.FAILED:
+        day += 1
+        assert day < 8
+    name = f"{(FIRST + timedelta(days=day)).date()}-cn07"
+    until = str((FIRST + timedelta(days=day + 3)).date())
+    assert name in lab.command("explain", "lab", name).output
+    for wrong, words in (
+        (["ack", "lab", "x", "--until", until, "--reason", "r"], "no alarm 'x'"),
+        (
+            ["ack", "lab", name, "--until", "2026-01-01", "--reason", "r"],
+            "expected a day",
+        ),
+    ):
+        result = lab.command(*wrong)
+        assert (result.exit_code, words in result.output) == (Exit.USAGE, True)
+    assert not lab.command(
+        "ack", "lab", name, "--until", until, "--reason", "RMA"
+    ).exit_code
+    assert lab.command("status", "lab").exit_code == Exit.PASS
+    assert lab.night(day + 3).exit_code == Exit.PASS
+    assert lab.night(day + 4).exit_code == Exit.FAILED
+
+
+def test_a_retest_takes_the_node_and_a_partner(lab: Nights) -> None:
+    result = lab.command("retest", "lab", "cn05")
+    assert result.exit_code == Exit.PASS, result.output
+    assert lab.measured() == [("cn05", "cn01")]
+    lab.busy = {"cn05"}
+    assert "cn05 is not idle" in lab.command("retest", "lab", "cn05").output
+    assert "cn99: no node of lab" in lab.command("retest", "lab", "cn99").output
+
+
+def test_other_runs_of_the_system_do_not_count(lab: Nights) -> None:
+    lab.night(0)
+    path = close_night(
+        lab.home / "results", lab.machine, NODES, FIRST + timedelta(hours=9)
+    )
+    rewrite_manifest(path, campaign="smoke")
+    assert "1 nights" in lab.command("status", "lab").output
