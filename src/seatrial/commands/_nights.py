@@ -1,12 +1,13 @@
 """Commands of `seatrial nightly` that run a night, show it, and answer its alarms."""
 
+import os
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
 
 from seatrial.commands import _options as options
-from seatrial.commands._runs import run_there
+from seatrial.commands._runs import is_elsewhere
 from seatrial.errors import Exit, SeatrialError
 from seatrial.output import echo
 from seatrial.paths import home, results_dir
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from seatrial.nightly.night import Place
     from seatrial.nightly.state import State
 
-_MOST_NAMES = 5
+_MOST_SKIPPED = 5
+_OF_JOB = ("SLURM_", "SBATCH_", "PMI", "PMIX")
+"""Variables of the job of a driver, which are not those of its measurements."""
 
 
 @click.command()
@@ -23,6 +26,7 @@ _MOST_NAMES = 5
 @click.option(
     "--resubmit", is_flag=True, help="First submit the job of the next night."
 )
+@options.stop_on_eof
 @click.pass_context
 def run(ctx: click.Context, system: str, resubmit: bool) -> None:
     """Run tonight: measure idle nodes of SYSTEM, decide, act and tell.
@@ -35,13 +39,20 @@ def run(ctx: click.Context, system: str, resubmit: bool) -> None:
     Example: seatrial nightly run lab
     """
     from seatrial.console import Terminal
-    from seatrial.nightly.crontab import submit_next
+    from seatrial.nightly.cron_jobs import submit_next
+    from seatrial.nightly.crontab import driver_of
     from seatrial.nightly.finish import finish
-    from seatrial.nightly.night import measure_night
+    from seatrial.nightly.night import measure_night, now
 
+    if there(system, ["run", system, *["--resubmit"] * resubmit], "the night"):
+        return
     place = _place(system)
     if resubmit:
-        echo(submit_next(place))
+        driver = driver_of(place.home, system, place.settings)
+        echo(f"next night: job {submit_next(driver, now())}")
+    for name in [*os.environ]:
+        if name.startswith(_OF_JOB) and name != "SLURM_CONF":
+            del os.environ[name]
     reason = measure_night(place, Terminal())
     if reason:
         echo(f"not measured: {reason}")
@@ -56,6 +67,7 @@ def run(ctx: click.Context, system: str, resubmit: bool) -> None:
 
 @click.command()
 @click.argument("system", type=options.SYSTEM)
+@options.stop_on_eof
 @click.pass_context
 def status(ctx: click.Context, system: str) -> None:
     """Show the nights of SYSTEM: alarms, coverage, watched and quarantined nodes.
@@ -64,8 +76,7 @@ def status(ctx: click.Context, system: str) -> None:
 
     Example: seatrial nightly status lab
     """
-    if _is_there(system):
-        run_there(home(), system, ["nightly", "status", system], "the listing")
+    if there(system, ["status", system], "the listing"):
         return
     place = _place(system)
     state = place.state()
@@ -78,6 +89,7 @@ def status(ctx: click.Context, system: str) -> None:
 @click.argument("system", type=options.SYSTEM)
 @click.argument("alarm")
 @click.option("--ticket", is_flag=True, help="Print the text of a ticket in Markdown.")
+@options.stop_on_eof
 def explain(system: str, alarm: str, ticket: bool) -> None:
     """Explain ALARM of SYSTEM: evidence, onset, changes of the configuration.
 
@@ -86,10 +98,8 @@ def explain(system: str, alarm: str, ticket: bool) -> None:
     from seatrial.nightly.explanation import explained_text
     from seatrial.nightly.explanation import ticket as ticket_of
 
-    if _is_there(system):
-        more = ["--ticket"] if ticket else []
-        there = ["nightly", "explain", system, alarm, *more]
-        run_there(home(), system, there, "the explanation")
+    more = ["--ticket"] if ticket else []
+    if there(system, ["explain", system, alarm, *more], "the explanation"):
         return
     place = _place(system)
     state = place.state()
@@ -109,6 +119,7 @@ def explain(system: str, alarm: str, ticket: bool) -> None:
     help="Last day on which the alarm is quiet, e.g. 2026-12-24.",
 )
 @click.option("--reason", required=True, metavar="TEXT", help="Why it may last.")
+@options.stop_on_eof
 def ack(system: str, alarm: str, until: datetime, reason: str) -> None:
     """Acknowledge ALARM of SYSTEM: it is known, and quiet until a date.
 
@@ -119,10 +130,8 @@ def ack(system: str, alarm: str, until: datetime, reason: str) -> None:
     from seatrial.runs.ledger import note_night
 
     last = until.date()
-    if _is_there(system):
-        there = ["nightly", "ack", system, alarm]
-        there += ["--until", str(last), "--reason", reason]
-        run_there(home(), system, there, "the entry")
+    more = ["--until", str(last), "--reason", reason]
+    if there(system, ["ack", system, alarm, *more], "the entry"):
         return
     place = _place(system)
     state, today = place.state(), _today(place)
@@ -140,6 +149,7 @@ def ack(system: str, alarm: str, until: datetime, reason: str) -> None:
 @click.command()
 @click.argument("system", type=options.SYSTEM)
 @click.argument("node")
+@options.stop_on_eof
 @click.pass_context
 def retest(ctx: click.Context, system: str, node: str) -> None:
     """Measure NODE of SYSTEM now, with an idle partner of its class.
@@ -154,8 +164,7 @@ def retest(ctx: click.Context, system: str, node: str) -> None:
     from seatrial.console import Terminal
     from seatrial.nightly.night import retest as measure
 
-    if _is_there(system):
-        run_there(home(), system, ["nightly", "retest", system, node], "the re-test")
+    if there(system, ["retest", system, node], "the re-test"):
         return
     place = _place(system)
     free = place.free_nodes()
@@ -173,6 +182,23 @@ def retest(ctx: click.Context, system: str, node: str) -> None:
         ctx.exit(Exit.FAILED)
 
 
+def there(system: str, arguments: list[str], task: str) -> bool:
+    """Run `seatrial nightly` on the login node if only the inventory is here.
+
+    Files of reference-data/SYSTEM are copied there first. Returns False here.
+    """
+    from seatrial.campaign.remote import copy_references, seatrial_there
+    from seatrial.system.login_node import load_remote
+
+    suite = home()
+    if not is_elsewhere(suite, system):
+        return False
+    remote = load_remote(suite, system)
+    copy_references(remote, suite, system)
+    seatrial_there(remote, ["nightly", *arguments], system, task)
+    return True
+
+
 def _place(system: str) -> "Place":
     from seatrial.nightly.night import Place
     from seatrial.nightly.settings import load_settings
@@ -181,15 +207,6 @@ def _place(system: str) -> "Place":
     suite = home()
     described = load_system(suite, system)
     return Place(suite, results_dir(suite), described, load_settings(suite, system))
-
-
-def _is_there(system: str) -> bool:
-    """Return True if the nights of a system are on another machine, its login node."""
-    from seatrial.system.description import is_provisioned
-
-    suite = home()
-    here = is_provisioned(suite, system)
-    return not here and (suite / "inventories" / system).is_dir()
 
 
 def _today(place: "Place") -> date:
@@ -237,6 +254,6 @@ def _print(state: "State", today: date) -> None:
             f"{learning[0].needed} visits"
         )
     recent = today - timedelta(days=rules.every)
-    for entry in state.skipped[-_MOST_NAMES:]:
+    for entry in state.skipped[-_MOST_SKIPPED:]:
         if entry.time[:10] >= str(recent):
             console.print_line(f"skipped {entry.time}: {entry.reason}")

@@ -8,8 +8,8 @@ import click
 
 from seatrial import paths
 from seatrial.commands import _options as options
+from seatrial.commands._nights import ack, explain, retest, run, status, there
 from seatrial.commands._rows import write_json
-from seatrial.commands._runs import is_elsewhere
 from seatrial.errors import SeatrialError
 from seatrial.output import echo
 
@@ -141,21 +141,8 @@ def remove(system: str) -> None:
         echo(f"{system}: no nights are installed")
 
 
-def there(system: str, arguments: list[str], task: str) -> bool:
-    """Run `seatrial nightly` on the login node if only the inventory is here.
-
-    Files of reference-data/SYSTEM are copied there first. Returns False here.
-    """
-    from seatrial.campaign.remote import copy_references, seatrial_there
-    from seatrial.system.login_node import load_remote
-
-    home = paths.home()
-    if not is_elsewhere(home, system):
-        return False
-    remote = load_remote(home, system)
-    copy_references(remote, home, system)
-    seatrial_there(remote, ["nightly", *arguments], system, task)
-    return True
+for _command in (run, status, explain, ack, retest):
+    nightly.add_command(_command)
 
 
 def _settings(home: Path, system: str) -> "Settings":

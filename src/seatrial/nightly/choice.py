@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from seatrial.names import natural_key, node_set
 from seatrial.system.slurm import host_names, printed, printed_rows
 
-LEAST = 2
+FEWEST = 2
 """Nodes of a class that a night measures at least: one has no partner."""
 
 
@@ -79,25 +79,35 @@ def choose(
     left_out = {}
     for name, nodes in classes.items():
         idle = sorted(free.intersection(nodes), key=natural_key)
-        if len(idle) < LEAST:
+        if len(idle) < FEWEST:
             busy = node_set(set(nodes) - free)
             left_out[name] = f"{len(idle)} of {len(nodes)} nodes are idle; not: {busy}"
             continue
         order = sorted(
             idle, key=lambda node: (node not in watched, -unseen.get(node, never))
         )
-        count = math.ceil(len(nodes) / every) + sum(node in watched for node in idle)
-        due[name] = order[: max(count, LEAST)]
+        count = a_night(len(nodes), every) + sum(node in watched for node in idle)
+        due[name] = order[:count]
     needed = sum(map(len, due.values()))
     chosen: dict[str, list[str]] = {name: [] for name in due}
     for name, node in _in_turns(due):
         if sum(map(len, chosen.values())) < most:
             chosen[name].append(node)
-    kept = {name: tuple(nodes) for name, nodes in chosen.items() if len(nodes) >= LEAST}
+    kept = {
+        name: tuple(nodes) for name, nodes in chosen.items() if len(nodes) >= FEWEST
+    }
     for name in due.keys() - kept.keys():
         left_out[name] = "the node-hours of a night do not pay for two of its nodes"
     count = sum(map(len, kept.values()))
     return Choice(kept, left_out, needed, needed - count)
+
+
+def a_night(nodes: int, every: int) -> int:
+    """Return the nodes of a class that a night measures, so that all have their turn.
+
+    None of a class of one node.
+    """
+    return 0 if nodes < FEWEST else max(FEWEST, math.ceil(nodes / every))
 
 
 def _in_turns(due: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -13,12 +13,10 @@ from seatrial.errors import SeatrialError
 from seatrial.history.detector import LAG, LEAST
 from seatrial.history.tracker import NIGHTS_A_YEAR, OF_HISTORY
 from seatrial.model.manifest import read_manifest
+from seatrial.nightly.choice import FEWEST, a_night
 from seatrial.nightly.settings import Settings
 from seatrial.nightly.state import CAMPAIGN
 from seatrial.runs.closed_run import closed_runs, read_cases
-
-FEWEST = 2
-"""Nodes of a class that a night measures at least: one has no partner."""
 
 _NIGHTS = 20
 """Newest nights from which time and node-hours are taken."""
@@ -130,14 +128,6 @@ class Forecast:
             if sum(a_night(nodes, every) for nodes in sizes) <= most:
                 return every
         return None
-
-
-def a_night(nodes: int, every: int) -> int:
-    """Return the nodes of a class that a night measures, so that all have their turn.
-
-    None of a class of one node.
-    """
-    return 0 if nodes < FEWEST else max(FEWEST, math.ceil(nodes / every))
 
 
 def forecast(
