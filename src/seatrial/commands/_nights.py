@@ -95,8 +95,7 @@ def explain(system: str, alarm: str, ticket: bool) -> None:
 
     Example: seatrial nightly explain lab 2026-11-25-cn03
     """
-    from seatrial.nightly.explanation import explained_text
-    from seatrial.nightly.explanation import ticket as ticket_of
+    from seatrial.nightly import explanation
 
     more = ["--ticket"] if ticket else []
     if there(system, ["explain", system, alarm, *more], "the explanation"):
@@ -104,8 +103,10 @@ def explain(system: str, alarm: str, ticket: bool) -> None:
     place = _place(system)
     state = place.state()
     found = state.alarm(alarm)
-    today = _today(place)
-    echo(ticket_of(state, found) if ticket else explained_text(state, found, today))
+    if ticket:
+        echo(*explanation.ticket(state, found))
+    else:
+        echo(*explanation.explained(state, found, _today(place)))
 
 
 @click.command()

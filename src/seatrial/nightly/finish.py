@@ -26,22 +26,19 @@ def finish(place: Place) -> list[str]:
     lines += _tried("notification", lambda: notify(state, today))
     state = place.state()
     lines += _tried("metrics", lambda: write_metrics(state, today))
-    out = pages_folder(place)
-    lines += _tried(
-        "pages", lambda: [f"pages: {out}" for _ in write_pages(state, out, today)[:1]]
-    )
+    out = place.home / "reports" / "out" / place.system.name / "nightly"
+    lines += _tried("pages", lambda: _drawn(write_pages(state, place.home, out, today)))
     return lines
+
+
+def _drawn(pages: list[Path]) -> list[str]:
+    return [f"pages: {pages[-1]}"] if pages else []
 
 
 def tonight(place: Place) -> date:
     """Return the night that is open, or else today."""
     moment = now()
     return place.settings.window.night(moment) or moment.date()
-
-
-def pages_folder(place: Place) -> Path:
-    """Return the folder of the pages of nights."""
-    return place.home / "reports" / "out" / place.system.name / "nightly"
 
 
 def _tried(step: str, do: Callable[[], Iterable[str]]) -> list[str]:

@@ -62,9 +62,17 @@ _COMMON: dict[str, Any] = {
 SIZES = {"filtered_table": FILTERED_TABLE, "long_table": LONG_TABLE}
 
 
-def render(home: Path, template: str, filters: dict[str, Any], **context: Any) -> str:
+def render(
+    home: Path,
+    template: str,
+    filters: dict[str, Any],
+    *,
+    charts: bool = True,
+    **context: Any,
+) -> str:
     """Render a template of `home`/reports that extends base.html.j2.
 
+    Without `charts` the page has no library that draws them.
     Raises SeatrialError if a template, the style or the script is missing.
     """
     folder = home / "reports"
@@ -86,7 +94,7 @@ def render(home: Path, template: str, filters: dict[str, Any], **context: Any) -
             f"{folder}: a template of the report is missing: {error}; "
             "expected a complete checkout or installation of the suite"
         ) from error
-    scripts = (_chart_library(), _inline(script))
+    scripts = (*([_chart_library()] if charts else []), _inline(script))
     return page.render(
         policy=_policy(scripts),
         scripts=list(map(Markup, scripts)),

@@ -1,0 +1,159 @@
+"""The ways to tell people: mail by sendmail or SMTP, and the webhook of a chat room.
+
+None of them can hold up a night: each has ten seconds.
+"""
+
+import json
+import os
+import smtplib
+import stat
+import subprocess
+import urllib.request
+from collections.abc import Callable
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+from ipaddress import ip_address
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+from seatrial.errors import SeatrialError
+from seatrial.limits import YAML_SIZE
+from seatrial.nightly.settings import Form, Mail, Webhook
+from seatrial.output import one_line
+from seatrial.plain_files import read_plain
+
+PATIENCE_S = 10.0
+_SECRET = 0o077
+
+
+def send_mail(mail: Mail, subject: str, text: str) -> None:
+    """Send a mail; SeatrialError if it is not taken within ten seconds."""
+    message = EmailMessage()
+    message["To"] = ", ".join(mail.to)
+    message["From"] = mail.sender or mail.to[0]
+    message["Subject"] = one_line(subject)
+    message["Date"] = formatdate(localtime=True)
+    message["Message-ID"] = make_msgid(domain="seatrial")
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(text)
+    if mail.smtp is not None:
+        _in_time(f"mail by {mail.smtp}", lambda: _by_smtp(str(mail.smtp), message))
+        return
+    command = [mail.sendmail, "-oi", "-t"]
+    try:
+        done = subprocess.run(
+            command,
+            input=message.as_bytes(),
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _late(mail.sendmail) from None
+    except OSError as error:
+        raise SeatrialError(f"mail: {mail.sendmail}: {error.strerror}") from error
+    if done.returncode:
+        problem = done.stderr.decode(errors="replace").strip()
+        raise SeatrialError(
+            f"mail: {mail.sendmail} ended with status {done.returncode}: {problem}"
+        )
+
+
+def _by_smtp(server: str, message: EmailMessage) -> None:
+    host, _, port = server.rpartition(":")
+    with smtplib.SMTP(host, int(port), timeout=PATIENCE_S) as connection:
+        if connection.has_extn("starttls") and not _is_loopback(host):
+            connection.starttls()
+        connection.send_message(message)
+
+
+def send_webhook(webhook: Webhook, subject: str, text: str) -> None:
+    """Send a message to a chat room; SeatrialError if it is not taken in ten seconds.
+
+    The address is a secret, and no message of ours has it.
+    """
+    address = _address(Path(webhook.file))
+    request = urllib.request.Request(
+        address,
+        json.dumps(_payload(webhook.form, subject, text)).encode(),
+        {"Content-Type": "application/json"},
+    )
+    opener = urllib.request.build_opener(_NoRedirect)
+    _in_time("webhook", lambda: opener.open(request, timeout=PATIENCE_S).close())
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follow no redirection: it could lead anywhere."""
+
+    def redirect_request(self, *args: Any, **more: Any) -> None:
+        """Return no other request."""
+
+
+def _address(file: Path) -> str:
+    """Read the address of a webhook; SeatrialError if others may read it, too."""
+    text = read_plain(file, YAML_SIZE).decode(errors="replace").strip()
+    state = file.stat()
+    if state.st_uid != os.getuid() or stat.S_IMODE(state.st_mode) & _SECRET:
+        raise SeatrialError(
+            f"{file}: expected a file that you own and nobody else can read: "
+            "`chmod 600` it"
+        )
+    parts = urlsplit(text)
+    secure = parts.scheme == "https"
+    if not parts.hostname or not (secure or _is_loopback(parts.hostname)):
+        raise SeatrialError(f"{file}: expected one line with an address of https")
+    return text
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _payload(form: Form, subject: str, text: str) -> dict[str, Any]:
+    """Return the message as the service expects it; code blocks keep its lines."""
+    if form in ("slack", "mattermost"):
+        safe = text.replace("```", "'''")
+        if form == "slack":  # its three signs of markup
+            for sign, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+                safe, subject = safe.replace(sign, name), subject.replace(sign, name)
+        return {"text": f"{subject}\n```\n{safe}\n```"}
+    blocks = [
+        {"type": "TextBlock", "text": subject, "weight": "bolder", "wrap": True},
+        {"type": "CodeBlock", "codeSnippet": text, "language": "PlainText"},
+    ]
+    card = {"type": "AdaptiveCard", "version": "1.5", "body": blocks}
+    kind = "application/vnd.microsoft.card.adaptive"
+    attachment = {"contentType": kind, "content": card}
+    return {"type": "message", "attachments": [attachment]}
+
+
+def _in_time(what: str, send: Callable[[], None]) -> None:
+    """Call `send`; SeatrialError if it fails, or takes longer than ten seconds.
+
+    A time limit of each read would not do: a server may send a byte now and then.
+    """
+    problems: list[Exception] = []
+
+    def attempt() -> None:
+        try:
+            send()
+        except Exception as error:
+            problems.append(error)
+
+    thread = Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(PATIENCE_S)
+    if thread.is_alive():
+        raise _late(what)
+    for error in problems:
+        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+        raise SeatrialError(f"{what}: {one_line(str(reason))}") from None
+
+
+def _late(what: str) -> SeatrialError:
+    return SeatrialError(f"{what}: not taken within {PATIENCE_S:.0f} s")
