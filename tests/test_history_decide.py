@@ -222,6 +222,21 @@ def test_a_rolling_update_that_costs_is_reported_once(every: int) -> None:
     assert [change.differs for change in alarm.changes] == [True]
 
 
+@pytest.mark.parametrize(("rate", "every"), [(4, 1), (4, 5), (6, 1), (6, 5), (20, 1)])
+@pytest.mark.parametrize("gain", [-0.08, 0.08])
+def test_a_fast_rolling_update(gain: float, rate: int, every: int) -> None:
+    """It moves neither the nodes that wait nor those that changed first."""
+
+    def versions(night: int) -> NDArray[np.int64]:
+        return np.asarray(np.arange(NODES) < rate * (night - ONSET), dtype=np.int64)
+
+    def edit(night: int, values: Floats) -> None:
+        values[versions(night) == 1] *= 1 + gain
+
+    alarms = decided(World(edit, versions, every=every, nights=200)).alarms
+    assert [alarm.kind for alarm in alarms] == ["explained"] * (gain < 0)
+
+
 @pytest.mark.parametrize("gain", [0.0, 0.08])
 @pytest.mark.parametrize("every", [1, 5])
 @pytest.mark.parametrize("versions", [updated(ALL), updated(FIRST), rolling])
@@ -244,7 +259,12 @@ def test_a_fault_beside_an_update_is_not_explained(every: int) -> None:
 
 
 def test_a_change_of_one_node_is_listed_and_proves_nothing() -> None:
-    alarm = the_alarm(World(slow(ONE, 0.1), updated(ONE)))
+    """It was chosen for its loss, so it is no evidence against the change."""
+
+    def versions(night: int) -> NDArray[np.int64]:
+        return np.asarray((np.arange(150) == 7) & (night >= ONSET), dtype=np.int64)
+
+    alarm = the_alarm(World(slow(ONE, 0.1), versions, nodes=150))
     assert alarm.kind == "node"
     assert [(c.nodes, c.differs) for c in alarm.changes] == [(("cn07",), None)]
 
@@ -304,6 +324,15 @@ def test_an_improvement_is_a_note() -> None:
     assert note.node == "cn07"
     assert note.text.startswith("cn07: case0 bw (gnu): ")
     assert "% better" in note.text
+
+
+def test_half_a_recovery_is_no_improvement() -> None:
+    def edit(night: int, values: Floats) -> None:
+        values[7] *= 1 if night < ONSET else 0.9 if night < 140 else 0.97
+
+    decision = decided(World(edit, nights=170))
+    (alarm,) = decision.alarms
+    assert (alarm.closed, decision.notes) == (None, ())
 
 
 def test_watched_and_learning_nodes() -> None:

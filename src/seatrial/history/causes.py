@@ -29,11 +29,13 @@ class Comparison(NamedTuple):
     """Whether changed nodes lost more than others; None if too few can tell.
 
     `changed` and `unchanged` count the nodes that were measured before and since.
+    `lost` is the median loss of the changed ones, 0 without any.
     """
 
     differs: bool | None
     changed: int
     unchanged: int
+    lost: float
 
 
 def overlap(one: Span, other: Span) -> bool:
@@ -100,7 +102,8 @@ def compare(
     losses[np.array([*without], dtype=np.int64)] = np.nan
     known = ~np.isnan(losses)
     more, rest = losses[changed & known], losses[~changed & known]
-    return Comparison(_differs(more, rest), len(more), len(rest))
+    lost = float(np.median(more)) if more.size else 0.0
+    return Comparison(_differs(more, rest), len(more), len(rest), lost)
 
 
 def _differs(more: Floats, rest: Floats) -> bool | None:

@@ -70,7 +70,7 @@ def _night(book: Book, classes: list[Class], row: int, night: int) -> None:
         here = visited | ~np.isnan(values).all(axis=1)
         local, nodes = np.flatnonzero(here), of.nodes[here]
         seen.update(nodes.tolist())
-        marks = changed[nodes] & ~repaired[nodes], repaired[nodes]
+        marks = changed[nodes], repaired[nodes]
         found.append((of, of.part.night(night, local, values[here], *marks)))
     book.night(found)
     book.follow(night, seen, set(np.flatnonzero(repaired).tolist()))

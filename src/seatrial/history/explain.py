@@ -32,15 +32,18 @@ def suspected(
 ) -> list[Suspected]:
     """Return the changes near an onset.
 
-    The loss of a node is explained if other nodes with the change lost more than those
-    without. That of a class is, too, if no node without the change is left.
+    A loss is explained if other nodes with the change lost more than those without. If
+    too few without are left, a change of most nodes explains it: that of a class, and
+    that of a node if the others lost more than the margin, too.
     """
     found = []
     for cause in causes_of(changes, member):
         compared = _compare(changes, member, cause)
         explains = bool(compared.differs)
         if member.node is None:
-            explains = _most(compared) and (explains or not compared.unchanged)
+            explains = _most(compared) and compared.differs is not False
+        elif compared.differs is None:
+            explains = _most(compared) and compared.lost > member.of.part.margin
         some = [node for node in member.of.nodes if node in changes.nodes[cause]]
         nodes = tuple(names[node] for node in some)
         found.append(
