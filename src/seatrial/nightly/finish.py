@@ -7,7 +7,8 @@ from pathlib import Path
 from seatrial.errors import SeatrialError
 from seatrial.nightly.actions import act
 from seatrial.nightly.metrics_file import write_metrics
-from seatrial.nightly.night import Place, now
+from seatrial.nightly import night
+from seatrial.nightly.night import Place
 from seatrial.nightly.notification import notify
 from seatrial.nightly.pages import write_pages
 
@@ -37,7 +38,7 @@ def _drawn(pages: list[Path]) -> list[str]:
 
 def tonight(place: Place) -> date:
     """Return the night that is open, or else today."""
-    moment = now()
+    moment = night.now()
     return place.settings.window.night(moment) or moment.date()
 
 

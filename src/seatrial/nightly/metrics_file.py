@@ -4,10 +4,8 @@ It has no timestamps, which the node exporter refuses. The time of the last succ
 value: its age tells that nights no longer run, whatever the reason.
 """
 
-import os
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -38,20 +36,22 @@ def write_metrics(state: State, today: date) -> list[str]:
     new = NamedTemporaryFile(  # the node exporter reads *.prom only
         dir=file.parent, prefix=f".{file.name}-", delete=False
     )
+    written = Path(new.name)
     try:
         with new:
             new.write(metrics_text(state, today).encode())
-        os.chmod(new.name, _MODE)
-        os.replace(new.name, file)
+        written.chmod(_MODE)
+        written.replace(file)
     finally:
-        with suppress(FileNotFoundError):
-            os.unlink(new.name)
+        written.unlink(missing_ok=True)
     return []
 
 
 def metrics_text(state: State, today: date) -> str:
     """Return the state in the text format of Prometheus."""
-    alarms = Counter((one.kind, state.standing(one, today)) for one in state.alarms)
+    alarms = Counter[tuple[str, str]](
+        (one.kind, state.standing(one, today)) for one in state.alarms
+    )
     every = state.settings.rules.every
     ages = state.unseen(today).values()
     nodes = {

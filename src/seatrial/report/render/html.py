@@ -59,7 +59,7 @@ _COMMON: dict[str, Any] = {
     "few": lambda names: ", ".join(few(names, 8)),
     "exact": text.exact,
 }
-SIZES = {"filtered_table": FILTERED_TABLE, "long_table": LONG_TABLE}
+SIZES: Any = {"filtered_table": FILTERED_TABLE, "long_table": LONG_TABLE}
 
 
 def render(
