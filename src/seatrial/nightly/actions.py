@@ -171,7 +171,7 @@ class _Night:
         why = self._do(command, "quarantine", entry)
         if not why:
             return Action(node, "quarantine", alarm.name, command, True, "")
-        if not self.state.settings.spool:
+        if not self.state.settings.spool and self._absent(entry):
             note_night(
                 self.state.folder, "released", reason=f"{_NOT_DONE}: {why}", **fields
             )
@@ -194,16 +194,23 @@ class _Night:
                     return "Slurm does not show it" + " yet" * (spool is not None)
                 time.sleep(_LOOK_S)
         except (SeatrialError, OSError) as error:
-            # An unclear answer: Slurm may have done it. The next night compares.
             return str(error)
+
+    def _absent(self, entry: Entry) -> bool:
+        """Return True if Slurm certainly lacks it; else the next night compares."""
+        try:
+            self.slurm = slurm.read_slurm()
+        except SeatrialError:
+            return False
+        return not self._ours(entry)
 
     def _ours(self, entry: Entry) -> bool:
         """Return True if Slurm has exactly the quarantine of an entry."""
-        mode, how = (entry.reason.split(" ", 1) + [""])[:2]
+        mode, how = [*entry.reason.split(" ", 1), ""][:2]
         if mode == "drain":
             node = self.slurm.nodes.get(entry.node)
             reason = _reason(entry.token, entry.alarm)
-            if node is None or node.reason != reason:
+            if node is None or node.reason != reason or node.state not in _DRAINED:
                 return False
             return how == "agent" or node.user == self.user
         fields = self.slurm.reservations.get(slurm.reservation(entry.node), {})
@@ -224,10 +231,14 @@ class _Night:
                 done.append(Action(node, "release", entry.alarm, command, True, _GONE))
             elif entry.alarm in closed:
                 done.append(self._release(entry, fields))
-            elif not entry.reason.startswith("drain") and not self.state.settings.spool:
+            elif not entry.reason.startswith("drain"):
+                spool = self.state.settings.spool
                 try:
-                    slurm.run(slurm.renew(node))
-                except SeatrialError as error:
+                    if spool is None:
+                        slurm.run(slurm.renew(node))
+                    else:
+                        _ask(spool, "quarantine", entry)
+                except (SeatrialError, OSError) as error:
                     command, why = slurm.renew(node), f"not renewed: {error}"
                     done.append(
                         Action(node, "quarantine", entry.alarm, command, False, why)

@@ -19,7 +19,7 @@ _UNSET = ("", "none", "(null)")
 
 @dataclass(frozen=True)
 class Node:
-    """A node: its state in small letters, why it is out ('' if no reason), and by whom."""
+    """A node: its state in small letters; why it is out, '' without; and by whom."""
 
     state: str
     reason: str
