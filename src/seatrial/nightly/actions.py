@@ -1,8 +1,7 @@
 """Which bad nodes are taken out of service and put back, within caps.
 
 The ledger is written first: `quarantined` is the intent, with a token, and then Slurm is
-asked. After a crash in between the next night finds the intent and compares it with
-Slurm: a quarantine that is there counts, one that is not is `released`, 'was gone'. A
+asked. After a crash in between the next night compares the intent with Slurm: a quarantine that is there counts, one that is not is `released`, 'was gone'. A
 quarantine without an entry in the ledger is never ours.
 """
 
@@ -112,15 +111,15 @@ class _Night:
         return ""
 
     def _refused(self, alarm: Alarm, suspects: list[Alarm]) -> str:
-        """Return why the node of an alarm stays in service, '' if nothing is against it."""
+        """Return why the node of an alarm stays in service, '' if it need not."""
         node, caps = alarm.nodes[0], self.caps
         if sum(one.night == alarm.night for one in suspects) > caps.night:
             return "more suspects in a night than may be taken out: a common cause?"
         entries = self.state.ledger.entries
         mine = [e for e in entries if e.alarm == alarm.name and e.node == node]
-        if mine and mine[-1].event == "released":
-            if not mine[-1].reason.startswith(_NOT_DONE):
-                return "it was out for this alarm before, and somebody put it back"
+        last = mine[-1] if mine else None
+        if last and not last.reason.startswith(_NOT_DONE):
+            return "it was out for this alarm before, and somebody put it back"
         known = self.slurm.nodes.get(node)
         if known is None:
             return "Slurm does not know the node"
