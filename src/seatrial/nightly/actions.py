@@ -1,8 +1,9 @@
 """Which bad nodes are taken out of service and put back, within caps.
 
-The ledger is written first: `quarantined` is the intent, with a token, and then Slurm is
-asked. After a crash in between the next night compares the intent with Slurm: a quarantine that is there counts, one that is not is `released`, 'was gone'. A
-quarantine without an entry in the ledger is never ours.
+The ledger is written first: `quarantined` is the intent, with a token. Then Slurm is
+asked. After a crash in between the next night compares the intent with Slurm. One that
+is there counts; one that is not is `released`, 'was gone'. A quarantine without an
+entry in the ledger is never ours.
 """
 
 import json
