@@ -16,6 +16,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from seatrial.errors import SeatrialError
 from seatrial.history.records import Alarm
 from seatrial.nightly import slurm_actions as slurm
@@ -23,6 +25,7 @@ from seatrial.nightly.settings import OFF
 from seatrial.nightly.state import State
 from seatrial.runs.ledger import Entry, note_night
 
+_UNWRITTEN = {"entry": 0, "time": "", "host": "", "previous": ""}
 _NIGHT = timedelta(hours=12)
 _AGENT_S = 90.0
 _LOOK_S = 2.0
@@ -164,9 +167,8 @@ class _Night:
         note_night(
             self.state.folder, "quarantined", reason=f"{self.mode} {how}", **fields
         )
-        entry = Entry(
-            0, "quarantined", "", "", "", reason=f"{self.mode} {how}", **fields
-        )
+        intent = {**fields, "event": "quarantined", "reason": f"{self.mode} {how}"}
+        entry = msgspec.convert(_UNWRITTEN | intent, Entry)
         self.out[node] = entry
         why = self._do(command, "quarantine", entry)
         if not why:
