@@ -168,16 +168,18 @@ def test_off_switch_and_silence(tmp_path: Path, slurm: FakeSlurm) -> None:
     assert events(tmp_path) == []
 
 
-@pytest.mark.parametrize("mode", ["reservation", "drain"])
+@pytest.mark.parametrize("mode", ["StartTime", "Users", "Nodes", "drain"])
 def test_reason_or_reservation_changed_by_an_admin_is_no_longer_ours(
     tmp_path: Path, slurm: FakeSlurm, mode: str
 ) -> None:
+    field = mode
+    mode = "drain" if mode == "drain" else "reservation"
     act(tmp_path, alarm("cn03"), action=mode)
     if mode == "drain":
         slurm.change("nodes", "cn03", ["drained", "admin", "memory"])
     else:
-        theirs = {"ReservationName": "seatrial-cn03", "StartTime": "x", "Users": "u"}
-        slurm.change("reservations", "seatrial-cn03", theirs)
+        ours = slurm.load()["reservations"]["seatrial-cn03"]
+        slurm.change("reservations", "seatrial-cn03", {**ours, field: "x"})
     (one,) = act(tmp_path, alarm("cn03", closed=NIGHT), action=mode)
     assert one.reason == "was gone"
     assert len(slurm.calls) == 1
