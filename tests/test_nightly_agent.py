@@ -42,7 +42,12 @@ class Site:
         }
 
     def ask(self, verb: str = "quarantine", token: str = TOKEN, **more: Any) -> Path:
-        request = {"verb": verb, "node": "cn01", "token": token, "alarm": "a-cn01"}
+        request: dict[str, Any] = {
+            "verb": verb,
+            "node": "cn01",
+            "token": token,
+            "alarm": "a-cn01",
+        }
         request |= {"mode": self.config["mode"], "time": int(time.time()), **more}
         file = self.spool / f"{verb}-{token}.json"
         file.write_text(json.dumps(request))
@@ -51,7 +56,7 @@ class Site:
     def run(self, **options: Any) -> str:
         config = self.folder / "config.json"
         config.write_text(json.dumps(self.config))
-        command = [sys.executable, "-I", AGENT, config]
+        command = [sys.executable, "-I", str(AGENT), str(config)]
         done = subprocess.run(
             command, capture_output=True, text=True, check=True, timeout=60, **options
         )
@@ -182,7 +187,12 @@ def test_changed_reason_is_not_resumed(tmp_path: Path) -> None:
 
 
 def test_intent_without_an_act_frees_the_node(site: Site) -> None:
-    entry = {"event": "quarantine", "node": "cn01", "token": OTHER, "alarm": "a"}
+    entry: dict[str, Any] = {
+        "event": "quarantine",
+        "node": "cn01",
+        "token": OTHER,
+        "alarm": "a",
+    }
     entry |= {"mode": "reservation", "start": "x", "time": 1}
     (site.folder / "state/ledger.jsonl").write_text(json.dumps(entry) + "\n" + '{"ev')
     site.ask()
