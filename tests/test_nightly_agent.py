@@ -60,7 +60,8 @@ class Site:
         done = subprocess.run(
             command, capture_output=True, text=True, check=True, timeout=60, **options
         )
-        return done.stderr
+        said: str = done.stderr
+        return said
 
 
 @pytest.fixture
