@@ -22,6 +22,11 @@ criteria:
   - check: ImbRing
     model: lognormal
     limits: {bw_4MiB: 60 MB/s}
+  - check: ImbRing
+    model: lognormal
+    kind: sameness
+    tolerance: 0.2
+    metrics: [bw_4MiB, latency_8B]
 """
 
 
@@ -70,7 +75,7 @@ def close_night(
     moment: datetime,
     system: str = "lab",
     *,
-    repeats: int = 2,
+    repeats: int = 3,
     failed: Mapping[str, str] | None = None,
     criteria: str = CRITERIA,
 ) -> Path:

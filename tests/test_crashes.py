@@ -39,7 +39,8 @@ from seatrial.campaign.status import read_status
 from seatrial.errors import SeatrialError
 from seatrial.runs.closed_run import Run, closed_runs, load_run
 from seatrial.runs.closed_sessions import closed_session
-from seatrial.runs.ledger import parse_ledger, place_in
+from seatrial.runs.ledger import place_in
+from seatrial.runs.ledger_entries import parse_ledger
 from seatrial.runs.lock import driver_of
 from seatrial.runs.open_run import open_runs
 

@@ -30,7 +30,8 @@ from seatrial.plain_files import sha256_plain
 from seatrial.progress import Display, TimeLeft
 from seatrial.runs import open_run
 from seatrial.runs.closed_run import Run, load_run
-from seatrial.runs.ledger import LEDGER, parse_ledger
+from seatrial.runs.ledger import LEDGER
+from seatrial.runs.ledger_entries import parse_ledger
 from seatrial.system import slurm
 from seatrial.system.description import load_system
 

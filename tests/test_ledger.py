@@ -22,16 +22,10 @@ from ledger_runs import (
 
 from seatrial.errors import SeatrialError
 from seatrial.runs.closed_run import load_run
-from seatrial.runs.ledger import (
-    LEDGER,
-    begin,
-    close,
-    note_removed,
-    parse_ledger,
-    place_in,
-)
+from seatrial.runs.ledger import LEDGER, begin, close, note_removed, place_in
 from seatrial.runs.ledger_beside import read_beside
 from seatrial.runs.ledger_check import ledger_view
+from seatrial.runs.ledger_entries import parse_ledger
 from seatrial.runs.open_run import utc_text
 from seatrial.runs.pack import pack, unpack
 

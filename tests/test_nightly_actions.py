@@ -14,7 +14,8 @@ from seatrial.history.records import Alarm
 from seatrial.nightly import actions, slurm_actions
 from seatrial.nightly.settings import OFF, Caps, Settings
 from seatrial.nightly.state import State
-from seatrial.runs.ledger import parse_ledger, read_ledger
+from seatrial.runs.ledger import read_ledger
+from seatrial.runs.ledger_entries import parse_ledger
 
 NODES = [f"cn{n:02d}" for n in range(1, 101)]
 TODAY, NIGHT = date(2026, 11, 25), np.datetime64("2026-11-25")
@@ -57,7 +58,7 @@ def state(tmp_path: Path, *alarms: Alarm, **settings: Any) -> State:
 
 
 def act(tmp_path: Path, *alarms: Alarm, **settings: Any) -> tuple[actions.Action, ...]:
-    return actions.act(state(tmp_path, *alarms, **settings), TODAY, "root")
+    return actions.act(state(tmp_path, *alarms, **settings), TODAY)
 
 
 def events(tmp_path: Path) -> list[tuple[str, str, str]]:

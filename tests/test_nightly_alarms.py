@@ -70,7 +70,7 @@ def test_more_nodes_than_the_cap_have_a_common_cause() -> None:
 
 def test_pairs_leafs_and_the_whole_are_no_nodes() -> None:
     found = {"cn01 - cn02": ["slow"], "leaf l3": ["slow"], "": ["crashed"]}
-    every = alarms({night: found for night in range(10)})
+    every = alarms(dict.fromkeys(range(10), found))
     assert [(one.name[11:], one.kind, one.nodes, one.shared) for one in every] == [
         ("run", "common", (), "the whole run"),
         ("cn01-cn02", "common", ("cn01", "cn02"), "cn01 - cn02"),

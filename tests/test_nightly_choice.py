@@ -123,7 +123,9 @@ def test_a_part_has_only_the_chosen_nodes(tmp_path: Path) -> None:
     folder.mkdir()
     settings = json.loads(json.dumps(SETTINGS))
     (partition,) = settings["systems"][0]["partitions"]
-    partition.update(scheduler="slurm", access=["--partition=batch", "--exclude=gn[01-02]"])
+    partition.update(
+        scheduler="slurm", access=["--partition=batch", "--exclude=gn[01-02]"]
+    )
     partition["extras"] = {"nodes": ["cn01", "cn02", "cn03", "cn04"]}
     other = {**partition, "name": "gpu", "extras": {"nodes": ["gn01"]}}
     settings["systems"][0]["partitions"].append(other)

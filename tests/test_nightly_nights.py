@@ -20,7 +20,7 @@ from seatrial.nightly.tonight import risk_of_a_night
 from seatrial.nightly.visits import visits_of
 from seatrial.nightly.window import Window, parse_time
 from seatrial.runs.closed_run import load_run
-from seatrial.runs.ledger import Entry
+from seatrial.runs.ledger_entries import Entry
 
 NODES = tuple(f"cn{number:02}" for number in range(1, 9))
 START = datetime(2026, 3, 1, 1, 5)

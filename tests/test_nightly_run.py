@@ -17,7 +17,8 @@ from seatrial.cli import main
 from seatrial.errors import Exit, SeatrialError
 from seatrial.nightly import night as nights
 from seatrial.runs import ledger
-from seatrial.runs.ledger import parse_ledger, read_ledger
+from seatrial.runs.ledger import read_ledger
+from seatrial.runs.ledger_entries import Entry, parse_ledger
 
 NODES = tuple(f"cn{number:02}" for number in range(1, 13))
 FIRST = datetime(2026, 3, 1, 1, 0)
@@ -27,7 +28,9 @@ window: {start: '01:00', end: '05:00'}
 every: 2
 node_hours: 100
 alarms: 1
-notify: {metrics: HOME/seatrial.prom, mail: {to: [ops@example.org], sendmail: HOME/bin/sendmail}}
+notify:
+  metrics: HOME/seatrial.prom
+  mail: {to: [ops@example.org], sendmail: HOME/bin/sendmail}
 """
 
 
@@ -99,7 +102,7 @@ class Nights:
             nodes.nodes for order in self.ran for nodes in order.system.classes.values()
         ]
 
-    def events(self, event: str) -> list[ledger.Entry]:
+    def events(self, event: str) -> list[Entry]:
         """Return the entries of an event."""
         book = parse_ledger(read_ledger(self.home / "results" / "lab") or b"")
         assert not book.problem
@@ -131,6 +134,7 @@ def test_sixty_nights(lab: Nights) -> None:
         assert result.exit_code in (Exit.PASS, Exit.FAILED), result.output
         if lab.mail != before:
             said[day] = lab.mail.removeprefix(before)
+            print(day, said[day])
     assert min(said) > 40
     first = said[min(said)]
     assert min(said) <= 50
@@ -138,7 +142,7 @@ def test_sixty_nights(lab: Nights) -> None:
     later = [text for day, text in said.items() if day > 50]
     assert len(later) == 1
     assert "20.41" in later[0]
-    names = [line for line in lab.command("status", "lab").output.splitlines()]
+    names = lab.command("status", "lab").output.splitlines()
     assert any("cn07" in line and line.startswith("open") for line in names)
 
 

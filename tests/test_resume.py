@@ -24,7 +24,8 @@ from seatrial.errors import SeatrialError
 from seatrial.judge.judge import judge
 from seatrial.plain_files import sha256_plain
 from seatrial.runs.closed_run import Run, closed_runs, load_run
-from seatrial.runs.ledger import LEDGER, parse_ledger
+from seatrial.runs.ledger import LEDGER
+from seatrial.runs.ledger_entries import parse_ledger
 from seatrial.runs.lock import driver_lock, driver_of
 from seatrial.runs.open_run import RunFolder, newest_open
 from seatrial.runs.raw_output import recordings

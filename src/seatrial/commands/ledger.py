@@ -42,7 +42,8 @@ def show(ctx: click.Context, system: str, form: str) -> None:
     """
     from seatrial.console import Terminal
     from seatrial.errors import Exit
-    from seatrial.runs.ledger import is_there, parse_ledger, read_ledger
+    from seatrial.runs.ledger import is_there, read_ledger
+    from seatrial.runs.ledger_entries import parse_ledger
 
     folder = paths.results_dir(paths.home()) / system
     if _is_elsewhere(system):

@@ -8,6 +8,7 @@ entry in the ledger is never ours.
 
 import json
 import os
+import pwd
 import secrets
 import shlex
 import time
@@ -23,7 +24,8 @@ from seatrial.history.records import Alarm
 from seatrial.nightly import slurm_actions as slurm
 from seatrial.nightly.settings import OFF
 from seatrial.nightly.state import State
-from seatrial.runs.ledger import Entry, note_night
+from seatrial.runs.ledger import note_night
+from seatrial.runs.ledger_entries import Entry
 
 _UNWRITTEN = {"entry": 0, "time": "", "host": "", "previous": ""}
 _NIGHT = timedelta(hours=12)
@@ -45,32 +47,42 @@ class Action:
     done: bool
     reason: str
 
+    def __str__(self) -> str:
+        how = "done" if self.done else f"not done: {self.reason}"
+        return f"{self.verb} {self.node} for {self.alarm}: {how}"
 
-def recommended(state: State, alarm: Alarm, user: str = "$USER") -> list[str]:
-    """Return the commands that take the node of an alarm out, and put it back."""
+
+def recommended(state: State, alarm: Alarm) -> list[str]:
+    """Return the commands that take the node of an alarm out, and put it back.
+
+    None for an alarm that is not of one node.
+    """
     if alarm.kind != "node":
         return []
-    lines: list[str] = []
-    for node in alarm.nodes:
-        if state.settings.action == "drain":
-            entry = state.quarantined.get(node)
-            token = entry.token if entry else "TOKEN"
-            pair = slurm.drain(node, _reason(token, alarm.name)), slurm.resume(node)
-        else:
-            pair = slurm.reserve(node, "USER", "now"), slurm.delete(node)
-        lines += [
-            shlex.join(one).replace("Users=USER", f"Users={user}") for one in pair
-        ]
-    return lines
+    (node,) = alarm.nodes
+    if state.settings.action == "drain":
+        entry = state.quarantined.get(node)
+        token = entry.token if entry else "TOKEN"
+        both = slurm.drain(node, _reason(token, alarm.name)), slurm.resume(node)
+    else:
+        both = slurm.reserve(node, user_name(), "now"), slurm.delete(node)
+    return [shlex.join(command) for command in both]
 
 
-def act(state: State, today: date, user: str) -> tuple[Action, ...]:
+def user_name() -> str:
+    """Return the name of the user who runs the nights."""
+    return pwd.getpwuid(os.getuid()).pw_name
+
+
+def act(state: State, today: date) -> tuple[Action, ...]:
     """Take out the nodes of open alarms and put back those of closed ones.
 
-    Nothing is done if the settings only recommend, if the off-switch is set, or if
-    Slurm cannot be read: then each action says so.
+    Nothing is done if the off-switch is set, or if Slurm cannot be read: then each
+    action says so.
     """
-    return _Night(state, today, user).actions()
+    if state.settings.action == "recommend":
+        return ()
+    return _Night(state, today).actions()
 
 
 def _reason(token: str, alarm: str) -> str:
@@ -80,8 +92,8 @@ def _reason(token: str, alarm: str) -> str:
 class _Night:
     """The actions of one night."""
 
-    def __init__(self, state: State, today: date, user: str) -> None:
-        self.state, self.user, self.today = state, user, today
+    def __init__(self, state: State, today: date) -> None:
+        self.state, self.user, self.today = state, user_name(), today
         self.mode, self.caps = state.settings.action, state.settings.caps
         self.out = dict(state.quarantined)
         self.slurm = slurm.Slurm({}, {})
@@ -102,8 +114,6 @@ class _Night:
         return tuple(done)
 
     def _stop(self) -> str:
-        if self.mode == "recommend":
-            return "the settings only recommend"
         if self.state.settings.off:
             return f"the off-switch is set: {OFF}"
         if self.state.ledger.problem:

@@ -1,4 +1,4 @@
-"""A metric of an alarm over the nights, as a picture in the page: no script draws it."""
+"""A metric of an alarm over the nights, as a picture that needs no script."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -56,13 +56,14 @@ def change_text(change: Change) -> str:
 def explained(state: State, alarm: Alarm, today: date) -> Iterator[str]:
     """Yield the lines that explain an alarm, for the terminal and for mail."""
     yield f"{alarm.name}: {_WHAT[alarm.kind]}"
-    yield f"  state: {state.standing(alarm, today)}"
+    if alarm.kind != "explained":
+        yield f"  state: {state.standing(alarm, today)}"
     if alarm.nodes:
         yield f"  nodes: {node_set(alarm.nodes)}"
     if alarm.shared:
         yield f"  they share: {alarm.shared}"
     yield f"  found in the night of {alarm.night}; began in {onset(alarm)}"
-    if alarm.closed is not None:
+    if alarm.closed is not None and alarm.kind != "explained":
         yield f"  ended in the night of {alarm.closed}"
     for loss in alarm.losses:
         yield f"  {loss_text(loss)}"
@@ -78,9 +79,11 @@ def explained(state: State, alarm: Alarm, today: date) -> Iterator[str]:
     if not alarm.changes and alarm.losses:
         yield "  no known configuration changed in these nights"
     if alarm.kind == "node" and alarm.closed is None:
-        yield f"  measure it again: seatrial nightly retest {state.system} {alarm.nodes[0]}"
-        for command in recommended(state, alarm):
-            yield f"  take it out: {command}"
+        retest = f"seatrial nightly retest {state.system} {alarm.nodes[0]}"
+        out, back = recommended(state, alarm)
+        yield f"  measure it again: {retest}"
+        yield f"  take it out: {out}"
+        yield f"  put it back: {back}"
     if state.standing(alarm, today) == "open":
         yield (
             f"  known? seatrial nightly ack {state.system} {alarm.name} --until DATE "
@@ -118,7 +121,7 @@ def ticket(state: State, alarm: Alarm) -> list[str]:
     if alarm.kind == "node":
         commands = [f"seatrial nightly retest {state.system} {alarm.nodes[0]}"]
         commands += recommended(state, alarm)
-        lines += ["", "Measure it again; take it out:", ""]
+        lines += ["", "Measure it again; take it out; put it back:", ""]
         lines += [f"    {command}" for command in commands]
     return lines
 

@@ -5,9 +5,9 @@ from datetime import date
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
+from seatrial.nightly import night
 from seatrial.nightly.actions import act
 from seatrial.nightly.metrics_file import write_metrics
-from seatrial.nightly import night
 from seatrial.nightly.night import Place
 from seatrial.nightly.notification import notify
 from seatrial.nightly.pages import write_pages

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from seatrial.nightly.state import State
 
@@ -16,7 +15,7 @@ _MODE = 0o644
 _PREFIX = "seatrial_nightly_"
 _HELP = {
     "alarms": "Alarms of the nights that last, by kind and standing.",
-    "coverage_ratio": "Share of the nodes that were measured within the declared nights.",
+    "coverage_ratio": "Share of nodes that were measured within the declared nights.",
     "expected_false_alarms_per_year": "Declared number of false alarms a year.",
     "last_success_timestamp_seconds": "End of the last night that measured nodes.",
     "nodes": "Nodes in a state: learning, quarantined, unseen, watched.",
@@ -33,17 +32,12 @@ def write_metrics(state: State, today: date) -> list[str]:
     if state.settings.notify.metrics is None:
         return []
     file = Path(state.settings.notify.metrics)
-    new = NamedTemporaryFile(  # the node exporter reads *.prom only
-        dir=file.parent, prefix=f".{file.name}-", delete=False
-    )
-    written = Path(new.name)
-    try:
-        with new:
-            new.write(metrics_text(state, today).encode())
-        written.chmod(_MODE)
-        written.replace(file)
-    finally:
-        written.unlink(missing_ok=True)
+    new = file.with_name(f".{file.name}.new")  # the node exporter reads *.prom only
+    new.unlink(missing_ok=True)
+    with new.open("x", encoding="utf-8") as stream:
+        stream.write(metrics_text(state, today))
+    new.chmod(_MODE)
+    new.replace(file)
     return []
 
 

@@ -22,7 +22,8 @@ from seatrial.nightly.nights import nights_of
 from seatrial.nightly.settings import Settings
 from seatrial.nightly.visits import day_of, visits_of
 from seatrial.runs.closed_run import closed_runs
-from seatrial.runs.ledger import LEDGER, Entry, Ledger, parse_ledger, read_ledger
+from seatrial.runs.ledger import LEDGER, read_ledger
+from seatrial.runs.ledger_entries import Entry, Ledger, parse_ledger
 
 CAMPAIGN = "nightly"
 """The campaign of the nights."""

@@ -10,7 +10,7 @@ from seatrial.history.records import Metric, Visits
 from seatrial.names import natural_key
 from seatrial.nightly.nights import Night
 from seatrial.nightly.window import Window
-from seatrial.runs.ledger import Entry
+from seatrial.runs.ledger_entries import Entry
 
 
 def day_of(night: Night, window: Window) -> date:

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 from seatrial.model.manifest import Place
 from seatrial.runs.closed_run import Run
-from seatrial.runs.ledger import LEDGER, Entry, Ledger, parse_ledger, place_in
+from seatrial.runs.ledger import LEDGER, place_in
 from seatrial.runs.ledger_beside import Beside, Sibling
+from seatrial.runs.ledger_entries import Entry, Ledger, parse_ledger
 from seatrial.runs.ledger_view import LedgerView, ListedRun, Repair, State
 
 _T = TypeVar("_T")
