@@ -93,7 +93,6 @@ def test_drain_is_released_by_a_person_only(tmp_path: Path, slurm: FakeSlurm) ->
 @pytest.mark.parametrize(
     ("alarms", "settings", "why"),
     [
-        ([alarm("cn03")], {"action": "recommend"}, "only recommend"),
         ([alarm("cn03"), alarm("cn04")], {}, "common cause"),
         ([alarm("xx99")], {}, "does not know"),
     ],
@@ -104,6 +103,11 @@ def test_refused(
     done = act(tmp_path, *alarms, **settings)
     assert len(done) == len(alarms)
     assert all(not one.done and why in one.reason for one in done)
+    assert slurm.calls == [] == events(tmp_path)
+
+
+def test_a_recommendation_is_no_action(tmp_path: Path, slurm: FakeSlurm) -> None:
+    assert act(tmp_path, alarm("cn03"), action="recommend") == ()
     assert slurm.calls == [] == events(tmp_path)
 
 

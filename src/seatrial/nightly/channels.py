@@ -14,8 +14,10 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from ipaddress import ip_address
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Thread
 from typing import Any
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
 from seatrial.errors import SeatrialError
@@ -26,6 +28,7 @@ from seatrial.plain_files import read_plain
 
 PATIENCE_S = 10.0
 _SECRET = 0o077
+_MOST_SAID = 1000
 
 
 def send_mail(mail: Mail, subject: str, text: str) -> None:
@@ -41,24 +44,32 @@ def send_mail(mail: Mail, subject: str, text: str) -> None:
     if mail.smtp is not None:
         _in_time(f"mail by {mail.smtp}", lambda: _by_smtp(str(mail.smtp), message))
         return
-    command = [mail.sendmail, "-oi", "-t"]
-    try:
-        done = subprocess.run(
-            command,
-            input=message.as_bytes(),
-            capture_output=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise _late(mail.sendmail) from None
-    except OSError as error:
-        raise SeatrialError(f"mail: {mail.sendmail}: {error.strerror}") from error
-    if done.returncode:
-        problem = done.stderr.decode(errors="replace").strip()
-        raise SeatrialError(
-            f"mail: {mail.sendmail} ended with status {done.returncode}: {problem}"
-        )
+    _by_program(mail.sendmail, message.as_bytes())
+
+
+def _by_program(program: str, message: bytes) -> None:
+    # Not by pipes: a child that sendmail leaves behind would keep them open.
+    with TemporaryFile() as said:
+        try:
+            done = subprocess.run(
+                [program, "-oi", "-t"],
+                input=message,
+                stdout=said,
+                stderr=said,
+                timeout=PATIENCE_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise _late(program) from None
+        except OSError as error:
+            raise SeatrialError(f"mail: {program}: {error.strerror}") from error
+        if done.returncode:
+            said.seek(0)
+            problem = one_line(said.read(_MOST_SAID).decode(errors="replace").strip())
+            status = done.returncode
+            raise SeatrialError(
+                f"mail: {program} ended with status {status}: {problem}"
+            )
 
 
 def _by_smtp(server: str, message: EmailMessage) -> None:
@@ -81,7 +92,16 @@ def send_webhook(webhook: Webhook, subject: str, text: str) -> None:
         {"Content-Type": "application/json"},
     )
     opener = urllib.request.build_opener(_NoRedirect)
-    _in_time("webhook", lambda: opener.open(request, timeout=PATIENCE_S).close())
+
+    def send() -> None:
+        try:
+            opener.open(request, timeout=PATIENCE_S).close()
+        except HTTPError as error:
+            raise SeatrialError(f"the server answered {error.code}") from None
+        except URLError as error:
+            raise SeatrialError(str(error.reason)) from None
+
+    _in_time("webhook", send)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -100,11 +120,21 @@ def _address(file: Path) -> str:
             f"{file}: expected a file that you own and nobody else can read: "
             "`chmod 600` it"
         )
-    parts = urlsplit(text)
-    secure = parts.scheme == "https"
-    if not parts.hostname or not (secure or _is_loopback(parts.hostname)):
+    if not _is_safe(text):
         raise SeatrialError(f"{file}: expected one line with an address of https")
     return text
+
+
+def _is_safe(address: str) -> bool:
+    """Check an address, so that no later error shows a part of it."""
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    if not host or not address.isascii() or not address.isprintable() or " " in address:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
 
 
 def _is_loopback(host: str) -> bool:
@@ -151,8 +181,9 @@ def _in_time(what: str, send: Callable[[], None]) -> None:
     if thread.is_alive():
         raise _late(what)
     for error in problems:
-        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
-        raise SeatrialError(f"{what}: {one_line(str(reason))}") from None
+        known = isinstance(error, SeatrialError | OSError | smtplib.SMTPException)
+        reason = str(error) if known and str(error) else type(error).__name__
+        raise SeatrialError(f"{what}: {one_line(reason)}") from None
 
 
 def _late(what: str) -> SeatrialError:

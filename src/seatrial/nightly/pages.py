@@ -68,8 +68,14 @@ def _pages(
 ) -> Iterator[tuple[str, str]]:
     """Yield name and content of each page that may be new, the index last.
 
-    The page of a night without an alarm changes only until the next night.
+    The page of a night without an alarm changes only until the next night, or with the
+    declared rate of false alarms.
     """
+    mark = out / f".rate-{state.settings.rules.alarms_a_year:g}"
+    if not mark.exists():
+        for old in (*out.glob(".rate-*"), *out.glob("????-??-??.html")):
+            old.unlink()
+        mark.touch()
     rows = list(_rows(state))
     by_night: dict[date, list[Alarm]] = {row.night: [] for row in rows}
     for alarm in state.alarms:

@@ -176,6 +176,8 @@ class _Reading:
             read.expected("a path that ends in .prom", notify.metrics, place)
         paths: dict[Place, str | None] = {("spool",): spool}
         paths["notify", "metrics"] = notify.metrics
+        if notify.mail is not None:
+            paths["notify", "mail", "sendmail"] = notify.mail.sendmail
         if notify.webhook is not None:
             paths[("notify", "webhook", "file")] = notify.webhook.file
         for place, path in paths.items():
