@@ -64,6 +64,7 @@ _SACCTMGR = """
 case "$*" in
   *qos*) printf 'normal\\nnight\\n';;
   *assoc*) printf 'ops\\nops\\n';;
+  *user*) echo guests;;
 esac
 """
 PARTITIONS = (
@@ -71,6 +72,8 @@ PARTITIONS = (
     "PreemptMode=OFF State=UP\n"
     "PartitionName=short AllowAccounts=ALL Default=NO MaxTime=01:00:00 "
     "PreemptMode=CANCEL State=UP\n"
+    "PartitionName=closed AllowAccounts=ops,hpc Default=NO MaxTime=UNLIMITED "
+    "PreemptMode=OFF State=UP\n"
 )
 NIGHTLY = """\
 schema: 1

@@ -161,7 +161,11 @@ NO_NIGHTS = [
         lines("account: me"),
         "account: Slurm knows no account 'me'; expected one of: ops",
     ),
-    (lines("partition: x"), "knows no partition 'x'; expected one of: batch, short"),
+    (lines("partition: x"), "knows no partition 'x'; expected one of: batch, short, closed"),
+    (
+        lines("partition: closed"),
+        "partition closed takes jobs of ops,hpc; got guests, the default of this user",
+    ),
     (lines("reservation: x"), "knows no reservation 'x'; expected one of: nights"),
     (
         lines("partition: short"),
@@ -228,6 +232,11 @@ BROKEN = [
     (not_of_slurm, "lab: some nodes are not Slurm's; expected a system with Slurm"),
     (undeclared, "nightly.yaml: missing; it declares the nights of lab"),
 ]
+
+
+def test_a_partition_that_takes_the_account(at: Path) -> None:
+    declare(at, lines("partition: closed", "account: ops"))
+    call("install", "lab", "--yes")
 
 
 @pytest.mark.parametrize(("spoil", "message"), BROKEN)

@@ -19,6 +19,9 @@ from seatrial.paths import results_dir
 JUDGING = timedelta(minutes=30)
 """Time that the driver may work after the window, for the judge and the pages."""
 
+MEMORY = "4G"
+"""Memory of the driver: without it Slurm may give it that of a whole node."""
+
 LOG = "nightly.log"
 """Name of the driver's output, beside the runs of a system."""
 
@@ -68,6 +71,7 @@ class Driver:
             f"--time={int(self.limit.total_seconds() // 60)}",
             "--ntasks=1",
             "--cpus-per-task=1",
+            f"--mem={MEMORY}",
             "--open-mode=append",
             f"--output={self.log}",
             *self.settings.driver,

@@ -2,7 +2,7 @@
 
 import os
 import pwd
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -59,9 +59,9 @@ def check_slurm(settings: Settings, limit: timedelta) -> Findings:
     if partition is not None:
         _check_limit(settings, partition, limit, found)
         fields = map(parse_fields, lines)
-        mode = {one.get("PartitionName"): one.get("PreemptMode") for one in fields}[
-            partition.name
-        ]
+        own = {one.get("PartitionName"): one for one in fields}[partition.name]
+        _check_allowed(settings, own, options, found)
+        mode = own.get("PreemptMode")
         if mode and mode != "OFF":
             found.notes.append(
                 f"partition {partition.name} has PreemptMode={mode}: a driver that is "
@@ -102,6 +102,31 @@ def _check_limit(
             f"minutes, partition {partition.name} allows {partition.limit_s // 60}; "
             "expected a shorter window, or another partition"
         )
+
+
+def _check_allowed(
+    settings: Settings,
+    partition: Mapping[str, str],
+    options: Mapping[str, str],
+    found: Findings,
+) -> None:
+    """Check that the partition takes the account: else the driver waits for ever."""
+    allowed = partition.get("AllowAccounts", "ALL")
+    account, whose = options.get("account", ""), "declared here"
+    if not account:
+        account, whose = _default_account(), "the default of this user"
+    if allowed != "ALL" and account and account not in allowed.split(","):
+        found.problems.append(
+            f"{settings.file}: account: partition {partition['PartitionName']} takes "
+            f"jobs of {allowed}; got {account}, {whose}; expected one of them"
+        )
+
+
+def _default_account() -> str:
+    """Return the account of jobs that name none; '' if it is not known."""
+    user = _name(os.geteuid())
+    lines = printed("sacctmgr", "-nP", "show", "user", user, "format=DefaultAccount")
+    return lines[0].strip() if lines else ""
 
 
 def _minutes(time: timedelta) -> int:
