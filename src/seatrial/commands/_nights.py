@@ -226,7 +226,7 @@ def _print(state: "State", today: date) -> None:
     nights = len(state.visits.nights)
     last = f"the last {state.visits.nights[-1]}" if nights else "none yet"
     console.print_line(
-        f"{state.system}: {nights} nights, {last}; expected false alarms: "
+        f"{state.system}: {nights} {'night' if nights == 1 else 'nights'}, {last}; expected false alarms: "
         f"{rules.alarms_a_year:g} a year"
     )
     for alarm in state.alarms:

@@ -18,12 +18,15 @@ from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.campaign.schedule import read_agenda
 from seatrial.campaign.session import comment_of
+from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.reframe_references import write_reference_files
 from seatrial.errors import Exit, SeatrialError
 from seatrial.nightly.choice import Choice, choose, free_nodes
 from seatrial.nightly.part import part_of
 from seatrial.nightly.settings import Settings
 from seatrial.nightly.slurm_actions import reservation
 from seatrial.nightly.state import CAMPAIGN, State, local_time, read_state
+from seatrial.paths import criteria_file
 from seatrial.runs.ledger import note_night
 from seatrial.runs.lock import driver_of
 from seatrial.runs.open_run import new_run_id, open_runs
@@ -173,6 +176,10 @@ def run_part(
     if until is not None:
         limits.append(f"--deadline={until:%Y-%m-%dT%H:%M:%S}")
     campaign = load_campaign(place.home, CAMPAIGN)
+    criteria = criteria_file(place.home, place.system.name)
+    if criteria.is_file():
+        whole = Criteria.load(criteria)
+        write_reference_files(place.home, whole, place.system.name)
     with TemporaryDirectory(prefix="seatrial-night-") as folder:
         part = part_of(place.system, nodes, limits, Path(folder))
         run = new_run_id(CAMPAIGN)

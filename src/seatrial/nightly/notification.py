@@ -111,7 +111,7 @@ def digest(state: State, news: Sequence[News], today: date) -> tuple[str, str]:
         lines += [f"and {len(opened) + len(reports) - _MOST_ALARMS} more alarms", ""]
     lines += groups
     lines.append(
-        f"{state.system}: {len(state.visits.nights)} nights so far; expected false "
+        f"{state.system}: nights so far: {len(state.visits.nights)}; expected false "
         f"alarms: {state.settings.rules.alarms_a_year:g} a year"
     )
     return f"[seatrial] {state.system}: {subject}", "\n".join(lines) + "\n"
