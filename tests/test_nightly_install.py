@@ -161,7 +161,10 @@ NO_NIGHTS = [
         lines("account: me"),
         "account: Slurm knows no account 'me'; expected one of: ops",
     ),
-    (lines("partition: x"), "knows no partition 'x'; expected one of: batch, short, closed"),
+    (
+        lines("partition: x"),
+        "knows no partition 'x'; expected one of: batch, short, closed",
+    ),
     (
         lines("partition: closed"),
         "partition closed takes jobs of ops,hpc; got guests, the default of this user",

@@ -66,6 +66,11 @@ def test_a_gross_fault_is_found_in_one_night(tmp_path: Path) -> None:
         ("the job ended as PREEMPTED; no output", False),
         ("the job ended as DEADLINE; no output", False),
         ("the job ended as CANCELLED; no output", False),
+        (
+            "spawned process error: command 'sbatch rfm_job.sh' failed: sbatch: error: "
+            "Batch job submission failed: Requested time limit is invalid (missing",
+            False,
+        ),
         ("the job ended as NODE_FAIL; no output", True),
         ("the job exceeded its time limit of 60 s; no output", True),
     ],

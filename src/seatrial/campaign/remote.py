@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import tarfile
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -160,11 +161,16 @@ def _newest_open(remote: Remote, system: str) -> str:
 
 
 def seatrial_there(
-    remote: Remote, arguments: list[str], system: str, task: str
-) -> None:
+    remote: Remote,
+    arguments: list[str],
+    system: str,
+    task: str,
+    answers: Collection[int] = (),
+) -> int:
     """Run a command of the suite on the login node; its output is shown as it comes.
 
-    Raises SeatrialError, with its exit status, if it fails: `task` did not finish.
+    Returns its exit status: 0, or one of the `answers`. Raises SeatrialError with any
+    other one: `task` did not finish.
     """
     command = [f"{remote.prefix}/bin/seatrial", *arguments]
     with interruptible():
@@ -177,9 +183,10 @@ def seatrial_there(
             f"provisioned; run `ansible-playbook -i inventories/{system} "
             "playbooks/site.yml`"
         )
-    if status:
+    if status and status not in answers:
         code = Exit(status) if status in set(Exit) else Exit.USAGE
         raise SeatrialError(f"{task} on {remote.host} did not finish", code)
+    return status
 
 
 def _unreachable(remote: Remote) -> SeatrialError:

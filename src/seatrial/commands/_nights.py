@@ -186,7 +186,8 @@ def retest(ctx: click.Context, system: str, node: str) -> None:
 def there(system: str, arguments: list[str], task: str) -> bool:
     """Run `seatrial nightly` on the login node if only the inventory is here.
 
-    Files of reference-data/SYSTEM are copied there first. Returns False here.
+    Files of reference-data/SYSTEM are copied there first. Returns False here; there,
+    ends with the status of the command if it says more than that it worked.
     """
     from seatrial.campaign.remote import copy_references, seatrial_there
     from seatrial.system.login_node import load_remote
@@ -196,7 +197,10 @@ def there(system: str, arguments: list[str], task: str) -> bool:
         return False
     remote = load_remote(suite, system)
     copy_references(remote, suite, system)
-    seatrial_there(remote, ["nightly", *arguments], system, task)
+    command, answers = ["nightly", *arguments], (Exit.FAILED, Exit.UNDECIDED)
+    status = seatrial_there(remote, command, system, task, answers)
+    if status:
+        click.get_current_context().exit(status)
     return True
 
 
@@ -224,9 +228,10 @@ def _print(state: "State", today: date) -> None:
     console = Terminal()
     rules, decision = state.settings.rules, state.decision
     nights = len(state.visits.nights)
+    counted = f"{nights} {'night' if nights == 1 else 'nights'}"
     last = f"the last {state.visits.nights[-1]}" if nights else "none yet"
     console.print_line(
-        f"{state.system}: {nights} {'night' if nights == 1 else 'nights'}, {last}; expected false alarms: "
+        f"{state.system}: {counted}, {last}; expected false alarms: "
         f"{rules.alarms_a_year:g} a year"
     )
     for alarm in state.alarms:
@@ -236,6 +241,9 @@ def _print(state: "State", today: date) -> None:
             console.print_line(f"{standing}: {alarm.name}: {alarm.kind}: {what}")
     covered = f"{state.coverage(today):.0%} of the nodes"
     console.print_line(f"measured within {rules.every} nights: {covered}")
+    gave_way = state.yielded.get(today, 0)
+    if gave_way:
+        console.print_line(f"tonight {gave_way} cases gave way, and measured nothing")
     unseen = [
         n for n, age in state.unseen(today).items() if age is None or age > rules.every
     ]

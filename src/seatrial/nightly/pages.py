@@ -39,12 +39,13 @@ class Shown:
 
 @dataclass(frozen=True)
 class Row:
-    """A night in the index: its run, and the numbers of nodes and of new alarms."""
+    """A night in the index: its run, and the numbers of nodes, new alarms, and cases that gave way."""
 
     night: date
     run: str
     nodes: int
     alarms: int
+    yielded: int
 
 
 def write_pages(state: State, home: Path, out: Path, today: date) -> list[Path]:
@@ -95,7 +96,8 @@ def _rows(state: State) -> Iterator[Row]:
     counts = (visits.configurations >= 0).sum(axis=1).tolist()
     nights = visits.nights.tolist()
     for night, run, nodes in zip(nights, visits.runs, counts, strict=True):
-        yield Row(night, run, nodes, new.count(night))
+        gave_way = state.yielded.get(night, 0)
+        yield Row(night, run, nodes, new.count(night), gave_way)
 
 
 def _shown(state: State, alarm: Alarm, today: date, *, charts: bool) -> Shown:

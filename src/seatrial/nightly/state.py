@@ -4,8 +4,9 @@ There is no second truth: whoever reads the same runs and the same ledger finds 
 alarms.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +39,8 @@ class State:
     `classes` are the nodes of the system by class. `folder` has its runs and its
     ledger. `alarms` are those of `decision` (history) and of the limits of each night,
     in the order of their nights, one for each onset. `last` is when the last night
-    ended, in UTC; None before the first.
+    ended, in UTC; None before the first. `yielded` counts by night the cases that gave
+    way: their jobs made room for users, or the window had no time for them.
     """
 
     system: str
@@ -50,6 +52,7 @@ class State:
     alarms: tuple[Alarm, ...]
     ledger: Ledger
     last: datetime | None
+    yielded: Mapping[date, int] = field(default_factory=dict)
 
     def standing(self, alarm: Alarm, today: date) -> Standing:
         """Return if an alarm is open; an acknowledgement ends after its date."""
@@ -141,6 +144,9 @@ def read_state(
             of_night = faults[day_of(night, settings.window)]
             of_night.setdefault(fault.place, []).append(fault.text)
     of_limits = limit_alarms(visits, [*faults.values()], settings.rules.most_suspects)
+    yielded: Counter[date] = Counter()
+    for night in nights:
+        yielded[day_of(night, settings.window)] += night.yielded
     return State(
         system=system,
         settings=settings,
@@ -153,6 +159,7 @@ def read_state(
         last=datetime.fromtimestamp(max(n.ended for n in nights), UTC)
         if nights
         else None,
+        yielded=yielded,
     )
 
 

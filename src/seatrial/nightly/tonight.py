@@ -20,8 +20,10 @@ _SELLER = 0.05
 _KINDS = ("case", "limit", "sameness", "leaf", "node", "start")
 _GAVE_WAY = re.compile(
     r"the job (never started|ended as (PREEMPTED|CANCELLED|DEADLINE))"
+    r"|.*sbatch: error: .*Requested time limit is invalid",
+    re.DOTALL,
 )
-"""Reasons of cases that made room for users, or found no room in the window."""
+"""Reasons of cases that made room for users, or for which the window had no time."""
 
 
 class Fault(msgspec.Struct, frozen=True):
