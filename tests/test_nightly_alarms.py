@@ -78,6 +78,17 @@ def test_pairs_leafs_and_the_whole_are_no_nodes() -> None:
     ]
 
 
+def test_a_slow_pair_of_a_bad_node_is_no_alarm_of_its_own() -> None:
+    pair = {"cn02 - cn01": ["slow"], "cn01 - cn02": ["slow"]}
+    (both,) = alarms({3: {"cn02": ["bad"], **pair}})
+    assert (both.name, both.faults) == ("2026-03-04-cn02", ("bad", "slow", "slow"))
+    (later,) = alarms({1: {"cn02": ["bad"]}, 3: pair})
+    assert later.closed == DAYS[6]
+    (alone,) = alarms({night: pair for night in (1, 2)})
+    assert alone.name == "2026-03-02-cn01-cn02"
+    assert len(merged([alone, history(2, "cn02")])) == 2
+
+
 def history(night: int, node: str, closed: int | None = None) -> Alarm:
     return Alarm(
         f"{DAYS[night]}-{node}",

@@ -24,6 +24,10 @@ from seatrial.runs.ledger_entries import Entry
 
 NODES = tuple(f"cn{number:02}" for number in range(1, 9))
 START = datetime(2026, 3, 1, 1, 5)
+REFUSED = (
+    "command 'sbatch rfm_job.sh' failed: sbatch: error: Batch job submission failed: "
+    "Requested time limit is invalid (missing or exceeds some limit)"
+)
 WINDOW = Window(time(1), time(5))
 
 
@@ -66,11 +70,7 @@ def test_a_gross_fault_is_found_in_one_night(tmp_path: Path) -> None:
         ("the job ended as PREEMPTED; no output", False),
         ("the job ended as DEADLINE; no output", False),
         ("the job ended as CANCELLED; no output", False),
-        (
-            "spawned process error: command 'sbatch rfm_job.sh' failed: sbatch: error: "
-            "Batch job submission failed: Requested time limit is invalid (missing",
-            False,
-        ),
+        (REFUSED, False),
         ("the job ended as NODE_FAIL; no output", True),
         ("the job exceeded its time limit of 60 s; no output", True),
     ],

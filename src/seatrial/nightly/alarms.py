@@ -4,7 +4,7 @@ What the limits find is an alarm once, until three good nights in a row end it. 
 of history on a node that has one already is the same alarm, with more evidence.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +13,26 @@ import numpy as np
 from seatrial.history.records import Alarm, Kind, Visits
 from seatrial.names import natural_key
 
+_PAIR = " - "
+
 GOOD_NIGHTS = 3
 """Good nights in a row that end an alarm."""
+
+
+def _attributed(
+    found: Mapping[str, Sequence[str]], suspects: Set[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the faults by place: a slow pair of a suspect is a fault of the suspect.
+
+    Both directions of a pair are one place.
+    """
+    by_place: dict[str, tuple[str, ...]] = {}
+    for place, texts in found.items():
+        ends = sorted(place.split(_PAIR), key=natural_key)
+        named = [end for end in ends if end in suspects]
+        where = named[0] if named else _PAIR.join(ends)
+        by_place[where] = (*by_place.get(where, ()), *texts)
+    return by_place
 
 
 @dataclass
@@ -39,6 +57,8 @@ def limit_alarms(
     column = {name: index for index, name in enumerate(visits.nodes)}
     for row, (night, found) in enumerate(zip(visits.nights, faults, strict=True)):
         measured = visits.configurations[row] >= 0
+        suspects = {place for one in lasting for place in one.places} | found.keys()
+        found = _attributed(found, suspects & column.keys())
         for one in [*lasting]:
             visited = [column[node] for node in one.alarm.nodes]
             if found.keys() & one.places:
@@ -80,7 +100,7 @@ def _begun(
             begun.append(_Lasting(one, (node,)))
     for place in sorted(found.keys() - column.keys()):
         name = (place or "run").replace(" ", "")
-        ends = [end for end in place.split(" - ") if end in column]
+        ends = [end for end in place.split(_PAIR) if end in column]
         shared, texts = place or "the whole run", tuple(found[place])
         one = alarm(name, "common", ends, shared=shared, faults=texts)
         begun.append(_Lasting(one, (place,)))
@@ -114,7 +134,8 @@ def _same(first: Alarm, alarm: Alarm) -> bool:
     """Return True if an alarm of a node comes while one that has it lasts."""
     lasts = first.closed is None or bool(first.closed > alarm.night)
     of_nodes = first.kind in ("node", "common") and alarm.kind == "node"
-    return lasts and of_nodes and set(alarm.nodes) <= set(first.nodes)
+    of_pair = _PAIR in first.shared
+    return lasts and of_nodes and not of_pair and {*alarm.nodes} <= {*first.nodes}
 
 
 def _later(first: Alarm, alarm: Alarm) -> np.datetime64 | None:

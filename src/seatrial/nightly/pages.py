@@ -39,7 +39,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class Row:
-    """A night in the index: its run, and the numbers of nodes, new alarms, and cases that gave way."""
+    """A night in the index: its run, and counts of nodes, alarms and lost cases.
+
+    `alarms` began in it; `yielded` cases gave way.
+    """
 
     night: date
     run: str
