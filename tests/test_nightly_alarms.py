@@ -84,7 +84,7 @@ def test_a_slow_pair_of_a_bad_node_is_no_alarm_of_its_own() -> None:
     assert (both.name, both.faults) == ("2026-03-04-cn02", ("bad", "slow", "slow"))
     (later,) = alarms({1: {"cn02": ["bad"]}, 3: pair})
     assert later.closed == DAYS[6]
-    (alone,) = alarms({night: pair for night in (1, 2)})
+    (alone,) = alarms(dict.fromkeys((1, 2), pair))
     assert alone.name == "2026-03-02-cn01-cn02"
     assert len(merged([alone, history(2, "cn02")])) == 2
 
