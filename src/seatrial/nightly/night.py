@@ -22,6 +22,7 @@ from seatrial.errors import Exit, SeatrialError
 from seatrial.nightly.choice import Choice, choose, free_nodes
 from seatrial.nightly.part import part_of
 from seatrial.nightly.settings import Settings
+from seatrial.nightly.slurm_actions import reservation_of
 from seatrial.nightly.state import CAMPAIGN, State, local_time, read_state
 from seatrial.runs.ledger import note_night
 from seatrial.runs.lock import driver_of
@@ -207,11 +208,6 @@ def retest(
             raise
         return f"{node}: {error}"
     return ""
-
-
-def reservation_of(node: str) -> str:
-    """Return the name of our reservation of a node."""
-    return f"seatrial-{node}"
 
 
 def cancel_left(place: Place, console: Console) -> None:
