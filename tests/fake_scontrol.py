@@ -1,14 +1,19 @@
 """A stand-in for scontrol and sinfo that keeps nodes and reservations in a file."""
 
+import fcntl
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 _PROGRAM = """#!{python} -I
-import datetime, json, os, pathlib, sys
+import datetime, fcntl, json, os, pathlib, sys
 file = pathlib.Path({file!r})
+alone = open({file!r} + ".lock", "w")
+fcntl.flock(alone, fcntl.LOCK_EX)
 slurm = json.loads(file.read_text())
 words = sys.argv[1:]
 slurm["reads"] += 1
@@ -60,41 +65,47 @@ class FakeSlurm:
         self.folder.mkdir()
         kept: dict[str, Any] = {"silent": False, "denied": False, "calls": []}
         kept |= {"nodes": {node: ["idle", "none"] for node in nodes}}
-        self.save({**kept, "reservations": {}, "reads": 0, "then": {}})
+        kept |= {"reservations": {}, "reads": 0, "then": {}}
+        self.file.write_text(json.dumps(kept))
         text = _PROGRAM.format(python=sys.executable, file=str(self.file))
         for name in ("scontrol", "sinfo"):
             (self.folder / name).write_text(text)
             (self.folder / name).chmod(0o755)
 
-    def save(self, content: dict[str, Any]) -> None:
-        self.file.write_text(json.dumps(content))
-
     def load(self) -> Any:
         return json.loads(self.file.read_text())
 
+    @contextmanager
+    def changed(self) -> Iterator[Any]:
+        """Give what is kept, to be changed while no program reads it."""
+        with Path(f"{self.file}.lock").open("w") as alone:
+            fcntl.flock(alone, fcntl.LOCK_EX)
+            content = self.load()
+            yield content
+            self.file.write_text(json.dumps(content))
+
     def set(self, **more: Any) -> None:
         """Replace some of what is kept."""
-        self.save({**self.load(), **more})
+        with self.changed() as content:
+            content.update(more)
 
     def node(self, name: str, state: str, reason: str = "none") -> None:
         """Change a node, as an administrator does."""
-        content = self.load()
-        content["nodes"][name] = [state, reason]
-        self.save(content)
+        with self.changed() as content:
+            content["nodes"][name] = [state, reason]
 
     def reserve(self, node: str, users: str = "root", age: float = 0.0) -> None:
         """Make a reservation of our name that began some days ago."""
-        content = self.load()
         start = datetime.now().replace(microsecond=0) - timedelta(days=age)
         name = f"seatrial-{node}"
-        content["reservations"][name] = {
-            "ReservationName": name,
-            "StartTime": start.isoformat(),
-            "EndTime": (start + timedelta(days=7)).isoformat(),
-            "Nodes": node,
-            "Users": users,
-        }
-        self.save(content)
+        with self.changed() as content:
+            content["reservations"][name] = {
+                "ReservationName": name,
+                "StartTime": start.isoformat(),
+                "EndTime": (start + timedelta(days=7)).isoformat(),
+                "Nodes": node,
+                "Users": users,
+            }
 
     @property
     def reservations(self) -> dict[str, dict[str, str]]:

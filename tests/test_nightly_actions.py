@@ -5,40 +5,22 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from action_states import NODES, TODAY, alarm, state
 from fake_scontrol import FakeSlurm
 
 from seatrial.errors import SeatrialError
-from seatrial.history.records import Alarm, Decision, Kind, Visits
-from seatrial.history.rules import Rules
+from seatrial.history.records import Alarm, Kind
 from seatrial.nightly import actions, slurm_actions
 from seatrial.nightly.actions import Action, recommended
-from seatrial.nightly.settings import OFF, Caps, Settings
+from seatrial.nightly.settings import OFF, Caps
 from seatrial.nightly.slurm_actions import user_name
-from seatrial.nightly.state import State
-from seatrial.nightly.window import Window
 from seatrial.runs import ledger
 from seatrial.runs.ledger import note_night, parse_ledger, read_ledger
-
-NODES = [f"cn{n:02d}" for n in range(1, 101)]
-TODAY = date(2026, 11, 25)
-NIGHT = np.datetime64("2026-11-25")
-NO_VISITS = Visits(
-    np.array([], dtype="datetime64[D]"),
-    (),
-    (),
-    (),
-    (),
-    np.empty((0, 0, 0)),
-    np.empty((0, 0), dtype=np.int64),
-    (),
-    np.empty((0, 0), dtype=bool),
-)
 
 
 @pytest.fixture
@@ -46,30 +28,6 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     fake = FakeSlurm(tmp_path, NODES)
     monkeypatch.setenv("PATH", f"{fake.folder}:{os.environ['PATH']}")
     return fake
-
-
-def alarm(node: str, kind: Kind = "node", days: int = 0, closed: bool = False) -> Alarm:
-    night = NIGHT - np.timedelta64(days, "D")
-    end = NIGHT if closed else None
-    name = f"{night}-{node}"
-    return Alarm(name, kind, (node,), night, (night, night), closed=end)
-
-
-def state(folder: Path, *alarms: Alarm, **settings: Any) -> State:
-    settings = {"action": "reservation", **settings}
-    window = Window(datetime.min.time(), datetime.max.time())
-    file = folder / "nightly.yaml"
-    return State(
-        system="lab",
-        settings=Settings(file, window, 1.0, Rules(), (), (), **settings),
-        folder=folder / "runs",
-        classes={"batch": NODES},
-        visits=NO_VISITS,
-        decision=Decision((), (), (), ()),
-        alarms=alarms,
-        ledger=parse_ledger(read_ledger(folder / "runs") or b""),
-        last=None,
-    )
 
 
 def act(folder: Path, *alarms: Alarm, **settings: Any) -> list[Action]:

@@ -2,21 +2,26 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from action_states import NODES, TODAY, alarm, state
 from fake_scontrol import FakeSlurm
 
-AGENT = (
-    Path(__file__).parents[1]
-    / "playbooks/roles/nightly_agent/files/seatrial-nightly-agent"
-)
+from seatrial.nightly import slurm_actions
+from seatrial.nightly.actions import Action, act
+from seatrial.nightly.slurm_actions import user_name
+
+ROLE = Path(__file__).parents[1] / "playbooks" / "roles" / "nightly_agent"
+AGENT = ROLE / "files" / "seatrial-nightly-agent"
 TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
 NOBODY, SOMEBODY = 65534, 12345
 
@@ -28,7 +33,7 @@ class Site:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.spool = folder, folder / "spool"
-        self.slurm = FakeSlurm(folder, ["cn01", "cn02", "cn03", "cn04"])
+        self.slurm = FakeSlurm(folder, NODES)
         self.spool.mkdir()
         os.chown(self.spool, 0, NOBODY)
         self.spool.chmod(0o1770)
@@ -74,8 +79,13 @@ class Site:
         user: int = NOBODY,
         **more: Any,
     ) -> Path:
-        request = {"verb": verb, "node": "cn01", "token": token, "alarm": "a-cn01"}
-        request |= {"mode": self.config["mode"], "time": int(time.time()), **more}
+        request: dict[str, Any] = {"verb": verb, "node": "cn01", "token": token}
+        request |= {
+            "alarm": "a-cn01",
+            "mode": self.config["mode"],
+            "time": int(time.time()),
+            **more,
+        }
         name = f"{verb}-{token}.json"
         return self.write(name, json.dumps(request).encode(), user)
 
@@ -187,8 +197,8 @@ def test_a_drain_has_the_token_and_is_ended_by_a_person(site: Site) -> None:
     ],
 )
 def test_contents_that_are_refused(site: Site, more: dict[str, Any], why: str) -> None:
-    content = {"verb": "quarantine", "node": "cn01", "token": TOKEN, "alarm": "a"}
-    content |= {"mode": "reservation", "time": int(time.time())}
+    content: dict[str, Any] = {"verb": "quarantine", "node": "cn01", "token": TOKEN}
+    content |= {"alarm": "a", "mode": "reservation", "time": int(time.time())}
     site.write(f"quarantine-{TOKEN}.json", json.dumps({**content, **more}).encode())
     assert why in site.run()
     assert (site.slurm.calls, list(site.spool.iterdir())) == ([], [])
@@ -377,7 +387,12 @@ def test_a_request_that_is_withdrawn_while_it_is_read_is_not_done(site: Site) ->
     exec(compile(AGENT.read_text(), AGENT, "exec"), program)
     agent, file = program["Agent"](site.config), site.ask()
     request = agent.read(file.name)
-    agent.read = lambda name: (file.unlink(), request)[1]
+
+    def withdrawn_meanwhile(name: str) -> Any:
+        file.unlink()
+        return request
+
+    agent.read = withdrawn_meanwhile
     with pytest.raises(program["Refused"], match="withdrawn"):
         agent.handle(file.name)
     assert site.slurm.calls == []
@@ -419,3 +434,45 @@ def test_a_configuration_that_others_can_change_stops_it(
     os.chown(config, owner, owner)
     config.chmod(mode)
     assert "expected a file of root" in site.run(status=1)
+
+
+def test_the_role_writes_the_configuration_that_the_program_reads(site: Site) -> None:
+    template = (ROLE / "templates" / "nightly-agent.json.j2").read_text()
+    assert set(re.findall(r"'(\w+)':", template)) == site.config.keys()
+
+
+@pytest.mark.parametrize("mode", ["reservation", "drain"])
+def test_the_driver_and_the_agent_understand_each_other(
+    site: Site, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.config.update(user=user_name(), mode=mode)
+    monkeypatch.setattr(slurm_actions, "_LOOK_S", 0.05)
+    monkeypatch.setenv("PATH", f"{site.slurm.folder}:{os.environ['PATH']}")
+
+    def night(*, closed: bool) -> list[Action]:
+        """Act, while the timer of the agent runs."""
+        stop = threading.Event()
+
+        def timer() -> None:
+            while not stop.wait(0.05):
+                if list(site.spool.glob("[!.]*")):
+                    site.run()
+
+        thread = threading.Thread(target=timer)
+        thread.start()
+        settings = {"action": mode, "spool": site.spool}
+        try:
+            return act(
+                state(site.folder, alarm("cn02", closed=closed), **settings), TODAY
+            )
+        finally:
+            stop.set()
+            thread.join()
+
+    (made,) = night(closed=False)
+    assert made.done, made
+    renewed, (freed,) = night(closed=False), night(closed=True)
+    assert [str(one) for one in renewed if not one.done] == []
+    assert freed.done is (mode == "reservation"), freed
+    assert site.slurm.calls[0][0] == ("update" if mode == "drain" else "create")
+    assert list(site.spool.iterdir()) == []
