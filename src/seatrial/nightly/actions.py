@@ -76,7 +76,7 @@ def act(state: State, today: date) -> list[Action]:
     """Take out the nodes of open alarms, and bring back those of closed ones.
 
     Returns what was done, and what was not, with reasons. What is no longer out is
-    noted in the ledger whatever the settings are. SeatrialError if that fails.
+    noted in the ledger by all settings. SeatrialError if that fails.
     """
     return _Night(state, today).actions()
 
