@@ -77,6 +77,7 @@ lint: deps
 	mypy
 	vermin --quiet --violations --target=3.8- $(PYTHON_3_8)
 	vermin --quiet --violations --target=3.6- --eval-annotations $(PYTHON_3_6)
+	vermin --quiet --violations --target=3.9- playbooks/roles/nightly_agent/files/seatrial-nightly-agent
 	lint-imports
 	ansible-lint --offline --strict
 	shellcheck tools/clean tools/system-packages .ci/run spack-env/debian-links $(shell git ls-files '*.sh')

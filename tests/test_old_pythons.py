@@ -110,3 +110,13 @@ def test_jobs_run_the_suite_by_the_python_of_the_prefix(
     monkeypatch.setenv("SEATRIAL_HOME", str(tmp_path))
     mpi_start.write_script(tmp_path, "preamble", "results")
     assert f"{python} -I -m seatrial" in (tmp_path / mpi_start.SCRIPT).read_text()
+
+
+def test_the_nightly_agent_runs_by_the_python_of_rhel_9(tmp_path: Path) -> None:
+    program = ROLES / "nightly_agent" / "files" / "seatrial-nightly-agent"
+    done = subprocess.run(
+        [interpreter("3.9"), "-I", str(program), str(tmp_path / "none")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr.startswith("nothing is done: [Errno 2]"), done.stderr

@@ -1,39 +1,40 @@
-"""Which bad nodes are taken out of service and put back, within caps.
+"""Which bad nodes are taken out of service and brought back, within caps.
 
-The ledger is written first: `quarantined` is the intent, with a token. Then Slurm is
-asked. After a crash in between the next night compares the intent with Slurm. One that
-is there counts; one that is not is `released`, 'was gone'. A quarantine without an
-entry in the ledger is never ours.
+The order is: ledger, Slurm, read back. The intent comes first, with a token, because a
+node that is out without an entry would stay out: nothing without an entry is ours. An
+entry without a node that is out does no harm: the next night finds that Slurm does not
+show it, and notes `released`. A release goes the other way round, Slurm and then the
+ledger, for the same reason. A node that was out for an alarm, and is back without us,
+is not taken out again for it: a person may have wanted it back.
 """
 
-import json
-import os
-import pwd
 import secrets
 import shlex
-import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Literal
-
-import msgspec
 
 from seatrial.errors import SeatrialError
 from seatrial.history.records import Alarm
 from seatrial.nightly import slurm_actions as slurm
+from seatrial.nightly.refusals import FAILED, refusal
 from seatrial.nightly.settings import OFF
 from seatrial.nightly.state import State
 from seatrial.runs.ledger import note_night
 from seatrial.runs.ledger_entries import Entry
 
-_UNWRITTEN = {"entry": 0, "time": "", "host": "", "previous": ""}
-_NIGHT = timedelta(hours=12)
-_AGENT_S = 90.0
-_LOOK_S = 2.0
-_NOT_DONE = "not done"
-_GONE = "was gone"
-_DRAINED = ("drained", "draining")
+Verb = Literal["quarantine", "renew", "release", "nothing"]
+
+_WORDS = {
+    ("quarantine", True): "taken out of service",
+    ("quarantine", False): "not taken out of service",
+    ("renew", True): "still out of service",
+    ("renew", False): "its reservation is not renewed",
+    ("release", True): "no longer held by us",
+    ("release", False): "not brought back",
+}
 
 
 @dataclass(frozen=True)
@@ -41,48 +42,48 @@ class Action:
     """What was done to a node for an alarm, or why not; `command` does it by hand."""
 
     node: str
-    verb: Literal["quarantine", "release"]
+    verb: Verb
     alarm: str
     command: tuple[str, ...]
     done: bool
     reason: str
 
     def __str__(self) -> str:
-        how = "done" if self.done else f"not done: {self.reason}"
-        return f"{self.verb} {self.node} for {self.alarm}: {how}"
+        if self.verb == "nothing":
+            return f"nodes: nothing is done: {self.reason}"
+        text = f"{self.node}: {_WORDS[self.verb, self.done]}: {self.reason}"
+        by_hand = f"; by hand: {shlex.join(self.command)}" if self.command else ""
+        return text if self.done else text + by_hand
 
 
 def recommended(state: State, alarm: Alarm) -> list[str]:
-    """Return the commands that take the node of an alarm out, and put it back.
+    """Return the commands that take the node of an alarm out and bring it back.
 
-    None for an alarm that is not of one node.
+    None for an alarm of another kind: no single node is its cause.
     """
     if alarm.kind != "node":
         return []
     (node,) = alarm.nodes
-    if state.settings.action == "drain":
-        entry = state.quarantined.get(node)
-        token = entry.token if entry else "TOKEN"
-        both = slurm.drain(node, _reason(token, alarm.name)), slurm.resume(node)
-    else:
-        both = slurm.reserve(node, user_name(), "now"), slurm.delete(node)
-    return [shlex.join(command) for command in both]
+    out, back = slurm.reserving(node), slurm.deleting(node)
+    entry = state.quarantined.get(node)
+    if _mode(state, entry) == "drain":
+        token = entry.token if entry else "hand"
+        out = slurm.draining(node, _reason(token, alarm.name))
+        back = slurm.resuming(node)
+    return [shlex.join(out), shlex.join(back)]
 
 
-def user_name() -> str:
-    """Return the name of the user who runs the nights."""
-    return pwd.getpwuid(os.getuid()).pw_name
+def act(state: State, today: date) -> list[Action]:
+    """Take out the nodes of open alarms, and bring back those of closed ones.
 
-
-def act(state: State, today: date) -> tuple[Action, ...]:
-    """Take out the nodes of open alarms and put back those of closed ones.
-
-    Nothing is done if the off-switch is set, or if Slurm cannot be read: then each
-    action says so.
+    Returns what was done, and what was not, with reasons. What is no longer out is
+    noted in the ledger by all settings. SeatrialError if that fails.
     """
-    if state.settings.action == "recommend":
-        return ()
     return _Night(state, today).actions()
+
+
+def _mode(state: State, entry: Entry | None) -> str:
+    return entry.reason if entry else state.settings.action
 
 
 def _reason(token: str, alarm: str) -> str:
@@ -93,197 +94,183 @@ class _Night:
     """The actions of one night."""
 
     def __init__(self, state: State, today: date) -> None:
-        self.state, self.user, self.today = state, user_name(), today
-        self.mode, self.caps = state.settings.action, state.settings.caps
+        self.state, self.today, self.settings = state, today, state.settings
         self.out = dict(state.quarantined)
+        self.alarms = {alarm.name: alarm for alarm in state.alarms}
+        self.night = f"{today:%Y%m%d}"  # begins the tokens of a night
+        self.taken = sum(
+            entry.event == "quarantined" and entry.token.startswith(self.night)
+            for entry in state.ledger.entries
+        )
         self.slurm = slurm.Slurm({}, {})
 
-    def actions(self) -> tuple[Action, ...]:
-        done: list[Action] = []
-        stop = self._stop()
-        if not stop:
-            done += self._put_back()
-        suspects = [
+    def actions(self) -> list[Action]:
+        """Do what is to be done."""
+        recommends = self.settings.action == "recommend"
+        suspects = [] if recommends else self._suspects()
+        if not self.out and not suspects:
+            return []
+        try:
+            self.slurm = slurm.read_slurm()
+        except SeatrialError as error:
+            return [_nothing(f"the state of Slurm is not known: {error}")]
+        done = self._gone()
+        if recommends:
+            return done
+        if self.settings.off:
+            return [*done, _nothing(f"the off-switch is set: {OFF}")]
+        done += [one for entry in [*self.out.values()] for one in self._goes_on(entry)]
+        return [*done, *(self._quarantine(alarm) for alarm in self._suspects())]
+
+    def _suspects(self) -> list[Alarm]:
+        """Return the open alarms of single nodes that are in service, oldest first."""
+        return [
             alarm
             for alarm in self.state.open_alarms(self.today)
             if alarm.kind == "node" and alarm.nodes[0] not in self.out
         ]
-        for alarm in sorted(suspects, key=lambda one: one.night):
-            why = stop or self._refused(alarm, suspects)
-            done.append(self._skip(alarm, why) if why else self._quarantine(alarm))
-        return tuple(done)
 
-    def _stop(self) -> str:
-        if self.state.settings.off:
-            return f"the off-switch is set: {OFF}"
-        if self.state.ledger.problem:
-            return f"the ledger is broken: {self.state.ledger.problem}"
-        try:
-            self.slurm = slurm.read_slurm()
-        except SeatrialError as error:
-            return f"the state of Slurm is unknown: {error}"
-        return ""
-
-    def _refused(self, alarm: Alarm, suspects: list[Alarm]) -> str:
-        """Return why the node of an alarm stays in service, '' if it need not."""
-        node, caps = alarm.nodes[0], self.caps
-        if sum(one.night == alarm.night for one in suspects) > caps.night:
-            return "more suspects in a night than may be taken out: a common cause?"
-        entries = self.state.ledger.entries
-        mine = [e for e in entries if e.alarm == alarm.name and e.node == node]
-        last = mine[-1] if mine else None
-        if last and not last.reason.startswith(_NOT_DONE):
-            return "it was out for this alarm before, and somebody put it back"
-        known = self.slurm.nodes.get(node)
-        if known is None:
-            return "Slurm does not know the node"
-        if known.out or known.reason:
-            return f"it is {known.state} already: {known.reason or 'without a reason'}"
-        if slurm.reservation(node) in self.slurm.reservations:
-            return f"a reservation {slurm.reservation(node)} is there that is not ours"
-        since = datetime.now(UTC) - _NIGHT
-        tonight = [e for e in entries if e.event == "quarantined"]
-        recent = sum(datetime.fromisoformat(e.time) >= since for e in tonight)
-        recent += sum(node not in self.state.quarantined for node in self.out)
-        if recent >= caps.night:
-            return f"{recent} taken out tonight; at most {caps.night} a night"
-        return self._full(node)
-
-    def _full(self, node: str) -> str:
-        for name, nodes in self.state.classes.items():
-            if node not in nodes:
+    def _gone(self) -> list[Action]:
+        """Note as released what Slurm does not show as we left it."""
+        done = []
+        for node, entry in [*self.out.items()]:
+            if node not in self.slurm.nodes or self._shows(entry):
                 continue
-            share = int(self.state.settings.share * len(nodes))
-            most = max(1, min(share, self.caps.at_once))
-            known = self.slurm.nodes
-            out = sum(n in self.out or n not in known or known[n].out for n in nodes)
-            return f"{out} of class {name} are out; at most {most}" * (out >= most)
-        return "it belongs to no class"
-
-    def _skip(self, alarm: Alarm, why: str) -> Action:
-        node = alarm.nodes[0]
-        command = slurm.reserve(node, self.user, "now")
-        if self.mode == "drain":
-            command = slurm.drain(node, _reason("TOKEN", alarm.name))
-        return Action(node, "quarantine", alarm.name, command, False, why)
-
-    def _quarantine(self, alarm: Alarm) -> Action:
-        node, token, start = alarm.nodes[0], secrets.token_hex(8), slurm.now()
-        how = "agent" if self.state.settings.spool else start
-        command = slurm.reserve(node, self.user, start)
-        if self.mode == "drain":
-            command = slurm.drain(node, _reason(token, alarm.name))
-        fields = {"node": node, "alarm": alarm.name, "token": token}
-        note_night(
-            self.state.folder, "quarantined", reason=f"{self.mode} {how}", **fields
-        )
-        intent = {**fields, "event": "quarantined", "reason": f"{self.mode} {how}"}
-        entry = msgspec.convert(_UNWRITTEN | intent, Entry)
-        self.out[node] = entry
-        why = self._do(command, "quarantine", entry)
-        if not why:
-            return Action(node, "quarantine", alarm.name, command, True, "")
-        if not self.state.settings.spool and self._absent(entry):
-            note_night(
-                self.state.folder, "released", reason=f"{_NOT_DONE}: {why}", **fields
-            )
-        return Action(node, "quarantine", alarm.name, command, False, why)
-
-    def _do(self, command: tuple[str, ...], verb: str, entry: Entry) -> str:
-        """Run a command, or ask the agent; return what failed, '' if Slurm shows it."""
-        spool, wanted = self.state.settings.spool, verb == "quarantine"
-        try:
-            if spool is None:
-                slurm.run(command)
-            else:
-                _ask(spool, verb, entry)
-            end = time.monotonic() + (_AGENT_S if spool else 0)
-            while True:
-                self.slurm = slurm.read_slurm()
-                if self._ours(entry) == wanted:
-                    return ""
-                if time.monotonic() >= end:
-                    return "Slurm does not show it" + " yet" * (spool is not None)
-                time.sleep(_LOOK_S)
-        except (SeatrialError, OSError) as error:
-            return str(error)
-
-    def _absent(self, entry: Entry) -> bool:
-        """Return True if Slurm certainly lacks it; else the next night compares."""
-        try:
-            self.slurm = slurm.read_slurm()
-        except SeatrialError:
-            return False
-        return not self._ours(entry)
-
-    def _ours(self, entry: Entry) -> bool:
-        """Return True if Slurm has exactly the quarantine of an entry."""
-        mode, how = [*entry.reason.split(" ", 1), ""][:2]
-        if mode == "drain":
-            node = self.slurm.nodes.get(entry.node)
-            reason = _reason(entry.token, entry.alarm)
-            if node is None or node.reason != reason or node.state not in _DRAINED:
-                return False
-            return how == "agent" or node.user == self.user
-        fields = self.slurm.reservations.get(slurm.reservation(entry.node), {})
-        if fields.get("Users") != self.user or fields.get("Nodes") != entry.node:
-            return False
-        return how == "agent" or fields.get("StartTime") == how
-
-    def _put_back(self) -> list[Action]:
-        """Reconcile the ledger with Slurm; release closed alarms, renew the others."""
-        done: list[Action] = []
-        closed = {a.name for a in self.state.alarms if a.closed is not None}
-        for node, entry in list(self.out.items()):
-            fields = {"node": node, "alarm": entry.alarm, "token": entry.token}
-            if not self._ours(entry):
-                note_night(self.state.folder, "released", reason=_GONE, **fields)
-                del self.out[node]
-                command = slurm.delete(node)
-                done.append(Action(node, "release", entry.alarm, command, True, _GONE))
-            elif entry.alarm in closed:
-                done.append(self._release(entry, fields))
-            elif not entry.reason.startswith("drain"):
-                spool = self.state.settings.spool
-                try:
-                    if spool is None:
-                        slurm.run(slurm.renew(node))
-                    else:
-                        _ask(spool, "quarantine", entry)
-                except (SeatrialError, OSError) as error:
-                    command, why = slurm.renew(node), f"not renewed: {error}"
-                    done.append(
-                        Action(node, "quarantine", entry.alarm, command, False, why)
-                    )
+            reason = "was not there"
+            if entry.reason == "drain":
+                reason = "was not there: somebody resumed it or changed its reason"
+            elif _time(entry) + timedelta(days=slurm.DAYS) <= datetime.now(UTC):
+                reason = "expired"
+            self._note("released", entry.node, entry.alarm, entry.token, reason)
+            del self.out[node]
+            done.append(Action(node, "release", entry.alarm, (), True, reason))
         return done
 
-    def _release(self, entry: Entry, fields: dict[str, str]) -> Action:
-        node, drained = entry.node, entry.reason.startswith("drain")
-        command = slurm.resume(node) if drained else slurm.delete(node)
+    def _shows(self, entry: Entry) -> bool:
+        """Return True if Slurm has the node out exactly as an entry says."""
+        node = self.slurm.nodes.get(entry.node)
+        if entry.reason == "drain":
+            ours = _reason(entry.token, entry.alarm)
+            return node is not None and node.drained and node.reason == ours
+        found = self.slurm.reservations.get(slurm.reservation_of(entry.node))
+        return found is not None and found.is_of(entry.node, _time(entry))
+
+    def _goes_on(self, entry: Entry) -> list[Action]:
+        """Release the node of a closed alarm; renew the reservation of another.
+
+        That of an alarm that is no longer known ends by itself.
+        """
+        node, alarm = entry.node, self.alarms.get(entry.alarm)
+        drained = entry.reason == "drain"
+        if alarm is None:
+            why = "its alarm is no longer known; look at it, and bring it back"
+            command = slurm.resuming(node) if drained else slurm.deleting(node)
+            return [Action(node, "release", entry.alarm, command, False, why)]
+        if alarm.closed is None:
+            return [] if drained else [self._renew(entry)]
         if drained:
-            why = "a drained node cannot be tested again: a person releases it"
-            return Action(node, "release", entry.alarm, command, False, why)
-        why = self._do(command, "release", entry)
-        if not why:
-            reason = "three good nights"
-            note_night(self.state.folder, "released", reason=reason, **fields)
-            self.out.pop(node, None)
-        return Action(node, "release", entry.alarm, command, not why, why)
+            why = "its alarm is closed, but a drained node cannot be tested by Slurm"
+            command = slurm.resuming(node)
+            return [Action(node, "release", entry.alarm, command, False, why)]
+        command = slurm.deleting(node)
+        failure = self._change(
+            command, "release", entry, lambda: not self._shows(entry)
+        )
+        if failure:
+            return [Action(node, "release", entry.alarm, command, False, failure)]
+        reason = "its alarm is closed"
+        self._note("released", node, entry.alarm, entry.token, reason)
+        del self.out[node]
+        return [Action(node, "release", entry.alarm, command, True, reason)]
+
+    def _renew(self, entry: Entry) -> Action:
+        command = slurm.renewing(entry.node)
+        least = datetime.now() + timedelta(days=slurm.DAYS, hours=-2)
+
+        def renewed() -> bool:
+            found = self.slurm.reservations.get(slurm.reservation_of(entry.node))
+            return found is not None and found.end > least
+
+        failure = self._change(command, "quarantine", entry, renewed)
+        reason = failure or "its alarm lasts"
+        return Action(entry.node, "renew", entry.alarm, command, not failure, reason)
+
+    def _quarantine(self, alarm: Alarm) -> Action:
+        (node,), mode = alarm.nodes, self.settings.action
+        token = self.night + secrets.token_hex(4)
+        command = slurm.reserving(node)
+        if mode == "drain":
+            command = slurm.draining(node, _reason(token, alarm.name))
+
+        def left(why: str) -> Action:
+            return Action(node, "quarantine", alarm.name, command, False, why)
+
+        try:
+            self.slurm = slurm.read_slurm()  # an administrator may have drained it
+            why = refusal(self.state, alarm, self.slurm, self.out, self.taken)
+            if why:
+                return left(why)
+            self._note("quarantined", node, alarm.name, token, mode)
+        except SeatrialError as error:
+            return left(str(error))
+        now = datetime.now(UTC).isoformat()
+        fields = {"node": node, "alarm": alarm.name, "token": token, "reason": mode}
+        entry = Entry(0, "quarantined", now, "", "", **fields)  # type: ignore[arg-type]
+        self.taken += 1
+        self.out[node] = entry
+        failure = self._change(command, "quarantine", entry, lambda: self._shows(entry))
+        if failure and self._is_absent(entry):
+            self._note("released", node, alarm.name, token, FAILED + failure)
+            del self.out[node]
+        if failure:
+            return left(failure)
+        return Action(node, "quarantine", alarm.name, command, True, alarm.name)
+
+    def _change(
+        self, command: slurm.Command, verb: str, entry: Entry, seen: Callable[[], bool]
+    ) -> str:
+        """Change Slurm, and read it back; return what failed, '' if it is `seen`."""
+        try:
+            if self.settings.spool is None:
+                slurm.run(command)
+                self.slurm = slurm.read_slurm()
+                return "" if seen() else "Slurm does not show it afterwards"
+            request = {"verb": verb, "node": entry.node, "token": entry.token}
+            request |= {"alarm": entry.alarm, "mode": entry.reason}
+            slurm.ask(self.settings.spool, request, lambda: self._reads(seen))
+        except SeatrialError as error:
+            return str(error)
+        return ""
+
+    def _reads(self, seen: Callable[[], bool]) -> bool:
+        """Read Slurm; return True if it answers and shows what is asked for."""
+        with suppress(SeatrialError):
+            self.slurm = slurm.read_slurm()
+            return seen()
+        return False
+
+    def _is_absent(self, entry: Entry) -> bool:
+        """Return True if Slurm answers, and does not show an entry.
+
+        Without an answer the next night compares them.
+        """
+        return self._reads(lambda: not self._shows(entry))
+
+    def _note(
+        self,
+        event: Literal["quarantined", "released"],
+        node: str,
+        alarm: str,
+        token: str,
+        reason: str,
+    ) -> None:
+        fields = {"node": node, "alarm": alarm, "token": token, "reason": reason}
+        note_night(self.state.folder, event, **fields)
 
 
-def _ask(spool: Path, verb: str, entry: Entry) -> None:
-    """Write a request for the agent: at once, or not at all."""
-    request = {"verb": verb, "node": entry.node, "token": entry.token}
-    request |= {"alarm": entry.alarm, "mode": entry.reason.split(" ")[0]}
-    content = json.dumps(request | {"time": int(time.time())}).encode()
-    name = f"{verb}-{entry.token}"
-    part = spool / f".{name}.part"
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            os.fsync(file.fileno())
-        part.rename(spool / f"{name}.json")
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+def _nothing(reason: str) -> Action:
+    return Action("", "nothing", "", (), False, reason)
+
+
+def _time(entry: Entry) -> datetime:
+    return datetime.fromisoformat(entry.time)

@@ -24,7 +24,7 @@ from seatrial.errors import Exit, SeatrialError
 from seatrial.nightly.choice import Choice, choose, free_nodes
 from seatrial.nightly.part import part_of
 from seatrial.nightly.settings import Settings
-from seatrial.nightly.slurm_actions import reservation
+from seatrial.nightly.slurm_actions import reservation_of
 from seatrial.nightly.state import CAMPAIGN, State, local_time, read_state
 from seatrial.paths import criteria_file
 from seatrial.runs.ledger import note_night
@@ -207,7 +207,7 @@ def retest(
     partners = [other for other in place.classes[name] if other in free - {node}]
     if not partners:
         return f"{node} has no idle partner in {name}"
-    options = [f"--reservation={reservation(node)}"] if out else []
+    options = [f"--reservation={reservation_of(node)}"] if out else []
     try:
         run_part(place, {name: [node, partners[0]]}, options, until, console)
     except SeatrialError as error:

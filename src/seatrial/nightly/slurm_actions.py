@@ -1,137 +1,241 @@
-"""Nodes and reservations as Slurm shows them, and the commands that change them."""
+"""Nodes and reservations as Slurm shows them, and what changes them.
 
+A change is made by `scontrol`, or by a request to the agent on the controller. Slurm
+22.05 keeps no comment of a reservation. So ours is known by its name, its node, its
+user and its start, which the ledger tells within minutes.
+"""
+
+import json
 import os
+import pwd
+import re
+import secrets
 import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from pathlib import Path
 
 from seatrial.errors import SeatrialError
-from seatrial.system.slurm import HIDDEN_TOO, TIME_FORMAT
+from seatrial.system.slurm import HIDDEN_TOO
 
 DAYS = 7
 """Days after which a reservation expires; each night renews it."""
 
-FLAGS = "MAINT,FLEX,IGNORE_JOBS"
-_TIMEOUT_S = 60
-_AWAY = ("drain", "down", "fail", "unk", "inval", "power", "reboot", "futur")
-_UNSET = ("", "none", "(null)")
+Command = tuple[str, ...]
+
+_FLAGS = "MAINT,FLEX,IGNORE_JOBS"
+"""FLEX lets a job in the reservation use a partner outside it; IGNORE_JOBS lets the
+jobs that run end."""
+
+_AWAY = re.compile(
+    r"(?<!power_)(?<!powered_)(?<!powering_)down|drain|fail|error|unk|inval|reboot|futur|maint|[*$]"
+)
+_SUFFIXES = "*~#!%$@^+-"
+_EARLY = timedelta(minutes=2)
+_LATE = timedelta(minutes=10)
+_TIMEOUT_S = 60.0
+_AGENT_S = 90.0
+_TAKEN_S = 30.0
+_LOOK_S = 2.0
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node: its state in small letters; why it is out, '' without; and by whom."""
+    """A node: its long state in small letters, and its reason, '' without one."""
 
     state: str
     reason: str
-    user: str
 
     @property
     def out(self) -> bool:
-        """Return True if the node takes no jobs, whoever took it out."""
-        return any(word in self.state for word in _AWAY) or self.state.endswith("*")
+        """Return True if it takes no jobs of users, whoever took it out."""
+        return _AWAY.search(self.state) is not None
+
+    @property
+    def drained(self) -> bool:
+        """Return True if it is drained, or will be when its jobs end."""
+        return self.state.rstrip(_SUFFIXES) in ("drained", "draining")
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A reservation: its host list, its users as Slurm writes them, and local times."""
+
+    nodes: str
+    users: str
+    start: datetime
+    end: datetime
+
+    def is_of(self, node: str, moment: datetime) -> bool:
+        """Return True if we made it for a node at a time (UTC) of the ledger."""
+        starts = (self.start.replace(fold=fold).astimezone() for fold in (0, 1))
+        near = any(moment - _EARLY <= start <= moment + _LATE for start in starts)
+        return near and self.nodes == node and self.users == user_name()
 
 
 @dataclass(frozen=True)
 class Slurm:
-    """Nodes by name, and the fields of each reservation by its name."""
+    """Nodes and reservations by name."""
 
-    nodes: dict[str, Node]
-    reservations: dict[str, dict[str, str]]
+    nodes: Mapping[str, Node]
+    reservations: Mapping[str, Reservation]
 
 
-def reservation(node: str) -> str:
+def user_name() -> str:
+    """Return the user that measures the nights."""
+    return pwd.getpwuid(os.getuid()).pw_name
+
+
+def reservation_of(node: str) -> str:
     """Return the name of our reservation of a node."""
     return f"seatrial-{node}"
 
 
-def reserve(node: str, user: str, start: str) -> tuple[str, ...]:
-    """Return the command that reserves a node from a local time on."""
-    return (
-        "scontrol",
-        "create",
-        "reservation",
-        f"ReservationName={reservation(node)}",
-        f"Nodes={node}",
-        f"StartTime={start}",
-        f"Duration={DAYS}-00:00:00",
-        f"Flags={FLAGS}",
-        f"Users={user}",
-    )
+def reserving(node: str) -> Command:
+    """Return the command that reserves a node."""
+    options = {
+        "ReservationName": reservation_of(node),
+        "Nodes": node,
+        "StartTime": "now",
+        "Duration": f"{DAYS}-00:00:00",
+        "Flags": _FLAGS,
+        "Users": user_name(),
+    }
+    words = (f"{key}={value}" for key, value in options.items())
+    return ("scontrol", "create", "reservation", *words)
 
 
-def renew(node: str) -> tuple[str, ...]:
+def renewing(node: str) -> Command:
     """Return the command that moves the end of our reservation."""
-    name = f"ReservationName={reservation(node)}"
+    name = f"ReservationName={reservation_of(node)}"
     return ("scontrol", "update", name, f"EndTime=now+{DAYS}days")
 
 
-def delete(node: str) -> tuple[str, ...]:
+def deleting(node: str) -> Command:
     """Return the command that deletes our reservation."""
-    return ("scontrol", "delete", f"ReservationName={reservation(node)}")
+    return ("scontrol", "delete", f"ReservationName={reservation_of(node)}")
 
 
-def drain(node: str, reason: str) -> tuple[str, ...]:
+def draining(node: str, reason: str) -> Command:
     """Return the command that drains a node."""
-    return (
-        "scontrol",
-        "update",
-        f"NodeName={node}",
-        "State=DRAIN",
-        f"Reason={reason}",
-    )
+    words = (f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
+    return ("scontrol", "update", *words)
 
 
-def resume(node: str) -> tuple[str, ...]:
+def resuming(node: str) -> Command:
     """Return the command that puts a drained node back."""
     return ("scontrol", "update", f"NodeName={node}", "State=RESUME")
 
 
-def now() -> str:
-    """Return the local time as Slurm writes it."""
-    return datetime.now().strftime(TIME_FORMAT)
-
-
 def read_slurm() -> Slurm:
     """Read nodes and reservations; SeatrialError if Slurm is silent or unclear."""
-    nodes: dict[str, Node] = {}
-    for line in run(("sinfo", "-h", "-N", "-o", "%N|%T|%u|%E")).splitlines():
-        parts = line.split("|", 3)
-        if len(parts) != 4 or not parts[0] or not parts[1]:
-            raise SeatrialError(f"`sinfo` printed {line!r}; expected node and state")
-        name, state, user, reason = (part.strip() for part in parts)
-        reason = "" if reason.lower() in _UNSET else reason
-        nodes[name] = Node(state.lower(), reason, user)
+    nodes = {}
+    for line in run(("sinfo", "-N", "-h", "-o", "%N|%T|%E")).splitlines():
+        name, state, reason = [*line.split("|", 2), "", ""][:3]
+        if not (name and state and reason):
+            raise SeatrialError(f"`sinfo` prints {line!r}; expected node|state|reason")
+        nodes[name] = Node(state.lower(), "" if reason == "none" else reason)
     if not nodes:
-        raise SeatrialError("`sinfo` printed no node")
-    reservations: dict[str, dict[str, str]] = {}
+        raise SeatrialError("`sinfo` prints no node")
+    reservations = {}
     for line in run(("scontrol", "-o", "show", "reservation")).splitlines():
-        if not line.strip() or line.startswith("No reservations"):
-            continue
-        fields = dict(w.split("=", 1) for w in line.split() if "=" in w)
-        if not {"ReservationName", "StartTime", "Users"} <= fields.keys():
-            raise SeatrialError(
-                f"`scontrol show reservation` printed {line!r}; expected its name, "
-                "start and users"
-            )
-        reservations[fields["ReservationName"]] = fields
+        if line.strip() and not line.startswith("No reservations"):
+            name, found = _reservation(line)
+            reservations[name] = found
     return Slurm(nodes, reservations)
 
 
-def run(command: tuple[str, ...]) -> str:
-    """Run a command of Slurm; SeatrialError if it fails or does not end."""
+def _reservation(line: str) -> tuple[str, Reservation]:
+    fields: dict[str, str] = {}
+    for key, _, value in (word.partition("=") for word in line.split()):
+        fields.setdefault(key, value)
+    try:
+        times = (datetime.fromisoformat(fields[k]) for k in ("StartTime", "EndTime"))
+        found = Reservation(fields["Nodes"], fields["Users"], *times)
+        return fields["ReservationName"], found
+    except (KeyError, ValueError) as error:
+        raise SeatrialError(
+            f"`scontrol show reservation` prints {line!r}; expected its name, nodes, "
+            "users, start and end"
+        ) from error
+
+
+def run(command: Sequence[str]) -> str:
+    """Run a program of Slurm; SeatrialError if it fails or does not end."""
+    said = " ".join(command[:3])
     try:
         done = subprocess.run(
             command,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
             timeout=_TIMEOUT_S,
             check=False,
-            env={**os.environ, **HIDDEN_TOO},
+            env={**os.environ, **HIDDEN_TOO, "SLURM_TIME_FORMAT": "standard"},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SeatrialError(f"`{' '.join(command)}`: {error}") from error
+        raise SeatrialError(f"`{said}`: {error}") from error
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-        raise SeatrialError(f"`{' '.join(command)}` failed: {''.join(said)}")
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise SeatrialError(
+            f"`{said}` failed: {lines[-1] if lines else 'it is silent'}"
+        )
     return done.stdout
+
+
+def ask(spool: Path, request: Mapping[str, str], seen: Callable[[], bool]) -> None:
+    """Ask the agent, and wait until Slurm shows what is asked for.
+
+    A request that the agent does not take in time is withdrawn: it removes a request
+    before it acts, so that one of both removes it. SeatrialError says what is not done.
+    """
+    file = spool / f"{request['verb']}-{request['token']}.json"
+    try:
+        _write(file, json.dumps({**request, "time": int(time.time())}).encode())
+    except OSError as error:
+        raise SeatrialError(
+            f"{file}: the request cannot be written: {error}"
+        ) from error
+    deadline, taken = time.monotonic() + _AGENT_S, False
+    while not seen():
+        if not taken and not os.path.lexists(file):
+            deadline, taken = time.monotonic() + _TAKEN_S, True
+        if time.monotonic() > deadline:
+            if taken:
+                raise SeatrialError(
+                    "the agent took the request, and Slurm does not show it; its "
+                    "journal on the controller says why"
+                )
+            if _withdrawn(file):
+                raise SeatrialError(
+                    f"the agent did not take the request within {_AGENT_S:.0f} s; it "
+                    "is withdrawn; expected its timer on the controller to run"
+                )
+        time.sleep(_LOOK_S)
+
+
+def _write(file: Path, content: bytes) -> None:
+    part = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        with os.fdopen(descriptor, "wb") as opened:
+            os.fchmod(descriptor, 0o644)
+            opened.write(content)
+            opened.flush()
+            os.fsync(descriptor)
+        part.rename(file)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _withdrawn(file: Path) -> bool:
+    """Remove a request; return False if the agent took it meanwhile."""
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        return False
+    return True
