@@ -123,9 +123,15 @@ def _night_page(
         name: node_set(names[measured & (classes == name)].tolist())
         for name in sorted({*classes[measured].tolist()})
     }
-    notes = [n for n in state.decision.notes if n.night.astype(date) == row.night]
+    notes = state.decision.notes
     return _render(
-        state, home, "night.html.j2", row=row, nodes=nodes, alarms=alarms, notes=notes
+        state,
+        home,
+        "night.html.j2",
+        row=row,
+        nodes=nodes,
+        alarms=alarms,
+        improvements=[n for n in notes if n.night.astype(date) == row.night],
     )
 
 
@@ -152,7 +158,7 @@ def _index(state: State, home: Path, rows: list[Row], today: date) -> str:
         learning=learning[:_MOST_LEARNING],
         learners=len(learning),
         out=_out(state),
-        notes=state.decision.notes[-_MOST_NOTES:][::-1],
+        improvements=state.decision.notes[-_MOST_NOTES:][::-1],
         skipped=[
             (f"{local_time(entry):%Y-%m-%d %H:%M}", entry.reason)
             for entry in state.skipped[-_MOST_SKIPPED:][::-1]
