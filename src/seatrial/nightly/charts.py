@@ -10,8 +10,8 @@ from seatrial.history.records import Alarm, Loss, Visits
 from seatrial.report.render.vega import Row, channel, layer, mark, specification
 
 WIDTH, HEIGHT = 760, 200
-_MOST_NIGHTS = 120
-"""Newest nights that a chart has."""
+_MOST_NIGHTS, _NIGHTS_AFTER = 120, 30
+"""Nights of a chart, and those of them after the night of the alarm."""
 
 
 def chart(visits: Visits, alarm: Alarm, loss: Loss) -> str:
@@ -21,8 +21,10 @@ def chart(visits: Visits, alarm: Alarm, loss: Loss) -> str:
     median of the other nodes of the class. The nights of the onset are shaded.
     """
     column = visits.metrics.index(loss.metric)
-    values = visits.values[-_MOST_NIGHTS:, :, column].astype(np.float64)
-    nights = visits.nights[-_MOST_NIGHTS:]
+    end = int(np.searchsorted(visits.nights, alarm.night)) + _NIGHTS_AFTER
+    shown = slice(max(end - _MOST_NIGHTS, 0), end)
+    values = visits.values[shown, :, column].astype(np.float64)
+    nights = visits.nights[shown]
     own = [visits.nodes.index(node) for node in alarm.nodes if node in visits.nodes]
     classes = {visits.classes[index] for index in own}
     others = [
@@ -65,7 +67,7 @@ def _specification(rows: Sequence[Row], nights: Any, alarm: Alarm, loss: Loss) -
         scale={"domain": names, "range": ["var(--fail)", "var(--line-1)"]},
     )
     first = max(alarm.onset[0] - np.timedelta64(1, "D"), nights[0])
-    shade = {"t": str(first), "end": str(alarm.onset[1])}
+    shade = {"t": str(first), "end": str(max(first, alarm.onset[1]))}
     ends = {"x": x, "x2": {"field": "end", "type": "temporal"}}
     layers = [
         layer("onset", mark("rect", color="var(--undecided)", opacity=0.25), **ends),

@@ -26,7 +26,10 @@ _MOST_CHARTS, _MOST_LEARNING, _MOST_NOTES, _MOST_SKIPPED = 3, 50, 30, 30
 
 @dataclass(frozen=True)
 class Shown:
-    """An alarm as pages show it; `commands` take its node out, `charts` are SVG."""
+    """An alarm as pages show it; `charts` are SVG.
+
+    An open alarm has commands: they take its node out, and acknowledge it.
+    """
 
     alarm: Alarm
     standing: Standing
@@ -34,6 +37,7 @@ class Shown:
     onset: str
     lines: tuple[str, ...]
     commands: tuple[str, ...]
+    acknowledging: str
     charts: tuple[str, ...] = ()
 
 
@@ -101,7 +105,8 @@ def _rows(state: State) -> Iterator[Row]:
 def _shown(state: State, alarm: Alarm, today: date, *, charts: bool) -> Shown:
     losses = alarm.losses[:_MOST_CHARTS] if charts else ()
     standing = state.standing(alarm, today)
-    out = recommended(state, alarm) if standing == "open" else []
+    is_open = standing == "open"
+    out = recommended(state, alarm) if is_open else []
     return Shown(
         alarm,
         standing,
@@ -109,6 +114,7 @@ def _shown(state: State, alarm: Alarm, today: date, *, charts: bool) -> Shown:
         explanation.onset(alarm),
         tuple(map(explanation.change_text, alarm.changes)),
         tuple(out),
+        explanation.acknowledging(state, alarm) if is_open else "",
         tuple(filter(None, (chart(state.visits, alarm, loss) for loss in losses))),
     )
 
