@@ -122,7 +122,7 @@ class Modelled:
     def state(self) -> State:
         """Return the state by the ledger as it is now."""
         known = {
-            name: [node for node in nodes if node != NEVER]
+            name: [node for node in nodes if node != NEVER and self.nights]
             for name, nodes in self.classes.items()
         }
         of_nights = visits(known, self.nights, self.rules.every)
