@@ -115,7 +115,7 @@ class Modelled:
             alarms=(),
             watched=(Watched(WATCHED, night(36), 3, 41.5),),
             learning=(Learning("cn09", 9, 14), Learning("fat1", 12, 14)),
-            notes=(Note(night(NIGHTS - 1), "cn01", "bw_4MiB is 5.0% better"),),
+            notes=(Note(night(NIGHTS - 1), "", "batch: ring bw_4MiB: 5.0 % better"),),
         )
     )
 

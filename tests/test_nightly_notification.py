@@ -523,10 +523,10 @@ def text_of(lab: Modelled) -> tuple[str, str]:
 
 def test_a_message_explains_open_alarms_and_counts_the_rest(lab: Modelled) -> None:
     subject, text = text_of(lab)
-    assert subject == "[seatrial] lab: fat[1-2]: 10.0% worse in bw_4MiB and 2 more"
+    assert subject == "[seatrial] lab: fat[1-2]: 10.0 % worse in bw_4MiB and 2 more"
     for words in (
         "onset: 2026-03-17 to 2026-03-19",
-        "ring bw_4MiB (mpi): 100 MB/s before, 90 MB/s after: 10.0% worse",
+        "ring bw_4MiB (mpi): 100 MB/s before, 90 MB/s after: 10.0 % worse",
         "they share: leaf l3",
         "limits of a night: ring bw_4MiB: slow",
         "measure it again: seatrial nightly retest lab cn03",
@@ -555,7 +555,7 @@ def test_a_message_has_a_limited_length(lab: Modelled) -> None:
 def test_a_report_is_a_subject_without_alarms(lab: Modelled) -> None:
     lab.alarms = (ALARMS[1],)
     subject, text = text_of(lab)
-    assert subject == "[seatrial] lab: cn[01-10]: 10.0% worse in bw_4MiB"
+    assert subject == "[seatrial] lab: cn[01-10]: 10.0 % worse in bw_4MiB"
     assert "state:" not in text
 
 

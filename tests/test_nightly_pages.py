@@ -111,19 +111,19 @@ def test_the_index_has_what_matters(drawn: dict[str, Page]) -> None:
         "2 of 12 nodes are still learnt",
         "Onset 2026-03-17 to 2026-03-19",
         "54,321 to 1",
-        "ring bw_4MiB (mpi): 100 MB/s before, 90 MB/s after: 10.0% worse",
+        "ring bw_4MiB (mpi): 100 MB/s before, 90 MB/s after: 10.0 % worse",
         "ring bw_4MiB: slow",
         "leaf l3",
         f"seatrial nightly ack lab {OPEN.name} --until DATE --reason TEXT",
         "scontrol create reservation ReservationName=seatrial-cn03",
         "Acknowledged alarms",
-        "83% of the nodes",
+        "83 % of the nodes",
         f"quarantined, {ACKNOWLEDGED.name}: reservation now",
         "baseline 9 of 14 visits: cn09",
         "baseline 12 of 14 visits: fat1",
         "never: fat2",
-        "29 nights: cn10",
-        "cn01: bw_4MiB is 5.0% better",
+        "28 nights: cn10",
+        f"{TODAY}: batch: ring bw_4MiB: 5.0 % better",
         "0 of 12 nodes are idle",
     ):
         assert words in text, words
@@ -146,8 +146,7 @@ def test_a_page_of_a_night_has_its_alarms_and_improvements(
     assert "hca firmware was 20.39, is 20.41 on cn[01-10]" in report
     assert "Ended" not in report
     last = drawn[page_of(39)].text
-    assert "Improvements" in last
-    assert "cn01: bw_4MiB is 5.0% better" in last
+    assert "Improvements batch: ring bw_4MiB: 5.0 % better" in last
     assert "Class batch" in last
 
 
@@ -253,6 +252,13 @@ def test_a_chart_shows_the_nights_around_its_alarm(tmp_path: Path) -> None:
     svg = chart(lab.state().visits, late, late.losses[0])
     labels = nights_in(svg)
     assert str(night(60)) <= labels[0] < labels[-1] <= str(night(180))
+
+
+def test_a_chart_names_the_lines_that_it_has(lab: Modelled) -> None:
+    visits = lab.state().visits
+    one, whole = (chart(visits, it, it.losses[0]) for it in (ALARMS[4], ALARMS[1]))
+    assert (">the node<" in one, ">other nodes<" in one) == (True, True)
+    assert (">the nodes<" in whole, ">other nodes<" in whole) == (True, False)
 
 
 def test_a_metric_without_numbers_has_no_chart(lab: Modelled) -> None:

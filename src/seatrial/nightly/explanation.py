@@ -22,7 +22,7 @@ def title(alarm: Alarm) -> str:
     where = alarm.shared or node_set(alarm.nodes)
     loss = max(alarm.losses, key=lambda one: one.share, default=None)
     if loss is not None:
-        return f"{where}: {loss.share:.1%} worse in {loss.metric.metric}"
+        return f"{where}: {_percent(loss.share)} worse in {loss.metric.metric}"
     return f"{where}: {alarm.faults[0] if alarm.faults else _WHAT[alarm.kind]}"
 
 
@@ -37,8 +37,12 @@ def loss_text(loss: Loss) -> str:
     unit = loss.metric.unit
     return (
         f"{loss.metric}: {loss.before:.4g} {unit} before, {loss.after:.4g} {unit} "
-        f"after: {loss.share:.1%} worse"
+        f"after: {_percent(loss.share)} worse"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def change_text(change: Change) -> str:
@@ -114,7 +118,7 @@ def ticket(state: State, alarm: Alarm) -> list[str]:
             unit = loss.metric.unit
             lines.append(
                 f"| {_cell(str(loss.metric))} | {loss.before:.4g} {unit} "
-                f"| {loss.after:.4g} {unit} | {loss.share:.1%} |"
+                f"| {loss.after:.4g} {unit} | {_percent(loss.share)} |"
             )
     if alarm.faults:
         lines += ["", "Limits of a night:", ""]

@@ -158,7 +158,7 @@ def _index(state: State, home: Path, rows: list[Row], today: date) -> str:
         lasting=[one for one in shown if one.standing == "open"],
         quiet=[one for one in shown if one.standing == "acknowledged"],
         closed=[one for one in shown if one.standing == "closed"][::-1],
-        coverage=f"{state.coverage(today):.0%}",
+        coverage=f"{100 * state.coverage(today):.0f} %",
         never=node_set(node for node, age in unseen.items() if age is None),
         unseen={node: age for node, age in unseen.items() if age is not None},
         learning=learning[:_MOST_LEARNING],
