@@ -72,8 +72,8 @@ def _pages(
 ) -> Iterator[tuple[str, str]]:
     """Yield name and content of each page that may be new, the index last.
 
-    The page of a night without an alarm changes only until the next night, or with the
-    declared rate of false alarms.
+    The page of a night without an alarm changes until the next night, by a test of a
+    node in between too, or with the declared rate of false alarms.
     """
     mark = out / f".rate-{state.settings.rules.alarms_a_year:g}"
     if not mark.exists():
@@ -86,7 +86,7 @@ def _pages(
         by_night.setdefault(alarm.night.astype(date), []).append(alarm)
     for index, row in enumerate(rows):
         name = f"{row.night}.html"
-        if row is not rows[-1] and not row.alarms and (out / name).is_file():
+        if row not in rows[-2:] and not row.alarms and (out / name).is_file():
             continue
         shown = [_shown(state, a, today, charts=True) for a in by_night[row.night]]
         yield name, _night_page(state, home, index, row, shown)
