@@ -1,6 +1,6 @@
 """A modelled state of nights: every kind of alarm, and nodes in every state."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -72,7 +72,7 @@ OUT = "cn07"
 NEVER, UNSEEN, WATCHED = "fat2", "cn10", "cn08"
 
 
-def visits(classes: dict[str, Sequence[str]], nights: int, every: int) -> Visits:
+def visits(classes: Mapping[str, Sequence[str]], nights: int, every: int) -> Visits:
     """Measure all nodes, each once in `every` nights: cn07 is slower from night 25."""
     nodes = [node for of_class in classes.values() for node in of_class]
     random = np.random.default_rng(7)

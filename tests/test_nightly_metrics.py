@@ -97,7 +97,11 @@ def test_a_hostile_name_is_a_label(lab: Modelled) -> None:
 def test_the_file_is_readable_for_the_exporter(lab: Modelled) -> None:
     file = file_of(lab)
     file.parent.mkdir()
-    assert write_metrics(lab.state(), TODAY) == []
+    state, mask = lab.state(), os.umask(0o077)
+    try:
+        assert write_metrics(state, TODAY) == []
+    finally:
+        os.umask(mask)
     assert file.read_text() == metrics_text(lab.state(), TODAY)
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
     assert [*file.parent.iterdir()] == [file]

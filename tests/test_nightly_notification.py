@@ -11,9 +11,11 @@ from dataclasses import replace
 from datetime import timedelta
 from email import message_from_bytes
 from email.policy import default
+from http.client import InvalidURL
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.request import OpenerDirector, Request
 
 import pytest
 from fake_home import fake_program
@@ -356,6 +358,17 @@ def test_no_later_error_shows_the_address(tmp_path: Path, start: str) -> None:
     assert refusal(lambda: send_webhook(to, "s", "t")).startswith("webhook: ")
 
 
+def test_an_unknown_error_is_only_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(opener: object, request: Request, **more: object) -> None:
+        raise InvalidURL(f"{request.full_url} is none")
+
+    monkeypatch.setattr(OpenerDirector, "open", fail)
+    to = webhook(tmp_path, address(1))
+    assert refusal(lambda: send_webhook(to, "s", "t")) == "webhook: InvalidURL"
+
+
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
 def test_an_address_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
     to = webhook(tmp_path, f"https://example.org/{SECRET}")
@@ -367,7 +380,8 @@ def test_an_address_of_somebody_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to = webhook(tmp_path, f"https://example.org/{SECRET}")
-    monkeypatch.setattr(channels.os, "getuid", lambda: Path(to.file).stat().st_uid + 1)
+    owner = Path(to.file).stat().st_uid
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
     assert "that you own" in refusal(lambda: send_webhook(to, "s", "t"))
 
 
