@@ -29,6 +29,8 @@ from seatrial.plain_files import read_plain
 PATIENCE_S = 10.0
 _SECRET = 0o077
 _MOST_SAID = 1000
+_MOST_TEXT = 15_000
+"""Characters of a message in a chat room: Teams refuses more than 28 KB."""
 
 
 def send_mail(mail: Mail, subject: str, text: str) -> None:
@@ -36,7 +38,7 @@ def send_mail(mail: Mail, subject: str, text: str) -> None:
     message = EmailMessage()
     message["To"] = ", ".join(mail.to)
     message["From"] = mail.sender or mail.to[0]
-    message["Subject"] = one_line(subject)
+    message["Subject"] = subject
     message["Date"] = formatdate(localtime=True)
     message["Message-ID"] = make_msgid(domain="seatrial")
     message["Auto-Submitted"] = "auto-generated"
@@ -66,15 +68,14 @@ def _by_program(program: str, message: bytes) -> None:
         if done.returncode:
             said.seek(0)
             problem = one_line(said.read(_MOST_SAID).decode(errors="replace").strip())
-            status = done.returncode
-            raise SeatrialError(
-                f"mail: {program} ended with status {status}: {problem}"
-            )
+            reason = f"{program} ended with status {done.returncode}"
+            raise SeatrialError(": ".join(filter(None, ("mail", reason, problem))))
 
 
 def _by_smtp(server: str, message: EmailMessage) -> None:
     host, _, port = server.rpartition(":")
     with smtplib.SMTP(host, int(port), timeout=PATIENCE_S) as connection:
+        connection.ehlo_or_helo_if_needed()  # asks for the extensions
         if connection.has_extn("starttls") and not _is_loopback(host):
             connection.starttls()
         connection.send_message(message)
@@ -88,10 +89,13 @@ def send_webhook(webhook: Webhook, subject: str, text: str) -> None:
     address = _address(Path(webhook.file))
     request = urllib.request.Request(
         address,
-        json.dumps(_payload(webhook.form, subject, text)).encode(),
+        json.dumps(_payload(webhook.form, subject, _cut(text))).encode(),
         {"Content-Type": "application/json"},
     )
-    opener = urllib.request.build_opener(_NoRedirect)
+    handlers: list[Any] = [_NoRedirect]
+    if urlsplit(address).scheme == "http":
+        handlers.append(urllib.request.ProxyHandler({}))  # loopback needs none
+    opener = urllib.request.build_opener(*handlers)
 
     def send() -> None:
         try:
@@ -144,16 +148,26 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _cut(text: str) -> str:
+    if len(text) <= _MOST_TEXT:
+        return text
+    return f"{text[:_MOST_TEXT]}\n... `seatrial nightly status` has the rest\n"
+
+
 def _payload(form: Form, subject: str, text: str) -> dict[str, Any]:
-    """Return the message as the service expects it; code blocks keep its lines."""
+    """Return the message as the service expects it.
+
+    Code blocks keep its lines, and no name in it is markup or calls people.
+    """
     if form in ("slack", "mattermost"):
-        safe = text.replace("```", "'''")
+        safe = f"{subject}\n\n{text}".replace("```", "'''")
         if form == "slack":  # its three signs of markup
             for sign, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-                safe, subject = safe.replace(sign, name), subject.replace(sign, name)
-        return {"text": f"{subject}\n```\n{safe}\n```"}
+                safe = safe.replace(sign, name)
+        return {"text": f"```\n{safe}\n```"}
+    title = {"type": "TextRun", "text": subject, "weight": "bolder"}
     blocks = [
-        {"type": "TextBlock", "text": subject, "weight": "bolder", "wrap": True},
+        {"type": "RichTextBlock", "inlines": [title]},
         {"type": "CodeBlock", "codeSnippet": text, "language": "PlainText"},
     ]
     card = {"type": "AdaptiveCard", "version": "1.5", "body": blocks}

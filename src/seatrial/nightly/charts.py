@@ -9,9 +9,11 @@ import vl_convert
 from seatrial.history.records import Alarm, Loss, Visits
 from seatrial.report.render.vega import Row, channel, layer, mark, specification
 
-WIDTH, HEIGHT = 760, 200
-_MOST_NIGHTS = 120
-"""Newest nights that a chart has."""
+WIDTH, HEIGHT = 600, 200
+_MOST_NIGHTS, _NIGHTS_AFTER = 120, 30
+"""Nights of a chart, and those of them after the night of the alarm."""
+
+_OTHERS = "other nodes"
 
 
 def chart(visits: Visits, alarm: Alarm, loss: Loss) -> str:
@@ -21,8 +23,10 @@ def chart(visits: Visits, alarm: Alarm, loss: Loss) -> str:
     median of the other nodes of the class. The nights of the onset are shaded.
     """
     column = visits.metrics.index(loss.metric)
-    values = visits.values[-_MOST_NIGHTS:, :, column].astype(np.float64)
-    nights = visits.nights[-_MOST_NIGHTS:]
+    end = int(np.searchsorted(visits.nights, alarm.night)) + _NIGHTS_AFTER
+    shown = slice(max(end - _MOST_NIGHTS, 0), end)
+    values = visits.values[shown, :, column].astype(np.float64)
+    nights = visits.nights[shown]
     own = [visits.nodes.index(node) for node in alarm.nodes if node in visits.nodes]
     classes = {visits.classes[index] for index in own}
     others = [
@@ -31,7 +35,7 @@ def chart(visits: Visits, alarm: Alarm, loss: Loss) -> str:
         if name in classes and index not in own
     ]
     rows = _rows(nights, values[:, own], "the node" if len(own) == 1 else "the nodes")
-    rows += _rows(nights, values[:, others], "other nodes")
+    rows += _rows(nights, values[:, others], _OTHERS)
     if not rows:
         return ""
     spec = _specification(rows, nights, alarm, loss)
@@ -53,19 +57,17 @@ def _specification(rows: Sequence[Row], nights: Any, alarm: Alarm, loss: Loss) -
     x = {
         **channel("t:Q", title="night", scale={"nice": False}),
         "type": "temporal",
-        "axis": {"format": "%Y-%m-%d", "tickCount": 6, "grid": False},
+        "axis": {"format": "%Y-%m-%d", "tickCount": 5, "grid": False},
     }
     unit = "" if loss.metric.unit == "1" else f" in {loss.metric.unit}"
     title = f"{loss.metric.metric}{unit}"
     y = channel("y:Q", title=title, scale={"zero": False}, axis={"tickCount": 5})
-    names = ["the node" if len(alarm.nodes) == 1 else "the nodes", "other nodes"]
-    colour = channel(
-        "of:N",
-        title=None,
-        scale={"domain": names, "range": ["var(--fail)", "var(--line-1)"]},
-    )
+    names = list(dict.fromkeys(row["of"] for row in rows))
+    colours = ["var(--line-1)" if of == _OTHERS else "var(--fail)" for of in names]
+    scale = {"domain": names, "range": colours}
+    colour = channel("of:N", title=None, scale=scale)
     first = max(alarm.onset[0] - np.timedelta64(1, "D"), nights[0])
-    shade = {"t": str(first), "end": str(alarm.onset[1])}
+    shade = {"t": str(first), "end": str(max(first, alarm.onset[1]))}
     ends = {"x": x, "x2": {"field": "end", "type": "temporal"}}
     layers = [
         layer("onset", mark("rect", color="var(--undecided)", opacity=0.25), **ends),

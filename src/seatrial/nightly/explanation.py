@@ -1,5 +1,6 @@
 """An alarm in words: for the terminal, for a mail, for a ticket."""
 
+import shlex
 from collections.abc import Iterator
 from datetime import date
 
@@ -21,7 +22,7 @@ def title(alarm: Alarm) -> str:
     where = alarm.shared or node_set(alarm.nodes)
     loss = max(alarm.losses, key=lambda one: one.share, default=None)
     if loss is not None:
-        return f"{where}: {loss.share:.1%} worse in {loss.metric.metric}"
+        return f"{where}: {_percent(loss.share)} worse in {loss.metric.metric}"
     return f"{where}: {alarm.faults[0] if alarm.faults else _WHAT[alarm.kind]}"
 
 
@@ -36,8 +37,12 @@ def loss_text(loss: Loss) -> str:
     unit = loss.metric.unit
     return (
         f"{loss.metric}: {loss.before:.4g} {unit} before, {loss.after:.4g} {unit} "
-        f"after: {loss.share:.1%} worse"
+        f"after: {_percent(loss.share)} worse"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def change_text(change: Change) -> str:
@@ -62,7 +67,7 @@ def explained(state: State, alarm: Alarm, today: date) -> Iterator[str]:
         yield f"  nodes: {node_set(alarm.nodes)}"
     if alarm.shared:
         yield f"  they share: {alarm.shared}"
-    yield f"  found in the night of {alarm.night}; began in {onset(alarm)}"
+    yield f"  found in the night of {alarm.night}; onset: {onset(alarm)}"
     if alarm.closed is not None and alarm.kind != "explained":
         yield f"  ended in the night of {alarm.closed}"
     for loss in alarm.losses:
@@ -85,10 +90,13 @@ def explained(state: State, alarm: Alarm, today: date) -> Iterator[str]:
         yield f"  take it out: {out}"
         yield f"  put it back: {back}"
     if state.standing(alarm, today) == "open":
-        yield (
-            f"  known? seatrial nightly ack {state.system} {alarm.name} --until DATE "
-            "--reason TEXT"
-        )
+        yield f"  known? {acknowledging(state, alarm)}"
+
+
+def acknowledging(state: State, alarm: Alarm) -> str:
+    """Return the command that acknowledges an alarm; parts may have any name."""
+    command = f"seatrial nightly ack {state.system} {shlex.quote(alarm.name)}"
+    return f"{command} --until DATE --reason TEXT"
 
 
 def ticket(state: State, alarm: Alarm) -> list[str]:
@@ -96,9 +104,9 @@ def ticket(state: State, alarm: Alarm) -> list[str]:
     lines = [
         f"# {state.system}: {_cell(title(alarm))}",
         "",
-        f"- Alarm `{alarm.name}`: {_WHAT[alarm.kind]}.",
-        f"- Nodes: {node_set(alarm.nodes) or 'none by name'}.",
-        f"- Found in the night of {alarm.night}; began in {onset(alarm)}.",
+        f"- Alarm {_cell(alarm.name)}: {_WHAT[alarm.kind]}.",
+        f"- Nodes: {_cell(node_set(alarm.nodes)) or 'none by name'}.",
+        f"- Found in the night of {alarm.night}; onset: {onset(alarm)}.",
     ]
     if alarm.shared:
         lines.append(f"- Shared: {_cell(alarm.shared)}.")
@@ -110,7 +118,7 @@ def ticket(state: State, alarm: Alarm) -> list[str]:
             unit = loss.metric.unit
             lines.append(
                 f"| {_cell(str(loss.metric))} | {loss.before:.4g} {unit} "
-                f"| {loss.after:.4g} {unit} | {loss.share:.1%} |"
+                f"| {loss.after:.4g} {unit} | {_percent(loss.share)} |"
             )
     if alarm.faults:
         lines += ["", "Limits of a night:", ""]

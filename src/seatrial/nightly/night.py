@@ -99,7 +99,7 @@ def measure_night(place: Place, console: Console) -> str:
     except SeatrialError as error:
         if error.exit_code == Exit.INTERRUPTED:
             raise
-        reason = str(error)
+        reason = str(error).splitlines()[0]
     if reason:
         with suppress(SeatrialError):
             note_night(place.folder, "skipped", reason=reason)

@@ -11,11 +11,15 @@ from seatrial.nightly.channels import send_mail, send_webhook
 from seatrial.nightly.explanation import explained, title
 from seatrial.nightly.settings import Notify
 from seatrial.nightly.state import State
+from seatrial.output import one_line
+from seatrial.report.render.text import shortened
 from seatrial.runs.ledger import note_night
 
 _OUT, _UNSEEN = "quarantined", "not measured for too long"
 _MOST_ALARMS = 20
 """Alarms that a message explains; the rest is counted."""
+
+_MOST_SUBJECT = 150
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def _channels(to: Notify) -> list[Callable[[str, str], None]]:
 
 
 def digest(state: State, news: Sequence[News], today: date) -> tuple[str, str]:
-    """Return the subject and the text of a message."""
+    """Return the subject and the text of a message, without control characters."""
     alarms = [one for one in news if one.alarm is not None]
     opened = [one.alarm for one in alarms if one.alarm and one.state == "open"]
     reports = [one.alarm for one in alarms if one.alarm and _is_report(one.alarm)]
@@ -114,7 +118,8 @@ def digest(state: State, news: Sequence[News], today: date) -> tuple[str, str]:
         f"{state.system}: nights so far: {len(state.visits.nights)}; expected false "
         f"alarms: {state.settings.rules.alarms_a_year:g} a year"
     )
-    return f"[seatrial] {state.system}: {subject}", "\n".join(lines) + "\n"
+    subject = shortened(f"[seatrial] {state.system}: {subject}", _MOST_SUBJECT)
+    return one_line(subject), "".join(f"{one_line(line)}\n" for line in lines)
 
 
 def _is_report(alarm: Alarm) -> bool:

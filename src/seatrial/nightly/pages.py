@@ -26,7 +26,10 @@ _MOST_CHARTS, _MOST_LEARNING, _MOST_NOTES, _MOST_SKIPPED = 3, 50, 30, 30
 
 @dataclass(frozen=True)
 class Shown:
-    """An alarm as pages show it; `commands` take its node out, `charts` are SVG."""
+    """An alarm as pages show it; `charts` are SVG.
+
+    An open alarm has commands: they take its node out, and acknowledge it.
+    """
 
     alarm: Alarm
     standing: Standing
@@ -34,6 +37,7 @@ class Shown:
     onset: str
     lines: tuple[str, ...]
     commands: tuple[str, ...]
+    acknowledging: str
     charts: tuple[str, ...] = ()
 
 
@@ -72,8 +76,8 @@ def _pages(
 ) -> Iterator[tuple[str, str]]:
     """Yield name and content of each page that may be new, the index last.
 
-    The page of a night without an alarm changes only until the next night, or with the
-    declared rate of false alarms.
+    The page of a night without an alarm changes until the next night, by a test of a
+    node in between too, or with the declared rate of false alarms.
     """
     mark = out / f".rate-{state.settings.rules.alarms_a_year:g}"
     if not mark.exists():
@@ -86,7 +90,7 @@ def _pages(
         by_night.setdefault(alarm.night.astype(date), []).append(alarm)
     for index, row in enumerate(rows):
         name = f"{row.night}.html"
-        if row is not rows[-1] and not row.alarms and (out / name).is_file():
+        if row not in rows[-2:] and not row.alarms and (out / name).is_file():
             continue
         shown = [_shown(state, a, today, charts=True) for a in by_night[row.night]]
         yield name, _night_page(state, home, index, row, shown)
@@ -106,7 +110,8 @@ def _rows(state: State) -> Iterator[Row]:
 def _shown(state: State, alarm: Alarm, today: date, *, charts: bool) -> Shown:
     losses = alarm.losses[:_MOST_CHARTS] if charts else ()
     standing = state.standing(alarm, today)
-    out = recommended(state, alarm) if standing == "open" else []
+    is_open = standing == "open"
+    out = recommended(state, alarm) if is_open else []
     return Shown(
         alarm,
         standing,
@@ -114,6 +119,7 @@ def _shown(state: State, alarm: Alarm, today: date, *, charts: bool) -> Shown:
         explanation.onset(alarm),
         tuple(map(explanation.change_text, alarm.changes)),
         tuple(out),
+        explanation.acknowledging(state, alarm) if is_open else "",
         tuple(filter(None, (chart(state.visits, alarm, loss) for loss in losses))),
     )
 
@@ -128,9 +134,15 @@ def _night_page(
         name: node_set(names[measured & (classes == name)].tolist())
         for name in sorted({*classes[measured].tolist()})
     }
-    notes = [n for n in state.decision.notes if n.night.astype(date) == row.night]
+    notes = state.decision.notes
     return _render(
-        state, home, "night.html.j2", row=row, nodes=nodes, alarms=alarms, notes=notes
+        state,
+        home,
+        "night.html.j2",
+        row=row,
+        nodes=nodes,
+        alarms=alarms,
+        improvements=[n for n in notes if n.night.astype(date) == row.night],
     )
 
 
@@ -151,13 +163,13 @@ def _index(state: State, home: Path, rows: list[Row], today: date) -> str:
         lasting=[one for one in shown if one.standing == "open"],
         quiet=[one for one in shown if one.standing == "acknowledged"],
         closed=[one for one in shown if one.standing == "closed"][::-1],
-        coverage=f"{state.coverage(today):.0%}",
+        coverage=f"{100 * state.coverage(today):.0f} %",
         never=node_set(node for node, age in unseen.items() if age is None),
         unseen={node: age for node, age in unseen.items() if age is not None},
         learning=learning[:_MOST_LEARNING],
         learners=len(learning),
         out=_out(state),
-        notes=state.decision.notes[-_MOST_NOTES:][::-1],
+        improvements=state.decision.notes[-_MOST_NOTES:][::-1],
         skipped=[
             (f"{local_time(entry):%Y-%m-%d %H:%M}", entry.reason)
             for entry in state.skipped[-_MOST_SKIPPED:][::-1]
