@@ -47,6 +47,7 @@ SECTION = """\
 #SCRON --time=240
 #SCRON --ntasks=1
 #SCRON --cpus-per-task=1
+#SCRON --mem=4G
 #SCRON --open-mode=append
 #SCRON --output=/r/lab/nightly.log
 #SCRON --partition=service

@@ -18,7 +18,7 @@ from seatrial.nightly import nights as cached
 from seatrial.nightly.nights import night_of, nights_of
 from seatrial.nightly.tonight import risk_of_a_night
 from seatrial.nightly.visits import visits_of
-from seatrial.nightly.window import Window, parse_time
+from seatrial.nightly.window import Window
 from seatrial.runs.closed_run import load_run
 from seatrial.runs.ledger_entries import Entry
 
@@ -193,31 +193,6 @@ def test_firmware_and_repairs_are_seen(tmp_path: Path) -> None:
     assert "20.41" in changed["firmware"]
     assert visits.repaired[:, 4].tolist() == [False, True, False]
     assert visits.repaired.sum() == 1
-
-
-@pytest.mark.parametrize(
-    ("window", "moment", "night"),
-    [
-        (("01:00", "05:00"), "2026-03-01 01:00", "2026-03-01"),
-        (("01:00", "05:00"), "2026-03-01 04:59", "2026-03-01"),
-        (("01:00", "05:00"), "2026-03-01 05:00", None),
-        (("01:00", "05:00"), "2026-03-01 00:59", None),
-        (("22:30", "04:00"), "2026-03-01 03:59", "2026-02-28"),
-        (("22:30", "04:00"), "2026-03-01 22:30", "2026-03-01"),
-        (("22:30", "04:00"), "2026-03-01 12:00", None),
-    ],
-)
-def test_window(window: tuple[str, str], moment: str, night: str | None) -> None:
-    start, end = map(parse_time, window)
-    assert start is not None
-    assert end is not None
-    found = Window(start, end).night(datetime.fromisoformat(moment))
-    assert found == (date.fromisoformat(night) if night else None)
-
-
-@pytest.mark.parametrize("text", ["24:00", "1:00", "01:60", "0100", "one"])
-def test_no_time(text: str) -> None:
-    assert parse_time(text) is None
 
 
 def test_a_case_keeps_its_numbers_where_another_gave_way(tmp_path: Path) -> None:

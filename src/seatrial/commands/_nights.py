@@ -239,7 +239,7 @@ def _print(state: "State", today: date) -> None:
         if standing != "closed":
             what = alarm.shared or node_set(alarm.nodes)
             console.print_line(f"{standing}: {alarm.name}: {alarm.kind}: {what}")
-    covered = f"{state.coverage(today):.0%} of the nodes"
+    covered = f"{100 * state.coverage(today):.0f} % of the nodes"
     console.print_line(f"measured within {rules.every} nights: {covered}")
     gave_way = state.yielded.get(today, 0)
     if gave_way:
