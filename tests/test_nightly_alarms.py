@@ -89,6 +89,16 @@ def test_a_slow_pair_of_a_bad_node_is_no_alarm_of_its_own() -> None:
     assert len(merged([alone, history(2, "cn02")])) == 2
 
 
+def test_many_pairs_in_one_night_are_one_alarm() -> None:
+    pairs = ("cn01 - cn02", "cn01 - cn03", "cn04 - cn02")
+    found = {pair: ["slow"] for pair in pairs}
+    (alarm,) = alarms(dict.fromkeys(range(3, 10), found))
+    assert (alarm.name, alarm.nodes) == ("2026-03-04-pairs", NODES)
+    assert alarm.shared == "3 pairs of nodes"
+    (closed,) = alarms({3: found})
+    assert closed.closed == DAYS[6]
+
+
 def history(night: int, node: str, closed: int | None = None) -> Alarm:
     return Alarm(
         f"{DAYS[night]}-{node}",

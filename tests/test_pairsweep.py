@@ -50,6 +50,18 @@ def swept(build: Build, np: int, file: Path, *options: str) -> PairSweep:
     return parse_pairsweep(file.read_text())
 
 
+@pytest.mark.parametrize(("np", "rounds"), [(6, 2), (5, 2), (6, 5)])
+def test_some_rounds_give_each_node_as_many_partners(
+    build: Build, np: int, rounds: int
+) -> None:
+    options = [*ONCE, f"--rounds={rounds}"]
+    sweep = sweep_of(build.run("pairsweep", np, *options))
+    sweep.verify_complete(names(np), rounds)
+    counts = sweep.answered(names(np), rounds)
+    assert {count for count, _ in counts.values()} <= {rounds - np % 2, rounds}
+    assert sum(count for count, _ in counts.values()) == 2 * rounds * (np // 2)
+
+
 def end_row(text: str) -> dict[str, Any]:
     row: dict[str, Any] = json.loads(text.splitlines()[-1])
     assert row["type"] == "end"

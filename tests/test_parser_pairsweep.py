@@ -146,6 +146,25 @@ def test_a_node_that_died_afterwards_has_answered_nothing() -> None:
     assert sweep.answered(NODES)["cn01"] == (2, 2)
 
 
+def test_a_sweep_of_some_rounds_has_their_pairs() -> None:
+    rows = [json.loads(line) for line in CLEAN.splitlines()]
+    swept = [row for row in rows if row.get("mode") != "quiet"]
+    kept = [row for row in swept if row.get("round", 0) <= 2]
+
+    def some(rows: list[dict[str, Any]]) -> PairSweep:
+        rows[0]["pairs"] = rows[-1]["measured"] = len(rows) - 2
+        rows[-1]["retested"] = 0
+        return parse_pairsweep("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    sweep = some(kept)
+    sweep.verify_complete(NODES, 2)
+    assert sweep.answered(NODES, 2) == dict.fromkeys(NODES, (2, 2))
+    with pytest.raises(ParseError, match="pairs are missing"):
+        sweep.verify_complete(NODES)
+    with pytest.raises(ParseError, match="3 pairs of 4 nodes; expected 4 or more"):
+        some([*kept[:1], *kept[2:]]).verify_complete(NODES, 2)
+
+
 def test_of_two_nodes_one_is_left_out() -> None:
     before = json.dumps(LEFT_OUT | {"node": "cn02", "stage": "start"}) + "\n"
     sweep = parse(before, ["cn01", "cn02"])

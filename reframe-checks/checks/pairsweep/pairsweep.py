@@ -38,6 +38,8 @@ class PairSweep(OwnBenchmark):
     windows = variable(int, value=10)
     seed = variable(int, value=1)
     suspect_percent = variable(int, value=20)
+    rounds = variable(int, value=0)
+    """Only so many rounds: each node with as many partners; 0: all pairs."""
     retest = variable(int, value=1000)
     """Pairs to measure again alone, at most."""
     pair_limit = variable(int, value=60)
@@ -80,6 +82,8 @@ class PairSweep(OwnBenchmark):
             f"--retest {self.retest}",
             f"--pair-limit {self.pair_limit}",
         ]
+        if 0 < self.rounds < self.num_nodes - 1:
+            self.executable_opts += [f"--rounds {self.rounds}"]
         if self.rails:
             self.executable_opts += [f"--rails {','.join(self.rails)}"]
         if self.rail_variable:
@@ -94,7 +98,7 @@ class PairSweep(OwnBenchmark):
     def extract(self, text):
         """Return the numbers of every pair, and each node's count of measured pairs."""
         sweep = parse_pairsweep(text)
-        sweep.verify_complete(self.nodes)
+        sweep.verify_complete(self.nodes, self.rounds)
         for run in sweep.runs:
             self.verify_run(run)
         samples = []
@@ -110,7 +114,9 @@ class PairSweep(OwnBenchmark):
             )
         samples += [
             Sample("pairs_answered", 100 * answered / expected, n=expected, node=node)
-            for node, (answered, expected) in sweep.answered(self.nodes).items()
+            for node, (answered, expected) in sweep.answered(
+                self.nodes, self.rounds
+            ).items()
         ]
         return samples
 

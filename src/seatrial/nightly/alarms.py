@@ -98,7 +98,17 @@ def _begun(
         for node in nodes:
             one = alarm(node, "node", [node], faults=tuple(found[node]))
             begun.append(_Lasting(one, (node,)))
-    for place in sorted(found.keys() - column.keys()):
+    others = sorted(found.keys() - column.keys())
+    pairs = [place for place in others if _PAIR in place]
+    if len(pairs) > most:
+        ends = sorted({e for p in pairs for e in p.split(_PAIR)}, key=natural_key)
+        known = [end for end in ends if end in column]
+        texts = tuple(f"{place}: {text}" for place in pairs for text in found[place])
+        shared = f"{len(pairs)} pairs of nodes"
+        one = alarm("pairs", "common", known, shared=shared, faults=texts)
+        begun.append(_Lasting(one, tuple(pairs)))
+        others = [place for place in others if place not in pairs]
+    for place in others:
         name = (place or "run").replace(" ", "")
         ends = [end for end in place.split(_PAIR) if end in column]
         shared, texts = place or "the whole run", tuple(found[place])
@@ -134,8 +144,8 @@ def _same(first: Alarm, alarm: Alarm) -> bool:
     """Return True if an alarm of a node comes while one that has it lasts."""
     lasts = first.closed is None or bool(first.closed > alarm.night)
     of_nodes = first.kind in ("node", "common") and alarm.kind == "node"
-    of_pair = _PAIR in first.shared
-    return lasts and of_nodes and not of_pair and {*alarm.nodes} <= {*first.nodes}
+    of_part = first.kind == "common" and bool(first.shared)
+    return lasts and of_nodes and not of_part and {*alarm.nodes} <= {*first.nodes}
 
 
 def _later(first: Alarm, alarm: Alarm) -> np.datetime64 | None:

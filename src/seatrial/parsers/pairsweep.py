@@ -39,14 +39,20 @@ class PairSweep:
     left_out: tuple[LeftOut, ...]
     ended: bool
 
-    def verify_complete(self, nodes: Sequence[str]) -> None:
+    @property
+    def keys(self) -> set[PairKey]:
+        """The pairs that were measured, or hung."""
+        return {row.key for row in self.pairs} | {row.key for row in self.hung}
+
+    def verify_complete(self, nodes: Sequence[str], rounds: int = 0) -> None:
         """Check that no pair of the delivered nodes is missing.
 
-        Each is measured or hung on every rail, or has a node that was left out.
+        Each is measured or hung on every rail, or has a node that was left out. Of a
+        sweep of the first `rounds` (0: all) there are as many pairs as these have.
         Raises ParseError otherwise, and for nodes that were not delivered.
         """
         gone = {event.node for event in self.left_out}
-        keys = {row.key for row in self.pairs} | {row.key for row in self.hung}
+        keys = self.keys
         known = {node for key in keys for node in key[:2]} | gone
         if foreign := sorted(known.difference(nodes)):
             raise ParseError(0, f"{foreign[0]} is none of the {len(nodes)} nodes")
@@ -54,6 +60,13 @@ class PairSweep:
         here = [node for node in nodes if node not in gone]
         if len(here) > 1 and not self.ended:
             raise ParseError(0, f"the sweep of {len(here)} nodes has no end")
+        if 0 < rounds < len(here) - 1:
+            left = sum(gone.isdisjoint(key[:2]) for key in keys)
+            least = rounds * (len(here) // 2) * len(rails)
+            if left < least:
+                reason = f"{left} pairs of {len(here)} nodes; expected {least} or more"
+                raise ParseError(0, f"{reason} in {rounds} rounds")
+            return
         missing = [
             (*sorted(pair), rail)
             for pair in combinations(here, 2)
@@ -64,12 +77,14 @@ class PairSweep:
             reason = f"{len(missing)} pairs are missing, the first is "
             raise ParseError(0, reason + "{} {}, rail {}".format(*missing[0]))
 
-    def answered(self, nodes: Sequence[str]) -> dict[str, tuple[int, int]]:
+    def answered(
+        self, nodes: Sequence[str], rounds: int = 0
+    ) -> dict[str, tuple[int, int]]:
         """Count for each node the pairs that were measured, and those expected.
 
         None was measured of a node that was left out, and none is expected with it
         of the others. A node that no other is left for is not in the answer. Only of
-        a complete sweep.
+        a complete sweep, or of its first `rounds` (0: all).
         """
         gone = {event.node for event in self.left_out}
         rails = len(self.runs[0].rail_names) if self.runs else 1
@@ -80,7 +95,11 @@ class PairSweep:
             for node in (row.source, row.destination)
         )
         most = (len(nodes) - len(gone) - 1) * rails
-        counts = {node: (most - hung[node], most) for node in nodes if most > 0}
+        expected = dict.fromkeys(nodes, most)
+        if 0 < rounds < len(nodes) - len(gone) - 1:
+            left = [key for key in self.keys if gone.isdisjoint(key[:2])]
+            expected = Counter(node for key in left for node in key[:2])
+        counts = {n: (most - hung[n], most) for n, most in expected.items() if most > 0}
         return counts | {node: (0, (len(nodes) - 1) * rails) for node in gone}
 
 
