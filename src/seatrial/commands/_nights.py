@@ -56,8 +56,8 @@ def run(ctx: click.Context, system: str, resubmit: bool) -> None:
     reason = measure_night(place, Terminal())
     if reason:
         echo(f"not measured: {reason}")
-    echo(*finish(place))
-    state = place.state()
+    state, lines = finish(place)
+    echo(*lines)
     _print(state, _today(place))
     if state.open_alarms(_today(place)):
         ctx.exit(Exit.FAILED)

@@ -11,25 +11,26 @@ from seatrial.nightly.metrics_file import write_metrics
 from seatrial.nightly.night import Place
 from seatrial.nightly.notification import notify
 from seatrial.nightly.pages import write_pages
+from seatrial.nightly.state import State
 
 
-def finish(place: Place) -> list[str]:
+def finish(place: Place) -> tuple[State, list[str]]:
     """Act on bad nodes, tell of what is new, write metrics and pages.
 
-    Returns what was done to nodes, and what failed. Raises SeatrialError if the nights
+    Returns the state after it, what was done to nodes, and what failed. Raises SeatrialError if the nights
     cannot be read: then nothing is done.
     """
     today = tonight(place)
     lines: list[str] = []
     state = place.state()
     lines += _tried("nodes", lambda: map(str, act(state, today)))
-    state = place.state()
+    state = state.with_new_entries()
     lines += _tried("notification", lambda: notify(state, today))
-    state = place.state()
+    state = state.with_new_entries()
     lines += _tried("metrics", lambda: write_metrics(state, today))
     out = place.home / "reports" / "out" / place.system.name / "nightly"
     lines += _tried("pages", lambda: _drawn(write_pages(state, place.home, out, today)))
-    return lines
+    return state, lines
 
 
 def _drawn(pages: list[Path]) -> list[str]:

@@ -6,7 +6,7 @@ alarms.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +53,10 @@ class State:
     ledger: Ledger
     last: datetime | None
     yielded: Mapping[date, int] = field(default_factory=dict)
+
+    def with_new_entries(self) -> "State":
+        """Return the state with the ledger as it is now; it has no new run."""
+        return replace(self, ledger=_ledger(self.folder))
 
     def standing(self, alarm: Alarm, today: date) -> Standing:
         """Return if an alarm is open; an acknowledgement ends after its date."""
@@ -125,12 +129,7 @@ def read_state(
 ) -> State:
     """Read the nights of a system; SeatrialError if a run or the ledger is damaged."""
     folder = results / system
-    ledger = parse_ledger(read_ledger(folder) or b"")
-    if ledger.problem:
-        raise SeatrialError(
-            f"{folder / LEDGER}: {ledger.problem}; expected every line as it was "
-            f"written; nothing is decided from it; see `seatrial ledger show {system}`"
-        )
+    ledger = _ledger(folder)
     nights = nights_of(_paths(results, system), settings.rules.alarms_a_year)
     class_of = {node: name for name, nodes in classes.items() for node in nodes}
     repairs = [entry for entry in ledger.entries if entry.event == "repaired"]
@@ -161,6 +160,17 @@ def read_state(
         else None,
         yielded=yielded,
     )
+
+
+def _ledger(folder: Path) -> Ledger:
+    ledger = parse_ledger(read_ledger(folder) or b"")
+    if ledger.problem:
+        raise SeatrialError(
+            f"{folder / LEDGER}: {ledger.problem}; expected every line as it was "
+            "written; nothing is decided from it; see `seatrial ledger show "
+            f"{folder.name}`"
+        )
+    return ledger
 
 
 def _paths(results: Path, system: str) -> list[Path]:
