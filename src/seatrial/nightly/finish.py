@@ -17,8 +17,8 @@ from seatrial.nightly.state import State
 def finish(place: Place) -> tuple[State, list[str]]:
     """Act on bad nodes, tell of what is new, write metrics and pages.
 
-    Returns the state after it, what was done to nodes, and what failed. Raises SeatrialError if the nights
-    cannot be read: then nothing is done.
+    Returns the state after it, then what was done to nodes and what failed. Raises
+    SeatrialError if the nights cannot be read: then nothing is done.
     """
     today = tonight(place)
     lines: list[str] = []
