@@ -1,7 +1,10 @@
 """The second lab: Debian 13, arranged like a site of somebody else."""
 
 import json
+import subprocess
+import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -72,3 +75,48 @@ def test_installation_and_smoke_without_root(site: Lab, tmp_path: Path) -> None:
     )
     assert reported.returncode == 0, reported.stderr
     assert "fat01" in (tmp_path / "out" / "report.html").read_text()
+
+
+NIGHTLY = """
+schema: 1
+window: {{start: '{start:%H:%M}', end: '{end:%H:%M}'}}
+every: 1
+node_hours: 10
+account: acceptance
+"""
+MINE = "5 5 * * * /bin/true # a line of the user\n"
+
+
+@pytest.mark.slow
+def test_a_night_by_scrontab(site: Lab) -> None:
+    """Slurm starts it at its hour, and queues it again for the next day."""
+    site.play("site")
+    now = datetime.fromisoformat(site.ssh("login1", "date +%FT%T").stdout.strip())
+    start = now + timedelta(minutes=2)
+    declared = NIGHTLY.format(start=start, end=start + timedelta(hours=3))
+    file = f"seatrial/reference-data/{SYSTEM}/nightly.yaml"
+    site.ssh("login1", f"cat > {file} <<'END'\n{declared}END")
+    site.ssh("login1", f"cat > mine <<'END'\n{MINE}END\nscrontab mine")
+
+    def nightly(command: str) -> subprocess.CompletedProcess[str]:
+        return site.ssh("login1", f"seatrial/bin/seatrial nightly {command}")
+
+    installed = nightly(f"install {SYSTEM} --yes")
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    assert site.ssh("login1", "scrontab -l").stdout.endswith(MINE)
+    states = f"squeue --me -h -n seatrial-nightly-{SYSTEM} -o '%T %r'"
+    log = f"cat seatrial/results/{SYSTEM}/nightly.log"
+    ended = f"{SYSTEM}: 1 night, "
+    deadline = time.monotonic() + 1200
+    while ended not in (said := site.ssh("login1", log).stdout):
+        assert time.monotonic() < deadline, said
+        time.sleep(5)
+    assert "pages: " in said
+    assert "quarantined" not in said
+    while not site.ssh("login1", states).stdout.startswith("PENDING"):
+        assert time.monotonic() < deadline
+        time.sleep(2)
+    again = nightly(f"run {SYSTEM}")
+    assert "is measured already" in again.stdout
+    assert nightly(f"remove {SYSTEM}").returncode == 0
+    assert site.ssh("login1", "scrontab -l").stdout == MINE
