@@ -182,10 +182,14 @@ def test_a_good_node_closes_its_alarm_and_may_have_another() -> None:
     assert decision.notes == (), "a recovery is no improvement"
 
 
-def test_a_repair_closes_an_alarm_and_begins_anew() -> None:
+def test_a_repair_that_helps_closes_an_alarm() -> None:
+    world = World(slow(ONE, 0.1, until=120), nights=130, repaired=((120, 7),))
+    assert 122 <= night_of(the_alarm(world).closed) <= 126
+
+
+def test_a_repair_that_does_not_help_begins_anew_and_closes_nothing() -> None:
     world = World(slow(ONE, 0.1), nights=125, repaired=((120, 7),))
-    alarm = the_alarm(world)
-    assert night_of(alarm.closed) == 120
+    assert the_alarm(world).closed is None
     (learning,) = decided(world).learning
     assert (learning.node, learning.visits, learning.needed) == ("cn07", 5, NEEDED)
 

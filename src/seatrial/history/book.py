@@ -58,15 +58,13 @@ class Book:
             name = self.visits.nodes[member.node or 0]
             self._raise(name, "node", [member], self._suspected(member))
 
-    def follow(self, night: int, visited: set[int], repaired: set[int]) -> None:
-        """Close the alarms whose nodes are good again, or were repaired."""
+    def follow(self, night: int, visited: set[int]) -> None:
+        """Close the alarms whose nodes are good again."""
         for entry in self._open():
             for member in entry.members:
-                if member.node in repaired:
-                    member.good = True
-                elif member.node is not None and member.node not in visited:
+                if member.node is not None and member.node not in visited:
                     continue
-                elif not member.good and member.recovered():
+                if not member.good and member.recovered():
                     member.good = True
                     one = member.conviction.node
                     member.series.restore(night, one, member.kept)
@@ -74,7 +72,7 @@ class Book:
                 entry.closed = night
 
     def changed(self, nodes: set[int]) -> None:
-        """Drop the old baselines of nodes with a new configuration."""
+        """Drop the old baselines of nodes that changed, or were repaired."""
         for entry in self._open():
             for member in entry.members:
                 if member.node in nodes:

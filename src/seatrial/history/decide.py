@@ -73,7 +73,7 @@ def _night(book: Book, classes: list[Class], row: int, night: int) -> None:
         marks = changed[nodes], repaired[nodes]
         found.append((of, of.part.night(night, local, values[here], *marks)))
     book.night(found)
-    book.follow(night, seen, set(np.flatnonzero(repaired).tolist()))
+    book.follow(night, seen)
 
 
 def _watched(of: Class, visits: Visits) -> list[Watched]:

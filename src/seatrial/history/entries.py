@@ -11,12 +11,10 @@ from seatrial.history.detector import Integers
 from seatrial.history.part import Conviction, Part, Series
 from seatrial.history.past import Fall
 from seatrial.history.records import Alarm, Change, Kind, Loss, Metric, Visits
+from seatrial.history.rules import GOOD_NIGHTS
 
 _MOST_LOSSES = 10
 """Metrics of an alarm, the worst."""
-
-_GOOD_VISITS = 3
-"""Good visits in a row that close an alarm."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,9 @@ class Member:
         """
         found = self.conviction
         _, signals = self.series.past.since(found.node, found.night + 1)
-        if len(signals) < _GOOD_VISITS:
+        if len(signals) < GOOD_NIGHTS:
             return False
-        lost = found.fall.before - signals[-_GOOD_VISITS:][:, found.fall.metrics]
+        lost = found.fall.before - signals[-GOOD_NIGHTS:][:, found.fall.metrics]
         known = lost[~np.isnan(lost)]
         return bool(known.size and known.mean() <= self.of.part.margin)
 

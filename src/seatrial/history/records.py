@@ -105,7 +105,7 @@ class Alarm:
     last night at which the loss may have begun. `evidence` is an e-value, 0 if the
     limits of one night found the loss: then `faults` say what. `shared` is what the
     nodes of a common cause share, '' if that is unknown. `closed` is the night at which
-    it ended by three good nights or by a repair, None while it lasts.
+    it ended by the third good night in a row, None while it lasts.
     """
 
     name: str

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+GOOD_NIGHTS = 3
+"""Good nights in a row, in which a node was measured, that end an alarm."""
+
 
 @dataclass(frozen=True)
 class Rules:

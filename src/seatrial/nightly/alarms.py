@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from seatrial.history.records import Alarm, Kind, Visits
+from seatrial.history.rules import GOOD_NIGHTS
 from seatrial.names import natural_key
 
 _PAIR = " - "
-
-GOOD_NIGHTS = 3
-"""Good nights in a row that end an alarm."""
 
 
 def _attributed(
