@@ -57,6 +57,7 @@ exit 0
 _SCONTROL = """
 case "$*" in
   *partition*) cat {at}/partitions;;
+  *hostnames*) echo "$3" | tr , '\\n';;
   *reservation*) cat {at}/reservations;;
 esac
 """
@@ -70,7 +71,7 @@ esac
 PARTITIONS = (
     "PartitionName=batch AllowAccounts=ALL Default=YES MaxTime=UNLIMITED "
     "PreemptMode=OFF State=UP\n"
-    "PartitionName=short AllowAccounts=ALL Default=NO MaxTime=01:00:00 "
+    "PartitionName=short AllowAccounts=ALL Nodes=cn02,cn09 Default=NO MaxTime=01:00:00 "
     "PreemptMode=CANCEL State=UP\n"
     "PartitionName=closed AllowAccounts=ops,hpc Default=NO MaxTime=UNLIMITED "
     "PreemptMode=OFF State=UP\n"

@@ -275,6 +275,7 @@ def test_a_driver_that_can_be_preempted_is_noted(at: Path) -> None:
     declare(at, lines("partition: short").replace("05:00", "01:20"))
     shown = call("install", "lab", "--yes")
     assert "note: partition short has PreemptMode=CANCEL" in shown
+    assert "note: partition short has nodes of the system" in shown
 
 
 PLAN = """\

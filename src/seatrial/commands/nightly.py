@@ -78,6 +78,7 @@ def install(system: str, yes: bool) -> None:
     from seatrial.nightly.cron_jobs import NoScrontabError, read_scrontab
     from seatrial.nightly.crontab import driver_of
     from seatrial.nightly.preflight import check_slurm, require_own
+    from seatrial.system.description import load_system
 
     if there(system, ["install", system, *["--yes"] * yes], "the installation"):
         return
@@ -85,7 +86,8 @@ def install(system: str, yes: bool) -> None:
     settings = _settings(home, system)
     driver = driver_of(home, system, settings)
     require_own(driver.log.parent)
-    found = check_slurm(settings, driver.limit)
+    nodes = [node.name for node in load_system(home, system).nodes]
+    found = check_slurm(settings, driver.limit, nodes)
     _refuse(found.problems)
     expected = _forecast(home, system, settings)
     _refuse(expected.problems)

@@ -2,14 +2,14 @@
 
 import os
 import pwd
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.nightly.settings import Settings
-from seatrial.system.slurm import printed
+from seatrial.system.slurm import host_names, printed
 from seatrial.system.survey.slurm_records import (
     Partition,
     parse_fields,
@@ -41,10 +41,13 @@ def require_own(folder: Path) -> None:
         )
 
 
-def check_slurm(settings: Settings, limit: timedelta) -> Findings:
+def check_slurm(
+    settings: Settings, limit: timedelta, nodes: Collection[str]
+) -> Findings:
     """Check partition, account, QOS and reservation of the nights.
 
-    `limit` is the time limit of the driver's job. What Slurm cannot be asked is noted.
+    `limit` is the time limit of the driver's job, `nodes` are those of the system. What
+    Slurm cannot be asked is noted.
     """
     found = Findings()
     options = _values((*settings.driver, *settings.jobs))
@@ -61,6 +64,13 @@ def check_slurm(settings: Settings, limit: timedelta) -> Findings:
         fields = map(parse_fields, lines)
         own = {one.get("PartitionName"): one for one in fields}[partition.name]
         _check_allowed(settings, own, options, found)
+        measured = set(nodes).intersection(host_names(own.get("Nodes", "")))
+        if measured:
+            found.notes.append(
+                f"partition {partition.name} has nodes of the system: the one on which "
+                "the driver works is not idle, and not measured in that night; choose "
+                "a partition for it without them"
+            )
         mode = own.get("PreemptMode")
         if mode and mode != "OFF":
             found.notes.append(
