@@ -168,7 +168,7 @@ def test_a_retest_of_the_same_night_adds_to_it(tmp_path: Path) -> None:
     visits = visits_of(nights, dict.fromkeys(NODES, "batch"), WINDOW, [])
     assert visits.nights.size == 1
     assert visits.nodes == NODES[:6]
-    assert visits.runs[0].startswith("20260301T013500")
+    assert visits.runs[0].startswith("20260301T010500")
     assert not np.isnan(visits.values).any()
 
 

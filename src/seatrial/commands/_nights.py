@@ -39,21 +39,19 @@ def run(ctx: click.Context, system: str, resubmit: bool) -> None:
     Example: seatrial nightly run lab
     """
     from seatrial.console import Terminal
-    from seatrial.nightly.cron_jobs import submit_next
-    from seatrial.nightly.crontab import driver_of
     from seatrial.nightly.finish import finish
-    from seatrial.nightly.night import measure_night, now
+    from seatrial.nightly.night import measure_night
 
     if there(system, ["run", system, *["--resubmit"] * resubmit], "the night"):
         return
     place = _place(system)
-    if resubmit:
-        driver = driver_of(place.home, system, place.settings)
-        echo(f"next night: job {submit_next(driver, now())}")
+    submitted = not resubmit or _submit(place)
     for name in [*os.environ]:
         if name.startswith(_OF_JOB) and name != "SLURM_CONF":
             del os.environ[name]
     reason = measure_night(place, Terminal())
+    if not submitted:
+        _submit(place)
     if reason:
         echo(f"not measured: {reason}")
     state, lines = finish(place)
@@ -168,10 +166,7 @@ def retest(ctx: click.Context, system: str, node: str) -> None:
     if there(system, ["retest", system, node], "the re-test"):
         return
     place = _place(system)
-    free = place.free_nodes()
-    if free is None:
-        raise SeatrialError("Slurm does not answer: no state of the nodes is known")
-    reason = measure(place, node, free, None, Terminal())
+    reason = measure(place, node, None, Terminal())
     if reason:
         echo(f"not measured: {reason}")
         ctx.exit(Exit.UNDECIDED)
@@ -212,6 +207,21 @@ def _place(system: str) -> "Place":
     suite = home()
     described = load_system(suite, system)
     return Place(suite, results_dir(suite), described, load_settings(suite, system))
+
+
+def _submit(place: "Place") -> bool:
+    """Submit the job of the next night; return False, with a message, if that fails."""
+    from seatrial.nightly.cron_jobs import submit_next
+    from seatrial.nightly.crontab import driver_of
+    from seatrial.nightly.night import now
+
+    try:
+        driver = driver_of(place.home, place.system.name, place.settings)
+        echo(f"next night: job {submit_next(driver, now())}")
+    except SeatrialError as error:
+        echo(f"the job of the next night is not submitted: {error}")
+        return False
+    return True
 
 
 def _today(place: "Place") -> date:
@@ -262,6 +272,8 @@ def _print(state: "State", today: date) -> None:
             f"learning: {len(learning)} nodes; the shortest baseline has {least} of "
             f"{learning[0].needed} visits"
         )
+    for run, why in state.unreadable.items():
+        console.print_line(f"left out: {run}: {why}")
     recent = today - timedelta(days=rules.every)
     for entry in state.skipped[-_MOST_SKIPPED:]:
         if entry.time[:10] >= str(recent):

@@ -13,8 +13,7 @@ import numpy as np
 from seatrial.history.records import Alarm, Kind, Visits
 from seatrial.history.rules import GOOD_NIGHTS
 from seatrial.names import natural_key
-
-_PAIR = " - "
+from seatrial.nightly.tonight import PAIR, pair_name
 
 
 def _attributed(
@@ -26,51 +25,69 @@ def _attributed(
     """
     by_place: dict[str, tuple[str, ...]] = {}
     for place, texts in found.items():
-        ends = sorted(place.split(_PAIR), key=natural_key)
+        ends = sorted(place.split(PAIR), key=natural_key)
         named = [end for end in ends if end in suspects]
-        where = named[0] if named else _PAIR.join(ends)
+        where = named[0] if named else pair_name(ends)
         by_place[where] = (*by_place.get(where, ()), *texts)
     return by_place
 
 
 @dataclass
 class _Lasting:
-    """An alarm of limits that lasts, its places, and the good nights since a fault."""
+    """An alarm of limits that lasts, with the good nights of each of its places."""
 
     alarm: Alarm
-    places: tuple[str, ...]
-    good: int = 0
+    good: dict[str, int]
+
+    def night(self, found: Set[str], measured: Set[str]) -> bool:
+        """Take the faults and the measured places of a night; return if it is over.
+
+        Each place must have its good nights, not all of them the same ones.
+        """
+        for place in self.good:
+            if place in found:
+                self.good[place] = 0
+            elif place in measured:
+                self.good[place] += 1
+        return min(self.good.values()) >= GOOD_NIGHTS
 
 
 def limit_alarms(
-    visits: Visits, faults: Sequence[Mapping[str, Sequence[str]]], most: int
+    visits: Visits,
+    faults: Sequence[Mapping[str, Sequence[str]]],
+    pairs: Sequence[Set[str]],
+    most: int,
 ) -> list[Alarm]:
     """Return the alarms of the limits of each night.
 
-    `faults` have the texts by place for each night of `visits`. More than `most` nodes
-    that fail in one night for the first time have a common cause.
+    `faults` have the texts by place, and `pairs` the measured pairs, for each night of
+    `visits`. More than `most` nodes that fail in one night for the first time have a
+    common cause.
     """
     alarms: list[Alarm] = []
     lasting: list[_Lasting] = []
     column = {name: index for index, name in enumerate(visits.nodes)}
     for row, (night, found) in enumerate(zip(visits.nights, faults, strict=True)):
-        measured = visits.configurations[row] >= 0
-        suspects = {place for one in lasting for place in one.places} | found.keys()
+        suspects = {place for one in lasting for place in one.good} | found.keys()
         found = _attributed(found, suspects & column.keys())
+        measured = _measured(visits, row) | pairs[row]
         for one in [*lasting]:
-            visited = [column[node] for node in one.alarm.nodes]
-            if found.keys() & one.places:
-                one.good = 0
-            elif not visited or measured[visited].all():
-                one.good += 1
-            if one.good == GOOD_NIGHTS:
+            if one.night(found.keys(), measured):
                 alarms.append(replace(one.alarm, closed=night))
                 lasting.remove(one)
-        known = {place for one in lasting for place in one.places}
+        known = {place for one in lasting for place in one.good}
         new = {place: texts for place, texts in found.items() if place not in known}
         lasting += _begun(night, new, column, most)
     alarms += [one.alarm for one in lasting]
     return alarms
+
+
+def _measured(visits: Visits, row: int) -> set[str]:
+    """Return the nodes and leafs that a night measured, and '' for the whole."""
+    visited = visits.configurations[row] >= 0
+    nodes = {visits.nodes[index] for index in np.flatnonzero(visited)}
+    leafs = {name for name, own in visits.groups.items() if not nodes.isdisjoint(own)}
+    return {*nodes, *leafs, *([""] if nodes else [])}
 
 
 def _begun(
@@ -90,28 +107,30 @@ def _begun(
     if len(nodes) > most:
         texts = tuple(f"{node}: {text}" for node in nodes for text in found[node])
         begun.append(
-            _Lasting(alarm("limits", "common", nodes, faults=texts), (*nodes,))
+            _Lasting(
+                alarm("limits", "common", nodes, faults=texts), dict.fromkeys(nodes, 0)
+            )
         )
     else:
         for node in nodes:
             one = alarm(node, "node", [node], faults=tuple(found[node]))
-            begun.append(_Lasting(one, (node,)))
+            begun.append(_Lasting(one, {node: 0}))
     others = sorted(found.keys() - column.keys())
-    pairs = [place for place in others if _PAIR in place]
+    pairs = [place for place in others if PAIR in place]
     if len(pairs) > most:
-        ends = sorted({e for p in pairs for e in p.split(_PAIR)}, key=natural_key)
+        ends = sorted({e for p in pairs for e in p.split(PAIR)}, key=natural_key)
         known = [end for end in ends if end in column]
         texts = tuple(f"{place}: {text}" for place in pairs for text in found[place])
         shared = f"{len(pairs)} pairs of nodes"
         one = alarm("pairs", "common", known, shared=shared, faults=texts)
-        begun.append(_Lasting(one, tuple(pairs)))
+        begun.append(_Lasting(one, dict.fromkeys(pairs, 0)))
         others = [place for place in others if place not in pairs]
     for place in others:
         name = (place or "run").replace(" ", "")
-        ends = [end for end in place.split(_PAIR) if end in column]
+        ends = [end for end in place.split(PAIR) if end in column]
         shared, texts = place or "the whole run", tuple(found[place])
         one = alarm(name, "common", ends, shared=shared, faults=texts)
-        begun.append(_Lasting(one, (place,)))
+        begun.append(_Lasting(one, {place: 0}))
     return begun
 
 
@@ -139,11 +158,9 @@ def merged(alarms: Sequence[Alarm]) -> tuple[Alarm, ...]:
 
 
 def _same(first: Alarm, alarm: Alarm) -> bool:
-    """Return True if an alarm of a node comes while one that has it lasts."""
+    """Return True if an alarm of a node comes while that node has one that lasts."""
     lasts = first.closed is None or bool(first.closed > alarm.night)
-    of_nodes = first.kind in ("node", "common") and alarm.kind == "node"
-    of_part = first.kind == "common" and bool(first.shared)
-    return lasts and of_nodes and not of_part and {*alarm.nodes} <= {*first.nodes}
+    return lasts and first.kind == alarm.kind == "node" and first.nodes == alarm.nodes
 
 
 def _later(first: Alarm, alarm: Alarm) -> np.datetime64 | None:

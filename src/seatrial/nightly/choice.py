@@ -1,7 +1,7 @@
 """Which nodes a night measures: watched ones first, then those unseen longest."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.names import natural_key, node_set
@@ -63,7 +63,7 @@ def _reserved(reservation: str) -> set[str] | None:
 def choose(
     classes: Mapping[str, Sequence[str]],
     free: set[str],
-    watched: Sequence[str],
+    watched: Collection[str],
     unseen: Mapping[str, int],
     *,
     every: int,

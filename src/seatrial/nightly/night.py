@@ -21,6 +21,7 @@ from seatrial.campaign.session import comment_of
 from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.reframe_references import write_reference_files
 from seatrial.errors import Exit, SeatrialError
+from seatrial.history.records import Alarm
 from seatrial.nightly.choice import Choice, choose, free_nodes
 from seatrial.nightly.part import part_of
 from seatrial.nightly.settings import Settings
@@ -40,6 +41,8 @@ _FIRST_HOURS = 0.5
 """Duration of a first night."""
 
 _LEAST_HOURS = 1 / 60
+_FEW = 8
+"""Nodes of an alarm that are measured each night."""
 
 _RESERVE = timedelta(minutes=5)
 """Part of the window that is left for the judge."""
@@ -96,8 +99,8 @@ def measure_night(place: Place, console: Console) -> str:
     """
     try:
         reason = _measure(place, console)
-    except SeatrialError as error:
-        if error.exit_code == Exit.INTERRUPTED:
+    except (SeatrialError, OSError) as error:
+        if isinstance(error, SeatrialError) and error.exit_code == Exit.INTERRUPTED:
             raise
         reason = str(error).splitlines()[0]
     if reason:
@@ -112,10 +115,14 @@ def _measure(place: Place, console: Console) -> str:
     if night is None:
         return f"{moment:%H:%M} is outside the window, {window}"
     state = place.state()
-    done = dict(zip(state.visits.nights.tolist(), state.visits.runs, strict=True))
-    if night in done:
-        return f"the night of {night} is measured already: {done[night]}"
+    if night in state.in_window:
+        runs = dict(zip(state.visits.nights.tolist(), state.visits.runs, strict=True))
+        return f"the night of {night} is measured already: {runs[night]}"
     cancel_left(place, console)
+    for node in state.quarantined:
+        why = retest(place, node, closing(place, night), console)
+        if why:
+            console.print(f"not tested again: {why}", markup=False)
     free = place.free_nodes()
     if free is None:
         return "Slurm does not answer: no state of the nodes is known"
@@ -130,8 +137,6 @@ def _measure(place: Place, console: Console) -> str:
         )
     if choice.nodes:
         run_part(place, choice.nodes, (), closing(place, night), console)
-    for node in state.quarantined:
-        retest(place, node, free, closing(place, night), console)
     return "" if choice.nodes else "; ".join(choice.left_out.values())
 
 
@@ -146,11 +151,18 @@ def chosen(state: State, free: set[str], night: date) -> Choice:
     return choose(
         state.classes,
         free - state.quarantined.keys(),
-        [one.node for one in state.decision.watched],
+        {one.node for one in state.decision.watched}
+        | {n for one in state.alarms if _is_suspect(one) for n in one.nodes},
         {node: n for node, n in state.unseen(night).items() if n is not None},
         every=settings.rules.every,
         most=int(settings.node_hours / hours_of(state)),
     )
+
+
+def _is_suspect(alarm: Alarm) -> bool:
+    """Return True if the nodes of an alarm are measured each night, until it ends."""
+    few = len(alarm.nodes) <= _FEW
+    return alarm.closed is None and few and alarm.kind in ("node", "common")
 
 
 def hours_of(state: State) -> float:
@@ -187,13 +199,7 @@ def run_part(
         return run_campaign(order, console)
 
 
-def retest(
-    place: Place,
-    node: str,
-    free: set[str],
-    until: datetime | None,
-    console: Console,
-) -> str:
+def retest(place: Place, node: str, until: datetime | None, console: Console) -> str:
     """Measure a node and a free partner of its class; return why not, '' if done.
 
     A quarantined node is measured in its reservation.
@@ -201,6 +207,9 @@ def retest(
     name = next((n for n, nodes in place.classes.items() if node in nodes), None)
     if name is None:
         return f"{node}: no node of {place.system.name}"
+    free = place.free_nodes()
+    if free is None:
+        return "Slurm does not answer: no state of the nodes is known"
     out = node in place.state().quarantined
     if not out and node not in free:
         return f"{node} is not idle"

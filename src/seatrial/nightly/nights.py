@@ -25,13 +25,13 @@ from seatrial.judge.sampling import History, histories
 from seatrial.limits import CASES_SIZE
 from seatrial.model.manifest import manifest_bytes
 from seatrial.model.metrics import judged_statistic
-from seatrial.nightly.tonight import Fault, faults_of, gave_way
+from seatrial.nightly.tonight import Fault, faults_of, gave_way, pair_name
 from seatrial.plain_files import read_plain
 from seatrial.runs.closed_run import Run, load_run
 from seatrial.runs.fingerprint import fingerprint
 from seatrial.runs.settings_table import is_stable
 
-_SCHEMA = 1
+_SCHEMA = 2
 _OWN = 0o700
 
 
@@ -45,9 +45,9 @@ class Series(msgspec.Struct, frozen=True):
 class Night(msgspec.Struct, frozen=True):
     """The numbers of one closed run, and what the limits of its night say.
 
-    `started` and `ended` are UTC seconds. `configurations` are texts by node and key;
-    `leafs` the leaf switches of nodes. `yielded` counts the cases whose jobs made room
-    for users.
+    `started` and `ended` are UTC seconds. `configurations` are texts by key of each
+    node that some case measured, or tried to; `leafs` the leaf switches of nodes;
+    `pairs` those that were measured. `yielded` counts the cases that gave way.
     """
 
     schema: int
@@ -56,6 +56,7 @@ class Night(msgspec.Struct, frozen=True):
     ended: float
     configurations: dict[str, dict[str, str]]
     leafs: dict[str, str]
+    pairs: list[str]
     series: list[Series]
     faults: list[Fault]
     yielded: int
@@ -112,11 +113,17 @@ def _keep(file: Path, content: bytes) -> None:
 def night_of(run: Run, alarms_a_year: float) -> Night:
     """Reduce a run to one value for each metric and node, and to its faults."""
     manifest = run.manifest
-    names = [node for node in manifest["nodes"] if node.get("state") == "present"]
+    tried = {n for case in run.cases if not gave_way(case) for n in case.nodes}
+    names = [
+        node
+        for node in manifest["nodes"]
+        if node.get("state") == "present" and node["name"] in tried
+    ]
     values: dict[Metric, dict[str, list[float]]] = {}
+    pairs: set[str] = set()
     for history in histories([run]):
         if history.declared:
-            _add_values(history, values)
+            _add_values(history, values, pairs)
     return Night(
         schema=_SCHEMA,
         run=str(manifest["run"]),
@@ -128,6 +135,7 @@ def night_of(run: Run, alarms_a_year: float) -> Night:
             for node in names
             if (node.get("facts") or {}).get("leaf")
         },
+        pairs=sorted(pairs),
         series=[
             Series(metric, {node: float(np.median(own)) for node, own in of.items()})
             for metric, of in values.items()
@@ -152,7 +160,9 @@ def _configuration(run: Run, node: Mapping[str, Any]) -> dict[str, str]:
     return texts
 
 
-def _add_values(history: History, values: dict[Metric, dict[str, list[float]]]) -> None:
+def _add_values(
+    history: History, values: dict[Metric, dict[str, list[float]]], pairs: set[str]
+) -> None:
     """Add the numbers of each node; a number of a pair counts for both of its nodes."""
     statistic = judged_statistic(history.rows["statistic"].unique())
     key = history.key
@@ -170,5 +180,7 @@ def _add_values(history: History, values: dict[Metric, dict[str, list[float]]]) 
     places = sample.places.select(pl.col("node", "source", "destination"))
     for names, row in zip(places.iter_rows(), sample.values, strict=True):
         known = row[np.isfinite(row)]
+        if names[1] and names[2] and known.size:
+            pairs.add(pair_name(names[1:]))
         for name in set(filter(None, names)):
             values.setdefault(metric, {}).setdefault(name, []).extend(known.tolist())

@@ -13,9 +13,10 @@ from seatrial.nightly.settings import Notify
 from seatrial.nightly.state import State
 from seatrial.output import one_line
 from seatrial.report.render.text import shortened
-from seatrial.runs.ledger import note_night
+from seatrial.runs.ledger import note_nights
 
 _OUT, _UNSEEN = "quarantined", "not measured for too long"
+_UNREADABLE = "left out, as it cannot be read"
 _MOST_ALARMS = 20
 """Alarms that a message explains; the rest is counted."""
 
@@ -34,8 +35,9 @@ class News:
 def news_of(state: State, today: date) -> list[News]:
     """Return what changed since people were last told.
 
-    Subjects are alarms, nodes in quarantine, and nodes that were not measured for too
-    long; these from one window of nights after the first night on.
+    Subjects are alarms, nodes in quarantine, runs that cannot be read, and nodes that
+    were not measured for too long; these from one window of nights after the first
+    night on.
     """
     told = {
         entry.alarm: entry.reason
@@ -45,11 +47,15 @@ def news_of(state: State, today: date) -> list[News]:
     now = [News(one.name, state.standing(one, today), one) for one in state.alarms]
     now += [News(f"out-{node}", _OUT) for node in state.quarantined]
     now += [News(f"unseen-{node}", _UNSEEN) for node in _unseen(state, today)]
+    now += [News(f"unreadable-{run}", _UNREADABLE) for run in state.unreadable]
     known = {one.subject for one in now}
+    nodes = {node for of_class in state.classes.values() for node in of_class}
     over = [
         News(subject, "over")
         for subject, was in told.items()
-        if was in (_OUT, _UNSEEN) and subject not in known
+        if was in (_OUT, _UNSEEN)
+        and subject not in known
+        and (was == _OUT or subject.partition("-")[2] in nodes)
     ]
     return [one for one in (*now, *over) if told.get(one.subject) != one.state]
 
@@ -80,8 +86,8 @@ def notify(state: State, today: date) -> list[str]:
         except SeatrialError as error:
             problems.append(f"notification: {error}")
     if not channels or len(problems) < len(channels):
-        for one in news:
-            note_night(state.folder, "notified", alarm=one.subject, reason=one.state)
+        told = [{"alarm": one.subject, "reason": one.state} for one in news]
+        note_nights(state.folder, "notified", told)
     return problems
 
 
@@ -132,11 +138,11 @@ def _groups(news: Sequence[News]) -> list[str]:
     nodes: dict[str, list[str]] = {}
     for one in news:
         if one.alarm is None:
-            kind, _, node = one.subject.partition("-")
-            over = {"out": "released", "unseen": "measured again"}[kind]
-            nodes.setdefault(over if one.state == "over" else one.state, []).append(
-                node
-            )
+            kind, _, name = one.subject.partition("-")
+            over = {"out": "released", "unseen": "measured again"}
+            words = over[kind] if one.state == "over" else one.state
+            group = alarms if one.state == _UNREADABLE else nodes
+            group.setdefault(words, []).append(name)
         elif one.state != "open" and not _is_report(one.alarm):
             alarms.setdefault(one.state, []).append(one.subject)
     return [

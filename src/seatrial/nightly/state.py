@@ -40,7 +40,9 @@ class State:
     ledger. `alarms` are those of `decision` (history) and of the limits of each night,
     in the order of their nights, one for each onset. `last` is when the last night
     ended, in UTC; None before the first. `yielded` counts by night the cases that gave
-    way: their jobs made room for users, or the window had no time for them.
+    way: their jobs made room for users, or the window had no time for them. A run of
+    each night of `in_window` began in its window. `unreadable` are runs that count for
+    nothing, with the reason.
     """
 
     system: str
@@ -53,6 +55,8 @@ class State:
     ledger: Ledger
     last: datetime | None
     yielded: Mapping[date, int] = field(default_factory=dict)
+    in_window: frozenset[date] = frozenset()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
     def with_new_entries(self) -> "State":
         """Return the state with the ledger as it is now; it has no new run."""
@@ -106,8 +110,8 @@ class State:
             nights[name] = None
             if name in column:
                 visited = visits.configurations[:, column[name]] >= 0
-                last = visits.nights[visited][-1]
-                nights[name] = int((now - last).astype(int))
+                last = visits.nights[visited][-1:]
+                nights[name] = int((now - last[0]).astype(int)) if last.size else None
         return nights
 
     def coverage(self, today: date) -> float:
@@ -127,10 +131,16 @@ def read_state(
     settings: Settings,
     classes: Mapping[str, Sequence[str]],
 ) -> State:
-    """Read the nights of a system; SeatrialError if a run or the ledger is damaged."""
+    """Read the nights of a system; SeatrialError if the ledger is damaged."""
     folder = results / system
     ledger = _ledger(folder)
-    nights = nights_of(_paths(results, system), settings.rules.alarms_a_year)
+    paths, unreadable = _paths(results, system)
+    nights = []
+    for path in paths:
+        try:
+            nights += nights_of([path], settings.rules.alarms_a_year)
+        except SeatrialError as error:
+            unreadable[path.name] = str(error)
     class_of = {node: name for name, nodes in classes.items() for node in nodes}
     repairs = [entry for entry in ledger.entries if entry.event == "repaired"]
     visits = visits_of(nights, class_of, settings.window, repairs)
@@ -142,7 +152,11 @@ def read_state(
         for fault in night.faults:
             of_night = faults[day_of(night, settings.window)]
             of_night.setdefault(fault.place, []).append(fault.text)
-    of_limits = limit_alarms(visits, [*faults.values()], settings.rules.most_suspects)
+    pairs: dict[date, set[str]] = {day: set() for day in faults}
+    for night in nights:
+        pairs[day_of(night, settings.window)].update(night.pairs)
+    most = settings.rules.most_suspects
+    of_limits = limit_alarms(visits, [*faults.values()], [*pairs.values()], most)
     yielded: Counter[date] = Counter()
     for night in nights:
         yielded[day_of(night, settings.window)] += night.yielded
@@ -155,11 +169,19 @@ def read_state(
         decision=decision,
         alarms=merged([*decision.alarms, *of_limits]),
         ledger=ledger,
-        last=datetime.fromtimestamp(max(n.ended for n in nights), UTC)
-        if nights
-        else None,
+        last=max((_moment(n.ended) for n in nights if n.series), default=None),
+        in_window=frozenset(
+            day
+            for one in nights
+            if (day := settings.window.night(datetime.fromtimestamp(one.started)))
+        ),
+        unreadable=unreadable,
         yielded=yielded,
     )
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _ledger(folder: Path) -> Ledger:
@@ -173,9 +195,16 @@ def _ledger(folder: Path) -> Ledger:
     return ledger
 
 
-def _paths(results: Path, system: str) -> list[Path]:
-    """Return the closed runs of nights, oldest first."""
-    return [path for path in closed_runs(results, system) if _is_night(path)]
+def _paths(results: Path, system: str) -> tuple[list[Path], dict[str, str]]:
+    """Return the closed runs of nights, oldest first, and runs without a manifest."""
+    paths, unreadable = [], {}
+    for path in closed_runs(results, system):
+        try:
+            if _is_night(path):
+                paths.append(path)
+        except SeatrialError as error:
+            unreadable[path.name] = str(error)
+    return paths, unreadable
 
 
 def _is_night(path: Path) -> bool:

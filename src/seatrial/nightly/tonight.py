@@ -1,6 +1,7 @@
 """The limits of one night: the judge, with its share of the year's risk."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -12,14 +13,18 @@ from seatrial.history.tracker import NIGHTS_A_YEAR, OF_HISTORY
 from seatrial.judge.findings import Finding
 from seatrial.judge.judge import judge
 from seatrial.model.cases import Case
+from seatrial.names import natural_key
 from seatrial.runs.closed_run import Run
+
+PAIR = " - "
 
 _SELLER = 0.05
 """Risk of a system without criteria: only failed cases are faults there."""
 
 _KINDS = ("case", "limit", "sameness", "leaf", "node", "start")
 _GAVE_WAY = re.compile(
-    r"the job (never started|ended as (PREEMPTED|CANCELLED|DEADLINE))"
+    r"the job (never started(?!.*(BOOT|NODE)_FAIL)"
+    r"|ended as (PREEMPTED|CANCELLED|DEADLINE))"
     r"|.*sbatch: error: .*Requested time limit is invalid",
     re.DOTALL,
 )
@@ -59,6 +64,11 @@ def faults_of(run: Run, alarms_a_year: float) -> list[Fault]:
         for finding in judgement.findings
         if finding.verdict == "fail" and finding.kind in _KINDS
     ]
+
+
+def pair_name(ends: Sequence[str]) -> str:
+    """Return the name of a pair, the same for both directions."""
+    return PAIR.join(sorted(ends, key=natural_key))
 
 
 def _at_most(risks: Risks, seller: float) -> Risks:

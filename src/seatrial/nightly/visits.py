@@ -14,9 +14,13 @@ from seatrial.runs.ledger_entries import Entry
 
 
 def day_of(night: Night, window: Window) -> date:
-    """Return the night to which a run belongs: the day on which its window opened."""
+    """Return the night of a run: the day on which its window opened.
+
+    A run outside of the window, a re-test by hand, belongs to the next night: it cannot
+    change what was decided about an earlier one.
+    """
     local = datetime.fromtimestamp(night.started)
-    return window.night(local) or local.date()
+    return window.night(local) or window.next_opening(local).date()
 
 
 def visits_of(
@@ -26,6 +30,8 @@ def visits_of(
     repairs: Sequence[Entry],
 ) -> Visits:
     """Arrange nights as arrays; of two runs in one night, the later numbers count.
+
+    The run of a night is the one of the most nodes: re-tests are smaller.
 
     `class_of` has the class of each node of the system; nodes that it does not have are
     left out. `repairs` are entries of the ledger.
@@ -42,11 +48,13 @@ def visits_of(
     configurations = np.full(size, -1)
     configured: dict[tuple[tuple[str, str], ...], int] = {}
     times = np.full(size, np.nan)
-    runs = [""] * len(dates)
+    runs: list[Night | None] = [None] * len(dates)
     leafs: dict[str, str] = {}
     for day, night in zip(days, nights, strict=True):
         at = row[day]
-        runs[at] = night.run
+        largest = runs[at]
+        if largest is None or _size(night) >= _size(largest):
+            runs[at] = night
         leafs |= night.leafs
         for one in night.series:
             known = [
@@ -62,7 +70,7 @@ def visits_of(
                 times[at, column[name]] = night.started
     return Visits(
         nights=np.array(dates, dtype="datetime64[D]"),
-        runs=tuple(runs),
+        runs=tuple(night.run for night in runs if night is not None),
         nodes=tuple(nodes),
         classes=tuple(class_of[name] for name in nodes),
         metrics=tuple(metrics),
@@ -72,6 +80,10 @@ def visits_of(
         repaired=_repaired(times, column, repairs),
         groups=_groups(leafs, column),
     )
+
+
+def _size(night: Night) -> int:
+    return len(night.configurations)
 
 
 def _metrics(nights: Sequence[Night]) -> dict[Metric, int]:

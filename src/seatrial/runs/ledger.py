@@ -12,7 +12,7 @@ import os
 import socket
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,12 +108,20 @@ def note_repair(folder: Path, node: str, reason: str) -> None:
 
 
 def note_night(folder: Path, event: NightEvent, **fields: str) -> None:
-    """Record an event of the nights; `fields` are those of `Entry`.
+    """Record an event of the nights, as `note_nights` does."""
+    note_nights(folder, event, [fields])
+
+
+def note_nights(
+    folder: Path, event: NightEvent, several: Iterable[Mapping[str, str]]
+) -> None:
+    """Record events of the nights of one kind; each has fields of `Entry`.
 
     Raises SeatrialError as `note_repair` does.
     """
     with _opened(folder) as book:
-        book.append(event, **fields)
+        for fields in several:
+            book.append(event, **fields)
 
 
 def is_there(folder: Path, run: str) -> bool:
