@@ -90,6 +90,26 @@ def test_a_slow_pair_of_a_bad_node_is_no_alarm_of_its_own() -> None:
     assert len(merged([alone, history(2, "cn02")])) == 2
 
 
+def test_nodes_of_a_common_alarm_may_be_good_in_different_nights() -> None:
+    odd = {night: ["cn01"] for night in range(1, 10, 2)}
+    even = {night: ["cn02"] for night in range(2, 10, 2)}
+    (alarm,) = alarms({0: {"cn01": ["slow"], "cn02": ["slow"]}}, odd | even)
+    assert alarm.closed == DAYS[6]
+
+
+def test_a_pair_ends_only_by_nights_that_measured_it() -> None:
+    (alarm,) = alarms({0: {"cn03 - cn04": ["slow"]}})
+    assert alarm.closed is None
+
+
+def test_an_alarm_of_a_node_is_not_lost_in_a_common_one() -> None:
+    of_limits = alarms({2: {"cn01": ["slow"], "cn02": ["slow"]}})
+    assert [one.kind for one in merged([*of_limits, history(3, "cn02")])] == [
+        "common",
+        "node",
+    ]
+
+
 def test_many_pairs_in_one_night_are_one_alarm() -> None:
     pairs = ("cn01 - cn02", "cn01 - cn03", "cn04 - cn02")
     found = {pair: ["slow"] for pair in pairs}
@@ -97,7 +117,7 @@ def test_many_pairs_in_one_night_are_one_alarm() -> None:
     assert (alarm.name, alarm.nodes) == ("2026-03-04-pairs", NODES)
     assert alarm.shared == "3 pairs of nodes"
     (closed,) = alarms({3: found})
-    assert closed.closed == DAYS[6]
+    assert closed.closed == DAYS[6], "each of these pairs is measured every night"
 
 
 def history(night: int, node: str, closed: int | None = None) -> Alarm:

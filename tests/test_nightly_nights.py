@@ -199,3 +199,35 @@ def test_a_case_keeps_its_numbers_where_another_gave_way(tmp_path: Path) -> None
     run = load_run(close_night(tmp_path, Machine(NODES), NODES, START))
     gone = replace(run.cases[1], result="fail", reason="the job ended as PREEMPTED; x")
     assert night_of(replace(run, cases=(run.cases[0], gone)), 1.0).faults == []
+
+
+def test_a_node_that_no_case_tried_is_not_measured(tmp_path: Path) -> None:
+    gave_way = "the job ended as PREEMPTED; no output"
+    every = {f"nodes-{repeat}": gave_way for repeat in (1, 2, 3)}
+    run = load_run(close_night(tmp_path, Machine(NODES), NODES, START, failed=every))
+    night = night_of(run, 1.0)
+    assert (night.configurations, night.series, night.yielded) == ({}, [], 3)
+
+
+def test_a_retest_by_day_belongs_to_the_next_night(tmp_path: Path) -> None:
+    machine = Machine(NODES)
+    by_day = datetime(2026, 3, 1, 10)
+    paths = [
+        close_night(tmp_path, machine, NODES, START),
+        close_night(tmp_path, machine, NODES[:2], by_day),
+        close_night(tmp_path, machine, NODES, START + timedelta(days=1)),
+    ]
+    class_of = dict.fromkeys(NODES, "batch")
+    before, after = (
+        visits_of(nights_of(paths[:count], 1.0), class_of, WINDOW, [])
+        for count in (1, 3)
+    )
+    assert after.nights.tolist() == [date(2026, 3, 1), date(2026, 3, 2)]
+    assert np.array_equal(before.values[0], after.values[0])
+    assert after.runs[1].startswith("20260302")
+
+
+def test_measured_pairs_are_known_in_both_directions(tmp_path: Path) -> None:
+    rows = [sample(CASE, 80.0, pair="cn02 cn01"), sample(CASE, 90.0, pair="cn01 cn02")]
+    night = night_of(load_run(close_run(tmp_path, rows=rows)), 1.0)
+    assert night.pairs == ["cn01 - cn02"]

@@ -254,6 +254,40 @@ def test_an_alarm_is_acknowledged_until_a_date(lab: Nights) -> None:
     assert lab.night(day + 4).exit_code == Exit.FAILED
 
 
+def test_a_retest_by_day_does_not_replace_the_coming_night(lab: Nights) -> None:
+    lab.night(0)
+    lab.moment = FIRST + timedelta(hours=9)
+    lab.command("retest", "lab", "cn05")
+    lab.night(1)
+    assert [len(nodes) for nodes in lab.measured()] == [6, 2, 6]
+
+
+def test_a_run_that_cannot_be_read_stops_nothing(lab: Nights) -> None:
+    lab.night(0)
+    (run,) = (lab.home / "results" / "lab").glob("*-nightly")
+    lab.night(1)
+    (run / "manifest.json").write_text("{")
+    result = lab.night(2)
+    assert result.exit_code == Exit.PASS, result.output
+    assert f"left out: {run.name}" in result.output
+    assert len(lab.ran) == 3
+    assert "left out, as it cannot be read" in lab.mail
+
+
+def test_a_disk_that_is_full_stops_one_night(
+    lab: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(nights, "part_of", full)
+        result = lab.night(0)
+    assert "No space left" in result.output
+    assert result.exit_code == Exit.UNDECIDED
+    assert lab.night(1).exit_code == Exit.PASS
+
+
 def test_a_retest_takes_the_node_and_a_partner(lab: Nights) -> None:
     result = lab.command("retest", "lab", "cn05")
     assert result.exit_code == Exit.PASS, result.output
