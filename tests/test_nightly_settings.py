@@ -35,7 +35,7 @@ qos: night
 account: ops
 reservation: nights
 nice: 5
-action: reservation
+action: drain
 caps: {night: 2, at_once: 4, share: 5 %}
 spool: /var/spool/seatrial
 notify:
@@ -65,7 +65,7 @@ def test_all_keys(tmp_path: Path) -> None:
         *("--qos=night", "--account=ops", "--reservation=nights", "--nice=5"),
     )
     assert (settings.node_hours, settings.share, settings.action) == (
-        *(40, 0.05, "reservation"),
+        *(40, 0.05, "drain"),
     )
     assert mail is not None
     assert (mail.to, mail.sender) == (("ops@example.org",), "hpc@example.org")
@@ -164,6 +164,11 @@ def test_window(start: str, end: str, now: str, night: int | None) -> None:
     assert opening.time() == first
     if expected is not None:
         assert window.closing(expected) > moment
+
+
+def test_two_reservations_do_not_fit(tmp_path: Path) -> None:
+    found = load(tmp_path, f"{NIGHTLY}action: reservation\nreservation: night\n")
+    assert found.startswith("FILE:4: action: expected recommend or drain")
 
 
 def test_every_key_is_documented() -> None:

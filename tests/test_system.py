@@ -192,7 +192,18 @@ def test_an_absent_node_counts_in_its_own_partition(
 )
 def test_job_end(programs: Path, line: str, expected: slurm.JobEnd | None) -> None:
     fake_program(programs, "sacct", f"[ -z '{line}' ] || echo '{line}'")
+    fake_program(programs, "scontrol", "exit 1")
     assert slurm.job_end("7") == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "started"), [("2026-11-21T06:30:15", True), ("Unknown", False)]
+)
+def test_job_end_without_accounting(programs: Path, start: str, started: bool) -> None:
+    fake_program(programs, "sacct", "exit 1")
+    shown = f"JobId=7 JobName=a b JobState=PREEMPTED Reason=None StartTime={start} X=1"
+    fake_program(programs, "scontrol", f"echo '{shown}'")
+    assert slurm.job_end("7") == slurm.JobEnd("PREEMPTED", started)
 
 
 def test_pending_reasons_of_our_own_jobs(programs: Path) -> None:

@@ -180,6 +180,9 @@ class _Reading:
             paths["notify", "mail", "sendmail"] = notify.mail.sendmail
         if notify.webhook is not None:
             paths[("notify", "webhook", "file")] = notify.webhook.file
+        if content.action == "reservation" and content.reservation:
+            words = "recommend or drain: two reservations cannot share a job"
+            read.expected(words, content.action, ("action",))
         for place, path in paths.items():
             if path is not None and not Path(path).is_absolute():
                 read.expected("an absolute path", path, place)

@@ -150,10 +150,17 @@ def lost_jobs(comment: str, since: float) -> list[str] | None:
 
 
 def job_end(job_id: str) -> JobEnd | None:
-    """Return the end of a job from the accounting; None if it does not know it."""
+    """Return the end of a job from the accounting, else from the controller.
+
+    None if neither knows it. The controller forgets a job some minutes after its end.
+    """
     lines = printed("sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State,Start")
     if not lines:
-        return None
+        shown = " ".join(printed("scontrol", "-o", "show", "job", job_id) or ())
+        fields = dict(word.split("=", 1) for word in shown.split() if "=" in word)
+        if "JobState" not in fields:
+            return None
+        lines = ["{JobState}|{StartTime}".format_map({"StartTime": "", **fields})]
     state, _, start = lines[-1].partition("|")
     return JobEnd(state, start not in ("", "None", "Unknown"))
 
