@@ -1,11 +1,11 @@
-"""Which bad nodes are taken out of service and brought back, within caps.
+"""Quarantine and release nodes, within caps.
 
-The order is: ledger, Slurm, read back. The intent comes first, with a token, because a
-node that is out without an entry would stay out: nothing without an entry is ours. An
-entry without a node that is out does no harm: the next night finds that Slurm does not
-show it, and notes `released`. A release goes the other way round, Slurm and then the
-ledger, for the same reason. A node that was out for an alarm, and is back without us,
-is not taken out again for it: a person may have wanted it back.
+A quarantine writes the ledger first, with a token, then changes Slurm, then reads Slurm
+back. Without an entry in the ledger nothing is ours, so a node that is out without one
+would stay out. An entry without a change does no harm: the next night finds no trace in
+Slurm, and notes `released`. A release changes Slurm first, then writes the ledger, for
+the same reason. A node that came back without us is not quarantined again for the same
+alarm: a person may have wanted it back.
 """
 
 import secrets
@@ -39,7 +39,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Action:
-    """What was done to a node for an alarm, or why not; `command` does it by hand."""
+    """An action on a node for an alarm, and its reason, also if it was not done.
+
+    `command` does the same by hand.
+    """
 
     node: str
     verb: Verb
@@ -74,10 +77,10 @@ def recommended(state: State, alarm: Alarm) -> list[str]:
 
 
 def act(state: State, today: date) -> list[Action]:
-    """Take out the nodes of open alarms, and bring back those of closed ones.
+    """Quarantine the nodes of open alarms, and release those of closed ones.
 
-    Returns what was done, and what was not, with reasons. What is no longer out is
-    noted in the ledger by all settings. SeatrialError if that fails.
+    Returns all actions, done or not, with reasons. Every mode notes in the ledger which
+    nodes are no longer out. SeatrialError if that fails.
     """
     return _Night(state, today).actions()
 
@@ -105,7 +108,7 @@ class _Night:
         self.slurm = slurm.Slurm({}, {})
 
     def actions(self) -> list[Action]:
-        """Do what is to be done."""
+        """Run the actions; return them."""
         recommends = self.settings.action == "recommend"
         suspects = [] if recommends else self._suspects()
         if not self.out and not suspects:
@@ -131,7 +134,7 @@ class _Night:
         ]
 
     def _gone(self) -> list[Action]:
-        """Note as released what Slurm does not show as we left it."""
+        """Note `released` for each entry that Slurm does not show as we left it."""
         done = []
         for node, entry in [*self.out.items()]:
             if node not in self.slurm.nodes or self._shows(entry):
@@ -156,9 +159,9 @@ class _Night:
         return found is not None and found.is_of(entry.node, _time(entry))
 
     def _goes_on(self, entry: Entry) -> list[Action]:
-        """Release the node of a closed alarm; renew the reservation of another.
+        """Release the node if its alarm is closed; else renew its reservation.
 
-        That of an alarm that is no longer known ends by itself.
+        The reservation of an unknown alarm is not renewed: it expires.
         """
         node, alarm = entry.node, self.alarms.get(entry.alarm)
         drained = entry.reason == "drain"
@@ -210,12 +213,9 @@ class _Night:
             why = refusal(self.state, alarm, self.slurm, self.out, self.taken)
             if why:
                 return left(why)
-            self._note("quarantined", node, alarm.name, token, mode)
+            entry = self._note("quarantined", node, alarm.name, token, mode)
         except SeatrialError as error:
             return left(str(error))
-        now = datetime.now(UTC).isoformat()
-        fields = {"node": node, "alarm": alarm.name, "token": token, "reason": mode}
-        entry = Entry(0, "quarantined", now, "", "", **fields)  # type: ignore[arg-type]
         self.taken += 1
         self.out[node] = entry
         failure = self._change(command, "quarantine", entry, lambda: self._shows(entry))
@@ -263,9 +263,9 @@ class _Night:
         alarm: str,
         token: str,
         reason: str,
-    ) -> None:
+    ) -> Entry:
         fields = {"node": node, "alarm": alarm, "token": token, "reason": reason}
-        note_night(self.state.folder, event, **fields)
+        return note_night(self.state.folder, event, **fields)
 
 
 def _nothing(reason: str) -> Action:

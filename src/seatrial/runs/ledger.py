@@ -107,21 +107,20 @@ def note_repair(folder: Path, node: str, reason: str) -> None:
         book.append("repaired", node=node, reason=reason)
 
 
-def note_night(folder: Path, event: NightEvent, **fields: str) -> None:
-    """Record an event of the nights, as `note_nights` does."""
-    note_nights(folder, event, [fields])
+def note_night(folder: Path, event: NightEvent, **fields: str) -> Entry:
+    """Record an event of the nights, as `note_nights` does; return its entry."""
+    return note_nights(folder, event, [fields])[0]
 
 
 def note_nights(
     folder: Path, event: NightEvent, several: Iterable[Mapping[str, str]]
-) -> None:
+) -> list[Entry]:
     """Record events of the nights of one kind; each has fields of `Entry`.
 
     Raises SeatrialError as `note_repair` does.
     """
     with _opened(folder) as book:
-        for fields in several:
-            book.append(event, **fields)
+        return [book.append(event, **fields) for fields in several]
 
 
 def is_there(folder: Path, run: str) -> bool:
