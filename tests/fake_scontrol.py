@@ -77,7 +77,7 @@ class FakeSlurm:
 
     @contextmanager
     def changed(self) -> Iterator[Any]:
-        """Give what is kept, to be changed while no program reads it."""
+        """Yield the kept state for a change, while no program reads it."""
         with Path(f"{self.file}.lock").open("w") as alone:
             fcntl.flock(alone, fcntl.LOCK_EX)
             content = self.load()

@@ -25,6 +25,8 @@ AGENT = ROLE / "files" / "seatrial-nightly-agent"
 TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
 NOBODY, SOMEBODY = 65534, 12345
 
+# Forged requests belong to other users; `make test` runs as root, as the lab needs it.
+# Forged requests belong to other users. `make test` runs as root: the lab needs it too.
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes files of other users")
 
 

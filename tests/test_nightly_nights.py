@@ -87,7 +87,7 @@ def test_a_job_that_gave_way_is_no_fault(
     assert night.series[0].values["cn01"] > 0
 
 
-def test_a_night_spends_the_same_risk_whatever_the_ledger_says(tmp_path: Path) -> None:
+def test_a_night_spends_the_same_risk_each_time(tmp_path: Path) -> None:
     assert risk_of_a_night(1.0) == pytest.approx(1 / 2 / 365)
     machine = Machine(NODES)
     paths = [

@@ -39,7 +39,7 @@ class PairSweep(OwnBenchmark):
     seed = variable(int, value=1)
     suspect_percent = variable(int, value=20)
     rounds = variable(int, value=0)
-    """Only so many rounds: each node with as many partners; 0: all pairs."""
+    """Rounds of the sweep, which is also the number of partners of a node; 0: all."""
     retest = variable(int, value=1000)
     """Pairs to measure again alone, at most."""
     pair_limit = variable(int, value=60)

@@ -1,4 +1,4 @@
-"""Commands of `seatrial nightly` that run a night, show it, and answer its alarms."""
+"""Commands of `seatrial nightly` that run and show nights, and answer alarms."""
 
 import os
 from datetime import date, datetime, timedelta
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from seatrial.nightly.state import State
 
 _MOST_SKIPPED = 5
-_OF_JOB = ("SLURM_", "SBATCH_", "PMI", "PMIX")
+_OF_JOB = ("SLURM_", "SBATCH_", "PMI")
 """Variables of the job of a driver, which are not those of its measurements."""
 
 
@@ -29,7 +29,7 @@ _OF_JOB = ("SLURM_", "SBATCH_", "PMI", "PMIX")
 @options.stop_on_eof
 @click.pass_context
 def run(ctx: click.Context, system: str, resubmit: bool) -> None:
-    """Run tonight: measure idle nodes of SYSTEM, decide, act and tell.
+    """Measure idle nodes of SYSTEM tonight; find bad nodes, act, and notify people.
 
     Slurm starts this command; `seatrial nightly install` arranges for that. Outside the
     window, or if the night is measured already, nothing is measured.
@@ -181,8 +181,8 @@ def retest(ctx: click.Context, system: str, node: str) -> None:
 def there(system: str, arguments: list[str], task: str) -> bool:
     """Run `seatrial nightly` on the login node if only the inventory is here.
 
-    Files of reference-data/SYSTEM are copied there first. Returns False here; there,
-    ends with the status of the command if it says more than that it worked.
+    Copies the files of reference-data/SYSTEM there first. Returns False if the system
+    is here. Ends this program with the status of the command if that is not 0.
     """
     from seatrial.campaign.remote import copy_references, seatrial_there
     from seatrial.system.login_node import load_remote
@@ -231,7 +231,7 @@ def _today(place: "Place") -> date:
 
 
 def _print(state: "State", today: date) -> None:
-    """Print what a person wants to know in the morning."""
+    """Print a summary of the state."""
     from seatrial.console import Terminal
     from seatrial.names import node_set
 

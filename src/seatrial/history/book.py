@@ -40,7 +40,7 @@ class Book:
         return tuple(entry.alarm(self.visits, self.changes) for entry in self.entries)
 
     def night(self, found: Sequence[tuple[Class, Found]]) -> None:
-        """Take what a night confirms."""
+        """Record the confirmed losses and gains of a night."""
         for of, confirmed in found:
             for conviction in confirmed.class_losses:
                 self._whole(_member(of, conviction, whole=True))
@@ -120,7 +120,7 @@ class Book:
         return entry
 
     def _whole(self, member: Member) -> None:
-        """Take a loss of a class."""
+        """Raise an alarm for the loss of a class, unless a known change explains it."""
         if self._known(member):
             return
         changes = self._suspected(member)

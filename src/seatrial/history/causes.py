@@ -26,8 +26,9 @@ class Cause(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Whether changed nodes lost more than others; None if too few can tell.
+    """A comparison of the losses of changed and unchanged nodes.
 
+    `differs` is True if the changed nodes lost more, None with too few nodes to tell.
     `changed` and `unchanged` count the nodes that were measured before and since.
     `lost` is the median loss of the changed ones, 0 without any.
     """
@@ -57,7 +58,7 @@ class Changes:
         self.nodes: dict[Cause, dict[int, Span]] = {}
 
     def night(self, row: int, night: int) -> Marks:
-        """Take the configurations of a night; return the nodes with a new one."""
+        """Record the configurations of a night; return the nodes with a new one."""
         now = self._visits.configurations[row]
         visited = now >= 0
         changed: Marks = visited & (self._last >= 0) & (now != self._last)

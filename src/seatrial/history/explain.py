@@ -1,4 +1,4 @@
-"""Which changes of the configuration fall into the onset of a loss, and explain it."""
+"""Changes of the configuration that fall into the onset of a loss, or explain it."""
 
 from dataclasses import dataclass
 

@@ -72,7 +72,7 @@ class Series:
         self.gains.forget(series)
 
     def restore(self, night: int, one: int, kept: NDArray[np.float32] | None) -> None:
-        """Give a good series its old baseline back, or begin a new one."""
+        """Restore the old baseline of a recovered series, or begin a new one."""
         self.forget(night, np.array([one]))
         if kept is not None:
             self.losses.restore(one, kept)
@@ -81,7 +81,7 @@ class Series:
     def night(
         self, night: int, series: Integers, signals: Floats
     ) -> tuple[list[Conviction], list[Conviction]]:
-        """Take the visits of a night; return losses and gains that are confirmed."""
+        """Add the visits of a night; return the confirmed losses and gains."""
         self.past.add(night, series, signals)
         lost = self.losses.night(night, series, signals)
         gained = self.gains.night(night, series, -signals)
@@ -116,7 +116,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Found:
-    """What is confirmed in a night: losses and gains of nodes, and of the class."""
+    """Confirmed losses and gains of a night, of nodes and of the class."""
 
     losses: list[Conviction]
     gains: list[Conviction]
@@ -165,7 +165,7 @@ class Part:
         changed: Marks | None = None,
         repaired: Marks | None = None,
     ) -> Found:
-        """Take the values of a night, (nodes, metrics), NaN without a number.
+        """Add the values of a night, (nodes, metrics), NaN without a number.
 
         The marks say which nodes have a new configuration, or were repaired, since
         their last visit.

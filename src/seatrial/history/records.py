@@ -29,7 +29,7 @@ class Metric(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Visits:
-    """What was measured in each night.
+    """Measured values of each night.
 
     `nights` (nights,) ascend; each has a run. `values` (nights, nodes, metrics) are
     medians over the allocations of a night, in the unit of the metric, NaN where a node
@@ -151,7 +151,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known after the last night."""
+    """Alarms, suspects and notes after the last night."""
 
     alarms: tuple[Alarm, ...]
     watched: tuple[Watched, ...]

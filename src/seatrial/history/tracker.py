@@ -188,7 +188,7 @@ class Tracker:
         self._comparisons += len(old)
 
     def restore(self, one: int, kept: NDArray[np.float32]) -> None:
-        """Give a series its old baseline back, without the newest visits of it."""
+        """Restore the old baseline of a series, without its newest visits."""
         self.forget(np.array([one]))
         self.detector.baselines.recent[one] = kept
         self.detector.baselines.recent[one, :, DEPTH:] = np.nan

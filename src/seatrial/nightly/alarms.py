@@ -40,9 +40,9 @@ class _Lasting:
     good: dict[str, int]
 
     def night(self, found: Set[str], measured: Set[str]) -> bool:
-        """Take the faults and the measured places of a night; return if it is over.
+        """Count the good nights of each place; return True if all have enough.
 
-        Each place must have its good nights, not all of them the same ones.
+        The places need not have the same good nights.
         """
         for place in self.good:
             if place in found:

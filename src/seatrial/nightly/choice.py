@@ -1,4 +1,4 @@
-"""Which nodes a night measures: watched ones first, then those unseen longest."""
+"""Choice of the nodes of a night: watched nodes first, then those unseen longest."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""The end of a night: act, tell, draw. A step that fails does not stop the others."""
+"""The end of a night: actions on nodes, notification, metrics, pages.
+
+A step that fails does not stop the others.
+"""
 
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -15,7 +18,7 @@ from seatrial.nightly.state import State
 
 
 def finish(place: Place) -> tuple[State, list[str]]:
-    """Act on bad nodes, tell of what is new, write metrics and pages.
+    """Act on bad nodes, notify people, write metrics and pages.
 
     Returns the state after it, then what was done to nodes and what failed. Raises
     SeatrialError if the nights cannot be read: then nothing is done.

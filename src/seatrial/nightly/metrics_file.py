@@ -1,7 +1,7 @@
 """The state of the nights as a file for the node exporter of Prometheus.
 
 It has no timestamps, which the node exporter refuses. The time of the last success is a
-value: its age tells that nights no longer run, whatever the reason.
+value: its age shows that nights no longer run.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Tell people what changed since they were last told: one message a night at most."""
+"""Notify people of changes since the last message: one message a night at most."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _MOST_SUBJECT = 150
 
 @dataclass(frozen=True)
 class News:
-    """A subject and its state, which people do not know yet; `alarm` if it is one."""
+    """A subject with a new state; `alarm` is None for other subjects."""
 
     subject: str
     state: str
@@ -33,7 +33,7 @@ class News:
 
 
 def news_of(state: State, today: date) -> list[News]:
-    """Return what changed since people were last told.
+    """Return the changes since the last message.
 
     Subjects are alarms, nodes in quarantine, runs that cannot be read, and nodes that
     were not measured for too long; these from one window of nights after the first
@@ -70,9 +70,9 @@ def _unseen(state: State, today: date) -> list[str]:
 
 
 def notify(state: State, today: date) -> list[str]:
-    """Tell people what is new, and record that in the ledger; return the problems.
+    """Send the news, and record that in the ledger; return the problems.
 
-    What no channel took is told again the next night.
+    News that no channel accepts are sent again the next night.
     """
     news = news_of(state, today)
     if not news:

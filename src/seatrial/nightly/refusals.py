@@ -1,4 +1,4 @@
-"""Why the node of an alarm stays in service: caps, and what others did to it."""
+"""Reasons to keep the node of an alarm in service: caps, and actions of others."""
 
 from collections.abc import Collection
 
@@ -7,7 +7,7 @@ from seatrial.nightly.slurm_actions import Slurm, reservation_of
 from seatrial.nightly.state import State
 
 FAILED = "failed: "
-"""Begins the reason of a release that only says that a node was never taken out."""
+"""Prefix of the reason of a release if the quarantine itself failed."""
 
 
 def refusal(

@@ -1,4 +1,4 @@
-"""What a site declares about its nights: reference-data/SYSTEM/nightly.yaml."""
+"""The declared nights of a site: reference-data/SYSTEM/nightly.yaml."""
 
 import re
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ FILE = "nightly.yaml"
 """Name of the file beside the criteria of a system."""
 
 OFF = "nightly.off"
-"""Name of the off-switch beside it: while it is there, nothing is done to nodes."""
+"""Name of the off-switch beside it: while this file exists, no node is changed."""
 
 EXAMPLE = """\
 schema: 1
@@ -73,7 +73,7 @@ class Webhook(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Notify(Struct, forbid_unknown_fields=True, frozen=True):
-    """Whom to tell; `metrics` is a file for the node exporter of Prometheus."""
+    """Channels of notification; `metrics` is a file for Prometheus' node exporter."""
 
     mail: Mail | None = None
     webhook: Webhook | None = None

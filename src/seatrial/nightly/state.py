@@ -1,7 +1,6 @@
 """The state of the nights of a system, computed anew from closed runs and the ledger.
 
-There is no second truth: whoever reads the same runs and the same ledger finds the same
-alarms.
+The same runs, the same ledger and the same settings give the same alarms.
 """
 
 from collections import Counter
@@ -34,7 +33,7 @@ Standing = Literal["open", "acknowledged", "closed"]
 
 @dataclass(frozen=True)
 class State:
-    """What is known after the last night.
+    """The state after the last night.
 
     `classes` are the nodes of the system by class. `folder` has its runs and its
     ledger. `alarms` are those of `decision` (history) and of the limits of each night,

@@ -32,7 +32,7 @@ _GAVE_WAY = re.compile(
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What the judge found at a place: a node, a pair, a leaf, or the whole ('')."""
+    """A failed finding at a place: a node, a pair, a leaf, or the machine ('')."""
 
     place: str
     text: str
