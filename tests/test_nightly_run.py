@@ -12,6 +12,7 @@ from fake_home import SETTINGS as SETTINGS_OF_REFRAME
 from fake_home import SYSTEM, fake_program, write
 from night_runs import CRITERIA, Machine, close_night
 
+from seatrial.campaign.cost import Cost
 from seatrial.campaign.runner import Order
 from seatrial.cli import main
 from seatrial.errors import Exit, SeatrialError
@@ -57,6 +58,8 @@ class Nights:
         monkeypatch.setattr(nights, "now", lambda: self.moment)
         monkeypatch.setattr(nights, "run_campaign", self._measure)
         monkeypatch.setattr(nights, "write_reference_files", lambda *_: None)
+        cost = Cost(1, 1, 600.0, 0.0, 6.0, (), {})
+        monkeypatch.setattr(nights, "campaign_cost", lambda *_: cost)
         monkeypatch.setattr(ledger, "utc_now", self._utc)
 
     def _describe(self) -> None:
@@ -153,6 +156,15 @@ def test_each_node_is_measured_within_the_declared_nights(lab: Nights) -> None:
     assert {len(nodes) for nodes in lab.measured()} == {6}
     assert {*lab.measured()[0], *lab.measured()[1]} == {*NODES}
     assert lab.measured()[0] == lab.measured()[2]
+
+
+def test_the_budget_is_that_of_the_plan(lab: Nights) -> None:
+    """A node takes half an hour: 2 node-hours pay for 4 of the 6 due nodes."""
+    file = lab.home / "reference-data/lab/nightly.yaml"
+    file.write_text(file.read_text().replace("node_hours: 100", "node_hours: 2"))
+    result = lab.night(0)
+    assert [len(nodes) for nodes in lab.measured()] == [4]
+    assert "2 of 6 due nodes are left for later nights" in result.output
 
 
 def test_jobs_yield_to_users(lab: Nights) -> None:

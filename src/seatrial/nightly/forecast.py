@@ -1,7 +1,7 @@
 """The nights of a system before they happen: nodes, time, node-hours, false alarms."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,11 +11,11 @@ from statistics import median
 from seatrial.campaign.cost import Cost
 from seatrial.errors import SeatrialError
 from seatrial.history.detector import LAG, LEAST
-from seatrial.history.tracker import NIGHTS_A_YEAR, OF_HISTORY
 from seatrial.model.manifest import read_manifest
 from seatrial.nightly.choice import FEWEST, a_night
 from seatrial.nightly.settings import Settings
 from seatrial.nightly.state import CAMPAIGN
+from seatrial.nightly.tonight import risk_of_a_night
 from seatrial.runs.closed_run import closed_runs, read_cases
 
 _NIGHTS = 20
@@ -79,8 +79,7 @@ class Forecast:
     @property
     def risk(self) -> float:
         """The seller's risk of the limits of each night."""
-        alarms = self.settings.rules.alarms_a_year
-        return alarms * (1 - OF_HISTORY) / NIGHTS_A_YEAR
+        return risk_of_a_night(self.settings.rules.alarms_a_year)
 
     @property
     def learning(self) -> int:
@@ -145,16 +144,27 @@ def forecast(
     """
     sizes = {name: len(nodes) for name, nodes in classes.items()}
     every = settings.rules.every
+    usage = usage_of(results, system, lambda: cost, sum(sizes.values()))
     return Forecast(
         system=system,
         settings=settings,
         shares=tuple(
             Share(name, size, a_night(size, every)) for name, size in sizes.items()
         ),
-        usage=_recorded(results, system) or _stated(cost, sum(sizes.values())),
+        usage=usage,
         opening=settings.window.next_opening(now),
         nothing=cost.nothing,
     )
+
+
+def usage_of(
+    results: Path, system: str, cost: Callable[[], Cost], nodes: int
+) -> Usage | None:
+    """Return the usage of a night: recorded, else stated; None if it is unknown.
+
+    `cost` returns that of the campaign on all `nodes`, and is called only if needed.
+    """
+    return _recorded(results, system) or _stated(cost(), nodes)
 
 
 def rounded_up(number: float) -> float:
@@ -183,12 +193,12 @@ def _usage(path: Path) -> list[tuple[float, float]]:
         return []
     cases = read_cases(path)
     nodes = {node for case in cases for node in case.nodes}
-    if not nodes:
+    seconds = sum((case.elapsed_s or 0.0) * len(case.nodes) for case in cases)
+    if not seconds:
         return []
     began, ended = (
         datetime.fromisoformat(str(manifest[key])) for key in ("started", "ended")
     )
-    seconds = sum((case.elapsed_s or 0.0) * len(case.nodes) for case in cases)
     return [((ended - began).total_seconds() / 60, seconds / 3600 / len(nodes))]
 
 

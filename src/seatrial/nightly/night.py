@@ -1,7 +1,7 @@
-"""One night: choose nodes, measure them, decide, act, tell.
+"""One night: choose idle nodes and measure them.
 
-A night that cannot measure is skipped, with its reason in the ledger; what was found
-before is told nevertheless. So the next night always goes on.
+A night that cannot measure is skipped, and the ledger has the reason. Notification and
+pages follow in any case, and the next night starts as usual.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from seatrial.calibration.plan import campaign_cost
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.campaign.schedule import read_agenda
@@ -23,10 +23,11 @@ from seatrial.criteria.reframe_references import write_reference_files
 from seatrial.errors import Exit, SeatrialError
 from seatrial.history.records import Alarm
 from seatrial.nightly.choice import Choice, choose, free_nodes
+from seatrial.nightly.forecast import usage_of
 from seatrial.nightly.part import part_of
 from seatrial.nightly.settings import Settings
 from seatrial.nightly.slurm_actions import reservation_of
-from seatrial.nightly.state import CAMPAIGN, State, local_time, read_state
+from seatrial.nightly.state import CAMPAIGN, State, read_state
 from seatrial.paths import criteria_file
 from seatrial.runs.ledger import note_night
 from seatrial.runs.lock import driver_of
@@ -34,13 +35,6 @@ from seatrial.runs.open_run import new_run_id, open_runs
 from seatrial.system import slurm
 from seatrial.system.description import System
 
-_LAST = 5
-"""Nights from which the duration of the next is taken."""
-
-_FIRST_HOURS = 0.5
-"""Duration of a first night."""
-
-_LEAST_HOURS = 1 / 60
 _FEW = 8
 """Nodes of an alarm that are measured each night."""
 
@@ -93,9 +87,9 @@ def now() -> datetime:
 
 
 def measure_night(place: Place, console: Console) -> str:
-    """Measure the nodes of tonight; return why they were not, '' if they were.
+    """Measure the nodes of tonight; return '', or the reason why not.
 
-    The reason is recorded in the ledger.
+    The ledger records the reason.
     """
     try:
         reason = _measure(place, console)
@@ -126,7 +120,7 @@ def _measure(place: Place, console: Console) -> str:
     free = place.free_nodes()
     if free is None:
         return "Slurm does not answer: no state of the nodes is known"
-    choice = chosen(state, free, night)
+    choice = chosen(state, free, night, affordable(place))
     for name, why in choice.left_out.items():
         console.print(f"{name} is left out: {why}", markup=False)
     if choice.over_budget:
@@ -145,8 +139,8 @@ def closing(place: Place, night: date) -> datetime:
     return place.settings.window.closing(night) - _RESERVE
 
 
-def chosen(state: State, free: set[str], night: date) -> Choice:
-    """Choose the nodes of a night from free ones, within its budget."""
+def chosen(state: State, free: set[str], night: date, most: int) -> Choice:
+    """Choose the nodes of a night, at most `most`, from free ones."""
     settings = state.settings
     return choose(
         state.classes,
@@ -155,7 +149,7 @@ def chosen(state: State, free: set[str], night: date) -> Choice:
         | {n for one in state.alarms if _is_suspect(one) for n in one.nodes},
         {node: n for node, n in state.unseen(night).items() if n is not None},
         every=settings.rules.every,
-        most=int(settings.node_hours / hours_of(state)),
+        most=most,
     )
 
 
@@ -165,15 +159,17 @@ def _is_suspect(alarm: Alarm) -> bool:
     return alarm.closed is None and few and alarm.kind in ("node", "common")
 
 
-def hours_of(state: State) -> float:
-    """Return the typical duration of a night, by the last ones."""
-    hours = []
-    for run in state.visits.runs[-_LAST:]:
-        start, end = state.ledger.started(run), state.ledger.last("closed", run)
-        if start is not None and end is not None:
-            lasted = local_time(end) - local_time(start)
-            hours.append(lasted.total_seconds() / 3600)
-    return max(median(hours), _LEAST_HOURS) if hours else _FIRST_HOURS
+def affordable(place: Place) -> int:
+    """Return the nodes that the node-hours of a night pay for, as `plan` counts them.
+
+    All nodes, if a case of the campaign neither ran nor states its time.
+    """
+    home, name, nodes = place.home, place.system.name, len(place.system.nodes)
+    usage = usage_of(
+        place.results, name, lambda: campaign_cost(home, name, CAMPAIGN), nodes
+    )
+    hours = place.settings.node_hours
+    return nodes if usage is None else int(hours / usage.node_hours)
 
 
 def run_part(
@@ -227,7 +223,7 @@ def retest(place: Place, node: str, until: datetime | None, console: Console) ->
 
 
 def cancel_left(place: Place, console: Console) -> None:
-    """Cancel the jobs of nights whose drivers are gone."""
+    """Cancel the jobs of nights without a running driver."""
     for path in open_runs(place.results, place.system.name):
         with suppress(SeatrialError):
             agenda = read_agenda(path)
