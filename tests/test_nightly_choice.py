@@ -1,19 +1,33 @@
 """Which nodes a night measures, and the part of a system that has only them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from fake_home import SETTINGS, fake_program, write
 
+from seatrial.errors import SeatrialError
 from seatrial.nightly.choice import choose, free_nodes
 from seatrial.nightly.part import part_of
 from seatrial.system.description import read_system
 
 CPU = tuple(f"cn{number:02}" for number in range(1, 11))
 GPU = ("gn01", "gn02", "gn03")
+RESERVATION = (
+    "ReservationName=night StartTime=2026-03-01T00:00:00 EndTime=2027-03-01T00:00:00 "
+    "Nodes=cn01 Users=(null)"
+)
 CLASSES = {"cpu": CPU, "gpu": GPU}
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that sets the script of sinfo; one reservation is there."""
+    hosts = f'[ "$2" = hostnames ] && echo cn01 || echo "{RESERVATION}"'
+    fake_program(tmp_path, "scontrol", hosts)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return lambda script: fake_program(tmp_path, "sinfo", script)
 
 
 def chosen(
@@ -85,37 +99,26 @@ def test_a_budget_of_one_node_measures_nothing() -> None:
     ],
 )
 def test_only_exactly_idle_is_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, free: bool
+    slurm: Callable[[str], None], state: str, free: bool
 ) -> None:
-    fake_program(tmp_path, "sinfo", f"echo 'cn01|{state}'; echo 'cn02|idle'")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    slurm(f"echo 'cn01|{state}|none'; echo 'cn02|idle|none'")
     free_of = free_nodes({"cpu": (CPU, "")})
     assert free_of == {"cn02"} | ({"cn01"} if free else set())
 
 
-def test_nodes_of_the_reservation_of_the_site(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake_program(
-        tmp_path, "sinfo", "printf 'cn01|reserved\\ncn02|idle\\ncn03|reserved\\n'"
-    )
-    fake_program(
-        tmp_path,
-        "scontrol",
-        '[ "$2" = hostnames ] && echo cn01 || echo "ReservationName=n Nodes=cn01 X=1"',
-    )
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+def test_nodes_of_the_reservation_of_the_site(slurm: Callable[[str], None]) -> None:
+    slurm("printf 'cn01|reserved|none\\ncn02|idle|none\\ncn03|reserved|none\\n'")
     classes = {"cpu": (("cn01", "cn02", "cn03"), "night")}
     assert free_nodes(classes) == {"cn01"}
     assert free_nodes({"cpu": (("cn01", "cn02"), "")}) == {"cn02"}
+    with pytest.raises(SeatrialError, match="knows no reservation day"):
+        free_nodes({"cpu": (CPU, "day")})
 
 
-def test_silent_slurm_is_no_empty_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake_program(tmp_path, "sinfo", "exit 1")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert free_nodes({"cpu": (CPU, "")}) is None
+def test_silent_slurm_is_no_empty_machine(slurm: Callable[[str], None]) -> None:
+    slurm("exit 1")
+    with pytest.raises(SeatrialError, match="Slurm does not answer"):
+        free_nodes({"cpu": (CPU, "")})
 
 
 def test_a_part_has_only_the_chosen_nodes(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ class Nights:
             programs, "sendmail", f"cat >> {folder}/mail; echo >> {folder}/mail"
         )
         fake_program(programs, "squeue", "exit 0")
+        fake_program(programs, "scontrol", "echo No reservations in the system")
         monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
         monkeypatch.setenv("SEATRIAL_HOME", str(folder))
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
@@ -90,7 +91,8 @@ class Nights:
     def command(self, *arguments: str) -> Result:
         """Run a command of the nights."""
         states = "".join(
-            f"{name}|{'allocated' if name in self.busy else 'idle'}\n" for name in NODES
+            f"{name}|{'allocated' if name in self.busy else 'idle'}|none\n"
+            for name in NODES
         )
         (self.home / "states").write_text(states)
         return CliRunner().invoke(main, ["nightly", *arguments])

@@ -13,7 +13,7 @@ from seatrial.output import echo
 from seatrial.paths import home, results_dir
 
 if TYPE_CHECKING:
-    from seatrial.nightly.night import Place
+    from seatrial.nightly.night import Site
     from seatrial.nightly.state import State
 
 _MOST_SKIPPED = 5
@@ -44,20 +44,20 @@ def run(ctx: click.Context, system: str, resubmit: bool) -> None:
 
     if there(system, ["run", system, *["--resubmit"] * resubmit], "the night"):
         return
-    place = _place(system)
-    submitted = not resubmit or _submit(place)
+    site = _site(system)
+    submitted = not resubmit or _submit(site)
     for name in [*os.environ]:
         if name.startswith(_OF_JOB) and name != "SLURM_CONF":
             del os.environ[name]
-    reason = measure_night(place, Terminal())
+    reason = measure_night(site, Terminal())
     if not submitted:
-        _submit(place)
+        _submit(site)
     if reason:
         echo(f"not measured: {reason}")
-    state, lines = finish(place)
+    state, lines = finish(site)
     echo(*lines)
-    _print(state, _today(place))
-    if state.open_alarms(_today(place)):
+    _print(state, site.today())
+    if state.open_alarms(site.today()):
         ctx.exit(Exit.FAILED)
     if reason:
         ctx.exit(Exit.UNDECIDED)
@@ -76,10 +76,10 @@ def status(ctx: click.Context, system: str) -> None:
     """
     if there(system, ["status", system], "the listing"):
         return
-    place = _place(system)
-    state = place.state()
-    _print(state, _today(place))
-    if state.open_alarms(_today(place)):
+    site = _site(system)
+    state = site.state()
+    _print(state, site.today())
+    if state.open_alarms(site.today()):
         ctx.exit(Exit.FAILED)
 
 
@@ -98,13 +98,13 @@ def explain(system: str, alarm: str, ticket: bool) -> None:
     more = ["--ticket"] if ticket else []
     if there(system, ["explain", system, alarm, *more], "the explanation"):
         return
-    place = _place(system)
-    state = place.state()
+    site = _site(system)
+    state = site.state()
     found = state.alarm(alarm)
     if ticket:
         echo(*explanation.ticket(state, found))
     else:
-        echo(*explanation.explained(state, found, _today(place)))
+        echo(*explanation.explained(state, found, site.today()))
 
 
 @click.command()
@@ -132,8 +132,8 @@ def ack(system: str, alarm: str, until: datetime, reason: str) -> None:
     more = ["--until", str(last), "--reason", reason]
     if there(system, ["ack", system, alarm, *more], "the entry"):
         return
-    place = _place(system)
-    state, today = place.state(), _today(place)
+    site = _site(system)
+    state, today = site.state(), site.today()
     found = state.alarm(alarm)
     if last < today:
         raise SeatrialError(f"--until {last}: expected a day from {today} on")
@@ -165,12 +165,12 @@ def retest(ctx: click.Context, system: str, node: str) -> None:
 
     if there(system, ["retest", system, node], "the re-test"):
         return
-    place = _place(system)
-    reason = measure(place, node, None, Terminal())
+    site = _site(system)
+    reason = measure(site, node, site.state(), None, Terminal())
     if reason:
         echo(f"not measured: {reason}")
         ctx.exit(Exit.UNDECIDED)
-    state, today = place.state(), _today(place)
+    state, today = site.state(), site.today()
     bad = [alarm for alarm in state.open_alarms(today) if node in alarm.nodes]
     for alarm in bad:
         echo(f"still open: {alarm.name}")
@@ -199,35 +199,29 @@ def there(system: str, arguments: list[str], task: str) -> bool:
     return True
 
 
-def _place(system: str) -> "Place":
-    from seatrial.nightly.night import Place
+def _site(system: str) -> "Site":
+    from seatrial.nightly.night import Site
     from seatrial.nightly.settings import load_settings
     from seatrial.system.description import load_system
 
     suite = home()
     described = load_system(suite, system)
-    return Place(suite, results_dir(suite), described, load_settings(suite, system))
+    return Site(suite, results_dir(suite), described, load_settings(suite, system))
 
 
-def _submit(place: "Place") -> bool:
+def _submit(site: "Site") -> bool:
     """Submit the job of the next night; return False, with a message, if that fails."""
     from seatrial.nightly.cron_jobs import submit_next
     from seatrial.nightly.crontab import driver_of
     from seatrial.nightly.night import now
 
     try:
-        driver = driver_of(place.home, place.system.name, place.settings)
+        driver = driver_of(site.home, site.system.name, site.settings)
         echo(f"next night: job {submit_next(driver, now())}")
     except SeatrialError as error:
         echo(f"the job of the next night is not submitted: {error}")
         return False
     return True
-
-
-def _today(place: "Place") -> date:
-    from seatrial.nightly.finish import tonight
-
-    return tonight(place)
 
 
 def _print(state: "State", today: date) -> None:

@@ -4,8 +4,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from seatrial.errors import SeatrialError
 from seatrial.names import natural_key, node_set
-from seatrial.system.slurm import host_names, printed, printed_rows
+from seatrial.nightly.slurm_actions import read_slurm
+from seatrial.system.slurm import host_names
 
 FEWEST = 2
 """Nodes of a class that a night measures at least: one has no partner."""
@@ -30,34 +32,25 @@ class Choice:
         return sum(map(len, self.nodes.values()))
 
 
-def free_nodes(classes: Mapping[str, tuple[Sequence[str], str]]) -> set[str] | None:
-    """Return the nodes that are free for us; None if Slurm does not answer.
+def free_nodes(classes: Mapping[str, tuple[Sequence[str], str]]) -> set[str]:
+    """Return the nodes that are free for us.
 
     `classes` have the nodes of each class and the reservation of its jobs, '' without.
     Without one, a node is free if it is exactly idle. With one, its reserved nodes are.
+    Raises SeatrialError if Slurm does not answer, or does not know the reservation.
     """
-    rows = printed_rows(2, "sinfo", "-N", "-h", "-o", "%N|%T")
-    if rows is None:
-        return None
-    states = {row[0]: row[1] for row in rows}
+    slurm = read_slurm()
     free: set[str] = set()
-    for nodes, reservation in classes.values():
+    for nodes, name in classes.values():
         wanted, of_class = "idle", set(nodes)
-        if reservation:
-            reserved = _reserved(reservation)
-            if reserved is None:
-                return None
-            wanted, of_class = "reserved", of_class & reserved
-        free |= {node for node in of_class if states.get(node) == wanted}
+        if name:
+            if name not in slurm.reservations:
+                raise SeatrialError(f"Slurm knows no reservation {name}")
+            wanted = "reserved"
+            of_class &= set(host_names(slurm.reservations[name].nodes))
+        known = of_class & slurm.nodes.keys()
+        free |= {node for node in known if slurm.nodes[node].state == wanted}
     return free
-
-
-def _reserved(reservation: str) -> set[str] | None:
-    """Return the nodes of a reservation; None if Slurm does not know it."""
-    lines = printed("scontrol", "-o", "show", "reservation", reservation)
-    words = " ".join(lines or ()).split()
-    texts = [word.removeprefix("Nodes=") for word in words if word.startswith("Nodes=")]
-    return set(host_names(texts[0])) if texts else None
 
 
 def choose(

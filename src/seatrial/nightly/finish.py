@@ -4,46 +4,38 @@ A step that fails does not stop the others.
 """
 
 from collections.abc import Callable, Iterable
-from datetime import date
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
-from seatrial.nightly import night
 from seatrial.nightly.actions import act
 from seatrial.nightly.metrics_file import write_metrics
-from seatrial.nightly.night import Place
+from seatrial.nightly.night import Site
 from seatrial.nightly.notification import notify
 from seatrial.nightly.pages import write_pages
 from seatrial.nightly.state import State
 
 
-def finish(place: Place) -> tuple[State, list[str]]:
+def finish(site: Site) -> tuple[State, list[str]]:
     """Act on bad nodes, notify people, write metrics and pages.
 
     Returns the state after it, then what was done to nodes and what failed. Raises
     SeatrialError if the nights cannot be read: then nothing is done.
     """
-    today = tonight(place)
+    today = site.today()
     lines: list[str] = []
-    state = place.state()
+    state = site.state()
     lines += _tried("nodes", lambda: map(str, act(state, today)))
     state = state.with_new_entries()
     lines += _tried("notification", lambda: notify(state, today))
     state = state.with_new_entries()
     lines += _tried("metrics", lambda: write_metrics(state, today))
-    out = place.home / "reports" / "out" / place.system.name / "nightly"
-    lines += _tried("pages", lambda: _drawn(write_pages(state, place.home, out, today)))
+    out = site.home / "reports" / "out" / site.system.name / "nightly"
+    lines += _tried("pages", lambda: _drawn(write_pages(state, site.home, out, today)))
     return state, lines
 
 
 def _drawn(pages: list[Path]) -> list[str]:
     return [f"pages: {pages[-1]}"] if pages else []
-
-
-def tonight(place: Place) -> date:
-    """Return the night that is open, or else today."""
-    moment = night.now()
-    return place.settings.window.night(moment) or moment.date()
 
 
 def _tried(step: str, do: Callable[[], Iterable[str]]) -> list[str]:

@@ -43,8 +43,8 @@ _RESERVE = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a system is measured: the home of the suite, its runs, its nights."""
+class Site:
+    """A system with its nights, the home of the suite, and the folder of all runs."""
 
     home: Path
     results: Path
@@ -61,8 +61,15 @@ class Place:
         """The nodes of each class."""
         return {name: of.nodes for name, of in self.system.classes.items()}
 
-    def free_nodes(self) -> set[str] | None:
-        """Return the nodes that are free for us; None if Slurm does not answer."""
+    def today(self) -> date:
+        """Return the night that is open now, else the date."""
+        return self.settings.window.night(now()) or now().date()
+
+    def free_nodes(self) -> set[str]:
+        """Return the nodes that are free for us.
+
+        Raises SeatrialError if Slurm does not answer.
+        """
         return free_nodes(
             {
                 name: (of.nodes, self.settings.reservation or _reservation(of.access))
@@ -86,41 +93,38 @@ def now() -> datetime:
     return datetime.now()
 
 
-def measure_night(place: Place, console: Console) -> str:
+def measure_night(site: Site, console: Console) -> str:
     """Measure the nodes of tonight; return '', or the reason why not.
 
     The ledger records the reason.
     """
     try:
-        reason = _measure(place, console)
+        reason = _measure(site, console)
     except (SeatrialError, OSError) as error:
         if isinstance(error, SeatrialError) and error.exit_code == Exit.INTERRUPTED:
             raise
         reason = str(error).splitlines()[0]
     if reason:
         with suppress(SeatrialError):
-            note_night(place.folder, "skipped", reason=reason)
+            note_night(site.folder, "skipped", reason=reason)
     return reason
 
 
-def _measure(place: Place, console: Console) -> str:
-    window, moment = place.settings.window, now()
+def _measure(site: Site, console: Console) -> str:
+    window, moment = site.settings.window, now()
     night = window.night(moment)
     if night is None:
         return f"{moment:%H:%M} is outside the window, {window}"
-    state = place.state()
+    state = site.state()
     if night in state.in_window:
         runs = dict(zip(state.visits.nights.tolist(), state.visits.runs, strict=True))
         return f"the night of {night} is measured already: {runs[night]}"
-    cancel_left(place, console)
+    cancel_left(site, console)
     for node in state.quarantined:
-        why = retest(place, node, closing(place, night), console)
+        why = retest(site, node, state, closing(site, night), console)
         if why:
             console.print(f"not tested again: {why}", markup=False)
-    free = place.free_nodes()
-    if free is None:
-        return "Slurm does not answer: no state of the nodes is known"
-    choice = chosen(state, free, night, affordable(place))
+    choice = chosen(state, site.free_nodes(), night, affordable(site))
     for name, why in choice.left_out.items():
         console.print(f"{name} is left out: {why}", markup=False)
     if choice.over_budget:
@@ -130,13 +134,13 @@ def _measure(place: Place, console: Console) -> str:
             markup=False,
         )
     if choice.nodes:
-        run_part(place, choice.nodes, (), closing(place, night), console)
+        run_part(site, choice.nodes, (), closing(site, night), console)
     return "" if choice.nodes else "; ".join(choice.left_out.values())
 
 
-def closing(place: Place, night: date) -> datetime:
+def closing(site: Site, night: date) -> datetime:
     """Return the local time at which the jobs of a night must have ended."""
-    return place.settings.window.closing(night) - _RESERVE
+    return site.settings.window.closing(night) - _RESERVE
 
 
 def chosen(state: State, free: set[str], night: date, most: int) -> Choice:
@@ -159,62 +163,61 @@ def _is_suspect(alarm: Alarm) -> bool:
     return alarm.closed is None and few and alarm.kind in ("node", "common")
 
 
-def affordable(place: Place) -> int:
+def affordable(site: Site) -> int:
     """Return the nodes that the node-hours of a night pay for, as `plan` counts them.
 
     All nodes, if a case of the campaign neither ran nor states its time.
     """
-    home, name, nodes = place.home, place.system.name, len(place.system.nodes)
+    home, name, nodes = site.home, site.system.name, len(site.system.nodes)
     usage = usage_of(
-        place.results, name, lambda: campaign_cost(home, name, CAMPAIGN), nodes
+        site.results, name, lambda: campaign_cost(home, name, CAMPAIGN), nodes
     )
-    hours = place.settings.node_hours
+    hours = site.settings.node_hours
     return nodes if usage is None else int(hours / usage.node_hours)
 
 
 def run_part(
-    place: Place,
+    site: Site,
     nodes: Mapping[str, Sequence[str]],
     options: Sequence[str],
     until: datetime | None,
     console: Console,
 ) -> Path:
     """Run the campaign on some nodes, with further options of Slurm; return the run."""
-    limits = [*place.settings.jobs, *options]
+    limits = [*site.settings.jobs, *options]
     if until is not None:
         limits.append(f"--deadline={until:%Y-%m-%dT%H:%M:%S}")
-    campaign = load_campaign(place.home, CAMPAIGN)
-    criteria = criteria_file(place.home, place.system.name)
+    campaign = load_campaign(site.home, CAMPAIGN)
+    criteria = criteria_file(site.home, site.system.name)
     if criteria.is_file():
         whole = Criteria.load(criteria)
-        write_reference_files(place.home, whole, place.system.name)
+        write_reference_files(site.home, whole, site.system.name)
     with TemporaryDirectory(prefix="seatrial-night-") as folder:
-        part = part_of(place.system, nodes, limits, Path(folder))
+        part = part_of(site.system, nodes, limits, Path(folder))
         run = new_run_id(CAMPAIGN)
-        order = Order(place.home, place.results, part, campaign, run)
+        order = Order(site.home, site.results, part, campaign, run)
         return run_campaign(order, console)
 
 
-def retest(place: Place, node: str, until: datetime | None, console: Console) -> str:
+def retest(
+    site: Site, node: str, state: State, until: datetime | None, console: Console
+) -> str:
     """Measure a node and a free partner of its class; return why not, '' if done.
 
     A quarantined node is measured in its reservation.
     """
-    name = next((n for n, nodes in place.classes.items() if node in nodes), None)
+    name = next((n for n, nodes in site.classes.items() if node in nodes), None)
     if name is None:
-        return f"{node}: no node of {place.system.name}"
-    free = place.free_nodes()
-    if free is None:
-        return "Slurm does not answer: no state of the nodes is known"
-    out = node in place.state().quarantined
+        return f"{node}: no node of {site.system.name}"
+    free, out = site.free_nodes(), node in state.quarantined
     if not out and node not in free:
         return f"{node} is not idle"
-    partners = [other for other in place.classes[name] if other in free - {node}]
+    partners = [other for other in site.classes[name] if other in free - {node}]
     if not partners:
         return f"{node} has no idle partner in {name}"
     options = [f"--reservation={reservation_of(node)}"] if out else []
     try:
-        run_part(place, {name: [node, partners[0]]}, options, until, console)
+        run_part(site, {name: [node, partners[0]]}, options, until, console)
     except SeatrialError as error:
         if error.exit_code == Exit.INTERRUPTED:
             raise
@@ -222,9 +225,9 @@ def retest(place: Place, node: str, until: datetime | None, console: Console) ->
     return ""
 
 
-def cancel_left(place: Place, console: Console) -> None:
+def cancel_left(site: Site, console: Console) -> None:
     """Cancel the jobs of nights without a running driver."""
-    for path in open_runs(place.results, place.system.name):
+    for path in open_runs(site.results, site.system.name):
         with suppress(SeatrialError):
             agenda = read_agenda(path)
             if agenda.campaign["name"] == CAMPAIGN and driver_of(path) is None:

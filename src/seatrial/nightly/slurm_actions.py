@@ -132,7 +132,7 @@ def resuming(node: str) -> Command:
 def read_slurm() -> Slurm:
     """Read nodes and reservations; SeatrialError if Slurm is silent or unclear."""
     nodes = {}
-    for line in run(("sinfo", "-N", "-h", "-o", "%N|%T|%E")).splitlines():
+    for line in _lines("sinfo", "-N", "-h", "-o", "%N|%T|%E"):
         name, state, reason = [*line.split("|", 2), "", ""][:3]
         if not (name and state and reason):
             raise SeatrialError(f"`sinfo` prints {line!r}; expected node|state|reason")
@@ -140,11 +140,18 @@ def read_slurm() -> Slurm:
     if not nodes:
         raise SeatrialError("`sinfo` prints no node")
     reservations = {}
-    for line in run(("scontrol", "-o", "show", "reservation")).splitlines():
+    for line in _lines("scontrol", "-o", "show", "reservation"):
         if line.strip() and not line.startswith("No reservations"):
             name, found = _reservation(line)
             reservations[name] = found
     return Slurm(nodes, reservations)
+
+
+def _lines(*command: str) -> list[str]:
+    try:
+        return run(command).splitlines()
+    except SeatrialError as error:
+        raise SeatrialError(f"Slurm does not answer: {error}") from error
 
 
 def _reservation(line: str) -> tuple[str, Reservation]:
