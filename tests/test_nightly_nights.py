@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -14,13 +15,13 @@ from judge_samples import CASE, sample
 from night_runs import Machine, close_night
 
 from seatrial.errors import SeatrialError
-from seatrial.nightly import nights as cached
-from seatrial.nightly.nights import night_of, nights_of
+from seatrial.nightly.nights import Night, night_at, night_of
 from seatrial.nightly.tonight import risk_of_a_night
 from seatrial.nightly.visits import visits_of
 from seatrial.nightly.window import Window
 from seatrial.runs.closed_run import load_run
 from seatrial.runs.ledger_entries import Entry
+from seatrial.runs.verified_cache import cache_folder
 
 NODES = tuple(f"cn{number:02}" for number in range(1, 9))
 START = datetime(2026, 3, 1, 1, 5)
@@ -34,7 +35,11 @@ WINDOW = Window(time(1), time(5))
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "seatrial" / "nights"
+    return tmp_path / "cache" / "seatrial" / "runs"
+
+
+def nights_of(paths: Iterable[Path], alarms: float) -> list[Night]:
+    return [night_at(path, alarms) for path in paths]
 
 
 def test_a_night_has_the_median_of_each_node(tmp_path: Path) -> None:
@@ -138,7 +143,7 @@ def test_the_cache_of_others_is_not_used(
     else:
         shutil.move(own_cache, tmp_path / "elsewhere")
         own_cache.symlink_to(tmp_path / "elsewhere")
-    assert cached.cache_folder() is None
+    assert cache_folder() is None
     path = close_night(tmp_path / "runs", Machine(NODES), NODES, START)
     assert nights_of([path], 1.0)
     assert [*own_cache.iterdir()] == []

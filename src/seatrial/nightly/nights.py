@@ -1,38 +1,25 @@
-"""The numbers of nights: read from closed runs once, then from the user's own cache.
+"""The numbers of one night, from its closed run."""
 
-A run is verified when its numbers are read. They are kept by the SHA-256 of its
-manifest, which lists the checksums of all its files; so years of nights are not hashed
-again each night. The cache can be removed at any time.
-"""
-
-import hashlib
-import os
-import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from seatrial.errors import SeatrialError
 from seatrial.history.records import Metric
 from seatrial.judge.sampling import History, histories
-from seatrial.limits import CASES_SIZE
-from seatrial.model.manifest import manifest_bytes
 from seatrial.model.metrics import judged_statistic
 from seatrial.nightly.tonight import Fault, faults_of, gave_way, pair_name
-from seatrial.plain_files import read_plain
-from seatrial.runs.closed_run import Run, load_run
+from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import fingerprint
 from seatrial.runs.settings_table import is_stable
+from seatrial.runs.verified_cache import verified
 
-_SCHEMA = 2
-_OWN = 0o700
+_VERSION = 3
+"""Version of the numbers of a night; kept ones of others are computed anew."""
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -50,7 +37,6 @@ class Night(msgspec.Struct, frozen=True):
     `pairs` those that were measured. `yielded` counts the cases that gave way.
     """
 
-    schema: int
     run: str
     started: float
     ended: float
@@ -62,52 +48,10 @@ class Night(msgspec.Struct, frozen=True):
     yielded: int
 
 
-def nights_of(paths: Iterable[Path], alarms_a_year: float) -> list[Night]:
-    """Return the nights of closed runs, in this order.
-
-    Raises SeatrialError as `load_run` does.
-    """
-    return [_cached(path, alarms_a_year) for path in paths]
-
-
-def _cached(path: Path, alarms_a_year: float) -> Night:
-    """Read a night from the cache, else from the run, which is verified."""
-    digest = hashlib.sha256(manifest_bytes(path)).hexdigest()
-    folder = cache_folder()
-    file = None if folder is None else folder / f"{digest}-{alarms_a_year:g}.json"
-    if file is not None and file.is_file():
-        with suppress(SeatrialError, msgspec.DecodeError):
-            night = msgspec.json.decode(read_plain(file, CASES_SIZE), type=Night)
-            if night.schema == _SCHEMA:
-                return night
-    run = load_run(path)
-    night = night_of(run, alarms_a_year)
-    if file is not None and run.digest == digest:
-        _keep(file, msgspec.json.encode(night))
-    return night
-
-
-def cache_folder() -> Path | None:
-    """Return the user's own folder of kept nights; None if it is not theirs alone."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "seatrial" / "nights"
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=_OWN, exist_ok=True)
-        state = folder.lstat()
-    except OSError:
-        return None
-    own = state.st_uid == os.getuid() and stat.S_IMODE(state.st_mode) == _OWN
-    return folder if own and stat.S_ISDIR(state.st_mode) else None
-
-
-def _keep(file: Path, content: bytes) -> None:
-    """Write a file of the cache; on a full disk there is none."""
-    with suppress(OSError), NamedTemporaryFile(dir=file.parent) as new:
-        new.write(content)
-        new.flush()
-        file.unlink(missing_ok=True)
-        os.link(new.name, file)
+def night_at(path: Path, alarms_a_year: float) -> Night:
+    """Return the night of a closed run; SeatrialError as `verified` raises it."""
+    name = f"night-{_VERSION}-{alarms_a_year:g}"
+    return verified(path, name, Night, lambda run: night_of(run, alarms_a_year))
 
 
 def night_of(run: Run, alarms_a_year: float) -> Night:
@@ -125,7 +69,6 @@ def night_of(run: Run, alarms_a_year: float) -> Night:
         if history.declared:
             _add_values(history, values, pairs)
     return Night(
-        schema=_SCHEMA,
         run=str(manifest["run"]),
         started=datetime.fromisoformat(manifest["started"]).timestamp(),
         ended=datetime.fromisoformat(manifest["ended"]).timestamp(),

@@ -18,7 +18,7 @@ from seatrial.history.decide import decide
 from seatrial.history.records import Alarm, Decision, Visits
 from seatrial.model.manifest import read_manifest
 from seatrial.nightly.alarms import limit_alarms, merged
-from seatrial.nightly.nights import nights_of
+from seatrial.nightly.nights import night_at
 from seatrial.nightly.settings import Settings
 from seatrial.nightly.visits import day_of, visits_of
 from seatrial.runs.closed_run import closed_runs
@@ -137,7 +137,7 @@ def read_state(
     nights = []
     for path in paths:
         try:
-            nights += nights_of([path], settings.rules.alarms_a_year)
+            nights.append(night_at(path, settings.rules.alarms_a_year))
         except SeatrialError as error:
             unreadable[path.name] = str(error)
     class_of = {node: name for name, nodes in classes.items() for node in nodes}
