@@ -7,21 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from closed_runs import CRITERIA as LIMIT
 from closed_runs import close_run
 from judge_samples import CASE, sample
 
-from seatrial.plain_files import sha256_plain
 from seatrial.runs.ledger import begin
 
 METRICS = {"bw_4MiB": ("bw", 4 << 20, 100.0), "latency_8B": ("latency", 8, 2.0)}
-CRITERIA = """
-schema: 1
-risks: {seller: 0.05, buyer: 0.05}
-defaults: {kind: promised, document: d, clause: c}
-criteria:
-  - check: ImbRing
-    model: lognormal
-    limits: {bw_4MiB: 60 MB/s}
+CRITERIA = f"""{LIMIT}
   - check: ImbRing
     model: lognormal
     kind: sameness
@@ -124,8 +117,3 @@ def close_night(
         ],
         ledger={"entry": place.entry, "number": place.number, "head": place.head},
     )
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of the manifest of a run."""
-    return sha256_plain(path / "manifest.json")

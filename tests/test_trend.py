@@ -34,6 +34,11 @@ HOME = Path(__file__).resolve().parents[1]
 TODAY = STRICTER.replace("70 MB/s", "75 MB/s")
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
@@ -441,6 +446,21 @@ def test_replays_alone_are_no_trend(
     result = seatrial("lab")
     assert result.exit_code == 2
     assert "lab has replays of recorded output only" in result.stderr
+
+
+def test_runs_are_verified_once(home: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """The same question is answered from kept numbers; another one reads the runs."""
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "results"))
+    runs = [night(tmp_path / "results", day, (80.0,)) for day in (1, 2)]
+    first = seatrial("lab", "--format", "json")
+    kept = tmp_path / "cache" / "seatrial" / "runs"
+    assert len([*kept.iterdir()]) == 2
+    cases = runs[0] / "cases.json"
+    cases.chmod(0o644)
+    cases.write_text(cases.read_text() + " ")
+    assert seatrial("lab", "--format", "json").stdout == first.stdout
+    other = seatrial("lab", "--check", "ImbRing")
+    assert (other.exit_code, "changed: SHA-256 is" in other.stderr) == (2, True)
 
 
 def test_changed_run_is_refused(home: Path, tmp_path: Path, monkeypatch: Any) -> None:

@@ -26,11 +26,6 @@ class Choice:
     needed: int
     over_budget: int
 
-    @property
-    def count(self) -> int:
-        """All chosen nodes."""
-        return sum(map(len, self.nodes.values()))
-
 
 def free_nodes(classes: Mapping[str, tuple[Sequence[str], str]]) -> set[str]:
     """Return the nodes that are free for us.

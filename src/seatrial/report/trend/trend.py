@@ -4,6 +4,7 @@ Numbers, limits and changes of the configuration are collected; nothing is judge
 """
 
 import difflib
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,14 +12,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from seatrial.criteria.criteria import (
-    Criteria,
-    Criterion,
-    kept_criteria,
-    recorded_criteria,
-)
+from seatrial.criteria.criteria import Criteria, Criterion, recorded_criteria
 from seatrial.errors import SeatrialError
 from seatrial.judge.sampling import History, histories
 from seatrial.model.cases import Case, CaseKey
@@ -34,7 +31,27 @@ from seatrial.report.trend.series import (
     SeriesKey,
     Trend,
 )
-from seatrial.runs.closed_run import KEPT_CRITERIA, load_run
+from seatrial.runs.closed_run import KEPT_CRITERIA, Run
+from seatrial.runs.verified_cache import verified
+
+_VERSION = 1
+"""Version of `_Numbers`; kept ones of others are computed anew."""
+
+
+class _Numbers(msgspec.Struct, frozen=True):
+    """The chosen numbers of one run, and what a trend says about the run.
+
+    `manifest` has no checksums. `criteria` is the SHA-256 of the criteria that the run
+    kept, '' without. `names` are all its checks, metrics and environments, by option.
+    `measured` has parameters and number of nodes of each series with a number.
+    """
+
+    manifest: dict[str, Any]
+    criteria: str
+    cases: tuple[Case, ...]
+    names: dict[str, set[str]]
+    points: list[tuple[SeriesKey, Point]]
+    measured: list[tuple[SeriesKey, dict[str, Any], int]]
 
 
 @dataclass(frozen=True)
@@ -60,29 +77,29 @@ def trend(
     kept = [recorded_criteria(path) for path in runs]
     files = {file.sha256: file.criteria for file in (*kept, today) if file}
     ever = tuple(chain.from_iterable(files.values())) if files else None
+    asked = hashlib.sha256(repr((choice, ever)).encode()).hexdigest()[:16]
     before: Mapping[str, Any] = {}
     last: Criteria | None = None
     for path, recorded in zip(runs, kept, strict=True):
-        run = load_run(path)
-        if recorded != kept_criteria(run):
+        run = verified(
+            path,
+            f"trend-{_VERSION}-{asked}",
+            _Numbers,
+            lambda run: _numbers(run, choice, ever),
+        )
+        if run.criteria != (recorded.sha256 if recorded else ""):
             raise SeatrialError(
                 f"{path / KEPT_CRITERIA}: changed while it was read; try again on a "
                 "copy of the run that no process writes to"
             )
         changed = night_changes(before, run.manifest) + criteria_changes(last, recorded)
         before, last = run.manifest, recorded or last
-        points: dict[SeriesKey, Point] = {}
         cases: dict[CaseKey, list[Case]] = defaultdict(list)
         for case in run.cases:
             cases[case.key].append(case)
-        for history in histories([run]):
-            names["checks"].add(history.key.check)
-            names["metrics"].add(history.metric)
-            names["environments"].add(history.key.environment)
-            own = dict(_points(history, choice, ever))
-            points |= own
-            measured = (key for key, point in own.items() if point.value is not None)
-            where |= dict.fromkeys(measured, (history.parameters, history.num_nodes))
+        for option, known in run.names.items():
+            names[option] |= known
+        where |= {key: (parameters, nodes) for key, parameters, nodes in run.measured}
         night = Night(
             run=str(run.manifest["run"]),
             campaign=str(run.manifest.get("campaign") or ""),
@@ -91,7 +108,7 @@ def trend(
             own_criteria=recorded is not None,
             changes=changed,
         )
-        nights.append(_Read(night, recorded or today, cases, points))
+        nights.append(_Read(night, recorded or today, cases, dict(run.points)))
     _require_known(choice, names)
     if not where:
         raise SeatrialError(
@@ -107,6 +124,32 @@ def trend(
         ),
         since=criteria_changes(last, today),
     )
+
+
+def _numbers(run: Run, choice: Choice, ever: tuple[Criterion, ...] | None) -> _Numbers:
+    names: dict[str, set[str]] = {option: set() for option in vars(choice)}
+    points: list[tuple[SeriesKey, Point]] = []
+    measured: list[tuple[SeriesKey, dict[str, Any], int]] = []
+    for history in histories([run]):
+        names["checks"].add(history.key.check)
+        names["metrics"].add(history.metric)
+        names["environments"].add(history.key.environment)
+        for key, point in _points(history, choice, ever):
+            points.append((key, point))
+            if point.value is not None:
+                measured.append((key, history.parameters, history.num_nodes))
+    return _Numbers(
+        manifest={k: v for k, v in run.manifest.items() if k != "checksums"},
+        criteria=_digest(run.kept.get(KEPT_CRITERIA)),
+        cases=run.cases,
+        names=names,
+        points=points,
+        measured=measured,
+    )
+
+
+def _digest(content: bytes | None) -> str:
+    return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
 def _chosen(
