@@ -88,6 +88,9 @@ def test_a_slow_pair_of_a_bad_node_is_no_alarm_of_its_own() -> None:
     (alone,) = alarms(dict.fromkeys((1, 2), pair))
     assert alone.name == "2026-03-02-cn01-cn02"
     assert len(merged([alone, history(2, "cn02")])) == 2
+    (left,) = alarms({night: {"cn02 - cn99": ["slow"]} for night in (1, 2)})
+    assert left.nodes == ("cn02",)
+    assert len(merged([left, history(2, "cn02")])) == 2
 
 
 def test_nodes_of_a_common_alarm_may_be_good_in_different_nights() -> None:

@@ -76,6 +76,8 @@ def test_a_gross_fault_is_found_in_one_night(tmp_path: Path) -> None:
         ("the job ended as DEADLINE; no output", False),
         ("the job ended as CANCELLED; no output", False),
         (REFUSED, False),
+        ("the job never started within its pending limit: NODE_FAIL", True),
+        ("the job never started: BOOT_FAIL", True),
         ("the job ended as NODE_FAIL; no output", True),
         ("the job exceeded its time limit of 60 s; no output", True),
     ],

@@ -1,6 +1,7 @@
 """Nights in compressed time: the real commands on a modelled machine, no clock set."""
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,17 @@ from night_runs import CRITERIA, Machine, close_night
 
 from seatrial.campaign.cost import Cost
 from seatrial.campaign.runner import Order
+from seatrial.campaign.schedule import Agenda
+from seatrial.campaign.session import comment_of
 from seatrial.cli import main
 from seatrial.errors import Exit, SeatrialError
+from seatrial.nightly import cron_jobs
 from seatrial.nightly import night as nights
 from seatrial.runs import ledger
 from seatrial.runs.ledger import read_ledger
 from seatrial.runs.ledger_entries import Entry, parse_ledger
+from seatrial.runs.open_run import RunFolder
+from seatrial.system import slurm
 
 NODES = tuple(f"cn{number:02}" for number in range(1, 13))
 FIRST = datetime(2026, 3, 1, 1, 0)
@@ -44,6 +50,7 @@ class Nights:
         self.busy: set[str] = set()
         self.ran: list[Order] = []
         self.failing: SeatrialError | None = None
+        self.failed: dict[str, str] = {}
         self._describe()
         programs = folder / "bin"
         fake_program(programs, "sinfo", f"cat {folder}/states")
@@ -86,7 +93,8 @@ class Nights:
         (of_class,) = order.system.classes.values()
         moment = self.moment
         self.moment += timedelta(minutes=20)
-        return close_night(order.results, self.machine, of_class.nodes, moment)
+        nodes, failed = of_class.nodes, self.failed
+        return close_night(order.results, self.machine, nodes, moment, failed=failed)
 
     def command(self, *arguments: str) -> Result:
         """Run a command of the nights."""
@@ -276,16 +284,98 @@ def test_a_retest_by_day_does_not_replace_the_coming_night(lab: Nights) -> None:
     assert [len(nodes) for nodes in lab.measured()] == [6, 2, 6]
 
 
-def test_a_run_that_cannot_be_read_stops_nothing(lab: Nights) -> None:
+@pytest.mark.parametrize("file", ["manifest.json", "cases.json"])
+def test_a_run_that_cannot_be_read_stops_nothing(lab: Nights, file: str) -> None:
     lab.night(0)
     (run,) = (lab.home / "results" / "lab").glob("*-nightly")
     lab.night(1)
-    (run / "manifest.json").write_text("{")
+    (run / file).write_text("{")
+    shutil.rmtree(lab.home / "cache")
     result = lab.night(2)
     assert result.exit_code == Exit.PASS, result.output
     assert f"left out: {run.name}" in result.output
     assert len(lab.ran) == 3
     assert "left out, as it cannot be read" in lab.mail
+
+
+def test_nodes_of_an_alarm_are_measured_every_night(lab: Nights) -> None:
+    lab.machine.slow["cn07"] = 0.5
+    while lab.night(len(lab.ran)).exit_code != Exit.FAILED:
+        assert len(lab.ran) < 4
+    begun = len(lab.ran)
+    for day in range(begun, begun + 3):
+        lab.night(day)
+    assert all("cn07" in nodes for nodes in lab.measured()[begun:])
+
+
+def test_a_quarantined_node_is_tested_first_in_its_reservation(lab: Nights) -> None:
+    fields = {"node": "cn03", "alarm": "a", "token": "t", "reason": "reservation"}
+    ledger.note_night(lab.home / "results" / "lab", "quarantined", **fields)
+    lab.busy = {"cn01"}
+    lab.night(0)
+    first, _ = lab.ran
+    (of_class,) = first.system.classes.values()
+    assert of_class.nodes == ("cn03", "cn02")
+    assert "--reservation=seatrial-cn03" in (of_class.access or ())
+    assert "cn03" not in lab.measured()[1]
+
+
+def test_jobs_of_a_dead_driver_are_cancelled(
+    lab: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for campaign in ("nightly", "smoke"):
+        agenda = Agenda(
+            run=f"r-{campaign}",
+            system="lab",
+            created="2026-03-01T00:00:00+00:00",
+            campaign={"name": campaign},
+            sessions=(),
+        )
+        folder = RunFolder(lab.home / "results", "lab", agenda.run)
+        folder.create(agenda.write())
+    cancelled: list[str] = []
+
+    def cancel_all(comment: str) -> list[str]:
+        cancelled.append(comment)
+        return []
+
+    monkeypatch.setattr(slurm, "cancel_all", cancel_all)
+    lab.night(0)
+    assert cancelled == [comment_of("r-nightly")]
+
+
+def test_a_night_without_numbers_is_no_success(
+    lab: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The age of the last success tells that nights measure nothing."""
+    lab.night(0)
+    file = lab.home / "seatrial.prom"
+    name = "seatrial_nightly_last_success_timestamp_seconds"
+    before = [line for line in file.read_text().splitlines() if line.startswith(name)]
+    every = {f"nodes-{n}": "the job ended as PREEMPTED; x" for n in (1, 2, 3)}
+    monkeypatch.setattr(lab, "failed", every)
+    lab.night(1)
+    after = [line for line in file.read_text().splitlines() if line.startswith(name)]
+    assert before == after != []
+
+
+def test_the_next_job_is_submitted_again_after_the_night(
+    lab: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter(["squeue does not answer", ""])
+
+    def submit(*_: Any) -> str:
+        problem = next(answers)
+        if problem:
+            raise SeatrialError(problem)
+        return "77"
+
+    monkeypatch.setattr(cron_jobs, "submit_next", submit)
+    lab.moment = FIRST
+    result = lab.command("run", "lab", "--resubmit")
+    assert len(lab.ran) == 1
+    assert "is not submitted: squeue does not answer" in result.output
+    assert "next night: job 77" in result.output
 
 
 def test_a_disk_that_is_full_stops_one_night(
