@@ -50,6 +50,8 @@ class Campaign:
     parts. In every repeat the blocks come as listed, or shuffled by `seed`. `controls`
     run first, after every `controls_every` parts, and last. A case that fails is tried
     `retries` times more. At most `max_jobs` of its jobs are in the queue at a time.
+    Cases that need the same nodes and ranks share a job with a time limit of at most
+    `pack_minutes`; 0: each case is a job.
     It runs on these `classes` of nodes, on those of these Slurm `partitions`, and with
     these MPI `stacks`; an empty choice is all of them. Its runs are compared by
     `weights`; each run keeps them.
@@ -61,6 +63,7 @@ class Campaign:
     blocks: tuple[Block, ...]
     retries: int = 0
     max_jobs: int = 1
+    pack_minutes: int = 0
     classes: tuple[str, ...] = ()
     partitions: tuple[str, ...] = ()
     stacks: tuple[str, ...] = ()
@@ -114,6 +117,7 @@ class _Campaign(Struct, forbid_unknown_fields=True, kw_only=True):
     repeats: Count = 1
     retries: _FromZero = 0
     max_jobs: Count = 1
+    pack_minutes: _FromZero = 0
     classes: _Names = ()
     partitions: _Names = ()
     stacks: _Names = ()

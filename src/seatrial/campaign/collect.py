@@ -4,9 +4,10 @@ import gzip
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from seatrial.campaign.session import Outcome, Session
@@ -27,6 +28,7 @@ from seatrial.runs.raw_output import (
     JOB_FILE,
     OUTPUT_FILE,
     RECORD_FILE,
+    read_pack,
 )
 from seatrial.system import slurm
 from seatrial.system.slurm_nodes import node_failures
@@ -126,6 +128,7 @@ def _collect_case(
         reason = "expected to fail, and passed: the known defect is gone"
     if result == "fail" and entry["jobid"] and session.system.uses_slurm:
         phase, reason = blame_slurm(phase, reason, entry, outcome)
+    times = read_pack(stage)
     nodes, declared = record.get("nodes"), record.get("declared")
     if declared is None:
         declared = [key.rpartition(":")[2] for key in entry.get("perfvalues", {})]
@@ -138,8 +141,8 @@ def _collect_case(
         reason=readable(reason) if reason else None,
         job_id=str(record.get("job_id") or entry["jobid"] or "") or None,
         nodes=tuple(entry["job_nodelist"] if nodes is None else nodes),
-        start_time=entry["job_submit_time"],
-        elapsed_s=_elapsed(entry),
+        start_time=float(times.get("begin") or entry["job_submit_time"] or 0) or None,
+        elapsed_s=_elapsed(entry, times),
         payload_s=record.get("payload_s"),
         raw=None if raw is None else str(raw.relative_to(session.raw.parent.parent)),
         declared=tuple(sorted(declared)),
@@ -154,8 +157,15 @@ def _collect_case(
         collected.measurements += _measurements(case, session, samples)
 
 
-def _elapsed(entry: dict[str, Any]) -> float | None:
-    """Return the seconds of a case, without its wait for earlier cases."""
+def _elapsed(
+    entry: dict[str, Any], shared: Mapping[str, str] = MappingProxyType({})
+) -> float | None:
+    """Return the seconds of a case, without its wait for earlier cases.
+
+    `shared` is what a job that it shares with other cases wrote about it.
+    """
+    if "end" in shared:
+        return float(shared["end"]) - float(shared["begin"])
     stages = ("setup", "compile", "run", "sanity", "performance")
     times = [entry.get(f"time_{stage}") for stage in stages]
     total: float | None = entry["time_total"]

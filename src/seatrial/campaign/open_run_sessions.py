@@ -110,6 +110,7 @@ class OpenRun:
             work=path / WORK_FOLDER / planned.name,
             retries=self.agenda.campaign["retries"],
             max_jobs=self.agenda.campaign["max_jobs"],
+            pack_s=60.0 * self.agenda.campaign.get("pack_minutes", 0),
             replay=replay_of(self.agenda),
             inherited=self.lock,
         )

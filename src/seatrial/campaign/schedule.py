@@ -49,8 +49,8 @@ class Planned:
 class Agenda:
     """The plan of a run. `created` is in UTC; `replay` a folder of recordings.
 
-    `campaign` has its name, description, repeats, retries, max_jobs, checks, weights,
-    and the classes, partitions and stacks it chooses. `nodes` are the delivered nodes
+    `campaign` has its name, description, repeats, retries, max_jobs, pack_minutes,
+    checks, weights, and the classes, partitions and stacks it chooses. `nodes` are the delivered nodes
     by class; agendas of older versions have none.
     """
 
@@ -96,6 +96,7 @@ class _Campaign(msgspec.Struct):
     name: str
     retries: int = 0
     max_jobs: int = 1
+    pack_minutes: int = 0
     checks: tuple[str, ...] = ()
 
 
@@ -106,7 +107,7 @@ class _Head(msgspec.Struct):
 
 def frozen(campaign: Campaign) -> dict[str, Any]:
     """Return the fields of a campaign that an agenda keeps."""
-    names = ("name", "description", "repeats", "retries", "max_jobs")
+    names = ("name", "description", "repeats", "retries", "max_jobs", "pack_minutes")
     kept = {name: getattr(campaign, name) for name in names}
     choices = ("classes", "partitions", "stacks", "checks")
     kept |= {name: list(getattr(campaign, name)) for name in choices}

@@ -22,7 +22,11 @@ import yaml
 from seatrial.campaign.job_watch import LostJobError, NodesLostError, NodeWatch, Watch
 from seatrial.campaign.node_log import NodeLog
 from seatrial.campaign.schedule import Planned
-from seatrial.checks.listing import reframe_command, reframe_environment
+from seatrial.checks.listing import (
+    pack_environment,
+    reframe_command,
+    reframe_environment,
+)
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
 from seatrial.paths import checks_dir, criteria_file
@@ -49,7 +53,8 @@ class Session:
 
     `replay` is the folder of the recordings that replace the programs. `inherited` is a
     file descriptor that ReFrame keeps open as long as it runs. `usable_nodes` counts
-    the nodes of each class that lacks some. After lost nodes a session goes on in
+    the nodes of each class that lacks some. With `pack_s`, the longest time limit of a
+    shared job, cases share jobs; 0: each case is a job. After lost nodes a session goes on in
     another `part`, of one partition and environment: `tries` counts the ends of each
     case in earlier parts. Unless `may_cut`, its jobs wait for lost nodes.
     """
@@ -63,6 +68,7 @@ class Session:
     usable_nodes: Mapping[str, int] = field(default_factory=dict)
     retries: int = 0
     max_jobs: int = 1
+    pack_s: float = 0.0
     replay: Path | None = None
     inherited: int | None = None
     part: int = 1
@@ -73,6 +79,11 @@ class Session:
     def name(self) -> str:
         """Return its name within the run, for example pairs-2."""
         return self.planned.name
+
+    @property
+    def is_packed(self) -> bool:
+        """Return True if its cases share jobs of Slurm."""
+        return self.pack_s > 0 and self.system.only_slurm and self.replay is None
 
     @property
     def comment(self) -> str:
@@ -96,6 +107,8 @@ def session_command(session: Session) -> list[str]:
     system = session.system
     settings, policy = system.settings, "serial"
     max_jobs = session.max_jobs // len(system.classes)
+    if session.is_packed:
+        max_jobs = len(session.planned.cases) + 1
     if max_jobs > 1:
         settings, policy = _limited(settings, session.work, max_jobs), "async"
     name, environment = system.name, []
@@ -200,10 +213,13 @@ def run_session(session: Session, display: Display, nodes: NodeLog) -> Outcome:
 
 
 def _start(session: Session) -> subprocess.Popen[str]:
+    environment = reframe_environment(session.home, session.system.name)
+    if session.is_packed:
+        environment |= pack_environment(session.pack_s, session.max_jobs)
     return subprocess.Popen(
         session_command(session),
         cwd=session.raw,
-        env=reframe_environment(session.home, session.system.name),
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

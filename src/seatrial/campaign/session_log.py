@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seatrial.campaign.session import LINE
 from seatrial.model.cases import CaseResult
-from seatrial.runs.raw_output import SCRIPT_FILE, read_job
+from seatrial.runs.raw_output import SCRIPT_FILE, read_job, read_pack
 from seatrial.system import slurm
 
 _SKIPPED = ("SKIP", "XFAIL")
@@ -73,12 +73,21 @@ def live_cases(log: Path, work: Path) -> tuple[CaseState, ...]:
 def running(case: CaseState, session: str, jobs: Sequence[slurm.Job]) -> Running:
     """Return start, job and nodes of a running case, or why it waits.
 
-    A job records its own start and nodes; Slurm knows the rest.
+    A job records its own start and nodes; Slurm knows the rest. In a job that it shares
+    with other cases it waits for its turn.
     """
-    job_file = read_job(case.stage)
+    job_file, shared = read_job(case.stage), read_pack(case.stage)
     below = "/".join(case.stage.parts[-_STAGE_DEPTH:])
-    job = next((job for job in jobs if job.folder.endswith(f"/{below}")), None)
+    mine = (
+        job
+        for job in jobs
+        if job.job_id == shared.get("job") or job.folder.endswith(f"/{below}")
+    )
+    job = next(mine, None)
     script = case.stage / SCRIPT_FILE
+    waits = job.reason if job is not None and job.state == "PENDING" else None
+    if shared and "begin" not in shared:
+        waits = waits or "for its turn in a shared job"
     since = float(job_file["start"]) if "start" in job_file else None
     if since is None and script.is_file():
         since = script.stat().st_mtime
@@ -88,7 +97,7 @@ def running(case: CaseState, session: str, jobs: Sequence[slurm.Job]) -> Running
         since=since,
         job_id=None if job is None else job.job_id,
         nodes=job_file.get("nodes") or ("" if job is None else job.nodes),
-        waits=job.reason if job is not None and job.state == "PENDING" else None,
+        waits=waits,
     )
 
 

@@ -58,7 +58,7 @@ def _rows(status: Status) -> Iterator[tuple[str, str, str]]:
     started = [_running(case) for case in status.running if case.waits is None]
     yield from _list("running", started)
     waiting = [
-        f"{case.case}, job {case.job_id}: {case.waits}"
+        f"{case.case}{f', job {case.job_id}' if case.job_id else ''}: {case.waits}"
         for case in status.running
         if case.waits is not None
     ]

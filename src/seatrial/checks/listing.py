@@ -21,6 +21,11 @@ _BROKEN = re.compile(
     r"WARNING: (skipping test .*(?:\n\|.*)*|check path .* does not exist"
     r"|.* is not copyable)"
 )
+PACK_LONGEST_S = "SEATRIAL_PACK_S"
+"""Environment variable: longest time limit in seconds of a job that cases share."""
+PACK_MOST_JOBS = "SEATRIAL_PACK_JOBS"
+"""Environment variable: number of such jobs in the queue at a time."""
+
 UNDEFINED = "<undefined>"
 """ReFrame's text for a variable without a value."""
 
@@ -50,6 +55,11 @@ def reframe_environment(home: Path, system: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
     references = {"RFM_REFERENCE_PREFIX": str(references_dir(home, system))}
     return {**kept, **references, **HIDDEN_TOO, "SEATRIAL_HOME": str(home)}
+
+
+def pack_environment(longest_s: float, most_jobs: int) -> dict[str, str]:
+    """Return the variables by which ReFrame lets cases share jobs of Slurm."""
+    return {PACK_LONGEST_S: f"{longest_s:g}", PACK_MOST_JOBS: str(most_jobs)}
 
 
 def list_cases(

@@ -1,4 +1,4 @@
-"""Two patches of ReFrame 4.10.
+"""Patches of ReFrame 4.10, beside packed_jobs.py.
 
 Slurm's accounting keeps a job that lost a node and went on (`--no-kill`) twice, as
 RESIZING until then and with its real state after. ReFrame reads them as parts of a job
@@ -21,9 +21,12 @@ from reframe.core import fields
 from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning
 
+from seatrial.checks.packed_jobs import pack_jobs
+
 
 def patch_reframe() -> None:
-    """Apply both patches."""
+    """Apply all patches, once in a process."""
+    pack_jobs()
     for name in ("slurm_state_completed", "slurm_state_pending"):
         setattr(slurm, name, without_resizing(getattr(slurm, name)))
     fields.user_deprecation_warning = unless_suppressed(fields.user_deprecation_warning)

@@ -36,6 +36,8 @@ COMPRESSED = ".gz"
 """Suffix of a compressed raw file."""
 
 JOB_FILE = "seatrial.job"
+PACK_FILE = "seatrial.pack"
+"""File of a case that shares a job of Slurm: `taken`, `job`, `begin`, `end`, `status`."""
 RECORD_FILE = "seatrial.json"
 OUTPUT_FILE = "rfm_job.out"
 ERROR_FILE = "rfm_job.err"
@@ -178,7 +180,15 @@ def kept_file(folder: Path, name: str) -> Path | None:
 
 def read_job(folder: Path) -> dict[str, str]:
     """Read the values that a job script wrote; none if the job never started."""
-    file = folder / JOB_FILE
+    return _values_of(folder / JOB_FILE)
+
+
+def read_pack(folder: Path) -> dict[str, str]:
+    """Read what a shared job wrote about a case; nothing if it has its own job."""
+    return _values_of(folder / PACK_FILE)
+
+
+def _values_of(file: Path) -> dict[str, str]:
     return _parse_job(file.read_text(errors="replace")) if file.is_file() else {}
 
 

@@ -1,0 +1,191 @@
+"""Cases that share jobs of Slurm, with a real ReFrame and a stand-in for Slurm."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_home import SETTINGS, fake_program, write, write_home
+from rich.console import Console
+
+from seatrial.campaign.campaign_file import load_campaign
+from seatrial.campaign.runner import Order, run_campaign
+from seatrial.runs.closed_run import Run, load_run
+from seatrial.system.description import load_system
+
+CHECKS = """
+from seatrial.checks.reframe_patches import patch_reframe
+
+patch_reframe()
+
+
+@rfm.simple_test
+class Many(Base):
+    y = parameter(range(6))
+    time_limit = "1m"
+
+    @run_before("run")
+    def odd_ones_take_more_ranks(self):
+        self.num_tasks = 1 + self.y % 2
+
+
+@rfm.simple_test
+class Wrong(Base):
+    y = parameter(range(3))
+    time_limit = "1s"
+
+    @run_before("run")
+    def one_fails_one_does_not_end(self):
+        self.prerun_cmds = ["", "exit 3", "sleep 60"][self.y : self.y + 1]
+
+
+@rfm.simple_test
+class Long(Base):
+    time_limit = "2h"
+"""
+SBATCH = """
+n=1
+while ! mkdir {at}/$n 2>/dev/null; do n=$((n+1)); done
+cp $1 {at}/$n/script
+(
+  export SLURM_JOB_ID=$n
+  option() {{ sed -n "s/^#SBATCH --$1=//p" $2; }}
+  bash $1 > $(option output $1) 2> $(option error $1)
+  [ -e {at}/$n/state ] || echo COMPLETED > {at}/$n/state
+) < /dev/null > /dev/null 2>&1 &
+echo Submitted batch job $n
+"""
+SACCT = """
+while [ "$1" != -j ]; do [ $# -gt 0 ] || exit 0; shift; done
+for n in $(echo "$2" | tr , ' '); do
+  state=$(cat {at}/$n/state 2>/dev/null || echo RUNNING)
+  echo "$n|$state|0:0|2026-11-21T06:30:15|cn01"
+done
+"""
+CASE = re.compile(r"^run_case (\S+) ", re.MULTILINE)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with more checks, and a stand-in for Slurm that runs jobs at once."""
+    home = write_home(tmp_path / "home")
+    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
+    partition = settings["systems"][0]["partitions"][0]
+    partition.update(scheduler="slurm", environs=["openmpi"])
+    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
+    checks = home / "reframe-checks" / "checks" / "fake" / "fake.py"
+    checks.write_text(checks.read_text() + CHECKS)
+    at, programs = tmp_path / "slurm", tmp_path / "bin"
+    at.mkdir()
+    fake_program(programs, "sinfo", "printf 'cn01|idle|\\ncn02|idle|\\n'")
+    fake_program(programs, "sbatch", SBATCH.format(at=at))
+    fake_program(programs, "sacct", SACCT.format(at=at))
+    fake_program(programs, "scontrol", "echo cn01")
+    fake_program(programs, "squeue", "true")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    return home
+
+
+def run(home: Path, campaign: str) -> Run:
+    write(home / "reframe-checks" / "campaigns" / "packed.yaml", campaign)
+    order = Order(
+        home=home,
+        results=home.parent / "results",
+        system=load_system(home, "lab"),
+        campaign=load_campaign(home, "packed"),
+        run_id="r1",
+    )
+    console = Console(record=True, force_terminal=False, width=200)
+    return load_run(run_campaign(order, console))
+
+
+def jobs(home: Path) -> list[int]:
+    """Return the number of cases of each job, in order of submission."""
+    scripts = sorted(
+        (home.parent / "slurm").glob("*/script"), key=lambda s: int(s.parent.name)
+    )
+    return [len(CASE.findall(script.read_text())) for script in scripts]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "expected"),
+    [
+        (0, [0] * 6),
+        (60, [3, 3]),  # the same request: number of tasks
+        (6, [2, 1, 2, 1]),  # 1 minute of each case, and 1.5 of margin
+    ],
+)
+def test_cases_with_the_same_request_share_jobs(
+    home: Path, minutes: int, expected: list[int]
+) -> None:
+    packed = f"pack_minutes: {minutes}\n" if minutes else ""
+    closed = run(home, f"{packed}blocks: [{{name: many, checks: [Many]}}]\n")
+    assert [case.result for case in closed.cases] == ["pass"] * 6
+    assert sorted(jobs(home)) == sorted(expected)
+    limits = [
+        int(match[1])
+        for script in (home.parent / "slurm").glob("*/script")
+        if (match := re.search(r"--time=(\d+)$", script.read_text(), re.MULTILINE))
+    ]
+    assert all(limit <= max(minutes, 1) for limit in limits)
+
+
+def test_a_case_of_a_shared_job_ends_by_itself(home: Path) -> None:
+    """Its status, its time limit and its times are its own."""
+    campaign = "pack_minutes: 60\nretries: 1\nblocks: [{name: w, checks: [Wrong]}]\n"
+    closed = run(home, campaign)
+    ends = [(case.case, case.attempt, case.result) for case in closed.cases]
+    assert sorted(ends) == [
+        ("Wrong %y=0", 1, "pass"),
+        ("Wrong %y=1", 1, "fail"),
+        ("Wrong %y=1", 2, "fail"),
+        ("Wrong %y=2", 1, "fail"),
+        ("Wrong %y=2", 2, "fail"),
+    ]
+    assert jobs(home) == [3, 2]
+    starts = [case.start_time for case in closed.cases]
+    assert len(set(starts)) == 5
+    times = {case.case: case.elapsed_s or 0.0 for case in closed.cases}
+    assert times["Wrong %y=2"] >= 1 > times["Wrong %y=1"]
+
+
+def test_a_case_too_long_for_a_shared_job_has_its_own(home: Path) -> None:
+    checks = "[Long, {Many: {y: [0, 2]}}]"
+    closed = run(home, f"pack_minutes: 30\nblocks: [{{name: a, checks: {checks}}}]\n")
+    assert {case.result for case in closed.cases} == {"pass"}
+    assert sorted(jobs(home)) == [1, 2]
+
+
+def test_cases_that_had_not_begun_run_again_after_a_lost_node(home: Path) -> None:
+    """Only the case that ran on the lost node fails; it is tried again as allowed."""
+    at = home.parent / "slurm"
+    sbatch = SBATCH.format(at=at).replace(
+        "  bash $1", f"  case $n in 1) . {at}/lost $1;; esac\n  [ $n = 1 ] || bash $1"
+    )
+    fake_program(home.parent / "bin", "sbatch", sbatch)
+    lost = f"""
+grep -v '^run_case ' $1 > first.sh
+grep -m 1 '^run_case ' $1 >> first.sh
+bash first.sh
+grep '^run_case ' $1 | sed -n '2s/run_case \\([^ ]*\\) .*/\\1/p' |
+    while read folder; do echo begin=1.5 >> $folder/seatrial.pack; done
+echo NODE_FAIL > {at}/1/state
+"""
+    (at / "lost").write_text(lost)
+    checks = "[{Many: {y: [0, 2, 4]}}]"
+    campaign = f"pack_minutes: 30\nblocks: [{{name: a, checks: {checks}}}]\n"
+    closed = run(home, campaign)
+    results = [case.result for case in closed.cases]
+    assert results == ["pass", "fail", "pass"]
+    assert jobs(home) == [3, 1]
+
+
+def test_only_so_many_shared_jobs_are_in_the_queue(home: Path) -> None:
+    closed = run(
+        home,
+        "pack_minutes: 1\nmax_jobs: 3\nblocks: [{name: many, checks: [Many]}]\n",
+    )
+    assert [case.result for case in closed.cases] == ["pass"] * 6
+    assert jobs(home) == [1] * 6
