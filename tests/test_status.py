@@ -184,6 +184,25 @@ def test_whole_status(results: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_cases_that_share_a_job_wait_for_their_turn(
+    results: Path, tmp_path: Path
+) -> None:
+    folder = open_run(results)
+    close_first(folder)
+    stage = start_second(folder)
+    queue(tmp_path, jobs_of(stage)[0])
+    write(stage / "openmpi" / "Slow" / "seatrial.pack", "taken=1\njob=7\nbegin=2\n")
+    write(stage / "mpich" / "Halo_0000dddd" / "seatrial.pack", "taken=1\njob=7\n")
+    with driver_lock(folder):
+        table = seatrial("lab").stdout
+    waits = "pending         Halo %n=2 @lab:batch+mpich, job 7: for its turn"
+    assert waits in table
+    assert "running         Slow @lab:batch+openmpi, 4 s, job 7, cn03" in table
+    write(stage / "mpich" / "Halo_0000dddd" / "seatrial.pack", "taken=1\n")
+    with driver_lock(folder):
+        assert waits.replace(", job 7", "") in seatrial("lab").stdout
+
+
 def whole_status(folder: Path) -> dict[str, Any]:
     """Return the status of a run with one closed session and one at work."""
     return {
