@@ -66,6 +66,12 @@ class Echo(Base):
 
 
 @rfm.simple_test
+class Many(Base):
+    valid_prog_environs = ["openmpi"]
+    x = parameter(range(27))
+
+
+@rfm.simple_test
 class Slow(Base):
     pause = "30"
 
@@ -90,6 +96,7 @@ CAMPAIGNS = {
         "  - {name: echo, checks: [Echo, Gpu]}\n"
         "  - {name: silent, checks: [Silent]}\n"
     ),
+    "many": "blocks: [{name: many, checks: [Many]}]\nrepeats: 2\n",
     "slow": "blocks: [{name: slow, checks: [Slow]}]\n",
     "wrong": "blocks: [{name: wrong, checks: [Echo, Ehco]}]\n",
     "high": (

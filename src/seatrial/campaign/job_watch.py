@@ -36,14 +36,13 @@ class NodeWatch:
     """Notes lost nodes, and finds jobs that wait for them in vain.
 
     `comment` is that of the session's jobs. `blocked` receives the lost nodes that such
-    jobs wait for, by job id. Without `may_stop` they go on waiting.
+    jobs wait for, by job id.
     """
 
     comment: str
     log: NodeLog
     blocked: dict[str, str]
     display: Display
-    may_stop: bool = True
     _shown: dict[str, str] = field(default_factory=dict, init=False)
     _waits: Mapping[str, str] = field(default_factory=dict, init=False)
 
@@ -68,7 +67,7 @@ class NodeWatch:
         again = stuck.keys() & self.blocked.keys()
         self.blocked.clear()
         self.blocked.update(stuck)
-        if again and self.may_stop and look.usable & self.log.names:
+        if again and look.usable & self.log.names:
             jobs = slurm.jobs(self.comment, os.getuid())
             if jobs is not None and not any(job.state in _HOLDING for job in jobs):
                 raise NodesLostError("; ".join(stuck[job] for job in sorted(again)))
@@ -157,13 +156,18 @@ class Watch:
         for job_id, reason in reasons.items():
             self.display.note(f"job {job_id} waits: {reason}")
         if self.nodes is not None:
+            known = {*self.nodes.blocked}
             self.nodes.look(reasons)
+            if self.nodes.blocked.keys() - known:
+                self._next = time.monotonic() + _FIRST_LOOK_S
         if self.all_jobs:
             self._look_for_lost(now)
 
     def heard(self) -> None:
-        """Note that ReFrame printed something."""
+        """Note that ReFrame printed something: after a loss, look soon at the case."""
         self._lost_since = None
+        if self.nodes is not None and self.nodes.log.events:
+            self._next = min(self._next, time.monotonic() + _FIRST_LOOK_S)
 
     def _note_missing(self, now: float) -> None:
         minutes = f"{CONTROLLER_LIMIT_S / 60:.0f} minutes"

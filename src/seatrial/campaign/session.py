@@ -51,7 +51,7 @@ class Session:
     file descriptor that ReFrame keeps open as long as it runs. `usable_nodes` counts
     the nodes of each class that lacks some. After lost nodes a session goes on in
     another `part`, of one partition and environment: `tries` counts the ends of each
-    case in earlier parts. Unless `may_cut`, its jobs wait for lost nodes.
+    case in earlier parts.
     """
 
     run_id: str
@@ -67,7 +67,6 @@ class Session:
     inherited: int | None = None
     part: int = 1
     tries: Mapping[str, int] = field(default_factory=dict)
-    may_cut: bool = True
 
     @property
     def name(self) -> str:
@@ -222,7 +221,7 @@ def _watch(
     system, comment = session.system, session.comment
     if not system.uses_slurm:
         return None
-    nodes = NodeWatch(comment, log, outcome.blocked, display, session.may_cut)
+    nodes = NodeWatch(comment, log, outcome.blocked, display)
     started, pending = outcome.started, outcome.pending
     return Watch(comment, started, pending, display, system.only_slurm, nodes)
 
