@@ -96,7 +96,15 @@ CAMPAIGNS = {
         "  - {name: echo, checks: [Echo, Gpu]}\n"
         "  - {name: silent, checks: [Silent]}\n"
     ),
-    "many": "blocks: [{name: many, checks: [Many]}]\nrepeats: 2\n",
+    "many": (
+        "repeats: 2\n"
+        "blocks:\n"
+        "  - {name: many, checks: [Many], variables: {max_pending_time: 10m}}\n"
+    ),
+    "patient": (
+        "blocks:\n"
+        "  - {name: echo, checks: [Echo], variables: {max_pending_time: 10m}}\n"
+    ),
     "slow": "blocks: [{name: slow, checks: [Slow]}]\n",
     "wrong": "blocks: [{name: wrong, checks: [Echo, Ehco]}]\n",
     "high": (

@@ -15,7 +15,7 @@ from rich.console import Console
 from seatrial.campaign import job_watch
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.job_watch import NodesLostError, NodeWatch
-from seatrial.campaign.node_log import NodeLog, attribute, in_words
+from seatrial.campaign.node_log import NodeLog, Wait, attribute, in_words
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.console import Terminal
 from seatrial.judge.judge import judge
@@ -203,7 +203,7 @@ class Stuck:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
         self.seen = look(DRAINED)
         self.running: list[slurm.Job] = []
-        self.blocked: dict[str, str] = {}
+        self.blocked: dict[str, Wait] = {}
         monkeypatch.setattr(slurm_nodes, "look", lambda: self.seen)
         self.wanted = JobRequest("Halo", ("batch",), 2)
         monkeypatch.setattr(slurm_nodes, "request", lambda job: self.wanted)
@@ -411,7 +411,7 @@ esac
     monkeypatch.setattr(job_watch, "_FIRST_LOOK_S", 0.5)
     order = Order(
         *(home, tmp_path / "results", load_system(home, "lab")),
-        *(load_campaign(home, "smoke"), "r1"),
+        *(load_campaign(home, "patient"), "r1"),
     )
     run = load_run(run_campaign(order, console))
     tries = [(str(c.key.listed), c.attempt) for c in run.cases if c.result == "fail"]
@@ -423,6 +423,15 @@ esac
         ("Echo %x=2 @lab:batch+openmpi", 1),
         ("Echo %x=2 @lab:batch+openmpi", 2),
     ], console.export_text()
+    assert {event.node for case in run.cases for event in case.waited_for} == {"cn02"}
+    judgement = judge(run, criteria())
+    (line,) = judgement.spoiled
+    assert line.startswith("node cn02 was lost at ")
+    assert line.endswith(
+        " UTC (bad DIMM, by root): 3 cases spoiled: Echo %x=1 (openmpi) in "
+        "echo-1, Echo %x=2 (openmpi) in echo-1, Echo %x=1 (mpich) in echo-1; make it again: "
+        "`seatrial repeat lab/r1`"
+    )
 
 
 def test_a_loss_that_only_the_accounting_saw_fails_the_run(

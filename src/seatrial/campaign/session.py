@@ -20,7 +20,7 @@ from typing import IO
 import yaml
 
 from seatrial.campaign.job_watch import LostJobError, NodesLostError, NodeWatch, Watch
-from seatrial.campaign.node_log import NodeLog
+from seatrial.campaign.node_log import NodeLog, Wait
 from seatrial.campaign.schedule import Planned
 from seatrial.checks.listing import reframe_command, reframe_environment
 from seatrial.errors import SeatrialError
@@ -145,15 +145,15 @@ def _limited(settings: Path, work: Path, max_jobs: int) -> Path:
 class Outcome:
     """Facts that exist only while a session runs: reasons of skipped and waiting cases.
 
-    `skipped` is by text of the case, `pending` by job id. `blocked`: the lost nodes
-    that a job waits for, by job id; `cut`: the same if it ended the session.
+    `skipped` is by text of the case, `pending` by job id. `blocked`: the wait of
+    a job for lost nodes, by job id; `cut`: the same if it ended the session.
     """
 
     started: float
     ended: float = 0.0
     skipped: dict[str, str] = field(default_factory=dict)
     pending: dict[str, str] = field(default_factory=dict)
-    blocked: dict[str, str] = field(default_factory=dict)
+    blocked: dict[str, Wait] = field(default_factory=dict)
     cut: str = ""
 
 
