@@ -17,9 +17,11 @@ from judge_samples import CASE, LIMIT, NODES, frozen, judged, make_run, repeats,
 from seatrial.calibration.simulate.draw import draw
 from seatrial.calibration.simulate.machine import Machine
 from seatrial.calibration.simulate.runs import criteria_for, run_of
-from seatrial.judge.completeness import Allocation, allocations, completed
+from seatrial.judge.allocations import Allocation, allocations
+from seatrial.judge.completeness import completed
 from seatrial.judge.judge import Judgement, judge
 from seatrial.judge.sampling import Sampled
+from seatrial.judge.spoiled import Spoiled
 from seatrial.model.cases import Case, NodeEvent
 from seatrial.runs.closed_run import AGENDA_FILE, Run, load_run
 from seatrial.runs.pack import pack, unpack
@@ -415,7 +417,7 @@ def test_large_machines_are_completed_at_once() -> None:
     delivered = [{"name": name, "state": "present"} for name in names]
     run = Run(Path("r"), {"run": "r", "nodes": delivered}, tuple(every), pl.DataFrame())
     data = [big(nodes, 5, seed) for seed in range(20)]
-    (own,) = allocations([run], delivered, [], {}).values()
+    (own,) = allocations([run], delivered, [], {}, Spoiled()).values()
     for of_case in data:
         whole = completed(of_case, own, "bw_4MiB", optional=False)
         assert np.isneginf(whole.values).sum() == 1429

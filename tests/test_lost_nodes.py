@@ -15,7 +15,7 @@ from rich.console import Console
 from seatrial.campaign import job_watch
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.job_watch import NodesLostError, NodeWatch
-from seatrial.campaign.node_log import NodeLog, attribute, in_words
+from seatrial.campaign.node_log import NodeLog, Wait, attribute, in_words
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.console import Terminal
 from seatrial.judge.judge import judge
@@ -203,7 +203,7 @@ class Stuck:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
         self.seen = look(DRAINED)
         self.running: list[slurm.Job] = []
-        self.blocked: dict[str, str] = {}
+        self.blocked: dict[str, Wait] = {}
         monkeypatch.setattr(slurm_nodes, "look", lambda: self.seen)
         self.wanted = JobRequest("Halo", ("batch",), 2)
         monkeypatch.setattr(slurm_nodes, "request", lambda job: self.wanted)
@@ -267,6 +267,30 @@ def test_jobs_that_are_left_to_wait(
     stuck.seen = look(DRAINED)
     stuck.running = [slurm.Job("8", "RUNNING", "c", "cn01", "None", "/x")]
     assert not stuck.given_up(reason), "another job of the session runs"
+
+
+def test_a_job_that_waits_in_vain_is_looked_at_again_soon(
+    monkeypatch: pytest.MonkeyPatch, console: Console
+) -> None:
+    """Once: the next look gives it up, or another job of the session still runs."""
+    stuck = Stuck(monkeypatch, console)
+    stuck.running = [slurm.Job("8", "RUNNING", "c", "cn01", "None", "/x")]
+    reasons = {"7": "Resources"}
+    monkeypatch.setattr(slurm, "pending_reasons", lambda comment: reasons)
+    now = [100.0]
+    monkeypatch.setattr(job_watch.time, "monotonic", lambda: now[0])
+    watch = job_watch.Watch(
+        "c", NOON, {}, stuck.display, all_jobs=False, nodes=stuck.watch
+    )
+    looks = []
+    for reason in ("Resources", LACK, LACK, LACK):
+        reasons["7"] = reason
+        now[0] = watch._next
+        watch.silent()
+        looks.append(watch._next - now[0])
+    assert looks == [10.0, 2.0, 10.0, 10.0]
+    watch.heard()
+    assert watch._next - now[0] == 2.0, "the next case may need the lost node"
 
 
 def test_the_log_says_once_what_is_waited_for(
@@ -344,6 +368,70 @@ def test_a_drained_node_does_not_stall_a_session(
     with terminal.capture() as capture:
         print_summary(judgement, "r1", terminal)
     assert f"lost node: cn02: {node['reason']}" in capture.get()
+
+
+def test_a_node_that_is_drained_in_case_5_of_27_costs_one_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
+) -> None:
+    """Case 6 waits for cn02, once; later cases and sessions ask for one node."""
+    home = write_home(tmp_path / "home")
+    at = stand_in(tmp_path, home, monkeypatch)
+    drain = f'echo "drained|root|$(date +%FT%T)|bad DIMM" > {at}/cn02.lost\n'
+    (at / "after.5").write_text(drain)
+    monkeypatch.setattr(job_watch, "_FIRST_LOOK_S", 0.5)
+    order = Order(
+        *(home, tmp_path / "results", load_system(home, "lab")),
+        *(load_campaign(home, "many"), "r1"),
+    )
+    run = load_run(run_campaign(order, console))
+    said = console.export_text()
+    failed = [case for case in run.cases if case.result == "fail"]
+    assert [(case.session, case.job_id) for case in failed] == [("many-1", "6")], said
+    assert len(run.cases) == 2 * 27 + 1
+    assert len(list(at.glob("[0-9]*"))) == 2 * 27 + 1, "no other job waited"
+    assert said.count("goes on without the lost nodes") == 1
+    assert "goes on without the lost nodes; cases left: 22" in said
+
+
+def test_a_case_that_waits_twice_for_lost_nodes_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
+) -> None:
+    """cn02 seems to be back after each cut, and is lost again before the next job."""
+    home = write_home(tmp_path / "home")
+    at = stand_in(tmp_path, home, monkeypatch)
+    lost = "drained|root|$(date +%FT%T)|bad DIMM"
+    flap = f"""
+case "$*" in
+  *%u*) echo "cn01|batch*|idle|Unknown|Unknown|none"; echo "cn02|batch*|{lost}";;
+  *) printf 'cn01|idle|none\\ncn02|idle|none\\n';;
+esac
+"""
+    fake_program(tmp_path / "bin", "sinfo", flap)
+    (at / "cn02.lost").write_text("drained")
+    monkeypatch.setattr(job_watch, "_FIRST_LOOK_S", 0.5)
+    order = Order(
+        *(home, tmp_path / "results", load_system(home, "lab")),
+        *(load_campaign(home, "patient"), "r1"),
+    )
+    run = load_run(run_campaign(order, console))
+    tries = [(str(c.key.listed), c.attempt) for c in run.cases if c.result == "fail"]
+    assert sorted(tries) == [
+        ("Echo %x=1 @lab:batch+mpich", 1),
+        ("Echo %x=1 @lab:batch+mpich", 2),
+        ("Echo %x=1 @lab:batch+openmpi", 1),
+        ("Echo %x=1 @lab:batch+openmpi", 2),
+        ("Echo %x=2 @lab:batch+openmpi", 1),
+        ("Echo %x=2 @lab:batch+openmpi", 2),
+    ], console.export_text()
+    assert {event.node for case in run.cases for event in case.waited_for} == {"cn02"}
+    judgement = judge(run, criteria())
+    (line,) = judgement.spoiled
+    assert line.startswith("node cn02 was lost at ")
+    assert line.endswith(
+        " UTC (bad DIMM, by root): 3 cases spoiled: Echo %x=1 (openmpi) in "
+        "echo-1, Echo %x=2 (openmpi) in echo-1, Echo %x=1 (mpich) in echo-1; make it again: "
+        "`seatrial repeat lab/r1`"
+    )
 
 
 def test_a_loss_that_only_the_accounting_saw_fails_the_run(

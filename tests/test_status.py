@@ -239,6 +239,7 @@ def whole_status(folder: Path) -> dict[str, Any]:
         "orphans": [],
         "failed_by_node": {"cn03": 3, "cn02": 1},
         "lost": {},
+        "spoiled": [],
         "retries": 1,
         "interrupted": ["raw/all-2.interrupted-1"],
         "clock": [],

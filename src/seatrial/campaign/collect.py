@@ -129,6 +129,7 @@ def _collect_case(
     if result == "fail" and entry["jobid"] and session.system.uses_slurm:
         phase, reason = blame_slurm(phase, reason, entry, outcome)
     times = read_pack(stage)
+    waited = outcome.blocked.get(str(entry["jobid"])) if result == "fail" else None
     nodes, declared = record.get("nodes"), record.get("declared")
     if declared is None:
         declared = [key.rpartition(":")[2] for key in entry.get("perfvalues", {})]
@@ -150,6 +151,7 @@ def _collect_case(
         attempt=attempt,
         start_crashes=recorded(stage),
         whole_class=record.get("whole_class"),
+        waited_for=waited.nodes if waited else (),
     )
     collected.cases.append(case)
     collected.node_failures += _node_failures(stage, entry, case)
@@ -223,14 +225,15 @@ def blame_slurm(
     """
     blocked = outcome.blocked.get(str(entry["jobid"]))
     if outcome.cut and blocked:
-        return "run", f"the job never started: {blocked}"
+        return "run", f"the job never started: {blocked.words}"
     end = slurm.job_end(str(entry["jobid"]))
     if end is None or end.state in ("COMPLETED", "FAILED"):
         return phase, reason
     if not end.started:
         limit = entry.get("max_pending_time")
         waited = f" within its pending limit of {limit:g} s" if limit else ""
-        cause = blocked or outcome.pending.get(str(entry["jobid"]))
+        pending = outcome.pending.get(str(entry["jobid"]))
+        cause = blocked.words if blocked else pending
         why = f"; Slurm's reason: {cause}" if cause else ""
         return "run", f"the job never started{waited}: {end.state}{why}"
     limit = entry.get("time_limit")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from seatrial.campaign.node_log import NodeLog, at_present, clock
+from seatrial.campaign.node_log import NodeLog, Wait, at_present, clock
 from seatrial.errors import SeatrialError
 from seatrial.progress import Display
 from seatrial.system import slurm, slurm_nodes
@@ -36,14 +36,13 @@ class NodeWatch:
     """Notes lost nodes, and finds jobs that wait for them in vain.
 
     `comment` is that of the session's jobs. `blocked` receives the lost nodes that such
-    jobs wait for, by job id. Without `may_stop` they go on waiting.
+    jobs wait for, by job id.
     """
 
     comment: str
     log: NodeLog
-    blocked: dict[str, str]
+    blocked: dict[str, Wait]
     display: Display
-    may_stop: bool = True
     _shown: dict[str, str] = field(default_factory=dict, init=False)
     _waits: Mapping[str, str] = field(default_factory=dict, init=False)
 
@@ -61,33 +60,38 @@ class NodeWatch:
         causes = {job: self._cause(job, why, look) for job, why in reasons.items()}
         for job, why in reasons.items():
             if causes[job] or self._waits.get(job) == why:
-                self._show(job, causes[job] or f"job {job}: {why}")
+                cause = causes[job]
+                self._show(job, cause.words if cause else f"job {job}: {why}")
         self._waits = reasons
         self._warn_of_silent(look)
         stuck = {job: cause for job, cause in causes.items() if cause}
         again = stuck.keys() & self.blocked.keys()
         self.blocked.clear()
         self.blocked.update(stuck)
-        if again and self.may_stop and look.usable & self.log.names:
+        if again and look.usable & self.log.names:
             jobs = slurm.jobs(self.comment, os.getuid())
             if jobs is not None and not any(job.state in _HOLDING for job in jobs):
-                raise NodesLostError("; ".join(stuck[job] for job in sorted(again)))
+                raise NodesLostError(
+                    "; ".join(stuck[job].words for job in sorted(again))
+                )
 
-    def _cause(self, job: str, reason: str, look: NodeLook) -> str:
-        """Return the lost nodes that a job waits for; '' if it waits for others."""
+    def _cause(self, job: str, reason: str, look: NodeLook) -> Wait | None:
+        """Return the wait of a job for lost nodes; None if it waits for others."""
         request = slurm_nodes.request(job) if _NODES_LACK.match(reason) else None
         if request is None:
-            return ""
+            return None
         partitions = (look.members.get(name, ()) for name in request.partitions)
         names = self.log.names & {node for nodes in partitions for node in nodes}
         names -= request.excluded
         lost = [look.lost[name] for name in sorted(names) if name in look.lost]
         if not lost or len(names & look.usable) >= request.num_nodes:
-            return ""
-        return (
+            return None
+        lost = [self.log.since(event) for event in lost]
+        words = (
             f"job {job} ({request.name}) needs {request.num_nodes} nodes; "
-            f"{', '.join(at_present(self.log.since(event)) for event in lost)}"
+            f"{', '.join(map(at_present, lost))}"
         )
+        return Wait(words, tuple(lost))
 
     def _warn_of_silent(self, look: NodeLook) -> None:
         """Warn of jobs on silent nodes; Slurm decides when to end them."""
@@ -157,13 +161,18 @@ class Watch:
         for job_id, reason in reasons.items():
             self.display.note(f"job {job_id} waits: {reason}")
         if self.nodes is not None:
+            known = {*self.nodes.blocked}
             self.nodes.look(reasons)
+            if self.nodes.blocked.keys() - known:
+                self._next = time.monotonic() + _FIRST_LOOK_S
         if self.all_jobs:
             self._look_for_lost(now)
 
     def heard(self) -> None:
-        """Note that ReFrame printed something."""
+        """Note that ReFrame printed something: after a loss, look soon at the case."""
         self._lost_since = None
+        if self.nodes is not None and self.nodes.log.events:
+            self._next = min(self._next, time.monotonic() + _FIRST_LOOK_S)
 
     def _note_missing(self, now: float) -> None:
         minutes = f"{CONTROLLER_LIMIT_S / 60:.0f} minutes"

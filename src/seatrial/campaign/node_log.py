@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from seatrial.model.cases import Case, NodeEvent
 from seatrial.system.slurm_nodes import NodeLook
@@ -67,6 +68,13 @@ class NodeLog:
         return new
 
 
+class Wait(NamedTuple):
+    """The wait of a job for lost nodes, in words."""
+
+    words: str
+    nodes: tuple[NodeEvent, ...]
+
+
 @dataclass(frozen=True)
 class Loss(NodeEvent):
     """A loss in the record of a session: `during` is the case that it hit, '' if none.
@@ -91,11 +99,7 @@ def attribute(
     for event in events:
         during = [case for case, own in zip(blamed, hits, strict=True) if event in own]
         during.sort(key=lambda case: case.result != "fail")
-        titles = [
-            f"{case.case} ({case.environment})" if case.environment else case.case
-            for case in during[:1]
-        ]
-        losses.append(Loss(**vars(event), during="".join(titles)))
+        losses.append(Loss(**vars(event), during="".join(map(title, during[:1]))))
     return blamed, losses
 
 
@@ -106,9 +110,19 @@ def in_words(losses: Iterable[Loss]) -> str:
 
 def at_present(event: NodeEvent) -> str:
     """Describe a lost node: `cn02 is drained (bad DIMM, by root, 12:31 UTC)`."""
+    return with_details(event, f"{event.node} is {event.state}", clock(event.time))
+
+
+def with_details(event: NodeEvent, text: str, *more: str) -> str:
+    """Add Slurm's reason and user of a loss to a text, in parentheses, if known."""
     by = "" if event.user in _BY_SLURM else f"by {event.user}"
-    details = ", ".join(filter(None, (event.reason, by, clock(event.time))))
-    return f"{event.node} is {event.state} ({details})"
+    details = ", ".join(filter(None, (event.reason, by, *more)))
+    return f"{text} ({details})" if details else text
+
+
+def title(case: Case) -> str:
+    """Return a case with its environment: `Halo (mpich)`."""
+    return f"{case.case} ({case.environment})" if case.environment else case.case
 
 
 def clock(moment: float) -> str:
@@ -141,27 +155,29 @@ def _hits(event: NodeEvent, case: Case) -> bool:
     end = case.start_time + case.elapsed_s
     if int(case.start_time) <= event.time <= end:
         return True
-    killed = _failed_by_job(case) and _kills(event, case)
+    killed = failed_by_job(case) and kills(event, case)
     return killed and end <= event.time <= end + UNSEEN_S
 
 
-def _kills(event: NodeEvent, case: Case) -> bool:
+def kills(event: NodeEvent, case: Case) -> bool:
     """Return True if a loss ends a job; the jobs of drained nodes go on."""
     return event.state != "drained" and event.node in case.nodes
 
 
-def _failed_by_job(case: Case) -> bool:
+def failed_by_job(case: Case) -> bool:
     """Return True if a case failed for its job, not for its numbers."""
     return case.result == "fail" and case.phase in ("run", "sanity")
 
 
 def _blamed(case: Case, events: Sequence[NodeEvent]) -> Case:
     case = replace(case, node_events=tuple(events))
+    if case.waited_for:
+        return case
     causes: dict[str, list[Loss]] = defaultdict(list)
     for event in events:
-        if _kills(event, case):
+        if kills(event, case):
             causes[event.node].append(Loss(**vars(event)))
-    if not causes or not _failed_by_job(case):
+    if not causes or not failed_by_job(case):
         return case
     reason = "; ".join(f"{name} {in_words(own)}" for name, own in causes.items())
     return replace(case, phase="run", reason=f"lost a node: {reason}")

@@ -20,7 +20,7 @@ from typing import IO
 import yaml
 
 from seatrial.campaign.job_watch import LostJobError, NodesLostError, NodeWatch, Watch
-from seatrial.campaign.node_log import NodeLog
+from seatrial.campaign.node_log import NodeLog, Wait
 from seatrial.campaign.schedule import Planned
 from seatrial.checks.listing import (
     pack_environment,
@@ -56,7 +56,7 @@ class Session:
     the nodes of each class that lacks some. With `pack_s`, the longest time limit of a
     shared job, cases share jobs; 0: each case is a job. After lost nodes a session goes on in
     another `part`, of one partition and environment: `tries` counts the ends of each
-    case in earlier parts. Unless `may_cut`, its jobs wait for lost nodes.
+    case in earlier parts.
     """
 
     run_id: str
@@ -73,7 +73,6 @@ class Session:
     inherited: int | None = None
     part: int = 1
     tries: Mapping[str, int] = field(default_factory=dict)
-    may_cut: bool = True
 
     @property
     def name(self) -> str:
@@ -159,15 +158,15 @@ def _limited(settings: Path, work: Path, max_jobs: int) -> Path:
 class Outcome:
     """Facts that exist only while a session runs: reasons of skipped and waiting cases.
 
-    `skipped` is by text of the case, `pending` by job id. `blocked`: the lost nodes
-    that a job waits for, by job id; `cut`: the same if it ended the session.
+    `skipped` is by text of the case, `pending` by job id. `blocked`: the wait of
+    a job for lost nodes, by job id; `cut`: the same if it ended the session.
     """
 
     started: float
     ended: float = 0.0
     skipped: dict[str, str] = field(default_factory=dict)
     pending: dict[str, str] = field(default_factory=dict)
-    blocked: dict[str, str] = field(default_factory=dict)
+    blocked: dict[str, Wait] = field(default_factory=dict)
     cut: str = ""
 
 
@@ -238,7 +237,7 @@ def _watch(
     system, comment = session.system, session.comment
     if not system.uses_slurm:
         return None
-    nodes = NodeWatch(comment, log, outcome.blocked, display, session.may_cut)
+    nodes = NodeWatch(comment, log, outcome.blocked, display)
     started, pending = outcome.started, outcome.pending
     return Watch(comment, started, pending, display, system.only_slurm, nodes)
 

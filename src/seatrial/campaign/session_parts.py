@@ -14,8 +14,8 @@ from seatrial.progress import Display
 from seatrial.system import slurm_nodes
 from seatrial.system.description import NodeState, usable_nodes
 
-_MOST_CUTS = 8
-"""Most cuts of a session by lost nodes; after that jobs wait until their limit."""
+_MOST_WAITS = 2
+"""Jobs of a case that may wait for lost nodes; then the case is given up."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def run_parts(
     absent: dict[str, str] = {}
     now = states()
     log = NodeLog(state.node.name for state in now if state.present)
-    began, cuts = time.time(), 0
+    began, waits = time.time(), Counter[ListedCase]()
     parts = [session.planned]
     while parts:
         absent |= {state.node.name: state.reason for state in now if not state.present}
@@ -49,7 +49,6 @@ def run_parts(
             planned=parts.pop(0),
             usable_nodes=usable_nodes(session.system, now),
             tries=Counter(str(case.key.listed) for case in whole.cases),
-            may_cut=cuts < _MOST_CUTS,
         )
         outcome = Outcome(time.time(), time.time())
         if session.planned.cases:
@@ -60,8 +59,7 @@ def run_parts(
         whole.measurements += collected.measurements
         whole.node_failures += collected.node_failures
         if outcome.cut:
-            cuts += 1
-            left = _left(session, outcome, collected)
+            left = _left(session, outcome, collected, waits)
             left += [case for part in parts for case in part.cases]
             parts = _by_place(session.planned, left)
             display.warn(
@@ -90,22 +88,29 @@ def _last_look(log: NodeLog, since: float) -> None:
         log.note(look, time.time() + SILENCE_S)
 
 
-def _left(session: Session, outcome: Outcome, collected: Collected) -> list[ListedCase]:
+def _left(
+    session: Session,
+    outcome: Outcome,
+    collected: Collected,
+    waits: Counter[ListedCase],
+) -> list[ListedCase]:
     """Return the cases that did not end, or failed and may be tried again.
 
-    A job that waited for lost nodes was no try.
+    A job that waited for lost nodes was no try; `waits` counts such jobs.
     """
     tries: dict[ListedCase, list[Case]] = defaultdict(list)
     for case in collected.cases:
         tries[case.key.listed].append(case)
 
-    return [
-        listed
-        for listed in session.planned.cases
-        if not (ended := tries[listed])
-        or ended[-1].job_id in outcome.blocked
-        or (ended[-1].result == "fail" and len(ended) <= session.retries)
-    ]
+    def may_run(listed: ListedCase) -> bool:
+        if not (ended := tries[listed]):
+            return True
+        if ended[-1].job_id in outcome.blocked:
+            waits[listed] += 1
+            return waits[listed] < _MOST_WAITS
+        return ended[-1].result == "fail" and len(ended) <= session.retries
+
+    return [listed for listed in session.planned.cases if may_run(listed)]
 
 
 def _by_place(planned: Planned, cases: Iterable[ListedCase]) -> list[Planned]:

@@ -12,6 +12,7 @@ from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.schedule import Agenda, Planned, read_agenda
 from seatrial.campaign.session import comment_of
 from seatrial.campaign.session_log import CaseState, Running, live_cases, running
+from seatrial.campaign.spoiled_cases import in_lines, spoiled_cases
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case, CaseResult
 from seatrial.model.manifest import MANIFEST
@@ -32,7 +33,8 @@ class Status:
     `closing`: all is measured, only the folder is not finished. `done` counts cases by
     the result of their last try, `retries` the tries before it. `orphans` are jobs of a
     driver that is gone, `interrupted` folders of interrupted tries. `clock`: where the
-    clock went back. `lost`: lost nodes of closed sessions, by name. `left_s`: None if
+    clock went back. `lost`: lost nodes of closed sessions, by name, `spoiled` the cases
+    that they spoiled, in lines. `left_s`: None if
     unknown.
     """
 
@@ -53,6 +55,7 @@ class Status:
     orphans: tuple[str, ...]
     failed_by_node: dict[str, int]
     lost: dict[str, str]
+    spoiled: tuple[str, ...]
     retries: int
     interrupted: tuple[str, ...]
     clock: tuple[str, ...]
@@ -61,11 +64,12 @@ class Status:
 
 @dataclass(frozen=True)
 class _Session:
-    """A planned session: its record if it is closed, and its cases so far."""
+    """A planned session, and its cases so far; its record and cases if closed."""
 
     planned: Planned
     record: dict[str, Any] | None
     states: tuple[CaseState, ...]
+    closed: tuple[Case, ...] = ()
 
 
 def read_status(folder: Path, known: Durations) -> Status | None:
@@ -120,6 +124,7 @@ def _read_status(folder: Path, known: Durations) -> Status:
         orphans=() if driver else tuple(job.job_id for job in jobs or []),
         failed_by_node=_failed_by_node(states),
         lost=_lost(sessions),
+        spoiled=tuple(in_lines(spoiled_cases(c for s in sessions for c in s.closed))),
         retries=sum(max(state.attempt - 1, 0) for state in states),
         interrupted=tuple(sorted(str(p.relative_to(folder)) for p in interrupted)),
         clock=tuple(_clock(agenda, sessions)),
@@ -131,8 +136,9 @@ def _session(folder: Path, planned: Planned, alive: bool) -> _Session:
     """Read one session; files that a dead driver left do not count."""
     closed = read_session(folder, planned.name)
     if closed is not None:
-        return _Session(planned, closed.record, tuple(_last_tries(closed.cases)))
-    states: tuple[CaseState, ...] = ()
+        states = tuple(_last_tries(closed.cases))
+        return _Session(planned, closed.record, states, closed.cases)
+    states = ()
     if alive:
         log = folder / "raw" / planned.name / "reframe.txt"
         states = live_cases(log, folder / WORK_FOLDER / planned.name)

@@ -73,6 +73,7 @@ def _rows(status: Status) -> Iterator[tuple[str, str, str]]:
         yield "failed by node", ", ".join(_first(by_node)), "red"
     lost = [f"{node} {reason}" for node, reason in status.lost.items()]
     yield from _list("lost nodes", lost, "red")
+    yield from _list("spoiled", status.spoiled, "yellow")
     if status.retries:
         yield "retries", str(status.retries), "yellow"
     yield from _list("cut off", status.interrupted, "yellow")

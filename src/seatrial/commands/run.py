@@ -76,7 +76,9 @@ def run(
 
     Example: seatrial run lab --campaign acceptance --checks ImbRing
     """
+    from seatrial.campaign.spoiled_cases import in_lines, spoiled_cases
     from seatrial.commands._running import Request, new_run, resumed_run
+    from seatrial.runs.closed_run import read_cases
     from seatrial.runs.raw_output import NO_MEASUREMENT
 
     home = paths.home()
@@ -93,6 +95,8 @@ def run(
         path = resumed_run(request)
     if not no_judge:
         ctx.exit(_judge(home, path))
+    for line in in_lines(spoiled_cases(read_cases(path))):
+        echo(f"{line}; make it again: `seatrial repeat {system}/{path.name}`")
     if replay is not None:
         echo(NO_MEASUREMENT)
     if run_id is None:

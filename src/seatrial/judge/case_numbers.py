@@ -10,11 +10,8 @@ import numpy as np
 import polars as pl
 
 from seatrial.criteria.criteria import Criterion
-from seatrial.judge.completeness import (
-    Allocation,
-    completed,
-    without_numbers,
-)
+from seatrial.judge.allocations import Allocation
+from seatrial.judge.completeness import completed, without_numbers
 from seatrial.judge.counted import counted
 from seatrial.judge.findings import Finding, first_of
 from seatrial.judge.group import Group

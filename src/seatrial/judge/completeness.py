@@ -1,133 +1,26 @@
 """Completeness: planned nodes x planned allocations x cases, and the numbers that came.
 
-Each try of a case that got nodes is an allocation. A metric that a case reports once is
-planned in each of its allocations, at every place of their nodes. A missing number, NaN
-or infinity counts as the worst value. Not of a try whose MPI library crashed at start,
-nor with a signed reason; of an allocation that lost a node, against that node only.
+A metric that a case reports once is planned in each of its allocations, at every place
+of their nodes (allocations.py). A missing number, NaN or infinity counts as the worst
+value.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from seatrial.campaign.schedule import Agenda, parse_agenda
-from seatrial.judge.joint_runs import start_time
+from seatrial.judge.allocations import Allocation
 from seatrial.judge.sampling import Marks, Sampled
-from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import PLACE
 from seatrial.names import natural_key
-from seatrial.parsers.mpi_start import TRIES
-from seatrial.runs.closed_run import AGENDA_FILE, Run
-from seatrial.runs.reasons import Reason
 
 _ONLY_SUSPECTS = "crowded_"
 """Begin of metrics that a check takes only of places that look bad."""
 
 _UNIT = ("run", "session", "job_id", "attempt")
-
-_DRAINED = "drained"
-"""State of a lost node whose jobs go on."""
-
-
-@dataclass(frozen=True)
-class Allocation:
-    """A try of a case, with the `nodes` that it was to measure.
-
-    `unit` is its run, session, job and attempt; its job `got` some nodes. Missing
-    numbers of the `blamed` nodes count; those of pairs and of all nodes together only
-    if it is `whole`.
-    """
-
-    unit: tuple[str, str, str | None, int]
-    got: frozenset[str]
-    nodes: frozenset[str]
-    blamed: frozenset[str]
-    whole: bool
-
-    @property
-    def size(self) -> int:
-        """The number of nodes that it got."""
-        return len(self.got)
-
-
-def agenda_of(run: Run) -> Agenda | None:
-    """Parse the plan that a run kept; None without one, as in an imported run."""
-    content = run.kept.get(AGENDA_FILE)
-    return None if content is None else parse_agenda(content, run.path / AGENDA_FILE)
-
-
-def allocations(
-    runs: Sequence[Run],
-    nodes: Sequence[Mapping[str, Any]],
-    reasons: Sequence[Reason],
-    repaired: Mapping[str, float],
-) -> dict[CaseKey, list[Allocation]]:
-    """Return the allocations of each case, in the order of time.
-
-    `nodes` are the delivered ones. A try that never got nodes is no allocation. Runs
-    that started before a node was `repaired` (UTC seconds) do not count for it.
-    """
-    present = frozenset(node["name"] for node in nodes if node["state"] == "present")
-    planned: dict[CaseKey, list[Allocation]] = defaultdict(list)
-    for run in runs:
-        agenda = agenda_of(run)
-        classes = {} if agenda is None else agenda.nodes
-        started, own_name = start_time(run), str(run.manifest["run"])
-        old = frozenset(node for node, at in repaired.items() if started < at)
-        tries: dict[CaseKey, list[Case]] = defaultdict(list)
-        for case in run.cases:
-            if case.result != "skip" and case.nodes:
-                tries[case.key].append(case)
-        for key, own in tries.items():
-            name = key.partition.rpartition(":")[2]
-            delivered = present.intersection(classes.get(name, present))
-            every = delivered if _take_all(own, delivered) else frozenset[str]()
-            planned[key] += _allocations(own, own_name, present, every, reasons, old)
-    return planned
-
-
-def _take_all(tries: Sequence[Case], nodes: frozenset[str]) -> bool:
-    """Return True if a case was to measure all these nodes, which are its class.
-
-    Runs of older versions do not record it: there one allocation of the case must have
-    had all of them.
-    """
-    recorded = {case.whole_class for case in tries} - {None}
-    if recorded:
-        return True in recorded
-    return any(nodes.issubset(case.nodes) for case in tries)
-
-
-def _allocations(
-    tries: Sequence[Case],
-    run: str,
-    present: frozenset[str],
-    every: frozenset[str],
-    reasons: Sequence[Reason],
-    repaired: frozenset[str],
-) -> Iterator[Allocation]:
-    """Yield the allocations of a case in a run; all of them plan `every` node."""
-    for case in tries:
-        got = frozenset(case.nodes)
-        lost = {event.node for event in case.node_events if event.state != _DRAINED}
-        lost &= got
-        excused = repaired | {
-            reason.node
-            for reason in reasons
-            if reason.excuses(run, case.check, case.case, case.session)
-        }
-        nodes = (got & present) | lost | every
-        crashed = any(crash["try"] >= TRIES for crash in case.start_crashes)
-        none = crashed or "" in excused
-        blamed = frozenset() if none else (frozenset(lost) or nodes) - excused
-        whole = not (none or lost)
-        unit = (run, case.session, case.job_id, case.attempt)
-        yield Allocation(unit, got, nodes, blamed, whole)
 
 
 def completed(

@@ -149,6 +149,8 @@ class Judgement:
     recorded output never passes. `ledger` is None for replays and imports. `reasons`
     are those for missing numbers that are signed and count; `notes` say which do not
     count, what data were left out, and what the records of the run cannot show.
+    `spoiled` describes cases that lost nodes spoiled, `repeats` the runs that made such
+    cases again.
     """
 
     run: str
@@ -168,6 +170,8 @@ class Judgement:
     ledger: LedgerView | None = None
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    spoiled: tuple[str, ...] = ()
+    repeats: tuple[str, ...] = ()
 
     @property
     def bears(self) -> Bears | Literal[""]:

@@ -19,6 +19,7 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.judge import joint_runs
+from seatrial.judge.allocations import allocations
 from seatrial.judge.case_findings import (
     case_findings,
     inventory,
@@ -26,7 +27,6 @@ from seatrial.judge.case_findings import (
     start_findings,
 )
 from seatrial.judge.case_numbers import Numbers, numbers_by_size
-from seatrial.judge.completeness import allocations
 from seatrial.judge.criteria_changes import changes_of, expiry, flagged
 from seatrial.judge.declared_findings import declared_findings
 from seatrial.judge.findings import (
@@ -48,6 +48,7 @@ from seatrial.judge.planned_findings import (
 from seatrial.judge.repeated_numbers import require_distinct
 from seatrial.judge.run_history import ledger_findings, since_repairs
 from seatrial.judge.screening import tried
+from seatrial.judge.spoiled import Spoiled, spoiled_of
 from seatrial.judge.verdicts import VERDICTS, Ruling, rulings
 from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
@@ -98,18 +99,22 @@ def judge(
     ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
     cases = joint_runs.cases_of(runs)
-    table, left_out = since_repairs(joint_runs.rows(runs), ledger)
+    spoiled = spoiled_of(runs)
+    whole = [spoiled.without_made_again(run) for run in runs]
+    rows = spoiled.counted(joint_runs.rows(runs), runs)
+    table, left_out = since_repairs(rows, ledger)
     require_distinct(table)
     ruled: list[Ruling] = []
     for look in looks_of(runs, table, ledger):
-        by_case = _numbers(look, criteria, nodes, reasons)
+        by_case = _numbers(look, criteria, nodes, reasons, spoiled)
         numbers = [of_size for sizes in by_case.values() for of_size in sizes]
         ruled = kept(ruled, _tried(numbers, criteria, look.number))
     _add_findings(numbers, ruled)
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers, reasons)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    found = _of_cases(cases, by_case) + unmeasured + starts
+    found = _of_cases(joint_runs.cases_of(whole), by_case) + unmeasured + starts
+    found += spoiled.findings(runs)
     found += inventory(nodes, replay) + ledger_findings(ledger)
     found += unused_nodes(runs, nodes, reasons)
     found += declared_findings(runs, criteria.declared)
@@ -133,6 +138,8 @@ def judge(
         ledger=ledger,
         reasons=tuple(map(str, reasons)),
         notes=(*left_out, *refused, *notes(runs)),
+        spoiled=spoiled.left(runs),
+        repeats=spoiled.words,
     )
 
 
@@ -141,13 +148,14 @@ def _numbers(
     criteria: Criteria,
     nodes: Sequence[Mapping[str, Any]],
     reasons: Sequence[Reason],
+    spoiled: Spoiled,
 ) -> dict[CaseKey, list[Numbers]]:
     """Hold the numbers of each case to the criteria."""
     runs = look.runs
     rows = joint_runs.by_case(look.rows)
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, expiry(rule, fingerprints)) for rule in criteria.criteria]
-    planned = allocations(runs, nodes, reasons, look.repaired)
+    planned = allocations(runs, nodes, reasons, look.repaired, spoiled)
     leafs = joint_runs.leafs_of(nodes)
     by_case = {}
     for key, tries in joint_runs.cases_of(runs).items():

@@ -7,7 +7,7 @@ from typing import Any
 
 from seatrial.criteria.criteria import Criteria, Criterion, kept_criteria
 from seatrial.criteria.criterion import matches
-from seatrial.judge.completeness import agenda_of
+from seatrial.judge.allocations import agenda_of
 from seatrial.judge.findings import NOT_MEASURED, Finding, first_of
 from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.closed_run import Run

@@ -70,7 +70,7 @@ def print_summary(
     notes = [f.reason for f in judgement.findings if f.kind == "start"]
     notes += [f"criteria: {change}" for change in judgement.changed[:_MOST_CHANGES]]
     notes += [f"reason, signed: {reason}" for reason in judgement.reasons]
-    notes += judgement.history
+    notes += (*judgement.spoiled, *judgement.repeats, *judgement.history)
     for note in notes:
         console.print_line((note, "yellow"))
     if judgement.uncovered:

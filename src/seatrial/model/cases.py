@@ -78,6 +78,7 @@ class Case:
     `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all ranks); those with a
     try left were repeated. `node_events` are the delivered nodes that Slurm lost during
     the case, and those of its own nodes that Slurm found lost soon after it failed.
+    `waited_for` are lost nodes for which its job waited in vain.
     `whole_class`: it takes every node of its class that is up; None if not recorded.
     """
 
@@ -103,6 +104,7 @@ class Case:
     start_crashes: tuple[dict[str, Any], ...] = ()
     node_events: tuple[NodeEvent, ...] = ()
     whole_class: bool | None = None
+    waited_for: tuple[NodeEvent, ...] = ()
 
     @property
     def key(self) -> CaseKey:

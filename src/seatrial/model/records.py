@@ -97,7 +97,8 @@ def as_dict(record: Sample | Case | Measurement | Node) -> dict[str, Any]:
     """Convert a record to plain data for JSON or Parquet."""
     plain = {**vars(record)}  # asdict() copies what is inside: minutes for a million
     if isinstance(record, Case):
-        plain["node_events"] = [vars(event) for event in record.node_events]
+        for name in ("node_events", "waited_for"):
+            plain[name] = [vars(event) for event in getattr(record, name)]
     return plain
 
 

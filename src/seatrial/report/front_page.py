@@ -98,6 +98,11 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
         f"{', '.join(few(beside, MAX_PLACES))}. They may have slowed it down.": beside,
         "Judged by the criteria of today. Differences from the criteria at the time of "
         f"the run: {'; '.join(few(judgement.changed, MAX_PLACES))}.": judgement.changed,
+        f"Spoiled by lost nodes. {'. '.join(map(_sentence, judgement.spoiled))}.": (
+            judgement.spoiled
+        ),
+        f"Repeats: {len(judgement.repeats)}. "
+        f"{'. '.join(map(_sentence, judgement.repeats))}.": judgement.repeats,
         f"Other runs. {'. '.join(map(_sentence, judgement.history))}.": (
             judgement.history
         ),

@@ -1,0 +1,70 @@
+"""Cases that the loss of a node spoiled, by Slurm's evidence.
+
+A case that failed for its own reasons is none of them, also if a node was lost then.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from seatrial.campaign.node_log import (
+    clock,
+    failed_by_job,
+    kills,
+    title,
+    with_details,
+)
+from seatrial.model.cases import Case, CaseKey, NodeEvent
+from seatrial.names import node_set
+
+_MOST_NAMES = 4
+
+
+def losses_of(case: Case) -> tuple[NodeEvent, ...]:
+    """Return the losses that spoiled a case: () if it is whole, or failed by itself.
+
+    It lost one of its nodes, or its job waited in vain for lost ones. Numbers that came
+    before the loss count, whatever they are.
+    """
+    if case.result == "skip":
+        return ()
+    if case.waited_for:
+        return case.waited_for
+    return tuple(event for event in case.node_events if kills(event, case))
+
+
+def failed_by_loss(case: Case) -> bool:
+    """Return True if a case failed because of a lost node, not for its numbers."""
+    return bool(losses_of(case)) and failed_by_job(case)
+
+
+def spoiled_cases(cases: Iterable[Case]) -> list[Case]:
+    """Return the spoiled cases by their last tries: a later try makes up for one."""
+    last: dict[tuple[str, CaseKey], Case] = {}
+    for case in cases:
+        last[case.session, case.key] = case
+    return [case for case in last.values() if losses_of(case)]
+
+
+def in_lines(spoiled: Iterable[Case]) -> Iterator[str]:
+    """Describe spoiled cases, those of the same lost nodes in one line.
+
+    `node cn07 was lost at 12:03 UTC (bad DIMM, by root): 1 case spoiled: Halo (mpich)
+    in halo-2`.
+    """
+    groups: dict[tuple[str, ...], list[Case]] = defaultdict(list)
+    for case in spoiled:
+        groups[tuple(dict.fromkeys(e.node for e in losses_of(case)))].append(case)
+    for names, cases in groups.items():
+        first = min(losses_of(cases[0]), key=lambda event: event.time)
+        several = len(names) > 1
+        why = with_details(first, clock(first.time))
+        yield (
+            f"node{'s' * several} {node_set(names)} {'were' if several else 'was'} "
+            f"lost at {why}: {len(cases)} case{'s' * (len(cases) > 1)} spoiled: "
+            f"{_few([f'{title(case)} in {case.session}' for case in cases])}"
+        )
+
+
+def _few(texts: list[str]) -> str:
+    more = len(texts) - _MOST_NAMES
+    return ", ".join(texts[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
