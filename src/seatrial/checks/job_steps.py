@@ -52,7 +52,8 @@ run_step() {
 class Step:
     """A program on `num_nodes` nodes with `ppn` ranks each; `options` are srun's.
 
-    `read` converts its output to samples, or raises ParseError.
+    `read` converts its output to samples, or raises ParseError. `prefix` is a program
+    that starts the command.
     """
 
     name: str
@@ -61,6 +62,12 @@ class Step:
     ppn: int
     read: Callable[[StepOutput], Iterable[Sample]]
     options: str = ""
+    prefix: str = ""
+
+    def line(self) -> str:
+        """Return the line of the script that runs the step."""
+        parts = ("run_step", self.name, self.srun_options(), self.prefix, self.command)
+        return " ".join(filter(None, parts))
 
     def srun_options(self) -> str:
         """Return the options of srun for nodes and ranks, and its own."""
@@ -108,11 +115,8 @@ class SteppedCheck(SeatrialCheck):
         """Write the script that starts the steps in place of the launcher."""
         launcher = self.job.launcher.run_command(self.job)
         steps = self.steps()
-        lines = [
-            f"run_step {step.name} {step.srun_options()} {step.command}"
-            for step in steps
-        ]
-        Path(self.stagedir, SCRIPT).write_text(_RUN_STEP + "\n".join(lines) + "\n")
+        lines = "".join(f"{step.line()}\n" for step in steps)
+        Path(self.stagedir, SCRIPT).write_text(_RUN_STEP + lines)
         self.keep_files = [*self.keep_files, SCRIPT]
         programs = dict.fromkeys(step.command.split()[0] for step in steps)
         self.executable = f"bash {SCRIPT}"
