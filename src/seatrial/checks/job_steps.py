@@ -139,6 +139,16 @@ def doubled(most: int) -> list[int]:
     return [*(1 << power for power in range((most - 1).bit_length())), most]
 
 
+def spread(most: int, numbers: int) -> list[int]:
+    """Return up to so many numbers from 1 to `most`, of at least two.
+
+    They are as `doubled`, or, where these are too many, every second or third of them.
+    """
+    powers = doubled(most)[:-1]
+    step = max(1, -(-len(powers) // (numbers - 1)))
+    return [*powers[::step], most]
+
+
 def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:
     """Replace the program of a check by a module that starts it repeatedly.
 
