@@ -160,6 +160,7 @@ class ImbAllNodes(ImbCheck):
 
     experiments = ()
     typical_s = 5
+    step_s_per_node = 0.25
     min_tasks = 2
     largest_log2 = 16
     repetitions = 500

@@ -33,7 +33,6 @@ class ImbSteps(SteppedCheck):
     reference_file = "imb.yaml"
     preamble = r"\s*#.*"
     tags = {Tag.NETWORK}
-    time_limit = "15m"
     needs_nodes = 2
     most_nodes = 2
 

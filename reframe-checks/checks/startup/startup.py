@@ -51,6 +51,7 @@ class Startup(SteppedCheck):
     tool = "srun"
     experiments = ()
     typical_s = 15
+    step_s = 0
     judged = ["launch_time", "mpi_launch_time"]
 
     @run_after("setup")

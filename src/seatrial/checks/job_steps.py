@@ -86,6 +86,10 @@ class SteppedCheck(SeatrialCheck):
     def steps(self) -> list[Step]:
         """List the steps, with unique names, after nodes and ranks are known."""
 
+    def longest_s(self) -> float:
+        """Return the seconds that all steps may take."""
+        return sum(self.run_s(step.num_nodes) for step in self.steps())
+
     def need_programs(self, feature: str, *names: str) -> None:
         """Skip the case if the MPI stack lacks one of the programs of a feature."""
         programs = self.current_environ.extras.get("programs", [])
