@@ -17,6 +17,7 @@ from seatrial.parsers.hpcc_metrics import METRICS
 from seatrial.parsers.imb import (
     parse_imb,
     parse_imb_barrier,
+    parse_imb_each_group,
     parse_imb_groups,
     parse_imb_one_sided,
     parse_imb_pairs,
@@ -282,6 +283,12 @@ OUTPUTS: dict[str, Output] = {
         "groups-map",
         lambda text: parse_imb_groups(
             text, "PingPong", [(0, 2), (1, 3)], _UNIBAND_SIZES[1:]
+        ),
+    ),
+    "imb each group": _imb(
+        "groups-1",
+        lambda text: parse_imb_each_group(
+            text, "PingPong", [(0, 1), (2, 3)], [0, 8, 16, 32, 64]
         ),
     ),
     "imb pairs": Output(

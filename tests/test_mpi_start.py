@@ -13,7 +13,6 @@ import pytest
 from closed_runs import close_run
 from criteria_samples import criteria
 from judge_samples import LIMIT, NODES, found, make_run, repeats, sample
-from reframe_runs import CHECKS
 from test_checks_osu import REPLAY, run, settings
 
 from seatrial.campaign.collect import Collected, _collect_case
@@ -235,17 +234,6 @@ def test_step_is_started_again_and_only_its_last_try_counts(tmp_path: Path) -> N
         ("a", 1),
         ("a", 2),
     ]
-
-
-def test_pair_of_the_ring_is_started_again(tmp_path: Path) -> None:
-    script = (CHECKS / "imb" / "src" / "ring.sh").read_text()
-    (tmp_path / "ring.sh").write_text(script)
-    asked = "scontrol() { printf 'cn01\\ncn02\\n'; }; export -f scontrol; "
-    asked += "export SLURM_JOB_NODELIST=x; bash ring.sh ./srun -- prog"
-    status, output, _ = start(tmp_path, asked, 1)
-    assert status == 0
-    assert without_crashed_tries(output) == "# pair cn01 cn02\n8 1.25\n"
-    assert [row["step"] for row in recorded(tmp_path)] == ["cn01-cn02"]
 
 
 def test_damaged_line_of_the_record_is_left_out(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ class Hpcc(SeatrialCheck):
     tool = "HPCC 1.5"
     experiments = ("E34",)
     typical_s = 15
+    step_s_per_node = 0.5
     judged = [
         "HPL_Tflops",
         "MaxPingPongLatency_usec",

@@ -1,10 +1,7 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
-"""Intel MPI Benchmarks: links of the ring, one node, pairs on all cores, all nodes."""
-
-from itertools import pairwise
+"""Intel MPI Benchmarks: one node, pairs on all cores, all nodes."""
 
 import reframe as rfm
-from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
 from seatrial.checks.base import SeatrialCheck, Tag, cores_of
@@ -39,50 +36,6 @@ class ImbCheck(SeatrialCheck):
             f"-msglog {smallest_log2}:{self.largest_log2}",
             f"-iter {self.repetitions},{self.volume_mb}",
             f"-time {self.seconds_per_size}",
-        ]
-
-
-@rfm.simple_test
-class ImbRing(ImbCheck):
-    """Is there a bad node or a bad link, and which?
-
-    PingPong between both of every two neighbours in the ring of all nodes, one pair
-    at a time in one job. A bad node slows both of its pairs, while each neighbour has
-    one good pair. `latency` is half a round trip: 8 B shows the cost of a message; 4
-    MiB, far beyond every protocol's switch, the bandwidth of the link. ReFrame sees the
-    worst pair.
-    """
-
-    descr = "PingPong between all neighbours in the ring of nodes"
-    tool = "IMB-MPI1 PingPong"
-    experiments = ("E18", "E19", "E23", "E24", "E29")
-    typical_s = 10
-    largest_log2 = 22
-    repetitions = 1000
-    volume_mb = 16
-    needs_nodes = 2
-    judged = ["latency_8B", "bw_4MiB"]
-
-    @run_before("run")
-    def run_in_steps(self):
-        """Replace the launcher by a script that starts one job step per pair."""
-        launcher = self.job.launcher.run_command(self.job)
-        options = self.options("PingPong", smallest_log2=0)
-        self.executable_opts = [launcher, "--", self.executable, *options]
-        self.executable = "bash ring.sh"
-        self.job.launcher = getlauncher("local")()
-
-    def extract(self, text):
-        """Return latency and bandwidth of every size for every pair."""
-        ring = [*self.nodes, self.nodes[0]] if len(self.nodes) > 2 else self.nodes
-        sizes = [0, *(1 << k for k in range(self.largest_log2 + 1))]
-        return [
-            sample
-            for pair in imb.parse_imb_pairs(text, list(pairwise(ring)), sizes)
-            for row in pair.rows
-            for sample in samples_of(
-                row, source=pair.source, destination=pair.destination
-            )
         ]
 
 
@@ -207,6 +160,7 @@ class ImbAllNodes(ImbCheck):
 
     experiments = ()
     typical_s = 5
+    step_s_per_node = 0.25
     min_tasks = 2
     largest_log2 = 16
     repetitions = 500

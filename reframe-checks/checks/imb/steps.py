@@ -1,16 +1,25 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
-"""Intel MPI Benchmarks of several runs between two nodes: MPI_Put, many pairs."""
+"""Intel MPI Benchmarks of several runs: the ring of nodes, MPI_Put, many pairs."""
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
 from seatrial.checks.base import Tag, cores_of
 from seatrial.checks.job_steps import Step, SteppedCheck, doubled
+from seatrial.checks.rank_start import rank_line, verify_rank_lines
+from seatrial.checks.ring import ring_rounds
 from seatrial.model.records import Sample
-from seatrial.parsers.imb import parse_imb_groups, parse_imb_one_sided
+from seatrial.parsers.imb import (
+    ImbPair,
+    parse_imb_each_group,
+    parse_imb_groups,
+    parse_imb_one_sided,
+    parse_imb_pairs,
+)
 
 
 class ImbSteps(SteppedCheck):
@@ -24,7 +33,6 @@ class ImbSteps(SteppedCheck):
     reference_file = "imb.yaml"
     preamble = r"\s*#.*"
     tags = {Tag.NETWORK}
-    time_limit = "15m"
     needs_nodes = 2
     most_nodes = 2
 
@@ -40,6 +48,101 @@ class ImbSteps(SteppedCheck):
                 *more,
             )
         )
+
+
+@rfm.simple_test
+class ImbRing(ImbSteps):
+    """Is there a bad node or a bad link, and which?
+
+    PingPong between both of every two neighbours in the ring of all nodes. A bad node
+    slows both of its pairs, while each neighbour has one good pair. `latency` is half a
+    round trip: 8 B shows the cost of a message; 4 MiB, far beyond every protocol's
+    switch, the bandwidth of the link. ReFrame sees the worst pair.
+
+    The pairs of a round have no node in common and run at the same time, in one job
+    step: nodes 1-2, 3-4 and so on; then 2-3, 4-5 and so on; then the last node and the
+    first. So the time hardly grows with the number of nodes. But pairs of a round may
+    share links between switches: where these are too few for all, every pair is slower
+    than it is alone. Neighbours mostly have a switch in common. `PairSweep` measures a
+    suspect pair again alone.
+    """
+
+    descr = "PingPong between all neighbours in the ring of nodes"
+    tool = "IMB-MPI1 PingPong -multi"
+    experiments = ("E18", "E19", "E23", "E24", "E29")
+    typical_s = 10
+    most_nodes = 0
+    repetitions = 1000
+    volume_mb = 16
+    largest_log2 = variable(int, value=22)
+    judged = ["latency_8B", "bw_4MiB"]
+
+    def steps(self):
+        """Return a step for each round, with one rank on each of its nodes."""
+        prefix = rank_line(by_mpirun="mpirun" in self.current_environ.extras)
+        return [
+            Step(
+                f"round={number}",
+                self.command(
+                    "IMB-MPI1 PingPong",
+                    self.largest_log2,
+                    f"{self.repetitions},{self.volume_mb}",
+                    *(["-multi 1"] if len(a_round.groups) > 1 else []),
+                ),
+                num_nodes=len(a_round.members),
+                ppn=1,
+                read=partial(self.read, a_round),
+                options=f"--nodelist={a_round.node_list()}",
+                prefix=prefix,
+            )
+            for number, a_round in enumerate(ring_rounds(self.num_nodes), start=1)
+        ]
+
+    def read(self, a_round, output):
+        """Return latency and bandwidth of every size for the pairs of a round."""
+        verify_rank_lines(output.text, [self.nodes[k] for k in a_round.members])
+        tables = parse_imb_each_group(
+            output.text, "PingPong", a_round.groups, self.sizes
+        )
+        return samples_of_pairs(
+            ImbPair(*pair, rows)
+            for pair, rows in zip(a_round.pairs(self.nodes), tables, strict=True)
+        )
+
+    @property
+    def sizes(self):
+        """Return all message sizes in bytes."""
+        return [0, *(1 << k for k in range(self.largest_log2 + 1))]
+
+    def extract(self, text):
+        """Return the numbers of all pairs, in the order of the ring."""
+        if "\n# pair " in f"\n{text}":  # recorded when every pair had its own step
+            ring = [*self.nodes, self.nodes[0]] if len(self.nodes) > 2 else self.nodes
+            pairs = parse_imb_pairs(text, list(pairwise(ring)), self.sizes)
+            return samples_of_pairs(pairs)
+        place = {node: place for place, node in enumerate(self.nodes)}
+        return sorted(super().extract(text), key=lambda sample: place[sample.source])
+
+
+def samples_of_pairs(pairs) -> list[Sample]:
+    """Convert the rows of IMB of every pair to samples; 0 bytes have no bandwidth."""
+    samples = []
+    for pair in pairs:
+        for row in pair.rows:
+            values = {"latency": row.time_us, "bw": row.bandwidth_mb_per_s}
+            samples += [
+                Sample(
+                    metric,
+                    value,
+                    row.size_bytes,
+                    n=row.repetitions,
+                    source=pair.source,
+                    destination=pair.destination,
+                )
+                for metric, value in values.items()
+                if metric == "latency" or row.size_bytes > 0
+            ]
+    return samples
 
 
 @dataclass(frozen=True)

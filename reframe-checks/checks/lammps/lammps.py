@@ -39,7 +39,7 @@ class LammpsCheck(ScalingCheck):
         r"|  \d+ by \d+ by \d+ MPI processor grid|  reading \w+ \.\.\."
     )
     env_vars = {"OMP_NUM_THREADS": 1}
-    time_limit = "30m"
+    step_s = 600
     tags = {Tag.APPLICATION}
     tool = "LAMMPS, its folder bench"
     judged = ["loop_time"]

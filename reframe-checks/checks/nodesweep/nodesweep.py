@@ -8,6 +8,7 @@ from reframe.core.exceptions import PerformanceError
 from seatrial.checks.base import SeatrialCheck, Tag
 from seatrial.checks.job_steps import conduct
 from seatrial.checks.nodesweep.samples import samples_of, verify_sizes
+from seatrial.checks.time_limits import start_s
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.nodesweep import NodeSweep as Sweep
 from seatrial.parsers.nodesweep import parse_nodesweep
@@ -61,7 +62,6 @@ class NodeSweep(SeatrialCheck):
     executable = "hpcc"
     output_file = "nodesweep.jsonl"
     env_vars = {"OMP_NUM_THREADS": 1}
-    time_limit = "4h"
     tags = {Tag.COMPUTE}
     judged = ["mem_bw", "dgemm", "hpl", "programs_passed"]
     judged_if_there = [
@@ -81,6 +81,19 @@ class NodeSweep(SeatrialCheck):
             self.n = self.n or 1000
             self.memlat_mib = min(self.memlat_mib, 128)
             self.fixedwork_s = min(self.fixedwork_s, 2)
+
+    def longest_s(self):
+        """Add up the limits of the programs, which run one after the other."""
+        sockets = self.current_partition.processor.num_sockets or 2
+        hpcc_runs = 1 if sockets == 1 else 1 + sockets
+        limits = [
+            self.start_limit + self.quiet,
+            self.memlat_limit * sockets,
+            self.hpcc_limit * hpcc_runs,
+            60 + 4 * self.fixedwork_s,
+        ]
+        starts = 1 + sockets + hpcc_runs + 1
+        return sum(limits) + starts * start_s(self.num_nodes)
 
     @run_before("run")
     def start_sweep(self):

@@ -56,7 +56,7 @@ class Npb(ScalingCheck):
         r"|(No|Reading from) input file .*)"
     )
     env_vars = {"OMP_NUM_THREADS": 1}
-    time_limit = "30m"
+    step_s = 600
     tags = {Tag.COMPUTE, Tag.APPLICATION}
     tool = "NPB-MPI 3.3, 3.4"
     experiments = ("E22", "E35")

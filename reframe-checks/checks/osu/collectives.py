@@ -24,6 +24,7 @@ class OsuAllNodes(OsuCheck):
     tags = {Tag.NETWORK}
     min_tasks = 2
     typical_s = 30
+    step_s_per_node = 0.25
 
     def runs(self):
         """Return the run over all nodes, then those over fewer."""

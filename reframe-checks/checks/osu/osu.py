@@ -21,6 +21,7 @@ class OsuPair(OsuCheck):
     """Two ranks, on two nodes or on one."""
 
     tags = {Tag.NETWORK}
+    step_s = 300
     needs_nodes = 1
     most_nodes = 2
 

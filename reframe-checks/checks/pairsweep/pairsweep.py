@@ -7,11 +7,17 @@ from reframe.core.builtins import run_after, run_before, variable
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import conduct
 from seatrial.checks.own_benchmark import OwnBenchmark
+from seatrial.checks.time_limits import start_s
 from seatrial.checks.verbs_check import MPI_OVER_TCP
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.pairsweep import parse_pairsweep
 from seatrial.parsers.pairsweep_rows import PairRow, RunRow
+
+PHASE_FACTOR = 3
+"""Time of a phase, at most, over that of its measurement: synchronisation, warm-up."""
+HANGS = 5
+"""Pairs that hang, or nodes that are lost, within the time limit."""
 
 
 @rfm.simple_test
@@ -28,8 +34,7 @@ class PairSweep(OwnBenchmark):
 
     seatrial.checks.pairsweep leaves out nodes and pairs that fail. They show in
     `pairs_answered`, the share of a node's pairs that could be measured: 0 for a node
-    that was left out, and without it for the others. The time limit is that of a
-    thousand nodes.
+    that was left out, and without it for the others.
     """
 
     warmup = 20
@@ -56,7 +61,6 @@ class PairSweep(OwnBenchmark):
     executable = "pairsweep"
     output_file = "pairsweep.jsonl"
     needs_nodes = 2
-    time_limit = "1h"
     tags = {Tag.NETWORK}
     judged = ["latency_8B", "bw_1MiB", "pairs_answered"]
 
@@ -70,6 +74,20 @@ class PairSweep(OwnBenchmark):
         self.ppn = max(1, len(self.rails))
         self.num_tasks = self.num_nodes * self.ppn
         self.num_tasks_per_node = self.ppn
+
+    def longest_s(self):
+        """Add up the rounds, the pairs to measure again, and some that hang.
+
+        A round or a pair has four phases, on each rail in turn. The sweep starts again
+        after a pair that hangs.
+        """
+        others = self.num_nodes - 1
+        rounds = min(self.rounds or others, others)
+        again = min(self.retest, rounds * self.num_nodes // 2)
+        phase_s = PHASE_FACTOR * self.milliseconds_per_size / 1000
+        measuring_s = 4 * phase_s * (rounds + again) * self.ppn
+        hang_s = self.pair_limit + start_s(self.num_nodes)
+        return self.step_limit + start_s(self.num_nodes) + measuring_s + HANGS * hang_s
 
     @run_before("run")
     def start_sweep(self):

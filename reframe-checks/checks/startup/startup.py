@@ -8,7 +8,7 @@ import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
 from seatrial.checks.base import Tag
-from seatrial.checks.job_steps import Step, SteppedCheck, doubled
+from seatrial.checks.job_steps import Step, SteppedCheck, spread
 from seatrial.model.records import Sample
 from seatrial.parsers.mpi_startup import parse_osu_init, verify_started
 
@@ -28,8 +28,8 @@ class Startup(SteppedCheck):
     ranks, for the program true: the launcher alone. `mpi_launch_time`
     is its time for a program that does nothing between MPI_Init and MPI_Finalize; the
     difference is the cost of process manager and MPI library. Both are the median of
-    `repeats` starts, on 1, 2, 4 and so on up to all nodes, in one job; the numbers of
-    all nodes are judged. `ppn` is the number of ranks per node.
+    `repeats` starts, on more and more nodes up to all, in one job; the numbers of all
+    nodes are judged. `ppn` is the number of ranks per node.
 
     The program is osu_init, our own pairsweep --preflight, which also exchanges
     greetings between all ranks, or IMB's Barrier with one repetition. Stacks are
@@ -38,8 +38,11 @@ class Startup(SteppedCheck):
     """
 
     repeats = variable(int, value=3)
+    counts = variable(int, value=6)
+    """Numbers of nodes at most, 2 or more. 6: on 32 nodes 1, 2, 4 and so on, on 1,024
+    nodes 1, 4, 16 and so on."""
 
-    descr = "time of srun and MPI_Init on 1, 2, 4 and so on up to all nodes"
+    descr = "time of srun and MPI_Init on more and more nodes up to all"
     valid_prog_environs = ["+mpi"]
     reference_file = "startup.yaml"
     preamble = r'\s*#.*|{"type": ?"preflight".*'
@@ -48,6 +51,7 @@ class Startup(SteppedCheck):
     tool = "srun"
     experiments = ()
     typical_s = 15
+    step_s = 0
     judged = ["launch_time", "mpi_launch_time"]
 
     @run_after("setup")
@@ -65,7 +69,7 @@ class Startup(SteppedCheck):
         self.program = programs[0]
 
     def steps(self):
-        """Return the starts of both programs on 1, 2, 4 and so on nodes."""
+        """Return the starts of both programs on more and more nodes."""
         return [
             Step(
                 f"{program}-{nodes}-{repeat}",
@@ -74,7 +78,7 @@ class Startup(SteppedCheck):
                 self.ppn,
                 partial(self.read, program, nodes),
             )
-            for nodes in doubled(self.num_nodes)
+            for nodes in spread(self.num_nodes, self.counts)
             for program in ("true", self.program)
             for repeat in range(1, self.repeats + 1)
         ]

@@ -19,6 +19,7 @@ from seatrial.checks.mpi_start import SCRIPT, recorded, write_script
 from seatrial.checks.rank_start import choose_start
 from seatrial.checks.reframe_patches import patch_reframe
 from seatrial.checks.replay import Replayable
+from seatrial.checks.time_limits import TimeLimited
 from seatrial.model.metrics import METRICS
 from seatrial.model.records import Sample, as_dict
 from seatrial.parsers.errors import ParseError
@@ -38,7 +39,7 @@ class Tag:
     APPLICATION: Final = "application"
 
 
-class SeatrialCheck(Replayable, JudgedMetrics):
+class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
     """A check of all nodes, or of the first `num_nodes` that Slurm allocates.
 
     A check returns its numbers once, in `extract`; `judged` names the few that have
@@ -83,7 +84,6 @@ class SeatrialCheck(Replayable, JudgedMetrics):
 
     valid_systems = ["+slurm"]
     exclusive_access = True
-    time_limit = "5m"
     max_pending_time = "10m"
 
     @abstractmethod

@@ -52,7 +52,8 @@ run_step() {
 class Step:
     """A program on `num_nodes` nodes with `ppn` ranks each; `options` are srun's.
 
-    `read` converts its output to samples, or raises ParseError.
+    `read` converts its output to samples, or raises ParseError. `prefix` is a program
+    that starts the command.
     """
 
     name: str
@@ -61,6 +62,12 @@ class Step:
     ppn: int
     read: Callable[[StepOutput], Iterable[Sample]]
     options: str = ""
+    prefix: str = ""
+
+    def line(self) -> str:
+        """Return the line of the script that runs the step."""
+        parts = ("run_step", self.name, self.srun_options(), self.prefix, self.command)
+        return " ".join(filter(None, parts))
 
     def srun_options(self) -> str:
         """Return the options of srun for nodes and ranks, and its own."""
@@ -78,6 +85,10 @@ class SteppedCheck(SeatrialCheck):
     @abstractmethod
     def steps(self) -> list[Step]:
         """List the steps, with unique names, after nodes and ranks are known."""
+
+    def longest_s(self) -> float:
+        """Return the seconds that all steps may take."""
+        return sum(self.run_s(step.num_nodes) for step in self.steps())
 
     def need_programs(self, feature: str, *names: str) -> None:
         """Skip the case if the MPI stack lacks one of the programs of a feature."""
@@ -108,11 +119,8 @@ class SteppedCheck(SeatrialCheck):
         """Write the script that starts the steps in place of the launcher."""
         launcher = self.job.launcher.run_command(self.job)
         steps = self.steps()
-        lines = [
-            f"run_step {step.name} {step.srun_options()} {step.command}"
-            for step in steps
-        ]
-        Path(self.stagedir, SCRIPT).write_text(_RUN_STEP + "\n".join(lines) + "\n")
+        lines = "".join(f"{step.line()}\n" for step in steps)
+        Path(self.stagedir, SCRIPT).write_text(_RUN_STEP + lines)
         self.keep_files = [*self.keep_files, SCRIPT]
         programs = dict.fromkeys(step.command.split()[0] for step in steps)
         self.executable = f"bash {SCRIPT}"
@@ -133,6 +141,16 @@ class SteppedCheck(SeatrialCheck):
 def doubled(most: int) -> list[int]:
     """Return the powers of two below `most`, and `most` itself."""
     return [*(1 << power for power in range((most - 1).bit_length())), most]
+
+
+def spread(most: int, numbers: int) -> list[int]:
+    """Return up to so many numbers from 1 to `most`, of at least two.
+
+    They are as `doubled`, or, where these are too many, every second or third of them.
+    """
+    powers = doubled(most)[:-1]
+    step = max(1, -(-len(powers) // (numbers - 1)))
+    return [*powers[::step], most]
 
 
 def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:

@@ -124,7 +124,7 @@ class OsuCheck(SteppedCheck):
     valid_prog_environs = ["+osu"]
     reference_file = "osu.yaml"
     preamble = r"\s*#.*"
-    time_limit = "15m"
+    step_s = 30
 
     @abstractmethod
     def runs(self) -> list[OsuRun]:

@@ -50,6 +50,7 @@ class PerftestCheck(VerbsCheck):
     """Seconds for a run, on both sides; then it hangs."""
 
     valid_prog_environs = ["+mpi"]
+    step_s = 30
     needs_nodes = 2
     most_nodes = 2
 

@@ -1,11 +1,15 @@
 """Start of ranks: by srun, or by the stack's own mpirun; and their binding."""
 
+import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from reframe.core.backends import register_launcher
 from reframe.core.launchers import JobLauncher
+
+from seatrial.parsers.errors import ParseError
 
 SCRIPT = "mpirun.sh"
 """Translates options of srun to those of mpirun, in the folder of a job."""
@@ -22,6 +26,8 @@ _PRINT_CPUS = (
     f'sed -n "s/^Cpus_allowed_list:[[:space:]]*/$(hostname -s) {_RANK} /p" '
     "/proc/self/status"
 )
+
+_SAID = re.compile(r"^# rank (\d+) (\S+)\n", re.MULTILINE)
 
 
 @register_launcher("stack-mpirun")
@@ -61,3 +67,22 @@ def choose_start(check: Any) -> None:
         record = f"{launch} sh -c '{_PRINT_CPUS}' >{AFFINITY_FILE}"
         check.prerun_cmds = [*check.prerun_cmds, record]
         check.keep_files = [*check.keep_files, AFFINITY_FILE]
+
+
+def rank_line(*, by_mpirun: bool) -> str:
+    """Return the prefix of a command whose ranks print `# rank RANK NODE` first."""
+    name = "$SLURM_PROCID ${SLURMD_NODENAME:-$(hostname -s)}"
+    if by_mpirun:  # its daemons have Slurm's variables, which ranks inherit
+        name = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $(hostname -s)"
+    return f"""sh -c 'echo "# rank {name}"; exec "$@"' sh"""
+
+
+def verify_rank_lines(text: str, nodes: Sequence[str]) -> None:
+    """Raise ParseError unless there is one rank on each of the nodes, in this order."""
+    said = sorted((int(rank), node) for rank, node in _SAID.findall(text))
+    if len(said) != len(nodes):
+        raise ParseError(0, f"{len(said)} of {len(nodes)} ranks print their node")
+    for (rank, node), expected in zip(said, enumerate(nodes), strict=True):
+        if (rank, node) != expected:
+            wanted = "rank {} on {}".format(*expected)
+            raise ParseError(0, f"rank {rank} on {node}, expected {wanted}")

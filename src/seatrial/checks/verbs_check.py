@@ -24,7 +24,7 @@ class VerbsCheck(SteppedCheck):
     valid_systems = ["+verbs"]
     reference_file = "verbs.yaml"
     tags = {Tag.NETWORK}
-    time_limit = "30m"
+    step_s = 300
 
     @run_after("setup")
     def take_rails(self) -> None:

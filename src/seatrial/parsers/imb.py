@@ -10,9 +10,10 @@ Uniband and Biband send windows of messages, whose number they do not print: 64 
 2021.1 and 256 since then, unless -window_size is given.
 
 With `-multi 0`, groups of ranks run a benchmark at the same time, and the three times
-are of all ranks of all groups. (With `-multi 1` each group has rows of its own, but
+are of all ranks of all groups. With `-multi 1` each group has rows of its own, but
 those of `-map` have wrong times: IMB_calculate_times takes the ranks in their order, as
-if there were no -map.) One group is printed as if there was no -multi.
+if there were no -map. Repetitions are those of the first group: another one has fewer
+if it is so slow that -time cuts them. One group is printed as if there was no -multi.
 
 IMB-RMA prints the time of one call and of its share of MPI_Win_flush, which follows
 every call (NON-AGGREGATE), or only the last one of all repetitions (AGGREGATE).
@@ -40,7 +41,9 @@ _PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]+)")
 _GROUPS = re.compile(r"#\s*\(\s*([0-9]+ groups of [0-9]+ processes)\b.*")
 _GROUP = re.compile(r"#\s*Group\s+([0-9]+):((?:\s+[0-9]+)+)")
 _MODE = re.compile(r"#\s*MODE:\s*(.*)")
-_COLUMNS = re.compile(r"\s*(?:#bytes\s+)?#repetitions\s.*")
+_COLUMNS = re.compile(r"\s*(?:#Group\s+)?(?:#bytes\s+)?#repetitions\s.*")
+_GROUP_COLUMN = re.compile(r"^( *) Group( +#bytes )", re.MULTILINE)
+"""Columns of -multi 1, the only ones that do not begin with #."""
 _PAIR = re.compile(r"# pair (\S+) (\S+)")
 
 T = TypeVar("T")
@@ -53,14 +56,15 @@ class _Table:
     """The one table that was asked for.
 
     `processes` are those of a group. `groups` are the ranks of all groups that run at
-    the same time (-multi 0), in IMB's order; () for a run that has none. `mode` is that
-    of a one-sided benchmark, '' for any other.
+    the same time, in IMB's order; () for a run that has none. With `is_each` every
+    group has its rows (-multi 1). `mode` is that of a one-sided benchmark, else ''.
     """
 
     benchmark: str
     processes: int
     groups: tuple[tuple[int, ...], ...] = ()
     mode: str = ""
+    is_each: bool = False
 
     @property
     def title(self) -> str:
@@ -185,6 +189,22 @@ def parse_imb_groups(
     return _rows(text.split("\n"), 1, table, sizes)
 
 
+def parse_imb_each_group(
+    text: str, benchmark: str, groups: Sequence[Sequence[int]], sizes: Sequence[int]
+) -> tuple[tuple[ImbRow, ...], ...]:
+    """Read the rows of every group of ranks that follow each other (-multi 1).
+
+    Raises ParseError as `parse_imb_groups`; a single group runs without -multi.
+    """
+    ranks = tuple(map(tuple, groups))
+    if len(ranks) == 1:
+        return (parse_imb(text, benchmark, len(ranks[0]), sizes),)
+    table = _Table(benchmark, len(ranks[0]), groups=ranks, is_each=True)
+    lines = _GROUP_COLUMN.sub(r"\1#Group\2", text).split("\n")
+    rows = _rows(lines, 1, table, sizes)
+    return tuple(rows[group :: len(ranks)] for group in range(len(ranks)))
+
+
 def parse_imb_one_sided(
     text: str, benchmark: str, sizes: Sequence[int], *, aggregate: bool
 ) -> tuple[ImbRow, ...]:
@@ -259,6 +279,10 @@ def _table(
     """Read the one table in `lines`, which are numbered from `first`."""
     headers = _Headers(table)
     expected = Sizes(sizes)
+    if table.is_each:
+        count = len(table.groups)
+        keys = [f"{group} {size}" for size in sizes for group in range(count)]
+        expected = Sizes(keys, "bytes of a group")
     rows: list[T] = []
     for number, line, is_row in table_lines(lines, first):
         if not is_row:
@@ -267,7 +291,8 @@ def _table(
             if (cells := columns.cells(number, line)) is None:
                 expected.pass_over(number, line, columns.text)
                 continue
-            expected.expect(number, cells.get("#bytes", "0"))  # Barrier has none
+            key = [cells.get("#Group", ""), cells.get("#bytes", "0")]  # Barrier: 0
+            expected.expect(number, " ".join(key).strip())
             rows.append(make(columns, number, cells))
     last = last_line(lines, first)
     expected.expect_end(last, table.title)

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.printed import DECIMALS, INTEGER, is_in_order, is_same
 
-_INTEGERS = {"#bytes", "#repetitions", "Msg/sec"}
+_INTEGERS = {"#Group", "#bytes", "#repetitions", "Msg/sec"}
 _TIMES = (("t_min[usec]", "t_avg[usec]", "t_max[usec]"), ("t[usec]",) * 3)
 """Least, mean and greatest time: where there is one time only, it is all of them."""
 
-_KNOWN = ["#bytes", "#repetitions", "t[usec]", *_TIMES[0]]
+_KNOWN = ["#Group", "#bytes", "#repetitions", "t[usec]", *_TIMES[0]]
 _KNOWN += ["Mbytes/sec", "Msg/sec", "defects"]
 
-_DROPPED = re.compile(r"\s*([0-9]+)\s+((?:time-out|out-of-mem|int-overflow)\b.*)")
+_DROPPED = re.compile(
+    r"\s*(?:[0-9]+\s+)?([0-9]+)\s+((?:time-out|out-of-mem|int-overflow)\b.*)"
+)
 _MESSAGES = {
     **{"PingPong": 1, "PingPing": 1, "Sendrecv": 2, "Exchange": 4},
     **{"Unidir_put": 1, "Unidir_get": 1},

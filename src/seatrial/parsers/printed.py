@@ -79,17 +79,21 @@ def last_line(lines: Sequence[str], first: int = 1) -> int:
 
 
 class Sizes:
-    """The message sizes that the rows of a table must have, in this order."""
+    """The message sizes that the rows of a table must have, in this order.
 
-    def __init__(self, sizes: Sequence[int]) -> None:
+    `unit` is for messages; a size is the text of the first cell, or of several.
+    """
+
+    def __init__(self, sizes: Sequence[int | str], unit: str = "bytes") -> None:
         self._sizes = tuple(map(str, sizes))
+        self._unit = unit
         self._count = 0
 
     def expect(self, line: int, size: str) -> None:
         """Raise ParseError unless `size` is the next one."""
         if size != self.next:
-            expected = f"{self.next} bytes" if self.next else "no further row"
-            raise ParseError(line, f"row of {size} bytes, expected {expected}")
+            expected = f"{self.next} {self._unit}" if self.next else "no further row"
+            raise ParseError(line, f"row of {size} {self._unit}, expected {expected}")
         self._count += 1
 
     def pass_over(self, line: int, text: str, columns: str) -> None:
@@ -98,7 +102,7 @@ class Sizes:
         `text` is no whole row of `columns`; see rule 3 of this module.
         """
         words = text.split()
-        if words[0] == self.next or not is_foreign(words):
+        if words[:1] == self.next.split()[:1] or not is_foreign(words):
             raise ParseError(line, f"{text.strip()!r} is no whole row of {columns}")
 
     @property
@@ -114,7 +118,7 @@ class Sizes:
     def expect_end(self, line: int, table: str) -> None:
         """Raise ParseError unless every size was there."""
         if self.next:
-            reason = f"{self.progress} of {table}, the next is {self.next} bytes"
+            reason = f"{self.progress} of {table}, the next is {self.next} {self._unit}"
             raise ParseError(line, reason)
 
 
