@@ -37,6 +37,7 @@ COMPRESSED = ".gz"
 
 JOB_FILE = "seatrial.job"
 RECORD_FILE = "seatrial.json"
+SAMPLES_FILE = "seatrial.parquet"
 OUTPUT_FILE = "rfm_job.out"
 ERROR_FILE = "rfm_job.err"
 SCRIPT_FILE = "rfm_job.sh"
@@ -119,7 +120,7 @@ class Recording(_Record, kw_only=True):
         decompressed. Raises SeatrialError as `Source.read`, if two have the same path,
         or if they are too large.
         """
-        apart = {RECORD_FILE, OUTPUT_FILE, ERROR_FILE, SCRIPT_FILE}
+        apart = {RECORD_FILE, SAMPLES_FILE, OUTPUT_FILE, ERROR_FILE, SCRIPT_FILE}
         seen: set[Path] = set()
         left = RAW_SIZE.most
         for file in _plain_files(self.folder):
