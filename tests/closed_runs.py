@@ -12,6 +12,7 @@ from judge_samples import CASE, sample
 from seatrial.model.cases import Case
 from seatrial.model.records import Measurement
 from seatrial.plain_files import sha256_plain
+from seatrial.runs.measurement_table import table_of
 from seatrial.runs.open_run import RunFolder
 
 CRITERIA = """
@@ -75,7 +76,7 @@ def close_run(
     return folder.close(
         {**described, **manifest},
         [replace(CASE, raw="raw/pairs-1")] if cases is None else cases,
-        [replace(row, run=run_id, system=system) for row in measured],
+        [table_of([replace(row, run=run_id, system=system) for row in measured])],
     )
 
 

@@ -188,7 +188,7 @@ def _sorted_pairs(text: str) -> PairSweep:
     sweep.verify_complete(["cn01", "cn02", "cn03", "cn04"])
     pairs = tuple(sorted(sweep.pairs, key=lambda row: row.key))
     quiet = {key: sweep.quiet[key] for key in sorted(sweep.quiet)}
-    return PairSweep((), pairs, quiet, sweep.hung, sweep.left_out, sweep.ended)
+    return replace(sweep, runs=(), pairs=pairs, quiet=quiet)
 
 
 def _sorted_nodes(text: str) -> list[Any]:

@@ -15,7 +15,8 @@ from criteria_samples import criteria
 from judge_samples import LIMIT, NODES, found, make_run, repeats, sample
 from test_checks_osu import REPLAY, run, settings
 
-from seatrial.campaign.collect import Collected, _collect_case
+from seatrial.campaign.collect import _collect_case
+from seatrial.campaign.collected import Collected
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, Session
 from seatrial.checks.job_control import Limit

@@ -27,7 +27,7 @@ from seatrial.runs.closed_run import (
     load_run,
     read_manifests,
 )
-from seatrial.runs.measurement_table import SCHEMA
+from seatrial.runs.measurement_table import SCHEMA, table_of
 from seatrial.runs.open_run import (
     RunFolder,
     disk_errors,
@@ -56,7 +56,8 @@ def close(results: Path, system: str = "lab", run_id: str = "r1") -> Path:
     (raw / "report.json").write_text("{}")
     case = replace(CASE, parameters={"x": [1, 2]}, raw="raw/pairs-1")
     manifest = {**MANIFEST, "run": run_id, "system": system}
-    return folder.close(manifest, [case], [sample(case, 80.0, pair="cn01 cn02")])
+    table = table_of([sample(case, 80.0, pair="cn01 cn02")])
+    return folder.close(manifest, [case], [table])
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from seatrial.model.cases import Case
 from seatrial.model.records import Measurement
 from seatrial.runs.closed_run import Run, load_run
 from seatrial.runs.ledger import LEDGER, note_repair
-from seatrial.runs.measurement_table import parquet
 
 FIRST, SECOND, THIRD, *_ = NAMES
 
@@ -34,7 +33,7 @@ def rename_copy(
     shutil.copytree(run, copy)
     table = change(pl.read_parquet(copy / "measurements.parquet"))
     table = table.with_columns(run=pl.lit(name))
-    (copy / "measurements.parquet").write_bytes(parquet(table))
+    table.write_parquet(copy / "measurements.parquet")
     rewrite_manifest(copy, run=name)
     return copy
 

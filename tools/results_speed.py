@@ -101,7 +101,7 @@ def make_run(results: Path, number: int, numbers: pl.DataFrame) -> Path:
         "nodes": [{"name": name, "facts": {}} for name in NODES],
     }
     case = Case("pairs-1", 1, "Sweep", "Sweep", "bench:all", "openmpi", {}, "pass")
-    return folder.close(manifest, [case], numbers)
+    return folder.close(manifest, [case], [numbers])
 
 
 def measurements() -> pl.DataFrame:

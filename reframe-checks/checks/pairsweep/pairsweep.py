@@ -7,12 +7,14 @@ from reframe.core.builtins import run_after, run_before, variable
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import conduct
 from seatrial.checks.own_benchmark import OwnBenchmark
+from seatrial.checks.pair_samples import pair_blocks
+from seatrial.checks.tabled import TabledCheck
 from seatrial.checks.time_limits import start_s
 from seatrial.checks.verbs_check import MPI_OVER_TCP
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.pairsweep import parse_pairsweep
-from seatrial.parsers.pairsweep_rows import PairRow, RunRow
+from seatrial.parsers.pairsweep import SweepReader, read_quiet
+from seatrial.parsers.pairsweep_rows import RunRow
 
 PHASE_FACTOR = 3
 """Time of a phase, at most, over that of its measurement: synchronisation, warm-up."""
@@ -21,7 +23,7 @@ HANGS = 5
 
 
 @rfm.simple_test
-class PairSweep(OwnBenchmark):
+class PairSweep(TabledCheck, OwnBenchmark):
     """Which pair of nodes is slow, and which node does not answer?
 
     Every pair of nodes is measured once, on every rail, in the rounds of a
@@ -113,30 +115,23 @@ class PairSweep(OwnBenchmark):
         ]
         conduct(self, "seatrial.checks.pairsweep", options)
 
-    def extract(self, text):
-        """Return the numbers of every pair, and each node's count of measured pairs."""
-        sweep = parse_pairsweep(text)
+    def blocks(self, lines):
+        """Yield the numbers of pairs, then each node's count of measured pairs."""
+        from seatrial.runs.sample_table import sample_block
+
+        reader = SweepReader()
+        yield from pair_blocks(reader.pairs(lines()), read_quiet(lines()))
+        sweep = reader.result()
         sweep.verify_complete(self.nodes, self.rounds)
         for run in sweep.runs:
             self.verify_run(run)
-        samples = []
-        for row in sweep.pairs:
-            if row.validation != "pass":
-                raise ParseError(0, f"{row.source} {row.destination}: not verified")
-            alone = sweep.quiet.get(row.key)
-            samples += samples_of(row, "crowded_" if alone else "")
-            if alone:
-                samples += samples_of(alone)
-            samples.append(
-                pair_sample("start_spread", row.start_spread_us, row, statistic="max")
-            )
-        samples += [
-            Sample("pairs_answered", 100 * answered / expected, n=expected, node=node)
-            for node, (answered, expected) in sweep.answered(
-                self.nodes, self.rounds
-            ).items()
-        ]
-        return samples
+        answered = sweep.answered(self.nodes, self.rounds)
+        yield sample_block(
+            [
+                Sample("pairs_answered", 100 * count / expected, n=expected, node=node)
+                for node, (count, expected) in answered.items()
+            ]
+        )
 
     def verify_run(self, run: RunRow):
         """Raise ParseError if the run has other settings."""
@@ -190,32 +185,3 @@ class VerbsPairSweep(PairSweep):
         self.ppn = len(self.rails)
         self.num_tasks = self.num_nodes * self.ppn
         self.num_tasks_per_node = self.ppn
-
-
-def samples_of(row: PairRow, prefix="") -> list[Sample]:
-    """Return latency, and bandwidth of both directions, of a pair."""
-    latency = {"size_bytes": 8, "n": row.latency_n}
-    bw = {"size_bytes": 1 << 20, "n": row.bw_n}
-    back = {"source": row.destination, "destination": row.source}
-    return [
-        pair_sample(
-            f"{prefix}latency", row.latency_p50_us, row, statistic="p50", **latency
-        ),
-        pair_sample(
-            f"{prefix}latency", row.latency_p99_us, row, statistic="p99", **latency
-        ),
-        pair_sample(f"{prefix}bw", row.bw_mb_per_s, row, **bw),
-        pair_sample(f"{prefix}bw", row.bw_back_mb_per_s, row, **bw, **back),
-    ]
-
-
-def pair_sample(metric, value, row: PairRow, **more) -> Sample:
-    """Build a sample of a pair, with its place and time."""
-    place = {
-        "source": row.source,
-        "destination": row.destination,
-        "hca": row.hca,
-        "round": row.round,
-        "start_time": row.start_time,
-    }
-    return Sample(metric, value, **(place | more))

@@ -4,12 +4,19 @@ import gzip
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from seatrial.campaign.collected import (
+    CaseTable,
+    Collected,
+    damage,
+    measurements_of,
+    read_record,
+    same_columns,
+)
 from seatrial.campaign.session import Outcome, Session
 from seatrial.checks.mpi_start import recorded
 from seatrial.errors import SeatrialError
@@ -18,9 +25,9 @@ from seatrial.model.cases import (
     CaseResult,
     ListedCase,
     NodeEvent,
-    parameters_text,
 )
-from seatrial.model.records import COLUMNS, OF_REFRAME, Measurement, Sample, metric_of
+from seatrial.model.records import OF_REFRAME
+from seatrial.runs.closed_sessions import tables_of
 from seatrial.runs.open_run import copy_files
 from seatrial.runs.raw_output import (
     COMPRESSED,
@@ -28,6 +35,7 @@ from seatrial.runs.raw_output import (
     JOB_FILE,
     OUTPUT_FILE,
     RECORD_FILE,
+    SAMPLES_FILE,
     read_pack,
 )
 from seatrial.system import slurm
@@ -41,15 +49,6 @@ _FINAL = ("pass", "fail", "skip", "xfail", "xpass")
 """ReFrame's results of a case that ended."""
 
 _LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?(?![\w.]*\w)")
-
-
-@dataclass
-class Collected:
-    """All results of a session; `node_failures` are those that srun reports."""
-
-    cases: list[Case] = field(default_factory=list)
-    measurements: list[Measurement] = field(default_factory=list)
-    node_failures: list[NodeEvent] = field(default_factory=list)
 
 
 def collect(session: Session, outcome: Outcome) -> Collected:
@@ -114,7 +113,9 @@ def _collect_case(
     stage = Path(entry.get("stagedir") or session.work / "none")
     part = f"_part{session.part}" if session.part > 1 else ""
     raw = _keep_files(stage, entry, session.raw, part)
-    record, samples, problem = _record(stage)
+    record, samples, problem = read_record(stage)
+    table = stage / SAMPLES_FILE
+    problem = problem or damage(table)
     if raw is not None and record:
         # Without the samples, which the table has.
         (raw / RECORD_FILE).write_text(json.dumps(record) + "\n", encoding="utf-8")
@@ -155,8 +156,14 @@ def _collect_case(
     )
     collected.cases.append(case)
     collected.node_failures += _node_failures(stage, entry, case)
-    if result != "skip":
-        collected.measurements += _measurements(case, session, samples)
+    if result == "skip":
+        return
+    same = same_columns(case, session)
+    collected.measurements += measurements_of(case, same, samples)
+    if raw is not None and table.is_file() and not problem:
+        kept = tables_of(session.work) / f"{raw.name}.parquet"
+        kept.parent.mkdir(exist_ok=True)
+        collected.tables.append(CaseTable(table.rename(kept), same))
 
 
 def _elapsed(
@@ -182,38 +189,6 @@ def _node_failures(stage: Path, entry: dict[str, Any], case: Case) -> list[NodeE
     ended = (case.start_time or 0.0) + (case.elapsed_s or 0.0)
     names = node_failures(file.read_text(errors="replace"))
     return [NodeEvent(name, "down", "", "", ended) for name in names]
-
-
-def _record(stage: Path) -> tuple[dict[str, Any], list[Sample], str | None]:
-    """Read the check's record without its samples, the samples, and its problem."""
-    file = stage / RECORD_FILE
-    if not file.is_file():
-        return {}, [], None
-    try:
-        record = json.loads(file.read_text(encoding="utf-8"))
-        samples = [Sample(**sample) for sample in record.pop("samples", [])]
-        for sample in samples:
-            metric_of(sample)
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
-        return {}, [], f"{RECORD_FILE} of the check is damaged: {error!r}"
-    return record, samples, None
-
-
-def _measurements(
-    case: Case, session: Session, samples: Iterable[Sample]
-) -> Iterator[Measurement]:
-    """Return the rows of a case: its common columns, and each sample."""
-    same = {name: value for name, value in vars(case).items() if name in COLUMNS}
-    same |= {"run": session.run_id, "system": session.system.name}
-    same |= {"block": session.planned.block, "nodes": " ".join(case.nodes)}
-    same["parameters"] = parameters_text(case.parameters)
-    for sample in samples:
-        row = {**vars(sample), **same, "value": float(sample.value)}
-        row["unit"], row["direction"] = metric_of(sample)
-        if sample.parameters:
-            row["parameters"] = parameters_text(case.parameters | sample.parameters)
-        row["start_time"] = sample.start_time or case.start_time
-        yield Measurement(**row)
 
 
 def blame_slurm(
@@ -266,7 +241,7 @@ def _keep_files(
         file
         for path in paths
         for file in (path.rglob("*") if path.is_dir() else [path])
-        if file.is_file()
+        if file.is_file() and file.name != SAMPLES_FILE
     ]
     if not files:
         return None

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from seatrial.runs.closed_sessions import (
     close_session,
     closed_session,
     read_starts,
-    session_table,
+    session_blocks,
     set_aside,
 )
 from seatrial.runs.open_run import WORK_FOLDER, RunFolder, utc_text
@@ -134,7 +135,7 @@ class OpenRun:
             display.warn(f"the clock went back by {back:.0f} s since the last session")
         results = finished.collected
         with postponed():
-            close_session(path, record, results.cases, results.measurements)
+            close_session(path, record, results.cases, results.blocks())
         display.explain(
             (case.check, case.result, case.reason) for case in results.cases
         )
@@ -149,21 +150,20 @@ class OpenRun:
 
     def close(self) -> Path:
         """Merge the closed sessions and close the run for good."""
-        import polars as pl
-
         path = self.folder.path
         closed = []
         for planned in self.agenda.sessions:
             session = closed_session(path, planned.name)
             assert session is not None, "all of them have run"
             closed.append(session)
-        tables = [session_table(path, planned.name) for planned in self.agenda.sessions]
+        names = [planned.name for planned in self.agenda.sessions]
+        blocks = chain.from_iterable(session_blocks(path, name) for name in names)
         cases = [case for session in closed for case in session.cases]
         manifest = {
             **self._manifest(closed),
             "settings": close_settings(self.system, path),
         }
-        return self.folder.close(manifest, cases, pl.concat(tables))
+        return self.folder.close(manifest, cases, blocks)
 
     def _manifest(self, closed: Sequence[ClosedSession]) -> dict[str, Any]:
         """Describe the run without checksums; system and states are the last ones."""

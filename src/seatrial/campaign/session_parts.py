@@ -5,7 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from seatrial.campaign.collect import Collected, collect
+from seatrial.campaign.collect import collect
+from seatrial.campaign.collected import Collected
 from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, Session, run_session
@@ -57,6 +58,7 @@ def run_parts(
         collected = collect(session, outcome)
         whole.cases += collected.cases
         whole.measurements += collected.measurements
+        whole.tables += collected.tables
         whole.node_failures += collected.node_failures
         if outcome.cut:
             left = _left(session, outcome, collected, waits)

@@ -250,14 +250,17 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
         file = Path(self.stagedir, name)
         if not file.is_file():
             raise SanityError(f"{self.executable} wrote no {name}")
-        text = without_crashed_tries(file.read_text(errors="replace"))
         try:
-            samples = self.extract(text)
+            return self.read_samples(file)
         except ParseError as error:
             raise SanityError(f"{name}: {error}") from None
+
+    def read_samples(self, file: Path) -> list[Sample]:
+        """Read the program's output; ParseError if a sample is no valid number."""
+        samples = self.extract(without_crashed_tries(file.read_text(errors="replace")))
         for sample in samples:
             if sample.metric not in METRICS or not math.isfinite(sample.value):
-                raise SanityError(f"{name}: not a valid number: {sample}")
+                raise ParseError(0, f"not a valid number: {sample}")
         return samples
 
     def _write_record(self, job: dict[str, str] | None) -> None:

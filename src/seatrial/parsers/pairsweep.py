@@ -6,8 +6,8 @@ writes a row `run`, and a row `end` when it came to its end. Between them
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -29,7 +29,8 @@ class PairSweep:
     """A whole sweep: every pair once, those tested again alone, and what is missing.
 
     `quiet` holds the pairs that were tested again alone. `ended` is false where the
-    program never came to its end, as its nodes were left out.
+    program never came to its end, as its nodes were left out. `keys` are the pairs that
+    were measured, or hung. `pairs` is empty if their rows were not kept.
     """
 
     runs: tuple[RunRow, ...]
@@ -38,11 +39,7 @@ class PairSweep:
     hung: tuple[HungRow, ...]
     left_out: tuple[LeftOut, ...]
     ended: bool
-
-    @property
-    def keys(self) -> set[PairKey]:
-        """The pairs that were measured, or hung."""
-        return {row.key for row in self.pairs} | {row.key for row in self.hung}
+    keys: Set[PairKey]
 
     def verify_complete(self, nodes: Sequence[str], rounds: int = 0) -> None:
         """Check that no pair of the delivered nodes is missing.
@@ -67,15 +64,16 @@ class PairSweep:
                 reason = f"{left} pairs of {len(here)} nodes; expected {least} or more"
                 raise ParseError(0, f"{reason} in {rounds} rounds")
             return
-        missing = [
+        missing = (
             (*sorted(pair), rail)
             for pair in combinations(here, 2)
             for rail in rails
             if pair_key(*pair, rail) not in keys
-        ]
-        if missing:
-            reason = f"{len(missing)} pairs are missing, the first is "
-            raise ParseError(0, reason + "{} {}, rail {}".format(*missing[0]))
+        )
+        if first := next(missing, None):
+            count = 1 + sum(1 for _ in missing)
+            reason = f"{count} pairs are missing, the first is "
+            raise ParseError(0, reason + "{} {}, rail {}".format(*first))
 
     def answered(
         self, nodes: Sequence[str], rounds: int = 0
@@ -104,23 +102,40 @@ class PairSweep:
 
 
 def parse_pairsweep(text: str) -> PairSweep:
-    """Read one sweep, of one start of the program or of several.
+    """Read one sweep, of one start of the program or of several, with all its pairs.
 
-    Raises ParseError on anything but rows that are whole, in order and without
-    contradiction: unknown keys, numbers that are negative or not finite, settings
-    that change, a pair measured twice, contents that failed validation, a last
-    start of the program without its end.
+    Raises ParseError as `SweepReader`.
     """
-    if text and not text.endswith("\n"):
-        raise ParseError(text.count("\n") + 1, "the last line is cut off")
-    reader = _Reader()
-    for number, line in enumerate(text.splitlines(), start=1):
-        reader.read(number, decode_object(number, line))
-    return reader.result()
+    reader = SweepReader()
+    pairs = tuple(reader.pairs(text.splitlines(keepends=True)))
+    return replace(reader.result(), pairs=pairs)
 
 
-class _Reader:
-    """Takes row after row, each checked against those before."""
+def read_quiet(lines: Iterable[str]) -> dict[PairKey, PairRow]:
+    """Read only the pairs that were tested again alone: they come last in a sweep.
+
+    Raises ParseError if such a row is damaged.
+    """
+    decode = Decoder(PairRow)
+    rows = (
+        decode(number, values)
+        for number, line in enumerate(lines, start=1)
+        if '"quiet"' in line
+        and (values := decode_object(number, line)).get("status") == "ok"
+        and values.get("mode") == "quiet"
+        and values.get("validation") != "fail"
+    )
+    return {row.key: row for row in rows}
+
+
+class SweepReader:
+    """Reader of one sweep, of one start of the program or of several, row by row.
+
+    Each row is checked against those before. Raises ParseError on anything but rows
+    that are whole, in order and without contradiction: unknown keys, numbers that are
+    negative or not finite, settings that change, a pair measured twice, contents that
+    failed validation, a last start of the program without its end.
+    """
 
     def __init__(self) -> None:
         self._decode_pair = Decoder(PairRow)
@@ -131,7 +146,6 @@ class _Reader:
             "end": Decoder(EndRow),
         }
         self._runs: list[RunRow] = []
-        self._pairs: list[PairRow] = []
         self._quiet: dict[PairKey, PairRow] = {}
         self._hung: dict[PairKey, HungRow] = {}
         self._left_out: dict[str, LeftOut] = {}
@@ -142,13 +156,21 @@ class _Reader:
         self._measured = 0  # since the last row `run`
         self._retested = 0  # since the last row `run`
 
-    def read(self, line: int, values: dict[str, Any]) -> None:
-        """Read the next row; ParseError if it cannot follow those before."""
+    def pairs(self, lines: Iterable[str]) -> Iterator[PairRow]:
+        """Read all lines; yield the rows of pairs that were measured with others."""
+        for number, line in enumerate(lines, start=1):
+            if not line.endswith("\n"):
+                raise ParseError(number, "the last line is cut off")
+            row = self._read(number, decode_object(number, line))
+            if row is not None and row.mode == "sweep":
+                yield row
+
+    def _read(self, line: int, values: dict[str, Any]) -> PairRow | None:
+        """Read the next row; return it if a pair was measured."""
         self._last = line
         kind = values.get("type")
         if kind == "pair" and values.get("status") != "hung":
-            self._pair(line, values)
-            return
+            return self._pair(line, values)
         kind = "hung" if kind == "pair" else kind
         if kind not in self._decoders:
             raise ParseError(line, f"a row of type {kind!r}")
@@ -160,6 +182,7 @@ class _Reader:
         else:
             self._at_work = False
             self._fault(line, row)
+        return None
 
     def result(self) -> PairSweep:
         """Return the sweep; ParseError if it is cut off."""
@@ -169,11 +192,12 @@ class _Reader:
             raise ParseError(self._last, "the last start of pairsweep has no end")
         return PairSweep(
             tuple(self._runs),
-            tuple(self._pairs),
+            (),
             self._quiet,
             tuple(self._hung.values()),
             tuple(self._left_out.values()),
             self._ended,
+            self._done,
         )
 
     def _run(self, line: int, row: RunRow) -> None:
@@ -186,7 +210,7 @@ class _Reader:
         self._at_work, self._ended = True, False
         self._measured = self._retested = 0
 
-    def _pair(self, line: int, values: dict[str, Any]) -> None:
+    def _pair(self, line: int, values: dict[str, Any]) -> PairRow:
         if values.get("validation") == "fail":
             pair = f"{values.get('source')} and {values.get('destination')}"
             raise ParseError(line, f"contents between {pair} failed validation")
@@ -198,12 +222,12 @@ class _Reader:
             raise ParseError(line, f"rail {row.rail} is {row.hca!r}, of rails {rails}")
         if row.mode == "sweep":
             self._once(line, row.key)
-            self._pairs.append(row)
             self._measured += 1
         else:
             self._again(line, row)
             self._quiet[row.key] = row
             self._retested += 1
+        return row
 
     def _again(self, line: int, row: PairRow | HungRow) -> None:
         pair = f"{row.source} and {row.destination}, rail {row.rail}"

@@ -1,6 +1,7 @@
 """Rows of a sweep of all pairs (`pairsweep`, `seatrial.checks.pairsweep`)."""
 
 from dataclasses import dataclass
+from sys import intern
 from typing import Literal
 
 from seatrial.parsers.rows import Setting, require
@@ -148,5 +149,6 @@ class EndRow:
 
 
 def pair_key(source: str, destination: str, rail: int) -> PairKey:
-    """Return the key of a pair on a rail."""
+    """Return the key of a pair on a rail; a million keys share the names of nodes."""
+    source, destination = intern(source), intern(destination)
     return min(source, destination), max(source, destination), rail

@@ -6,7 +6,7 @@ as a whole, and has the checksums of all files of the session.
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from seatrial.errors import SeatrialError
-from seatrial.limits import CASES_SIZE, MANIFEST_SIZE, TABLE_SIZE
+from seatrial.limits import CASES_SIZE, MANIFEST_SIZE
 from seatrial.model.cases import Case
 from seatrial.model.manifest import decoded
-from seatrial.model.records import Measurement, as_dict
+from seatrial.model.records import as_dict
 from seatrial.names import is_inside
 from seatrial.plain_files import read_plain, sha256_plain
 from seatrial.runs.open_run import (
     SESSIONS_FOLDER,
     STARTS_FILE,
     WORK_FOLDER,
+    new_file,
     sync,
     write_file,
 )
@@ -57,19 +58,21 @@ def close_session(
     folder: Path,
     record: dict[str, Any],
     cases: Sequence[Case],
-    measurements: Sequence[Measurement],
+    measurements: "Iterable[pl.DataFrame]",
 ) -> None:
     """Close a session of an open run for good; OSError if that cannot be written.
 
-    `record` goes into the manifest; it needs `name` and `interrupted`.
+    `record` goes into the manifest; it needs `name` and `interrupted`. `measurements`
+    are blocks with the columns of measurements.parquet.
     """
-    from seatrial.runs.measurement_table import parquet
+    from seatrial.runs.measurement_table import write_table
 
     name = record["name"]
     sessions = folder / SESSIONS_FOLDER
     sessions.mkdir(exist_ok=True)
     table = sessions / f"{name}.parquet"
-    write_file(table, parquet(measurements))
+    with new_file(table) as stream:
+        write_table(stream, measurements)
     kept = [
         file
         for part in (name, *record["interrupted"])
@@ -86,6 +89,12 @@ def close_session(
         },
     }
     write_file(sessions / f"{name}.json", json.dumps(content, indent=1).encode())
+    shutil.rmtree(tables_of(folder / WORK_FOLDER / name), ignore_errors=True)
+
+
+def tables_of(work: Path) -> Path:
+    """Return the folder of the tables of samples of a session with this work folder."""
+    return work.with_name(f"{work.name}.tables")
 
 
 def read_session(folder: Path, name: str) -> ClosedSession | None:
@@ -126,12 +135,17 @@ def closed_session(folder: Path, name: str) -> ClosedSession | None:
     return session
 
 
-def session_table(folder: Path, name: str) -> "pl.DataFrame":
-    """Read the measurements of a closed session."""
-    from seatrial.runs.measurement_table import parse_table
+def session_blocks(folder: Path, name: str) -> "Iterator[pl.DataFrame]":
+    """Read the measurements of a closed session, block by block."""
+    import polars as pl
 
-    file = folder / SESSIONS_FOLDER / f"{name}.parquet"
-    return parse_table(read_plain(file, TABLE_SIZE), file)
+    from seatrial.runs.measurement_table import SCHEMA
+    from seatrial.runs.row_groups import blocks_of
+
+    empty = pl.DataFrame(schema=SCHEMA)
+    for block in blocks_of(folder / SESSIONS_FOLDER / f"{name}.parquet"):
+        # Sessions of older versions lack some columns.
+        yield pl.concat([empty, block], how="diagonal").select(SCHEMA.keys())
 
 
 def set_aside(folder: Path, name: str) -> list[str]:
@@ -149,6 +163,7 @@ def set_aside(folder: Path, name: str) -> list[str]:
                     target.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(file, target)
         shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(tables_of(work), ignore_errors=True)
         if raw.is_dir():
             kept = f"{name}{INTERRUPTED}{len(interrupted) + 1}"
             raw.rename(raw.with_name(kept))

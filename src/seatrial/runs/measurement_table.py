@@ -1,15 +1,19 @@
 """The table of a run's measurements: its columns, parser, checks and writer."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import TABLE_DENSITY, TABLE_ROWS, TABLE_SMALL
+from seatrial.model.metrics import METRICS
 from seatrial.model.records import COLUMNS, Measurement, as_dict
 from seatrial.model.units import UNITS
+from seatrial.runs.row_groups import write_blocks
 
 _NEVER_NULL = ("session", "check", "case", "metric", "statistic", "n", "value", "unit")
 
@@ -73,11 +77,47 @@ def check_units(measurements: pl.DataFrame, file: Path, *, imported: bool) -> No
             )
 
 
-def parquet(measurements: Sequence[Measurement] | pl.DataFrame) -> bytes:
-    """Return the content of measurements.parquet; a table has the columns of SCHEMA."""
-    if not isinstance(measurements, pl.DataFrame):
-        rows = [as_dict(row) for row in measurements]
-        measurements = pl.DataFrame(rows, schema=SCHEMA)
-    buffer = io.BytesIO()
-    measurements.write_parquet(buffer)
-    return buffer.getvalue()
+def table_of(measurements: Sequence[Measurement]) -> pl.DataFrame:
+    """Return measurements as a table.
+
+    Names of allocations are long: each text is converted once, not once per row.
+    """
+    of_row = pl.DataFrame(
+        [as_dict(replace(row, nodes="")) for row in measurements], schema=SCHEMA
+    )
+    numbers: dict[str, int] = {}
+    at = [numbers.setdefault(row.nodes, len(numbers)) for row in measurements]
+    texts = pl.Series("nodes", [*numbers], SCHEMA["nodes"])
+    return of_row.with_columns(texts.gather(pl.Series(at, dtype=pl.UInt32)))
+
+
+def sample_rows(
+    samples: Iterable[pl.DataFrame], same: Mapping[str, Any]
+) -> Iterator[pl.DataFrame]:
+    """Return the measurements of a table of samples, block by block.
+
+    `same` has the common columns of their case; its start counts for samples without
+    one of their own.
+    """
+    shared = {name: value for name, value in same.items() if name != "start_time"}
+    constants = [
+        pl.lit(value, SCHEMA[name]).alias(name) for name, value in shared.items()
+    ]
+    start = pl.lit(same["start_time"], pl.Float64)
+    for block in samples:
+        names = block["metric"].unique()
+        metrics = pl.DataFrame(
+            [(name, METRICS[name].unit, METRICS[name].direction) for name in names],
+            dict.fromkeys(("metric", "unit", "direction"), pl.String),
+            orient="row",
+        )
+        whole = block.join(metrics, on="metric", how="left", maintain_order="left")
+        whole = whole.with_columns(
+            *constants, start_time=pl.col("start_time").fill_null(start)
+        )
+        yield whole.select(SCHEMA.keys())
+
+
+def write_table(stream: BinaryIO, measurements: Iterable[pl.DataFrame]) -> None:
+    """Write measurements.parquet block by block; OSError if that fails."""
+    write_blocks(stream, measurements, SCHEMA)

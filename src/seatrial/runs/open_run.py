@@ -11,12 +11,12 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -24,7 +24,6 @@ from seatrial.errors import SeatrialError
 from seatrial.limits import MANIFEST_SIZE
 from seatrial.model.cases import Case
 from seatrial.model.manifest import MANIFEST, OPEN_SUFFIX
-from seatrial.model.records import Measurement
 from seatrial.plain_files import read_plain, sha256_plain
 from seatrial.runs import ledger
 from seatrial.runs.closed_run import AGENDA_FILE, by_start, run_folders
@@ -104,20 +103,22 @@ class RunFolder:
         self,
         manifest: dict[str, Any],
         cases: Sequence[Case],
-        measurements: "Sequence[Measurement] | pl.DataFrame",
+        measurements: "Iterable[pl.DataFrame]",
     ) -> Path:
         """Write tables, checksums and manifest to disk, then rename the folder.
 
-        Raises SeatrialError if the disk is full; the folder then stays open.
+        `measurements` are blocks with the columns of measurements.parquet. Raises
+        SeatrialError if the disk is full; the folder then stays open.
         """
-        from seatrial.runs.measurement_table import parquet
+        from seatrial.runs.measurement_table import write_table
 
         with disk_errors(self.path):
             if "ledger" in manifest:
                 kept = ledger.read_ledger(self.final.parent)
                 write_file(self.path / ledger.LEDGER, kept or b"")
             write_cases(self.path / "cases.json", cases)
-            write_file(self.path / "measurements.parquet", parquet(measurements))
+            with new_file(self.path / "measurements.parquet") as stream:
+                write_table(stream, measurements)
             shutil.rmtree(self.path / WORK_FOLDER, ignore_errors=True)
             transient = {LOCK_FILE, *_TRANSIENT}
             checksums = {
@@ -249,10 +250,17 @@ def write_cases(file: Path, cases: Sequence[Case]) -> None:
 
 def write_file(file: Path, content: bytes) -> None:
     """Write a file to disk atomically."""
+    with new_file(file) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def new_file(file: Path) -> Iterator[BinaryIO]:
+    """Open a stream; at its end it replaces a file on disk atomically."""
     new = file.with_name(f".{file.name}.new")
     new.unlink(missing_ok=True)
     with new.open("xb") as stream:  # follows no link that another user has put there
-        stream.write(content)
+        yield stream
         stream.flush()
         os.fsync(stream.fileno())
     new.rename(file)

@@ -39,6 +39,7 @@ JOB_FILE = "seatrial.job"
 PACK_FILE = "seatrial.pack"
 """File of a case that shares a job of Slurm: `taken`, `job`, `begin`, `end`, `status`."""
 RECORD_FILE = "seatrial.json"
+SAMPLES_FILE = "seatrial.parquet"
 OUTPUT_FILE = "rfm_job.out"
 ERROR_FILE = "rfm_job.err"
 SCRIPT_FILE = "rfm_job.sh"
@@ -121,7 +122,7 @@ class Recording(_Record, kw_only=True):
         decompressed. Raises SeatrialError as `Source.read`, if two have the same path,
         or if they are too large.
         """
-        apart = {RECORD_FILE, OUTPUT_FILE, ERROR_FILE, SCRIPT_FILE}
+        apart = {RECORD_FILE, SAMPLES_FILE, OUTPUT_FILE, ERROR_FILE, SCRIPT_FILE}
         seen: set[Path] = set()
         left = RAW_SIZE.most
         for file in _plain_files(self.folder):

@@ -144,7 +144,7 @@ def _write(stored: Stored, folder: RunFolder, series: Mapping[Key, Series]) -> I
     with driver_lock(folder.path):
         described = _manifest(stored, session, tables)
         manifest = {"schema": NEWEST_SCHEMA, "run": run, "system": system, **described}
-        path = folder.close(manifest, tables.cases, measurements)
+        path = folder.close(manifest, tables.cases, [measurements])
     counts = (len(tables.cases), len(measurements), tables.not_finite)
     return Imported(path, *counts, tables.converted)
 
