@@ -7,6 +7,7 @@ from reframe.core.builtins import run_after, run_before, variable
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import conduct
 from seatrial.checks.own_benchmark import OwnBenchmark
+from seatrial.checks.pairsweep.adaptive import ADAPTIVE_ROUNDS
 from seatrial.checks.verbs_check import MPI_OVER_TCP
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
@@ -30,6 +31,11 @@ class PairSweep(OwnBenchmark):
     `pairs_answered`, the share of a node's pairs that could be measured: 0 for a node
     that was left out, and without it for the others. The time limit is that of a
     thousand nodes.
+
+    With `rounds` only so many pairs of each node are measured: enough for slow nodes
+    and leafs. `adaptive` then takes more pairs of suspects: nodes that look slow, nodes
+    with a slow pair, and leafs with several. It finds what many pairs share, such as a
+    bad up-link; a fault of a single pair needs the full sweep.
     """
 
     warmup = 20
@@ -40,6 +46,8 @@ class PairSweep(OwnBenchmark):
     suspect_percent = variable(int, value=20)
     rounds = variable(int, value=0)
     """Rounds of the sweep, which is also the number of partners of a node; 0: all."""
+    adaptive = variable(bool, value=False)
+    """First some `rounds` (12), then as many more of suspects."""
     retest = variable(int, value=1000)
     """Pairs to measure again alone, at most."""
     pair_limit = variable(int, value=60)
@@ -82,8 +90,6 @@ class PairSweep(OwnBenchmark):
             f"--retest {self.retest}",
             f"--pair-limit {self.pair_limit}",
         ]
-        if 0 < self.rounds < self.num_nodes - 1:
-            self.executable_opts += [f"--rounds {self.rounds}"]
         if self.rails:
             self.executable_opts += [f"--rails {','.join(self.rails)}"]
         if self.rail_variable:
@@ -93,12 +99,22 @@ class PairSweep(OwnBenchmark):
             f"--step-limit {self.step_limit}",
             f"--stall-limit {5 * self.pair_limit}",
         ]
+        if rounds := self.drawn_rounds(self.num_nodes):
+            options += [f"--rounds {rounds}", f"--seed {self.seed}"]
+            options += ["--adaptive"] * self.adaptive
         conduct(self, "seatrial.checks.pairsweep", options)
+
+    def drawn_rounds(self, nodes: int) -> int:
+        """Return the rounds in which every node takes part; 0: all pairs are taken."""
+        rounds = self.rounds or (ADAPTIVE_ROUNDS if self.adaptive else 0)
+        return rounds if rounds < nodes - 1 else 0
 
     def extract(self, text):
         """Return the numbers of every pair, and each node's count of measured pairs."""
         sweep = parse_pairsweep(text)
-        sweep.verify_complete(self.nodes, self.rounds)
+        rounds = self.drawn_rounds(len(self.nodes))
+        sweep.verify_complete(self.nodes, rounds)
+        self.draws_pairs = bool(rounds or sweep.phases)
         for run in sweep.runs:
             self.verify_run(run)
         samples = []
@@ -114,9 +130,7 @@ class PairSweep(OwnBenchmark):
             )
         samples += [
             Sample("pairs_answered", 100 * answered / expected, n=expected, node=node)
-            for node, (answered, expected) in sweep.answered(
-                self.nodes, self.rounds
-            ).items()
+            for node, (answered, expected) in sweep.answered(self.nodes, rounds).items()
         ]
         return samples
 

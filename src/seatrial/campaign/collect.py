@@ -147,6 +147,7 @@ def _collect_case(
         attempt=attempt,
         start_crashes=recorded(stage),
         whole_class=record.get("whole_class"),
+        draws_pairs=bool(record.get("draws_pairs")),
     )
     collected.cases.append(case)
     collected.node_failures += _node_failures(stage, entry, case)

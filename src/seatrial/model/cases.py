@@ -79,6 +79,7 @@ class Case:
     try left were repeated. `node_events` are the delivered nodes that Slurm lost during
     the case, and those of its own nodes that Slurm found lost soon after it failed.
     `whole_class`: it takes every node of its class that is up; None if not recorded.
+    `draws_pairs`: it measured some pairs of its nodes, and perhaps others in a repeat.
     """
 
     session: str
@@ -103,6 +104,7 @@ class Case:
     start_crashes: tuple[dict[str, Any], ...] = ()
     node_events: tuple[NodeEvent, ...] = ()
     whole_class: bool | None = None
+    draws_pairs: bool = False
 
     @property
     def key(self) -> CaseKey:

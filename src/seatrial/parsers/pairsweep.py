@@ -18,6 +18,7 @@ from seatrial.parsers.pairsweep_rows import (
     LeftOut,
     PairKey,
     PairRow,
+    PhaseRow,
     RunRow,
     pair_key,
 )
@@ -29,7 +30,8 @@ class PairSweep:
     """A whole sweep: every pair once, those tested again alone, and what is missing.
 
     `quiet` holds the pairs that were tested again alone. `ended` is false where the
-    program never came to its end, as its nodes were left out.
+    program never came to its end, as its nodes were left out. An adaptive sweep has
+    `phases`.
     """
 
     runs: tuple[RunRow, ...]
@@ -38,6 +40,7 @@ class PairSweep:
     hung: tuple[HungRow, ...]
     left_out: tuple[LeftOut, ...]
     ended: bool
+    phases: tuple[PhaseRow, ...] = ()
 
     @property
     def keys(self) -> set[PairKey]:
@@ -48,7 +51,8 @@ class PairSweep:
         """Check that no pair of the delivered nodes is missing.
 
         Each is measured or hung on every rail, or has a node that was left out. Of a
-        sweep of the first `rounds` (0: all) there are as many pairs as these have.
+        sweep of the first `rounds` (0: all), or an adaptive one that begins with them,
+        there are as many pairs as these have.
         Raises ParseError otherwise, and for nodes that were not delivered.
         """
         gone = {event.node for event in self.left_out}
@@ -60,6 +64,9 @@ class PairSweep:
         here = [node for node in nodes if node not in gone]
         if len(here) > 1 and not self.ended:
             raise ParseError(0, f"the sweep of {len(here)} nodes has no end")
+        if self.phases:
+            self._verify_phases(here, gone, len(rails))
+            return
         if 0 < rounds < len(here) - 1:
             left = sum(gone.isdisjoint(key[:2]) for key in keys)
             least = rounds * (len(here) // 2) * len(rails)
@@ -76,6 +83,25 @@ class PairSweep:
         if missing:
             reason = f"{len(missing)} pairs are missing, the first is "
             raise ParseError(0, reason + "{} {}, rail {}".format(*missing[0]))
+
+    def _verify_phases(self, here: Sequence[str], gone: set[str], rails: int) -> None:
+        """Check that no pair of the phases is missing but with nodes that are `gone`.
+
+        Each of these was to meet a partner in every round, at most.
+        """
+        planned = sum(phase.pairs for phase in self.phases)
+        lost = sum(phase.rounds for phase in self.phases) * len(gone)
+        left = sum(gone.isdisjoint(key[:2]) for key in self.keys)
+        if left < (planned - lost) * rails:
+            reason = f"{left} pairs of {len(here)} nodes; expected {planned} or more"
+            raise ParseError(0, f"{reason} in {len(self.phases)} phases")
+        met = Counter((node, rail) for *pair, rail in self.keys for node in pair)
+        least = self.phases[0].rounds - 1 - len(gone)  # a round may leave one node out
+        for node in here:
+            few = min(met[node, rail] for rail in range(rails))
+            if few < least:
+                reason = f"{node} has {few} partners; expected {least} or more"
+                raise ParseError(0, reason)
 
     def answered(
         self, nodes: Sequence[str], rounds: int = 0
@@ -96,7 +122,7 @@ class PairSweep:
         )
         most = (len(nodes) - len(gone) - 1) * rails
         expected = dict.fromkeys(nodes, most)
-        if 0 < rounds < len(nodes) - len(gone) - 1:
+        if self.phases or 0 < rounds < len(nodes) - len(gone) - 1:
             left = [key for key in self.keys if gone.isdisjoint(key[:2])]
             expected = Counter(node for key in left for node in key[:2])
         counts = {n: (most - hung[n], most) for n, most in expected.items() if most > 0}
@@ -127,7 +153,8 @@ class _Reader:
         self._decoders: dict[Any, Decoder[Any]] = {
             "run": Decoder(RunRow),
             "hung": Decoder(HungRow),
-            "event": Decoder(LeftOut),
+            "left_out": Decoder(LeftOut),
+            "phase": Decoder(PhaseRow),
             "end": Decoder(EndRow),
         }
         self._runs: list[RunRow] = []
@@ -135,6 +162,7 @@ class _Reader:
         self._quiet: dict[PairKey, PairRow] = {}
         self._hung: dict[PairKey, HungRow] = {}
         self._left_out: dict[str, LeftOut] = {}
+        self._phases: list[PhaseRow] = []
         self._done: set[PairKey] = set()
         self._last = 0
         self._at_work = False  # between a row `run` and its end, or a fault
@@ -150,6 +178,7 @@ class _Reader:
             self._pair(line, values)
             return
         kind = "hung" if kind == "pair" else kind
+        kind = str(values.get("event")) if kind == "event" else kind
         if kind not in self._decoders:
             raise ParseError(line, f"a row of type {kind!r}")
         row = self._decoders[kind](line, values)
@@ -157,6 +186,8 @@ class _Reader:
             self._run(line, row)
         elif kind == "end":
             self._end(line, row)
+        elif kind == "phase":
+            self._phase(line, row)
         else:
             self._at_work = False
             self._fault(line, row)
@@ -174,6 +205,7 @@ class _Reader:
             tuple(self._hung.values()),
             tuple(self._left_out.values()),
             self._ended,
+            tuple(self._phases),
         )
 
     def _run(self, line: int, row: RunRow) -> None:
@@ -229,6 +261,11 @@ class _Reader:
             if stated != counted:
                 raise ParseError(line, f"{name}: {stated}, found {counted} rows")
         self._at_work, self._ended = False, True
+
+    def _phase(self, line: int, row: PhaseRow) -> None:
+        if row.phase != len(self._phases) + 1 or self._at_work:
+            raise ParseError(line, f"phase {row.phase} after {len(self._phases)}")
+        self._phases.append(row)
 
     def _fault(self, line: int, row: HungRow | LeftOut) -> None:
         if isinstance(row, HungRow):
