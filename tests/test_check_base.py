@@ -262,6 +262,7 @@ def test_good_case_passes_and_is_recorded(outcomes: dict[str, Outcome]) -> None:
         "parameters": {},
         "num_nodes": 1,
         "whole_class": False,
+        "draws_pairs": False,
         "declared": ["latency_8B"],
         "replay": None,
         "command": "echo 8 1.5",

@@ -175,6 +175,31 @@ def test_only_the_pairs_of_a_file(build: Build, tmp_path: Path) -> None:
     assert (len(sweep.pairs), sweep.runs[0].pairs) == (2, 2)
 
 
+def test_rounds_of_a_file(build: Build, tmp_path: Path) -> None:
+    """Pairs run in the rounds that their file gives, also after an interruption."""
+    file, output = tmp_path / "pairs", tmp_path / "sweep.jsonl"
+    wanted = [(0, 1, 1), (2, 3, 1), (4, 5, 1), (1, 2, 2), (0, 5, 4), (3, 1, 4)]
+    lines = [f"{HOST}/{a} {HOST}/{b} {number}\n" for a, b, number in wanted]
+    file.write_text("".join(lines))
+    option = f"--pairs={file}"
+    first = swept(build, 6, output, option, "--rounds=2")
+    assert {row.round for row in first.pairs} == {1, 2}
+    sweep = swept(build, 6, output, option)
+    assert {(*row.key[:2], row.round) for row in sweep.pairs} == {
+        (*sorted((f"{HOST}/{a}", f"{HOST}/{b}")), number) for a, b, number in wanted
+    }
+    at_once = Counter(number for *_, number in wanted)
+    assert {(row.round, row.at_once) for row in sweep.pairs} == {*at_once.items()}
+    assert [(run.pairs, run.resumed) for run in sweep.runs] == [(4, 0), (2, 4)]
+    assert end_row(output.read_text())["rounds_made"] == 1
+    output.write_text(plant(output.read_text(), {sweep.pairs[0].key: 9.0}))
+    done = build.run("pairsweep", 6, *SHORT, option, f"--resume={output}")
+    assert done.returncode == 0, done.stderr
+    (again,) = parse_pairsweep(output.read_text()).quiet.values()
+    assert again.key == sweep.pairs[0].key
+    assert again.round == sweep.pairs[0].round
+
+
 def test_rounds_in_parts_are_the_whole(build: Build) -> None:
     found: list[tuple[str, str]] = []
     for part, rounds in (("2", {1, 2}), ("3:4", {3, 4}), ("5:99", {5})):
@@ -476,12 +501,21 @@ def test_bad_input_exits_2(
     [
         ("cn1 cn2\n", "line 1: not a node of this run: cn1"),
         (f"{HOST}/0 {HOST}/1\n{HOST}/0\n", "line 2: expected HOST HOST"),
+        (f"{HOST}/0 {HOST}/1 2\n{HOST}/1 {HOST}/0 2\n", "line 2: a second time in"),
     ],
 )
 def test_bad_pairs_exit_2(build: Build, tmp_path: Path, text: str, error: str) -> None:
     file = tmp_path / "pairs"
     file.write_text(text)
     assert error in refusals(build, 2, [*ONCE, "--pairs", str(file)])
+
+
+@pytest.mark.any_mpi
+def test_rounds_of_a_file_are_whole(build: Build, tmp_path: Path) -> None:
+    file = tmp_path / "pairs"
+    file.write_text(f"{HOST}/0 {HOST}/1 1\n")
+    options = [*ONCE, "--pairs", str(file), "--quiet-pairs=1"]
+    assert f"{file} has rounds: leave out --quiet-pairs" in refusals(build, 2, options)
 
 
 @pytest.mark.any_mpi

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,9 +14,12 @@ from typing import Any
 
 import pytest
 
+from seatrial.parsers.errors import ParseError
 from seatrial.parsers.pairsweep import PairSweep, parse_pairsweep
 
 STAND_INS = Path(__file__).parent / "data" / "sweep"
+ROUNDS = 6
+"""Of the sweeps that do not take all pairs."""
 FOUR = ["cn01", "cn02", "cn03", "cn04"]
 
 
@@ -31,7 +35,7 @@ class Swept:
     def sweep(self) -> PairSweep:
         """Its file, which accounts for every pair."""
         sweep = parse_pairsweep((self.folder / "out.jsonl").read_text())
-        sweep.verify_complete(self.nodes)
+        sweep.verify_complete(self.nodes, ROUNDS if sweep.phases else 0)
         return sweep
 
     @property
@@ -294,6 +298,68 @@ def test_a_controller_that_is_away_is_waited_for(start: Start) -> None:
     assert "Slurm's controller does not answer" in swept.done.stdout
     assert swept.left_out == {}
     assert swept.measured == pairs(*FOUR)
+
+
+FORTY = [f"cn{number:02}" for number in range(1, 41)]
+DRAWN = ("--rounds", str(ROUNDS))
+
+
+def partners(swept: Swept) -> Counter[str]:
+    """Count the partners of each node."""
+    return Counter(node for row in swept.sweep.pairs for node in row.key[:2])
+
+
+def test_some_rounds_are_the_same_pairs_without_a_node(start: Start) -> None:
+    """In a repeat without a node, all other pairs are those of the first time."""
+    first = start(*DRAWN, nodes=FORTY)
+    assert first.done.returncode == 0, first.done.stderr
+    assert {*partners(first).values()} == {ROUNDS}
+    assert [phase.pairs for phase in first.sweep.phases] == [20 * ROUNDS]
+    pairs = first.measured
+    (first.folder / "out.jsonl").unlink()
+    again = start(*DRAWN, nodes=FORTY, cn03="no-start")
+    assert list(again.left_out) == ["cn03"]
+    assert again.measured == {pair for pair in pairs if "cn03" not in pair}
+    (first.folder / "out.jsonl").unlink()
+    assert start(*DRAWN, "--seed=2", nodes=FORTY).measured != pairs
+
+
+def test_suspects_get_more_rounds_and_the_others_rest(start: Start) -> None:
+    swept = start(*DRAWN, "--adaptive", nodes=FORTY, slow=["cn02", "cn37"])
+    assert swept.done.returncode == 0, swept.done.stderr
+    counts = partners(swept)
+    assert counts["cn02"] == counts["cn37"] == 2 * ROUNDS
+    assert Counter(counts.values())[ROUNDS] >= len(FORTY) - 2 - 2 * ROUNDS
+    assert [phase.phase for phase in swept.sweep.phases] == [1, 2]
+    assert swept.sweep.answered(FORTY, ROUNDS)["cn02"] == (2 * ROUNDS, 2 * ROUNDS)
+
+
+@pytest.mark.parametrize("row", [60, 120 + 4 + 2])
+def test_a_node_that_dies_in_an_adaptive_sweep_is_left_out(
+    start: Start, row: int
+) -> None:
+    """In the first phase, of 120 pairs, or in the second, behind four further rows."""
+    swept = start(*DRAWN, "--adaptive", nodes=FORTY, slow=["cn02"], dies=[row, "cn03"])
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert swept.left_out["cn03"][0] == "sweep"
+    assert [phase.phase for phase in swept.sweep.phases] == [1, 2]
+    lines = (swept.folder / "out.jsonl").read_text().splitlines()
+    types = [json.loads(line).get("event") for line in lines]
+    assert (types.index("left_out") > types.index("phase", 1)) == (row > 120)
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+def test_a_pair_that_is_missing_in_drawn_rounds_shows(start: Start, lost: int) -> None:
+    swept = start(*DRAWN, nodes=FORTY)
+    rows = [json.loads(row) for row in (swept.folder / "out.jsonl").open()]
+    pairs = [row for row in rows if row["type"] == "pair"][:lost]
+    kept = [row for row in rows if row not in pairs]
+    for row in kept:
+        if row["type"] in ("run", "end"):
+            row["pairs" if row["type"] == "run" else "measured"] -= lost
+    sweep = parse_pairsweep("".join(json.dumps(row) + "\n" for row in kept))
+    with pytest.raises(ParseError, match=f"{120 - lost} pairs .* expected 120 or more"):
+        sweep.verify_complete(FORTY, ROUNDS)
 
 
 def test_hosts_with_other_names_than_nodes_are_refused(start: Start) -> None:

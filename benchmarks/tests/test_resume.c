@@ -281,19 +281,34 @@ static void test_pair_list(void)
     static const struct {
         const char *text;
         const char *error; /* NULL: good */
+        int round;         /* of the second pair */
     } CASES[] = {
-        {"# all\n\ncn1 cn2\n  cn3\tcn1.example.org # why\n", NULL},
-        {"cn1 cn2\ncn3 cn1", NULL},
-        {"cn1 cn2\ncn3\n", "pairs, line 2: expected HOST HOST"},
-        {"cn1 cn2 cn3\n", "pairs, line 1: expected HOST HOST"},
-        {"cn1 cn4\n", "pairs, line 1: not a node of this run: cn4"},
-        {"cn2 cn2\n", "pairs, line 1: a node and itself: cn2"},
+        {"# all\n\ncn1 cn2\n  cn3\tcn1.example.org # why\n", NULL, 0},
+        {"cn1 cn2\ncn3 cn1", NULL, 0},
+        {"cn1 cn2 1\ncn3 cn1 4 # later\n", NULL, 4},
+        {"cn1 cn2\ncn3\n", "pairs, line 2: expected HOST HOST [ROUND]", 0},
+        {"cn1 cn2 1 2\n", "pairs, line 1: expected HOST HOST [ROUND]", 0},
+        {"cn1 cn2 cn3\n", "pairs, line 1: no number of a round: cn3", 0},
+        {"cn1 cn2 0\n", "pairs, line 1: no number of a round: 0", 0},
+        {"cn1 cn2 9999999\n", "pairs, line 1: no number of a round: 9999999",
+         0},
+        {"cn1 cn2 1\ncn3 cn1\n",
+         "pairs, line 2: expected a round in all lines, or in none", 0},
+        {"cn1 cn2\ncn3 cn1 1\n",
+         "pairs, line 2: expected a round in all lines, or in none", 0},
+        {"cn1 cn2 2\ncn3 cn1 1\n",
+         "pairs, line 2: expected rounds in their order, found 1", 0},
+        {"cn1 cn2 2\ncn3 cn1 2\n",
+         "pairs, line 2: a second time in this round: cn1", 0},
+        {"cn1 cn4\n", "pairs, line 1: not a node of this run: cn4", 0},
+        {"cn2 cn2\n", "pairs, line 1: a node and itself: cn2", 0},
     };
 
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         FILE *stream = tmpfile();
+        int met[NODES] = {0};
         struct pairlist list = {
-            .path = "pairs", .stream = stream, .nodes = &nodes};
+            .path = "pairs", .stream = stream, .nodes = &nodes, .met = met};
         struct record records[MOST_RECORDS];
         enum record_found found = RECORD_FOUND;
         int count = 0;
@@ -311,6 +326,7 @@ static void test_pair_list(void)
         } else {
             EXPECT(count == 2 && records[1].kind == RECORD_WANTED);
             EXPECT(records[1].source == 2 && records[1].destination == 0);
+            EXPECT(records[1].round == CASES[i].round);
         }
         pairlist_free(&list);
         EXPECT(fclose(stream) == 0);
@@ -322,7 +338,7 @@ static void test_plan(void)
 {
     struct plan plan;
     void *room = calloc(1, plan_size_bytes(NODES));
-    struct record done = {RECORD_DONE, 0, 1, 1, 2.5F, 900.0F};
+    struct record done = {RECORD_DONE, 0, 1, 1, 0, 2.5F, 900.0F};
 
     EXPECT(room != NULL);
     plan_create(&plan, NODES, 1, 1, room);
@@ -338,13 +354,16 @@ static void test_plan(void)
     done.rail = 1;
     plan_keep(&plan, &done);
     EXPECT(!plan_is_pending(&plan, 0) && plan.latency_us[0] == 2.5F);
-    plan_keep(&plan, &(struct record){RECORD_DONE, 0, 2, 1, 1.0F, 1.0F});
+    plan_keep(&plan, &(struct record){RECORD_DONE, 0, 2, 1, 0, 1.0F, 1.0F});
     EXPECT(plan_is_pending(&plan, 2)); /* not its pair */
     plan_unwant(&plan, 2);
     EXPECT(!plan_is_pending(&plan, 2));
-    plan_keep(&plan, &(struct record){RECORD_WANTED, 2, 1, 0, NAN, NAN});
+    plan_keep(&plan, &(struct record){RECORD_WANTED, 2, 1, 0, 0, NAN, NAN});
     EXPECT(plan_is_pending(&plan, 2)); /* wanted on every rail */
-    plan_keep(&plan, &(struct record){RECORD_RETESTED, 0, 1, 1, 9.0F, 9.0F});
+    EXPECT(plan.round[2] == 0);
+    plan_keep(&plan, &(struct record){RECORD_WANTED, 2, 1, 0, 7, NAN, NAN});
+    EXPECT(plan.round[2] == 7 && plan.round[0] == 0);
+    plan_keep(&plan, &(struct record){RECORD_RETESTED, 0, 1, 1, 0, 9.0F, 9.0F});
     EXPECT(plan_is(&plan, 0, RECORD_RETESTED) && plan.latency_us[0] == 2.5F);
     free(room);
 }

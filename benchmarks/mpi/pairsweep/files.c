@@ -8,6 +8,7 @@
 #include "resume.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool files_is_root(void)
@@ -78,9 +79,12 @@ bool files_read_pairs(const struct settings *settings,
         return true;
     }
     if (files_is_root()) {
+        list.met = check_allocate((size_t)nodes->count * sizeof(*list.met),
+                                  "nodes of a round");
         list.stream = files_open(list.path, "re");
     }
     if (!files_agree(list.stream != NULL)) {
+        free(list.met);
         return false;
     }
     bool good = feed_plan(plan, files_next_pair, &list);
@@ -91,6 +95,7 @@ bool files_read_pairs(const struct settings *settings,
         (void)fclose(list.stream);
     }
     pairlist_free(&list);
+    free(list.met);
     return good;
 }
 

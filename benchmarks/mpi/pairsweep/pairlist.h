@@ -5,18 +5,26 @@
 #include "nodes.h"
 #include "record.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-/** Reads a file of pairs: lines HOST HOST; from # on a line is a comment. */
+/**
+ * Reads a file of pairs: lines HOST HOST [ROUND]; from # on a line is a
+ * comment. Either all lines have a round, in ascending order and with no node
+ * twice in a round, or none has.
+ */
 struct pairlist {
     const char *path;
     FILE *stream;
     const struct nodes *nodes;
+    int *met; /* room for the last round of each node, from zero */
     /* The reader's own, from zero: */
     char *line;
     size_t size;
     long number;
+    long round; /* of the last pair; 0: none has a round */
+    bool has_pairs;
     char error[RECORD_ERROR_SIZE];
 };
 

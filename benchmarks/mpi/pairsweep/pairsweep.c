@@ -81,7 +81,7 @@ static const struct options_row OPTIONS[] = {
     ROW_TEXT("output", output, "FILE", "write JSON Lines there"),
     ROW_TEXT("resume", resume, "FILE",
              "measure only what FILE lacks, and append to it"),
-    ROW_TEXT("pairs", pairs, "FILE", "only these: lines HOST HOST"),
+    ROW_TEXT("pairs", pairs, "FILE", "only these: lines HOST HOST [ROUND]"),
     SETTINGS_ROW("rounds", 0, OPTIONS_SPAN, offsetof(struct settings, rounds),
                  1, MAX_ROUNDS, NULL, "[FIRST:]LAST", "only these rounds"),
     ROW_INTEGER("quiet-pairs", quiet_pairs, 0, MAX_ROUNDS, "COUNT",

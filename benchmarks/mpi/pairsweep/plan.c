@@ -5,12 +5,13 @@
 
 size_t plan_size_bytes(int nodes)
 {
-    return (size_t)nodes * (2 * sizeof(float) + 1);
+    return (size_t)nodes * (2 * sizeof(float) + sizeof(int) + 1);
 }
 
 void plan_create(struct plan *plan, int nodes, int own, int rail, void *room)
 {
     float *numbers = room;
+    int *rounds = (int *)(numbers + 2 * (size_t)nodes);
 
     *plan = (struct plan){
         .nodes = nodes,
@@ -18,10 +19,12 @@ void plan_create(struct plan *plan, int nodes, int own, int rail, void *room)
         .rail = rail,
         .latency_us = numbers,
         .bw_mb_per_s = numbers + nodes,
-        .flags = (unsigned char *)(numbers + 2 * (size_t)nodes),
+        .flags = (unsigned char *)(rounds + nodes),
+        .round = rounds,
     };
     for (int i = 0; i < nodes; i++) {
         plan->flags[i] = 0;
+        plan->round[i] = 0;
         plan->latency_us[i] = NAN;
         plan->bw_mb_per_s[i] = NAN;
     }
@@ -60,6 +63,9 @@ void plan_keep(struct plan *plan, const struct record *record)
         return;
     }
     plan->flags[partner] |= plan_flag((enum record_kind)record->kind);
+    if (record->kind == RECORD_WANTED) {
+        plan->round[partner] = record->round;
+    }
     if (record->kind == RECORD_DONE) {
         plan->latency_us[partner] = record->latency_us;
         plan->bw_mb_per_s[partner] = record->bw_mb_per_s;

@@ -16,6 +16,7 @@ struct plan {
     int own;
     int rail;
     unsigned char *flags; /* nodes, as the others */
+    int *round;           /* of a list of pairs, from 1; 0: none */
     float *latency_us;
     float *bw_mb_per_s; /* of the worse direction */
 };

@@ -14,7 +14,8 @@ struct record {
     int source; /* nodes */
     int destination;
     int rail;
-    float latency_us;  /* not a number: none */
+    int round;        /* in which a file wants it, from 1; 0: no matter which */
+    float latency_us; /* not a number: none */
     float bw_mb_per_s; /* of the worse direction */
 };
 

@@ -15,6 +15,7 @@ enum { RETEST_WAIT_FACTOR = 10 };
 struct retest {
     int source;
     int destination;
+    int round;
     double severity;
 };
 
@@ -100,7 +101,8 @@ static int retest_choose(struct sweep *sweep,
         if (severity > 0.0 && suspects_is_worst(&limit, severity, &before) &&
             !plan_is(sweep->plan, partner, RECORD_RETESTED)) {
             chosen[count++] =
-                (struct retest){sweep->nodes->own, partner, severity};
+                (struct retest){sweep->nodes->own, partner,
+                                sweep_round(sweep, partner) + 1, severity};
         }
     }
     *own_p = chosen;
@@ -204,9 +206,7 @@ static void retest_pair(struct sweep *sweep, const struct retest *retest)
         .source = retest->source,
         .destination = retest->destination,
         .rail = sweep->plan->rail,
-        .round = tournament_round(sweep->tournament, retest->source,
-                                  retest->destination) +
-                 1,
+        .round = retest->round,
         .at_once = 1,
         .quiet = true,
     };

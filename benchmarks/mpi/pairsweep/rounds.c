@@ -115,7 +115,7 @@ static void rounds_measure(struct sweep *sweep, int round)
 {
     const struct tournament *tournament = sweep->tournament;
     int own = sweep->nodes->own;
-    int partner = tournament_partner(tournament, round, own);
+    int partner = sweep_partner(sweep, round);
     int pairs = tournament_pairs(sweep->nodes->count);
     int most = sweep->settings->quiet_pairs == 0
                    ? pairs
@@ -125,9 +125,9 @@ static void rounds_measure(struct sweep *sweep, int round)
         bool has_turn = false;
 
         if (partner >= 0 && plan_is_pending(sweep->plan, partner)) {
-            int turn = tournament_number(tournament, round, own) / most;
-
-            has_turn = turn == first / most;
+            has_turn = most >= pairs ||
+                       tournament_number(tournament, round, own) / most ==
+                           first / most;
         }
         rounds_group(sweep, round, has_turn ? partner : -1);
     }
@@ -136,13 +136,12 @@ static void rounds_measure(struct sweep *sweep, int round)
 /* Rounds in which a rank has work: one byte for each, agreed by all. */
 static unsigned char *rounds_find_work(struct sweep *sweep)
 {
-    int rounds = tournament_rounds(sweep->nodes->count);
+    int rounds = sweep_rounds(sweep);
     unsigned char *work = check_allocate((size_t)rounds, "rounds");
 
     for (int partner = 0; partner < sweep->nodes->count; partner++) {
         if (plan_is_pending(sweep->plan, partner)) {
-            work[tournament_round(sweep->tournament, sweep->nodes->own,
-                                  partner)] = 1;
+            work[sweep_round(sweep, partner)] = 1;
         }
     }
     watchdog_wait(WATCHDOG_WAIT_FACTOR);
@@ -157,7 +156,7 @@ void rounds_run(struct sweep *sweep)
 {
     unsigned char *work = rounds_find_work(sweep);
 
-    for (int r = 0; r < tournament_rounds(sweep->nodes->count); r++) {
+    for (int r = 0; r < sweep_rounds(sweep); r++) {
         if (work[r]) {
             rounds_measure(sweep, r);
             sweep->counts.rounds += sweep_is_leader(sweep);

@@ -5,12 +5,26 @@
 #include "pairsweep.h"
 #include "passes.h"
 
+/* Agree on the number of rounds that a list of pairs has. */
+static void count_listed_rounds(struct sweep *sweep)
+{
+    const struct plan *plan = sweep->plan;
+    int most = 0;
+
+    for (int partner = 0; partner < plan->nodes; partner++) {
+        most = plan->round[partner] > most ? plan->round[partner] : most;
+    }
+    CHECK_MPI(
+        MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD),
+        "number of rounds");
+    sweep->listed_rounds = most;
+}
+
 static void unwant_other_rounds(const struct settings *settings,
-                                const struct tournament *tournament,
-                                struct plan *plan)
+                                const struct sweep *sweep, struct plan *plan)
 {
     for (int partner = 0; partner < plan->nodes; partner++) {
-        int round = tournament_round(tournament, plan->own, partner) + 1;
+        int round = sweep_round(sweep, partner) + 1;
 
         if (round < settings->rounds.min || round > settings->rounds.max) {
             plan_unwant(plan, partner);
@@ -60,20 +74,27 @@ static bool conclude(struct sweep *sweep)
 enum check_exit run_sweep(struct sweep *sweep)
 {
     const struct settings *settings = sweep->settings;
-    int rounds = tournament_rounds(sweep->nodes->count);
     long pending = 0;
     long done = 0;
 
     if (!files_read_pairs(settings, sweep->nodes, sweep->plan)) {
         return CHECK_USAGE;
     }
-    unwant_other_rounds(settings, sweep->tournament, sweep->plan);
+    count_listed_rounds(sweep);
+    if (sweep->listed_rounds > 0 && settings->quiet_pairs > 0) {
+        if (sweep->rows != NULL) {
+            check_print("%s has rounds: leave out --quiet-pairs",
+                        settings->pairs);
+        }
+        return CHECK_USAGE;
+    }
+    unwant_other_rounds(settings, sweep, sweep->plan);
     if (!files_read_resume(settings, sweep->nodes, sweep->rows, sweep->plan)) {
         return CHECK_USAGE;
     }
     count_pairs(sweep->plan, &pending, &done);
     if (sweep->rows != NULL) {
-        rows_run(sweep->rows, rounds, pending, done);
+        rows_run(sweep->rows, sweep_rounds(sweep), pending, done);
     }
     passes_run(sweep);
     bool valid = conclude(sweep);

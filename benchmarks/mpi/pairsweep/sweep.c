@@ -5,6 +5,36 @@
 
 enum { SWEEP_RELAY_TAG = 22 };
 
+int sweep_rounds(const struct sweep *sweep)
+{
+    return sweep->listed_rounds > 0 ? sweep->listed_rounds
+                                    : tournament_rounds(sweep->nodes->count);
+}
+
+int sweep_partner(const struct sweep *sweep, int round)
+{
+    const struct plan *plan = sweep->plan;
+
+    if (sweep->listed_rounds == 0) {
+        return tournament_partner(sweep->tournament, round, plan->own);
+    }
+    for (int partner = 0; partner < plan->nodes; partner++) {
+        if (plan->round[partner] == round + 1) {
+            return partner;
+        }
+    }
+    return -1;
+}
+
+int sweep_round(const struct sweep *sweep, int partner)
+{
+    const struct plan *plan = sweep->plan;
+
+    return sweep->listed_rounds > 0
+               ? plan->round[partner] - 1
+               : tournament_round(sweep->tournament, plan->own, partner);
+}
+
 bool sweep_is_leader(const struct sweep *sweep)
 {
     return sweep->nodes->own == sweep->nodes->first;

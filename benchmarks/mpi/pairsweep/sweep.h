@@ -28,7 +28,17 @@ struct sweep {
     struct rows_counts counts;    /* of the pass, on its leader */
     struct histogram overhead_us; /* of its rounds */
     bool valid;
+    int listed_rounds; /* of a list of pairs; 0: those of the tournament */
 };
+
+/** The number of rounds, that of a list of pairs or of the tournament. */
+int sweep_rounds(const struct sweep *sweep);
+
+/** The partner of this node in a round (from 0); -1: none. */
+int sweep_partner(const struct sweep *sweep, int round);
+
+/** The round (from 0) in which this node meets another. */
+int sweep_round(const struct sweep *sweep, int partner);
 
 /**
  * The leader of a pass is the rank on the node of rank 0; it collects what the

@@ -8,6 +8,7 @@ from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import conduct
 from seatrial.checks.own_benchmark import OwnBenchmark
 from seatrial.checks.pair_samples import pair_blocks
+from seatrial.checks.pairsweep.adaptive import ADAPTIVE_ROUNDS
 from seatrial.checks.tabled import TabledCheck
 from seatrial.checks.time_limits import start_s
 from seatrial.checks.verbs_check import MPI_OVER_TCP
@@ -37,6 +38,11 @@ class PairSweep(TabledCheck, OwnBenchmark):
     seatrial.checks.pairsweep leaves out nodes and pairs that fail. They show in
     `pairs_answered`, the share of a node's pairs that could be measured: 0 for a node
     that was left out, and without it for the others.
+
+    With `rounds` only so many pairs of each node are measured: enough for slow nodes
+    and leafs. `adaptive` then takes more pairs of suspects: nodes that look slow, nodes
+    with a slow pair, and leafs with several. It finds what many pairs share, such as a
+    bad up-link; a fault of a single pair needs the full sweep.
     """
 
     warmup = 20
@@ -47,6 +53,8 @@ class PairSweep(TabledCheck, OwnBenchmark):
     suspect_percent = variable(int, value=20)
     rounds = variable(int, value=0)
     """Rounds of the sweep, which is also the number of partners of a node; 0: all."""
+    adaptive = variable(bool, value=False)
+    """First some `rounds` (12), then as many more of suspects."""
     retest = variable(int, value=1000)
     """Pairs to measure again alone, at most."""
     pair_limit = variable(int, value=60)
@@ -102,8 +110,6 @@ class PairSweep(TabledCheck, OwnBenchmark):
             f"--retest {self.retest}",
             f"--pair-limit {self.pair_limit}",
         ]
-        if 0 < self.rounds < self.num_nodes - 1:
-            self.executable_opts += [f"--rounds {self.rounds}"]
         if self.rails:
             self.executable_opts += [f"--rails {','.join(self.rails)}"]
         if self.rail_variable:
@@ -113,7 +119,15 @@ class PairSweep(TabledCheck, OwnBenchmark):
             f"--step-limit {self.step_limit}",
             f"--stall-limit {5 * self.pair_limit}",
         ]
+        if rounds := self.drawn_rounds(self.num_nodes):
+            options += [f"--rounds {rounds}", f"--seed {self.seed}"]
+            options += ["--adaptive"] * self.adaptive
         conduct(self, "seatrial.checks.pairsweep", options)
+
+    def drawn_rounds(self, nodes: int) -> int:
+        """Return the rounds in which every node takes part; 0: all pairs are taken."""
+        rounds = self.rounds or (ADAPTIVE_ROUNDS if self.adaptive else 0)
+        return rounds if rounds < nodes - 1 else 0
 
     def blocks(self, lines):
         """Yield the numbers of pairs, then each node's count of measured pairs."""
@@ -121,11 +135,12 @@ class PairSweep(TabledCheck, OwnBenchmark):
 
         reader = SweepReader()
         yield from pair_blocks(reader.pairs(lines()), read_quiet(lines()))
-        sweep = reader.result()
-        sweep.verify_complete(self.nodes, self.rounds)
+        sweep, rounds = reader.result(), self.drawn_rounds(len(self.nodes))
+        sweep.verify_complete(self.nodes, rounds)
+        self.draws_pairs = bool(rounds or sweep.phases)
         for run in sweep.runs:
             self.verify_run(run)
-        answered = sweep.answered(self.nodes, self.rounds)
+        answered = sweep.answered(self.nodes, rounds)
         yield sample_block(
             [
                 Sample("pairs_answered", 100 * count / expected, n=expected, node=node)

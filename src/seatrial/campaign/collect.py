@@ -153,6 +153,7 @@ def _collect_case(
         start_crashes=recorded(stage),
         whole_class=record.get("whole_class"),
         waited_for=waited.nodes if waited else (),
+        draws_pairs=bool(record.get("draws_pairs")),
     )
     collected.cases.append(case)
     collected.node_failures += _node_failures(stage, entry, case)

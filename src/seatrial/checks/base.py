@@ -76,6 +76,8 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
     """Nodes that the program needs; with fewer, the case is skipped."""
     most_nodes = 0
     """Nodes that it uses at most; 0: all."""
+    draws_pairs = False
+    """It measured some pairs of its nodes, and perhaps others in a repeat."""
     output_file = variable(str, value="")
     """File in the stage folder with the numbers; '': standard output."""
     preamble = ""
@@ -275,6 +277,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
             "parameters": self.case_parameters(),
             "num_nodes": self.num_nodes,
             "whole_class": self.whole_class,
+            "draws_pairs": self.draws_pairs,
             "declared": self.judged,
             "replay": None if self.recording is None else str(self.recording.folder),
             "job_id": self._job_id,

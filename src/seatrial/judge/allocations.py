@@ -28,7 +28,7 @@ class Allocation:
 
     `unit` is its run, session, job and attempt; its job `got` some nodes. Missing
     numbers of the `blamed` nodes count; those of pairs and of all nodes together only
-    if it is `whole`.
+    if it is `whole`. `drawn`: it chose its pairs, so that none of them is missing.
     """
 
     unit: tuple[str, str, str | None, int]
@@ -36,6 +36,7 @@ class Allocation:
     nodes: frozenset[str]
     blamed: frozenset[str]
     whole: bool
+    drawn: bool = False
 
     @property
     def size(self) -> int:
@@ -137,4 +138,4 @@ def _allocations(
         blamed = frozenset() if none else (frozenset(lost) or nodes) - excused
         whole = not (none or lost)
         unit = (excuses.run, case.session, case.job_id, case.attempt)
-        yield Allocation(unit, got, nodes, blamed, whole)
+        yield Allocation(unit, got, nodes, blamed, whole, case.draws_pairs)

@@ -11,7 +11,7 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge.allocations import Allocation
-from seatrial.judge.completeness import completed, without_numbers
+from seatrial.judge.completeness import completed
 from seatrial.judge.counted import counted
 from seatrial.judge.findings import Finding, first_of
 from seatrial.judge.group import Group
@@ -22,6 +22,7 @@ from seatrial.judge.threads import side_by_side
 from seatrial.judge.verdicts import Ruling
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
+from seatrial.names import natural_key
 
 Criteria = Sequence[tuple[Criterion, str]]
 """Criteria, each with the reason why it has expired; '' if it has not."""
@@ -186,7 +187,7 @@ def _held(
         criterion.metric,
         optional=criterion.optional,
     )
-    if absent := without_numbers(data, planned):
+    if absent := _without_numbers(data, planned):
         verdict: Literal["skipped", "undecided"] = "undecided"
         if criterion.optional:
             verdict = "skipped"
@@ -199,6 +200,16 @@ def _held(
     else:
         numbers.groups += groups_of(subject, criterion, data, leafs)
     return numbers
+
+
+def _without_numbers(data: Sampled, planned: Sequence[Allocation]) -> list[str]:
+    """Return the planned nodes without a place, where other nodes have one."""
+    ends = data.places.select(pl.col("node", "source", "destination"))
+    names = {name for end in ends for name in end.unique().drop_nulls()}
+    if not names:
+        return []
+    wanted = frozenset[str]().union(*(allocation.nodes for allocation in planned))
+    return sorted(wanted - names, key=natural_key)
 
 
 def _own(rows: Sequence[pl.DataFrame], cases: Sequence[Case]) -> Iterator[pl.DataFrame]:

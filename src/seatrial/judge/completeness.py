@@ -15,7 +15,6 @@ import polars as pl
 from seatrial.judge.allocations import Allocation
 from seatrial.judge.sampling import Marks, Sampled
 from seatrial.model.places import PLACE
-from seatrial.names import natural_key
 
 _ONLY_SUSPECTS = "crowded_"
 """Begin of metrics that a check takes only of places that look bad."""
@@ -49,19 +48,11 @@ def completed(
     for column, allocation in enumerate(columns):
         counted = data.spoilt[:, column]
         if allocation is not None and missing[:, column].any():
-            counted = places.counted(allocation, together[allocation.got] | counted)
+            if not allocation.drawn:
+                counted = together[allocation.got] | counted
+            counted = places.counted(allocation, counted)
         values[missing[:, column] & counted, column] = worst
     return replace(data, values=values)
-
-
-def without_numbers(data: Sampled, planned: Sequence[Allocation]) -> list[str]:
-    """Return the planned nodes without a place, where other nodes have one."""
-    ends = data.places.select(pl.col("node", "source", "destination"))
-    names = {name for end in ends for name in end.unique().drop_nulls()}
-    if not names:
-        return []
-    wanted = frozenset[str]().union(*(allocation.nodes for allocation in planned))
-    return sorted(wanted - names, key=natural_key)
 
 
 def _of_nodes(places: pl.DataFrame) -> bool:
@@ -109,6 +100,7 @@ def _with_allocations(
         for run, session, job, attempt in data.units.select(_UNIT).rows()
     ]
     there = [one for one in columns if one is not None]
+    data = replace(data, drawn=any(one.drawn for one in there))
     sizes = frozenset(one.size for one in there)
     placed = data.places.select(pl.col("node", "source").is_not_null().any()).row(0)
     known = {one.unit for one in there}
@@ -174,7 +166,8 @@ class _Places:
     def counted(self, allocation: Allocation, together: Marks) -> Marks:
         """Mark the places whose missing number of an allocation counts.
 
-        `together` marks pairs that an allocation of the same nodes measured.
+        `together` marks pairs that an allocation of the same nodes measured, unless the
+        allocation drew its pairs; and those whose number is spoilt.
         """
         planned, blamed = (
             self._both(nodes) for nodes in (allocation.nodes, allocation.blamed)
@@ -182,7 +175,8 @@ class _Places:
         of_all, pair = self.first < 0, self.first != self.second
         whole = allocation.whole and (not self.sizes or allocation.size in self.sizes)
         counted: Marks = planned & blamed & ~of_all
-        counted &= ~pair | (allocation.whole & (self.all_pairs | together))
+        every = self.all_pairs and not allocation.drawn
+        counted &= ~pair | (allocation.whole & (every | together))
         return counted | (of_all & whole)
 
     def _both(self, nodes: Collection[str]) -> Marks:

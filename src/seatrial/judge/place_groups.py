@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge import assumptions, serial
+from seatrial.judge.drawn_pairs import always, steady
 from seatrial.judge.findings import METHODS, Finding, Kind
 from seatrial.judge.group import SHAPE_SHARE, Group, Texts
 from seatrial.judge.majority import beside_the_others, better_than_typical
@@ -47,9 +49,14 @@ def groups_of(
             leafs,
             "pair" if of_pairs else "",
         )
-        parts = list(map(_checked, _parts_of(group))) if of_pairs else []
+        parts = (
+            list(map(_checked, _parts_of(group, drawn=data.drawn))) if of_pairs else []
+        )
         yield from (_without_majority(part, parts) for part in parts)
-        yield _without_majority(_checked(group), parts)
+        if of_pairs and data.drawn:
+            group = _only(group, np.flatnonzero(steady(values, names)))
+        if len(group.levels):
+            yield _without_majority(_checked(group), parts)
 
 
 def _without_number(values: Values, reason: str) -> Texts:
@@ -130,10 +137,22 @@ def _by_order(group: Group, reason: str) -> Group:
     )
 
 
-def _parts_of(pairs: Group) -> Iterator[Group]:
+def _only(group: Group, rows: npt.NDArray[np.int64]) -> Group:
+    """Return the group of some of its places."""
+    return replace(
+        group,
+        names=group.names[rows],
+        levels=group.levels[rows],
+        trouble=group.trouble[rows],
+        doubt=group.doubt[rows],
+    )
+
+
+def _parts_of(pairs: Group, *, drawn: bool = False) -> Iterator[Group]:
     """Yield the leafs, the ways between leafs, and the nodes of pairs.
 
-    A leaf with one other leaf is left out: the way between them is judged.
+    A leaf with one other leaf is left out: the way between them is judged. So are ways
+    whose pairs were `drawn` in some allocations only.
     """
     parts = network(pairs.names, pairs.leafs)
     levels = blamed(np.where(pairs.sound[:, np.newaxis], pairs.levels, np.nan))
@@ -154,6 +173,8 @@ def _parts_of(pairs: Group) -> Iterator[Group]:
         rows = np.flatnonzero(
             (parts.kinds == part) & ~(fitted.alone & (parts.kinds == "leaf"))
         )
+        if drawn and part == "way":
+            rows = rows[always(fitted.levels[rows])]
         if not rows.size:
             continue
         kind: Kind = "node" if part == "node" else "leaf"

@@ -64,7 +64,8 @@ class Sampled:
     place was not measured. A missing number that counts as the worst value is infinite:
     -inf if `higher` is better, else inf; completeness.py adds it. `spoilt`, of the same
     shape, marks numbers that came as NaN or infinity. `places` has the columns of
-    `PLACE`, `units` those of `UNIT`.
+    `PLACE`, `units` those of `UNIT`. `drawn`: the check measured some of its pairs, and
+    perhaps others in each allocation.
     """
 
     places: pl.DataFrame
@@ -72,6 +73,7 @@ class Sampled:
     values: Values
     spoilt: Marks
     higher: bool
+    drawn: bool = False
 
 
 def sampled(

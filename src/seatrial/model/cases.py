@@ -80,6 +80,7 @@ class Case:
     the case, and those of its own nodes that Slurm found lost soon after it failed.
     `waited_for` are lost nodes for which its job waited in vain.
     `whole_class`: it takes every node of its class that is up; None if not recorded.
+    `draws_pairs`: it measured some pairs of its nodes, and perhaps others in a repeat.
     """
 
     session: str
@@ -105,6 +106,7 @@ class Case:
     node_events: tuple[NodeEvent, ...] = ()
     whole_class: bool | None = None
     waited_for: tuple[NodeEvent, ...] = ()
+    draws_pairs: bool = False
 
     @property
     def key(self) -> CaseKey:

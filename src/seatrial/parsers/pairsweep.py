@@ -18,6 +18,7 @@ from seatrial.parsers.pairsweep_rows import (
     LeftOut,
     PairKey,
     PairRow,
+    PhaseRow,
     RunRow,
     pair_key,
 )
@@ -30,7 +31,8 @@ class PairSweep:
 
     `quiet` holds the pairs that were tested again alone. `ended` is false where the
     program never came to its end, as its nodes were left out. `keys` are the pairs that
-    were measured, or hung. `pairs` is empty if their rows were not kept.
+    were measured, or hung. `pairs` is empty if their rows were not kept. An adaptive
+    sweep has `phases`.
     """
 
     runs: tuple[RunRow, ...]
@@ -40,12 +42,14 @@ class PairSweep:
     left_out: tuple[LeftOut, ...]
     ended: bool
     keys: Set[PairKey]
+    phases: tuple[PhaseRow, ...] = ()
 
     def verify_complete(self, nodes: Sequence[str], rounds: int = 0) -> None:
         """Check that no pair of the delivered nodes is missing.
 
         Each is measured or hung on every rail, or has a node that was left out. Of a
-        sweep of the first `rounds` (0: all) there are as many pairs as these have.
+        sweep of the first `rounds` (0: all), or an adaptive one that begins with them,
+        there are as many pairs as these have.
         Raises ParseError otherwise, and for nodes that were not delivered.
         """
         gone = {event.node for event in self.left_out}
@@ -57,6 +61,9 @@ class PairSweep:
         here = [node for node in nodes if node not in gone]
         if len(here) > 1 and not self.ended:
             raise ParseError(0, f"the sweep of {len(here)} nodes has no end")
+        if self.phases:
+            self._verify_phases(here, gone, len(rails))
+            return
         if 0 < rounds < len(here) - 1:
             left = sum(gone.isdisjoint(key[:2]) for key in keys)
             least = rounds * (len(here) // 2) * len(rails)
@@ -74,6 +81,25 @@ class PairSweep:
             count = 1 + sum(1 for _ in missing)
             reason = f"{count} pairs are missing, the first is "
             raise ParseError(0, reason + "{} {}, rail {}".format(*first))
+
+    def _verify_phases(self, here: Sequence[str], gone: set[str], rails: int) -> None:
+        """Check that no pair of the phases is missing but with nodes that are `gone`.
+
+        Each of these was to meet a partner in every round, at most.
+        """
+        planned = sum(phase.pairs for phase in self.phases)
+        lost = sum(phase.rounds for phase in self.phases) * len(gone)
+        left = sum(gone.isdisjoint(key[:2]) for key in self.keys)
+        if left < (planned - lost) * rails:
+            reason = f"{left} pairs of {len(here)} nodes; expected {planned} or more"
+            raise ParseError(0, f"{reason} in {len(self.phases)} phases")
+        met = Counter((node, rail) for *pair, rail in self.keys for node in pair)
+        least = self.phases[0].rounds - 1 - len(gone)  # a round may leave one node out
+        for node in here:
+            few = min(met[node, rail] for rail in range(rails))
+            if few < least:
+                reason = f"{node} has {few} partners; expected {least} or more"
+                raise ParseError(0, reason)
 
     def answered(
         self, nodes: Sequence[str], rounds: int = 0
@@ -94,7 +120,7 @@ class PairSweep:
         )
         most = (len(nodes) - len(gone) - 1) * rails
         expected = dict.fromkeys(nodes, most)
-        if 0 < rounds < len(nodes) - len(gone) - 1:
+        if self.phases or 0 < rounds < len(nodes) - len(gone) - 1:
             left = [key for key in self.keys if gone.isdisjoint(key[:2])]
             expected = Counter(node for key in left for node in key[:2])
         counts = {n: (most - hung[n], most) for n, most in expected.items() if most > 0}
@@ -142,13 +168,15 @@ class SweepReader:
         self._decoders: dict[Any, Decoder[Any]] = {
             "run": Decoder(RunRow),
             "hung": Decoder(HungRow),
-            "event": Decoder(LeftOut),
+            "left_out": Decoder(LeftOut),
+            "phase": Decoder(PhaseRow),
             "end": Decoder(EndRow),
         }
         self._runs: list[RunRow] = []
         self._quiet: dict[PairKey, PairRow] = {}
         self._hung: dict[PairKey, HungRow] = {}
         self._left_out: dict[str, LeftOut] = {}
+        self._phases: list[PhaseRow] = []
         self._done: set[PairKey] = set()
         self._last = 0
         self._at_work = False  # between a row `run` and its end, or a fault
@@ -172,6 +200,7 @@ class SweepReader:
         if kind == "pair" and values.get("status") != "hung":
             return self._pair(line, values)
         kind = "hung" if kind == "pair" else kind
+        kind = str(values.get("event")) if kind == "event" else kind
         if kind not in self._decoders:
             raise ParseError(line, f"a row of type {kind!r}")
         row = self._decoders[kind](line, values)
@@ -179,6 +208,8 @@ class SweepReader:
             self._run(line, row)
         elif kind == "end":
             self._end(line, row)
+        elif kind == "phase":
+            self._phase(line, row)
         else:
             self._at_work = False
             self._fault(line, row)
@@ -198,6 +229,7 @@ class SweepReader:
             tuple(self._left_out.values()),
             self._ended,
             self._done,
+            tuple(self._phases),
         )
 
     def _run(self, line: int, row: RunRow) -> None:
@@ -253,6 +285,11 @@ class SweepReader:
             if stated != counted:
                 raise ParseError(line, f"{name}: {stated}, found {counted} rows")
         self._at_work, self._ended = False, True
+
+    def _phase(self, line: int, row: PhaseRow) -> None:
+        if row.phase != len(self._phases) + 1 or self._at_work:
+            raise ParseError(line, f"phase {row.phase} after {len(self._phases)}")
+        self._phases.append(row)
 
     def _fault(self, line: int, row: HungRow | LeftOut) -> None:
         if isinstance(row, HungRow):

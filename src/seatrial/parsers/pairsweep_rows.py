@@ -136,6 +136,21 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class PhaseRow:
+    """The begin of a phase of an adaptive sweep: its pairs, on each rail.
+
+    The first phase has `rounds` rounds of all nodes, the others have suspects.
+    """
+
+    type: Literal["event"]
+    event: Literal["phase"]
+    phase: int
+    rounds: int
+    pairs: int
+    time: float
+
+
+@dataclass(frozen=True)
 class EndRow:
     """The end of the program, with counts of what it did since its row `run`."""
 

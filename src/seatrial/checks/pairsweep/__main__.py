@@ -6,7 +6,7 @@ A sweep over all pairs is one job step; a node that cannot start it, or a pair t
 hangs, would end it without a number. So the nodes are tested before, between and after
 (`preflight`), the step is watched and ended if it stalls, and repeated for the pairs
 that are left (`conductor`). The file records which nodes and pairs were left out, and
-the reasons; parsers/pairsweep.py reads it.
+the reasons; parsers/pairsweep.py reads it. With --rounds, `adaptive` draws the pairs.
 
 The node that runs the batch script is part of the sweep. If it dies, so does the job:
 then the case fails with Slurm's reason.
@@ -17,12 +17,14 @@ import sys
 from collections.abc import Sequence
 
 from seatrial.checks.job_control import host_names
+from seatrial.checks.pairsweep.adaptive import Adaptive
 from seatrial.checks.pairsweep.conductor import Conductor
 from seatrial.checks.pairsweep.file import SweepFile
 from seatrial.checks.pairsweep.preflight import Preflight
 from seatrial.checks.step_arguments import divided_parser, parse_divided
 from seatrial.checks.step_launcher import Launcher
 from seatrial.errors import SeatrialError
+from seatrial.system.slurm_topology import node_leafs
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,6 +39,15 @@ def main(arguments: Sequence[str]) -> int:
         parser.add_argument(
             name, type=float, default=seconds, metavar="SECONDS", help=text
         )
+    parser.add_argument(
+        "--rounds", type=int, default=0, help="pairs of each node (default: all)"
+    )
+    parser.add_argument(
+        "--adaptive", action="store_true", help="then so many more of suspects"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of these pairs (default %(default)s)"
+    )
     options, srun, program = parse_divided(parser, arguments)
     try:
         nodes = host_names(os.environ.get("SLURM_JOB_NODELIST", ""))
@@ -45,7 +56,14 @@ def main(arguments: Sequence[str]) -> int:
         launcher = Launcher(srun, options.step_limit)
         preflight = Preflight(launcher, program, options.ppn, options.step_limit)
         file = SweepFile(options.output)
-        Conductor(nodes, launcher, preflight, file, options.stall_limit).run()
+        drawn = None
+        if 0 < options.rounds < len(nodes) - 1:
+            drawn = Adaptive(nodes, options.rounds, options.seed)
+            if options.adaptive:
+                drawn.leafs = node_leafs(nodes)
+            else:
+                drawn.further_rounds = 0
+        Conductor(nodes, launcher, preflight, file, options.stall_limit, drawn).run()
     except SeatrialError as error:
         print(f"seatrial.checks.pairsweep: {error}", file=sys.stderr)
         return int(error.exit_code)

@@ -11,6 +11,7 @@ from typing import Any
 
 from seatrial.checks import job_control
 from seatrial.checks.job_control import Limit
+from seatrial.checks.pairsweep.adaptive import Adaptive, Rounds, levels_of
 from seatrial.checks.pairsweep.file import SweepFile
 from seatrial.checks.pairsweep.preflight import Failure, Preflight
 from seatrial.checks.srun_steps import Ended, Step
@@ -36,13 +37,17 @@ _HUNG = re.compile(
 
 @dataclass
 class Conductor:
-    """Conducts one sweep over the nodes of this job; `stall_s` ends it."""
+    """Conducts one sweep over the nodes of this job; `stall_s` ends it.
+
+    `adaptive` draws the pairs; None: the program measures those of its options.
+    """
 
     nodes: list[str]
     launcher: Launcher
     preflight: Preflight
     file: SweepFile
     stall_s: float
+    adaptive: Adaptive | None = None
     _hung: set[PairKey] = field(default_factory=set)
     _hung_partners: dict[str, set[str]] = field(
         default_factory=lambda: defaultdict(set)
@@ -56,10 +61,37 @@ class Conductor:
         """
         say(f"{len(self.nodes)} nodes: can they start?")
         self._test()
+        if self.adaptive is None:
+            self._measure()
+        else:
+            self._adapt(self.adaptive)
+        say(f"{self.file.pairs()} pairs measured; do all nodes still answer?")
+        self._test(stage="after")
+        say("done")
+
+    def _adapt(self, adaptive: Adaptive) -> None:
+        """Measure the first rounds, then those of suspects while there are new ones."""
+        rounds, phase = adaptive.first(), 1
+        while rounds and len(self.nodes) > 1:
+            pairs = sum(map(len, rounds))
+            say(f"phase {phase}: {pairs} pairs in {len(rounds)} rounds")
+            event = {"type": "event", "event": "phase", "phase": phase}
+            event |= {"rounds": len(rounds), "pairs": pairs, "time": time.time()}
+            self.file.append(event)
+            self._measure(rounds)
+            rows = self.file.measured().values()
+            levels = [level for row in rows for level in levels_of(row)]
+            rounds, phase = adaptive.further(levels, self.nodes), phase + 1
+
+    def _measure(self, rounds: Rounds | None = None) -> None:
+        """Run the program until it comes to its end, without the nodes that fail.
+
+        With `rounds` it measures their pairs only, as far as both nodes answer.
+        """
         fruitless = 0
         while len(self.nodes) > 1:
             before = self.file.pairs()
-            ended = self._sweep()
+            ended = self._sweep(rounds)
             if ended.status == 0:
                 break
             if ended.status == _USAGE:
@@ -73,15 +105,16 @@ class Conductor:
                     f"{len(self.nodes)} nodes answer; the last time: {ended.reason}",
                     Exit.FAILED,
                 )
-        say(f"{self.file.pairs()} pairs measured; do all nodes still answer?")
-        self._test(stage="after")
-        say("done")
 
-    def _sweep(self) -> Ended:
+    def _sweep(self, rounds: Rounds | None) -> Ended:
         """Run the program on all nodes that answer, as long as its file grows."""
         ranks, count = self.preflight.ppn, len(self.nodes)
-        watch = _Watch(self.file, self.stall_s, count * (count - 1) // 2 * ranks)
+        total = count * (count - 1) // 2 * ranks
         program = (*self.preflight.program, "--resume", str(self.file.path))
+        if rounds is not None:
+            total = self.file.pairs() + sum(map(len, rounds)) * ranks
+            program = (*program, "--pairs", str(self._list(rounds)))
+        watch = _Watch(self.file, self.stall_s, total)
         with TemporaryDirectory(prefix="seatrial-") as folder:
             step = Step(
                 self.nodes,
@@ -97,6 +130,20 @@ class Conductor:
             errors = (f"error: no new row for {self.stall_s:g} s", *ended.errors)
             return replace(ended, errors=errors)
         return ended
+
+    def _list(self, rounds: Rounds) -> Path:
+        """Write the pairs of nodes that answer beside the output, where all see it."""
+        here = set(self.nodes)
+        path = self.file.path.with_suffix(".pairs")
+        path.write_text(
+            "".join(
+                f"{a} {b} {number}\n"
+                for number, pairs in enumerate(rounds, 1)
+                for a, b in pairs
+                if {a, b} <= here
+            )
+        )
+        return path
 
     def _learn(self, ended: Ended) -> bool:
         """Identify the nodes or pairs that caused a failure; False if there are none.

@@ -49,9 +49,13 @@ class SweepFile:
 
     def is_measured(self, key: PairKey) -> bool:
         """Return True if this pair was measured on this rail."""
+        return key in self.measured()
+
+    def measured(self) -> dict[PairKey, dict[str, Any]]:
+        """Return the last row of each measured pair: that of the pair alone, if any."""
         with self.path.open("rb") as file:
-            rows = (json.loads(line) for line in file if b'"ok"' in line)
-            return any(
-                pair_key(row["source"], row["destination"], row["rail"]) == key
-                for row in rows
-            )
+            rows = [json.loads(line) for line in file if b'"ok"' in line]
+        return {
+            pair_key(row["source"], row["destination"], row["rail"]): row
+            for row in rows
+        }
