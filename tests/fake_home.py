@@ -14,6 +14,8 @@ from reframe.core.builtins import *
 
 class Base(rfm.RunOnlyRegressionTest):
     usable_nodes = variable(typ.Dict[str, int], value={})
+    typical_s = variable(int, value=5)
+    extent = variable(str, value="one class")
     pause = variable(str, value="0")
     text = variable(str, value="latency 3.0")
     valid_systems = ["*"]

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
@@ -19,10 +20,19 @@ from judge_samples import CASE
 
 from seatrial.calibration.comparable_runs import comparable_runs
 from seatrial.calibration.detection_limits import Prospect, prospects
+from seatrial.calibration.plan_table import cost_table
 from seatrial.campaign.campaign_file import Block, Campaign
-from seatrial.campaign.cost import Recorded, allocations, cost, recorded, sessions_of
+from seatrial.campaign.cost import (
+    CheckCost,
+    Cost,
+    Recorded,
+    allocations,
+    cost,
+    recorded,
+    sessions_of,
+)
 from seatrial.campaign.schedule import plan_sessions
-from seatrial.checks.catalogue import Entry
+from seatrial.checks.typical import Place, Typical
 from seatrial.cli import main
 from seatrial.model.cases import ListedCase
 from seatrial.runs.closed_run import Run, closed_runs, load_run
@@ -44,18 +54,15 @@ def campaign(*blocks: Block, repeats: int = 2, **more: Any) -> Campaign:
     return Campaign("c", "", repeats, blocks or (Block("b", ("Echo",)),), **more)
 
 
-def entry(check: str, cases: int, typical_s: float) -> Entry:
-    return Entry(
-        check, "?", "", {}, ("two nodes",), (), cases, typical_s, 0, (), (), "f.py"
-    )
+PLACES = {"lab:batch": Place(4)}
 
 
 def test_jobs_times_and_node_hours() -> None:
     sessions = sessions_of(campaign(), KNOWN, None, {}, {})
-    found = cost(sessions, KNOWN, {}, 1, 4)
+    found = cost(sessions, KNOWN, {}, 1, PLACES)
     (check,) = found.checks
     assert (found.jobs, found.sessions, check.jobs) == (6, 2, 6)
-    assert (check.seconds, check.stated) == (20.0, False)  # of the last three
+    assert (check.seconds, check.typical) == (20.0, 0)  # of the last three
     assert found.wall_s == 6 * 20 + 2 * 2
     assert found.between_s == 4
     assert found.node_hours == pytest.approx(2 * 20 * (1 + 2 + 4) / 3600)
@@ -74,7 +81,7 @@ def test_jobs_times_and_node_hours() -> None:
 def test_jobs_at_a_time(nodes: Sequence[int], max_jobs: int, wall_s: float) -> None:
     known = replace(KNOWN, nodes=dict(zip(TEXTS, nodes, strict=True)), between_s=0.0)
     sessions = sessions_of(campaign(repeats=1), known, None, {}, {})
-    assert cost(sessions, known, {}, max_jobs, 4).wall_s == wall_s
+    assert cost(sessions, known, {}, max_jobs, PLACES).wall_s == wall_s
 
 
 def test_controls_and_chosen_parameters_count() -> None:
@@ -86,26 +93,66 @@ def test_controls_and_chosen_parameters_count() -> None:
     assert [counts[text] for text in TEXTS] == [7, 3, 7]
 
 
-def test_what_never_ran_counts_as_stated() -> None:
+STATED = {
+    "Npb": {f"Npb %benchmark={name}": Typical(50.0) for name in ("CG", "FT", "IS")},
+    "Osu": {
+        "Osu %between=nodes": Typical(7.2, 2),
+        "Osu %between=cores": Typical(3.6, 1),
+    },
+}
+
+
+def test_what_never_ran_has_typical_times() -> None:
     blocks = (
         Block("a", ("Echo", "Npb"), parameters={"Npb": {"benchmark": ("CG", "FT")}}),
-        Block("b", ("Hpcc",)),
+        Block("b", ("Osu",)),
     )
-    entries = {"Npb": entry("Npb", 8, 50.0), "Hpcc": entry("Hpcc", 3, 100.0)}
-    sessions = sessions_of(campaign(*blocks, repeats=1), KNOWN, None, {}, entries)
-    found = cost(sessions, KNOWN, entries, 1, 4)
-    told = [(each.check, each.jobs, each.seconds, each.stated) for each in found.checks]
-    assert told == [
-        ("Echo", 3, 20.0, False),
-        ("Npb", 2, 50.0, True),
-        ("Hpcc", 3, 100.0, True),
+    planned = campaign(*blocks, repeats=1)
+    sessions = sessions_of(planned, KNOWN, None, {}, STATED)
+    found = cost(sessions, KNOWN, STATED, 1, {})
+    told = [
+        (each.check, each.jobs, each.seconds, each.typical) for each in found.checks
     ]
-    assert cost(sessions, KNOWN, entries, 1, 0).node_hours is None
+    assert told == [
+        ("Echo", 3, 20.0, 0),
+        ("Npb", 2, 50.0, 2),
+        ("Osu", 2, pytest.approx(5.4), 2),
+    ]
+    nowhere = replace(KNOWN, delivered=0)
+    assert cost(sessions, nowhere, STATED, 1, {}).node_hours is None
+
+
+@pytest.mark.parametrize("nodes", [4, 64, 256, 1024])
+def test_a_case_is_billed_for_the_nodes_that_it_uses(nodes: int) -> None:
+    cases = [
+        ListedCase(name, f"big:{part}", "mpich")
+        for name in (case for check in STATED.values() for case in check)
+        for part in ("cpu", "fat")
+    ]
+    nothing = replace(KNOWN, times={}, nodes={}, newest={}, delivered=0, runs=0)
+    planned = campaign(Block("b", ("Npb", "Osu")), repeats=1)
+    sessions = sessions_of(planned, nothing, cases, {}, STATED)
+    places = {"big:cpu": Place(nodes), "big:fat": Place(2)}
+    found = cost(sessions, nothing, STATED, 1, places)
+    hours = {each.check: each.node_hours for each in found.checks}
+    assert hours == {
+        "Npb": pytest.approx(3 * 50.0 * (nodes + 2) / 3600),
+        "Osu": pytest.approx(2 * (2 * 7.2 + 3.6) / 3600),
+    }
+
+
+def test_recorded_times_and_nodes_come_before_typical_ones() -> None:
+    stated = {"Echo": {case.case: Typical(1e6, 1000) for case in CASES}}
+    known = replace(KNOWN, times={text: KNOWN.times[text] for text in TEXTS[:2]})
+    sessions = sessions_of(campaign(repeats=1), known, CASES, {}, stated)
+    (check,) = cost(sessions, known, stated, 1, PLACES).checks
+    assert (check.jobs, check.typical) == (3, 1)
+    assert check.node_hours == pytest.approx((20 * 1 + 20 * 2 + 1e6 * 4) / 3600)
 
 
 def test_what_was_skipped_is_no_job() -> None:
     known = replace(KNOWN, skipped=frozenset(TEXTS))
-    found = cost(sessions_of(campaign(), known, None, {}, {}), known, {}, 1, 4)
+    found = cost(sessions_of(campaign(), known, None, {}, {}), known, {}, 1, PLACES)
     assert found.jobs == 0
     assert found.nothing == {"Echo": "its cases were skipped when they came up last"}
 
@@ -115,7 +162,7 @@ def test_a_provisioned_system_lists_its_own_cases() -> None:
     planned = campaign(Block("b", ("Echo", "Gpu")))
     sessions = sessions_of(planned, KNOWN, CASES[:1], missing, {})
     assert sessions == plan_sessions(planned, CASES[:1], missing)
-    assert cost(sessions, KNOWN, {}, 1, 4).nothing == missing
+    assert cost(sessions, KNOWN, {}, 1, PLACES).nothing == missing
 
 
 def test_records_of_the_campaign_come_first(tmp_path: Path) -> None:
@@ -369,10 +416,28 @@ def test_a_provisioned_system(lab: Path) -> None:
     result = seatrial("lab", "--campaign", "smoke")
     assert result.exit_code == 0, result.output
     assert "smoke on lab, 1 repeats: 3 jobs in 1 sessions" in result.stdout
+    assert re.search(r"\nEcho .* recorded *\n", result.stdout)
     assert (
         "1 allocation recorded; its scatter takes 2 (decides from 3 repeats): Echo"
         in result.stdout
     )
+
+
+def test_a_provisioned_system_without_runs(lab: Path) -> None:
+    """Two cases with two stacks, of 5 s, on both nodes of the class."""
+    result = seatrial("lab", "--campaign", "smoke")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"\nEcho +4 +5 s +20 s +0.011 +typical *\n", result.stdout)
+    assert "note: no run of lab is recorded: times are typical" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("typical", "text"),
+    [(0, "recorded"), (1, "typical in 1 of 3 jobs"), (3, "typical")],
+)
+def test_the_table_says_which_times_are_typical(typical: int, text: str) -> None:
+    costs = Cost(1, 3, 9.0, 0.0, 1.0, (CheckCost("Echo", 3, 3.0, 1.0, typical),), {})
+    assert next(iter(cost_table(costs).columns[-1].cells)) == text
 
 
 @pytest.mark.parametrize(

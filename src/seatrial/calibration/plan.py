@@ -20,7 +20,7 @@ from seatrial.campaign.cost import (
 )
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.selected_cases import selected_cases
-from seatrial.checks.catalogue import Entry, catalogue
+from seatrial.checks.typical import Place, Stated, typical_cases
 from seatrial.criteria.criteria import Criteria
 from seatrial.model.cases import ListedCase
 from seatrial.runs.closed_run import closed_runs
@@ -64,11 +64,12 @@ def plan_campaign(
     results = paths.results_dir(home)
     work = _work(home, system, campaign)
     known = work.known
-    notes = [] if known.runs else [f"no run of {system} is recorded: times are stated"]
+    notes = [] if known.runs else [f"no run of {system} is recorded: times are typical"]
     if not work.is_listed:
         notes.append(
             f"{system} is not provisioned here: cases are those that were recorded; a "
-            "check that never ran counts once for each choice of its parameters. "
+            "check that never ran counts once for each choice of its parameters, on as "
+            "many nodes as the newest run had. "
             "Programs that were installed after the newest run are not seen: "
             "for these run `seatrial plan` on the login node"
         )
@@ -111,36 +112,45 @@ class _Work:
 
     sessions: Sequence[Planned]
     known: Recorded
-    entries: Mapping[str, Entry]
-    delivered: int
+    stated: Stated
+    places: Mapping[str, Place]
     is_listed: bool
+
+    @property
+    def delivered(self) -> int:
+        """Return the number of delivered nodes; 0 if it is unknown."""
+        counts = (place.nodes for place in self.places.values())
+        return sum(counts) or self.known.delivered
 
     def cost(self, max_jobs: int) -> Cost:
         """Add up jobs, time and node-hours."""
-        return cost(self.sessions, self.known, self.entries, max_jobs, self.delivered)
+        return cost(self.sessions, self.known, self.stated, max_jobs, self.places)
 
 
 def _work(home: Path, system: str, campaign: Campaign) -> _Work:
     known = recorded(paths.results_dir(home), system, campaign.name)
-    listed, missing, delivered = None, dict[str, str](), known.delivered
+    listed, missing, places = None, dict[str, str](), dict[str, Place]()
     if is_provisioned(home, system):
         described = load_system(home, system)
         listed, missing = selected_cases(home, described, campaign)
-        delivered = len(described.nodes)
+        places = {
+            f"{system}:{name}": Place(len(each.nodes), each.cores, each.memory_mib)
+            for name, each in described.classes.items()
+        }
     elif not known.runs and system not in known_systems(home):
         raise unknown_system(home, system)
-    entries = _entries(home, campaign, known, listed)
-    sessions = sessions_of(campaign, known, listed, missing, entries)
-    return _Work(sessions, known, entries, delivered, listed is not None)
+    stated = _stated(home, campaign, known, listed)
+    sessions = sessions_of(campaign, known, listed, missing, stated)
+    return _Work(sessions, known, stated, places, listed is not None)
 
 
-def _entries(
+def _stated(
     home: Path,
     campaign: Campaign,
     known: Recorded,
     listed: Sequence[ListedCase] | None,
-) -> Mapping[str, Entry]:
-    """Read the catalogue, which takes seconds, if some case of ours never ran."""
+) -> Stated:
+    """Ask the checks, which takes seconds, if some case of ours never ran."""
     cases = [
         case
         for case in listed
@@ -150,7 +160,7 @@ def _entries(
     ran = all(str(case) in known.times or str(case) in known.skipped for case in cases)
     if ran and {case.check for case in cases} >= set(campaign.checks):
         return {}
-    return {entry.check: entry for entry in catalogue(paths.checks_dir(home), home)}
+    return typical_cases(paths.checks_dir(home), home)
 
 
 def _criteria(home: Path, system: str, notes: list[str]) -> Criteria | None:

@@ -8,9 +8,7 @@ from rich.text import Text
 from seatrial.calibration.detection_limits import Prospect
 from seatrial.calibration.pass_chances import ASKED, MOST_REPEATS, SURE
 from seatrial.calibration.plan import Plan
-from seatrial.campaign.cost import (
-    Cost,
-)
+from seatrial.campaign.cost import CheckCost, Cost
 from seatrial.console import Terminal
 from seatrial.model.units import rounded
 from seatrial.progress import duration
@@ -39,7 +37,7 @@ def print_plan(plan: Plan, console: Terminal) -> None:
         f", {plan.repeats} repeats: {costs.jobs} jobs in {costs.sessions} sessions, "
         f"{duration(costs.wall_s)}, {_hours(costs.node_hours)} node-hours",
     )
-    console.print(_cost_table(costs))
+    console.print(cost_table(costs))
     for check, why in costs.nothing.items():
         console.print_line(f"no job of {check}: {why}")
     known = [each for each in plan.criteria if not each.reason]
@@ -70,7 +68,8 @@ def _without_scatter(criteria: Sequence[Prospect]) -> list[str]:
     return [f"{why}: {', '.join(affected)}" for why, affected in names.items()]
 
 
-def _cost_table(costs: Cost) -> Table:
+def cost_table(costs: Cost) -> Table:
+    """Build the table of the cost by check, and say which times are typical."""
     table = Table(box=None, pad_edge=False)
     table.add_column("check")
     for heading in ("jobs", "each", "together", "node-hours"):
@@ -83,10 +82,16 @@ def _cost_table(costs: Cost) -> Table:
             f"{rounded(check.seconds, 3)} s",
             duration(check.seconds * check.jobs),
             _hours(check.node_hours),
-            "stated" if check.stated else "recorded",
+            _source(check),
         )
     table.add_row("(between sessions)", "", "", duration(costs.between_s), "", "")
     return table
+
+
+def _source(check: CheckCost) -> str:
+    if 0 < check.typical < check.jobs:
+        return f"typical in {check.typical} of {check.jobs} jobs"
+    return "typical" if check.typical else "recorded"
 
 
 def _criteria_table(known: Sequence[Prospect], slowdown: float | None) -> Table:

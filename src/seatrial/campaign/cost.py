@@ -1,22 +1,21 @@
 """The cost of a campaign: jobs, durations, node-hours.
 
-Cases and times are recorded ones; those of checks that never ran are taken from the
-catalogue, and marked.
+Cases and times are recorded ones; those of cases that never ran are typical ones, as
+their checks state them.
 """
 
 import heapq
-from collections import ChainMap, Counter, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from math import prod
 from pathlib import Path
 from statistics import fmean, median
 
-from seatrial.campaign.campaign_file import Block, Campaign
+from seatrial.campaign.campaign_file import Campaign
 from seatrial.campaign.schedule import Planned, plan_sessions
-from seatrial.checks.catalogue import Entry
+from seatrial.checks.typical import Place, Stated, Typical
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case, ListedCase
 from seatrial.model.manifest import read_manifest
@@ -49,15 +48,15 @@ class Recorded:
 class CheckCost:
     """The jobs of one check: their number, seconds of each, node-hours of all.
 
-    `stated`: some times are stated by the check, not recorded. `node_hours` is None
-    where the number of nodes is unknown.
+    `typical` counts the jobs whose time is stated by the check, not recorded.
+    `node_hours` is None where the number of nodes is unknown.
     """
 
     check: str
     jobs: int
     seconds: float
     node_hours: float | None
-    stated: bool
+    typical: int
 
 
 @dataclass(frozen=True)
@@ -81,12 +80,12 @@ class Cost:
 class _Job:
     check: str
     seconds: float
-    nodes: int | None
-    stated: bool
+    nodes: int
+    typical: bool
 
     @property
     def node_hours(self) -> float | None:
-        return None if self.nodes is None else self.seconds * self.nodes / 3600
+        return self.seconds * self.nodes / 3600 if self.nodes else None
 
 
 def recorded(results: Path, system: str, campaign: str) -> Recorded:
@@ -132,60 +131,45 @@ def sessions_of(
     known: Recorded,
     listed: Sequence[ListedCase] | None,
     missing: Mapping[str, str],
-    entries: Mapping[str, Entry],
+    stated: Stated,
 ) -> tuple[Planned, ...]:
     """Plan the campaign's sessions.
 
-    `listed` are all cases of the system, None if only records know them: then the
-    `entries` of the catalogue have the number of cases of checks that never ran. Raises
-    SeatrialError if a check is in none of them, or a parameter has no such value.
+    `listed` are all cases of the system, None if only records know them: then checks
+    that never ran have the cases that they state. Raises SeatrialError if a check is in
+    none of them, or a parameter has no such value.
     """
     if listed is not None:
         return plan_sessions(campaign, listed, missing)
     cases = [case for check in campaign.checks for case in known.newest.get(check, ())]
     never = [check for check in campaign.checks if check not in known.newest]
-    unknown = [check for check in never if check not in entries]
+    unknown = [check for check in never if check not in stated]
     if unknown:
         raise SeatrialError(
             f"campaign {campaign.name!r} names unknown checks: {', '.join(unknown)}"
         )
-    blocks = filter(None, (*campaign.blocks, campaign.controls))
-    chosen = ChainMap(*(block.parameters for block in blocks))
-    for check in never:
-        number = entries[check].cases
-        if check in chosen:
-            number = prod(map(len, chosen[check].values()))
-        cases += [
-            ListedCase(f"{check} (choice {choice})", "?", "?")
-            for choice in range(1, number + 1)
-        ]
-
-    def unrestricted(block: Block) -> Block:
-        kept = {c: chosen for c, chosen in block.parameters.items() if c not in never}
-        return replace(block, parameters=kept)
-
-    campaign = replace(
-        campaign,
-        blocks=tuple(map(unrestricted, campaign.blocks)),
-        controls=campaign.controls and unrestricted(campaign.controls),
-    )
+    cases += [ListedCase(name, "?", "?") for check in never for name in stated[check]]
     return plan_sessions(campaign, cases, missing)
 
 
 def cost(
     sessions: Sequence[Planned],
     known: Recorded,
-    entries: Mapping[str, Entry],
+    stated: Stated,
     max_jobs: int,
-    delivered: int,
+    places: Mapping[str, Place],
 ) -> Cost:
     """Add up jobs, time and node-hours.
 
-    At most `max_jobs` run at a time, in their order, and together on no more than the
-    `delivered` nodes (0: unknown). A case that was skipped in its last run is no job.
-    Retries are not counted.
+    `places` are the classes of nodes by their full names; without any the nodes are
+    those of recorded runs. At most `max_jobs` run at a time, in their order, and
+    together on no more than these nodes. A case that was skipped in its last run is no
+    job. Retries are not counted.
     """
-    jobs = [_jobs(session, known, entries, delivered) for session in sessions]
+    delivered = sum(place.nodes for place in places.values()) or known.delivered
+    jobs = [
+        _jobs(session, known, stated, places, Place(delivered)) for session in sessions
+    ]
     by_check: dict[str, list[_Job]] = defaultdict(list)
     for job in (job for session in jobs for job in session):
         by_check[job.check].append(job)
@@ -195,7 +179,7 @@ def cost(
             jobs=len(own),
             seconds=fmean(job.seconds for job in own),
             node_hours=_total(job.node_hours for job in own),
-            stated=any(job.stated for job in own),
+            typical=sum(job.typical for job in own),
         )
         for check, own in by_check.items()
     )
@@ -242,16 +226,23 @@ def _between(manifest: Mapping[str, object], cases: Sequence[Case]) -> list[floa
 
 
 def _jobs(
-    session: Planned, known: Recorded, entries: Mapping[str, Entry], delivered: int
+    session: Planned,
+    known: Recorded,
+    stated: Stated,
+    places: Mapping[str, Place],
+    machine: Place,
 ) -> list[_Job]:
+    """Return the jobs of a session; cases of an unknown class take the machine."""
     jobs = []
     for case in session.cases:
-        text, entry = str(case), entries.get(case.check)
+        text = str(case)
+        place = places.get(case.partition, machine)
+        typical = stated.get(case.check, {}).get(case.case, Typical(0.0))
         times = known.times.get(text, ())[-_LAST_TIMES:]
-        seconds = fmean(times) if times else entry.typical_s if entry else 0.0
-        nodes = known.nodes.get(text) or delivered or None
+        seconds = fmean(times) if times else typical.seconds
+        nodes = known.nodes.get(text) or typical.nodes_on(place)
         if text not in known.skipped:
-            jobs.append(_Job(case.check, seconds, nodes, stated=not times))
+            jobs.append(_Job(case.check, seconds, nodes, typical=not times))
     return jobs
 
 

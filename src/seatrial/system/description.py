@@ -30,11 +30,14 @@ class NodeClass:
     """A class of nodes: its delivered nodes, and Slurm's partition that has them.
 
     `access` are the options of sbatch that its jobs need; None if it is not Slurm's.
+    `cores` and `memory_mib` are those of a node; 0: unknown.
     """
 
     nodes: tuple[str, ...]
     partition: str
     access: tuple[str, ...] | None = None
+    cores: int = 0
+    memory_mib: float = 0
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,9 @@ def read_system(folder: Path, name: str) -> System:
                 partition.extras.nodes,
                 partition.extras.partition or partition.name,
                 partition.access if partition.scheduler in SLURM else None,
+                (partition.processor.num_cpus or 0)
+                // (partition.processor.num_cpus_per_core or 1),
+                partition.extras.memory_mib,
             )
             for partition in partitions
         },
@@ -228,6 +234,12 @@ class _Suite(msgspec.Struct):
 class _Extras(msgspec.Struct):
     nodes: tuple[str, ...] = ()
     partition: str | None = None
+    memory_mib: float = 0
+
+
+class _Processor(msgspec.Struct):
+    num_cpus: int | None = None
+    num_cpus_per_core: int | None = None
 
 
 class _Partition(msgspec.Struct):
@@ -237,6 +249,7 @@ class _Partition(msgspec.Struct):
     access: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     extras: _Extras = msgspec.field(default_factory=_Extras)
+    processor: _Processor = msgspec.field(default_factory=_Processor)
 
 
 class _Environment(msgspec.Struct):

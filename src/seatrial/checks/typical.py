@@ -1,0 +1,63 @@
+"""Time and nodes of cases that never ran, as their checks state them."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seatrial.checks.listing import UNDEFINED, describe_checks
+from seatrial.errors import SeatrialError
+
+NODES_OF_EXTENT = {"one node": 1, "two nodes": 2}
+"""Nodes of a case by its extent; other cases take all of their class."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A class of nodes: their number, and cores and memory of a node; 0: unknown."""
+
+    nodes: int = 0
+    cores: int = 0
+    memory_mib: float = 0
+
+
+@dataclass(frozen=True)
+class Typical:
+    """Seconds and nodes that a check states for one of its cases.
+
+    `nodes` is 0 for a case on all nodes of its class. `variables` are those of the
+    check in this case.
+    """
+
+    seconds: float
+    nodes: int = 0
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+    def nodes_on(self, place: Place) -> int:
+        """Return the nodes that the case takes; 0 if they are unknown."""
+        return self.nodes or place.nodes
+
+
+Stated = Mapping[str, Mapping[str, Typical]]
+"""What the checks state, by check and by the display name of a case."""
+
+
+def typical_cases(checks: Path, home: Path) -> Stated:
+    """Read what all checks state.
+
+    Raises SeatrialError if a check cannot be loaded, or does not state its time.
+    """
+    stated: dict[str, dict[str, Typical]] = defaultdict(dict)
+    for case in describe_checks(checks, home):
+        if case["typical_s"] == UNDEFINED:
+            raise SeatrialError(
+                f"{case['@file']}: {case['@class']}: typical_s is missing; state the "
+                "seconds of a case"
+            )
+        stated[case["@class"]][case["display_name"]] = Typical(
+            seconds=float(case["typical_s"]),
+            nodes=case.get("num_nodes") or NODES_OF_EXTENT.get(case["extent"], 0),
+            variables=case,
+        )
+    return stated
