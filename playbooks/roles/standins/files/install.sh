@@ -2,7 +2,6 @@
 # Install the stand-ins of a truth. Usage: install.sh PYTHON FOLDER STAMP
 set -eu
 python=$1 folder=$2 stamp=$3
-rm -rf "$folder/bin" "$folder/dead"
 rm -f "$folder"/installed-*
 "$python" -m seatrial.standins install "$folder" --truth "$folder/truth.yaml"
 touch "$stamp"
