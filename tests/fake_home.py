@@ -132,6 +132,7 @@ SYSTEM: dict[str, Any] = {
     "system": "lab",
     "description": "a fake",
     "demonstration": True,
+    "model": True,
     "login": "head",
     "nodes": [
         {"name": "cn01", "facts": {"cpus": 2}},

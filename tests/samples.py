@@ -68,6 +68,7 @@ def sample_run(
     scatter: float = 2e-4,
     system: str = "lab",
     demonstration: bool = True,
+    model: bool = False,
     replay: bool = False,
 ) -> Run:
     """Build a closed run in memory; no file is written.
@@ -97,7 +98,7 @@ def sample_run(
         if skipped:
             cases.append(Case(**_skipped(repeat)))
     manifest = sample_manifest(nodes, absent, cases, system)
-    manifest |= {"demonstration": demonstration}
+    manifest |= {"demonstration": demonstration, "model": model}
     frame = pl.DataFrame(rows, schema=SCHEMA)
     noise = _noise(repeats, frame.height // repeats)
     frame = frame.with_columns(value=pl.col("value") * (1 + scatter * pl.Series(noise)))

@@ -127,6 +127,7 @@ def test_page_one_without_a_winner_has_every_reason() -> None:
         ({"published": True}, "Published: A. Numbers from a paper, not from a run."),
         ({"replay": True}, "Replay: A. No measurement: Seatrial read recorded output"),
         ({"demonstration": True}, "Demonstration: A. Its numbers mean nothing"),
+        ({"model": True}, "Model: A. Its numbers are made by a model of known truth."),
         ({"verdict": "fail"}, "✕ fail digest cd34cd34cd34"),
         ({"verdict": ""}, "not judged"),
         ({"signer": ""}, "no known signer"),

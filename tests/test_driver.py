@@ -133,6 +133,7 @@ def test_manifest(two: tuple[Run, str]) -> None:
     assert manifest["software"]["git_commit"] == "abc"
     assert manifest["software"]["slurm"] == "22.05.8"
     assert manifest["demonstration"] is True
+    assert manifest["model"] is True
     assert [s["name"] for s in manifest["sessions"]] == [
         "echo-1",
         "silent-1",

@@ -62,6 +62,58 @@ def test_the_lab_with_rdma_cannot_be_mixed_up_with_the_lab() -> None:
     assert subnets == [{"10.98.0"}, {"10.99.0"}]
 
 
+SCALE = SCRIPT.parents[1] / "scale-lab/hosts.py"
+
+
+def scale(count: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"LAB_SCALE": count}
+    return subprocess.run([SCALE], env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("count", "carried", "leafs"),
+    [
+        (8, [8], ["n[0001-0008]"]),
+        (64, [64], ["n[0001-0032]", "n[0033-0064]"]),
+        (257, [256, 1], [f"n[{i:04}-{i + 31:04}]" for i in range(1, 257, 32)]),
+        (1024, [256] * 4, [f"n[{i:04}-{i + 31:04}]" for i in range(1, 1025, 32)]),
+    ],
+)
+def test_containers_of_the_scale_lab_carry_all_nodes(
+    count: int, carried: list[int], leafs: list[str]
+) -> None:
+    groups = json.loads(scale(str(count)).stdout)
+    hosts = groups["_meta"]["hostvars"]
+    carriers = [hosts[name] for name in groups["compute"]["hosts"]]
+    assert [len(host["slurm_nodes"]) for host in carriers] == carried
+    names = [name for host in carriers for name in host["slurm_nodes"]]
+    assert names == [f"n{i:04}" for i in range(1, count + 1)]
+    facts = groups["all"]["vars"]
+    assert facts["model_nodes"] == f"n[0001-{count:04}]"
+    assert facts["lab_scale"] == count
+    last = ["n[0257-0257]"] if count == 257 else []
+    assert [*facts["model_leafs"].values()] == leafs + last
+    assert all(host["slurm_address"] == host["lab_address"] for host in carriers)
+
+
+@pytest.mark.parametrize("count", ["7", "5000", "x", "-64"])
+def test_absurd_scales(count: str) -> None:
+    done = scale(count)
+    assert done.returncode != 0
+    assert done.stderr == f"LAB_SCALE={count}: expected a number from 8 to 1024\n"
+
+
+def test_a_running_scale_lab_says_how_many_nodes_it_has(tmp_path: Path) -> None:
+    record = tmp_path / "lab.json"
+    script = runpy.run_path(str(SCALE))
+    script["scale"].__globals__["RUNNING"] = record
+    for written, count in (({"nodes": {}, "scale": 64}, 64), ({"nodes": {}}, 256)):
+        record.write_text(json.dumps(written))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv("LAB_SCALE", raising=False)
+            assert script["scale"]() == count
+
+
 def test_nodes_of_another_lab_are_not_counted(tmp_path: Path) -> None:
     record = tmp_path / "lab.json"
     script = runpy.run_path(str(SCRIPT))

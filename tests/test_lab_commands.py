@@ -101,3 +101,47 @@ def test_a_distribution_selects_a_system(
 ) -> None:
     monkeypatch.setenv("LAB_DISTRIBUTION", name)
     assert lab_system() == system
+
+
+@pytest.mark.parametrize(
+    ("running", "options", "words"),
+    [
+        (
+            {"scale": 64},
+            ["--scale", "100"],
+            "64 model nodes, asked for 100 model nodes",
+        ),
+        ({"scale": 64}, [], "64 model nodes, asked for no model nodes"),
+        ({}, ["--scale", "100"], "nodes head, cn01, asked for 100 model nodes"),
+    ],
+)
+def test_a_lab_of_another_kind_is_refused_before_anything_runs(
+    running: dict[str, int],
+    options: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("seatrial.commands.lab.require_root_on_debian", lambda: None)
+    monkeypatch.setattr(state, "RUN", tmp_path)
+    monkeypatch.setattr(state, "RECORD", tmp_path / "lab.json")
+    nodes = {"head": "10.99.0.1", "cn01": "10.99.0.11"}
+    state.LabState(home="/x", boot=state.boot_id(), nodes=nodes, **running).save()
+    done = CliRunner().invoke(main, ["lab", "up", *options])
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"seatrial: the lab runs with {words}; stop it first with `seatrial lab down`\n"
+    )
+
+
+@pytest.mark.parametrize("scale", ["7", "5000", "x"])
+def test_absurd_scales_are_refused(scale: str) -> None:
+    done = CliRunner().invoke(main, ["lab", "up", "--scale", scale])
+    assert done.exit_code == 2
+    assert "Invalid value for '--scale'" in done.stderr
+
+
+def test_nodes_and_scale_exclude_each_other() -> None:
+    done = CliRunner().invoke(main, ["lab", "up", "--nodes", "4", "--scale", "64"])
+    assert done.exit_code == 2
+    assert "--nodes and --scale: expected one of them, got both" in done.stderr

@@ -102,7 +102,7 @@ def test_variables_of_a_role_are_described_and_named_after_it(role: str) -> None
 
 
 @pytest.mark.parametrize(
-    "role", [role for role in ROLES if role not in ("lab", "foreign")]
+    "role", [role for role in ROLES if role not in ("lab", "foreign", "standins")]
 )
 def test_sample_documents_every_variable_and_its_default(role: str) -> None:
     settings = sample_settings(with_defaults=True)
@@ -120,7 +120,9 @@ def test_sample_sets_nothing_that_no_role_knows() -> None:
     assert {name for name in settings if not name.startswith("ansible_")} <= known
 
 
-@pytest.mark.parametrize("inventory", ["sample", "lab", "lab-trixie", "rdma-lab"])
+@pytest.mark.parametrize(
+    "inventory", ["sample", "lab", "lab-trixie", "rdma-lab", "scale-lab"]
+)
 def test_inventory_fits_argument_specs(inventory: str, tmp_path: Path) -> None:
     done = validate(ROOT / "inventories" / inventory, tmp_path, {})
     assert done.returncode == 0, done.stdout + done.stderr

@@ -91,6 +91,16 @@ def test_demonstration_is_said_only_of_a_demonstration_system(write: Write) -> N
     assert words not in write(sample_run(demonstration=False))[0].text
 
 
+def test_a_model_machine_is_said(write: Write) -> None:
+    words = "Model machine. The numbers are made by a model of known truth"
+    page, xml = write(sample_run(demonstration=False, model=True))
+    assert words in page.text
+    properties = {p.attrib["name"]: p.attrib["value"] for p in xml.iter("property")}
+    assert properties["model"] == "true"
+    assert "Functional demonstration" not in page.text
+    assert words not in write(sample_run())[0].text
+
+
 def test_other_runs_at_the_same_time_are_said(write: Write) -> None:
     run = sample_run()
     run.manifest["sessions"][0]["beside"] = ["r7"]

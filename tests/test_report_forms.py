@@ -32,6 +32,7 @@ from seatrial.report.content import ActOn, Chapter, Content
 from seatrial.report.criteria_rows import criteria_csv
 from seatrial.report.render.figure import Table
 from seatrial.report.render.svg import colours, svg
+from seatrial.report.wording import MODEL_NOTICE
 from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]
@@ -153,6 +154,15 @@ def test_page_one_is_one_page_and_names_are_text(
     assert pages[:2] == [1, 2]
     assert len(pages) == 1 + 2 + 3  # the verdict, criteria and findings, three chapters
     assert markup == [0] * 5
+
+
+def test_every_page_names_a_model_machine(judged: tuple[Run, Judgement]) -> None:
+    content = sample_content()
+    assert not printed(judged, content)["is_model"]
+    front = replace(content.front, notices=(MODEL_NOTICE,))
+    data = printed(judged, replace(content, front=front))
+    assert data["is_model"]
+    asked(data, "()")  # it is set
 
 
 def test_page_one_has_numbers_and_names_of_a_typical_run_in_full(

@@ -272,3 +272,31 @@ def test_settings_name_the_start_and_binding_of_a_stack() -> None:
     }
     extras = settings["systems"][0]["partitions"][0]["extras"]
     assert extras["binding"] == "cores"
+
+
+def test_standins_are_sorted_into_features_and_have_the_version_of_their_truth(
+    tmp_path: Path,
+) -> None:
+    info = test_role_scripts.load("mpi/library/mpi_stack_info.py")
+    folder = tmp_path / "standins"
+    names = ["IMB-MPI1", "IMB-RMA", "cg.S.x", "hpcc", "lmp", "memlat", "osu_bw", "rr64"]
+    for name in names:
+        fake_program(folder / "bin", name, "exit 0")
+    (folder / "truth.yaml").write_text("seed: 1\n")
+    stack: dict[str, Any] = {"name": "model", "provider": "standins"}
+    info.examine(stack, str(tmp_path), {})
+    assert stack["benchmarks"] == ["memlat", "rr64"]
+    assert stack["executables"] == [
+        "IMB-MPI1",
+        "IMB-RMA",
+        "cg.S.x",
+        "hpcc",
+        "lmp",
+        "osu_bw",
+    ]
+    assert sorted(stack["programs"]) == ["hpcc", "imb", "lammps", "npb", "osu"]
+    assert stack["paths"] == [str(folder / "bin")]
+    version = stack["version"]
+    (folder / "truth.yaml").write_text("seed: 2\n")
+    info.examine(stack, str(tmp_path), {})
+    assert stack["version"] != version

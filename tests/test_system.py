@@ -50,6 +50,7 @@ def test_load_system(home: Path) -> None:
     assert system.nodes == (Node("cn01", {"cpus": 2}), Node("cn02", {"cpus": 2}))
     assert system.classes == {"batch": NodeClass(("cn01", "cn02"), "batch")}
     assert system.demonstration is True
+    assert system.model is True
     assert system.uses_slurm is False
     assert system.suite["git_commit"] == "abc"
 

@@ -309,7 +309,11 @@ def test_page_draws_at_most_so_many_and_says_what_is_left_out(
 
 def test_limits_far_off_are_said_and_not_drawn(results: Path, tmp_path: Path) -> None:
     far = criteria(tmp_path, CRITERIA.replace("60 MB/s", "1 MB/s"))
-    text = trend_html(found(measured(results)[:3], far), HOME)
+    short = found(measured(results)[:3], far)
+    text = trend_html(short, HOME)
+    assert "Model machine." not in text
+    nights = (replace(short.nights[0], model=True), *short.nights[1:])
+    assert "Model machine." in trend_html(replace(short, nights=nights), HOME)
     assert "Too far off to draw: promised, at least 1 MB/s." in text
     (spec,) = specs(text)
     assert {row["y"] for row in spec["datasets"]["limits"]} == {60.0}

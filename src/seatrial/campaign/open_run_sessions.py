@@ -184,6 +184,7 @@ class OpenRun:
             "started": agenda.created,
             "ended": utc_text(),
             "demonstration": system.demonstration,
+            "model": system.model,
             "replay": agenda.replay,
             "software": {
                 "seatrial": seatrial.__version__,

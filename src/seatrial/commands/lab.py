@@ -29,14 +29,31 @@ def lab() -> None:
     type=click.IntRange(1, 64),
     help="Compute nodes (default 4, or LAB_NODES).",
 )
-def up(nodes: int | None) -> None:
+@click.option(
+    "--scale",
+    type=click.IntRange(8, 1024),
+    help="Model nodes of the scale lab, whose programs print numbers of a model.",
+)
+def up(nodes: int | None, scale: int | None) -> None:
     """Start the nodes of the lab that do not run yet.
+
+    With --scale, it is the scale lab: Slurm with up to 1,024 nodes in a few containers.
 
     Example: seatrial lab up --nodes 8
     """
+    from seatrial.system.lab.distribution import lab_system
+
+    if nodes is not None and scale is not None:
+        raise click.UsageError("--nodes and --scale: expected one of them, got both")
+    require_root_on_debian()
+    system = "scale-lab" if scale else lab_system()
+    _refuse_another(scale or 0)
     if nodes is not None:
         os.environ["LAB_NODES"] = str(nodes)
-    echo("the lab is up" if _playbook("lab-up") else "the lab was up already")
+    if scale is not None:
+        os.environ["LAB_SCALE"] = str(scale)
+    changed = _playbook("lab-up", system)
+    echo("the lab is up" if changed else "the lab was up already")
 
 
 @lab.command()
@@ -45,7 +62,9 @@ def down() -> None:
 
     Example: seatrial lab down
     """
-    changed = _playbook("lab-down", "-e", "lab_state=absent")
+    from seatrial.system.lab.distribution import lab_system
+
+    changed = _playbook("lab-down", lab_system(), "-e", "lab_state=absent")
     echo("the lab is down" if changed else "there was no lab")
 
 
@@ -109,12 +128,24 @@ def require_root_on_debian() -> None:
         )
 
 
-def _playbook(log: str, *arguments: str) -> int:
+def _refuse_another(scale: int) -> None:
+    """Raise SeatrialError if a lab runs with another number of model nodes."""
+    from seatrial.system.lab import state
+
+    lab = state.load()
+    if lab and lab.nodes and lab.scale != scale:
+        wanted = f"{scale} model nodes" if scale else "no model nodes"
+        raise SeatrialError(
+            f"the lab runs with {lab.size}, asked for {wanted}; stop it first with "
+            "`seatrial lab down`"
+        )
+
+
+def _playbook(log: str, system: str, *arguments: str) -> int:
     """Run the playbook of the lab; return the number of changes."""
-    from seatrial.system.lab.distribution import lab_system
     from seatrial.system.playbooks import playbook
 
     require_root_on_debian()
     home = paths.home()
     file = home / "build" / "log" / f"{log}.log"
-    return playbook(home, lab_system(), "lab", file, *arguments)
+    return playbook(home, system, "lab", file, *arguments)

@@ -35,6 +35,7 @@ class Side:
     published: bool = False
     replay: bool = False
     demonstration: bool = False
+    model: bool = False
     verdict: str = ""
     bears: str = ""
     digest: str = ""

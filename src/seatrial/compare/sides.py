@@ -119,6 +119,7 @@ def of_run(
         nodes=sum(node["state"] == "present" for node in manifest["nodes"]),
         replay=bool(manifest.get("replay")) or any(case.replay for case in cases),
         demonstration=bool(manifest.get("demonstration")),
+        model=bool(manifest.get("model")),
         signer=(seal.signer or "") if seal else "",
         weights_sha256=str(weights.get("sha256", "")),
     )

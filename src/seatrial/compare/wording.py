@@ -103,5 +103,5 @@ def percent(share: float) -> str:
 
 def labels(side: Side) -> list[str]:
     """Label published, replayed and demo sides."""
-    words = ("published", "replay", "demonstration")
+    words = ("published", "replay", "demonstration", "model")
     return [word for word in words if getattr(side, word)]

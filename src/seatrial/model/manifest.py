@@ -144,6 +144,7 @@ class Manifest(msgspec.Struct):
     weights: _Weights | None = None
     partial: bool = False
     demonstration: bool = False
+    model: bool = False
     replay: str | None = None
     software: Software | None = None
     starts: tuple[dict[str, Any], ...] = ()

@@ -15,6 +15,7 @@ from seatrial.report.look_at import case_name, look_at, reasons_of
 from seatrial.report.render import text
 from seatrial.report.render.text import few
 from seatrial.report.small_map import small_map
+from seatrial.report.wording import MODEL_NOTICE
 from seatrial.runs.closed_run import Run
 from seatrial.runs.seal import key_text
 from seatrial.runs.ssh_signature import known_signers
@@ -90,6 +91,7 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
         "Replay: no measurement. Seatrial ran no program; it read recorded output from "
         f"{manifest.get('replay')}. No verdict of a replay accepts the "
         "system.": judgement.replay,
+        MODEL_NOTICE: manifest.get("model"),
         "Functional demonstration. This run shows that the suite works on this system. "
         "Its numbers mean nothing as performance.": manifest.get("demonstration"),
         "Partial run. The run left out some checks of the campaign. It is no complete "

@@ -44,6 +44,7 @@ def junit_xml(run: Run, judgement: Judgement) -> bytes:
         "suspects": ", ".join(judgement.suspects),
         "digest": judgement.digest,
         "demonstration": str(bool(run.manifest.get("demonstration"))).lower(),
+        "model": str(bool(run.manifest.get("model"))).lower(),
         "replay": str(judgement.replay).lower(),
     }.items():
         ET.SubElement(properties, "property", _attributes(name=name, value=value))

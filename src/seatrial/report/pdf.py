@@ -88,6 +88,7 @@ def document(
         "run": text.shortened(judgement.run, 60),
         "system": text.shortened(judgement.system, 60),
         "campaign": text.shortened(judgement.campaign, 60),
+        "is_model": wording.MODEL_NOTICE in content.front.notices,
         "verdict": judgement.verdict,
         "digest": content.front.digest,
         "colours": {name.removeprefix("--"): hue for name, hue in palette.items()},

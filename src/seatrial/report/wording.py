@@ -10,6 +10,13 @@ MAX_CASES = 300
 """Rows of a table of cases; the rest is counted there, and is in cases.json."""
 
 
+MODEL_NOTICE = (
+    "Model machine. The numbers are made by a model of known truth; no machine was "
+    "measured."
+)
+"""Label of runs whose programs are stand-ins."""
+
+
 def urgency(finding: Finding) -> tuple[int, bool]:
     """Sort key: what is wrong with a node stands before all the pairs it spoils."""
     wrong = finding.verdict not in ("pass", "skipped")

@@ -47,6 +47,7 @@ class System:
     `folder` has its files; `settings` is what ReFrame reads. `classes` of nodes are
     ReFrame's partitions; `features` those of a class and one of its environments.
     `audit_root` is the folder of a node with the sys, proc and etc that an audit reads.
+    `model`: its programs are stand-ins, which print the numbers of a model machine.
     `uses_slurm`: some partition is one of Slurm; `only_slurm`: all are.
     """
 
@@ -63,6 +64,7 @@ class System:
     uses_slurm: bool
     only_slurm: bool
     audit_root: str = "/"
+    model: bool = False
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -152,6 +154,7 @@ def read_system(folder: Path, name: str) -> System:
         uses_slurm=any(partition.scheduler in SLURM for partition in partitions),
         only_slurm=all(partition.scheduler in SLURM for partition in partitions),
         audit_root=facts.get("audit_root", "/"),
+        model=facts.get("model", False),
     )
     for file in system.files:
         _expect(file, name)
@@ -279,6 +282,7 @@ class _Described(msgspec.Struct):
     description: str = ""
     demonstration: bool = False
     audit_root: str = "/"
+    model: bool = False
     software: Software | None = None
     suite: _Suite | None = None
 

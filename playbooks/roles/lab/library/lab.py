@@ -11,6 +11,7 @@ options:
   nodes: {type: dict, description: Node names and addresses; needed for C(present).}
   user: {type: str, description: Benchmark user; needed for C(present).}
   machines: {type: list, elements: str, description: Nodes that are virtual machines.}
+  scale: {type: int, default: 0, description: Slurm nodes that containers carry.}
 """
 
 from pathlib import Path
@@ -31,6 +32,7 @@ def main() -> None:
             "nodes": {"type": "dict"},
             "user": {"type": "str"},
             "machines": {"type": "list", "elements": "str", "default": []},
+            "scale": {"type": "int", "default": 0},
         },
         required_if=[("state", "present", ("image", "nodes", "user"))],
         supports_check_mode=True,
@@ -53,6 +55,7 @@ def main() -> None:
                 wanted["nodes"],
                 wanted["user"],
                 wanted["machines"],
+                wanted["scale"],
             )
         else:
             changes = cluster.down(home)

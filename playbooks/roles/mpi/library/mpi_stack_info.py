@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes.util
+import hashlib
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ from ansible.module_utils.mpi_identity import (
     mpirun_kind,
 )
 from ansible.module_utils.mpi_programs import (
+    BESIDE,
     COMMANDS,
     FOLDERS,
     OWN_PACKAGE,
@@ -41,6 +43,7 @@ description:
   - IMB-RMA beside the IMB-MPI1 of a stack counts, too.
   - Of a stack that Spack has built, what is installed counts; it may be nothing yet.
     None of its programs, whether a check needs it or not, may use another MPI.
+  - Of the provider standins, the programs of the role standins count.
   - Changes nothing. In check mode a wheel that is not unpacked yet is no problem.
 options:
   stacks:
@@ -117,6 +120,28 @@ def take_from_spack(stack: dict[str, Any], found: dict[str, Any]) -> None:
         if package in packages
     }
     stack["programs"] = {**installed, **stack.get("programs", {})}
+
+
+def take_standins(stack: dict[str, Any], folder: Path) -> None:
+    """Add to a stack the stand-ins that the role standins has installed.
+
+    Its version is the checksum of the truth of their machine.
+    """
+    truth = (folder / "truth.yaml").read_bytes()
+    stack["version"] = hashlib.sha256(truth).hexdigest()[:12]
+    stack["paths"] = [str(folder / "bin")]
+    feature_of = {command: feature for feature, command in COMMANDS.items()}
+    feature_of |= {name: feature for feature in BESIDE for name in BESIDE[feature]}
+    stack["programs"], stack["benchmarks"] = {}, []
+    for name in sorted(file.name for file in (folder / "bin").iterdir()):
+        feature = feature_of.get(name) or next(
+            (key for key, names in FOLDERS.items() if names.fullmatch(name)), None
+        )
+        if feature is None:
+            stack["benchmarks"].append(name)
+        else:
+            stack["programs"][feature] = str(folder / "bin" / name)
+            stack["executables"].append(name)
 
 
 def verify_tuning(stack: dict[str, Any]) -> None:
@@ -223,6 +248,9 @@ def examine(
     stack.update(version="unknown", compiler_id="", paths=[], library_paths=[])
     stack.update(links=[], executables=[])
     verify_tuning(stack)
+    if stack["provider"] == "standins":
+        take_standins(stack, Path(folder, "standins"))
+        return
     libraries: list[str] = []
     installed: dict[str, Any] = {}
     if stack["provider"] == "spack":

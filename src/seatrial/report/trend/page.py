@@ -10,6 +10,7 @@ from seatrial.report.trend.changes import Change
 from seatrial.report.trend.chart import figure
 from seatrial.report.trend.series import Series, Trend
 from seatrial.report.trend.text import beyond_words, limits_words, metric_words
+from seatrial.report.wording import MODEL_NOTICE
 
 MAX_CHARTS, MAX_LISTED = 24, 200
 """Charts on the page, and rows of the table of all series; trend.csv has all."""
@@ -23,6 +24,7 @@ def trend_html(trend: Trend, home: Path, notes: Sequence[str] = ()) -> str:
 
     Raises SeatrialError if a template below `home` is missing.
     """
+    model = any(night.model for night in trend.nights)
     nights = [number for number, night in enumerate(trend.nights) if night.changes]
     marks = {night: number for number, night in enumerate(nights, 1)}
     drawn = drawn_series(trend.series)
@@ -36,7 +38,7 @@ def trend_html(trend: Trend, home: Path, notes: Sequence[str] = ()) -> str:
         "trend.html.j2",
         FILTERS | {"changes": _changes},
         **SIZES,
-        notes=notes,
+        notes=[*([MODEL_NOTICE] if model else []), *notes],
         trend=trend,
         changed=changed[-_MAX_NIGHTS:],
         earlier=len(changed[:-_MAX_NIGHTS]),

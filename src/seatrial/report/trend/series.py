@@ -33,7 +33,8 @@ class Limit:
 class Night:
     """A run, and the changes since the previous one.
 
-    `own_criteria`: the run kept its criteria; else those of today are used.
+    `own_criteria`: the run kept its criteria; else those of today are used. `model`:
+    its numbers are those of a model machine.
     """
 
     run: str
@@ -42,6 +43,7 @@ class Night:
     partial: bool
     own_criteria: bool
     changes: tuple[Change, ...]
+    model: bool = False
 
 
 @dataclass(frozen=True)

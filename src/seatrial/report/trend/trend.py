@@ -107,6 +107,7 @@ def trend(
             partial=bool(run.manifest.get("partial")),
             own_criteria=recorded is not None,
             changes=changed,
+            model=bool(run.manifest.get("model")),
         )
         nights.append(_Read(night, recorded or today, cases, dict(run.points)))
     _require_known(choice, names)

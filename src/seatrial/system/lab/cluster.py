@@ -1,8 +1,9 @@
 """Start, stop and check the whole lab."""
 
 import shutil
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
@@ -33,22 +34,21 @@ def up(
     nodes: dict[str, str],
     user: str,
     machines: Sequence[str] = (),
+    scale: int = 0,
 ) -> list[str]:
     """Start the nodes (name -> address) that do not run; return the names of changes.
 
     `machines` are the nodes that are virtual machines; their kernel is kept beside the
-    image. Raises SeatrialError, with nothing changed, if a lab of other nodes runs or
-    the lab's namespace is not its own.
+    image. `scale` is the number of Slurm nodes that containers carry. Raises
+    SeatrialError, with nothing changed, if a lab of other nodes runs or the lab's
+    namespace is not its own.
     """
     with state.locked():
         lab = state.load() or LabState(home=str(home), boot=state.boot_id())
-        if lab.nodes and lab.nodes != nodes:
-            raise SeatrialError(
-                f"the lab runs with nodes {', '.join(lab.nodes)}, asked for "
-                f"{', '.join(nodes)}; stop it first with `seatrial lab down`"
-            )
+        wanted = replace(lab, nodes=nodes, machines=list(machines), scale=scale)
+        lab.refuse_another(wanted)
         fabric.refuse_foreign(lab)
-        lab.nodes, lab.machines = nodes, list(machines)
+        lab = wanted
         lab.save()
         changes = _ensure_access(home, image, nodes, user)
         if fabric.ensure_fabric(lab):
@@ -180,8 +180,21 @@ def _ensure_access(
 
 
 def _slurm_states(lab: LabState) -> dict[str, str]:
+    """Return Slurm's states by host; a host may carry many nodes."""
     try:
-        lines = run(*ssh(lab, lab.login, "sinfo -a -h -N -o '%N %T'")).splitlines()
+        lines = run(*ssh(lab, lab.login, "sinfo -a -h -N -o '%n %N %T'")).splitlines()
     except SeatrialError:
         return {}
-    return dict(line.split(maxsplit=1) for line in lines)
+    states: dict[str, dict[str, str]] = {}
+    for line in lines:
+        host, node, word = line.split(maxsplit=2)
+        states.setdefault(host, {})[node] = word
+    return {host: _summary(of_nodes) for host, of_nodes in states.items()}
+
+
+def _summary(states: dict[str, str]) -> str:
+    """Return the state of a node, or how many nodes of a host are in each."""
+    counts = Counter(states.values())
+    if len(states) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{count} {word}" for word, count in counts.most_common())

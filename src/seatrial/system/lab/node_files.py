@@ -35,7 +35,7 @@ def write_node_files(
         "root/.ssh/authorized_keys": Path(state.home, "id_ed25519.pub").read_text(),
         "etc/seatrial-lab.env": f"ADDRESS={address}\n",
     }
-    for service in ("slurmctld", "slurmd", "slurmdbd", "mariadb"):
+    for service in ("slurmctld", "slurmd", "slurmd@", "slurmdbd", "mariadb"):
         files[_DROP_IN.format(service, "seatrial-lab")] = limits
     if state.machines:
         files |= _munge_files(Path(state.home, "munge.key"))

@@ -30,6 +30,8 @@ class LabState:
     rate limit of its link.
 
     `machines` are the nodes that are virtual machines; `accelerator` is that of QEMU.
+
+    `scale` is the number of Slurm nodes that the containers carry; 0 if each is one.
     """
 
     home: str
@@ -39,11 +41,27 @@ class LabState:
     slow: dict[str, str] = field(default_factory=dict)
     machines: list[str] = field(default_factory=list)
     accelerator: str = ""
+    scale: int = 0
 
     @property
     def login(self) -> str:
         """Return the name of the login node."""
         return next(iter(self.nodes))
+
+    @property
+    def size(self) -> str:
+        """Return the nodes in words."""
+        if self.scale:
+            return f"{self.scale} model nodes"
+        return f"nodes {', '.join(self.nodes)}"
+
+    def refuse_another(self, wanted: "LabState") -> None:
+        """Raise SeatrialError if this lab runs and is not the wanted one."""
+        if self.nodes and (self.nodes, self.scale) != (wanted.nodes, wanted.scale):
+            raise SeatrialError(
+                f"the lab runs with {self.size}, asked for {wanted.size}; stop it "
+                "first with `seatrial lab down`"
+            )
 
     def check_node(self, node: str) -> None:
         """Raise SeatrialError if the lab does not have a node."""

@@ -1,0 +1,37 @@
+"""The programs that have a stand-in, and the modules that print for them."""
+
+_OSU = "latency bw bibw put_latency get_latency put_bw mbw_mr multi_lat"
+_OSU += " alltoall bcast allgather scatter allreduce barrier init"
+_MODULES = {
+    "pairsweep": "pairsweep",
+    "memlat": "node_programs",
+    "fixedwork": "node_programs",
+    "hpcc": "hpcc",
+    **{f"osu_{name}": "osu" for name in _OSU.split()},
+    "IMB-MPI1": "imb",
+    "IMB-RMA": "imb",
+    "halo2d": "halo2d",
+    "mpair": "pairs",
+    "balance": "pairs",
+    "rr64": "pairs",
+    "bufreuse": "messages",
+    "mq_unexp": "messages",
+    "mq_posted": "messages",
+    "logp": "logp",
+    **{
+        f"{name}.{of_class}.x": "npb"
+        for name in ("bt", "cg", "ep", "ft", "is", "lu", "mg", "sp")
+        for of_class in "SWABCD"
+    },
+    "lmp": "lammps",
+}
+
+
+def names() -> list[str]:
+    """Return the names of all programs."""
+    return [*_MODULES]
+
+
+def module_of(program: str) -> str:
+    """Return the module of this package that prints for a program."""
+    return _MODULES[program]

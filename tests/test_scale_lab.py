@@ -1,0 +1,66 @@
+"""The scale lab: Slurm with many nodes in few containers, and one node that dies."""
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from conftest import LAB_HOME, Lab
+
+from seatrial.commands.lab import require_root_on_debian
+from seatrial.system.lab import cluster
+
+pytestmark = pytest.mark.lab
+
+NODES = 64
+
+
+@pytest.fixture(scope="module")
+def scale(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """The scale lab with Slurm; no lab afterwards."""
+    require_root_on_debian()
+    cluster.down(LAB_HOME)
+    lab = Lab(tmp_path_factory.mktemp("scale"), "scale-lab")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAB_SCALE", str(NODES))
+        try:
+            lab.play("lab")
+            lab.play("cluster")
+            yield lab
+        finally:
+            cluster.down(LAB_HOME)
+
+
+def test_all_nodes_are_idle_below_their_leafs(scale: Lab) -> None:
+    states = {node.node: node.slurm for node in cluster.status()}
+    assert states == {"mhead": "-", "carrier1": f"{NODES} idle"}
+    topology = scale.ssh("mhead", "scontrol show topology").stdout
+    leafs = re.findall(r"SwitchName=(leaf\d+) Level=0 .*Nodes=(\S+)", topology)
+    assert leafs == [("leaf01", "n[0001-0032]"), ("leaf02", "n[0033-0064]")]
+
+
+def test_a_step_runs_on_every_node_and_knows_its_name(scale: Lab) -> None:
+    step = f"srun --nodes={NODES} --mpi=none sh -c 'echo $SLURMD_NODENAME'"
+    done = scale.ssh("mhead", step)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == [f"n{i:04}" for i in range(1, NODES + 1)]
+    jobs = scale.ssh("mhead", "sacct -Xn -o NNodes,State").stdout.split()
+    assert jobs[-2:] == [str(NODES), "COMPLETED"]
+    assert "REQUEST_NODE_REGISTRATION_STATUS" in scale.ssh("mhead", "sdiag").stdout
+
+
+def test_up_and_cluster_again_change_nothing_but_a_dead_node(scale: Lab) -> None:
+    assert scale.play("lab") == 0
+    kill = "sudo systemctl kill --signal=KILL slurmd@n0007"
+    assert scale.ssh("carrier1", kill).returncode == 0
+    done = scale.ssh("mhead", "srun --nodelist=n0007 --mpi=none hostname")
+    assert done.returncode != 0
+    assert "node n0007" in done.stderr
+    assert scale.play("cluster") == 1
+    assert scale.play("cluster") == 0
+    deadline = time.monotonic() + 60
+    while "idle" not in scale.ssh("mhead", "sinfo -h -n n0007 -o %T").stdout:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    done = scale.ssh("mhead", "srun --nodelist=n0007 --mpi=none hostname")
+    assert done.stdout.strip() == "carrier1"

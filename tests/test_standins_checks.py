@@ -1,0 +1,57 @@
+"""The checks of the campaigns on a model machine: real ReFrame and real parsers."""
+
+from pathlib import Path
+from statistics import median
+
+import pytest
+from model_runs import model_truth, run_checks, samples
+
+from seatrial.standins.truth import Faults, SlowNode
+
+CHECKS = (
+    "NodeSweep PairSweep ImbRing ImbWithin ImbUniband ImbBiband ImbOneSided "
+    "ImbMultiLatency MultiPair Balance OsuLatency OsuBandwidth OsuOneSided "
+    "OsuMessageRate OsuMultiLatency Startup Halo ImbSendrecv ImbExchange ImbCollective "
+    "ImbBarrier OsuCollective OsuBarrier ManyRegions BufferReuse MatchQueue LogP Hpcc "
+    "Npb LammpsRhodo LammpsFixed"
+)
+"""All checks of the campaigns but those of verbs, and OsuClock, which sets clocks."""
+
+VARIABLES = {
+    "calibrate": "yes",
+    "NodeSweep.memlat_mib": 8,
+    "NodeSweep.quiet": 0,
+    "NodeSweep.fixedwork_s": 2,
+    "Hpcc.n": 500,
+    "Npb.problem_class": "S",
+}
+OPTIONS = [
+    word for key, value in VARIABLES.items() for word in ("-S", f"{key}={value}")
+]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param(2, marks=pytest.mark.slow),
+        5,
+        pytest.param(64, marks=pytest.mark.slow),
+    ],
+)
+def test_every_check_passes_on_a_sound_model(nodes: int, tmp_path: Path) -> None:
+    rows = run_checks(tmp_path, model_truth(nodes), nodes, CHECKS.split(), *OPTIONS)
+    assert {row["result"] for row in rows} == {"pass"}, [
+        (row["name"], row["fail_reason"]) for row in rows if row["result"] != "pass"
+    ]
+    assert {row["unique_name"].partition("_")[0] for row in rows} == {*CHECKS.split()}
+
+
+def test_a_slow_node_shows_in_the_samples_of_its_check(tmp_path: Path) -> None:
+    faults = Faults(slow_nodes=(SlowNode("mn0003", 1.1, "memory"),))
+    truth = model_truth(5, noise_percent=0.2, faults=faults)
+    (row,) = run_checks(tmp_path, truth, 5, ["NodeSweep"], *OPTIONS)
+    assert row["result"] == "pass", row["fail_reason"]
+    rates = {sample["node"]: sample["value"] for sample in samples(row, "mem_bw")}
+    usual = median(rates.values())
+    assert rates["mn0003"] / usual == pytest.approx(1 / 1.1, abs=0.02)
+    assert min(rates, key=lambda node: rates[node]) == "mn0003"
