@@ -28,7 +28,7 @@ from rich.console import Console
 
 from seatrial.campaign import concurrent_runs, runner, selected_cases, session
 from seatrial.campaign.campaign_file import Block, Campaign
-from seatrial.campaign.session import Session
+from seatrial.campaign.session_command import Session
 from seatrial.commands import _running
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase

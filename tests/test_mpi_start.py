@@ -18,7 +18,8 @@ from test_checks_osu import REPLAY, run, settings
 from seatrial.campaign.collect import _collect_case
 from seatrial.campaign.collected import Collected
 from seatrial.campaign.schedule import Planned
-from seatrial.campaign.session import Outcome, Session
+from seatrial.campaign.session import Outcome
+from seatrial.campaign.session_command import Session
 from seatrial.checks.job_control import Limit
 from seatrial.checks.job_steps import _RUN_STEP
 from seatrial.checks.mpi_start import FILE, SCRIPT, recorded, write_script

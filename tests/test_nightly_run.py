@@ -16,7 +16,7 @@ from night_runs import CRITERIA, Machine, close_night
 from seatrial.campaign.cost import Cost
 from seatrial.campaign.runner import Order
 from seatrial.campaign.schedule import Agenda
-from seatrial.campaign.session import comment_of
+from seatrial.campaign.session_command import comment_of
 from seatrial.cli import main
 from seatrial.errors import Exit, SeatrialError
 from seatrial.nightly import cron_jobs

@@ -17,7 +17,8 @@ from seatrial.campaign.collected import (
     read_record,
     same_columns,
 )
-from seatrial.campaign.session import Outcome, Session
+from seatrial.campaign.session import Outcome
+from seatrial.campaign.session_command import Session
 from seatrial.checks.mpi_start import recorded
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import (

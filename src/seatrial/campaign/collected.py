@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seatrial.campaign.session import Session
+from seatrial.campaign.session_command import Session
 from seatrial.model.cases import Case, NodeEvent, parameters_text
 from seatrial.model.records import COLUMNS, Measurement, Sample, metric_of
 from seatrial.parsers.errors import ParseError

@@ -18,7 +18,7 @@ from seatrial.campaign.job_watch import LostJobError
 from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.run_settings import close_settings, keep_settings
 from seatrial.campaign.schedule import Agenda, Planned
-from seatrial.campaign.session import Session
+from seatrial.campaign.session_command import Session
 from seatrial.campaign.session_parts import run_parts
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed

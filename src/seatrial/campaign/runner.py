@@ -24,7 +24,7 @@ from seatrial.campaign.schedule import (
     read_agenda,
 )
 from seatrial.campaign.selected_cases import selected_cases
-from seatrial.campaign.session import comment_of
+from seatrial.campaign.session_command import comment_of
 from seatrial.errors import Exit, SeatrialError
 from seatrial.interrupts import interruptible, postponed
 from seatrial.names import node_set

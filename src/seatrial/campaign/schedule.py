@@ -50,8 +50,8 @@ class Agenda:
     """The plan of a run. `created` is in UTC; `replay` a folder of recordings.
 
     `campaign` has its name, description, repeats, retries, max_jobs, pack_minutes,
-    checks, weights, and the classes, partitions and stacks it chooses. `nodes` are the delivered nodes
-    by class; agendas of older versions have none.
+    checks, weights, and the classes, partitions and stacks it chooses. `nodes` are the
+    delivered nodes by class; agendas of older versions have none.
     """
 
     run: str

@@ -9,7 +9,8 @@ from seatrial.campaign.collect import collect
 from seatrial.campaign.collected import Collected
 from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
 from seatrial.campaign.schedule import Planned
-from seatrial.campaign.session import Outcome, Session, run_session
+from seatrial.campaign.session import Outcome, run_session
+from seatrial.campaign.session_command import Session
 from seatrial.model.cases import Case, ListedCase
 from seatrial.progress import Display
 from seatrial.system import slurm_nodes

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.schedule import Agenda, Planned, read_agenda
-from seatrial.campaign.session import comment_of
+from seatrial.campaign.session_command import comment_of
 from seatrial.campaign.session_log import CaseState, Running, live_cases, running
 from seatrial.campaign.spoiled_cases import in_lines, spoiled_cases
 from seatrial.errors import SeatrialError

@@ -17,7 +17,7 @@ from seatrial.calibration.plan import campaign_cost
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.runner import Order, run_campaign
 from seatrial.campaign.schedule import read_agenda
-from seatrial.campaign.session import comment_of
+from seatrial.campaign.session_command import comment_of
 from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.reframe_references import write_reference_files
 from seatrial.errors import Exit, SeatrialError

@@ -37,7 +37,7 @@ COMPRESSED = ".gz"
 
 JOB_FILE = "seatrial.job"
 PACK_FILE = "seatrial.pack"
-"""File of a case that shares a job of Slurm: `taken`, `job`, `begin`, `end`, `status`."""
+"""Of a case that shares a job of Slurm: `taken`, `job`, `begin`, `end`, `status`."""
 RECORD_FILE = "seatrial.json"
 SAMPLES_FILE = "seatrial.parquet"
 OUTPUT_FILE = "rfm_job.out"
