@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 from fake_node import CPUS, fake_node, write
 
+from seatrial.checks.nodesweep.launch import NodeStep, run_on_nodes
 from seatrial.checks.nodesweep.place import Place, bound, cpus_given, place_of
-from seatrial.checks.srun_steps import Ended
+from seatrial.checks.srun_steps import Ended, Step
+from seatrial.checks.step_launcher import Launcher
 from seatrial.errors import SeatrialError
 from seatrial.parsers.nodesweep import NodeSweep, parse_nodesweep
 
@@ -140,6 +142,92 @@ def test_sound_nodes_of_one_socket(start: Start) -> None:
     programs = ("sensors 1", "memlat-0 1", "hpcc 2", "fixedwork 1")
     assert sorted(swept.steps) == sorted(f"{n} {p}" for n in FOUR for p in programs)
     assert swept.kept == set()
+
+
+def common_steps(swept: Swept) -> list[str]:
+    """Programs that were started on several nodes by one step, with these nodes."""
+    return (swept.folder / "common").read_text().splitlines()
+
+
+def test_programs_without_mpi_are_one_step_of_all_nodes(start: Start) -> None:
+    swept = start(sockets=2)
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert common_steps(swept) == [
+        f"{program} cn01 cn02 cn03 cn04"
+        for program in ("memlat-0", "memlat-1", "fixedwork")
+    ]
+    assert all(row.start_time > 1e9 for row in swept.sweep.fixedwork)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "event"),
+    [
+        ("dead", "exit status 1; srun: error: Task launch failed on node", "failed"),
+        ("removed", "exit status 1; srun: error: Unable to create step", "left_out"),
+        ("lost", "no end in time", "left_out"),
+        ("hangs", "no end in time", "left_out"),
+    ],
+)
+def test_lost_node_of_a_common_step_leaves_the_others_alone(
+    start: Start, fault: str, reason: str, event: str
+) -> None:
+    limits = ("--memlat-limit", "4", "--start-limit", "8")
+    swept = start(*limits, cn03={"memlat-0": fault})
+    assert swept.done.returncode == 0, swept.done.stderr
+    ((text, what),) = swept.events
+    assert text.startswith(f"cn03: memlat on socket 0: {reason}"), text
+    assert what == event
+    others = {"cn01", "cn02", "cn04"}
+    assert {row.node for row in swept.sweep.memlat} == others
+    assert all(swept.steps.count(f"{node} memlat-0 1") == 1 for node in others)
+
+
+def test_common_step_that_does_not_start_is_repeated_node_by_node(
+    start: Start,
+) -> None:
+    swept = start(common_fails=1)
+    assert swept.done.returncode == 0, swept.done.stderr
+    assert swept.events == []
+    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (4, 4))
+    assert [line.split()[0] for line in common_steps(swept)] == [
+        "memlat-0",
+        "fixedwork",
+    ]
+
+
+class StandIn(Launcher):
+    """A launcher whose common steps reach all nodes but `dead`, from the second on."""
+
+    def __init__(self, dead: set[str]) -> None:
+        super().__init__([], 1)
+        self.dead = dead
+        self.started: list[int] = []
+
+    def start(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            step.is_late = False
+            self.started.append(len(step.nodes))
+            first = len(self.started) == 1
+            for node in [] if first else step.nodes:
+                folder = step.folder.parent / node / "memlat-0"
+                if len(step.nodes) > 1 and node not in self.dead:
+                    write(folder, {"began": 2.5, "status": 0, "out": "x"})
+
+    def wait(self, steps: Sequence[Any], is_ready: Any = None) -> dict[Any, Ended]:
+        return {step: Ended(1, (), ("error: dead",)) for step in steps}
+
+
+def test_many_nodes_without_a_result_get_a_common_step_again(tmp_path: Path) -> None:
+    nodes = [f"cn{number:03}" for number in range(100)]
+    steps = [
+        NodeStep(node, ["memlat"], tmp_path / node / "memlat-0", 9) for node in nodes
+    ]
+    launcher = StandIn({"cn007", "cn042"})
+    ended = run_on_nodes(launcher, steps, 1)
+    assert launcher.started == [100, 100, 1, 1]
+    assert {step.node for step, end in ended.items() if end.status} == launcher.dead
+    assert ended[steps[0]] == Ended(0, ("x",), ())
+    assert steps[0].start_time == 2.5
 
 
 def test_every_socket_is_measured_by_itself(start: Start) -> None:

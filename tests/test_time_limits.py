@@ -62,12 +62,13 @@ def test_limit_that_is_set_precedes(tmp_path: Path) -> None:
 
 
 def test_limit_follows_from_what_the_sweep_does(tmp_path: Path) -> None:
-    few = ("-n", "PairSweep|NodeSweep", "-S", "PairSweep.rounds=8")
-    few += ("-S", "PairSweep.retest=20", "-S", "NodeSweep.hpcc_limit=600")
+    both = ("-n", "PairSweep|NodeSweep")
+    smaller = ("PairSweep.rounds=8", "PairSweep.retest=20", "NodeSweep.hpcc_limit=600")
+    few = [*both, *(part for value in smaller for part in ("-S", value))]
     found = {
         r["display_name"]: r["time_limit"] for r in cases(tmp_path / "a", 64, *few)
     }
-    every = cases(tmp_path / "b", 64, *few[:2])
+    every = cases(tmp_path / "b", 64, *both)
     for row in every:
         assert found[row["display_name"]] < row["time_limit"] / 1.5
 

@@ -88,9 +88,9 @@ class NodeSweep(SeatrialCheck):
         hpcc_runs = 1 if sockets == 1 else 1 + sockets
         limits = [
             self.start_limit + self.quiet,
-            self.memlat_limit * sockets,
+            (self.memlat_limit + self.start_limit) * sockets,
             self.hpcc_limit * hpcc_runs,
-            60 + 4 * self.fixedwork_s,
+            60 + 4 * self.fixedwork_s + self.start_limit,
         ]
         starts = 1 + sockets + hpcc_runs + 1
         return sum(limits) + starts * start_s(self.num_nodes)

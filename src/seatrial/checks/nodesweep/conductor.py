@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from seatrial.checks import job_control
 from seatrial.checks.hpcc_input import hpcc_input
-from seatrial.checks.nodesweep.launch import NodeStep
+from seatrial.checks.nodesweep.launch import NodeStep, run_on_nodes
 from seatrial.checks.nodesweep.outputs import (
     Row,
     fixedwork_row,
@@ -213,8 +213,11 @@ class Conductor:
         """
         before = self._passed
         say(f"{program}: {len(steps)} nodes")
-        self.launcher.start(steps)
-        ended = self.launcher.wait(steps)
+        if program == "hpcc":
+            self.launcher.start(steps)
+            ended = self.launcher.wait(steps)
+        else:
+            ended = run_on_nodes(self.launcher, steps, self.settings.start_limit)
         for step in steps:
             end, socket = ended[step], step.socket
             if end.status != 0:
