@@ -262,6 +262,9 @@ def test_output_ends_in_the_middle_where_a_node_dies(tmp_path: Path) -> None:
     machine = tmp_path / "m"
     install(machine, model_truth(8, faults=faults))
     file = machine / "sweep.jsonl"
+    there = {"SLURM_PROCID": "1", "SLURMD_NODENAME": "mn0002"}
+    ended = start(machine, "pairsweep --preflight", node_names(8), **there)
+    assert (ended.returncode, ended.stdout.count("mn0002")) == (0, 3)
     process = subprocess.Popen(
         [machine / "bin" / "pairsweep", "--json", "--resume", file],
         env=step_variables(node_names(8)),
