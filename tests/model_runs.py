@@ -86,6 +86,7 @@ def run_checks(
         *("-C", "settings.py", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"),
         *("--prefix", str(folder), "--report-file", "report.json", *wanted, *options),
         folder=folder,
+        timeout_s=900,  # dozens of cases
         PATH=":".join(map(str, path)),
         SEATRIAL_HOME=str(HOME),
         SEATRIAL_LAMMPS_BENCH=str(bench),

@@ -69,7 +69,7 @@ class Outcome:
 
 
 def reframe(
-    *options: str, folder: Path, **variables: str
+    *options: str, folder: Path, timeout_s: int = 120, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run ReFrame in a folder, free of the caller's own RFM_ variables."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
@@ -80,7 +80,7 @@ def reframe(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=timeout_s,
     )
 
 

@@ -240,6 +240,59 @@ def test_rounds_and_rails_are_those_that_were_asked_for(tmp_path: Path) -> None:
     assert {row.hca for row in result.pairs} == {"mlx5_0", "mlx5_1"}
 
 
+@pytest.mark.parametrize(
+    ("lines", "met"),
+    [
+        ("mn0004 mn0001 1\nmn0002 mn0003 1\nmn0001 mn0002 3\n", [1, 1, 3]),
+        ("mn0001 mn0002\n# all of it\n", [None]),
+    ],
+)
+def test_pairs_of_a_file_meet_in_its_rounds(
+    lines: str, met: list[int | None], tmp_path: Path
+) -> None:
+    install(tmp_path / "m", model_truth(4))
+    (tmp_path / "m" / "pairs.txt").write_text(lines)
+    result = sweep(tmp_path / "m", node_names(4), "--pairs pairs.txt")
+    assert len(result.pairs) == len(met)
+    assert result.runs[0].rounds == 3  # that of the list, or of the tournament
+    for row, number in zip(result.pairs, met, strict=True):
+        assert number in (None, row.round)
+    assert {frozenset((row.source, row.destination)) for row in result.pairs} == {
+        frozenset(line.split()[:2]) for line in lines.splitlines() if line[0] != "#"
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("mn0001", "pairs.txt, line 1: expected HOST HOST [ROUND]"),
+        ("mn0001 mn0009 1", "pairs.txt, line 1: not a node of this run: mn0009"),
+    ],
+)
+def test_other_lines_of_a_file_of_pairs_are_refused(
+    line: str, reason: str, tmp_path: Path
+) -> None:
+    install(tmp_path / "m", model_truth(4))
+    (tmp_path / "m" / "pairs.txt").write_text(f"{line}\n")
+    ended = start(tmp_path / "m", "pairsweep --pairs pairs.txt", node_names(4))
+    assert ended.returncode == 2
+    assert ended.stderr == f"pairsweep: model: {reason}\n"
+
+
+def test_imb_has_rows_of_every_pair_at_the_same_time(tmp_path: Path) -> None:
+    faults = Faults(slow_links=(SlowLink(("mn0003", "mn0004"), 2),))
+    install(tmp_path / "m", model_truth(4, faults=faults))
+    command = "IMB-MPI1 PingPong -npmin 2 -msglog 0:3 -multi 1"
+    text = start(tmp_path / "m", command, node_names(4)).stdout
+    assert "# ( 2 groups of 2 processes each running simultaneous )" in text
+    rows = [line.split() for line in text.splitlines() if line[:1] == " "]
+    assert rows.pop(0) == ["Group", "#bytes", "#repetitions", "t[usec]", "Mbytes/sec"]
+    sizes = ["0", "1", "2", "4", "8"]
+    assert [row[:2] for row in rows] == [[g, size] for size in sizes for g in "01"]
+    for sound, slow in zip(rows[::2], rows[1::2], strict=True):
+        assert float(slow[3]) / float(sound[3]) == pytest.approx(2, rel=0.1)
+
+
 def test_a_node_dies_at_a_program_and_stays_dead(tmp_path: Path) -> None:
     faults = Faults(dead_nodes=(DeadNode("mn0002", "osu_bw", "exit"),))
     machine = tmp_path / "m"
@@ -262,6 +315,9 @@ def test_output_ends_in_the_middle_where_a_node_dies(tmp_path: Path) -> None:
     machine = tmp_path / "m"
     install(machine, model_truth(8, faults=faults))
     file = machine / "sweep.jsonl"
+    there = {"SLURM_PROCID": "1", "SLURMD_NODENAME": "mn0002"}
+    ended = start(machine, "pairsweep --preflight", node_names(8), **there)
+    assert (ended.returncode, ended.stdout.count("mn0002")) == (0, 3)
     process = subprocess.Popen(
         [machine / "bin" / "pairsweep", "--json", "--resume", file],
         env=step_variables(node_names(8)),

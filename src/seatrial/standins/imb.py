@@ -53,12 +53,8 @@ class Benchmark:
         known = (*_COLLECTIVES, *_PAIRS, *_MESSAGES, "PingPong")
         if self.name not in (_ONE_SIDED if run.program == "IMB-RMA" else known):
             raise UsageError(f"no model of the benchmark {self.name!r}")
-        self.groups = 0
-        if "-multi" in run.options:
-            shape = run.options.get("-map", "").split("x")
-            if len(shape) != 2 or shape[1] != "2" or not shape[0].isdecimal():
-                raise UsageError(f"-map {'x'.join(shape)}, expected PAIRSx2")
-            self.groups = int(shape[0])
+        self.groups = self._groups() if "-multi" in run.options else []
+        self.is_each = run.options.get("-multi") == "1" and len(self.groups) > 1
         low, _, high = run.options.get("-msglog", "0:22").partition(":")
         self.sizes = [1 << k for k in range(int(low), int(high) + 1)]
         if self.name == "Barrier":
@@ -66,6 +62,16 @@ class Benchmark:
         elif run.options.get("-zero_size") != "off":
             self.sizes.insert(0, 0)
         self.is_aggregate = run.options.get("-aggregate_mode") == "aggregate"
+
+    def _groups(self) -> list[tuple[int, int]]:
+        """Return the ranks of every pair: those of -map, else two that follow."""
+        ranks, shape = self.run.job.ranks, self.run.options.get("-map")
+        if shape is None:
+            return [(rank, rank + 1) for rank in range(0, ranks // 2 * 2, 2)]
+        pairs, _, width = shape.partition("x")
+        if width != "2" or not pairs.isdecimal():
+            raise UsageError(f"-map {shape}, expected PAIRSx2")
+        return [(rank, rank + int(pairs)) for rank in range(int(pairs))]
 
     def repetitions(self, size: int) -> int:
         """Return those of -iter COUNT,MB: fewer if they move more than that."""
@@ -75,24 +81,34 @@ class Benchmark:
 
     def columns(self) -> list[str]:
         """Return the names of the columns."""
-        names = ["#bytes", "#repetitions"]
+        names = [*(["Group"] if self.is_each else []), "#bytes", "#repetitions"]
         if self.name in _PAIRS:
             return [*names, "Mbytes/sec", "Msg/sec"]
-        if self.name in _ONE_SIDED or (self.name == "PingPong" and self.groups == 0):
+        is_single = self.is_each or not self.groups
+        if self.name in _ONE_SIDED or (self.name == "PingPong" and is_single):
             return [*names, "t[usec]", "Mbytes/sec"]
         names += ["t_min[usec]", "t_max[usec]", "t_avg[usec]"]
         if self.name == "Barrier":
             return names[1:]
         return names if self.name in _COLLECTIVES else [*names, "Mbytes/sec"]
 
-    def row(self, size: int) -> list[str]:
-        """Return the cells of a size."""
+    def rows(self, size: int) -> Iterator[list[str]]:
+        """Return the cells of a size: one row, or one of each group."""
+        if not self.is_each:
+            yield self._row(size, self._nodes())
+            return
+        job = self.run.job
+        for group, ranks in enumerate(self.groups):
+            first, second = map(job.node_of, ranks)
+            yield [str(group), *self._row(size, (first, second))]
+
+    def _row(self, size: int, pair: tuple[str, str]) -> list[str]:
         count = self.repetitions(size)
         cells = [str(count)] if self.name == "Barrier" else [str(size), str(count)]
         if self.name in _PAIRS:
-            rate = self.message_rate(size)
+            rate = self._message_rate(size, pair)
             return [*cells, f"{rate * size:.2f}", f"{rate * 1e6:.0f}"]
-        time = self.time(size) * self.run.machine.noise()
+        time = self._time(size, pair) * self.run.machine.noise()
         self.run.seconds += count * time / 1e6
         times = [time]
         if "t_avg[usec]" in self.columns():
@@ -104,22 +120,21 @@ class Benchmark:
             cells.append(f"{bandwidth:.2f}")
         return cells
 
-    def time(self, size: int) -> float:
+    def _time(self, size: int, pair: tuple[str, str]) -> float:
         """Return the time of a call in us; half a round trip of PingPong."""
         run = self.run
         if self.name in (*_COLLECTIVES, *_MESSAGES):
             return time_us(run, self.name.lower(), size)
-        pair = self.pair()
         latency, bandwidth = run.machine.pair(*pair)
-        pairs = max(1, self.groups)
+        pairs = len(self.groups) if self.groups and not self.is_each else 1
         if self.is_aggregate:
             return 1 / run.machine.window_rate(*pair, max(1, size))
         scale = _ONE_SIDED.get(self.name, 1.0)
         return scale * latency * (1 + 0.02 * (pairs - 1)) + pairs * size / bandwidth
 
-    def message_rate(self, size: int) -> float:
+    def _message_rate(self, size: int, pair: tuple[str, str]) -> float:
         """Return the messages per us of all pairs together."""
-        run, pair = self.run, self.pair()
+        run = self.run
         link = run.machine.pair(*pair)[1] / size
         each = run.machine.window_rate(*pair, size)
         rate = min(run.job.ranks // 2 * each, link) * run.machine.noise()
@@ -127,7 +142,7 @@ class Benchmark:
         run.seconds += self.repetitions(size) * 256 * run.job.ranks / 2 / rate / 1e6
         return rate
 
-    def pair(self) -> tuple[str, str]:
+    def _nodes(self) -> tuple[str, str]:
         """Return the nodes of the first rank and of its partner, in the second half."""
         job = self.run.job
         return job.node_of(0), job.node_of(job.ranks // 2 if job.ranks > 1 else 0)
@@ -135,12 +150,14 @@ class Benchmark:
     def title(self) -> Iterator[str]:
         """Return the lines above the columns."""
         yield _LINE
-        if self.groups > 1:
+        if len(self.groups) > 1:
             yield f"# Benchmarking Multi-{self.name}"
-            together = f"{self.groups} groups of 2 processes each running simultaneous"
+            together = (
+                f"{len(self.groups)} groups of 2 processes each running simultaneous"
+            )
             yield f"# ( {together} )"
-            for group in range(self.groups):
-                yield f"# Group {group:>2}: {group:>5} {group + self.groups:>4}"
+            for group, (first, second) in enumerate(self.groups):
+                yield f"# Group {group:>2}: {first:>5} {second:>4}"
                 yield "#"
         else:
             yield f"# Benchmarking {self.name}"
@@ -167,7 +184,8 @@ def imb(run: Run) -> Iterator[str]:
     yield from benchmark.title()
     yield "".join(f"{name:>13}" for name in benchmark.columns())
     for size in benchmark.sizes:
-        yield "".join(f"{cell:>13}" for cell in benchmark.row(size))
+        for cells in benchmark.rows(size):
+            yield "".join(f"{cell:>13}" for cell in cells)
     yield "\n\n# All processes entering MPI_Finalize\n"
 
 

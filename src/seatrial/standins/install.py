@@ -33,7 +33,9 @@ done
 """
 _LATE = "sleep {seconds:g}\n"
 _DEAD = """\
-if [ "$program" = {program} ] || [ -e "$folder/dead/$node" ]; then
+starts=$program
+case " $* " in *" --preflight "*) starts= ;; esac
+if [ "$starts" = {program} ] || [ -e "$folder/dead/$node" ]; then
     : >>"$folder/dead/$node"
     {end}
 fi

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import IO
 
-from seatrial.standins.pairsweep_file import Done, read_done
+from seatrial.standins.pairsweep_file import Done, Pair, read_done, read_pairs
 from seatrial.standins.rows import Value, row_text, validation
 from seatrial.standins.run import Run, UsageError
-from seatrial.standins.tournament import pairs_of, rounds_of
+from seatrial.standins.tournament import pairs_of
 
 _OPTIONS = (
     "--min-size --max-size --iterations --warmup --time --window --windows --seed"
@@ -25,6 +25,9 @@ _ROW = (
     '"latency_n": {}, "bw_mb_per_s": {:.15g}, "bw_back_mb_per_s": {:.15g}, '
     '"bw_n": {}, "validation": "{}"}}\n'
 )
+
+Plan = list[tuple[int, list[Pair]]]
+"""Rounds, by their numbers from 1, and the pairs of each."""
 
 
 class Sweep:
@@ -45,6 +48,7 @@ class Sweep:
         self.iterations = run.number("--iterations", 1000)
         self.validated = str(validation(run)["validation"])
         self.stream = stream
+        self.all_rounds = 0
         self.measured = self.retested = self.suspects = self.rounds = 0
 
     def run_row(self, pairs: int, resumed: int) -> dict[str, Value]:
@@ -59,7 +63,7 @@ class Sweep:
             "mpi": "model",
             "np": run.job.ranks,
             "nodes": len(self.nodes),
-            "rounds": rounds_of(len(self.nodes)),
+            "rounds": self.all_rounds,
             "rails": run.options.get("--rails"),
             "rail_variable": variable if "--rails" in run.options else None,
             "seed": self.seed,
@@ -76,34 +80,25 @@ class Sweep:
             "start_time": time.time(),
         }
 
-    def plan(self) -> list[tuple[int, list[tuple[int, int]]]]:
+    def plan(self) -> Plan:
         """Return the rounds that were asked for, with their numbers and pairs."""
         first, _, last = self.run.options.get("--rounds", "1:").rpartition(":")
         low, high = int(first or 1), int(last or 1 << 24)
-        wanted = self.wanted()
-        return [
-            (number, [pair for pair in pairs if wanted is None or pair in wanted])
-            for number, pairs in enumerate(pairs_of(len(self.nodes), self.seed), 1)
-            if low <= number <= high
-        ]
-
-    def wanted(self) -> set[tuple[int, int]] | None:
-        """Return the pairs of the file of --pairs; None: all."""
         name = self.run.options.get("--pairs")
-        if name is None:
-            return None
-        at = {node: i for i, node in enumerate(self.nodes)}
-        wanted = set()
-        with open(name, encoding="utf-8") as file:  # noqa: PTH123
-            for line in file:
-                ends = sorted(at[node] for node in line.partition("#")[0].split())
-                if len(ends) == 2:
-                    wanted.add((ends[0], ends[1]))
-        return wanted
+        wanted = None if name is None else read_pairs(name, self.nodes)
+        if wanted and max(wanted.values()) > 0:
+            plan: Plan = [(number, []) for number in range(1, max(wanted.values()) + 1)]
+            for pair, number in wanted.items():
+                plan[number - 1][1].append(pair)
+        else:
+            plan = [
+                (number, [pair for pair in pairs if wanted is None or pair in wanted])
+                for number, pairs in enumerate(pairs_of(len(self.nodes), self.seed), 1)
+            ]
+        self.all_rounds = len(plan)
+        return [(number, pairs) for number, pairs in plan if low <= number <= high]
 
-    def sweep_rail(
-        self, rail: int, done: Done, plan: list[tuple[int, list[tuple[int, int]]]]
-    ) -> None:
+    def sweep_rail(self, rail: int, done: Done, plan: Plan) -> None:
         """Measure the rounds of a rail, then its suspects alone."""
         latencies, bandwidths = array("d"), array("d")
         keys: list[tuple[int, int, int]] = []

@@ -91,7 +91,7 @@ def main(truth: dict, folder: str, arguments: list[str]) -> int:  # type: ignore
                 sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
             run.wait(run.seconds)
-    except (UsageError, UnknownNodeError, ValueError) as error:
+    except (UsageError, UnknownNodeError, ValueError, OSError) as error:
         print(f"{program}: model: {error}", file=sys.stderr)
         return 2
     if dead:

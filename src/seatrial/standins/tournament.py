@@ -4,11 +4,6 @@ import random
 from collections.abc import Iterator
 
 
-def rounds_of(nodes: int) -> int:
-    """Return the number of rounds; one more if a node has to rest in each."""
-    return nodes + nodes % 2 - 1
-
-
 def pairs_of(nodes: int, seed: int) -> Iterator[list[tuple[int, int]]]:
     """Return the pairs of each round, numbers of nodes, the smaller one first.
 

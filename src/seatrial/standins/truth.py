@@ -72,7 +72,8 @@ class SlowLeaf(Struct, frozen=True, forbid_unknown_fields=True):
 class DeadNode(Struct, frozen=True, forbid_unknown_fields=True):
     """A node that dies when `program` starts on it, and stays dead.
 
-    Its rank hangs, or ends with status 1; FOLDER/dead has a file of its name then.
+    A preflight is no start of pairsweep: the node dies in the sweep. Its rank hangs, or
+    ends with status 1; FOLDER/dead has a file of its name then.
     """
 
     node: str
