@@ -21,6 +21,7 @@ from judge_samples import CASE
 from seatrial.calibration.comparable_runs import comparable_runs
 from seatrial.calibration.detection_limits import Prospect, prospects
 from seatrial.calibration.plan_table import cost_table
+from seatrial.calibration.sweep_plan import ROUND_S, sweep_costs
 from seatrial.campaign.campaign_file import Block, Campaign
 from seatrial.campaign.cost import (
     CheckCost,
@@ -66,6 +67,31 @@ def test_jobs_times_and_node_hours() -> None:
     assert found.wall_s == 6 * 20 + 2 * 2
     assert found.between_s == 4
     assert found.node_hours == pytest.approx(2 * 20 * (1 + 2 + 4) / 3600)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "seconds", "stated", "start_s", "rounds", "hours"),
+    [
+        (1000, 400.0, False, 50.35, 999, 4 * 1000 * 400.0 / 3600),
+        (1000, 10.0, True, 0.0, 999, 4 * 1000 * 999 * ROUND_S / 3600),
+        (33, 1.0, False, 0.0, 33, 4 * 33 * 33 * ROUND_S / 3600),
+    ],
+)
+def test_sweeps_of_all_pairs_and_adaptive_ones(
+    nodes: int, seconds: float, stated: bool, start_s: float, rounds: int, hours: float
+) -> None:
+    checks = (
+        CheckCost("PairSweep", 4, seconds, None, stated),
+        CheckCost("Echo", 4, 1.0, None, stated=False),
+    )
+    costs = Cost(4, 8, 1.0, 0.0, None, checks, {})
+    (sweep,) = sweep_costs(costs, nodes)
+    assert sweep.start_s == pytest.approx(start_s)
+    assert (sweep.rounds, sweep.node_hours(rounds)) == (rounds, pytest.approx(hours))
+    assert (sweep.least_rounds, sweep.most_rounds) == (12, min(48, rounds))
+    least, most = map(sweep.node_hours, (12, min(48, rounds)))
+    assert f"{least:,.3g} to {most:,.3g} for an adaptive sweep" in str(sweep)
+    assert list(sweep_costs(costs, 12)) == []
 
 
 @pytest.mark.parametrize(

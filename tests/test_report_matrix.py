@@ -214,6 +214,19 @@ def test_figure_says_what_was_measured_and_what_is_missing() -> None:
     assert bw.detail.endswith("rows send to columns")
 
 
+def test_figure_of_a_drawn_sweep_says_what_it_covers() -> None:
+    run = sample_sweep(names(9), hung=[("cn1", other) for other in names(9)[3:]])
+    cases = tuple(replace(case, draws_pairs=True) for case in run.cases)
+    latency, bw = figures(replace(run, cases=cases))
+    words = (
+        "The sweep covers 83.3 % of 36 pairs: it finds slow nodes and what many pairs "
+        "share; a fault of a single pair needs the full sweep."
+    )
+    assert words in latency.note
+    assert words in bw.note
+    assert "The sweep covers" not in figures(run)[0].note
+
+
 def test_legend_and_keyboard_have_the_words_of_levels_and_symbols() -> None:
     latency, bw = figures(sample_sweep(names(4), slow=["cn3"]))
     given = [

@@ -9,6 +9,7 @@ from seatrial import paths
 from seatrial.calibration.comparable_runs import comparable_runs
 from seatrial.calibration.detection_limits import Prospect, prospects
 from seatrial.calibration.pass_chances import Chance, chances
+from seatrial.calibration.sweep_plan import SweepCost, sweep_costs
 from seatrial.campaign.campaign_file import Campaign, load_campaign
 from seatrial.campaign.cost import (
     Cost,
@@ -34,7 +35,7 @@ from seatrial.system.description import (
 
 @dataclass(frozen=True)
 class Plan:
-    """Cost of a campaign, and the slowdowns that its criteria find.
+    """Cost of a campaign, of its sweeps also as adaptive ones, and what it finds.
 
     `bears` counts the criteria whose burden of proof each party bears; `chances` are
     those of machines a little inside their limits.
@@ -48,6 +49,7 @@ class Plan:
     criteria: tuple[Prospect, ...]
     bears: Mapping[str, int]
     chances: tuple[Chance, ...]
+    sweeps: tuple[SweepCost, ...]
     notes: tuple[str, ...]
 
 
@@ -87,12 +89,14 @@ def plan_campaign(
         inside = chances(criteria, answers, work.delivered)
         named = {each.criterion for each in answers}
         bears.update(rule.bears for rule in criteria.criteria if rule.name in named)
+    costs = work.cost(campaign.max_jobs)
     return Plan(
         system=system,
         campaign=name,
         repeats=campaign.repeats,
         slowdown=slowdown,
-        cost=work.cost(campaign.max_jobs),
+        cost=costs,
+        sweeps=tuple(sweep_costs(costs, work.delivered)),
         criteria=tuple(answers),
         bears=dict(bears),
         chances=tuple(inside),

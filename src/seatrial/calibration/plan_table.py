@@ -38,6 +38,8 @@ def print_plan(plan: Plan, console: Terminal) -> None:
         f"{duration(costs.wall_s)}, {_hours(costs.node_hours)} node-hours",
     )
     console.print(cost_table(costs))
+    for sweep in plan.sweeps:
+        console.print_line(str(sweep))
     for check, why in costs.nothing.items():
         console.print_line(f"no job of {check}: {why}")
     known = [each for each in plan.criteria if not each.reason]

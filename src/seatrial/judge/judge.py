@@ -48,6 +48,7 @@ from seatrial.judge.planned_findings import (
 from seatrial.judge.repeated_numbers import require_distinct
 from seatrial.judge.run_history import ledger_findings, since_repairs
 from seatrial.judge.screening import tried
+from seatrial.judge.shared_leafs import shared_leafs
 from seatrial.judge.spoiled import Spoiled, spoiled_of
 from seatrial.judge.verdicts import VERDICTS, Ruling, rulings
 from seatrial.model.cases import Case, CaseKey
@@ -120,6 +121,8 @@ def judge(
     found += declared_findings(runs, criteria.declared)
     findings = sorted((flagged(item, changed) for item in found), key=_order)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
+    leafs = joint_runs.leafs_of(nodes)
+    shared = shared_leafs(ruled, leafs, criteria.risks.discovery)
     return Judgement(
         run=run.manifest["run"],
         system=run.manifest["system"],
@@ -128,7 +131,7 @@ def judge(
         findings=tuple(findings),
         nodes=by_node,
         convicted=_present(by_node, "fail"),
-        suspects=_suspects(ruled, conspicuous),
+        suspects=_suspects(ruled, [*conspicuous, *(one.leaf for one in shared)]),
         replay=replay,
         further=tuple(other.manifest["run"] for other in further),
         criteria_sha256=criteria.sha256,
@@ -137,7 +140,7 @@ def judge(
         not_shown=_present(by_node, "not shown"),
         ledger=ledger,
         reasons=tuple(map(str, reasons)),
-        notes=(*left_out, *refused, *notes(runs)),
+        notes=(*left_out, *refused, *map(str, shared), *notes(runs)),
         spoiled=spoiled.left(runs),
         repeats=spoiled.words,
     )

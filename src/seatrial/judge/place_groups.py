@@ -18,6 +18,9 @@ from seatrial.judge.pair_effects import Parts, part_levels
 from seatrial.judge.sampling import LEAST_ALIKE, Sampled, Values, scale_of
 from seatrial.judge.scatter import blamed, rest_correlation, split, thinned
 
+_LEAST_NEAR = 2
+"""Pairs on its own leaf that tell about a node."""
+
 
 def groups_of(
     subject: Finding, criterion: Criterion, data: Sampled, leafs: Leafs = NO_LEAFS
@@ -190,6 +193,29 @@ def _parts_of(pairs: Group, *, drawn: bool = False) -> Iterator[Group]:
         )
 
 
+def _sound_on_its_leaf(
+    pairs: Group, parts: Network, limit: float
+) -> npt.NDArray[np.int64]:
+    """Return the nodes whose pairs on their own leaf are good, several of them.
+
+    Such a node reaches its limit; what is bad lies on the ways to other leafs.
+    """
+    first, second = (
+        pairs.names[end].cast(pl.String).replace_strict(pairs.leafs, default=None)
+        for end in ("source", "destination")
+    )
+    near = (first == second).fill_null(value=False).to_numpy()
+    rows = np.flatnonzero(near & ~np.isnan(pairs.levels).all(axis=1))
+    if not rows.size:
+        return rows
+    good = np.nanmedian(pairs.levels[rows], axis=1) >= limit
+    own = parts.paths[rows, :2]
+    count = len(parts.kinds)
+    known = np.bincount(own.ravel(), minlength=count)
+    reach = np.bincount(own[good].ravel(), minlength=count)
+    return np.flatnonzero((known >= _LEAST_NEAR) & (2 * reach > known))
+
+
 def _doubts(pairs: Group, parts: Network, fitted: Parts) -> Texts:
     """Return why nodes that look bad may be sound, '' if they are to blame."""
     doubt = np.full(len(parts.kinds), "", dtype=object)
@@ -197,6 +223,10 @@ def _doubts(pairs: Group, parts: Network, fitted: Parts) -> Texts:
     limit = pairs.scale.limit
     if pairs.alike:
         limit += float(np.median(fitted.typical[nodes]))
+    for part in _sound_on_its_leaf(pairs, parts, limit):
+        doubt[part] = (
+            "its pairs on its own leaf are good: it may be sound, and an up-link bad"
+        )
     good = fitted.typical >= limit
     if good[nodes].any():  # else look at what all of them share
         beside = nodes & ~good & (fitted.beside < limit)

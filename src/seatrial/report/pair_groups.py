@@ -31,12 +31,16 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Group:
-    """The samples of one matrix, those of a crowded network, and the nodes."""
+    """The samples of one matrix, those of a crowded network, and the nodes.
+
+    `drawn`: the check measured some pairs only.
+    """
 
     case: CaseKey
     pairs: pl.DataFrame
     crowded: pl.DataFrame
     nodes: Sequence[str]
+    drawn: bool
 
 
 def groups(run: Run) -> Iterator[Group]:
@@ -47,15 +51,16 @@ def groups(run: Run) -> Iterator[Group]:
         & ~pl.col("metric").is_in(_NOT_OF_PAIRS)
     )
     allocated: dict[CaseKey, set[str]] = defaultdict(set)
+    drawn = {case.key for case in run.cases if case.draws_pairs}
     for case in run.cases:
         allocated[case.key].update(case.nodes)
     for names, part in rows.group_by(*CaseKey._fields, maintain_order=True):
         key = CaseKey(*(str(name) for name in names))
-        yield from _groups_of_case(key, part, allocated[key])
+        yield from _groups_of_case(key, part, allocated[key], drawn=key in drawn)
 
 
 def _groups_of_case(
-    key: CaseKey, rows: pl.DataFrame, allocated: set[str]
+    key: CaseKey, rows: pl.DataFrame, allocated: set[str], *, drawn: bool
 ) -> Iterator[Group]:
     crowded = pl.col("metric").cast(pl.String).str.starts_with(_CROWDED)
     before = rows.filter(crowded)
@@ -69,7 +74,8 @@ def _groups_of_case(
         # A ring is no matrix: it has as many pairs as nodes, and many sizes.
         if len(nodes) > 2 and (sizes == 1 or count_pairs(pairs)[1] > len(nodes)):
             same = {"parameters": parameters, "size_bytes": size_bytes, "hca": hca}
-            yield Group(key, pairs, _of(before, f"{_CROWDED}{metric}", same), nodes)
+            again = _of(before, f"{_CROWDED}{metric}", same)
+            yield Group(key, pairs, again, nodes, drawn)
 
 
 def _of(rows: pl.DataFrame, metric: str, same: dict[str, Any]) -> pl.DataFrame:

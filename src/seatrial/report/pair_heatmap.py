@@ -1,5 +1,6 @@
 """A matrix of pairs as a figure: a grid of nodes, and its numbers as a table."""
 
+import math
 from itertools import permutations
 from typing import Any
 
@@ -177,6 +178,12 @@ def _note(matrix: Matrix) -> str:
             f"The limit is {words} {text.exact(matrix.limit)} {matrix.unit}; "
             f"{text.exact(matrix.missed)} "
             f"{'misses' if matrix.missed == 1 else 'miss'} it."
+        )
+    if matrix.drawn:
+        sentences.append(
+            f"The sweep covers {100 * matrix.coverage:.1f} % of "
+            f"{text.exact(math.comb(matrix.of, 2))} pairs: it finds slow nodes and "
+            "what many pairs share; a fault of a single pair needs the full sweep."
         )
     if matrix.missing:
         silent = ", ".join(few([short(node) for node in matrix.silent], _NAMES))

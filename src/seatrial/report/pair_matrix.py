@@ -55,6 +55,7 @@ class Matrix:
     pairs (each direction counts if `directed`), `missing` counts the others, `slow`
     those of level `SLOW`, `missed` those beyond `limit`; `silent` names the nodes of
     which no pair was measured; `retested` pairs have source, destination and cell.
+    `drawn`: the check measured some pairs only.
     """
 
     check: str
@@ -78,6 +79,12 @@ class Matrix:
     limit: float | None
     missed: int
     retested: tuple[tuple[str, str, Cell], ...]
+    drawn: bool = False
+
+    @property
+    def coverage(self) -> float:
+        """The share of all pairs that was measured, each direction counted."""
+        return self.measured / (self.measured + self.missing)
 
     @property
     def marked(self) -> tuple[bool, ...]:
@@ -135,6 +142,7 @@ def _matrix(group: Group, judgement: Judgement, most: int) -> Matrix:
         limit=limit,
         missed=_missed(pairs["value"], limit, lower_is_better),
         retested=_rows(retested),
+        drawn=group.drawn,
     )
 
 

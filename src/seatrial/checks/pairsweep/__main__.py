@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
             if options.adaptive:
                 drawn.leafs = node_leafs(nodes)
             else:
-                drawn.further_rounds = 0
+                drawn.further_phases = 0
         Conductor(nodes, launcher, preflight, file, options.stall_limit, drawn).run()
     except SeatrialError as error:
         print(f"seatrial.checks.pairsweep: {error}", file=sys.stderr)

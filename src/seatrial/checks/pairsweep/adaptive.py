@@ -21,8 +21,8 @@ Rounds = list[list[Pair]]
 ADAPTIVE_ROUNDS = 12
 """Rounds of the first phase, unless stated."""
 
-FURTHER_ROUNDS = 3
-"""Further pairs are at most so many times those of the first rounds."""
+FURTHER_PHASES = 3
+"""Phases of suspects; all have at most so many times the pairs of the first phase."""
 
 _APART = 4.0
 """Suspicion begins at so many robust standard deviations below the typical node."""
@@ -59,7 +59,7 @@ class Adaptive:
     """Draws the pairs of `nodes`: `rounds` of all, then more of the suspects.
 
     `leafs` has the leaf of each node, as far as they are known. The same seed draws the
-    same pairs, so that they are the same in each repeat. With `further_rounds` 0 there
+    same pairs, so that they are the same in each repeat. With `further_phases` 0 there
     are only the first rounds.
     """
 
@@ -67,7 +67,7 @@ class Adaptive:
     rounds: int
     seed: int
     leafs: Mapping[str, str] = field(default_factory=dict)
-    further_rounds: int = FURTHER_ROUNDS
+    further_phases: int = FURTHER_PHASES
 
     def __post_init__(self) -> None:
         self.met: dict[str, set[str]] = {node: {node} for node in self.nodes}
@@ -87,16 +87,17 @@ class Adaptive:
             ends = zip(turned[:half], reversed(turned[half:]), strict=True)
             drawn.append([(a, b) for a, b in ends if a is not None and b is not None])
         self._keep(drawn)
-        self.left = self.further_rounds * sum(map(len, drawn))
+        self.left = self.further_phases * sum(map(len, drawn))
         return drawn
 
     def further(self, levels: Iterable[Level], nodes: Sequence[str]) -> Rounds:
         """Draw rounds of suspects that rested until now; `nodes` still answer.
 
-        No round: there is no new suspect, or as many pairs were drawn as may be.
+        No round: there is no new suspect, or as much was drawn as may be.
         """
-        if self.left < self.rounds:
+        if not self.further_phases:
             return []
+        self.further_phases -= 1
         found = suspects(levels, self.leafs)
         new = [node for node in found if node in self.rested and node in set(nodes)]
         new = new[: self.left // self.rounds]
@@ -106,25 +107,39 @@ class Adaptive:
         self.left -= sum(map(len, drawn))
         return [pairs for pairs in drawn if pairs]
 
-    def _candidates(self, node: str, nodes: Sequence[str]) -> list[str]:
-        """Return the partners of a suspect in random order, first those that rest."""
+    def _candidates(
+        self, node: str, nodes: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """Return partners of a suspect elsewhere, and on its own leaf.
+
+        They are in random order; those that rest come first.
+        """
         order = sorted(nodes)
         random.Random(f"{self.seed} {node}").shuffle(order)
-        return sorted(order, key=lambda partner: partner not in self.rested)
+        order.sort(key=lambda partner: partner not in self.rested)
+        leaf = self.leafs.get(node)
+        near = [one for one in order if leaf and self.leafs.get(one) == leaf]
+        known = set(near)
+        return [one for one in order if one not in known], near
 
-    def _round(self, number: int, order: Mapping[str, Sequence[str]]) -> list[Pair]:
+    def _round(
+        self, number: int, order: Mapping[str, tuple[list[str], list[str]]]
+    ) -> list[Pair]:
         """Draw a partner for each suspect that is not in the round yet."""
         busy: set[str] = set()
         pairs: list[Pair] = []
-        near = number % _NEAR == _NEAR - 1
-        for node, candidates in order.items():
+        for node, (far, near) in order.items():
             if node in busy:
                 continue
-            taken = self.met[node] | busy
-            free = [one for one in candidates if one not in taken]
-            leaf = self.leafs.get(node)
-            alike = [one for one in free if (self.leafs.get(one) == leaf) == near]
-            if partner := next(iter(alike or free), None):
+            chosen = (near, far) if number % _NEAR == _NEAR - 1 else (far, near)
+            taken = self.met[node]
+            free = (
+                one
+                for candidates in chosen
+                for one in candidates
+                if one not in taken and one not in busy
+            )
+            if partner := next(free, None):
                 pairs.append((node, partner))
                 busy |= {node, partner}
         self._keep([pairs])
