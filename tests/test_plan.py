@@ -33,7 +33,8 @@ from seatrial.campaign.cost import (
     sessions_of,
 )
 from seatrial.campaign.schedule import plan_sessions
-from seatrial.checks.typical import Place, Typical
+from seatrial.checks.growth import Place
+from seatrial.checks.typical import Typical
 from seatrial.cli import main
 from seatrial.model.cases import ListedCase
 from seatrial.runs.closed_run import Run, closed_runs, load_run

@@ -15,17 +15,20 @@ def dry_run(
     name: str,
     *options: str,
     of_class: Mapping[str, Any] | None = None,
+    cores: int = 2,
+    scheduler: str = "local",
     **extras: Any,
 ) -> str:
     """Dry-run a check with other extras of Open MPI's environment; what was said.
 
-    `of_class` are further extras of the class of nodes.
+    `of_class` are further extras of the class of nodes, whose nodes have `cores`.
     """
     settings = json.loads(SETTINGS.read_text())
     settings["environments"][0]["extras"].update(extras)
     partition = settings["systems"][0]["partitions"][0]
-    partition["launcher"] = "srun"
+    partition |= {"launcher": "srun", "scheduler": scheduler}
     partition["extras"].update(of_class or {})
+    partition["processor"]["num_cpus"] = 2 * cores
     (folder / "settings.json").write_text(json.dumps(settings))
     result = reframe(
         *("-C", "settings.json", "-c", str(CHECKS), "-R", "--dry-run", "-n", name),
@@ -41,6 +44,13 @@ def steps(folder: Path) -> list[str]:
     (file,) = folder.rglob("steps.sh")
     lines = re.findall(r"^run_step (\S+ .*)$", file.read_text(), re.MULTILINE)
     return [" ".join(line.split()) for line in lines if "{" not in line]
+
+
+def parameters(folder: Path) -> dict[str, Any]:
+    """The parameters that the only case records."""
+    (file,) = folder.rglob("seatrial.json")
+    found: dict[str, Any] = json.loads(file.read_text())["parameters"]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -128,7 +138,7 @@ def test_lammps_input_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("fraction", "order"),
-    [("0.5", 65520), ("0.8", 82880)],
+    [("0.5", 65280), ("0.8", 81920)],
 )
 def test_hpcc_fills_the_memory_of_all_nodes(
     tmp_path: Path, fraction: str, order: int
@@ -137,8 +147,108 @@ def test_hpcc_fills_the_memory_of_all_nodes(
     dry_run(tmp_path, "Hpcc", "-S", f"Hpcc.memory_fraction={fraction}")
     (file,) = tmp_path.rglob("hpccinf.txt")
     assert file.read_text().splitlines()[5].split() == [str(order), "Ns"]
+    assert parameters(tmp_path) == {"memory_fraction": float(fraction), "n": order}
 
 
-def test_hpcc_leaves_memory_for_its_other_tests(tmp_path: Path) -> None:
+def test_memory_is_left_for_mpi_and_the_system(tmp_path: Path) -> None:
     output = dry_run(tmp_path, "Hpcc", "-S", "Hpcc.memory_fraction=0.9")
     assert "memory_fraction is 0.9, expected a number of at most 0.8" in output
+
+
+def test_memory_must_be_known(tmp_path: Path) -> None:
+    output = dry_run(
+        tmp_path,
+        *("Hpcc", "-S", "Hpcc.memory_fraction=0.5"),
+        of_class={"memory_mib": None},
+    )
+    assert "names no memory_mib in its extras" in output
+
+
+def test_nodes_that_share_one_machine_keep_the_fixed_size(tmp_path: Path) -> None:
+    options = ("-S", "Hpcc.memory_fraction=0.5")
+    dry_run(tmp_path, "Hpcc", *options, of_class={"demonstration": True})
+    (file,) = tmp_path.rglob("hpccinf.txt")
+    assert file.read_text().splitlines()[5].split() == ["1000", "Ns"]
+
+
+@pytest.mark.parametrize(
+    ("check", "options", "limit"),
+    [
+        ("Hpcc", ["Hpcc.ppn=0"], "0:5:0"),
+        ("Hpcc", ["Hpcc.ppn=0", "Hpcc.memory_fraction=0.5"], "2:51:36"),
+        ("Npb%benchmark=EP", ["Npb.memory_fraction=0.5"], "1:21:24"),
+    ],
+)
+def test_time_limit_follows_from_the_size(
+    tmp_path: Path, check: str, options: list[str], limit: str
+) -> None:
+    """Four times HPL's 2/3 x 65280^3 operations of 8 cores at 10 Gflop/s, and more."""
+    chosen = [word for option in options for word in ("-S", option)]
+    dry_run(tmp_path, check, *chosen, scheduler="slurm", programs=NPB)
+    (script,) = tmp_path.rglob("rfm_job.sh")
+    assert f"#SBATCH --time={limit}\n" in script.read_text()
+
+
+NPB = [f"{name}.{size}.x" for name in ("cg", "ep", "is") for size in "ABCDEF"]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "program", "nodes", "ppn"),
+    [
+        ("CG", "cg.E.x", 1024, 128),
+        ("EP", "ep.F.x", 1024, 128),
+        ("IS", "is.E.x", 1024, 1),
+    ],
+)
+def test_npb_takes_the_largest_class_that_fits(
+    tmp_path: Path, benchmark: str, program: str, nodes: int, ppn: int
+) -> None:
+    place = f"--nodes={nodes} --ntasks={nodes * ppn} --ntasks-per-node={ppn}"
+    dry_run(
+        tmp_path,
+        f"Npb%benchmark={benchmark}",
+        *("-S", "Npb.memory_fraction=0.5", "-S", "Npb.communication=no"),
+        cores=128,
+        of_class={"nodes": [f"n{i}" for i in range(1024)], "memory_mib": 1 << 18},
+        programs=NPB,
+    )
+    assert steps(tmp_path) == [f"{nodes}x{ppn} {place} {program}"]
+
+
+@pytest.mark.parametrize(
+    ("check", "program", "size"),
+    [
+        (
+            "LammpsFixed%problem=eam",
+            "-var x 8 -var y 8 -var z 16 -in in.eam",
+            {"atoms": 1024 * 32000},
+        ),
+        (
+            "LammpsFixed%problem=chute",
+            "-var x 32 -var y 32 -var z 1 -in in.chute.scaled",
+            {"atoms": 1024 * 32000},
+        ),
+        (
+            "LammpsScaled%problem=rhodo",
+            "-var x 4 -var y 4 -var z 8 -in in.rhodo.scaled",
+            {"atoms_per_rank": 16 * 32000},
+        ),
+    ],
+)
+def test_lammps_copies_its_systems_until_the_memory_is_filled(
+    tmp_path: Path, check: str, program: str, size: dict[str, int]
+) -> None:
+    """Half of four nodes with 16 GiB and two ranks each: 32 GiB."""
+    dry_run(tmp_path, check, "-S", "memory_fraction=0.5", "-S", "ppn=0")
+    place = "--nodes=4 --ntasks=8 --ntasks-per-node=2"
+    assert steps(tmp_path) == [f"4x2 {place} lmp -log none {program}"]
+    assert parameters(tmp_path).items() >= size.items()
+
+
+def test_lammps_has_no_more_atoms_than_numbers(tmp_path: Path) -> None:
+    options = ("-S", "memory_fraction=0.5", "-S", "ppn=64")
+    large = {"nodes": [f"n{i}" for i in range(2048)], "memory_mib": 1 << 20}
+    output = dry_run(
+        tmp_path, "LammpsScaled%problem=lj", *options, cores=64, of_class=large
+    )
+    assert "131072 ranks have no room for lj: 32000 atoms for each take" in output

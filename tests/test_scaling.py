@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from seatrial.checks.npb_ranks import rule_of, runs_on
-from seatrial.checks.scaling import Spot, exactly, most_ranks
+from seatrial.checks.npb_ranks import most_ranks, rule_of, runs_on
+from seatrial.checks.scaling import Spot, exactly
 
 
 def any_number(_: int) -> bool:

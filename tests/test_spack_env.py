@@ -31,6 +31,7 @@ from spack_files import (
     versions_of,
 )
 
+from seatrial.checks.npb_sizes import CLASSES
 from seatrial.parsers.npb_problems import BENCHMARKS
 
 # ---- Files
@@ -152,7 +153,7 @@ def test_our_recipes_come_first() -> None:
 def test_npb_has_what_the_check_runs() -> None:
     spec = spec_of("npb")
     assert values_of(spec, "names") == {name.lower() for name in BENCHMARKS}
-    classes = {"C"}  # the default of the check
+    classes = {"C", *CLASSES}  # the default of the check, and those by memory
     for campaign in HOME.glob("reframe-checks/campaigns/*.yaml"):
         classes |= set(re.findall("problem_class: ([A-Z])", campaign.read_text()))
     assert classes <= values_of(spec, "classes")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.checks.typical import Place, Stated, typical_cases
+from seatrial.checks.growth import Place
+from seatrial.checks.typical import Stated, typical_cases
 
 HOME = Path(__file__).parents[1]
 
@@ -32,3 +33,48 @@ def test_checks_state_time_and_nodes_of_each_case(stated: Stated) -> None:
     assert all(
         typical.seconds > 0 for cases in stated.values() for typical in cases.values()
     )
+
+
+@pytest.mark.parametrize("nodes", [4, 64, 256, 1024])
+def test_times_grow_with_the_nodes(stated: Stated, nodes: int) -> None:
+    place = Place(nodes)
+    (sweep,) = stated["PairSweep"].values()
+    (startup,) = stated["Startup"].values()
+    (link,) = stated["LogP"].values()
+    found = (
+        sweep.seconds_on("PairSweep", place),
+        sweep.seconds_on("PairSweep", place, {"PairSweep.rounds": 3}),
+        startup.seconds_on("Startup", place),
+        link.seconds_on("LogP", place),
+    )
+    levels = {4: 3, 64: 7, 256: 9, 1024: 11}[nodes]
+    expected = (10 + 0.4 * (nodes - 4), 10, 5 * levels, 5)
+    assert found == pytest.approx(expected)
+
+
+def test_times_of_programs_by_memory_are_those_of_their_sizes(stated: Stated) -> None:
+    """1,024 nodes of 128 cores and 256 GiB: HPL of an hour, NPB of ten minutes."""
+    place = Place(1024, 128, 256 * 1024)
+    chosen = {"memory_fraction": 0.5, "ppn": 0, "Hpcc.longest_s": 3600}
+    seconds = {
+        name: typical.seconds_on(check, place, chosen)
+        for check in ("Hpcc", "Npb", "LammpsFixed", "LammpsRhodo")
+        for name, typical in stated[check].items()
+    }
+    assert 0.95 * 3600 < seconds.pop("Hpcc") < 3780
+    assert all(0 < value <= 1200 for value in seconds.values())
+    (hpcc,) = stated["Hpcc"].values()
+    free = hpcc.seconds_on("Hpcc", place, {**chosen, "Hpcc.longest_s": 0})
+    assert free == pytest.approx(2 / 3 * 4177920**3 / (1e10 * 1024 * 128) + 180)
+    assert hpcc.seconds_on("Hpcc", place) == 15  # a fixed size
+    assert hpcc.seconds_on("Hpcc", Place(1024), chosen) == 15  # unknown memory
+
+
+def test_hpl_of_a_node_grows_with_its_memory(stated: Stated) -> None:
+    (sweep,) = stated["NodeSweep"].values()
+    few, many = (
+        sweep.seconds_on("NodeSweep", Place(nodes, 128, 256 * 1024))
+        for nodes in (4, 1024)
+    )
+    large = sweep.seconds_on("NodeSweep", Place(4, 192, 768 * 1024))
+    assert 300 < few == many < large

@@ -4,11 +4,17 @@
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import run_after, run_before, variable
-from reframe.core.exceptions import ReframeError
+from reframe.core.builtins import run_before, variable
 
 from seatrial.checks.base import SeatrialCheck, Tag
-from seatrial.checks.hpcc_input import hpcc_input, order_for_memory, process_grid
+from seatrial.checks.hpcc_input import (
+    OTHER_TESTS_S,
+    hpcc_input,
+    hpl_seconds,
+    order_within,
+    process_grid,
+)
+from seatrial.checks.sized import SizedCheck
 from seatrial.model.records import Sample
 from seatrial.parsers.hpcc import parse_hpcc_partly
 
@@ -24,11 +30,10 @@ NUMBERS = [
     *(f"{order}OrderedRingLatency_usec" for order in ("Naturally", "Randomly")),
     *(f"{order}OrderedRingBandwidth_GBytes" for order in ("Naturally", "Randomly")),
 ]
-LARGEST_FRACTION = 0.8
 
 
 @rfm.simple_test
-class Hpcc(SeatrialCheck):
+class Hpcc(SizedCheck, SeatrialCheck):
     """Do all nodes compute right, and what does each get when all talk at once?
 
     The HPL residual must pass. Ping-pong measures the worst pair of ranks; the rings,
@@ -40,16 +45,17 @@ class Hpcc(SeatrialCheck):
 
     N = 1000 verifies the results in a second. Rates are meaningful only with an N that
     fills the memory: `memory_fraction` is the share of the memory of all nodes for the
-    matrix, up to 0.8; HPCC derives the sizes of the other tests from it. This takes
-    hours on a large machine: set `time_limit`, and `ppn` 0 for a rank on every core.
-    MPIFFT needs a power of two of ranks, and is left out with others.
+    matrix, and HPCC derives the sizes of the other tests from it. HPL takes 2/3 N^3
+    operations, so half the memory takes half the time of 0.8 and reaches nearly the
+    same rate. `ppn` 0 is a rank on every core. MPIFFT needs a power of two of ranks,
+    and is left out with others.
     """
 
     n = variable(int, value=1000)
     """Order of the matrix, unless `memory_fraction` is set."""
     block = variable(int, value=80)
-    memory_fraction = variable(float, value=0.0)
-    """Share of the nodes' memory for the matrix, at most 0.8; 0: the order is `n`."""
+    longest_s = variable(int, value=0)
+    """Typical seconds of HPL at most, with `memory_fraction`; 0: no bound."""
 
     descr = "HPCC: HPL residual, ping-pong and rings over all ranks"
     valid_prog_environs = ["+hpcc"]
@@ -74,30 +80,15 @@ class Hpcc(SeatrialCheck):
     ]
 
     def case_parameters(self):
-        """Add the share of the memory to the parameters."""
-        chosen = (
-            {"memory_fraction": self.memory_fraction} if self.memory_fraction else {}
-        )
-        return {**super().case_parameters(), **chosen}
+        """Add the order of a matrix by memory to the parameters."""
+        chosen = {"memory_fraction": self.memory_fraction, "n": self.n}
+        return {**super().case_parameters(), **(chosen if self.memory_fraction else {})}
 
-    @run_after("setup")
-    def fill_memory(self):
-        """Convert the share of memory to the order of the matrix."""
-        if not self.memory_fraction:
-            return
-        if not 0 < self.memory_fraction <= LARGEST_FRACTION:
-            raise ReframeError(
-                f"memory_fraction is {self.memory_fraction}, expected a number of at "
-                f"most {LARGEST_FRACTION}: the other tests of HPCC need memory, too"
-            )
-        mib = self.current_partition.extras.get("memory_mib")
-        if not mib:
-            raise ReframeError(
-                f"partition {self.current_partition.fullname} names no memory_mib in "
-                "its extras, the memory of a node: set n in place of memory_fraction"
-            )
-        memory = self.memory_fraction * self.num_nodes * mib * (1 << 20)
-        self.n = order_for_memory(memory, self.block)
+    def fill(self, room):
+        """Choose the order of the matrix."""
+        memory = room.nodes * room.node_bytes
+        self.n = order_within(memory, room.ranks, self.block, self.longest_s)
+        return OTHER_TESTS_S + hpl_seconds(self.n, room.ranks)
 
     @run_before("run")
     def write_input(self):

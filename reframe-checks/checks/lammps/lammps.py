@@ -7,14 +7,15 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
 from seatrial.checks.base import Tag
-from seatrial.checks.job_steps import Step
-from seatrial.checks.lammps_problems import ATOMS, PROBLEMS
+from seatrial.checks.job_steps import Step, doubled
+from seatrial.checks.lammps_problems import ATOMS, MOST_ATOMS, PROBLEMS
 from seatrial.checks.scaling import ScalingCheck
+from seatrial.checks.sized import SizedCheck
 from seatrial.model.records import Sample
 from seatrial.parsers.lammps import parse_lammps
 
 
-class LammpsCheck(ScalingCheck):
+class LammpsCheck(SizedCheck, ScalingCheck):
     """A benchmark of LAMMPS: 100 steps of 32,000 atoms, in all or for every rank.
 
     `loop_time` is LAMMPS' own "Loop time". Energies at the first and the last step,
@@ -26,10 +27,16 @@ class LammpsCheck(ScalingCheck):
     There is a rank on every node; `ppn` sets another number, 0 one for every core.
     `scaling` makes runs on 1, 2, 4, ... nodes and with the ranks in block and cyclic
     order, in the same job.
+
+    With `memory_fraction` there are copies of the 32,000 atoms, as many as fit in that
+    share of the memory of all nodes, a power of two; with `scaling`, of one node.
+    LAMMPS numbers at most 2^31 atoms.
     """
 
     scaled = variable(bool, value=False)
     """Adds a system of 32,000 atoms for every rank."""
+    copies = variable(int, value=1)
+    """Systems of 32,000 atoms, in all or for every rank; set by `memory_fraction`."""
 
     valid_prog_environs = ["+lammps"]
     reference_file = "lammps.yaml"
@@ -44,10 +51,44 @@ class LammpsCheck(ScalingCheck):
     tool = "LAMMPS, its folder bench"
     judged = ["loop_time"]
 
+    def case_parameters(self):
+        """Add the number of atoms to the parameters, in all or for every rank."""
+        if self.copies == 1:
+            return super().case_parameters()
+        name = "atoms_per_rank" if self.scaled else "atoms"
+        return {**super().case_parameters(), name: self.copies * ATOMS}
+
+    def fill(self, room):
+        """Choose the number of copies by memory."""
+        problem = PROBLEMS[self.problem]
+        counts = doubled(room.nodes) if self.scaling else [room.nodes]
+        memory, ranks = counts[0] * room.node_bytes, counts[0] * room.ppn
+        self.copies = problem.copies_in(memory, ranks)
+        if self.scaled:
+            most = MOST_ATOMS // ATOMS // room.ranks
+            self.copies = min(self.copies // ranks, most)
+        self.skip_if(
+            not self.copies,
+            f"{room.ranks} ranks have no room for {self.problem}: {ATOMS} atoms "
+            f"{'for each ' if self.scaled else ''}take more memory, or numbers, than "
+            "there are",
+        )
+        orders = 2 if self.scaling else 1
+        runs = [(self.total(n * room.ppn), n * room.ppn) for n in counts]
+        return orders * sum(problem.typical_s(*run) for run in runs)
+
+    def total(self, ranks):
+        """Return the number of copies of a run."""
+        return self.copies * (ranks if self.scaled else 1)
+
+    def inputs(self):
+        """Return all files that a run reads, the input first."""
+        return PROBLEMS[self.problem].needs(scaled=self.scaled or self.copies > 1)
+
     @run_after("setup")
     def need_inputs(self):
         """Skip the case if the folder of inputs lacks one."""
-        needed = PROBLEMS[self.problem].needs(scaled=self.scaled)
+        needed = self.inputs()
         known = self.current_environ.extras.get("lammps_inputs", [])
         missing = [name for name in needed if name not in known]
         self.skip_if(
@@ -60,21 +101,19 @@ class LammpsCheck(ScalingCheck):
     def copy_inputs(self):
         """Copy the inputs, which read data from their own folder."""
         folder = '"${SEATRIAL_LAMMPS_BENCH:?must name the folder of in.rhodo}"'
-        self.prerun_cmds = [
-            f"cp {folder}/{name} ."
-            for name in PROBLEMS[self.problem].needs(scaled=self.scaled)
-        ]
+        self.prerun_cmds = [f"cp {folder}/{name} ." for name in self.inputs()]
 
     def steps(self):
         """Return a step for every spot."""
         problem = PROBLEMS[self.problem]
-        name = problem.needs(scaled=self.scaled)[0]
+        name = self.inputs()[0]
         steps = []
         for spot in self.spots():
-            sizes = zip("xyz", problem.grid(spot.ranks), strict=True)
+            sizes = zip("xyz", problem.grid(self.total(spot.ranks)), strict=True)
             options = [f"-var {axis} {count}" for axis, count in sizes]
+            copied = self.scaled or self.copies > 1
             command = " ".join(
-                ["lmp -log none", *(options if self.scaled else []), f"-in {name}"]
+                ["lmp -log none", *(options if copied else []), f"-in {name}"]
             )
             ranks, read = (spot.num_nodes, spot.ppn), partial(self.read, spot)
             steps.append(Step(spot.name, command, *ranks, read, spot.srun_options))
@@ -83,7 +122,7 @@ class LammpsCheck(ScalingCheck):
     def read(self, spot, output):
         """Return loop time and share of communication of a verified result."""
         problem = PROBLEMS[self.problem]
-        copies = spot.ranks if self.scaled else 1
+        copies = self.total(spot.ranks)
         steps = [*problem.energies]
         run = parse_lammps(output.text, spot.ranks, copies * ATOMS, steps)
         problem.verify(run, copies)
@@ -101,7 +140,7 @@ class LammpsCheck(ScalingCheck):
 class LammpsRhodo(LammpsCheck):
     """How long does a real application take, and is its physics right?
 
-    The rhodopsin benchmark (bench/in.rhodo) of 32,000 atoms: small enough to
+    The rhodopsin benchmark (bench/in.rhodo). Its 32,000 atoms are few enough to
     strong-scale into communication. With `scaling` and cyclic order on 4 to 16 ranks it
     is the papers' E07.
     """
@@ -118,8 +157,8 @@ class LammpsFixed(LammpsCheck):
     """How long do applications of other kinds take, of one and the same size?
 
     lj: a fluid, short-ranged; eam: a metal, two exchanges in every step; chain: a
-    polymer melt, few neighbours and bonds; chute: grains with friction. 32,000 atoms on
-    any number of ranks.
+    polymer melt, few neighbours and bonds; chute: grains with friction. By default
+    32,000 atoms on any number of ranks.
     """
 
     problem = parameter(["lj", "eam", "chain", "chute"])

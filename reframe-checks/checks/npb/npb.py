@@ -9,9 +9,11 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
 from seatrial.checks.base import Tag
-from seatrial.checks.job_steps import Step
+from seatrial.checks.job_steps import Step, doubled
 from seatrial.checks.npb_ranks import rule_of, runs_on
+from seatrial.checks.npb_sizes import largest_class, npb_seconds, ranks_of
 from seatrial.checks.scaling import ScalingCheck
+from seatrial.checks.sized import SizedCheck
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.npb import parse_npb
@@ -20,7 +22,7 @@ TIMED = "with-timers"
 
 
 @rfm.simple_test
-class Npb(ScalingCheck):
+class Npb(SizedCheck, ScalingCheck):
     """What do whole parallel programs reach, and how long do they communicate?
 
     `Mops_total` is NPB's own rate of all ranks (10^6 operations/s; keys for IS, random
@@ -34,6 +36,10 @@ class Npb(ScalingCheck):
     `problem_class` C and 32 ranks as 4 x 8 it is the papers' E35; classes B and A of
     IS and FT on 4 x 1 and 4 x 2 are E22.
 
+    `memory_fraction` chooses the class: the largest whose arrays fit in that share of a
+    node's memory, and whose run takes at most 10 minutes at the typical rates of
+    seatrial.checks.npb_sizes. With `scaling` it fits on one node, too.
+
     `communication_share` is of a second run with NPB's own timers (timer.flag): the
     mean of the ranks' times in communication, with waiting, within their mean total.
     The run is separate because the timers read the clock around every message, which
@@ -43,7 +49,8 @@ class Npb(ScalingCheck):
 
     benchmark = parameter(["CG", "FT", "IS", "LU", "MG", "EP", "BT", "SP"])
     problem_class = variable(typ.Str["[SWABCDEF]"], value="C")
-    """Size of the problem, from S (seconds) by W, A, B, C, D, E to F (largest)."""
+    """Size of the problem, from S (seconds) by W, A, B, C, D, E to F (largest); unused
+    with `memory_fraction`."""
     communication = variable(typ.Bool, value=True)
     """Add the second run, with timers."""
 
@@ -66,6 +73,24 @@ class Npb(ScalingCheck):
     def case_parameters(self):
         """Add the class to the parameters."""
         return {**super().case_parameters(), "problem_class": self.problem_class}
+
+    def fill(self, room):
+        """Choose the class by memory and ranks."""
+        counts = [room.nodes, *(doubled(room.nodes) if self.scaling else [])]
+        size = largest_class(self.benchmark, room.node_bytes, counts, room.ppn)
+        self.skip_if(
+            size is None,
+            f"no class of {self.benchmark} fits on {room.nodes} nodes x {room.ppn} "
+            f"with {room.node_bytes / 2**30:.1f} GiB of a node; set problem_class",
+        )
+        self.problem_class = size
+        spreads = (ranks_of(self.benchmark, size, n, room.ppn) for n in counts)
+        seconds = [
+            npb_seconds(self.benchmark, size, nodes * ppn)
+            for nodes, ppn in filter(None, spreads)
+        ]
+        orders = 2 if self.scaling else 1
+        return orders * (2 if self.communication else 1) * sum(seconds)
 
     def can_run(self, ranks):
         """Check the rules of this benchmark and class."""

@@ -21,7 +21,8 @@ from seatrial.campaign.cost import (
 )
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.selected_cases import selected_cases
-from seatrial.checks.typical import Place, Stated, typical_cases
+from seatrial.checks.growth import Place
+from seatrial.checks.typical import Stated, typical_cases
 from seatrial.criteria.criteria import Criteria
 from seatrial.model.cases import ListedCase
 from seatrial.runs.closed_run import closed_runs
@@ -138,7 +139,11 @@ def _work(home: Path, system: str, campaign: Campaign) -> _Work:
         described = load_system(home, system)
         listed, missing = selected_cases(home, described, campaign)
         places = {
-            f"{system}:{name}": Place(len(each.nodes), each.cores, each.memory_mib)
+            f"{system}:{name}": Place(
+                nodes=len(each.nodes),
+                cores=each.cores,
+                memory_mib=0 if described.demonstration else each.memory_mib,
+            )
             for name, each in described.classes.items()
         }
     elif not known.runs and system not in known_systems(home):

@@ -15,7 +15,8 @@ from statistics import fmean, median
 
 from seatrial.campaign.campaign_file import Campaign
 from seatrial.campaign.schedule import Planned, plan_sessions
-from seatrial.checks.typical import Place, Stated, Typical
+from seatrial.checks.growth import Place
+from seatrial.checks.typical import Stated, Typical
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import Case, ListedCase
 from seatrial.model.manifest import read_manifest
@@ -239,7 +240,11 @@ def _jobs(
         place = places.get(case.partition, machine)
         typical = stated.get(case.check, {}).get(case.case, Typical(0.0))
         times = known.times.get(text, ())[-_LAST_TIMES:]
-        seconds = fmean(times) if times else typical.seconds
+        seconds = (
+            fmean(times)
+            if times
+            else typical.seconds_on(case.check, place, session.variables)
+        )
         nodes = known.nodes.get(text) or typical.nodes_on(place)
         if text not in known.skipped:
             jobs.append(_Job(case.check, seconds, nodes, typical=not times))

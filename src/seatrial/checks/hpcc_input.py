@@ -1,7 +1,11 @@
-"""The input file of HPCC, hpccinf.txt, for a number of ranks and a size of memory."""
+"""The input file of HPCC, hpccinf.txt, for a number of ranks, and N by memory."""
 
 import math
 
+GFLOPS_OF_A_CORE = 10
+"""Typical rate of a core in HPL: a quarter of the peak of 2.5 GHz with AVX2."""
+OTHER_TESTS_S = 180
+"""Typical seconds of all tests but HPL; HPCC stops RandomAccess after 60 s each."""
 _TEXT = """\
 HPLinpack benchmark input file
 Seatrial
@@ -55,12 +59,36 @@ def process_grid(ranks: int) -> tuple[int, int]:
 
 
 def order_for_memory(memory_bytes: float, block: int) -> int:
-    """Return the largest N, a multiple of the block, for a matrix within the memory.
+    """Return a large N, a multiple of the block, for a matrix within the memory.
 
-    HPL holds one matrix of N x N doubles, and HPCC sizes its other tests by it.
-    Raises ValueError if not even one block fits.
+    HPL holds one matrix of N x N doubles, and HPCC sizes its other tests by it. N is
+    rounded down, by less than 1/64, so that a small change of the memory does not
+    change it. Raises ValueError if not even one block fits.
     """
-    order = math.isqrt(int(memory_bytes) // 8) // block * block
+    order = _rounded(math.isqrt(int(memory_bytes) // 8), block)
     if not order:
         raise ValueError(f"{memory_bytes:.0f} bytes do not hold a block of {block}")
     return order
+
+
+def order_for_time(seconds: float, cores: int, block: int) -> int:
+    """Return a large N, rounded as by memory, that takes at most these seconds."""
+    operations = seconds * 1e9 * GFLOPS_OF_A_CORE * cores
+    return max(block, _rounded(int(math.cbrt(1.5 * operations)), block))
+
+
+def order_within(memory_bytes: float, cores: int, block: int, longest_s: float) -> int:
+    """Return a large N within the memory and, unless it is 0, within a time."""
+    n = order_for_memory(memory_bytes, block)
+    return min(n, order_for_time(longest_s, cores, block)) if longest_s else n
+
+
+def hpl_seconds(n: int, cores: int) -> float:
+    """Return the seconds of HPL (2/3 n^3 operations) at the typical rate of a core."""
+    return 2 / 3 * n**3 / (1e9 * GFLOPS_OF_A_CORE * cores)
+
+
+def _rounded(order: int, block: int) -> int:
+    blocks = order // block
+    step = 1 << max(0, blocks.bit_length() - 7)
+    return blocks // step * step * block

@@ -18,6 +18,10 @@ from seatrial.parsers.lammps import LammpsRun
 
 STEPS = 100
 ATOMS = 32_000
+MOST_ATOMS = 2**31 - 1
+"""LAMMPS numbers atoms with 32 bits, as it is usually built."""
+RANK_BYTES = 100 << 20
+"""Memory of a rank without atoms."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,9 @@ class LammpsProblem:
     an atom. `tolerance` is for one system, `scaled_tolerance` for each of many copies.
     `builds` are rebuilds of the neighbour list in the logs; many copies rebuild more
     often. A `flat` problem grows in x and y. A problem with a data file has a separate
-    input for many copies.
+    input for many copies. `mib` is the memory of a copy of 32,000 atoms on one of four
+    ranks with their neighbours' atoms, by "Per MPI rank memory allocation" in the log
+    of 22 July 2025; `seconds` are typical ones of its steps on a busy core.
     """
 
     name: str
@@ -37,6 +43,8 @@ class LammpsProblem:
     tolerance: float
     scaled_tolerance: float
     builds: int
+    mib: float
+    seconds: float
     files: tuple[str, ...] = ()
     column: str = "TotEng"
     per_atom: bool = False
@@ -44,16 +52,29 @@ class LammpsProblem:
     looks_for_danger: bool = True
 
     def needs(self, *, scaled: bool) -> tuple[str, ...]:
-        """Return the names of all files that a run reads, the input first."""
+        """Return all files that a run reads, the input first; `scaled`: of copies."""
         suffix = ".scaled" if scaled and f"data.{self.name}" in self.files else ""
         return (f"in.{self.name}{suffix}", *self.files)
 
-    def grid(self, ranks: int) -> tuple[int, int, int]:
-        """Return the grid of copies, one per rank, as cubic as possible."""
+    def grid(self, copies: int) -> tuple[int, int, int]:
+        """Return the grid of copies, as cubic as possible."""
         if self.flat:
-            columns, rows = process_grid(ranks)
+            columns, rows = process_grid(copies)
             return rows, columns, 1
-        return cubic_grid(ranks)
+        return cubic_grid(copies)
+
+    def copies_in(self, memory_bytes: float, ranks: int) -> int:
+        """Return a number of copies on all ranks that fit in their memory; 0 if none.
+
+        It is a power of two, which a small change of the memory does not change.
+        """
+        copies = (memory_bytes - ranks * RANK_BYTES) / (self.mib * (1 << 20))
+        most = min(int(copies), MOST_ATOMS // ATOMS)
+        return 1 << most.bit_length() - 1 if most > 0 else 0
+
+    def typical_s(self, copies: int, ranks: int) -> float:
+        """Return the typical seconds of a run; each rank looks at all atoms to copy."""
+        return self.seconds * copies / ranks + 2e-8 * ATOMS * copies
 
     def verify(self, run: LammpsRun, copies: int = 1) -> None:
         """Raise ParseError unless a run has the energies of this number of copies."""
@@ -88,6 +109,8 @@ PROBLEMS = {
             tolerance=0.1,
             scaled_tolerance=5,
             builds=11,
+            mib=142.4,
+            seconds=30,
         ),
         LammpsProblem(
             name="lj",
@@ -96,6 +119,8 @@ PROBLEMS = {
             tolerance=1e-4,
             scaled_tolerance=1e-3,
             builds=5,
+            mib=14.2,
+            seconds=3,
             per_atom=True,
             looks_for_danger=False,
         ),
@@ -107,6 +132,8 @@ PROBLEMS = {
             tolerance=0.1,
             scaled_tolerance=5,
             builds=13,
+            mib=17.2,
+            seconds=8,
         ),
         LammpsProblem(
             name="chain",
@@ -116,6 +143,8 @@ PROBLEMS = {
             tolerance=0.05,
             scaled_tolerance=0.05,
             builds=25,
+            mib=15.1,
+            seconds=3,
             per_atom=True,
         ),
         LammpsProblem(
@@ -127,6 +156,8 @@ PROBLEMS = {
             tolerance=0.1,
             scaled_tolerance=1,
             builds=2,
+            mib=23.8,
+            seconds=2,
             flat=True,
         ),
     )

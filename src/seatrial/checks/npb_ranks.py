@@ -6,6 +6,7 @@ classes: IS by MIN_PROCS, MAX_PROCS in IS/is.c; BT and SP need 3 points per rank
 direction (make_set.f), as LU does (subdomain.f).
 """
 
+from collections.abc import Callable
 from math import isqrt
 
 from seatrial.parsers.npb_problems import problem_of
@@ -43,3 +44,21 @@ def rule_of(benchmark: str, problem_class: str) -> str:
     rules = {"EP": "any number", **dict.fromkeys(_SQUARES, "a square number")}
     rule = rules.get(benchmark, "a power of two")
     return f"{rule} of ranks that {benchmark} of class {problem_class} can run"
+
+
+def most_ranks(
+    nodes: int, ppn: int, can_run: Callable[[int], bool]
+) -> tuple[int, int] | None:
+    """Return nodes and ranks per node, at most these, for the most ranks that can run.
+
+    Of several solutions it is that with the most nodes; None without a solution.
+    """
+    best = (0, 0, 0)
+    for count in range(nodes, 0, -1):
+        for per_node in range(ppn, 0, -1):
+            if count * per_node <= best[0]:
+                break
+            if can_run(count * per_node):
+                best = (count * per_node, count, per_node)
+                break
+    return best[1:] if best[0] else None

@@ -5,7 +5,6 @@ A job runs one program in several steps: on all nodes, which is judged, and if `
 is on, on 1, 2, 4 and so on, and with the ranks in block and in cyclic order.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, variable
 
 from seatrial.checks.job_steps import SteppedCheck, doubled
+from seatrial.checks.npb_ranks import most_ranks
 
 
 @dataclass(frozen=True)
@@ -99,24 +99,6 @@ class ScalingCheck(SteppedCheck):
             for nodes, ppn in dict.fromkeys(filter(None, spreads))
             for placement in (("block", "cyclic") if nodes > 1 and ppn > 1 else ("",))
         ]
-
-
-def most_ranks(
-    nodes: int, ppn: int, can_run: Callable[[int], bool]
-) -> tuple[int, int] | None:
-    """Return nodes and ranks per node, at most these, for the most ranks that can run.
-
-    Of several solutions it is that with the most nodes; None without a solution.
-    """
-    best = (0, 0, 0)
-    for count in range(nodes, 0, -1):
-        for per_node in range(ppn, 0, -1):
-            if count * per_node <= best[0]:
-                break
-            if can_run(count * per_node):
-                best = (count * per_node, count, per_node)
-                break
-    return best[1:] if best[0] else None
 
 
 def exactly(ranks: int, nodes: int, ppn: int) -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from seatrial.checks.growth import GROWTH, Place
 from seatrial.checks.listing import UNDEFINED, describe_checks
 from seatrial.errors import SeatrialError
 
@@ -14,20 +15,11 @@ NODES_OF_EXTENT = {"one node": 1, "two nodes": 2}
 
 
 @dataclass(frozen=True)
-class Place:
-    """A class of nodes: their number, and cores and memory of a node; 0: unknown."""
-
-    nodes: int = 0
-    cores: int = 0
-    memory_mib: float = 0
-
-
-@dataclass(frozen=True)
 class Typical:
     """Seconds and nodes that a check states for one of its cases.
 
-    `nodes` is 0 for a case on all nodes of its class. `variables` are those of the
-    check in this case.
+    `seconds` are those on the lab. `nodes` is 0 for a case on all nodes of its class.
+    `variables` are those of the check in this case.
     """
 
     seconds: float
@@ -37,6 +29,19 @@ class Typical:
     def nodes_on(self, place: Place) -> int:
         """Return the nodes that the case takes; 0 if they are unknown."""
         return self.nodes or place.nodes
+
+    def seconds_on(
+        self, check: str, place: Place, chosen: Mapping[str, Any] | None = None
+    ) -> float:
+        """Return the seconds of the case with the `chosen` variables of a campaign."""
+        growth = GROWTH.get(check)
+        if growth is None or not place.nodes:
+            return self.seconds
+        own = {
+            name.removeprefix(f"{check}."): value
+            for name, value in (chosen or {}).items()
+        }
+        return growth(self.seconds, place, {**self.variables, **own})
 
 
 Stated = Mapping[str, Mapping[str, Typical]]

@@ -29,11 +29,11 @@ def plan(
     """Print the cost of a campaign on SYSTEM, and the verdicts that it can reach.
 
     Jobs, wall time and node-hours come from recorded cases; for a case that never ran,
-    from the time that its check states. For each criterion the plan shows the scatter
-    of the newest runs of one configuration, and the slowdowns that the repeats find at
-    the declared risks. It also shows the chance of each verdict on a machine a little
-    inside its limits, by simulation, and who bears the burden of proof. Nothing is
-    submitted.
+    from the typical time that its check states, scaled by nodes, sizes and steps. For
+    each criterion the plan shows the scatter of the newest runs of one configuration,
+    and the slowdowns that the repeats find at the declared risks. It also shows the
+    chance of each verdict on a machine a little inside its limits, by simulation, and
+    who bears the burden of proof. Nothing is submitted.
 
     Exit status: 0; 2 usage or environment.
 

@@ -28,7 +28,7 @@ _FT_GRIDS = (
     (8192, 4096, 4096),
 )
 _CG_ROWS = (1400, 7000, 14000, 75000, 150000, 1500000, 9000000, 54000000)
-_CG_NONZEROES = (7, 8, 11, 13, 15, 21, 26, 31)
+CG_NONZEROES = (7, 8, 11, 13, 15, 21, 26, 31)
 _EP_LOG2_NUMBERS = (25, 26, 29, 31, 33, 37, 41, 45)
 _IS_LOG2_KEYS = (16, 20, 23, 25, 27, 31, 35)  # there is no class F
 _ITERATIONS = {
@@ -89,7 +89,7 @@ def _operations(
     if benchmark == "BT":
         return iterations * (3478.8 * points - 17655.7 * n**2 + 28023.7 * n)
     if benchmark == "CG":
-        filled = _CG_NONZEROES[index] * (_CG_NONZEROES[index] + 1)
+        filled = CG_NONZEROES[index] * (CG_NONZEROES[index] + 1)
         return 2 * iterations * n * (3 + filled + 25 * (5 + filled) + 3)
     if benchmark == "EP":
         return n

@@ -1,0 +1,123 @@
+"""How typical times of checks grow with nodes, cores, memory and steps.
+
+A check states `typical_s` on the lab's four nodes. Times of checks that are not listed
+in GROWTH depend on none of these.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seatrial.checks.hpcc_input import (
+    OTHER_TESTS_S,
+    hpl_seconds,
+    order_for_memory,
+    order_within,
+)
+from seatrial.checks.lammps_problems import PROBLEMS
+from seatrial.checks.npb_sizes import largest_class, npb_seconds, ranks_of
+
+LAB_NODES = 4
+"""Nodes on which typical times are measured."""
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Place:
+    """A class of nodes: their number, and cores and memory of a node; 0: unknown."""
+
+    nodes: int = 0
+    cores: int = 0
+    memory_mib: float = 0
+
+
+Variables = Mapping[str, Any]
+Growth = Callable[[float, Place, Variables], float]
+
+
+def rounds(typical_s: float, place: Place, variables: Variables) -> float:
+    """N - 1 rounds of all pairs, or `rounds`, each of four phases."""
+    odd = place.nodes % 2
+    most = variables.get("rounds") or place.nodes
+    further = max(0, min(most, place.nodes - 1 + odd) - (LAB_NODES - 1))
+    return typical_s + further * 4 * float(variables["milliseconds_per_size"]) / 1000
+
+
+def links(typical_s: float, place: Place, variables: Variables) -> float:
+    """Each node has a link to the next; they are measured one by one."""
+    return typical_s * place.nodes / LAB_NODES
+
+
+def levels(typical_s: float, place: Place, variables: Variables) -> float:
+    """1, 2, 4 and so on up to all nodes."""
+    return typical_s * _levels(place.nodes) / _levels(LAB_NODES)
+
+
+def _levels(nodes: int) -> int:
+    return (nodes - 1).bit_length() + 1
+
+
+def node_sweep(typical_s: float, place: Place, variables: Variables) -> float:
+    """HPL on every node, of order `n` or of `memory_percent`."""
+    if not (place.cores and place.memory_mib):
+        return typical_s
+    memory = float(variables["memory_percent"]) / 100 * place.memory_mib * _MIB
+    n = variables["n"] or order_for_memory(memory, variables["block"])
+    return typical_s + hpl_seconds(n, place.cores)
+
+
+def hpcc(typical_s: float, place: Place, variables: Variables) -> float:
+    """HPL by memory on all nodes, and the other tests."""
+    fraction, ranks = _fraction(place, variables), _ranks(place, variables)
+    if not fraction:
+        return typical_s
+    memory = fraction * place.nodes * place.memory_mib * _MIB
+    block, longest_s = variables["block"], variables["longest_s"]
+    n = order_within(memory, ranks, block, longest_s)
+    return OTHER_TESTS_S + hpl_seconds(n, ranks)
+
+
+def npb(typical_s: float, place: Place, variables: Variables) -> float:
+    """Runs of the class by memory, without and with timers."""
+    fraction = _fraction(place, variables)
+    if not fraction:
+        return typical_s
+    benchmark, ppn = variables["benchmark"], variables["ppn"] or place.cores
+    memory = fraction * place.memory_mib * _MIB
+    size = largest_class(benchmark, memory, [place.nodes], ppn)
+    spread = size and ranks_of(benchmark, size, place.nodes, ppn)
+    if not size or not spread:
+        return 0.0
+    runs = 2 if variables["communication"] else 1
+    return runs * npb_seconds(benchmark, size, spread[0] * spread[1])
+
+
+def lammps(typical_s: float, place: Place, variables: Variables) -> float:
+    """Copies by memory on all nodes."""
+    fraction, ranks = _fraction(place, variables), _ranks(place, variables)
+    if not fraction:
+        return typical_s
+    problem = PROBLEMS[variables.get("problem", "rhodo")]  # LammpsRhodo has no choice
+    memory = fraction * place.nodes * place.memory_mib * _MIB
+    return problem.typical_s(problem.copies_in(memory, ranks), ranks)
+
+
+def _fraction(place: Place, variables: Variables) -> float:
+    """Return the share of the memory that a case fills; 0 if it is fixed or unknown."""
+    known = place.cores and place.memory_mib
+    return float(variables["memory_fraction"]) if known else 0.0
+
+
+def _ranks(place: Place, variables: Variables) -> int:
+    return place.nodes * (variables["ppn"] or place.cores)
+
+
+GROWTH: Mapping[str, Growth] = {
+    **dict.fromkeys(("PairSweep", "VerbsPairSweep"), rounds),
+    "ImbRing": links,
+    **dict.fromkeys(("Startup", "OsuCollective", "OsuBarrier"), levels),
+    "NodeSweep": node_sweep,
+    "Hpcc": hpcc,
+    "Npb": npb,
+    **dict.fromkeys(("LammpsRhodo", "LammpsFixed", "LammpsScaled"), lammps),
+}
