@@ -12,8 +12,9 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 
 def needs_the_lab(shown: Shown) -> bool:
-    names = {"lab", "lab/latest"} & set(shown.words)
-    return shown.page == "docs/lab.md" and not shown.inline and bool(names)
+    words = set(shown.words)
+    of_it = {"lab", "lab/latest"} & words and "--scale" not in words
+    return shown.page == "docs/lab.md" and not shown.inline and bool(of_it)
 
 
 def test_commands_of_the_page_run(lab: Lab, tmp_path: Path) -> None:

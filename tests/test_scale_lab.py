@@ -1,13 +1,18 @@
 """The scale lab: Slurm with many nodes in few containers, and one node that dies."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from conftest import LAB_HOME, Lab
+from lab_runs import seatrial
 
 from seatrial.commands.lab import require_root_on_debian
+from seatrial.runs.closed_run import load_run
 from seatrial.system.lab import cluster
 
 pytestmark = pytest.mark.lab
@@ -64,3 +69,28 @@ def test_up_and_cluster_again_change_nothing_but_a_dead_node(scale: Lab) -> None
         time.sleep(0.5)
     done = scale.ssh("mhead", "srun --nodelist=n0007 --mpi=none hostname")
     assert done.stdout.strip() == "carrier1"
+
+
+def test_a_campaign_finds_the_slow_node_of_the_model(
+    scale: Lab, tmp_path: Path
+) -> None:
+    """The whole way on 64 nodes: driver, Slurm, parsers, judge, report."""
+    slow = {"node": "n0014", "factor": 1.4, "area": "network"}
+    truth = {
+        "seed": 1,
+        "nodes": f"n[0001-{NODES:04}]",
+        "faults": {"slow_nodes": [slow]},
+    }
+    scale.play("site", "-e", json.dumps({"standins_truth": truth}))
+    done = seatrial("run", "scale-lab", "--campaign", "smoke", results=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    (path,) = (tmp_path / "scale-lab").iterdir()
+    run = load_run(path)
+    assert run.manifest["model"] is True
+    assert all(len(case.nodes) == NODES for case in run.cases)
+    out = tmp_path / "report"
+    seatrial("report", "scale-lab/latest", "--out", str(out), results=tmp_path)
+    assert "Model machine." in (out / "report.html").read_text()
+    properties = ET.parse(out / "junit.xml").iter("property")
+    values = {p.attrib["name"]: p.attrib["value"] for p in properties}
+    assert values["convicted"] == "n0014"
