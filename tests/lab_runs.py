@@ -5,12 +5,15 @@ import os
 import shlex
 import subprocess
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from conftest import HOME, LAB_HOME, Lab
 
 from seatrial.runs.closed_run import Run, load_run
@@ -105,7 +108,14 @@ class CheckRun:
         return self.lab.ssh("head", f"cat {stage}/{name}").stdout
 
     def record(self) -> Any:
-        return json.loads(self.output("seatrial.json"))
+        """Return its record, with the samples of its table if it has one."""
+        record = json.loads(self.output("seatrial.json"))
+        if self.command("test -f", "seatrial.parquet"):
+            stage = f"{self.folder}/stage/lab/batch/openmpi/{self.check}"
+            text = self.lab.ssh("head", f"base64 {stage}/seatrial.parquet").stdout
+            table = pl.read_parquet(BytesIO(b64decode(text)))
+            record["samples"] += table.rows(named=True)
+        return record
 
     def result(self) -> Any:
         """Return ReFrame's entry of the case."""

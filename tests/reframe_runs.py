@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 HOME = Path(__file__).resolve().parents[1]
 SETTINGS = Path(__file__).parent / "data" / "settings.json"
 CHECKS = HOME / "reframe-checks" / "checks"
@@ -127,6 +129,16 @@ def run_fakes(
             row, json.loads(record.read_text()) if record.is_file() else None
         )
     return outcomes
+
+
+def record_of(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a case, with the samples of its table if it has one."""
+    stage = Path(row["stagedir"])
+    record: dict[str, Any] = json.loads((stage / "seatrial.json").read_text())
+    table = stage / "seatrial.parquet"
+    if table.is_file():
+        record["samples"] += pl.read_parquet(table).rows(named=True)
+    return record
 
 
 def _rename(text: str, number: int) -> str:

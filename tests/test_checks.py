@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from fake_home import write
-from reframe_runs import CHECKS, HOME, SETTINGS, reframe
+from reframe_runs import CHECKS, HOME, SETTINGS, record_of, reframe
 
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.checks.base import Tag
@@ -93,13 +93,6 @@ def replay(
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return replay(tmp_path_factory.mktemp("replay"))
-
-
-def record_of(row: dict[str, Any]) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(
-        Path(row["stagedir"], "seatrial.json").read_text()
-    )
-    return record
 
 
 def script_of(row: dict[str, Any]) -> str:

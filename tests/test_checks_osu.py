@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from reframe_runs import CHECKS, HOME, SETTINGS, reframe
+from reframe_runs import record_of as record
 
 REPLAY = Path(__file__).parent / "data" / "replay"
 OPENMPI = 0
@@ -50,12 +51,6 @@ def run(
 
 def script(row: dict[str, Any]) -> str:
     return Path(row["stagedir"], "steps.sh").read_text()
-
-
-def record(row: dict[str, Any]) -> dict[str, Any]:
-    text = Path(row["stagedir"], "seatrial.json").read_text()
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
 
 
 def test_missing_program_is_skipped_with_what_to_do(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from fake_home import fake_program
 from reframe_runs import CHECKS, HOME
-from test_checks_osu import record, run, script, settings
+from reframe_runs import record_of as record
+from test_checks_osu import run, script, settings
 
 from seatrial.checks.listing import describe_checks
 from seatrial.report.published_overlay import overlay

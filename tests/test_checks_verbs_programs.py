@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_checks_osu import record, run, script, settings
+from reframe_runs import record_of as record
+from test_checks_osu import run, script, settings
 
 PROGRAMS = [
     "mp_rdma_bw",

@@ -27,7 +27,7 @@ from seatrial.runs.closed_run import (
     load_run,
     read_manifests,
 )
-from seatrial.runs.measurement_table import SCHEMA, table_of
+from seatrial.runs.measurement_table import LOADED, table_of
 from seatrial.runs.open_run import (
     RunFolder,
     disk_errors,
@@ -69,7 +69,7 @@ def test_what_is_closed_is_what_is_loaded(run: Path) -> None:
     loaded = load_run(run)
     assert loaded.path == run
     assert loaded.cases == (replace(CASE, parameters={"x": [1, 2]}, raw="raw/pairs-1"),)
-    assert loaded.measurements.schema == pl.Schema(SCHEMA)
+    assert loaded.measurements.schema == pl.Schema(LOADED)
     assert loaded.measurements.row(0, named=True)["value"] == 80.0
     assert set(loaded.manifest["checksums"]) == {
         "cases.json",
@@ -83,7 +83,7 @@ def test_run_without_numbers_keeps_its_columns(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path, "lab", "empty")
     folder.create()
     loaded = load_run(folder.close({**MANIFEST, "run": "empty"}, [], []))
-    assert loaded.measurements.schema == pl.Schema(SCHEMA)
+    assert loaded.measurements.schema == pl.Schema(LOADED)
     assert loaded.cases == ()
 
 
@@ -94,7 +94,7 @@ def test_run_from_before_a_column_existed_has_nothing_in_it(run: Path) -> None:
     manifest["checksums"][file.name] = sha256_plain(file)
     (run / "manifest.json").write_text(json.dumps(manifest))
     loaded = load_run(run)
-    assert loaded.measurements.schema == pl.Schema(SCHEMA)
+    assert loaded.measurements.schema == pl.Schema(LOADED)
     assert loaded.measurements["hca"].to_list() == [None]
 
 

@@ -3,9 +3,9 @@
 Prints tables of measured values beside their targets; asserts nothing, as times of a
 shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
-startup, parsers, results, imports, judge, nights, report, compare, fidelity, schedule,
-catalogue, lab, provision, audit, accept, campaign, sweep. OSU_BIN names a folder with
-OSU's point-to-point programs, built with Open MPI.
+startup, parsers, results, imports, judge, nights, report, pairs, compare, fidelity,
+schedule, catalogue, lab, provision, audit, accept, campaign, sweep. OSU_BIN names a
+folder with OSU's point-to-point programs, built with Open MPI.
 """
 
 import json
@@ -26,6 +26,7 @@ import fidelity
 import import_speed
 import judge_speed
 import nights_speed
+import pairs_memory
 import parser_speed
 import report_speed
 import results_speed
@@ -169,6 +170,10 @@ class Bench:
     def report(self) -> None:
         """Measure the speed and size of the report of a large machine."""
         self.tables.append(report_speed.table())
+
+    def pairs(self) -> None:
+        """Measure time and memory of a sweep over all pairs of 1,024 nodes."""
+        self.tables.append(pairs_memory.table())
 
     def compare(self) -> None:
         """Measure the speed of a comparison of two runs of many numbers."""
@@ -321,7 +326,7 @@ def clean_run(home: Path) -> Path:
 
 
 PARTS = (
-    *("startup", "parsers", "results", "imports", "judge", "nights", "report"),
+    *("startup", "parsers", "results", "imports", "judge", "nights", "report", "pairs"),
     *("compare", "fidelity", "schedule", "catalogue", "lab", "provision", "audit"),
     *("accept", "campaign", "sweep"),
 )

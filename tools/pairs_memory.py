@@ -71,7 +71,7 @@ class Machine:
             for rail, hca in enumerate(self.rail_names):
                 lines = self._round(number, rail, hca, dice)
                 again = again or lines[0].replace('"sweep"', '"quiet"', 1)
-                yield "".join(lines)
+                yield from lines
         yield again
         end: dict[str, Any] = {"type": "end", "measured": self.pairs}
         end |= {"suspects": 1, "retested": 1, "rounds_made": self.nodes - 1}

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -52,11 +52,11 @@ def sha256_plain(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def write_exclusively(file: Path, content: bytes) -> None:
+def write_exclusively(file: Path, chunks: Iterable[bytes]) -> None:
     """Write a new file where none is, not even a link; OSError if that fails."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(file, flags, 0o644), "wb") as stream:
-        stream.write(content)
+        stream.writelines(chunks)
 
 
 def _not_plain(file: Path) -> SeatrialError:

@@ -88,7 +88,7 @@ def staged(recording: Recording, stage: Path) -> list[str]:
     printed = stage / _PRINTED
     printed.mkdir()
     for name in (OUTPUT_FILE, ERROR_FILE):
-        write_exclusively(printed / name, recording.printed(name))
+        write_exclusively(printed / name, [recording.printed(name)])
     return [
         f"# {NO_MEASUREMENT}. What follows `exit` does not run.",
         f"cat {_PRINTED}/{OUTPUT_FILE}",

@@ -21,8 +21,9 @@ Lines = Callable[[], Iterable[str]]
 
 
 class TabledCheck(rfm.RegressionTestPlugin):
-    """A check that writes `seatrial.parquet` block by block; its samples have no
-    parameters. It comes before `SeatrialCheck` in a list of base classes.
+    """A check that writes its samples to `seatrial.parquet`, block by block.
+
+    They have no parameters. It comes before `SeatrialCheck` among the base classes.
     """
 
     output_file: str

@@ -1,6 +1,7 @@
 """`seatrial export`: write measurements of runs for other programs."""
 
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,17 +40,21 @@ def export(runs: tuple[str, ...], form: "Form", output: Path) -> None:
     Example: seatrial export lab/latest --format parquet --output lab.parquet
     """
     from seatrial.runs.export import export as export_runs
-    from seatrial.runs.open_run import disk_errors, write_file
+    from seatrial.runs.open_run import disk_errors, new_file
 
     to_stdout = str(output) == "-"
     if to_stdout and form == "parquet" and sys.stdout.isatty():
         raise SeatrialError("parquet is not text: name a file with --output")
-    content = export_runs([run_path(run) for run in runs], form)
-    if to_stdout:
-        if sys.stdout.isatty():
-            write_data(content.decode())
+    paths = [run_path(run) for run in runs]
+    if not to_stdout:
+        with disk_errors(output.parent), new_file(output) as stream:
+            export_runs(paths, form, stream)
+    elif sys.stdout.isatty() or form == "parquet":
+        content = BytesIO()
+        export_runs(paths, form, content)
+        if form == "parquet":
+            write_bytes(content.getvalue())
         else:
-            write_bytes(content)
-        return
-    with disk_errors(output.parent):
-        write_file(output, content)
+            write_data(content.getvalue().decode())
+    else:
+        export_runs(paths, form, sys.stdout.buffer)

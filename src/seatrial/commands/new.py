@@ -117,7 +117,7 @@ def _write(texts: dict[Path, str]) -> None:
 
     for file, text in texts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_exclusively(file, text.encode())
+        write_exclusively(file, [text.encode()])
 
 
 def _print_summary(

@@ -84,10 +84,7 @@ class Run:
     reasons: Sealed | None = None
 
     def columns(self, *names: str) -> "pl.DataFrame":
-        """Return some columns of the measurements, their texts as categories.
-
-        Categories compare fast: a sweep has millions of rows with a few thousand texts.
-        """
+        """Return some columns of the measurements, their texts as categories."""
         import polars as pl
 
         from seatrial.runs.measurement_table import SCHEMA

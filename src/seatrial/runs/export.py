@@ -3,19 +3,20 @@
 OpenMetrics 1.0: https://prometheus.io/docs/specs/om/open_metrics_spec/
 """
 
-import io
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.runs.closed_run import Run, load_run, read_manifests
+from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.query import started
+from seatrial.runs.row_groups import write_blocks
 
 Form = Literal["csv", "parquet", "openmetrics"]
 
@@ -44,33 +45,42 @@ _LABELS = (
 """Labels that tell samples of one metric apart. The allocation is left out: a label of
 500 names would be most of the text, and the case has its number of nodes."""
 
+_EXPORTED = pl.Schema({**SCHEMA, "nodes": pl.String, "campaign": pl.String})
+_BLOCK_ROWS = 1 << 12
+
 _UNITS = {"%": "percent", "1": "ratio"}
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def export(paths: Sequence[Path], form: Form) -> bytes:
+def export(paths: Sequence[Path], form: Form, stream: BinaryIO) -> None:
     """Verify runs, and write their measurements with a column `campaign`.
 
     Raises SeatrialError if a run is damaged, or if there are two of one id.
     """
     runs = [load_run(path) for path in read_manifests(paths)]
-    frame = pl.concat([_with_campaign(run) for run in runs])
-    if form == "csv":
-        return frame.write_csv().encode()
-    if form == "parquet":
-        buffer = io.BytesIO()
-        frame.write_parquet(buffer)
-        return buffer.getvalue()
-    return openmetrics(frame).encode()
+    if form == "openmetrics":
+        whole = (_with_campaign(run, run.measurements) for run in runs)
+        stream.write(openmetrics(pl.concat(whole)).encode())
+    elif form == "parquet":
+        write_blocks(stream, _blocks(runs), _EXPORTED)
+    else:
+        stream.write(pl.DataFrame(schema=_EXPORTED).write_csv().encode())
+        for block in _blocks(runs):
+            stream.write(block.write_csv(include_header=False).encode())
 
 
-def _with_campaign(run: Run) -> pl.DataFrame:
+def _blocks(runs: Iterable[Run]) -> Iterator[pl.DataFrame]:
+    """Return all measurements; a block is small, as each row names all nodes."""
+    for run in runs:
+        for rows in run.measurements.iter_slices(_BLOCK_ROWS):
+            yield _with_campaign(run, rows).cast(_EXPORTED).select(_EXPORTED.names())
+
+
+def _with_campaign(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
     """Add the campaign; a number without a time of its own gets the run's start."""
     campaign = pl.lit(run.manifest.get("campaign"), pl.String).alias("campaign")
     start = started(run.path, run.manifest).timestamp()
-    return run.measurements.with_columns(
-        campaign, pl.col("nodes").cast(pl.String), pl.col("start_time").fill_null(start)
-    )
+    return rows.with_columns(campaign, pl.col("start_time").fill_null(start))
 
 
 def openmetrics(frame: pl.DataFrame) -> str:

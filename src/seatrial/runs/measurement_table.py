@@ -13,7 +13,7 @@ from seatrial.limits import TABLE_DENSITY, TABLE_ROWS, TABLE_SMALL
 from seatrial.model.metrics import METRICS
 from seatrial.model.records import COLUMNS, Measurement, as_dict
 from seatrial.model.units import UNITS
-from seatrial.runs.row_groups import write_blocks
+from seatrial.runs.row_groups import blocks_of, write_blocks
 
 _NEVER_NULL = ("session", "check", "case", "metric", "statistic", "n", "value", "unit")
 
@@ -28,13 +28,19 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 } | {"nodes": pl.Categorical()}
 """Columns of measurements.parquet: the fields of `records.Measurement`."""
 
+LOADED: dict[str, pl.DataType | type[pl.DataType]] = {
+    name: pl.Categorical() if kind == pl.String else kind
+    for name, kind in SCHEMA.items()
+}
+"""Columns in memory: a sweep has millions of rows with a few thousand texts."""
+
 
 _Schema = Mapping[str, pl.DataType | type[pl.DataType]]
 
 
 def parse_table(content: bytes, file: Path) -> pl.DataFrame:
-    """Parse measurements.parquet; SeatrialError as `parse_columns`."""
-    return parse_columns(content, file, SCHEMA, _NEVER_NULL)
+    """Parse measurements.parquet, see `LOADED`; SeatrialError as `parse_columns`."""
+    return parse_columns(content, file, LOADED, _NEVER_NULL)
 
 
 def parse_columns(
@@ -50,11 +56,16 @@ def parse_columns(
         TABLE_ROWS.check(rows, file)
         if rows > TABLE_SMALL:
             TABLE_DENSITY.check(-(-rows // len(content)), file)
-        names = table.collect_schema().names()
-        known = [name for name in schema if name in names]
-        written = pl.read_parquet(io.BytesIO(content), columns=known)
+        written = table.collect_schema()
+        known = [name for name in schema if name in written]
+        texts = {
+            name: pl.Categorical
+            for name in known
+            if written[name] == pl.String and schema[name] == pl.Categorical
+        }
+        blocks = (block.cast(texts) for block in blocks_of(io.BytesIO(content), *known))
         # Runs of older versions lack some columns.
-        whole = pl.concat([pl.DataFrame(schema=schema), written], how="diagonal")
+        whole = pl.concat([pl.DataFrame(schema=schema), *blocks], how="diagonal")
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise SeatrialError(f"{file}: not readable: {error}") from error
     nulls = whole.select(pl.col(needed).null_count()).row(0)

@@ -259,10 +259,16 @@ def new_file(file: Path) -> Iterator[BinaryIO]:
     """Open a stream; at its end it replaces a file on disk atomically."""
     new = file.with_name(f".{file.name}.new")
     new.unlink(missing_ok=True)
-    with new.open("xb") as stream:  # follows no link that another user has put there
-        yield stream
-        stream.flush()
-        os.fsync(stream.fileno())
+    try:
+        with new.open(
+            "xb"
+        ) as stream:  # follows no link that another user has put there
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
     new.rename(file)
     sync(file.parent)
 

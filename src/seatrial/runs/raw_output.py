@@ -45,6 +45,7 @@ ERROR_FILE = "rfm_job.err"
 SCRIPT_FILE = "rfm_job.sh"
 
 _MOST_NODES = 1_000_000
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,39 @@ class Source:
         from the manifest of the run.
         """
         content = read_plain(file, RAW_SIZE)
-        if self.checksums is not None:
-            expected = self.checksums.get(str(file.relative_to(self.root)))
-            if hashlib.sha256(content).hexdigest() != expected:
-                raise SeatrialError(
-                    f"{file}: not what {self.root / MANIFEST} says; `seatrial verify "
-                    f"{self.root}` lists all differences"
-                )
+        self._check(file, hashlib.sha256(content).hexdigest())
         return content
+
+    def chunks(self, file: Path, left: int) -> Iterator[bytes]:
+        """Read a file in parts, decompressed; it may be larger than memory.
+
+        Raises SeatrialError as `read`, after the last part if it differs from the
+        manifest, if it is damaged, or has more bytes than are `left` of `RAW_SIZE`.
+        """
+        with open_plain(file) as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            self._check(file, digest)
+            stream.seek(0)
+            is_packed = file.suffix == COMPRESSED
+            plain = gzip.GzipFile(fileobj=stream) if is_packed else stream
+            try:
+                while chunk := plain.read(_CHUNK):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise RAW_SIZE.exceeded(file)
+                    yield chunk
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise SeatrialError(f"{file}: damaged: {error}") from error
+
+    def _check(self, file: Path, digest: str) -> None:
+        """Raise SeatrialError if the SHA-256 of a file is not that of the manifest."""
+        if self.checksums is None:
+            return
+        if digest != self.checksums.get(str(file.relative_to(self.root))):
+            raise SeatrialError(
+                f"{file}: not what {self.root / MANIFEST} says; `seatrial verify "
+                f"{self.root}` lists all differences"
+            )
 
 
 @cache
@@ -115,12 +141,12 @@ class Recording(_Record, kw_only=True):
             raise SeatrialError(f"{file}: status is {text!r}; expected 0 to 255")
         return int(text)
 
-    def files(self) -> Iterator[tuple[Path, bytes]]:
+    def files(self) -> Iterator[tuple[Path, Iterator[bytes]]]:
         """Read the files of the job, except its script and its output.
 
-        Yields the path of each file below the folder of its job, and its content,
-        decompressed. Raises SeatrialError as `Source.read`, if two have the same path,
-        or if they are too large.
+        Yields the path of each file below the folder of its job, and the parts of its
+        content, to be read before the next file. Raises SeatrialError as
+        `Source.chunks`, if two have the same path, or if they are too large in all.
         """
         apart = {RECORD_FILE, SAMPLES_FILE, OUTPUT_FILE, ERROR_FILE, SCRIPT_FILE}
         seen: set[Path] = set()
@@ -134,9 +160,16 @@ class Recording(_Record, kw_only=True):
             if path in seen:
                 raise SeatrialError(f"{file}: there twice, compressed and as it is")
             seen.add(path)
-            content = plain_content(file, self.source.read(file), left=left)
-            left -= len(content)
-            yield path, content
+            size = 0
+
+            def counted(file: Path = file, left: int = left) -> Iterator[bytes]:
+                nonlocal size
+                for chunk in self.source.chunks(file, left):
+                    size += len(chunk)
+                    yield chunk
+
+            yield path, counted()
+            left -= size
 
     def printed(self, name: str) -> bytes:
         """Read `OUTPUT_FILE` or `ERROR_FILE` of the job; b'' without one."""
@@ -155,20 +188,17 @@ def _plain_files(folder: Path) -> Iterator[Path]:
             yield Path(parent, name)
 
 
-def plain_content(
-    file: Path, content: bytes, limit: Limit = RAW_SIZE, left: int | None = None
-) -> bytes:
+def plain_content(file: Path, content: bytes, limit: Limit = RAW_SIZE) -> bytes:
     """Return the content of a raw file, decompressed.
 
-    Raises SeatrialError if it is damaged, or has more bytes than are `left` of a limit.
+    Raises SeatrialError if it is damaged, or larger than the limit.
     """
-    most = limit.most if left is None else left
     if file.suffix == COMPRESSED:
         try:
-            content = gzip.GzipFile(fileobj=io.BytesIO(content)).read(most + 1)
+            content = gzip.GzipFile(fileobj=io.BytesIO(content)).read(limit.most + 1)
         except (OSError, EOFError, zlib.error) as error:
             raise SeatrialError(f"{file}: damaged: {error}") from error
-    if len(content) > most:
+    if len(content) > limit.most:
         raise limit.exceeded(file)
     return content
 

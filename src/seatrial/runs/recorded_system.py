@@ -140,10 +140,10 @@ def _copy_system(source: Source, kept: Path, folder: Path, name: str) -> System:
     """Read the system of a run from a copy of its files, each read once."""
     folder.mkdir()
     for file in (SYSTEM_FILE, SETTINGS_FILE):
-        write_exclusively(folder / file, source.read(kept / file))
+        write_exclusively(folder / file, [source.read(kept / file)])
     try:
         for lock in lock_files(folder):
-            write_exclusively(folder / lock, source.read(kept / lock))
+            write_exclusively(folder / lock, [source.read(kept / lock)])
         return read_system(folder, name)
     except SeatrialError as error:
         raise SeatrialError(f"{kept}: {error}") from error

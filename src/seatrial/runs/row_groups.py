@@ -6,6 +6,7 @@ A block is a row group of the file, so memory does not depend on the number of r
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,7 +49,7 @@ def write_blocks(
         raise
 
 
-def blocks_of(file: Path, *columns: str) -> Iterator[pl.DataFrame]:
+def blocks_of(file: Path | BytesIO, *columns: str) -> Iterator[pl.DataFrame]:
     """Read a Parquet file block by block, all columns or some."""
     table = pl.scan_parquet(file)
     rows = table.select(pl.len()).collect().item()
