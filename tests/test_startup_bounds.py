@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from test_checks import record_of, replay
 
-from seatrial.checks.job_steps import doubled, spread
+from seatrial.checks.node_numbers import doubled, spread
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def test_times_grow_with_the_nodes(stated: Stated, nodes: int) -> None:
         startup.seconds_on("Startup", place),
         link.seconds_on("LogP", place),
     )
-    levels = {4: 3, 64: 7, 256: 9, 1024: 11}[nodes]
-    expected = (10 + 0.4 * (nodes - 4), 10, 5 * levels, 5)
+    counts = {4: 3, 64: 4, 256: 5, 1024: 6}[nodes]  # 1, 4, 16 and so on
+    expected = (10 + 0.4 * (nodes - 4), 10, 5 * counts, 5)
     assert found == pytest.approx(expected)
 
 

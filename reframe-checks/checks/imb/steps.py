@@ -9,7 +9,8 @@ import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
 from seatrial.checks.base import Tag, cores_of
-from seatrial.checks.job_steps import Step, SteppedCheck, doubled
+from seatrial.checks.job_steps import Step, SteppedCheck
+from seatrial.checks.node_numbers import doubled
 from seatrial.checks.rank_start import rank_line, verify_rank_lines
 from seatrial.checks.ring import ring_rounds
 from seatrial.model.records import Sample

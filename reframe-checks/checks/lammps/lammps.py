@@ -7,8 +7,9 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
 from seatrial.checks.base import Tag
-from seatrial.checks.job_steps import Step, doubled
+from seatrial.checks.job_steps import Step
 from seatrial.checks.lammps_problems import ATOMS, MOST_ATOMS, PROBLEMS
+from seatrial.checks.node_numbers import doubled
 from seatrial.checks.scaling import ScalingCheck
 from seatrial.checks.sized import SizedCheck
 from seatrial.model.records import Sample

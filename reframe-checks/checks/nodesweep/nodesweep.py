@@ -82,7 +82,7 @@ class NodeSweep(SeatrialCheck):
             self.memlat_mib = min(self.memlat_mib, 128)
             self.fixedwork_s = min(self.fixedwork_s, 2)
 
-    def longest_s(self):
+    def programs_s(self):
         """Add up the limits of the programs, which run one after the other."""
         sockets = self.current_partition.processor.num_sockets or 2
         hpcc_runs = 1 if sockets == 1 else 1 + sockets

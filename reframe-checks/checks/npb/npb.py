@@ -9,7 +9,8 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
 from seatrial.checks.base import Tag
-from seatrial.checks.job_steps import Step, doubled
+from seatrial.checks.job_steps import Step
+from seatrial.checks.node_numbers import doubled
 from seatrial.checks.npb_ranks import rule_of, runs_on
 from seatrial.checks.npb_sizes import largest_class, npb_seconds, ranks_of
 from seatrial.checks.scaling import ScalingCheck

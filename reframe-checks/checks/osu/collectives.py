@@ -5,7 +5,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter
 
 from seatrial.checks.base import Tag
-from seatrial.checks.job_steps import doubled
+from seatrial.checks.node_numbers import doubled
 from seatrial.checks.osu import FLOATS, OsuCheck, OsuRun
 
 MIB = 1 << 20

@@ -9,7 +9,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, variable
 
 from seatrial.checks.base import Tag, cores_of
-from seatrial.checks.job_steps import doubled
+from seatrial.checks.node_numbers import doubled
 from seatrial.checks.osu import OsuCheck, OsuRun
 from seatrial.parsers.errors import ParseError
 

@@ -85,7 +85,7 @@ class PairSweep(TabledCheck, OwnBenchmark):
         self.num_tasks = self.num_nodes * self.ppn
         self.num_tasks_per_node = self.ppn
 
-    def longest_s(self):
+    def programs_s(self):
         """Add up the rounds, the pairs to measure again, and some that hang.
 
         A round or a pair has four phases, on each rail in turn. The sweep starts again

@@ -8,7 +8,8 @@ import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
 from seatrial.checks.base import Tag
-from seatrial.checks.job_steps import Step, SteppedCheck, spread
+from seatrial.checks.job_steps import Step, SteppedCheck
+from seatrial.checks.node_numbers import spread
 from seatrial.model.records import Sample
 from seatrial.parsers.mpi_startup import parse_osu_init, verify_started
 

@@ -15,6 +15,7 @@ from seatrial.checks.hpcc_input import (
     order_within,
 )
 from seatrial.checks.lammps_problems import PROBLEMS
+from seatrial.checks.node_numbers import spread
 from seatrial.checks.npb_sizes import largest_class, npb_seconds, ranks_of
 
 LAB_NODES = 4
@@ -43,14 +44,15 @@ def rounds(typical_s: float, place: Place, variables: Variables) -> float:
     return typical_s + further * 4 * float(variables["milliseconds_per_size"]) / 1000
 
 
-def links(typical_s: float, place: Place, variables: Variables) -> float:
-    """Each node has a link to the next; they are measured one by one."""
-    return typical_s * place.nodes / LAB_NODES
-
-
 def levels(typical_s: float, place: Place, variables: Variables) -> float:
     """1, 2, 4 and so on up to all nodes."""
     return typical_s * _levels(place.nodes) / _levels(LAB_NODES)
+
+
+def starts(typical_s: float, place: Place, variables: Variables) -> float:
+    """Starts on at most `counts` numbers of nodes."""
+    numbers = [len(spread(n, variables["counts"])) for n in (place.nodes, LAB_NODES)]
+    return typical_s * numbers[0] / numbers[1]
 
 
 def _levels(nodes: int) -> int:
@@ -114,8 +116,8 @@ def _ranks(place: Place, variables: Variables) -> int:
 
 GROWTH: Mapping[str, Growth] = {
     **dict.fromkeys(("PairSweep", "VerbsPairSweep"), rounds),
-    "ImbRing": links,
-    **dict.fromkeys(("Startup", "OsuCollective", "OsuBarrier"), levels),
+    "Startup": starts,
+    **dict.fromkeys(("OsuCollective", "OsuBarrier"), levels),
     "NodeSweep": node_sweep,
     "Hpcc": hpcc,
     "Npb": npb,

@@ -86,7 +86,7 @@ class SteppedCheck(SeatrialCheck):
     def steps(self) -> list[Step]:
         """List the steps, with unique names, after nodes and ranks are known."""
 
-    def longest_s(self) -> float:
+    def programs_s(self) -> float:
         """Return the seconds that all steps may take."""
         return sum(self.run_s(step.num_nodes) for step in self.steps())
 
@@ -136,21 +136,6 @@ class SteppedCheck(SeatrialCheck):
             with output.located():
                 samples += step.read(output)
         return samples
-
-
-def doubled(most: int) -> list[int]:
-    """Return the powers of two below `most`, and `most` itself."""
-    return [*(1 << power for power in range((most - 1).bit_length())), most]
-
-
-def spread(most: int, numbers: int) -> list[int]:
-    """Return up to so many numbers from 1 to `most`, of at least two.
-
-    They are as `doubled`, or, where these are too many, every second or third of them.
-    """
-    powers = doubled(most)[:-1]
-    step = max(1, -(-len(powers) // (numbers - 1)))
-    return [*powers[::step], most]
 
 
 def conduct(check: SeatrialCheck, module: str, options: Sequence[str]) -> None:

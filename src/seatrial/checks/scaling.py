@@ -11,7 +11,8 @@ from typing import Any
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, variable
 
-from seatrial.checks.job_steps import SteppedCheck, doubled
+from seatrial.checks.job_steps import SteppedCheck
+from seatrial.checks.node_numbers import doubled
 from seatrial.checks.npb_ranks import most_ranks
 
 

@@ -53,8 +53,7 @@ class SizedCheck(rfm.RegressionTestPlugin):
             self.memory_fraction = 0.0
         if self.memory_fraction:
             seconds = self.fill(self._room())
-            limit = time_limit_s(seconds)
-            self.time_limit = max(self.time_limit or limit, limit)
+            self.time_limit = self.time_limit or time_limit_s(seconds)
         super().take_recording()
 
     def _room(self) -> Room:

@@ -34,7 +34,7 @@ class TimeLimited(rfm.RegressionTestPlugin):
 
     num_nodes: int
 
-    def longest_s(self) -> float:
+    def programs_s(self) -> float:
         """Return the seconds that all programs of the case may take."""
         return self.run_s(self.num_nodes)
 
@@ -46,4 +46,4 @@ class TimeLimited(rfm.RegressionTestPlugin):
     def limit_time(self) -> None:
         """Set the time limit, unless one is set."""
         if self.time_limit is None:
-            self.time_limit = f"{math.ceil(JOB_S + self.longest_s())}s"
+            self.time_limit = f"{math.ceil(JOB_S + self.programs_s())}s"
