@@ -112,6 +112,7 @@ class OpenRun:
             max_jobs=self.agenda.campaign["max_jobs"],
             replay=replay_of(self.agenda),
             inherited=self.lock,
+            by_place=bool(self.agenda.repeat_of),
         )
         finished = run_parts(session, display, lambda: self._look_again(display))
         outcome = finished.outcome
@@ -197,6 +198,7 @@ class OpenRun:
             "starts": starts,
             "sessions": [session.record for session in closed],
             **({"ledger": places[0]} if places else {}),
+            **({"repeat_of": agenda.repeat_of} if agenda.repeat_of else {}),
         }
 
 

@@ -51,7 +51,7 @@ class Session:
     file descriptor that ReFrame keeps open as long as it runs. `usable_nodes` counts
     the nodes of each class that lacks some. After lost nodes a session goes on in
     another `part`, of one partition and environment: `tries` counts the ends of each
-    case in earlier parts.
+    case in earlier parts. `by_place`: so are all of its parts.
     """
 
     run_id: str
@@ -65,6 +65,7 @@ class Session:
     max_jobs: int = 1
     replay: Path | None = None
     inherited: int | None = None
+    by_place: bool = False
     part: int = 1
     tries: Mapping[str, int] = field(default_factory=dict)
 
@@ -98,7 +99,7 @@ def session_command(session: Session) -> list[str]:
     if max_jobs > 1:
         settings, policy = _limited(settings, session.work, max_jobs), "async"
     name, environment = system.name, []
-    if session.part > 1:
+    if session.part > 1 or session.by_place:
         first = session.planned.cases[0]
         name = first.partition
         environment = ["-p", f"^{re.escape(first.environment)}$"]
