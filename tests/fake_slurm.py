@@ -49,10 +49,15 @@ _SACCT = """
 while [ "$1" != -j ]; do [ $# -gt 0 ] || exit 0; shift; done
 for n in $(echo "$2" | tr , ' '); do
   case "$*" in
-    *State,Start*) echo "$(cat {at}/$n/state)|Unknown";;
-    *) echo "$n|$(cat {at}/$n/state)|0:0|2026-11-21T06:30:15|cn01";;
+    *State,Start*) echo "$(cat {at}/$n/state)|$(cat {at}/$n/start || echo Unknown)";;
+    *) node=$(cat {at}/$n/node || echo cn01)
+       echo "$n|$(cat {at}/$n/state)|0:0|2026-11-21T06:30:15|$node";;
   esac
 done
+"""
+_SCONTROL = """
+for last; do :; done
+[ "$last" = cn02 ] && echo cn02 || echo cn01
 """
 LACK = (
     "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority"
@@ -66,7 +71,8 @@ def stand_in(
 
     Jobs run at once, on all nodes or on one; `reason` is that of jobs that need two
     while cn02 is lost. Gives the folder of its state: what is in `cn02.lost` sinfo
-    prints as `state|user|time|reason`; `after.N` is run after job N.
+    prints as `state|user|time|reason`; `after.N` is run after job N. A job's folder has
+    its `state`, and may have its `start` and `node` for sacct.
     """
     settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
     partition = settings["systems"][0]["partitions"][0]
@@ -78,7 +84,7 @@ def stand_in(
     fake_program(programs, "sbatch", _SBATCH.format(at=at))
     fake_program(programs, "squeue", _SQUEUE.format(at=at, reason=reason))
     fake_program(programs, "sacct", _SACCT.format(at=at))
-    fake_program(programs, "scontrol", "echo cn01")
+    fake_program(programs, "scontrol", _SCONTROL)
     fake_program(programs, "sacctmgr", f"cat {at}/events 2>/dev/null")
     cancel = f"for job; do echo 'CANCELLED by 1000' > {at}/$job/state; done"
     fake_program(programs, "scancel", cancel)

@@ -142,8 +142,13 @@ def given(old: str, new: str, line: int, reason: str) -> tuple[str, int, str]:
     return GOOD.replace(old, new, 1), line, reason
 
 
+KEYS = "schema, risks, criteria, defaults, absent_nodes"
 BROKEN = [
-    ("", 1, "expected a mapping of schema, risks, criteria, defaults, got nothing."),
+    (
+        "",
+        1,
+        f"expected a mapping of {KEYS}, got nothing.",
+    ),
     given("criteria:", "criteria: [", 15, "not valid YAML"),
     given("schema: 1\n", "", 1, "schema: expected 1, got nothing."),
     given("schema: 1", "schema: 2", 1, "schema: expected 1, got 2."),
@@ -152,7 +157,7 @@ BROKEN = [
         "defaults",
         "default",
         3,
-        "default: expected one of the keys schema, risks, criteria, defaults, got 'de",
+        f"default: expected one of the keys {KEYS}, got 'de",
     ),
     (
         GOOD[: GOOD.index("criteria:")],

@@ -428,8 +428,8 @@ esac
     (line,) = judgement.spoiled
     assert line.startswith("node cn02 was lost at ")
     assert line.endswith(
-        " UTC (bad DIMM, by root): 3 cases spoiled: Echo %x=1 (openmpi) in "
-        "echo-1, Echo %x=2 (openmpi) in echo-1, Echo %x=1 (mpich) in echo-1; make it again: "
+        " UTC (bad DIMM, by root): 3 cases spoiled: Echo %x=1 (openmpi) in echo-1, "
+        "Echo %x=2 (openmpi) in echo-1, Echo %x=1 (mpich) in echo-1; make it again: "
         "`seatrial repeat lab/r1`"
     )
 

@@ -114,6 +114,7 @@ class OpenRun:
             pack_s=60.0 * self.agenda.campaign.get("pack_minutes", 0),
             replay=replay_of(self.agenda),
             inherited=self.lock,
+            by_place=bool(self.agenda.repeat_of),
         )
         finished = run_parts(session, display, lambda: self._look_again(display))
         outcome = finished.outcome
@@ -199,6 +200,7 @@ class OpenRun:
             "starts": starts,
             "sessions": [session.record for session in closed],
             **({"ledger": places[0]} if places else {}),
+            **({"repeat_of": agenda.repeat_of} if agenda.repeat_of else {}),
         }
 
 

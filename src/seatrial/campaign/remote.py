@@ -64,7 +64,23 @@ def run_remotely(
     final = results / system / run_id
     _check_new(final)
     copy_references(remote, home, system)
-    return _run_and_fetch(remote, folder, final, ["--campaign", campaign], options)
+    command = ["run", system, "--campaign", campaign]
+    return _run_and_fetch(remote, folder, final, command, options)
+
+
+def repeat_remotely(
+    remote: Remote, home: Path, run: Path, run_id: str, *, beside: bool = False
+) -> Path:
+    """Repeat the spoiled cases of a run on the login node, and copy that run here.
+
+    `run` is the copy of the run here. Raises SeatrialError as `run_remotely` does.
+    """
+    final = run.parent / run_id
+    _check_new(final)
+    copy_references(remote, home, final.parent.name)
+    there = f"{remote.prefix}/{_RESULTS}/{final.parent.name}/{run.name}"
+    options = ["--beside"] if beside else []
+    return _run_and_fetch(remote, _RESULTS, final, ["repeat", there], options)
 
 
 def resume_remotely(
@@ -85,7 +101,8 @@ def resume_remotely(
         return final
     _check_new(final)
     options = ["--beside"] if beside else []
-    return _run_and_fetch(remote, _RESULTS, final, ["--resume"], options)
+    command = ["run", system, "--resume"]
+    return _run_and_fetch(remote, _RESULTS, final, command, options)
 
 
 def _check_new(final: Path) -> None:
@@ -119,12 +136,15 @@ def copy_references(remote: Remote, home: Path, system: str) -> None:
 
 
 def _run_and_fetch(
-    remote: Remote, folder: str, final: Path, mode: list[str], options: list[str]
+    remote: Remote, folder: str, final: Path, command: list[str], options: list[str]
 ) -> Path:
-    """Run `seatrial run` on the login node, then copy the closed run to `final`."""
+    """Run a command on the login node, then copy its closed run to `final`.
+
+    A repeat is beside the run that it repeats.
+    """
     system, run_id, there = final.parent.name, final.name, f"{remote.prefix}/{folder}"
-    places = ["--run-id", run_id, "--results", there, "--no-judge"]
-    arguments = ["run", system, *mode, *places, *options]
+    place = [] if command[0] == "repeat" else ["--results", there]
+    arguments = [*command, "--run-id", run_id, *place, "--no-judge", *options]
     seatrial_there(remote, arguments, system, "the run")
     again = "repeat the self-test"
     if folder == _RESULTS:

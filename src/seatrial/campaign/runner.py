@@ -17,6 +17,7 @@ import seatrial
 from seatrial.campaign.campaign_file import Campaign
 from seatrial.campaign.concurrent_runs import starting
 from seatrial.campaign.open_run_sessions import OpenRun, absence, replay_of
+from seatrial.campaign.repeat import repeat_agenda
 from seatrial.campaign.schedule import (
     Agenda,
     frozen,
@@ -30,7 +31,7 @@ from seatrial.interrupts import interruptible, postponed
 from seatrial.names import node_set
 from seatrial.paths import WEIGHTS_FILE, criteria_file, restrict_umask
 from seatrial.plain_files import sha256_plain
-from seatrial.runs.closed_run import SYSTEM_FOLDER
+from seatrial.runs.closed_run import SYSTEM_FOLDER, Run
 from seatrial.runs.closed_sessions import note_start, read_starts
 from seatrial.runs.ledger import begin
 from seatrial.runs.lock import driver_lock
@@ -92,6 +93,25 @@ def run_campaign(order: Order, console: Console) -> Path:
         nodes={name: known.nodes for name, known in system.classes.items()},
     )
     return _drive(home, system, folder, agenda, console, beside=order.beside, new=True)
+
+
+def repeat_run(
+    home: Path,
+    system: System,
+    run: Run,
+    run_id: str,
+    console: Console,
+    *,
+    beside: bool = False,
+) -> Path:
+    """Run the spoiled cases of a closed run again; return the path of that run.
+
+    Raises SeatrialError as `run_campaign` and `repeat_agenda` do.
+    """
+    folder = RunFolder(run.path.parent.parent, system.name, run_id)
+    try_folder(folder.final.parent)
+    agenda = repeat_agenda(home, system, run, run_id)
+    return _drive(home, system, folder, agenda, console, beside=beside, new=True)
 
 
 def resume_run(
@@ -188,6 +208,7 @@ def _begin(
             campaign=agenda.campaign["name"],
             criteria=sha256_plain(criteria) if criteria.is_file() else "",
             partial=agenda.partial,
+            repeat_of=agenda.repeat_of,
         )
         if not any("ledger" in earlier for earlier in starts):
             start["ledger"] = asdict(place)

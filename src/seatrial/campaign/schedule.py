@@ -51,7 +51,8 @@ class Agenda:
 
     `campaign` has its name, description, repeats, retries, max_jobs, pack_minutes,
     checks, weights, and the classes, partitions and stacks it chooses. `nodes` are the
-    delivered nodes by class; agendas of older versions have none.
+    delivered nodes by class; agendas of older versions have none. `repeat_of`: the run
+    whose spoiled cases it makes again, '' for others.
     """
 
     run: str
@@ -62,6 +63,7 @@ class Agenda:
     partial: bool = False
     replay: str | None = None
     nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    repeat_of: str = ""
 
     def write(self) -> bytes:
         """Return it as JSON."""

@@ -27,7 +27,7 @@ class Session:
     the nodes of each class that lacks some. With `pack_s`, the longest time limit of a
     shared job, cases share jobs; 0: each case is a job. After lost nodes a session goes
     on in another `part`, of one partition and environment: `tries` counts the ends of
-    each case in earlier parts.
+    each case in earlier parts. `by_place`: so are all of its parts.
     """
 
     run_id: str
@@ -42,6 +42,7 @@ class Session:
     pack_s: float = 0.0
     replay: Path | None = None
     inherited: int | None = None
+    by_place: bool = False
     part: int = 1
     tries: Mapping[str, int] = field(default_factory=dict)
 
@@ -82,7 +83,7 @@ def session_command(session: Session) -> list[str]:
     if max_jobs > 1:
         settings, policy = _limited(settings, session.work, max_jobs), "async"
     name, environment = system.name, []
-    if session.part > 1:
+    if session.part > 1 or session.by_place:
         first = session.planned.cases[0]
         name = first.partition
         environment = ["-p", f"^{re.escape(first.environment)}$"]

@@ -44,6 +44,8 @@ def run_parts(
     log = NodeLog(state.node.name for state in now if state.present)
     began, waits = time.time(), Counter[ListedCase]()
     parts = [session.planned]
+    if session.by_place:
+        parts = _by_place(session.planned, session.planned.cases)
     while parts:
         absent |= {state.node.name: state.reason for state in now if not state.present}
         session = replace(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from seatrial import paths
 from seatrial.campaign.campaign_file import load_campaign, only_checks
-from seatrial.campaign.remote import resume_remotely, run_remotely
-from seatrial.campaign.runner import Order, resume_run, run_campaign
+from seatrial.campaign.remote import repeat_remotely, resume_remotely, run_remotely
+from seatrial.campaign.runner import Order, repeat_run, resume_run, run_campaign
 from seatrial.campaign.schedule import read_agenda
 from seatrial.console import Terminal
 from seatrial.criteria.criteria import Criteria
@@ -14,6 +14,7 @@ from seatrial.criteria.reframe_references import write_reference_files
 from seatrial.errors import SeatrialError
 from seatrial.model.manifest import is_unfinished
 from seatrial.names import checked_name
+from seatrial.runs.closed_run import load_run
 from seatrial.runs.open_run import RunFolder, new_run_id, newest_open, open_runs
 from seatrial.runs.recorded_system import recorded_system
 from seatrial.system.description import is_provisioned, load_system
@@ -88,6 +89,24 @@ def new_run(
         request.folder,
         beside=beside,
     )
+
+
+def repeated_run(
+    home: Path, path: Path, run_id: str | None, *, judge: bool, beside: bool
+) -> Path:
+    """Run the spoiled cases of a closed run again, where it ran; return that run."""
+    run = load_run(path)
+    system, results = str(run.manifest["system"]), path.parent.parent
+    run_id = run_id or new_run_id(f"{run.manifest['campaign']}-repeat")
+    checked_name(run_id, "--run-id")
+    request = Request(home, results, system, run_id, judge)
+    if is_provisioned(home, system):
+        described = load_system(home, system)
+        request.prepare_criteria()
+        return repeat_run(home, described, run, run_id, Terminal(), beside=beside)
+    remote = load_remote(home, system)
+    request.prepare_criteria()
+    return repeat_remotely(remote, home, path, run_id, beside=beside)
 
 
 def resumed_run(request: Request) -> Path:

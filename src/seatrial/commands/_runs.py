@@ -89,7 +89,8 @@ def judged(
 ) -> "tuple[Run, Judgement]":
     """Load a closed run and the criteria of its system, and judge it.
 
-    `further` runs are judged with it; `criteria` is a file instead of the system's, or
+    `further` runs are judged with it, and repeats of its spoiled cases beside it;
+    `criteria` is a file instead of the system's, or
     `KEPT`.
     """
     from seatrial.judge.judge import judge
@@ -97,9 +98,14 @@ def judged(
     from seatrial.runs.ledger_beside import read_beside
 
     run, others = load_run(path), [*map(load_run, further)]
+    beside = read_beside(run)
+    known = {str(other.manifest["run"]) for other in others}
+    for name in beside.repeats_of(str(run.manifest["run"])):
+        if name not in known:
+            others.append(load_run(path.parent / name))
     signers = signers_of(run.manifest["system"])
     rules = _criteria(home, run, criteria)
-    return run, judge(run, rules, others, beside=read_beside(run), signers=signers)
+    return run, judge(run, rules, others, beside=beside, signers=signers)
 
 
 def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":

@@ -62,6 +62,7 @@ def show(ctx: click.Context, system: str, form: str) -> None:
             state = "closed" if closed else "not closed"
             if not is_there(folder, entry.run):
                 state = (removed and removed.reason) or "its folder is gone"
+            state += f"; repeats run {entry.repeat_of}" if entry.repeat_of else ""
             rows.append((entry.time, entry.campaign, entry.number, entry.run, state))
         elif entry.event == "repaired":
             rows.append((entry.time, "", 0, entry.node, f"repaired: {entry.reason}"))

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from seatrial.checks.sources import known_checks
+from seatrial.criteria.absence import NONE, Absence
 from seatrial.criteria.criteria_file import read_criteria
 from seatrial.criteria.criterion import Criterion, Risks
 from seatrial.criteria.declared import DeclaredCriterion
@@ -36,14 +37,15 @@ _NOT_COMPARED = ("name", "provenance", "risks")
 class Criteria:
     """All criteria of a system, with the risks of the verdict on the whole machine.
 
-    `declared` are those of settings. `sha256` is of the bytes of the file; '' if there
-    is none.
+    `declared` are those of settings, `absence` is the allowance for absent nodes.
+    `sha256` is of the bytes of the file; '' if there is none.
     """
 
     risks: Risks
     criteria: tuple[Criterion, ...]
     sha256: str = ""
     declared: tuple[DeclaredCriterion, ...] = ()
+    absence: Absence = NONE
 
     @classmethod
     def load(cls, file: Path, known: Collection[str] | None = None) -> "Criteria":
@@ -66,9 +68,10 @@ class Criteria:
     @classmethod
     def parse(cls, content: bytes, file: Path, known: Collection[str]) -> "Criteria":
         """Parse the content of a criteria.yaml, as `load`."""
-        risks, criteria, declared = read_criteria(YamlFile(file, content), known)
+        parts = read_criteria(YamlFile(file, content), known)
+        risks, criteria, declared, absence = parts
         digest = hashlib.sha256(content).hexdigest()
-        return cls(risks, criteria, digest, declared)
+        return cls(risks, criteria, digest, declared, absence)
 
 
 def kept_criteria(run: Run) -> Criteria | None:
@@ -96,10 +99,13 @@ def recorded_criteria(run_folder: Path) -> Criteria | None:
 def changes(old: Criteria, new: Criteria) -> dict[str, str]:
     """Return changes by criterion: `limit 5 us, now 6 us`, `new`, `gone`.
 
-    The risks of the machine are under the name ''. Provenance is not compared.
+    The risks of the machine are under the name '', the allowance for absence under
+    `absent nodes`. Provenance is not compared.
     """
     before, after = _by_name(old), _by_name(new)
     differences = {"": _differences(asdict(old.risks), asdict(new.risks))}
+    allowed, now = vars(old.absence), vars(new.absence)
+    differences["absent nodes"] = _differences(allowed, now)
     for name in {**before, **after}:
         if name not in after:
             differences[name] = "gone"

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from msgspec import structs
 
+from seatrial.criteria.absence import Absence, read_absence
 from seatrial.criteria.criteria_types import Entry, File
 from seatrial.criteria.criterion import (
     Criterion,
@@ -52,11 +53,8 @@ _PROVENANCE = (
 
 def read_criteria(
     file: YamlFile, known: Collection[str]
-) -> tuple[Risks, tuple[Criterion, ...], tuple[DeclaredCriterion, ...]]:
-    """Return the machine's risks, and all criteria in the order of the file.
-
-    Those of settings come last, for themselves.
-    """
+) -> tuple[Risks, tuple[Criterion, ...], tuple[DeclaredCriterion, ...], Absence]:
+    """Return risks, criteria, those of settings, and the allowance for absence."""
     content = file.convert(File)
     there: dict[Any, int] = {}
     criteria, declared = [], []
@@ -74,7 +72,8 @@ def read_criteria(
         for criterion, at in _Merged(file, content, index).criteria():
             _check_alone(file, criterion, at, there)
             criteria.append(criterion)
-    return content.risks, tuple(criteria), tuple(declared)
+    absence = read_absence(file, content.absent_nodes, content.defaults.document)
+    return content.risks, tuple(criteria), tuple(declared), absence
 
 
 def _check_name(file: YamlFile, name: str, place: Place, there: dict[Any, int]) -> None:

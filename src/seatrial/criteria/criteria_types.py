@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from seatrial.criteria.absence import AbsentNodes
 from seatrial.criteria.criterion import Bears, Kind, Model, Risk, Risks
 from seatrial.criteria.keys import Metrics, Share, Where
 from seatrial.model.metrics import Direction
@@ -80,3 +81,4 @@ class File(Struct, forbid_unknown_fields=True):
         tuple[Entry, ...], Meta(min_length=1, description="a list of criteria")
     ]
     defaults: Defaults = Defaults()
+    absent_nodes: AbsentNodes | None = None

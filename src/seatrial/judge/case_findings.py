@@ -1,42 +1,17 @@
-"""Findings without a number: delivered nodes, failed cases, retries, crashes."""
+"""Findings on cases without regard to numbers: failures, retries, crashes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from seatrial.judge.findings import Finding
 from seatrial.judge.multiple_testing import holm_adjusted
 from seatrial.model.cases import Case, CaseKey
-from seatrial.runs.raw_output import NO_MEASUREMENT
 
 _QUICK_VERDICT = "does not meet its reference"
 """ReFrame's words for a number that misses its limit."""
-
-
-def inventory(nodes: Sequence[Mapping[str, Any]], replay: bool) -> list[Finding]:
-    """Judge the delivered nodes: one that was absent, or lost in the run, fails."""
-    subject = Finding("inventory")
-    findings = [
-        subject.judged(
-            "fail",
-            f"delivered but {node['state']}: {node['reason']}",
-            place=node["name"],
-        )
-        for node in nodes
-        if node["state"] != "present"
-    ]
-    if replay:
-        reason = f"{NO_MEASUREMENT}; the nodes were not inspected"
-        return [Finding("replay", reason=reason), *findings]
-    if not nodes:
-        reason = "the run does not say which nodes were delivered"
-        return [subject.judged("undecided", reason)]
-    if not findings:
-        reason = f"all {len(nodes)} delivered nodes are present"
-        return [subject.judged("pass", reason, n=len(nodes))]
-    return findings
 
 
 def case_findings(

@@ -150,7 +150,7 @@ class Judgement:
     are those for missing numbers that are signed and count; `notes` say which do not
     count, what data were left out, and what the records of the run cannot show.
     `spoiled` describes cases that lost nodes spoiled, `repeats` the runs that made such
-    cases again.
+    cases again; `absence` the number of absent nodes and its allowance.
     """
 
     run: str
@@ -172,6 +172,7 @@ class Judgement:
     notes: tuple[str, ...] = ()
     spoiled: tuple[str, ...] = ()
     repeats: tuple[str, ...] = ()
+    absence: str = ""
 
     @property
     def bears(self) -> Bears | Literal[""]:

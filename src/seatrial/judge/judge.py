@@ -19,13 +19,9 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criteria, Criterion
 from seatrial.judge import joint_runs
+from seatrial.judge.absent_nodes import Inventory
 from seatrial.judge.allocations import allocations
-from seatrial.judge.case_findings import (
-    case_findings,
-    inventory,
-    retried,
-    start_findings,
-)
+from seatrial.judge.case_findings import case_findings, retried, start_findings
 from seatrial.judge.case_numbers import Numbers, numbers_by_size
 from seatrial.judge.criteria_changes import changes_of, expiry, flagged
 from seatrial.judge.declared_findings import declared_findings
@@ -39,12 +35,7 @@ from seatrial.judge.findings import (
 from seatrial.judge.looks import Look, kept, looks_of
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.place_findings import findings_of, node_verdicts
-from seatrial.judge.planned_findings import (
-    gap_findings,
-    notes,
-    permitted,
-    unused_nodes,
-)
+from seatrial.judge.planned_findings import gap_findings, notes, permitted, unused_nodes
 from seatrial.judge.repeated_numbers import require_distinct
 from seatrial.judge.run_history import ledger_findings, since_repairs
 from seatrial.judge.screening import tried
@@ -100,23 +91,24 @@ def judge(
     ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
     cases = joint_runs.cases_of(runs)
-    spoiled = spoiled_of(runs)
-    whole = [spoiled.without_made_again(run) for run in runs]
-    rows = spoiled.counted(joint_runs.rows(runs), runs)
-    table, left_out = since_repairs(rows, ledger)
+    inventory = Inventory.of(runs, nodes, criteria)
+    spoiled = spoiled_of(runs, inventory.permitted)
+    table = spoiled.counted(joint_runs.rows(runs), runs)
+    table, left_out = since_repairs(table, ledger)
     require_distinct(table)
     ruled: list[Ruling] = []
     for look in looks_of(runs, table, ledger):
         by_case = _numbers(look, criteria, nodes, reasons, spoiled)
         numbers = [of_size for sizes in by_case.values() for of_size in sizes]
+        ruled = spoiled.reopened(ruled, look.runs[-1])
         ruled = kept(ruled, _tried(numbers, criteria, look.number))
     _add_findings(numbers, ruled)
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers, reasons)
     every_try = [case for tries in cases.values() for case in tries]
     starts, conspicuous = start_findings(every_try, criteria.risks.seller)
-    found = _of_cases(joint_runs.cases_of(whole), by_case) + unmeasured + starts
-    found += spoiled.findings(runs)
-    found += inventory(nodes, replay) + ledger_findings(ledger)
+    cases = joint_runs.cases_of(spoiled.whole(runs))
+    found = [*_of_cases(cases, by_case), *spoiled.findings(runs), *unmeasured, *starts]
+    found += inventory.findings(replay=replay) + ledger_findings(ledger)
     found += unused_nodes(runs, nodes, reasons)
     found += declared_findings(runs, criteria.declared)
     findings = sorted((flagged(item, changed) for item in found), key=_order)
@@ -143,6 +135,7 @@ def judge(
         notes=(*left_out, *refused, *map(str, shared), *notes(runs)),
         spoiled=spoiled.left(runs),
         repeats=spoiled.words,
+        absence=inventory.words,
     )
 
 

@@ -1,7 +1,7 @@
 """Findings of a ruling: one for each place; one summary of many passing places."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
@@ -160,8 +160,8 @@ def node_verdicts(
 ) -> tuple[NodeVerdict, ...]:
     """Return the verdict on each delivered node.
 
-    An absent node fails; a node without measurements is undecided. A node that is
-    attributed to its leaf has the reason of that.
+    An absent node fails, unless it is allowed or came back; a node without measurements
+    is undecided. A node that is attributed to its leaf has the reason of that.
     """
     leafs = leafs_of(nodes)
     measured: dict[str, _Node] = defaultdict(_Node)
@@ -177,7 +177,8 @@ def node_verdicts(
         if finding.node in measured:
             reason = f"{finding.check} {finding.metric}: {finding.reason}"
             measured[finding.node].reasons.append(reason)
-    return tuple(_verdict(node, leafs, measured, replay=replay) for node in nodes)
+    away = {f.place for f in findings if (f.kind, f.verdict) == ("inventory", "fail")}
+    return tuple(_verdict(node, leafs, measured, away, replay=replay) for node in nodes)
 
 
 def _add(ruling: Ruling, measured: dict[str, _Node]) -> None:
@@ -201,11 +202,12 @@ def _verdict(
     delivered: Mapping[str, Any],
     leafs: Leafs,
     measured: Mapping[str, _Node],
+    away: Collection[str],
     *,
     replay: bool,
 ) -> NodeVerdict:
     name, state = delivered["name"], delivered["state"]
-    if state != "present":
+    if name in away:
         return NodeVerdict(name, state, "fail", delivered["reason"], {})
     if name not in measured:
         reason = "no number was taken of this node alone"

@@ -7,6 +7,7 @@ spoiled try are excused once its case was made again, and counts of what answere
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import polars as pl
 
 from seatrial.campaign.spoiled_cases import (
@@ -17,6 +18,7 @@ from seatrial.campaign.spoiled_cases import (
 )
 from seatrial.errors import SeatrialError
 from seatrial.judge.findings import Finding
+from seatrial.judge.verdicts import PASS, UNDECIDED, Ruling
 from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.closed_run import Run
 
@@ -47,14 +49,43 @@ class Spoiled:
             return lost | {""}
         return lost & self.permitted
 
-    def without_made_again(self, run: Run) -> Run:
+    def whole(self, runs: Iterable[Run]) -> list[Run]:
         """Leave out the tries that failed by a loss, and were made again."""
-        cases = (
-            case
-            for case in run.cases
-            if not (failed_by_loss(case) and _try(run, case) in self.again)
-        )
-        return replace(run, cases=tuple(cases))
+        return [
+            replace(
+                run,
+                cases=tuple(
+                    case
+                    for case in run.cases
+                    if not (failed_by_loss(case) and _try(run, case) in self.again)
+                ),
+            )
+            for run in runs
+        ]
+
+    def reopened(self, ruled: Sequence[Ruling], repeat: Run) -> list[Ruling]:
+        """Take back passes of the cases that a repeat makes again.
+
+        They were reached without the spoiled allocations. Convictions stay.
+        """
+        name = repeat.manifest["run"]
+        keys = [key for (_, _, key), by in self.again.items() if by == name]
+        again = {(key.check, key.case, key.environment) for key in keys}
+
+        def is_again(subject: Finding) -> bool:
+            return (subject.check, subject.case, subject.environment) in again
+
+        return [
+            replace(
+                ruling,
+                verdict=np.where(
+                    ruling.verdict == PASS, UNDECIDED, ruling.verdict
+                ).astype(np.int8),
+            )
+            if is_again(ruling.subject)
+            else ruling
+            for ruling in ruled
+        ]
 
     def counted(self, rows: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
         """Leave out what excused nodes answered in the tries that lost them."""
@@ -87,7 +118,7 @@ class Spoiled:
         return tuple(lines)
 
 
-def spoiled_of(runs: Sequence[Run]) -> Spoiled:
+def spoiled_of(runs: Sequence[Run], permitted: frozenset[str]) -> Spoiled:
     """Find the cases of runs that others among them made again.
 
     Raises SeatrialError if a repeat has a case that no lost node spoiled, or if two of
@@ -116,7 +147,7 @@ def spoiled_of(runs: Sequence[Run]) -> Spoiled:
             f"run {name} made {len(made)} case{'s' * (len(made) != 1)} again that lost "
             f"nodes spoiled in run {of}"
         )
-    return Spoiled(again, frozenset(repeated), tuple(words))
+    return Spoiled(again, frozenset(repeated), tuple(words), permitted)
 
 
 def _made(repeat: Run, run: Run) -> Iterator[Try]:

@@ -152,6 +152,7 @@ class Manifest(msgspec.Struct):
     settings: dict[str, dict[str, str]] = {}
     imported: _Imported | None = None
     ledger: Place | None = None
+    repeat_of: str = ""
 
 
 def decoded(content: bytes, file: Path, kind: type[_T], what: str) -> _T:

@@ -169,6 +169,7 @@ def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
         ("Started", text.day_and_time(started)),
         ("Duration", text.duration(seconds)),
         (nodes, f"{present} of {text.exact(len(judgement.nodes))}"),
+        ("Absent nodes", judgement.absence),
         ("Cases", text.exact(len(run.cases))),
         ("Numbers", text.exact(run.measurements.height)),
     ]

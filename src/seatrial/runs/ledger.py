@@ -47,7 +47,13 @@ def read_ledger(folder: Path) -> bytes | None:
 
 
 def begin(
-    folder: Path, run: str, *, campaign: str, criteria: str, partial: bool
+    folder: Path,
+    run: str,
+    *,
+    campaign: str,
+    criteria: str,
+    partial: bool,
+    repeat_of: str = "",
 ) -> Place:
     """Record a start of a run, or one more, on disk; return the place of the first.
 
@@ -69,8 +75,15 @@ def begin(
         if started is None:
             starts = [e for e in ledger.entries if e.event == "started"]
             number = 1 + sum(e.campaign == campaign for e in starts)
-            fields = {"campaign": campaign, "criteria": criteria, "partial": partial}
-            started = book.append("started", run=run, number=number, **fields)
+            started = book.append(
+                "started",
+                run=run,
+                number=number,
+                campaign=campaign,
+                criteria=criteria,
+                partial=partial,
+                repeat_of=repeat_of,
+            )
         else:
             book.append("resumed", run=run)
         return Place(

@@ -19,7 +19,8 @@ from seatrial.runs.ledger import LEDGER, read_ledger
 class Sibling:
     """Another run in the same folder; `digest` is '' for an open one.
 
-    `measured` is False for replays and imports, which are not in the ledger.
+    `measured` is False for replays and imports, which are not in the ledger. It may
+    repeat spoiled cases of another run: `repeat_of`.
     """
 
     run: str
@@ -28,6 +29,7 @@ class Sibling:
     measured: bool = True
     campaign: str = ""
     started: str = ""
+    repeat_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,15 @@ class Beside:
     siblings: tuple[Sibling, ...] = ()
     kept: bytes = b""
 
+    def repeats_of(self, run: str) -> list[str]:
+        """Return the closed repeats of a run, and the repeats of these."""
+        repeats = [
+            sibling.run
+            for sibling in self.siblings
+            if sibling.repeat_of == run != sibling.run
+        ]
+        return [name for one in repeats for name in (one, *self.repeats_of(one))]
+
 
 class _Head(msgspec.Struct):
     """The keys of a manifest that a sibling needs."""
@@ -53,6 +64,7 @@ class _Head(msgspec.Struct):
     replay: str | None = None
     imported: dict[str, Any] | None = None
     ledger: Place | None = None
+    repeat_of: str = ""
     checksums: dict[str, str] = {}
 
 
@@ -83,6 +95,7 @@ def read_beside(run: Run) -> Beside:
                 head.replay is None and head.imported is None,
                 head.campaign,
                 head.started,
+                head.repeat_of,
             )
         )
         if head.ledger and head.ledger.entry > last:

@@ -21,10 +21,11 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     `entry` counts the lines from 1, `number` the runs of the campaign that started.
     `criteria` is the SHA-256 of criteria.yaml at the start, '' without one; `manifest`
     that of the manifest of a closed run; `previous` that of the line before, '' in the
-    first. `time` is UTC. A run that was found missing is `removed` without a reason.
-    Events of nights name their `alarm`: it is `acknowledged` `until` a date, `notified`
-    with its state as `reason`; a node is `quarantined` and `released` by a `token`. A
-    night that did not run is `skipped` for a `reason`.
+    first. A repeat names the run that it is `repeat_of`. `time` is UTC. A run that was
+    found missing is `removed` without a reason. Events of nights name their `alarm`: it
+    is `acknowledged` `until` a date, `notified` with its state as `reason`; a node is
+    `quarantined` and `released` by a `token`. A night that did not run is `skipped` for
+    a `reason`.
     """
 
     entry: int
@@ -37,6 +38,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     number: int = 0
     criteria: str = ""
     partial: bool = False
+    repeat_of: str = ""
     manifest: str = ""
     node: str = ""
     reason: str = ""

@@ -1,0 +1,121 @@
+"""Findings on delivered nodes that were absent or lost in a run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seatrial.criteria.absence import NONE, Absence
+from seatrial.criteria.criteria import Criteria, kept_criteria
+from seatrial.judge.allocations import agenda_of
+from seatrial.judge.findings import Finding, first_of
+from seatrial.model.cases import CaseKey
+from seatrial.runs.closed_run import Run
+from seatrial.runs.raw_output import NO_MEASUREMENT
+
+_Nodes = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The delivered nodes, the absent ones that the contract allows, and the allowance.
+
+    `back` has a finding on each lost node that a repeat measured again; `words` are the
+    number of absent nodes and the allowance.
+    """
+
+    nodes: _Nodes
+    back: Mapping[str, Finding]
+    permitted: frozenset[str]
+    words: str
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], nodes: _Nodes, criteria: Criteria) -> "Inventory":
+        """Hold the absent nodes to the allowance that all runs kept at their start."""
+        classes: dict[str, frozenset[str]] = {}
+        for agenda in filter(None, map(agenda_of, runs)):
+            for name, own in agenda.nodes.items():
+                classes[name] = classes.get(name, frozenset()).union(own)
+        back = {
+            str(node["name"]): finding
+            for node in nodes
+            if node["state"] == "lost" and (finding := _back(node, runs, classes))
+        }
+        names = [str(node["name"]) for node in nodes if node["state"] != "present"]
+        away = [name for name in names if name not in back]
+        absence = _allowance(runs, criteria)
+        words = absence.words(len(away), len(nodes))
+        return cls(nodes, back, absence.permitted(away, classes), words)
+
+    def findings(self, *, replay: bool) -> list[Finding]:
+        """Judge the nodes: one that was absent, or lost in the run, fails.
+
+        It passes if the contract allows it; one that is back has its own finding.
+        """
+        subject = Finding("inventory")
+        findings = []
+        for node in self.nodes:
+            name, reason = str(node["name"]), f"{node['state']}: {node['reason']}"
+            if name in self.back:
+                findings.append(self.back[name])
+            elif name in self.permitted:
+                allowed = f"{reason}; absent nodes: {self.words}"
+                findings.append(subject.judged("pass", allowed, place=name))
+            elif node["state"] != "present":
+                missing = f"delivered but {reason}"
+                findings.append(subject.judged("fail", missing, place=name))
+        if replay:
+            reason = f"{NO_MEASUREMENT}; the nodes were not inspected"
+            return [Finding("replay", reason=reason), *findings]
+        if not self.nodes:
+            reason = "the run does not say which nodes were delivered"
+            return [subject.judged("undecided", reason)]
+        if not findings:
+            reason = f"all {len(self.nodes)} delivered nodes are present"
+            return [subject.judged("pass", reason, n=len(self.nodes))]
+        return findings
+
+
+def _allowance(runs: Iterable[Run], criteria: Criteria) -> Absence:
+    """Return the allowance that all runs kept at their start, at most that of today."""
+    least = criteria.absence
+    for run in runs if least.at_most else ():
+        kept = kept_criteria(run)
+        least = least.least(kept.absence if kept else NONE)
+    return least
+
+
+def _back(
+    node: Mapping[str, Any],
+    runs: Sequence[Run],
+    classes: Mapping[str, frozenset[str]],
+) -> Finding | None:
+    """Return a finding on a lost node that a repeat measured again; None without one.
+
+    It passes if every case of its whole class measured it; else it is undecided.
+    """
+    name = str(node["name"])
+    repeat = next((run for run in runs if _measured_again(run, name)), None)
+    if repeat is None:
+        return None
+    wanted: set[CaseKey] = set()
+    measured: set[CaseKey] = set()
+    for case in (case for run in runs for case in run.cases if case.result != "skip"):
+        of_class = classes.get(case.partition.rpartition(":")[2], frozenset())
+        if case.whole_class and name in of_class:
+            wanted.add(case.key)
+        if name in case.nodes:
+            measured.add(case.key)
+    left = sorted(f"{key.case} ({key.environment})" for key in wanted - measured)
+    reason = f"lost, and back in run {repeat.manifest['run']}: {node['reason']}"
+    reason += f"; not measured in {first_of(left)}" if left else ""
+    subject = Finding("inventory", place=name)
+    return subject.judged("undecided" if left else "pass", reason)
+
+
+def _measured_again(run: Run, name: str) -> bool:
+    """Return True if a repeat had a node all the time, and a case passed on it."""
+    if not run.manifest.get("repeat_of"):
+        return False
+    states = {node["name"]: node["state"] for node in run.manifest["nodes"]}
+    passed = (case for case in run.cases if case.result == "pass")
+    return states.get(name) == "present" and any(name in c.nodes for c in passed)
