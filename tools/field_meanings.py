@@ -77,6 +77,7 @@ MANIFEST = {
     "settings": "stable settings of the nodes at the start, by subject and key",
     "imported": "source of a run that `seatrial import` made",
     "ledger": "entry and number of the run in the ledger, and the head at its start",
+    "repeat_of": "run whose spoiled cases it makes again; '' for others",
     "checksums": "SHA-256 of every other file",
 }
 

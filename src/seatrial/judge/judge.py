@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.criteria.criteria import Criteria, Criterion
+from seatrial.criteria.criteria import Criteria
 from seatrial.judge import joint_runs
 from seatrial.judge.absent_nodes import Inventory
 from seatrial.judge.allocations import allocations
@@ -35,7 +35,13 @@ from seatrial.judge.findings import (
 from seatrial.judge.looks import Look, kept, looks_of
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.place_findings import findings_of, node_verdicts
-from seatrial.judge.planned_findings import gap_findings, notes, permitted, unused_nodes
+from seatrial.judge.planned_findings import (
+    gap_findings,
+    notes,
+    permitted,
+    unused_nodes,
+    why_not,
+)
 from seatrial.judge.repeated_numbers import require_distinct
 from seatrial.judge.run_history import ledger_findings, since_repairs
 from seatrial.judge.screening import tried
@@ -90,22 +96,18 @@ def judge(
     reasons, refused = _reasons(runs, signers)
     ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
-    cases = joint_runs.cases_of(runs)
     inventory = Inventory.of(runs, nodes, criteria)
     spoiled = spoiled_of(runs, inventory.permitted)
-    table = spoiled.counted(joint_runs.rows(runs), runs)
-    table, left_out = since_repairs(table, ledger)
+    rows = spoiled.counted(joint_runs.rows(runs), runs)
+    table, left_out = since_repairs(rows, ledger)
     require_distinct(table)
-    ruled: list[Ruling] = []
-    for look in looks_of(runs, table, ledger):
-        by_case = _numbers(look, criteria, nodes, reasons, spoiled)
-        numbers = [of_size for sizes in by_case.values() for of_size in sizes]
-        ruled = spoiled.reopened(ruled, look.runs[-1])
-        ruled = kept(ruled, _tried(numbers, criteria, look.number))
+    looks = looks_of(runs, table, ledger)
+    by_case, ruled = _looked(looks, criteria, nodes, reasons, spoiled)
+    numbers = [of_size for sizes in by_case.values() for of_size in sizes]
     _add_findings(numbers, ruled)
     unmeasured, uncovered = _unmeasured(runs, criteria, numbers, reasons)
-    every_try = [case for tries in cases.values() for case in tries]
-    starts, conspicuous = start_findings(every_try, criteria.risks.seller)
+    tries = [case for own in joint_runs.cases_of(runs).values() for case in own]
+    starts, conspicuous = start_findings(tries, criteria.risks.seller)
     cases = joint_runs.cases_of(spoiled.whole(runs))
     found = [*_of_cases(cases, by_case), *spoiled.findings(runs), *unmeasured, *starts]
     found += inventory.findings(replay=replay) + ledger_findings(ledger)
@@ -137,6 +139,23 @@ def judge(
         repeats=spoiled.words,
         absence=inventory.words,
     )
+
+
+def _looked(
+    looks: Sequence[Look],
+    criteria: Criteria,
+    nodes: Sequence[Mapping[str, Any]],
+    reasons: Sequence[Reason],
+    spoiled: Spoiled,
+) -> tuple[dict[CaseKey, list[Numbers]], list[Ruling]]:
+    """Return the numbers of the last look, and the rulings that all looks reached."""
+    ruled: list[Ruling] = []
+    for look in looks:
+        by_case = _numbers(look, criteria, nodes, reasons, spoiled)
+        numbers = [of_size for sizes in by_case.values() for of_size in sizes]
+        ruled = spoiled.reopened(ruled, look.runs[-1])
+        ruled = kept(ruled, _tried(numbers, criteria, look.number))
+    return by_case, ruled
 
 
 def _numbers(
@@ -234,7 +253,7 @@ def _unmeasured(
             uncovered.append(rule.name)
             why = f"campaign {runs[0].manifest['campaign']} does not run {rule.check}"
         else:
-            why = _why_not(rule, cases)
+            why = why_not(rule, cases)
         skipped = rule.optional or rule.check in excused
         findings.append(
             Finding("limit", rule.check)
@@ -245,14 +264,6 @@ def _unmeasured(
             )
         )
     return findings, tuple(uncovered)
-
-
-def _why_not(criterion: Criterion, cases: Sequence[Case]) -> str:
-    for result in ("skip", "fail"):
-        for case in cases:
-            if case.check == criterion.check and case.result == result:
-                return f"{case.case}: {case.reason or result}"
-    return "no case reported this metric"
 
 
 def _present(nodes: Iterable[NodeVerdict], verdict: Verdict) -> tuple[str, ...]:

@@ -231,3 +231,12 @@ def _chosen(run: Run, there: set[str]) -> set[str]:
         for case in session.cases
     }
     return {name for own in classes for name in agenda.nodes.get(own, ())}
+
+
+def why_not(criterion: Criterion, cases: Sequence[Case]) -> str:
+    """Return why no case reported the metric of a criterion."""
+    for result in ("skip", "fail"):
+        for case in cases:
+            if case.check == criterion.check and case.result == result:
+                return f"{case.case}: {case.reason or result}"
+    return "no case reported this metric"
