@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reframe_runs import CHECKS, HOME, SETTINGS, reframe
+from reframe_runs import CHECKS, HOME, SETTINGS, reframe_within
 
 from seatrial.standins.install import install
 from seatrial.standins.programs import names
@@ -82,19 +82,18 @@ def run_checks(
     (folder / "settings.py").write_text(_LAUNCHER.format(settings=json.dumps(settings)))
     wanted = [word for check in checks for word in ("-n", rf"^{check}\b")]
     path = (folder / "model" / "bin", STAND_INS, REPLAY, os.environ["PATH"])
-    result = reframe(
-        *("-C", "settings.py", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"),
-        *("--prefix", str(folder), "--report-file", "report.json", *wanted, *options),
-        folder=folder,
-        timeout_s=900,  # dozens of cases
-        PATH=":".join(map(str, path)),
-        SEATRIAL_HOME=str(HOME),
-        SEATRIAL_LAMMPS_BENCH=str(bench),
-        SLURM_JOB_ID="1",
-        SLURM_JOB_NODELIST=",".join(node_names(nodes)),
-        SLURM_JOB_CPUS_PER_NODE=f"2(x{nodes})",
-        RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),
-    )
+    words = ["-C", "settings.py", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"]
+    words += ["--prefix", str(folder), "--report-file", "report.json"]
+    variables = {
+        "PATH": ":".join(map(str, path)),
+        "SEATRIAL_HOME": str(HOME),
+        "SEATRIAL_LAMMPS_BENCH": str(bench),
+        "SLURM_JOB_ID": "1",
+        "SLURM_JOB_NODELIST": ",".join(node_names(nodes)),
+        "SLURM_JOB_CPUS_PER_NODE": f"2(x{nodes})",
+        "RFM_REFERENCE_PREFIX": str(HOME / "reference-data" / "lab"),
+    }
+    result = reframe_within(900, [*words, *wanted, *options], folder, variables)
     file = folder / "report.json"
     assert file.is_file(), result.stdout + result.stderr
     rows: list[dict[str, Any]] = json.loads(file.read_text())["runs"][-1]["testcases"]

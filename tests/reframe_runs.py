@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,9 +71,16 @@ class Outcome:
 
 
 def reframe(
-    *options: str, folder: Path, timeout_s: int = 120, **variables: str
+    *options: str, folder: Path, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run ReFrame in a folder, free of the caller's own RFM_ variables."""
+    return reframe_within(120, options, folder, variables)
+
+
+def reframe_within(
+    timeout_s: int, options: Sequence[str], folder: Path, variables: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run ReFrame with another time limit than that of most tests."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RFM_")}
     return subprocess.run(
         [str(Path(sys.executable).with_name("reframe")), *options],

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from fake_home import write
-from test_checks import record_of, replay
+from reframe_runs import record_of
+from test_checks import replay
 
 from seatrial.checks.rank_start import verify_rank_lines
 from seatrial.checks.ring import ring_rounds

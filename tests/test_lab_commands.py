@@ -3,6 +3,7 @@
 import os
 import platform
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -116,7 +117,7 @@ def test_a_distribution_selects_a_system(
     ],
 )
 def test_a_lab_of_another_kind_is_refused_before_anything_runs(
-    running: dict[str, int],
+    running: dict[str, Any],
     options: list[str],
     words: str,
     tmp_path: Path,

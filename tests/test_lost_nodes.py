@@ -278,7 +278,7 @@ def test_a_job_that_waits_in_vain_is_looked_at_again_soon(
     reasons = {"7": "Resources"}
     monkeypatch.setattr(slurm, "pending_reasons", lambda comment: reasons)
     now = [100.0]
-    monkeypatch.setattr(job_watch.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("seatrial.campaign.job_watch.time.monotonic", lambda: now[0])
     watch = job_watch.Watch(
         "c", NOON, {}, stuck.display, all_jobs=False, nodes=stuck.watch
     )

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -36,7 +37,11 @@ def blocks_of_text(text: str) -> Iterator[pl.DataFrame]:
 
 def expected(row: PairRow, prefix: str = "") -> list[Sample]:
     """Return latency, and bandwidth of both directions, one by one."""
-    place = {"hca": row.hca, "round": row.round, "start_time": row.start_time}
+    place: dict[str, Any] = {
+        "hca": row.hca,
+        "round": row.round,
+        "start_time": row.start_time,
+    }
     there = {"source": row.source, "destination": row.destination} | place
     back = {"source": row.destination, "destination": row.source} | place
     latency, bw = f"{prefix}latency", f"{prefix}bw"
@@ -57,9 +62,11 @@ def test_samples_of_pairs(text: str) -> None:
         samples += expected(row, "crowded_" if alone else "")
         samples += expected(alone) if alone else []
         spread = Sample("start_spread", row.start_spread_us, None, "max")
-        place = {name: getattr(row, name) for name in ("hca", "round", "start_time")}
-        ends = {"source": row.source, "destination": row.destination}
-        samples.append(replace(spread, **ends, **place))
+        place: dict[str, Any] = {
+            name: getattr(row, name) for name in ("hca", "round", "start_time")
+        }
+        place |= {"source": row.source, "destination": row.destination}
+        samples.append(replace(spread, **place))
     table = pl.concat(blocks_of_text(text))
     assert table.rows(named=True) == sample_block(samples).rows(named=True)
 

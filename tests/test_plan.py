@@ -71,19 +71,19 @@ def test_jobs_times_and_node_hours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "seconds", "stated", "start_s", "rounds", "hours"),
+    ("nodes", "seconds", "typical", "start_s", "rounds", "hours"),
     [
-        (1000, 400.0, False, 50.35, 999, 4 * 1000 * 400.0 / 3600),
-        (1000, 10.0, True, 0.0, 999, 4 * 1000 * 999 * ROUND_S / 3600),
-        (33, 1.0, False, 0.0, 33, 4 * 33 * 33 * ROUND_S / 3600),
+        (1000, 400.0, 0, 50.35, 999, 4 * 1000 * 400.0 / 3600),
+        (1000, 10.0, 4, 0.0, 999, 4 * 1000 * 999 * ROUND_S / 3600),
+        (33, 1.0, 0, 0.0, 33, 4 * 33 * 33 * ROUND_S / 3600),
     ],
 )
 def test_sweeps_of_all_pairs_and_adaptive_ones(
-    nodes: int, seconds: float, stated: bool, start_s: float, rounds: int, hours: float
+    nodes: int, seconds: float, typical: int, start_s: float, rounds: int, hours: float
 ) -> None:
     checks = (
-        CheckCost("PairSweep", 4, seconds, None, stated),
-        CheckCost("Echo", 4, 1.0, None, stated=False),
+        CheckCost("PairSweep", 4, seconds, None, typical),
+        CheckCost("Echo", 4, 1.0, None, 0),
     )
     costs = Cost(4, 8, 1.0, 0.0, None, checks, {})
     (sweep,) = sweep_costs(costs, nodes)

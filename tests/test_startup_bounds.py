@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from test_checks import record_of, replay
+from reframe_runs import record_of
+from test_checks import replay
 
 from seatrial.checks.node_numbers import doubled, spread
 

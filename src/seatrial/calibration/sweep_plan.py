@@ -49,14 +49,14 @@ class SweepCost:
 def sweep_costs(cost: Cost, nodes: int) -> Iterator[SweepCost]:
     """Yield both costs of each sweep of a campaign on `nodes`.
 
-    What a recorded sweep took beyond the rounds of all pairs is its start; stated times
-    are those of a few nodes, and say nothing about it. Nodes that are fewer than the
+    What a recorded sweep took beyond the rounds of all pairs is its start; typical
+    times say nothing about it. Nodes that are fewer than the
     rounds of an adaptive sweep have none.
     """
     rounds = nodes - 1 + nodes % 2
     for check in cost.checks:
         if check.check in SWEEPS and rounds > ADAPTIVE_ROUNDS:
-            start = 0.0 if check.stated else check.seconds - rounds * ROUND_S
+            start = 0.0 if check.typical else check.seconds - rounds * ROUND_S
             yield SweepCost(
                 check=check.check,
                 jobs=check.jobs,

@@ -120,16 +120,7 @@ def _collect_case(
     if raw is not None and record:
         # Without the samples, which the table has.
         (raw / RECORD_FILE).write_text(json.dumps(record) + "\n", encoding="utf-8")
-    result = OF_REFRAME.get(entry["result"], "fail")
-    phase, reason = entry["fail_phase"], entry["fail_reason"]
-    if problem and result == "pass":
-        result, phase, reason = "fail", "sanity", problem
-    if result == "skip":
-        reason = outcome.skipped.get(str(listed), "no reason given")
-    if entry["result"] == "xpass":
-        reason = "expected to fail, and passed: the known defect is gone"
-    if result == "fail" and entry["jobid"] and session.system.uses_slurm:
-        phase, reason = blame_slurm(phase, reason, entry, outcome)
+    result, phase, reason = _result(session, outcome, listed, entry, problem)
     times = read_pack(stage)
     waited = outcome.blocked.get(str(entry["jobid"])) if result == "fail" else None
     nodes, declared = record.get("nodes"), record.get("declared")
@@ -166,6 +157,30 @@ def _collect_case(
         kept = tables_of(session.work) / f"{raw.name}.parquet"
         kept.parent.mkdir(exist_ok=True)
         collected.tables.append(CaseTable(table.rename(kept), same))
+
+
+def _result(
+    session: Session,
+    outcome: Outcome,
+    listed: ListedCase,
+    entry: dict[str, Any],
+    problem: str | None,
+) -> tuple[CaseResult, str | None, str | None]:
+    """Return the result of a case, the phase that failed, and the reason.
+
+    A `problem` of its files fails a case that passed.
+    """
+    result = OF_REFRAME.get(entry["result"], "fail")
+    phase, reason = entry["fail_phase"], entry["fail_reason"]
+    if problem and result == "pass":
+        result, phase, reason = "fail", "sanity", problem
+    if result == "skip":
+        reason = outcome.skipped.get(str(listed), "no reason given")
+    if entry["result"] == "xpass":
+        reason = "expected to fail, and passed: the known defect is gone"
+    if result == "fail" and entry["jobid"] and session.system.uses_slurm:
+        phase, reason = blame_slurm(phase, reason, entry, outcome)
+    return result, phase, reason
 
 
 def _elapsed(

@@ -76,8 +76,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
     """Nodes that the program needs; with fewer, the case is skipped."""
     most_nodes = 0
     """Nodes that it uses at most; 0: all."""
-    draws_pairs = False
-    """It measured some pairs of its nodes, and perhaps others in a repeat."""
+    draws_pairs = False  # it measured some pairs of its nodes: see model/cases.py
     output_file = variable(str, value="")
     """File in the stage folder with the numbers; '': standard output."""
     preamble = ""

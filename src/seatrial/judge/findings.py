@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from seatrial.criteria.criterion import Bears, Criterion
 from seatrial.model.cases import CaseKey
+from seatrial.names import natural_key
 from seatrial.runs.ledger_view import LedgerView
 
 Verdict = Literal["pass", "fail", "not shown", "undecided"]
@@ -245,3 +246,31 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_canonical(item) for item in value]
     return value
+
+
+_KIND_ORDER = (
+    "ledger",
+    "replay",
+    "inventory",
+    "declared",
+    "start",
+    "case",
+    "limit",
+    "sameness",
+    "leaf",
+    "node",
+)
+
+
+def place_of_finding(finding: Finding) -> tuple[Any, ...]:
+    """Return the key by which findings are sorted in a judgement."""
+    return (
+        _KIND_ORDER.index(finding.kind),
+        finding.check,
+        natural_key(finding.case),
+        finding.environment,
+        finding.size_bytes or 0,
+        finding.metric,
+        finding.criterion,
+        natural_key(finding.place),
+    )

@@ -31,6 +31,7 @@ from seatrial.judge.findings import (
     Judgement,
     NodeVerdict,
     Verdict,
+    place_of_finding,
 )
 from seatrial.judge.looks import Look, kept, looks_of
 from seatrial.judge.multiple_testing import share_of_look
@@ -59,18 +60,9 @@ from seatrial.runs.reasons import Reason, signed_reasons
 
 __all__ = ["Finding", "Judgement", "NodeVerdict", "Verdict", "judge"]
 
-_KIND_ORDER = (
-    "ledger",
-    "replay",
-    "inventory",
-    "declared",
-    "start",
-    "case",
-    "limit",
-    "sameness",
-    "leaf",
-    "node",
-)
+
+_ByCase = Mapping[CaseKey, Sequence[Numbers]]
+"""Numbers of each case, apart for each size of allocation."""
 
 
 def judge(
@@ -90,37 +82,31 @@ def judge(
     """
     runs = joint_runs.in_time_order((run, *further))
     joint_runs.require_alike(runs)
-    replay = joint_runs.is_replay(runs)
-    changed = changes_of(runs, criteria)
+    replay, changed = joint_runs.is_replay(runs), changes_of(runs, criteria)
     criteria = permitted(runs, criteria)
     reasons, refused = _reasons(runs, signers)
     ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
     inventory = Inventory.of(runs, nodes, criteria)
     spoiled = spoiled_of(runs, inventory.permitted)
-    rows = spoiled.counted(joint_runs.rows(runs), runs)
-    table, left_out = since_repairs(rows, ledger)
+    rows = joint_runs.rows(runs)
+    table, left_out = since_repairs(spoiled.counted(rows, runs), ledger)
     require_distinct(table)
     looks = looks_of(runs, table, ledger)
     by_case, ruled = _looked(looks, criteria, nodes, reasons, spoiled)
-    numbers = [of_size for sizes in by_case.values() for of_size in sizes]
-    _add_findings(numbers, ruled)
-    unmeasured, uncovered = _unmeasured(runs, criteria, numbers, reasons)
-    tries = [case for own in joint_runs.cases_of(runs).values() for case in own]
-    starts, conspicuous = start_findings(tries, criteria.risks.seller)
+    _add_findings(by_case, ruled)
+    unmeasured, uncovered = _unmeasured(runs, criteria, by_case, reasons)
+    starts, conspicuous = start_findings(_tries(runs), criteria.risks.seller)
     cases = joint_runs.cases_of(spoiled.whole(runs))
     found = [*_of_cases(cases, by_case), *spoiled.findings(runs), *unmeasured, *starts]
     found += inventory.findings(replay=replay) + ledger_findings(ledger)
     found += unused_nodes(runs, nodes, reasons)
     found += declared_findings(runs, criteria.declared)
-    findings = sorted((flagged(item, changed) for item in found), key=_order)
+    findings = sorted((flagged(item, changed) for item in found), key=place_of_finding)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
-    leafs = joint_runs.leafs_of(nodes)
-    shared = shared_leafs(ruled, leafs, criteria.risks.discovery)
+    shared = shared_leafs(ruled, joint_runs.leafs_of(nodes), criteria.risks.discovery)
     return Judgement(
-        run=run.manifest["run"],
-        system=run.manifest["system"],
-        campaign=run.manifest["campaign"],
+        **{key: run.manifest[key] for key in ("run", "system", "campaign")},
         verdict=_overall(findings),
         findings=tuple(findings),
         nodes=by_node,
@@ -141,6 +127,16 @@ def judge(
     )
 
 
+def _each(by_case: _ByCase) -> list[Numbers]:
+    """Return the numbers of all cases."""
+    return [of_size for sizes in by_case.values() for of_size in sizes]
+
+
+def _tries(runs: Sequence[Run]) -> list[Case]:
+    """Return all tries of all cases, those of a case together."""
+    return [case for own in joint_runs.cases_of(runs).values() for case in own]
+
+
 def _looked(
     looks: Sequence[Look],
     criteria: Criteria,
@@ -152,9 +148,8 @@ def _looked(
     ruled: list[Ruling] = []
     for look in looks:
         by_case = _numbers(look, criteria, nodes, reasons, spoiled)
-        numbers = [of_size for sizes in by_case.values() for of_size in sizes]
         ruled = spoiled.reopened(ruled, look.runs[-1])
-        ruled = kept(ruled, _tried(numbers, criteria, look.number))
+        ruled = kept(ruled, _tried(_each(by_case), criteria, look.number))
     return by_case, ruled
 
 
@@ -215,10 +210,10 @@ def _tried(numbers: Sequence[Numbers], criteria: Criteria, look: int) -> list[Ru
     ]
 
 
-def _add_findings(numbers: Sequence[Numbers], ruled: Sequence[Ruling]) -> None:
+def _add_findings(by_case: _ByCase, ruled: Sequence[Ruling]) -> None:
     """Add the findings of rulings, case by case, to their numbers."""
     rest = iter(ruled)
-    for of_case in numbers:
+    for of_case in _each(by_case):
         own = list(islice(rest, len(of_case.rulings) + len(of_case.groups)))
         # Rulings on leafs, ways between leafs, nodes, and pairs follow each other.
         for ruling, following in zip_longest(own, own[1:]):
@@ -229,7 +224,7 @@ def _add_findings(numbers: Sequence[Numbers], ruled: Sequence[Ruling]) -> None:
 def _unmeasured(
     runs: Sequence[Run],
     criteria: Criteria,
-    numbers: Sequence[Numbers],
+    by_case: _ByCase,
     reasons: Sequence[Reason],
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Return findings on criteria that lack numbers, and criteria of checks not run.
@@ -238,7 +233,7 @@ def _unmeasured(
     criterion is optional, or a signed reason names the check.
     """
     answered: dict[str, list[CaseKey]] = defaultdict(list)
-    for of_case in numbers:
+    for of_case in _each(by_case):
         for name in of_case.answered:
             answered[name].append(of_case.key)
     cases = [case for run in runs for case in run.cases]
@@ -290,16 +285,3 @@ def _overall(findings: Sequence[Finding]) -> Verdict:
         for finding in findings
     )
     return "undecided" if worst == "pass" and not judged else worst
-
-
-def _order(finding: Finding) -> tuple[Any, ...]:
-    return (
-        _KIND_ORDER.index(finding.kind),
-        finding.check,
-        natural_key(finding.case),
-        finding.environment,
-        finding.size_bytes or 0,
-        finding.metric,
-        finding.criterion,
-        natural_key(finding.place),
-    )

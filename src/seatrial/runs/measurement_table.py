@@ -58,7 +58,7 @@ def parse_columns(
             TABLE_DENSITY.check(-(-rows // len(content)), file)
         written = table.collect_schema()
         known = [name for name in schema if name in written]
-        texts = {
+        texts: dict[Any, Any] = {
             name: pl.Categorical
             for name in known
             if written[name] == pl.String and schema[name] == pl.Categorical

@@ -129,9 +129,7 @@ def read_system(folder: Path, name: str) -> System:
         folder=folder,
         description=facts.get("description", ""),
         demonstration=facts.get("demonstration", False),
-        nodes=tuple(
-            Node(node["name"], node.get("facts") or {}) for node in facts["nodes"]
-        ),
+        nodes=tuple(Node(n["name"], n.get("facts") or {}) for n in facts["nodes"]),
         software=facts["software"],
         suite=facts.get("suite") or {},
         settings=file,
@@ -140,8 +138,7 @@ def read_system(folder: Path, name: str) -> System:
                 partition.extras.nodes,
                 partition.extras.partition or partition.name,
                 partition.access if partition.scheduler in SLURM else None,
-                (partition.processor.num_cpus or 0)
-                // (partition.processor.num_cpus_per_core or 1),
+                partition.processor.cores,
                 partition.extras.memory_mib,
             )
             for partition in partitions
@@ -186,11 +183,8 @@ def node_states(system: System) -> tuple[NodeState, ...]:
     """
     if not system.uses_slurm:
         return tuple(NodeState(node, True, "") for node in system.nodes)
-    known = slurm.node_states()
-    unknown = (False, "unknown to Slurm")
-    states = tuple(
-        NodeState(node, *known.get(node.name, unknown)) for node in system.nodes
-    )
+    known, unknown = slurm.node_states(), (False, "unknown to Slurm")
+    states = tuple(NodeState(n, *known.get(n.name, unknown)) for n in system.nodes)
     if not any(state.present for state in states):
         listed = "\n".join(f"  {state.node.name}: {state.reason}" for state in states)
         raise SeatrialError(
@@ -207,11 +201,8 @@ def usable_nodes(system: System, states: tuple[NodeState, ...]) -> dict[str, int
         name: len(present.intersection(described.nodes))
         for name, described in system.classes.items()
     }
-    return {
-        name: count
-        for name, count in counts.items()
-        if count < len(system.classes[name].nodes)
-    }
+    all_nodes = {name: len(known.nodes) for name, known in system.classes.items()}
+    return {name: count for name, count in counts.items() if count < all_nodes[name]}
 
 
 def lock_files(folder: Path) -> list[str]:
@@ -243,6 +234,10 @@ class _Extras(msgspec.Struct):
 class _Processor(msgspec.Struct):
     num_cpus: int | None = None
     num_cpus_per_core: int | None = None
+
+    @property
+    def cores(self) -> int:
+        return (self.num_cpus or 0) // (self.num_cpus_per_core or 1)
 
 
 class _Partition(msgspec.Struct):

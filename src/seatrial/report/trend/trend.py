@@ -92,11 +92,7 @@ def trend(
                 f"{path / KEPT_CRITERIA}: changed while it was read; try again on a "
                 "copy of the run that no process writes to"
             )
-        changed = night_changes(before, run.manifest) + criteria_changes(last, recorded)
-        before, last = run.manifest, recorded or last
-        cases: dict[CaseKey, list[Case]] = defaultdict(list)
-        for case in run.cases:
-            cases[case.key].append(case)
+        cases = _by_key(run.cases)
         for option, known in run.names.items():
             names[option] |= known
         where |= {key: (parameters, nodes) for key, parameters, nodes in run.measured}
@@ -106,9 +102,11 @@ def trend(
             started=str(run.manifest["started"]),
             partial=bool(run.manifest.get("partial")),
             own_criteria=recorded is not None,
-            changes=changed,
+            changes=night_changes(before, run.manifest)
+            + criteria_changes(last, recorded),
             model=bool(run.manifest.get("model")),
         )
+        before, last = run.manifest, recorded or last
         nights.append(_Read(night, recorded or today, cases, dict(run.points)))
     _require_known(choice, names)
     if not where:
@@ -125,6 +123,13 @@ def trend(
         ),
         since=criteria_changes(last, today),
     )
+
+
+def _by_key(cases: Iterable[Case]) -> dict[CaseKey, list[Case]]:
+    by_key: dict[CaseKey, list[Case]] = defaultdict(list)
+    for case in cases:
+        by_key[case.key].append(case)
+    return by_key
 
 
 def _numbers(run: Run, choice: Choice, ever: tuple[Criterion, ...] | None) -> _Numbers:
