@@ -3,7 +3,6 @@
 import os
 import platform
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -108,16 +107,16 @@ def test_a_distribution_selects_a_system(
     ("running", "options", "words"),
     [
         (
-            {"scale": 64},
+            64,
             ["--scale", "100"],
             "64 model nodes, asked for 100 model nodes",
         ),
-        ({"scale": 64}, [], "64 model nodes, asked for no model nodes"),
-        ({}, ["--scale", "100"], "nodes head, cn01, asked for 100 model nodes"),
+        (64, [], "64 model nodes, asked for no model nodes"),
+        (0, ["--scale", "100"], "nodes head, cn01, asked for 100 model nodes"),
     ],
 )
 def test_a_lab_of_another_kind_is_refused_before_anything_runs(
-    running: dict[str, Any],
+    running: int,
     options: list[str],
     words: str,
     tmp_path: Path,
@@ -127,7 +126,7 @@ def test_a_lab_of_another_kind_is_refused_before_anything_runs(
     monkeypatch.setattr(state, "RUN", tmp_path)
     monkeypatch.setattr(state, "RECORD", tmp_path / "lab.json")
     nodes = {"head": "10.99.0.1", "cn01": "10.99.0.11"}
-    state.LabState(home="/x", boot=state.boot_id(), nodes=nodes, **running).save()
+    state.LabState(home="/x", boot=state.boot_id(), nodes=nodes, scale=running).save()
     done = CliRunner().invoke(main, ["lab", "up", *options])
     assert done.exit_code == 2
     assert done.stderr == (

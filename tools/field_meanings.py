@@ -66,6 +66,7 @@ MANIFEST = {
     "checks": "checks of the campaign",
     "weights": "name and SHA-256 of the weights of a bake-off",
     "partial": "true: only some checks of the campaign ran (`--checks`)",
+    "model": "true: the programs are stand-ins, which print the numbers of a model",
     "demonstration": "true: the numbers mean nothing as performance",
     "replay": "folder of the recordings, if the run is a replay",
     "started": "start of the run, UTC",
