@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_home import fake_program
@@ -148,7 +149,7 @@ def test_conductors_and_steps_start_by_mpirun_too(name: str, tmp_path: Path) -> 
     ("stack", "option"), [({}, "ldoms"), ({"binding": "cores"}, "cores")]
 )
 def test_a_binding_of_the_stack_precedes_that_of_the_class(
-    stack: dict[str, str], option: str, tmp_path: Path
+    stack: dict[str, Any], option: str, tmp_path: Path
 ) -> None:
     partition = {"binding": "numa"}
     dry_run(tmp_path, "Hpcc", of_class=partition, **stack)

@@ -55,6 +55,7 @@ CASE = {
     "node_events": "nodes that Slurm lost during the case",
     "waited_for": "lost nodes for which its job waited in vain",
     "whole_class": "true: it takes every node of its class that is up",
+    "draws_pairs": "true: it measured some of its pairs, perhaps others in a repeat",
 }
 
 MANIFEST = {

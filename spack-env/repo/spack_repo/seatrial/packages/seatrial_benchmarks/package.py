@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="86afb6cc3d5ae913e9ed94f88c1ee350c12254f45f93a430d0b867ed3530c423")
+    version("0.1.0", sha256="76b63430114c91e92ad6521df45b16c741cc599106b2186119a4b67a716f7c0c")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
