@@ -68,12 +68,6 @@ class Echo(Base):
 
 
 @rfm.simple_test
-class Many(Base):
-    valid_prog_environs = ["openmpi"]
-    x = parameter(range(27))
-
-
-@rfm.simple_test
 class Slow(Base):
     pause = "30"
 
@@ -97,15 +91,6 @@ CAMPAIGNS = {
         "blocks:\n"
         "  - {name: echo, checks: [Echo, Gpu]}\n"
         "  - {name: silent, checks: [Silent]}\n"
-    ),
-    "many": (
-        "repeats: 2\n"
-        "blocks:\n"
-        "  - {name: many, checks: [Many], variables: {max_pending_time: 10m}}\n"
-    ),
-    "patient": (
-        "blocks:\n"
-        "  - {name: echo, checks: [Echo], variables: {max_pending_time: 10m}}\n"
     ),
     "slow": "blocks: [{name: slow, checks: [Slow]}]\n",
     "wrong": "blocks: [{name: wrong, checks: [Echo, Ehco]}]\n",

@@ -27,6 +27,7 @@ LAB_COMMANDS = (
     "lab",
     "new",
     "nightly",
+    "repeat",
     "run",
     "selftest",
 )

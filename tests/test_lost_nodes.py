@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from criteria_samples import criteria
-from fake_home import fake_program, write_home
+from fake_home import fake_program, write, write_home
 from fake_slurm import LACK, stand_in
 from judge_samples import CASE
 from rich.console import Console
@@ -370,18 +370,38 @@ def test_a_drained_node_does_not_stall_a_session(
     assert f"lost node: cn02: {node['reason']}" in capture.get()
 
 
+MANY = """
+
+@rfm.simple_test
+class Many(Base):
+    valid_prog_environs = ["openmpi"]
+    x = parameter(range(27))
+"""
+
+
+def write_patient(home: Path, check: str, repeats: int) -> None:
+    """Write the campaign `patient`: its jobs may wait for long."""
+    variables = "variables: {max_pending_time: 10m}"
+    block = f"{{name: {check.lower()}, checks: [{check}], {variables}}}"
+    text = f"repeats: {repeats}\nblocks:\n  - {block}\n"
+    write(home / "reframe-checks" / "campaigns" / "patient.yaml", text)
+
+
 def test_a_node_that_is_drained_in_case_5_of_27_costs_one_try(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     """Case 6 waits for cn02, once; later cases and sessions ask for one node."""
     home = write_home(tmp_path / "home")
+    checks = home / "reframe-checks" / "checks" / "fake" / "fake.py"
+    checks.write_text(checks.read_text() + MANY)
+    write_patient(home, "Many", 2)
     at = stand_in(tmp_path, home, monkeypatch)
     drain = f'echo "drained|root|$(date +%FT%T)|bad DIMM" > {at}/cn02.lost\n'
     (at / "after.5").write_text(drain)
     monkeypatch.setattr(job_watch, "_FIRST_LOOK_S", 0.5)
     order = Order(
         *(home, tmp_path / "results", load_system(home, "lab")),
-        *(load_campaign(home, "many"), "r1"),
+        *(load_campaign(home, "patient"), "r1"),
     )
     run = load_run(run_campaign(order, console))
     said = console.export_text()
@@ -398,6 +418,7 @@ def test_a_case_that_waits_twice_for_lost_nodes_is_given_up(
 ) -> None:
     """cn02 seems to be back after each cut, and is lost again before the next job."""
     home = write_home(tmp_path / "home")
+    write_patient(home, "Echo", 1)
     at = stand_in(tmp_path, home, monkeypatch)
     lost = "drained|root|$(date +%FT%T)|bad DIMM"
     flap = f"""

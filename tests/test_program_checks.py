@@ -174,7 +174,7 @@ def test_nodes_that_share_one_machine_keep_the_fixed_size(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("check", "options", "limit"),
     [
-        ("Hpcc", ["Hpcc.ppn=0"], "0:5:0"),
+        ("Hpcc", ["Hpcc.ppn=0"], "0:5:36"),
         ("Hpcc", ["Hpcc.ppn=0", "Hpcc.memory_fraction=0.5"], "2:51:36"),
         ("Npb%benchmark=EP", ["Npb.memory_fraction=0.5"], "1:21:24"),
     ],

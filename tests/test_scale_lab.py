@@ -36,6 +36,14 @@ def scale(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             cluster.down(LAB_HOME)
 
 
+def wait_until(scale: Lab, command: str, expected: str) -> None:
+    """Wait for the answer of Slurm: accounting and dead nodes take their time."""
+    deadline = time.monotonic() + 300
+    while not re.search(expected, answer := scale.ssh("mhead", command).stdout):
+        assert time.monotonic() < deadline, answer
+        time.sleep(1)
+
+
 def test_all_nodes_are_idle_below_their_leafs(scale: Lab) -> None:
     states = {node.node: node.slurm for node in cluster.status()}
     assert states == {"mhead": "-", "carrier1": f"{NODES} idle"}
@@ -49,8 +57,7 @@ def test_a_step_runs_on_every_node_and_knows_its_name(scale: Lab) -> None:
     done = scale.ssh("mhead", step)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == [f"n{i:04}" for i in range(1, NODES + 1)]
-    jobs = scale.ssh("mhead", "sacct -Xn -o NNodes,State").stdout.split()
-    assert jobs[-2:] == [str(NODES), "COMPLETED"]
+    wait_until(scale, "sacct -Xn -o NNodes,State", rf"{NODES} +COMPLETED")
     assert "REQUEST_NODE_REGISTRATION_STATUS" in scale.ssh("mhead", "sdiag").stdout
 
 
@@ -63,10 +70,7 @@ def test_up_and_cluster_again_change_nothing_but_a_dead_node(scale: Lab) -> None
     assert "node n0007" in done.stderr
     assert scale.play("cluster") == 1
     assert scale.play("cluster") == 0
-    deadline = time.monotonic() + 60
-    while "idle" not in scale.ssh("mhead", "sinfo -h -n n0007 -o %T").stdout:
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    wait_until(scale, "sinfo -h -n n0007 -o %T", "idle")
     done = scale.ssh("mhead", "srun --nodelist=n0007 --mpi=none hostname")
     assert done.stdout.strip() == "carrier1"
 

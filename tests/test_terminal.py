@@ -274,8 +274,10 @@ ON_NODES = {
     "checks/pairsweep/__main__.py",
     "checks/perftest_pair.py",
     "checks/srun_steps.py",
+    "standins/__main__.py",
+    "standins/run.py",
 }
-"""Programs that run in jobs: they print into the job's output."""
+"""Programs that run in jobs, and the stand-ins for such: they print its output."""
 
 
 def test_only_two_modules_print() -> None:

@@ -17,9 +17,11 @@ _WRAPPER = """\
 program={program} folder={folder}
 node=${{SLURMD_NODENAME:-}}
 [ -z "$node" ] || [ ! -e "$folder/faults/$node" ] || . "$folder/faults/$node"
-{before}[ "${{SLURM_PROCID:-0}}" = 0 ] || exit 0
-exec {python} -I -S "$folder/start.py" "$program" "$@"
+{before}exec {python} -I -S "$folder/start.py" "$program" "$@"
 """
+_FIRST_RANK = '[ "${SLURM_PROCID:-0}" = 0 ] || exit 0\n'
+_ON_EVERY_NODE = ("memlat", "fixedwork")
+"""Programs of one rank, which a job step may start on many nodes: no MPI."""
 _PREFLIGHT = """\
 for word; do
     [ "$word" = --preflight ] || continue
@@ -81,12 +83,14 @@ def install(folder: Path, truth: Truth, python: str = "/usr/bin/python3") -> Non
     _write_library(folder)
     for program in names():
         file = folder / "bin" / program
+        before = _PREFLIGHT if program == "pairsweep" else ""
+        before += "" if program in _ON_EVERY_NODE else _FIRST_RANK
         file.write_text(
             _WRAPPER.format(
                 program=program,
                 folder=shlex.quote(str(folder)),
                 python=shlex.quote(python),
-                before=_PREFLIGHT if program == "pairsweep" else "",
+                before=before,
             )
         )
         file.chmod(0o755)
