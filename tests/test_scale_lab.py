@@ -58,7 +58,7 @@ def test_a_step_runs_on_every_node_and_knows_its_name(scale: Lab) -> None:
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == [f"n{i:04}" for i in range(1, NODES + 1)]
     wait_until(scale, "sacct -Xn -o NNodes,State", rf"{NODES} +COMPLETED")
-    assert "REQUEST_NODE_REGISTRATION_STATUS" in scale.ssh("mhead", "sdiag").stdout
+    assert "MESSAGE_NODE_REGISTRATION_STATUS" in scale.ssh("mhead", "sdiag").stdout
 
 
 def test_up_and_cluster_again_change_nothing_but_a_dead_node(scale: Lab) -> None:
