@@ -34,7 +34,7 @@ def hpcc(run: Run) -> Iterator[str]:
     values = measure(run, problem)
     now = {"now": int(time.time()), "clock": time.ctime(), "host": run.job.node}
     text = sections(problem, values)
-    with open("hpccoutf.txt", "a", encoding="ascii") as file:  # noqa: PTH123
+    with open("hpccoutf.txt", "a", encoding="ascii") as file:
         if run.dying:
             file.write(_BANNER.format(**now) + text[: len(text) // 2])
         else:
@@ -45,7 +45,7 @@ def hpcc(run: Run) -> Iterator[str]:
 
 def _read_input(run: Run) -> Problem:
     """Read N, NB, P and Q; UsageError unless the grid has room for all ranks."""
-    with open("hpccinf.txt", encoding="ascii") as file:  # noqa: PTH123
+    with open("hpccinf.txt", encoding="ascii") as file:
         lines = file.read().splitlines()
     n, block, rows, columns = (int(lines[at].split()[0]) for at in (5, 7, 10, 11))
     if rows * columns != run.job.ranks:

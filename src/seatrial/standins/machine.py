@@ -31,7 +31,7 @@ class Machine:
     `key` names the step, and what runs in it: noise is that of a step.
     """
 
-    def __init__(self, truth: dict, key: str) -> None:  # type: ignore[type-arg]
+    def __init__(self, truth: dict, key: str) -> None:
         self.numbers: dict[str, float] = truth["machine"]
         self.time_scale: float = truth["time_scale"]
         self._mixed_seed: int = truth["seed"] * 0x9E3779B97F4A7C15
@@ -163,7 +163,7 @@ def _areas(area: str) -> tuple[str, ...]:
     return _NETWORK if area == "network" else (area,)
 
 
-def _of_network(slow: dict) -> Slowness:  # type: ignore[type-arg]
+def _of_network(slow: dict) -> Slowness:
     """Return the slowness of latency and bandwidth that a fault means."""
     areas, factor = _areas(slow["area"]), float(slow["factor"])
     return (

@@ -80,7 +80,7 @@ def npb(run: Run) -> Iterator[str]:
         each=total / run.job.ranks,
         kind=kinds.get(name, "floating point"),
     )
-    if os.path.exists("timer.flag"):  # noqa: PTH110
+    if os.path.exists("timer.flag"):
         yield from _timers(name, run.job.ranks, compute, communicate)
 
 

@@ -208,7 +208,7 @@ def sweep(run: Run) -> Iterator[str]:
     """Write a sweep to its file, or to standard output."""
     resume, output = run.options.get("--resume"), run.options.get("--output")
     name = resume or output
-    opened = open(name, "a", encoding="utf-8") if name else nullcontext(sys.stdout)  # noqa: PTH123, SIM115
+    opened = open(name, "a", encoding="utf-8") if name else nullcontext(sys.stdout)
     with opened as stream:
         this = Sweep(run, stream)
         done = read_done(resume, this.nodes) if resume else Done()

@@ -27,7 +27,7 @@ def read_done(name: str, nodes: list[str]) -> Done:
     done = Done()
     at = {node: i for i, node in enumerate(nodes)}
     whole = 0
-    with open(name, "ab+") as file:  # noqa: PTH123
+    with open(name, "ab+") as file:
         file.seek(0)
         for line in file:
             if not line.endswith(b"\n"):
@@ -39,7 +39,7 @@ def read_done(name: str, nodes: list[str]) -> Done:
     return done
 
 
-def _add(done: Done, row: dict, at: dict[str, int]) -> None:  # type: ignore[type-arg]
+def _add(done: Done, row: dict, at: dict[str, int]) -> None:
     first, second = at.get(row["source"]), at.get(row["destination"])
     if first is None or second is None:
         return
@@ -60,7 +60,7 @@ def read_pairs(name: str, nodes: list[str]) -> dict[Pair, int]:
     """
     at = {node: i for i, node in enumerate(nodes)}
     wanted: dict[Pair, int] = {}
-    with open(name, encoding="utf-8") as file:  # noqa: PTH123
+    with open(name, encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             words = line.partition("#")[0].split()
             if not words:

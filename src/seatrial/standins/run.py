@@ -25,7 +25,7 @@ class Run:
 
     def __init__(
         self,
-        truth: dict,  # type: ignore[type-arg]
+        truth: dict,
         program: str,
         arguments: list[str],
     ) -> None:
@@ -74,7 +74,7 @@ Program = Callable[[Run], Iterable[str]]
 """Returns the lines that a program prints, without their ends."""
 
 
-def main(truth: dict, folder: str, arguments: list[str]) -> int:  # type: ignore[type-arg]
+def main(truth: dict, folder: str, arguments: list[str]) -> int:
     """Print what a program prints on rank 0; 2 for arguments that it does not know.
 
     If a node of the step is dead, or dies now, the output ends in the middle, and the
@@ -106,7 +106,7 @@ def _printer(program: str) -> Program:
     return printer
 
 
-def _dead_nodes(truth: dict, folder: str, run: Run) -> set[str]:  # type: ignore[type-arg]
+def _dead_nodes(truth: dict, folder: str, run: Run) -> set[str]:
     """Return when nodes of the step died: `before` it, or `now`."""
     when = set()
     there = {*run.job.nodes}
@@ -116,7 +116,7 @@ def _dead_nodes(truth: dict, folder: str, run: Run) -> set[str]:  # type: ignore
             continue
         if run.program == fault["program"]:
             when.add("now")
-        elif os.path.exists(f"{folder}/dead/{node}"):  # noqa: PTH110
+        elif os.path.exists(f"{folder}/dead/{node}"):
             when.add("before")
     return when
 
