@@ -18,8 +18,8 @@ from seatrial.campaign.collected import CaseTable, Collected
 from seatrial.checks.pair_samples import pair_blocks
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.pairsweep import SweepReader, parse_pairsweep, read_quiet
-from seatrial.parsers.pairsweep_rows import PairRow
+from seatrial.parsers.pairsweep import SweepReader, parse_pairsweep
+from seatrial.parsers.pairsweep_rows import PairRow, read_quiet
 from seatrial.runs.closed_sessions import close_session, session_blocks
 from seatrial.runs.open_run import RunFolder
 from seatrial.runs.row_groups import BLOCK_ROWS, write_blocks

@@ -14,8 +14,8 @@ from seatrial.checks.time_limits import start_s
 from seatrial.checks.verbs_check import MPI_OVER_TCP
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.pairsweep import SweepReader, read_quiet
-from seatrial.parsers.pairsweep_rows import RunRow
+from seatrial.parsers.pairsweep import SweepReader
+from seatrial.parsers.pairsweep_rows import RunRow, read_quiet
 
 PHASE_FACTOR = 3
 """Time of a phase, at most, over that of its measurement: synchronisation, warm-up."""

@@ -137,23 +137,6 @@ def parse_pairsweep(text: str) -> PairSweep:
     return replace(reader.result(), pairs=pairs)
 
 
-def read_quiet(lines: Iterable[str]) -> dict[PairKey, PairRow]:
-    """Read only the pairs that were tested again alone: they come last in a sweep.
-
-    Raises ParseError if such a row is damaged.
-    """
-    decode = Decoder(PairRow)
-    rows = (
-        decode(number, values)
-        for number, line in enumerate(lines, start=1)
-        if '"quiet"' in line
-        and (values := decode_object(number, line)).get("status") == "ok"
-        and values.get("mode") == "quiet"
-        and values.get("validation") != "fail"
-    )
-    return {row.key: row for row in rows}
-
-
 class SweepReader:
     """Reader of one sweep, of one start of the program or of several, row by row.
 

@@ -1,10 +1,11 @@
 """Rows of a sweep of all pairs (`pairsweep`, `seatrial.checks.pairsweep`)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from sys import intern
 from typing import Literal
 
-from seatrial.parsers.rows import Setting, require
+from seatrial.parsers.rows import Decoder, Setting, decode_object, require
 
 Stage = Literal["start", "init", "hello", "sweep", "after"]
 PairKey = tuple[str, str, int]
@@ -167,3 +168,20 @@ def pair_key(source: str, destination: str, rail: int) -> PairKey:
     """Return the key of a pair on a rail; a million keys share the names of nodes."""
     source, destination = intern(source), intern(destination)
     return min(source, destination), max(source, destination), rail
+
+
+def read_quiet(lines: Iterable[str]) -> dict[PairKey, PairRow]:
+    """Read only the pairs that were tested again alone: they come last in a sweep.
+
+    Raises ParseError if such a row is damaged.
+    """
+    decode = Decoder(PairRow)
+    rows = (
+        decode(number, values)
+        for number, line in enumerate(lines, start=1)
+        if '"quiet"' in line
+        and (values := decode_object(number, line)).get("status") == "ok"
+        and values.get("mode") == "quiet"
+        and values.get("validation") != "fail"
+    )
+    return {row.key: row for row in rows}
