@@ -73,7 +73,7 @@ def test_only_the_loss_of_its_node_spoils_a_case(
 
 
 class Site:
-    """A home with a stand-in for Slurm, and a run of which a loss spoiled a case."""
+    """A home with a stand-in for Slurm, and a run with a case that a loss spoiled."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.home = write_home(folder / "home", CRITERIA.replace("every", "any"))

@@ -22,8 +22,8 @@ _MOST_NAMES = 4
 def losses_of(case: Case) -> tuple[NodeEvent, ...]:
     """Return the losses that spoiled a case: () if it is whole, or failed by itself.
 
-    It lost one of its nodes, or its job waited in vain for lost ones. Numbers that came
-    before the loss count, whatever they are.
+    It lost one of its nodes, or its job waited in vain for lost ones. All numbers that
+    came before the loss count.
     """
     if case.result == "skip":
         return ()

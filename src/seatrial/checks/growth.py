@@ -1,4 +1,4 @@
-"""How typical times of checks grow with nodes, cores, memory and steps.
+"""Growth of typical times of checks with nodes, cores, memory and steps.
 
 A check states `typical_s` on the lab's four nodes. Times of checks that are not listed
 in GROWTH depend on none of these.

@@ -45,7 +45,7 @@ class Typical:
 
 
 Stated = Mapping[str, Mapping[str, Typical]]
-"""What the checks state, by check and by the display name of a case."""
+"""Typical times and nodes, by check and by the display name of a case."""
 
 
 def typical_cases(checks: Path, home: Path) -> Stated:

@@ -64,7 +64,7 @@ class Spoiled:
         ]
 
     def reopened(self, ruled: Sequence[Ruling], repeat: Run) -> list[Ruling]:
-        """Take back passes of the cases that a repeat makes again.
+        """Reset passes to undecided for the cases that a repeat makes again.
 
         They were reached without the spoiled allocations. Convictions stay.
         """

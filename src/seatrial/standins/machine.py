@@ -18,7 +18,7 @@ _KINDS = {
 }
 
 Slowness = tuple[float, float]
-"""How much slower than the machine's numbers: latency, and bandwidth."""
+"""Factors by which latency is longer, and bandwidth is smaller."""
 
 
 class UnknownNodeError(Exception):

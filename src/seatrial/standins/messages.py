@@ -9,7 +9,7 @@ _NEW_BUFFER = {"eager": 1.08, "rendezvous": 1.15}
 """Latency from ever new buffers over that from the same one."""
 
 _ENTRY_US = {"mq_unexp": 0.006, "mq_posted": 0.004}
-"""What a message pays for an entry of a queue that it must pass."""
+"""Time of one more entry in the queue that a message searches."""
 
 
 def _trip_us(run: Run, size: int) -> float:

@@ -7,7 +7,7 @@ from seatrial.standins.run import Run
 
 _CLOCK_US = 0.022
 _SHARING = 0.02
-"""What every further pair adds to the latency of all, as a share."""
+"""Share by which each further pair raises the latency of all."""
 
 
 class Pairs:

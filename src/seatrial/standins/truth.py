@@ -89,7 +89,7 @@ class LateNode(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Faults(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is wrong with the machine."""
+    """The faults of the machine."""
 
     slow_nodes: tuple[SlowNode, ...] = ()
     slow_links: tuple[SlowLink, ...] = ()

@@ -36,10 +36,10 @@ Numbers = dict[tuple[str, str], list[float]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the sweeps of one machine came to.
+    """Result of the sweeps of one machine.
 
-    Of the bad nodes and up-links, those that were found; of the sound ones, those that
-    were blamed. `share` is that of all pairs which was measured in any allocation,
+    It counts the bad nodes and up-links that were found, and the sound ones that were
+    blamed. `share` is the share of all pairs that any allocation measured,
     `largest` the largest of one allocation, `rounds` their mean number in one.
     """
 
