@@ -1,14 +1,20 @@
 """Adaptive sweeps of model machines with bad nodes and bad up-links."""
 
+import json
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from criteria_samples import criteria, criterion
 
-from seatrial.calibration.simulate.adaptive import swept_and_judged
+from seatrial.calibration.simulate.adaptive import Outcome, swept_and_judged
+from seatrial.calibration.simulate.adaptive_rates import FAULTS, SweepRow, sweep_rows
+from seatrial.calibration.simulate.criteria_table import holds
 from seatrial.calibration.simulate.fabric import Fabric, Machine
+from seatrial.calibration.simulate.rates import Rate
+from seatrial.cli import main
 
 LIMITS = criteria(
     criterion("bw_1MiB", 0.95, check="PairSweep"),
@@ -57,3 +63,59 @@ def test_routes_of_the_model() -> None:
     assert (machine.leaf[source] != machine.leaf[destination])[slow].all()
     bandwidth = machine.bandwidth(source, destination)
     assert bandwidth[slow].max() < 0.6 < 0.9 < bandwidth[~slow].min()
+
+
+def test_rates_count_machines_and_faults() -> None:
+    good = Outcome(0, 2, 1, (), 0.02, 0.01, 40.0)
+    poor = Outcome(0, 1, 0, ("cn0001",), 0.03, 0.01, 20.0)
+    row = SweepRow("some", SMALL, 8, (good, poor))
+    assert row.rates == {
+        "false_fail": Rate(0, 0),
+        "sound_blamed": Rate(1, 2),
+        "nodes_found": Rate(3, 4),
+        "links_found": Rate(1, 2),
+    }
+    assert (row.share, row.rounds) == (0.03, 30.0)
+    sound_row = SweepRow("none", sound(SMALL), 8, (good, poor))
+    assert sound_row.rates["false_fail"] == Rate(2, 2)
+
+
+def simulated(*options: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["simulate", "--scenario", "adaptive", *options])
+    return done.exit_code, done.output
+
+
+def test_the_command_writes_the_rates_of_each_fault() -> None:
+    options = ("--nodes", "96", "--runs", "1", "--repeats", "4", "--format", "json")
+    code, text = simulated(*options)
+    assert code == 0, text
+    rows = json.loads(text)
+    assert {row["faults"] for row in rows} == set(FAULTS)
+    assert {row["data"] for row in rows} == {"simulated"}
+    links = [row for row in rows if row["rate"] == "links_found"]
+    assert [row["trials"] for row in links] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--nodes", "20"), "adaptive: expected at least 64, got 20"),
+        (("--scenario", "pairs"), "adaptive: expected it alone"),
+    ],
+)
+def test_a_wrong_use_is_refused(options: tuple[str, ...], problem: str) -> None:
+    code, text = simulated(*options)
+    assert code == 2
+    assert problem in " ".join(text.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", ["none", "3 nodes 10 %, 2 up-links 50 %"])
+def test_large_machines_at_the_declared_risks(faults: str) -> None:
+    fabrics = {faults: FAULTS[faults]}
+    (row,) = sweep_rows(fabrics, repeats=8, machines=200, seed=1, workers=2)
+    assert row.share <= 0.05
+    for name in ("false_fail", "sound_blamed"):
+        assert holds(row.rates[name], 0.05)
+    for name in ("nodes_found", "links_found"):
+        assert row.rates[name].value in (None, pytest.approx(1, abs=0.02))

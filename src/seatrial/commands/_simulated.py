@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,6 +144,39 @@ def play_nights(
     console.print_line((heading(size, rules, rows), "bold"))
     console.print(nights_table(rules, rows))
     console.print(legend(rows))
+
+
+def sweep_adaptively(
+    nodes: int, repeats: int, machines: int, seed: int, workers: int | None, form: str
+) -> None:
+    """Sweep machines with bad nodes and up-links adaptively, and print the rates."""
+    from seatrial.calibration.simulate.adaptive_rates import FAULTS, sweep_rows
+    from seatrial.calibration.simulate.adaptive_table import (
+        as_text,
+        heading,
+        legend,
+        sweeps_table,
+    )
+    from seatrial.console import Terminal
+
+    fabrics = {name: replace(fabric, nodes=nodes) for name, fabric in FAULTS.items()}
+    with _progress(len(fabrics) * machines) as advance:
+        swept = sweep_rows(
+            fabrics,
+            repeats=repeats,
+            machines=machines,
+            seed=seed,
+            workers=workers or len(os.sched_getaffinity(0)),
+            swept=advance,
+        )
+        rows = list(swept)
+    if form != "table":
+        write_data(as_text(rows, form))
+        return
+    console = Terminal()
+    console.print_line((heading(rows), "bold"))
+    console.print(sweeps_table(rows))
+    console.print(legend())
 
 
 @contextmanager

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _NIGHTLY = "nightly"
+_ADAPTIVE = "adaptive"
+_ADAPTIVE_NODES = 1000
+_LEAST_ADAPTIVE = 64
+"""Nodes of a machine that has two bad up-links among many good ones."""
+
 _YEARS = 4
 """Machine-years of each row of nights by default: about a minute in all."""
 
@@ -26,7 +31,7 @@ _YEARS = 4
 def _known_scenarios() -> list[str]:
     from seatrial.calibration.simulate.machines import TRUTHS
 
-    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL, _NIGHTLY])]
+    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL, _NIGHTLY, _ADAPTIVE])]
 
 
 def _known_noises() -> list[str]:
@@ -49,7 +54,8 @@ def _known_noises() -> list[str]:
     type=options.OneOf(_known_scenarios),
     metavar="FAULT",
     help="Fault of the machine, or `all`; may be repeated (default: the main ones; "
-    "with --criteria all). `nightly`: years of nights. An unknown name prints all.",
+    "with --criteria all). `nightly`: years of nights; `adaptive`: adaptive sweeps. An "
+    "unknown name prints all.",
 )
 @options.repeated(
     "--noise",
@@ -63,7 +69,8 @@ def _known_noises() -> list[str]:
 @click.option(
     "--nodes",
     type=click.IntRange(3),
-    help=f"Nodes of each machine (default: {Machine.nodes}; nightly 1000).",
+    help=f"Nodes of each machine (default: {Machine.nodes}; nightly and "
+    "adaptive 1000).",
 )
 @click.option(
     "--metrics",
@@ -73,8 +80,8 @@ def _known_noises() -> list[str]:
 )
 @options.count(
     "--repeats",
-    help=f"Allocations of each machine (default: {Machine.repeats}; with --criteria "
-    "the repeats of the campaign acceptance).",
+    help=f"Allocations of each machine (default: {Machine.repeats}; with --criteria, "
+    "and adaptive, the repeats of the campaign acceptance).",
 )
 @options.option(
     "--cv",
@@ -105,7 +112,8 @@ def _known_noises() -> list[str]:
 @options.option("--seed", type=click.IntRange(0), default=1)
 @options.count(
     "--workers",
-    help="With --criteria, and of nights: processes (default: all processors).",
+    help="With --criteria, of nights and adaptive sweeps: processes (default: all "
+    "processors).",
 )
 @options.form("Format of the rates.")
 def simulate(
@@ -139,7 +147,8 @@ def simulate(
     minus 2 or 3 standard deviations over the nodes, median minus 2 or 3 MAD.
 
     --scenario nightly plays years of nights: false alarms a year, and nights until a
-    fault is confirmed.
+    fault is confirmed. --scenario adaptive sweeps large machines adaptively: faults
+    that are found, sound parts that are blamed, and the share of the pairs.
 
     Example: seatrial simulate --criteria criteria.yaml --noise ar1 --runs 500
     """
@@ -147,7 +156,15 @@ def simulate(
         size, noises = _nights(file, scenarios, shapes, nodes, metrics, cv)
         work.play_nights(size, noises, runs or _YEARS, seed, workers, form)
         return
-    runs, nodes = runs or 40, nodes or Machine.nodes
+    runs = runs or 40
+    if _ADAPTIVE in scenarios:
+        _require_alone(_ADAPTIVE, file, scenarios)
+        if (nodes := nodes or _ADAPTIVE_NODES) < _LEAST_ADAPTIVE:
+            problem = f"adaptive: expected at least {_LEAST_ADAPTIVE}, got {nodes}"
+            raise click.BadParameter(problem, param_hint="--nodes")
+        work.sweep_adaptively(nodes, repeats or _planned(), runs, seed, workers, form)
+        return
+    nodes = nodes or Machine.nodes
     if file is None:
         scenarios = tuple(SCENARIOS) if _ALL in scenarios else scenarios
         _require_known("--scenario", scenarios, SCENARIOS)
@@ -184,13 +201,18 @@ def _nights(
     """
     from seatrial.calibration.simulate.nights import NIGHT_NOISES, NightMachine
 
-    if file is not None or len(scenarios) > 1:
-        problem = "nightly: expected it alone, without --criteria"
-        raise click.BadParameter(problem, param_hint="--scenario")
+    _require_alone(_NIGHTLY, file, scenarios)
     _require_known("--noise", shapes, NIGHT_NOISES)
     size = NightMachine(cv=cv)
     size = replace(size, nodes=nodes or size.nodes, metrics=metrics or size.metrics)
     return size, [noise for noise in NIGHT_NOISES if noise in (shapes or NIGHT_NOISES)]
+
+
+def _require_alone(name: str, file: Path | None, scenarios: Sequence[str]) -> None:
+    """Refuse other scenarios, or criteria, beside one that has machines of its own."""
+    if file is not None or len(scenarios) > 1:
+        problem = f"{name}: expected it alone, without --criteria"
+        raise click.BadParameter(problem, param_hint="--scenario")
 
 
 def _require_known(option: str, chosen: Sequence[str], known: Collection[str]) -> None:
