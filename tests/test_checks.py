@@ -241,21 +241,37 @@ def test_sweep_reports_every_pair_in_both_directions(
         assert all(values["bw", *pair] != values["crowded_bw", *pair] for pair in again)
 
 
+def sweep_scripts(
+    folder: Path, settings: dict[str, Any], *options: str
+) -> dict[str, str]:
+    """Return the scripts of PairSweep by MPI stack."""
+    (folder / "settings.json").write_text(json.dumps(settings))
+    reframe(
+        *("-C", "settings.json", "-c", str(CHECKS), "-R", "--dry-run"),
+        *("-n", "PairSweep", "--prefix", str(folder), "--keep-stage-files", *options),
+        folder=folder,
+        RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),
+    )
+    return {path.parts[-3]: path.read_text() for path in folder.rglob("rfm_job.sh")}
+
+
+def test_adaptive_sweep_takes_the_leafs_of_the_class(tmp_path: Path) -> None:
+    settings = json.loads(SETTINGS.read_text())
+    leafs = {"leaf 1": "cn[01-02]", "leaf2": "cn[03-04]"}
+    settings["systems"][0]["partitions"][0]["extras"]["leafs"] = leafs
+    chosen = ("-S", "PairSweep.adaptive=yes", "-S", "PairSweep.rounds=2")
+    scripts = sweep_scripts(tmp_path, settings, *chosen)
+    expected = " --adaptive --leaf 'leaf 1=cn[01-02]' --leaf 'leaf2=cn[03-04]' "
+    assert expected in scripts["openmpi"]
+
+
 def test_sweep_of_two_rails_has_a_rank_for_each(tmp_path: Path) -> None:
     """Where a stack cannot be told which rail to take, it has the choice."""
     settings = json.loads(SETTINGS.read_text())
     settings["systems"][0]["partitions"][0]["extras"]["rails"] = ["a0", "a1"]
     del settings["environments"][1]["extras"]["rail_variable"]
-    (tmp_path / "settings.json").write_text(json.dumps(settings))
-    reframe(
-        *("-C", "settings.json", "-c", str(CHECKS), "-R", "--dry-run"),
-        *("-n", "PairSweep", "--prefix", str(tmp_path), "--keep-stage-files"),
-        folder=tmp_path,
-        RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),
-    )
-    scripts = {
-        path.parts[-3]: path.read_text() for path in tmp_path.rglob("rfm_job.sh")
-    }
+    scripts = sweep_scripts(tmp_path, settings)
+    assert "--adaptive" not in scripts["openmpi"]
     rails = " --rails a0,a1 --rail-variable OMPI_MCA_btl_tcp_if_include"
     assert " --ppn 2 " in scripts["openmpi"]
     assert rails in scripts["openmpi"]

@@ -334,6 +334,17 @@ def test_suspects_get_more_rounds_and_the_others_rest(start: Start) -> None:
     assert swept.sweep.answered(FORTY, ROUNDS)["cn02"] == (2 * ROUNDS, 2 * ROUNDS)
 
 
+def test_a_suspect_meets_nodes_of_its_leaf(start: Start) -> None:
+    options = (*DRAWN, "--adaptive")
+    first = start(*options, nodes=FORTY, slow=["cn02"])
+    met = {node for pair in first.measured if "cn02" in pair for node in pair}
+    near = next(node for node in FORTY if node not in met)
+    (first.folder / "out.jsonl").unlink()
+    leafs = ("--leaf", f"one=cn02,{near}", "--leaf", "two=cn39,cn40")
+    again = start(*options, *leafs, nodes=FORTY, slow=["cn02"])
+    assert tuple(sorted(("cn02", near))) in again.measured
+
+
 @pytest.mark.parametrize("row", [60, 120 + 4 + 2])
 def test_a_node_that_dies_in_an_adaptive_sweep_is_left_out(
     start: Start, row: int

@@ -1,6 +1,8 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
 """All pairs of nodes in one job, by our own benchmark."""
 
+import shlex
+
 import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
 
@@ -121,8 +123,14 @@ class PairSweep(TabledCheck, OwnBenchmark):
         ]
         if rounds := self.drawn_rounds(self.num_nodes):
             options += [f"--rounds {rounds}", f"--seed {self.seed}"]
-            options += ["--adaptive"] * self.adaptive
+            options += self.adaptive_options() if self.adaptive else []
         conduct(self, "seatrial.checks.pairsweep", options)
+
+    def adaptive_options(self) -> list[str]:
+        """Let suspects have more rounds, with the leafs of the class, if it has any."""
+        leafs = self.current_partition.extras.get("leafs", {})
+        named = (shlex.quote(f"{leaf}={nodes}") for leaf, nodes in leafs.items())
+        return ["--adaptive", *(f"--leaf {leaf}" for leaf in named)]
 
     def drawn_rounds(self, nodes: int) -> int:
         """Return the rounds in which every node takes part; 0: all pairs are taken."""

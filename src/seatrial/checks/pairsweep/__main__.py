@@ -14,7 +14,7 @@ then the case fails with Slurm's reason.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from seatrial.checks.job_control import host_names
 from seatrial.checks.pairsweep.adaptive import Adaptive
@@ -48,6 +48,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--seed", type=int, default=1, help="of these pairs (default %(default)s)"
     )
+    parser.add_argument(
+        "--leaf",
+        action="append",
+        default=[],
+        metavar="NAME=NODES",
+        help="a leaf switch; may be repeated (default: those of Slurm's topology)",
+    )
     options, srun, program = parse_divided(parser, arguments)
     try:
         nodes = host_names(os.environ.get("SLURM_JOB_NODELIST", ""))
@@ -60,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
         if 0 < options.rounds < len(nodes) - 1:
             drawn = Adaptive(nodes, options.rounds, options.seed)
             if options.adaptive:
-                drawn.leafs = node_leafs(nodes)
+                drawn.leafs = _declared_leafs(options.leaf) or node_leafs(nodes)
             else:
                 drawn.further_phases = 0
         Conductor(nodes, launcher, preflight, file, options.stall_limit, drawn).run()
@@ -68,6 +75,12 @@ def main(arguments: Sequence[str]) -> int:
         print(f"seatrial.checks.pairsweep: {error}", file=sys.stderr)
         return int(error.exit_code)
     return 0
+
+
+def _declared_leafs(leafs: Iterable[str]) -> dict[str, str]:
+    """Return the leaf of each node from `NAME=NODES` of each leaf."""
+    named = (leaf.partition("=") for leaf in leafs)
+    return {node: name for name, _, nodes in named for node in host_names(nodes)}
 
 
 if __name__ == "__main__":
