@@ -154,7 +154,7 @@ def test_programs_without_mpi_are_one_step_of_all_nodes(start: Start) -> None:
     assert swept.done.returncode == 0, swept.done.stderr
     assert common_steps(swept) == [
         f"{program} cn01 cn02 cn03 cn04"
-        for program in ("memlat-0", "memlat-1", "fixedwork")
+        for program in ("sensors", "memlat-0", "memlat-1", "fixedwork")
     ]
     assert all(row.start_time > 1e9 for row in swept.sweep.fixedwork)
 
@@ -190,9 +190,11 @@ def test_common_step_that_does_not_start_is_repeated_node_by_node(
     assert swept.events == []
     assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (4, 4))
     assert [line.split()[0] for line in common_steps(swept)] == [
+        "sensors",
         "memlat-0",
         "fixedwork",
     ]
+    assert {*swept.steps[:4]} == {f"{node} sensors 1" for node in FOUR}
 
 
 class StandIn(Launcher):
@@ -476,9 +478,8 @@ def test_step_that_slurm_does_not_make_is_tried_again(start: Start) -> None:
     swept = start(no_steps={"cn02": 2, "cn04": 1})
     assert swept.done.returncode == 0, swept.done.stderr
     assert swept.events == []
-    assert [line for line in swept.steps if line == "cn02 sensors 1"] == [
-        "cn02 sensors 1"
-    ] * 3
+    steps = [line.split()[0] for line in common_steps(swept)]
+    assert steps == [*["sensors"] * 3, "memlat-0", "fixedwork"]
 
 
 def test_without_memlat(start: Start) -> None:

@@ -99,6 +99,17 @@ class Step:
         self.start_time = time.time()
         self.watch.begin()
 
+    def tell(self, line: str | None) -> None:
+        """Send a line to all tasks; None ends their input. They may be gone already."""
+        if self.process is None or self.process.stdin is None:
+            return
+        with suppress(OSError, ValueError):
+            if line is None:
+                self.process.stdin.close()
+            else:
+                self.process.stdin.write(line.encode() + b"\n")
+                self.process.stdin.flush()
+
     def output(self) -> str:
         """Return the standard output of the program until now."""
         return _read(self.folder / "out")

@@ -9,10 +9,9 @@ temperatures, and counters of errors and of CPU quotas. A node that hangs, dies 
 failed program is named; the numbers of the others are not affected.
 parsers/nodesweep.py reads the file.
 
-memlat and fixedwork are one job step with a task on every node. The sensors and HPCC,
-which is an MPI job on each node, have a step for each node.
+The sensors, memlat and fixedwork are one job step each, with a task on every node. HPCC
+is an MPI job on each node, so it has a step for each.
 
 The node that runs the batch script is measured too, and starts the steps of all: one
-srun for the sensors of each node waits there, and one for its HPCC. If it dies, so does
-the job.
+srun for the HPCC of each node waits there. If it dies, so does the job.
 """

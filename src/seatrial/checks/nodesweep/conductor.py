@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from seatrial.checks import job_control
 from seatrial.checks.hpcc_input import hpcc_input
+from seatrial.checks.nodesweep.companions import Companions
 from seatrial.checks.nodesweep.launch import NodeStep, run_on_nodes
 from seatrial.checks.nodesweep.outputs import (
     Row,
@@ -48,9 +49,13 @@ class Conductor:
     settings: Settings
     _places: dict[str, Place] = field(default_factory=dict, init=False)
     _sensors: dict[str, NodeStep] = field(default_factory=dict, init=False)
+    _companions: Companions = field(init=False)
     _passed: int = field(default=0, init=False)
     _events: int = field(default=0, init=False)
     _last_event: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        self._companions = Companions(self.launcher, self.settings.start_limit)
 
     def run(self) -> None:
         """Measure all nodes; SeatrialError if HPCC ends well on none of them."""
@@ -62,7 +67,7 @@ class Conductor:
             self._measure()
             self._stop_sensors()
         finally:
-            self.launcher.end(list(self._sensors.values()))
+            self._companions.end()
         end = {"type": "end", "passed": self._passed, "events": self._events}
         self._write({**end, "elapsed_s": round(time.monotonic() - began, 3)})
         say("done")
@@ -76,8 +81,9 @@ class Conductor:
             folder = self.folder / node / "sensors"
             self._sensors[node] = NodeStep(node, program, folder, limit, is_told=True)
         steps = list(self._sensors.values())
-        self.launcher.start(steps)
-        ended = self.launcher.wait(steps, lambda step: bool(node_row(step.output())))
+        ended = self._companions.start(
+            steps, lambda step: bool(node_row(step.output()))
+        )
         for step in steps:
             if end := ended.get(step):
                 del self._sensors[step.node]
@@ -94,20 +100,20 @@ class Conductor:
     def _measure(self) -> None:
         sockets = range(max(len(place.sockets) for place in self._places.values()))
         if self.settings.memlat:
-            self._tell("memlat")
+            self._companions.tell("memlat")
             for socket in sockets:
                 self._memlat(socket)
-        self._tell("hpcc")
+        self._companions.tell("hpcc")
         self._hpcc(None)
         if self.settings.fixedwork:
-            self._tell("fixedwork")
+            self._companions.tell("fixedwork")
             self._fixedwork()
         for place in self._places.values():
             if reason := place.why_no_sockets:
                 skip = {"type": "skip", "node": place.node, "program": "hpcc"}
                 self._write({**skip, "reason": reason})
         if not all(place.why_no_sockets for place in self._places.values()):
-            self._tell("hpcc_sockets")
+            self._companions.tell("hpcc_sockets")
             for socket in sockets:
                 self._hpcc(socket)
 
@@ -238,12 +244,8 @@ class Conductor:
 
     def _stop_sensors(self) -> None:
         """Collect the readings of all nodes."""
-        steps = list(self._sensors.values())
-        for step in steps:
-            step.tell(None)
-            step.watch.begin()
-        ended = self.launcher.wait(steps)
-        for step in steps:
+        ended = self._companions.finish()
+        for step in self._sensors.values():
             rows = sensors_rows(step.output())
             complete = any(row["type"] == "counters" for row in rows)
             if ended[step].status != 0 or not complete:
@@ -253,11 +255,6 @@ class Conductor:
                 self._write({**row, "node": step.node})
             self._passed += 1
             _remove(step.folder)
-        self._sensors = {}
-
-    def _tell(self, phase: str) -> None:
-        for step in self._sensors.values():
-            step.tell(phase)
 
     def _with_socket(self, socket: int | None) -> list[Place]:
         """List the nodes that have this socket; None: all."""

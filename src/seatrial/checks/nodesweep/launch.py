@@ -18,15 +18,15 @@ from seatrial.parsers.mpi_start import StartCrash
 
 _SCRIPT = """\
 date +%s.%N >began
-{program} >out 2>err </dev/null
+{program} >out 2>err{source}
 echo $? >ended && mv ended status
 """
 """Runs a program in its folder; `status` is written last, and whole."""
 
 _TASK = ("sh", "-c", 'cd "$1/$SLURMD_NODENAME/$2" && exec sh ./run', "sh")
-_MOST_ALONE = 32
+MOST_ALONE = 32
 """Nodes without a result that get steps of their own; more get a common one again."""
-_TRIES = 3
+TRIES = 3
 
 
 class NodeStep(Step):
@@ -78,20 +78,13 @@ class NodeStep(Step):
         self.is_late = is_late
         return self._end(None) if is_late else None
 
+    def has_status(self) -> bool:
+        """Return True if the program ended in a step of many nodes."""
+        return (self.folder / "status").exists()
+
     def _end(self, status: int | None) -> Ended:
         output, errors = self.output().splitlines(), self.errors().splitlines()
         return Ended(status, tuple(output), tuple(errors))
-
-    def tell(self, line: str | None) -> None:
-        """Send a line to the program; None ends its input. It may be gone already."""
-        if self.process is None or self.process.stdin is None:
-            return
-        with suppress(OSError, ValueError):
-            if line is None:
-                self.process.stdin.close()
-            else:
-                self.process.stdin.write(line.encode() + b"\n")
-                self.process.stdin.flush()
 
     def crash(self, ended: Ended) -> StartCrash | None:
         """Return the crash at start, unless the program wrote to a file of its own."""
@@ -116,8 +109,8 @@ def run_on_nodes(
     """
     ended: dict[NodeStep, Ended] = {}
     left = [*steps]
-    for attempt in range(_TRIES):
-        if len(left) < 2 or (attempt and len(left) <= _MOST_ALONE):
+    for attempt in range(TRIES):
+        if len(left) < 2 or (attempt and len(left) <= MOST_ALONE):
             break
         ended |= _run_common(launcher, left, patience_s)
         left = [step for step in left if step not in ended]
@@ -137,13 +130,33 @@ def _run_common(
     launcher: Launcher, steps: Sequence[NodeStep], patience_s: float
 ) -> dict[NodeStep, Ended]:
     """Run one step on all nodes; return the ends of the programs that have one."""
+    common = common_step(steps, patience_s)
+    try:
+        launcher.start([common])
+        launcher.wait([common])
+    finally:
+        launcher.end([common])
+        shutil.rmtree(common.folder, ignore_errors=True)
+    ends = ((step, step.common_end(is_late=common.is_late)) for step in steps)
+    return {step: end for step, end in ends if end is not None}
+
+
+def common_step(
+    steps: Sequence[NodeStep], patience_s: float, *, is_told: bool = False
+) -> Step:
+    """Return a step with a task on each node, which runs the program of its node.
+
+    It may take `patience_s` longer than its programs. `is_told`: all programs read its
+    standard input.
+    """
     name, root = steps[0].folder.name, steps[0].folder.parents[1]
+    source = "" if is_told else " </dev/null"
     for step in steps:
-        (step.folder / "status").unlink(missing_ok=True)
-        (step.folder / "began").unlink(missing_ok=True)
-        script = _SCRIPT.format(program=shlex.join(step.program))
+        for file in ("status", "began", "out"):
+            (step.folder / file).unlink(missing_ok=True)
+        script = _SCRIPT.format(program=shlex.join(step.program), source=source)
         (step.folder / "run").write_text(script, encoding="utf-8")
-    common = _CommonStep(
+    return _CommonStep(
         [step.node for step in steps],
         (*_TASK, str(root), name),
         root / f"all-{name}",
@@ -156,15 +169,8 @@ def _run_common(
             "--wait=0",
             "--no-kill",
         ),
+        is_told=is_told,
     )
-    try:
-        launcher.start([common])
-        launcher.wait([common])
-    finally:
-        launcher.end([common])
-        shutil.rmtree(common.folder, ignore_errors=True)
-    ends = ((step, step.common_end(is_late=common.is_late)) for step in steps)
-    return {step: end for step, end in ends if end is not None}
 
 
 def allow_files(nodes: int) -> None:
