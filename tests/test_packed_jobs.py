@@ -182,6 +182,14 @@ echo NODE_FAIL > {at}/1/state
     assert jobs(home) == [3, 1]
 
 
+def test_cases_are_divided_among_the_jobs_that_may_be_in_the_queue(home: Path) -> None:
+    campaign = "blocks: [{name: many, checks: [Many]}]\n"
+    closed = run(home, f"pack_minutes: 60\nmax_jobs: 2\n{campaign}")
+    assert [case.result for case in closed.cases] == ["pass"] * 6
+    assert len(jobs(home)) > 1
+    assert max(jobs(home)) <= 3
+
+
 def test_only_so_many_shared_jobs_are_in_the_queue(home: Path) -> None:
     closed = run(
         home,

@@ -3,8 +3,9 @@
 A job of its own costs each case its submission, its start and its end in accounting:
 seconds, where the program may take one. In a packed session ReFrame submits all cases
 at once. Cases with the same request share a job as long as their time limits fit into
-it. The script of that job runs the script of each case as Slurm would: in the folder of
-the case, with output files and a time limit of its own. ReFrame sees one job per case.
+it; they are divided among as many jobs as may be in the queue. The script of that job
+runs the script of each case as Slurm would: in the folder of the case, with output
+files and a time limit of its own. ReFrame sees one job per case.
 
 `pack_jobs` replaces methods of ReFrame's scheduler for Slurm (submit, poll and
 cancel_many in core/schedulers/slurm.py).
@@ -14,6 +15,7 @@ import math
 import os
 import shlex
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, field
@@ -132,12 +134,15 @@ class _Packer:
     cancel: Callable[..., None]
     waiting: list[_Waiting] = field(default_factory=list)
     packs: list[_Pack] = field(default_factory=list)
+    taken: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Cases of each request until now."""
 
     def take(self, scheduler: Any, case: Any) -> None:
         """Accept the job of a case; it is submitted at the next look."""
         case._submit_time, case._jobid = time.time(), _NO_JOB
         Path(case.workdir, PACK_FILE).write_text(f"taken={case._submit_time:.3f}\n")
         self.waiting.append(_Waiting(scheduler, case, _request(case)))
+        self.taken[self.waiting[-1].request] += 1
 
     def look(self) -> None:
         """Update the states of all cases, and submit jobs while there is room."""
@@ -157,12 +162,17 @@ class _Packer:
             self.cancel(scheduler, shared)
 
     def _next(self) -> _Pack:
-        """Submit the first waiting case, with all others that its job can take."""
-        first, left_s, chosen = self.waiting[0], self.longest_s, []
+        """Submit the first waiting case, with others that its job can take.
+
+        Cases of a request are divided among the jobs: those of few nodes run side by
+        side.
+        """
+        first, left_s, chosen = self.waiting[0], self.longest_s, list[_Waiting]()
+        most = math.ceil(self.taken[first.request] / self.most_jobs)
         for entry in self.waiting:
             limit_s = _limit_s(entry.case)
             fits = entry.request == first.request and limit_s <= left_s
-            if entry is first or fits:
+            if entry is first or (fits and len(chosen) < most):
                 left_s -= limit_s
                 chosen.append(entry)
         cases = [entry.case for entry in chosen]
