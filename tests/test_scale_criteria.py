@@ -3,7 +3,7 @@
 The numbers are those of the model, drawn in this process: no Slurm, and no programs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,8 @@ def pair_rows(case: Case, machine: Machine) -> Iterator[Measurement]:
         for second in case.nodes[i + 1 :]:
             latency, rate = machine.pair(first, second)
             pair = f"{first} {second}"
-            own = {"metric": "latency", "size": 8, "statistic": "p50"}
-            yield sample(case, latency * machine.noise(), pair=pair, **own)
+            own: dict[str, Any] = {"metric": "latency", "statistic": "p50"}
+            yield sample(case, latency * machine.noise(), size=8, pair=pair, **own)
             yield sample(case, rate * machine.noise(), size=1 << 20, pair=pair)
 
 
@@ -84,7 +84,7 @@ def verdicts(
     return by_verdict
 
 
-def slow(area: Any, factor: float, *names: str) -> Sequence[SlowNode]:
+def slow(area: Any, factor: float, *names: str) -> tuple[SlowNode, ...]:
     return tuple(SlowNode(name, factor, area) for name in names)
 
 
