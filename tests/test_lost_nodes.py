@@ -1,5 +1,6 @@
 """Nodes that are lost while a session runs: noted, named, and gone on without."""
 
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -207,7 +208,11 @@ class Stuck:
         monkeypatch.setattr(slurm_nodes, "look", lambda: self.seen)
         self.wanted = JobRequest("Halo", ("batch",), 2)
         monkeypatch.setattr(slurm_nodes, "request", lambda job: self.wanted)
-        monkeypatch.setattr(slurm_nodes, "jobs_on", lambda node, comment: {"8": "Halo"})
+        monkeypatch.setattr(
+            slurm_nodes,
+            "jobs_on",
+            lambda nodes, comment: {"8": ("Halo", sorted(nodes))},
+        )
         monkeypatch.setattr(slurm, "jobs", lambda comment, user: self.running)
         self.display = Display(console, [], {})
         log = NodeLog((*NAMES, "cn03"))
@@ -310,6 +315,33 @@ def test_the_log_says_once_what_is_waited_for(
         f"waiting: job 7 (Halo) needs 2 nodes; {IN_WORDS}",
         f"waiting: job 8 (Halo) runs on cn02, which does not respond since {LATER}",
     ]
+
+
+def test_silent_nodes_of_a_job_are_one_warning(
+    monkeypatch: pytest.MonkeyPatch, console: Console
+) -> None:
+    stuck = Stuck(monkeypatch, console)
+    stuck.seen = look(SILENT, replace(SILENT, node="cn03", time=NOON + 90))
+    for _ in range(3):
+        stuck.watch.look({})
+    assert console.export_text().splitlines() == [
+        f"waiting: job 8 (Halo) runs on cn[02-03], which do not respond since {LATER}",
+    ]
+
+
+def test_one_request_names_the_jobs_of_many_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = "8|cn[01-03]|c-1|rfm_Halo_0123abcd\n9|cn04|c-1|Ring\n7|cn02|other|x"
+    asked = f'echo "$*" >>{tmp_path}/asked'
+    fake_program(tmp_path, "squeue", f"{asked}; printf '{jobs}\\n'")
+    hosts = "case $3 in cn04) echo cn04;; *) printf 'cn01\\ncn02\\ncn03\\n';; esac"
+    fake_program(tmp_path, "scontrol", hosts)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    silent = {"cn02": 1.0, "cn03": 2.0, "cn05": 3.0}
+    assert slurm_nodes.jobs_on(silent, "c") == {"8": ("Halo", ["cn02", "cn03"])}
+    (only,) = (tmp_path / "asked").read_text().splitlines()
+    assert "-w cn[02-03,05]" in only
 
 
 # The whole way: driver, ReFrame and a stand-in for Slurm.

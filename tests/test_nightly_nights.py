@@ -54,6 +54,13 @@ def test_a_night_has_the_median_of_each_node(tmp_path: Path) -> None:
     assert night.faults == []
 
 
+def test_a_night_of_a_model_machine_is_known_as_one(tmp_path: Path) -> None:
+    measured = load_run(close_run(tmp_path))
+    model = load_run(close_run(tmp_path, "20260102T000000Z-smoke", model=True))
+    assert not night_of(measured, 1.0).model
+    assert night_of(model, 1.0).model
+
+
 def test_a_number_of_a_pair_counts_for_both_nodes(tmp_path: Path) -> None:
     rows = [sample(CASE, 80.0, pair="cn01 cn02"), sample(CASE, 90.0, pair="cn02 cn03")]
     night = night_of(load_run(close_run(tmp_path, rows=rows)), 1.0)

@@ -488,6 +488,14 @@ def test_a_node_that_comes_back_is_told(lab: Modelled) -> None:
     assert told(lab) == (0, [])
 
 
+def test_a_message_about_a_model_machine_says_so(lab: Modelled) -> None:
+    measured = lab.state()
+    news = news_of(measured, TODAY)
+    assert "Model machine." not in digest(measured, news, TODAY)[1]
+    model = digest(replace(measured, model=True), news, TODAY)[1]
+    assert model.startswith("Model machine. The numbers are made by a model")
+
+
 def test_a_node_that_is_measured_again_is_told(lab: Modelled) -> None:
     told(lab)
     lab.classes["fat"] = ("fat1",)

@@ -63,6 +63,17 @@ def test_every_page_states_the_declared_rate(drawn: dict[str, Page]) -> None:
         assert f"Expected false alarms {RATE}" in page.text, name
 
 
+def test_pages_of_a_model_machine_say_so(
+    lab: Modelled, drawn: dict[str, Page], tmp_path: Path
+) -> None:
+    state = replace(lab.state(), model=True)
+    written = write_pages(state, HOME, tmp_path / "out", TODAY)
+    assert len(written) == NIGHTS + 1
+    for file in written:
+        assert "Model machine." in Page(file.read_text()).text, file.name
+        assert "Model machine." not in drawn[file.name].text, file.name
+
+
 def test_every_page_forbids_all_but_its_own_script(drawn: dict[str, Page]) -> None:
     for name, page in drawn.items():
         (policy,) = (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from seatrial.campaign.node_log import NodeLog, Wait, at_present, clock
 from seatrial.errors import SeatrialError
+from seatrial.names import node_set
 from seatrial.progress import Display
 from seatrial.system import slurm, slurm_nodes
 from seatrial.system.slurm_nodes import NodeLook
@@ -95,16 +96,21 @@ class NodeWatch:
 
     def _warn_of_silent(self, look: NodeLook) -> None:
         """Warn of jobs on silent nodes; Slurm decides when to end them."""
-        for name, event in look.lost.items():
-            if event.state != "not responding" or name not in self.log.names:
-                continue
-            for job, check in slurm_nodes.jobs_on(name, self.comment).items():
-                since = clock(self.log.since(event).time)
-                self._show(
-                    job,
-                    f"job {job} ({check}) runs on {name}, which does not respond since "
-                    f"{since}; Slurm ends it after its SlurmdTimeout",
-                )
+        silent = {
+            name: self.log.since(event).time
+            for name, event in look.lost.items()
+            if event.state == "not responding" and name in self.log.names
+        }
+        if not silent:
+            return
+        for job, (check, nodes) in slurm_nodes.jobs_on(silent, self.comment).items():
+            since = clock(min(silent[node] for node in nodes))
+            do = "does" if len(nodes) == 1 else "do"
+            self._show(
+                job,
+                f"job {job} ({check}) runs on {node_set(nodes)}, which {do} not "
+                f"respond since {since}; Slurm ends it after its SlurmdTimeout",
+            )
 
     def _show(self, job: str, text: str) -> None:
         """Print the reason why a job waits, once until it changes."""

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from collections.abc import Collection
 
 from seatrial.errors import SeatrialError
 
@@ -58,14 +59,16 @@ def host_names(node_list: str) -> list[str]:
     return names
 
 
-def cancel_step(name: str) -> None:
-    """Cancel the remaining tasks of a step after its srun has ended."""
+def cancel_steps(names: Collection[str]) -> None:
+    """Cancel the remaining tasks of steps after their srun has ended.
+
+    One request lists the steps of the job, and one ends those that are left.
+    """
     job = os.environ.get("SLURM_JOB_ID", "")
     listed = _ask("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
-    for line in (listed or "").splitlines():
-        step, _, step_name = line.strip().partition(" ")
-        if step_name == name:
-            _ask("scancel", step)
+    rows = (line.split(maxsplit=1) for line in (listed or "").splitlines())
+    if left := [row[0] for row in rows if row[1:] and row[1].strip() in names]:
+        _ask("scancel", *left)
 
 
 def _ask(*command: str) -> str | None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from seatrial.checks.job_control import Limit, cancel_step
+from seatrial.checks.job_control import Limit
 from seatrial.errors import SeatrialError
 from seatrial.parsers.mpi_start import StartCrash, crash_at_start
 
@@ -77,7 +77,7 @@ class Step:
 
     def start(self, job_name: str, command: Sequence[str]) -> None:
         """Start srun in a process group of its own; SeatrialError if it is missing."""
-        self._job_name = job_name
+        self.job_name = job_name
         self._echoed = 0
         self.is_late = self.is_aborting = False
         self._signals = [signal.SIGTERM, signal.SIGKILL]
@@ -140,9 +140,11 @@ class Step:
         if running and not self._is_given_up():
             return False
         self.elapsed_s = time.time() - self.start_time
-        if self.process.returncode != 0:
-            cancel_step(self._job_name)
         return True
+
+    def may_leave_tasks(self) -> bool:
+        """Return True if srun ended with an error: tasks may run on without it."""
+        return self.process is not None and self.process.returncode != 0
 
     def _is_given_up(self) -> bool:
         """End an overdue step by signals; return True if srun outlives them all.

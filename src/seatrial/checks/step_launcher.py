@@ -12,7 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from seatrial.checks.job_control import Limit, controller_answers, wait_for_controller
+from seatrial.checks.job_control import (
+    Limit,
+    cancel_steps,
+    controller_answers,
+    wait_for_controller,
+)
 from seatrial.checks.mpi_start import record
 from seatrial.checks.srun_steps import NOT_OURS, Ended, Step
 from seatrial.parsers.mpi_start import GAVE_UP, TRIES
@@ -74,12 +79,9 @@ class Launcher:
         while running:
             time.sleep(_POLL_S)
             again = []
-            for step in [*running]:
-                if not step.has_ended():
-                    if is_ready(step):
-                        running.remove(step)
-                    continue
-                running.remove(step)
+            ends = _ends(running)
+            running = [s for s in running if s not in ends and not is_ready(s)]
+            for step in ends:
                 end = step.ended()
                 if self._may_be_made(step, end) or self._crashed_at_start(step, end):
                     again.append(step)
@@ -98,8 +100,11 @@ class Launcher:
         running = [step for step in steps if step.is_running()]
         for step in running:
             step.watch = Limit(0)
-        while running := [step for step in running if not step.has_ended()]:
-            time.sleep(_POLL_S)
+        while running:
+            ends = _ends(running)
+            running = [step for step in running if step not in ends]
+            if running:
+                time.sleep(_POLL_S)
 
     def _start(self, step: Step) -> None:
         """Start a step; it may overlap an earlier one that hangs on a dead node."""
@@ -145,3 +150,11 @@ class Launcher:
                 step.patience.begin()
         for step in steps:
             self._start(step)
+
+
+def _ends(steps: Sequence[AnyStep]) -> dict[AnyStep, None]:
+    """Return the steps that have ended, in order, and cancel the tasks they left."""
+    ends = [step for step in steps if step.has_ended()]
+    if names := {step.job_name for step in ends if step.may_leave_tasks()}:
+        cancel_steps(names)
+    return dict.fromkeys(ends)

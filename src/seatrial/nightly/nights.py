@@ -18,7 +18,7 @@ from seatrial.runs.fingerprint import fingerprint
 from seatrial.runs.settings_table import is_stable
 from seatrial.runs.verified_cache import verified
 
-_VERSION = 3
+_VERSION = 4
 """Version of the numbers of a night; kept ones of others are computed anew."""
 
 
@@ -35,6 +35,7 @@ class Night(msgspec.Struct, frozen=True):
     `started` and `ended` are UTC seconds. `configurations` are texts by key of each
     node that some case measured, or tried to; `leafs` the leaf switches of nodes;
     `pairs` those that were measured. `yielded` counts the cases that gave way.
+    `model`: the numbers are those of a model machine.
     """
 
     run: str
@@ -46,6 +47,7 @@ class Night(msgspec.Struct, frozen=True):
     series: list[Series]
     faults: list[Fault]
     yielded: int
+    model: bool
 
 
 def night_at(path: Path, alarms_a_year: float) -> Night:
@@ -85,6 +87,7 @@ def night_of(run: Run, alarms_a_year: float) -> Night:
         ],
         faults=faults_of(run, alarms_a_year),
         yielded=sum(map(gave_way, run.cases)),
+        model=bool(manifest.get("model")),
     )
 
 

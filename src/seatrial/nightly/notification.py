@@ -13,6 +13,7 @@ from seatrial.nightly.settings import Notify
 from seatrial.nightly.state import State
 from seatrial.output import one_line
 from seatrial.report.render.text import shortened
+from seatrial.report.wording import MODEL_NOTICE
 from seatrial.runs.ledger import note_nights
 
 _OUT, _UNSEEN = "quarantined", "not measured for too long"
@@ -114,7 +115,7 @@ def digest(state: State, news: Sequence[News], today: date) -> tuple[str, str]:
         subject = title(reports[0])
     else:
         subject = "; ".join(groups)
-    lines = []
+    lines = [MODEL_NOTICE, ""] if state.model else []
     for alarm in (*opened, *reports)[:_MOST_ALARMS]:
         lines += [*explained(state, alarm, today), ""]
     if len(opened) + len(reports) > _MOST_ALARMS:

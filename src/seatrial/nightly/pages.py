@@ -18,6 +18,7 @@ from seatrial.nightly.actions import recommended
 from seatrial.nightly.charts import chart
 from seatrial.nightly.state import Standing, State, local_time
 from seatrial.report.render.html import FILTERS, SIZES, render
+from seatrial.report.wording import MODEL_NOTICE
 from seatrial.runs.open_run import write_file
 
 INDEX = "index.html"
@@ -193,6 +194,7 @@ def _out(state: State) -> dict[str, list[str]]:
 
 
 def _render(state: State, home: Path, template: str, **more: Any) -> str:
-    shared = {"state": state, "rules": state.settings.rules}
+    notes = [MODEL_NOTICE] if state.model else []
+    shared = {"state": state, "rules": state.settings.rules, "notes": notes}
     filters = {**FILTERS, "loss": explanation.loss_text, "nodes": node_set}
     return render(home, template, filters, charts=False, **SIZES, **shared, **more)

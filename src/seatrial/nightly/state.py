@@ -41,7 +41,7 @@ class State:
     ended, in UTC; None before the first. `yielded` counts by night the cases that gave
     way: their jobs made room for users, or the window had no time for them. A run of
     each night of `in_window` began in its window. `unreadable` are runs that count for
-    nothing, with the reason.
+    nothing, with the reason. `model`: a run has the numbers of a model machine.
     """
 
     system: str
@@ -56,6 +56,7 @@ class State:
     yielded: Mapping[date, int] = field(default_factory=dict)
     in_window: frozenset[date] = frozenset()
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    model: bool = False
 
     def with_new_entries(self) -> "State":
         """Return the state with the ledger as it is now; it has no new run."""
@@ -176,6 +177,7 @@ def read_state(
         ),
         unreadable=unreadable,
         yielded=yielded,
+        model=any(one.model for one in nights),
     )
 
 

@@ -2,10 +2,11 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from seatrial.model.cases import NodeEvent
+from seatrial.names import node_set
 from seatrial.system.slurm import (
     TIME_FORMAT,
     availability,
@@ -112,11 +113,20 @@ def request(job_id: str) -> JobRequest | None:
     return None
 
 
-def jobs_on(node: str, comment: str) -> dict[str, str]:
-    """Return the names of our jobs on a node by job id; `comment` begins theirs."""
-    options = ("--me", "-h", "-t", "R", "-w", node, "-o", "%i|%k|%j")
-    rows = printed_rows(3, "squeue", *options) or ()
-    return {job: _check(name) for job, text, name in rows if text.startswith(comment)}
+def jobs_on(nodes: Collection[str], comment: str) -> dict[str, tuple[str, list[str]]]:
+    """Return our jobs on some nodes by job id: the check, and which of the nodes.
+
+    `comment` begins that of our jobs. Slurm's controller is asked once.
+    """
+    options = ("--me", "-h", "-t", "R", "-w", node_set(nodes), "-o", "%i|%N|%k|%j")
+    rows = printed_rows(4, "squeue", *options) or ()
+    jobs = {}
+    for job, names, text, name in rows:
+        if not text.startswith(comment):
+            continue
+        if there := [node for node in host_names(names) if node in nodes]:
+            jobs[job] = (_check(name), there)
+    return jobs
 
 
 def _check(job: str) -> str:
