@@ -32,25 +32,33 @@ def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
     badness *= 1 if ruling.subject.direction == "lower" else -1
     extra: dict[int, str] = {}
     if ruling.of_nodes:
-        names = ruling.names["node"].to_list()
         shown, extra = _worst_of_each(ruling, badness, pairs)
     else:
-        places = with_place(ruling.names, several_rails(ruling.names))["place"]
-        names = places.fill_null("").to_list()
         shown = np.flatnonzero(~ruling.hidden)
+    several = several_rails(ruling.names)
     findings = []
     for code in range(len(VERDICTS)):
         chosen = shown[ruling.verdict[shown] == code]
         worst_first = chosen[np.argsort(-badness[chosen], kind="stable")]
         most = 0 if code == PASS and len(chosen) > MAX_PASSING else MAX_FAULTS
+        # Places without a finding of their own get no name: a sweep has a million.
+        names = _names(ruling, worst_first[: most + 1], several)
         findings += [
-            ruling.finding(place, names[place], extra.get(place, ""))
-            for place in worst_first[:most].tolist()
+            ruling.finding(place, name, extra.get(place, ""))
+            for place, name in zip(worst_first[:most].tolist(), names, strict=False)
         ]
         if len(chosen) > most:
             rest = worst_first[most:]
-            findings.append(_shared(ruling, rest, names[rest[0]], shown.size))
+            findings.append(_shared(ruling, rest, names[most], shown.size))
     return findings
+
+
+def _names(ruling: Ruling, places: np.ndarray, several: bool) -> list[str]:
+    """Return the names of places; `several`: the ruling has several rails."""
+    rows = ruling.names[places]
+    if ruling.of_nodes:
+        return list(rows["node"].cast(pl.String))
+    return list(with_place(rows, several)["place"].fill_null(""))
 
 
 def _shared(ruling: Ruling, places: np.ndarray, name: str, shown: int) -> Finding:
