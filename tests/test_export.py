@@ -146,6 +146,17 @@ def test_tables_hold_every_number_of_every_run(
     assert table["start_time"].to_list()[:2] == [START + 1.5, START]
 
 
+def test_csv_has_allocations_as_slurm_writes_them(tmp_path: Path) -> None:
+    nodes = [f"cn{number:04}" for number in range(1, 1001)]
+    row = replace(sample(CASE, 1.0), nodes=" ".join(nodes))
+    run = close_run(tmp_path, rows=[row, replace(row, value=2.0)])
+    table = pl.read_csv(seatrial(run, "--format", "csv").stdout.encode())
+    assert table["nodes"].to_list() == ["cn[0001-1000]"] * 2
+    file = tmp_path / "out.parquet"
+    assert seatrial(run, "--format", "parquet", "--output", file).exit_code == 0
+    assert pl.read_parquet(file)["nodes"].to_list() == [" ".join(nodes)] * 2
+
+
 def test_standard_output_is_the_default(run: Path) -> None:
     text = seatrial(run).stdout
     assert pl.read_csv(io.BytesIO(text.encode())).height == 2

@@ -18,6 +18,7 @@ from seatrial.limits import (
     MANIFEST_SIZE,
     TABLE_SIZE,
     YAML_SIZE,
+    Limit,
 )
 from seatrial.model.cases import Case
 from seatrial.model.manifest import (
@@ -32,7 +33,7 @@ from seatrial.names import is_inside, is_name
 from seatrial.paths import CRITERIA_FILE, WEIGHTS_FILE, results_dir
 from seatrial.plain_files import read_plain
 from seatrial.runs.ledger import LEDGER
-from seatrial.runs.run_contents import read_contents
+from seatrial.runs.run_contents import Contents, read_contents
 from seatrial.runs.ssh_signature import Sealed
 
 if TYPE_CHECKING:
@@ -103,11 +104,10 @@ def load_run(path: Path) -> Run:
     if a table is damaged or too large, or if a metric has several units.
     """
     from seatrial.runs.measurement_table import check_units, parse_table
+    from seatrial.runs.row_groups import BLOCK_ROWS
     from seatrial.runs.settings_table import parse_settings
 
-    contents = read_contents(path, _PARSED)
-    check_times(path, contents.manifest)
-    contents.require_whole()
+    contents = _whole_contents(path, _PARSED)
     kept = dict(contents.kept)
     for name in (_CASES, _TABLE):
         if name not in kept:
@@ -119,7 +119,8 @@ def load_run(path: Path) -> Run:
         None if content is None else parse_settings(content, path / SETTINGS_TABLE)
     )
     manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
-    check_units(measurements, path / _TABLE, imported="imported" in manifest)
+    blocks = measurements.iter_slices(BLOCK_ROWS)
+    check_units(blocks, path / _TABLE, imported="imported" in manifest)
     return Run(
         path,
         manifest,
@@ -131,6 +132,48 @@ def load_run(path: Path) -> Run:
         settings,
         contents.reasons,
     )
+
+
+def _whole_contents(path: Path, keep: Mapping[str, Limit]) -> Contents:
+    """Read a closed run whose files are as listed, and its times not in the future."""
+    contents = read_contents(path, keep)
+    check_times(path, contents.manifest)
+    contents.require_whole()
+    return contents
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """The measurements of a closed run that was verified, not in memory as a whole."""
+
+    path: Path
+    manifest: dict[str, Any]
+    content: bytes = field(repr=False)
+
+    def blocks(self) -> "Iterator[pl.DataFrame]":
+        """Parse the table block by block (measurement_table.LOADED)."""
+        from seatrial.runs.measurement_table import table_blocks
+
+        return table_blocks(self.content, self.path / _TABLE)
+
+    def rows(self, where: "pl.Expr", *columns: str) -> "pl.DataFrame":
+        """Return some columns of some rows (measurement_table.LOADED)."""
+        from seatrial.runs.measurement_table import table_rows
+
+        return table_rows(self.content, where, *columns)
+
+
+def stored_table(path: Path) -> StoredTable:
+    """Verify a closed run, and check its measurements; SeatrialError as `load_run`."""
+    from seatrial.runs.measurement_table import check_units
+
+    contents = _whole_contents(path, {_TABLE: TABLE_SIZE})
+    if _TABLE not in contents.kept:
+        raise SeatrialError(f"{path / MANIFEST}: lists no {_TABLE}; expected one")
+    stored = StoredTable(path, contents.manifest, contents.kept[_TABLE])
+    imported = "imported" in stored.manifest
+    check_units(stored.blocks(), path / _TABLE, imported=imported)
+    return stored
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:

@@ -13,7 +13,8 @@ from typing import Any, BinaryIO, Literal
 import polars as pl
 
 from seatrial.errors import SeatrialError
-from seatrial.runs.closed_run import Run, load_run, read_manifests
+from seatrial.names import node_set
+from seatrial.runs.closed_run import StoredTable, read_manifests, stored_table
 from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.query import started
 from seatrial.runs.row_groups import write_blocks
@@ -45,7 +46,7 @@ _LABELS = (
 """Labels that tell samples of one metric apart. The allocation is left out: a label of
 500 names would be most of the text, and the case has its number of nodes."""
 
-_EXPORTED = pl.Schema({**SCHEMA, "nodes": pl.String, "campaign": pl.String})
+_EXPORTED = pl.Schema({**SCHEMA, "campaign": pl.String})
 _BLOCK_ROWS = 1 << 12
 
 _UNITS = {"%": "percent", "1": "ratio"}
@@ -57,43 +58,50 @@ def export(paths: Sequence[Path], form: Form, stream: BinaryIO) -> None:
 
     Raises SeatrialError if a run is damaged, or if there are two of one id.
     """
-    runs = [load_run(path) for path in read_manifests(paths)]
+    runs = [stored_table(path) for path in read_manifests(paths)]
     if form == "openmetrics":
-        whole = (_with_campaign(run, run.measurements) for run in runs)
-        stream.write(openmetrics(pl.concat(whole)).encode())
+        for line in _openmetrics(runs):
+            stream.write(f"{line}\n".encode())
     elif form == "parquet":
         write_blocks(stream, _blocks(runs), _EXPORTED)
     else:
         stream.write(pl.DataFrame(schema=_EXPORTED).write_csv().encode())
         for block in _blocks(runs):
-            stream.write(block.write_csv(include_header=False).encode())
+            rows = block.with_columns(_folded(block["nodes"]))
+            stream.write(rows.write_csv(include_header=False).encode())
 
 
-def _blocks(runs: Iterable[Run]) -> Iterator[pl.DataFrame]:
-    """Return all measurements; a block is small, as each row names all nodes."""
+def _blocks(runs: Iterable[StoredTable]) -> Iterator[pl.DataFrame]:
+    """Yield all measurements; a block is small, as each row names all nodes."""
     for run in runs:
-        for rows in run.measurements.iter_slices(_BLOCK_ROWS):
-            yield _with_campaign(run, rows).cast(_EXPORTED).select(_EXPORTED.names())
+        for block in run.blocks():
+            for rows in block.iter_slices(_BLOCK_ROWS):
+                whole = _with_campaign(run, rows)
+                yield whole.cast(_EXPORTED).select(_EXPORTED.names())
 
 
-def _with_campaign(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
+def _folded(nodes: pl.Series) -> pl.Series:
+    """Return allocations as Slurm writes them: a thousand names are a line each."""
+    texts = nodes.cast(pl.String)
+    sets = {text: node_set(text.split()) for text in texts.unique().drop_nulls()}
+    return texts.replace(sets)
+
+
+def _with_campaign(run: StoredTable, rows: pl.DataFrame) -> pl.DataFrame:
     """Add the campaign; a number without a time of its own gets the run's start."""
     campaign = pl.lit(run.manifest.get("campaign"), pl.String).alias("campaign")
     start = started(run.path, run.manifest).timestamp()
     return rows.with_columns(campaign, pl.col("start_time").fill_null(start))
 
 
-def openmetrics(frame: pl.DataFrame) -> str:
-    """Write measurements as OpenMetrics text: a gauge for every metric and unit.
+def _openmetrics(runs: Sequence[StoredTable]) -> Iterator[str]:
+    """Yield the lines of OpenMetrics text: a gauge for every metric and unit.
 
     Its name ends in the suite's unit: `seatrial_bw_MB_per_s`. Every sample has the time
-    of its measurement.
+    of its measurement. One metric at a time is in memory.
     """
-    lines: list[str] = []
     families: dict[str, tuple[str, str]] = {}
-    frame = frame.sort("metric", "unit", "start_time", maintain_order=True)
-    for key, rows in frame.group_by("metric", "unit", maintain_order=True):
-        metric, unit = str(key[0]), str(key[1])
+    for metric, unit in _metrics(runs):
         suffix = _UNITS.get(unit) or _name(unit.replace("/", "_per_"))
         family = f"seatrial_{_name(metric)}_{suffix}"
         if families.setdefault(family, (metric, unit)) != (metric, unit):
@@ -102,28 +110,57 @@ def openmetrics(frame: pl.DataFrame) -> str:
                 f"{metric} in {unit} and {other} would both be called {family} in "
                 "OpenMetrics; export them as csv or parquet"
             )
-        lines += [f"# TYPE {family} gauge", f"# UNIT {family} {suffix}"]
-        lines += _samples(family, rows)
-    return "\n".join([*lines, "# EOF", ""])
+        yield from (f"# TYPE {family} gauge", f"# UNIT {family} {suffix}")
+        yield from _samples(family, _rows(runs, metric, unit))
+    yield "# EOF"
+
+
+def _metrics(runs: Iterable[StoredTable]) -> list[tuple[str, str]]:
+    """Return all metrics with their units, sorted."""
+    blocks = (block for run in runs for block in run.blocks())
+    return sorted(
+        {
+            key
+            for block in blocks
+            for key in block.select("metric", "unit").unique().rows()
+        }
+    )
+
+
+def _rows(runs: Iterable[StoredTable], metric: str, unit: str) -> pl.DataFrame:
+    """Return the rows of a metric, in the order of their times."""
+    own = (pl.col("metric") == metric) & (pl.col("unit") == unit)
+    names = [name for name in (*_LABELS, "start_time", "value") if name in SCHEMA]
+    parts = (_with_campaign(run, run.rows(own, *names)) for run in runs)
+    return pl.concat(parts).sort("start_time", maintain_order=True)
 
 
 def _samples(family: str, rows: pl.DataFrame) -> Iterator[str]:
-    """Write samples, those with the same labels together, as the format requires.
+    """Yield samples, those with the same labels together, as the format requires.
 
     Samples with the same labels and time are numbered.
     """
-    by_labels: dict[str, list[str]] = defaultdict(list)
-    counts: Counter[tuple[str, str]] = Counter()
-    for row in rows.iter_rows(named=True):
-        texts = ((label, _text(row[label])) for label in _LABELS)
-        labels = ",".join(f'{label}="{text}"' for label, text in texts if text)
-        moment = f"{row['start_time']:.3f}"
-        counts[labels, moment] += 1
-        number = counts[labels, moment]
-        if number > 1:
-            labels += f',occurrence="{number}"'
-        by_labels[labels].append(f"{family}{{{labels}}} {row['value']!r} {moment}")
-    return itertools.chain.from_iterable(by_labels.values())
+    same = rows.select(pl.struct(_LABELS).hash(1)).to_series()
+    first = pl.int_range(pl.len(), dtype=pl.UInt32).min().over(same)
+    order = rows.select(first).to_series().arg_sort()
+    together: dict[str, list[str]] = defaultdict(list)
+    counts: Counter[str] = Counter()
+    before = ""
+    for part in order.to_frame().iter_slices(_BLOCK_ROWS):
+        for row in rows[part.to_series()].iter_rows(named=True):
+            texts = ((label, _text(row[label])) for label in _LABELS)
+            labels = ",".join(f'{label}="{text}"' for label, text in texts if text)
+            if labels != before:
+                yield from itertools.chain.from_iterable(together.values())
+                together.clear()
+                counts.clear()
+                before = labels
+            moment = f"{row['start_time']:.3f}"
+            counts[moment] += 1
+            if counts[moment] > 1:
+                labels += f',occurrence="{counts[moment]}"'
+            together[labels].append(f"{family}{{{labels}}} {row['value']!r} {moment}")
+    yield from itertools.chain.from_iterable(together.values())
 
 
 def _text(value: Any) -> str:

@@ -43,6 +43,23 @@ def parse_table(content: bytes, file: Path) -> pl.DataFrame:
     return parse_columns(content, file, LOADED, _NEVER_NULL)
 
 
+def table_blocks(content: bytes, file: Path) -> Iterator[pl.DataFrame]:
+    """Parse measurements.parquet block by block; SeatrialError as `parse_columns`."""
+    return _parsed_blocks(content, file, LOADED, _NEVER_NULL)
+
+
+def table_rows(content: bytes, where: pl.Expr, *columns: str) -> pl.DataFrame:
+    """Return some columns of the rows `where` selects, of a table that was parsed."""
+    table = pl.scan_parquet(io.BytesIO(content))
+    known = [name for name in columns if name in table.collect_schema()]
+    rows = table.filter(where).select(known).collect()
+    texts: dict[Any, Any] = {
+        name: LOADED[name] for name in known if rows.schema[name] == pl.String
+    }
+    empty = pl.DataFrame(schema={name: LOADED[name] for name in columns})
+    return pl.concat([empty, rows.cast(texts)], how="diagonal")
+
+
 def parse_columns(
     content: bytes, file: Path, schema: _Schema, needed: Sequence[str]
 ) -> pl.DataFrame:
@@ -50,6 +67,15 @@ def parse_columns(
 
     Raises SeatrialError if it is damaged, too large, or lacks a value that is needed.
     """
+    return pl.concat(_parsed_blocks(content, file, schema, needed))
+
+
+def _parsed_blocks(
+    content: bytes, file: Path, schema: _Schema, needed: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Yield an empty table with all columns, then the rows of a table in blocks."""
+    empty = pl.DataFrame(schema=schema)
+    yield empty
     try:
         table = pl.scan_parquet(io.BytesIO(content))
         rows = table.select(pl.len()).collect().item()
@@ -63,22 +89,25 @@ def parse_columns(
             for name in known
             if written[name] == pl.String and schema[name] == pl.Categorical
         }
-        blocks = (block.cast(texts) for block in blocks_of(io.BytesIO(content), *known))
-        # Runs of older versions lack some columns.
-        whole = pl.concat([pl.DataFrame(schema=schema), *blocks], how="diagonal")
+        for block in blocks_of(io.BytesIO(content), *known):
+            # Runs of older versions lack some columns.
+            whole = pl.concat([empty, block.cast(texts)], how="diagonal")
+            if any(whole.select(pl.col(needed).null_count()).row(0)):
+                raise SeatrialError(
+                    f"{file}: a row lacks a value; expected {', '.join(needed)} in "
+                    "every row"
+                )
+            yield whole
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise SeatrialError(f"{file}: not readable: {error}") from error
-    nulls = whole.select(pl.col(needed).null_count()).row(0)
-    if any(nulls):
-        raise SeatrialError(
-            f"{file}: a row lacks a value; expected {', '.join(needed)} in every row"
-        )
-    return whole
 
 
-def check_units(measurements: pl.DataFrame, file: Path, *, imported: bool) -> None:
+def check_units(blocks: Iterable[pl.DataFrame], file: Path, *, imported: bool) -> None:
     """Refuse several units of a metric of a check, and unknown ones unless imported."""
-    rows = measurements.group_by("check", "metric").agg(pl.col("unit").unique().sort())
+    known = pl.concat(
+        block.select("check", "metric", "unit").unique() for block in blocks
+    )
+    rows = known.group_by("check", "metric").agg(pl.col("unit").unique().sort())
     for check, metric, units in rows.sort("check", "metric").iter_rows():
         if len(units) > 1 or not (imported or units[0] in UNITS):
             raise SeatrialError(
