@@ -93,6 +93,17 @@ def test_every_case_is_recorded(two: tuple[Run, str]) -> None:
     assert "pattern 'latency' not found" in str(reasons["Silent", "mpich"])
 
 
+def test_stacks_that_the_campaign_does_not_choose_do_not_run(
+    tmp_path: Path, console: Console
+) -> None:
+    home = write_home(tmp_path)
+    chosen = "stacks: [mpich]\nblocks: [{name: echo, checks: [Echo]}]\n"
+    write(home / "reframe-checks" / "campaigns" / "chosen.yaml", chosen)
+    path = run_campaign(order(home, "chosen", tmp_path / "results"), console)
+    ran = [(case.case, case.environment) for case in load_run(path).cases]
+    assert ran == [("Echo %x=1", "mpich"), ("Echo %x=2", "mpich")]
+
+
 def test_case_knows_its_job(two: tuple[Run, str]) -> None:
     run, _ = two
     case = next(c for c in run.cases if c.result == "pass")

@@ -114,7 +114,7 @@ class OpenRun:
             pack_s=60.0 * self.agenda.campaign.get("pack_minutes", 0),
             replay=replay_of(self.agenda),
             inherited=self.lock,
-            by_place=bool(self.agenda.repeat_of),
+            by_place=self.agenda.is_of_places,
         )
         finished = run_parts(session, display, lambda: self._look_again(display))
         outcome = finished.outcome

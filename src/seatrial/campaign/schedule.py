@@ -65,6 +65,12 @@ class Agenda:
     nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     repeat_of: str = ""
 
+    @property
+    def is_of_places(self) -> bool:
+        """Whether only some partitions or MPI stacks of a check may be chosen."""
+        chosen = map(self.campaign.get, ("classes", "partitions", "stacks"))
+        return bool(self.repeat_of) or any(chosen)
+
     def write(self) -> bytes:
         """Return it as JSON."""
         content = {"schema": SCHEMA_VERSION, **asdict(self)}
