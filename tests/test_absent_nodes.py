@@ -13,6 +13,7 @@ from seatrial.criteria.absence import Absence
 from seatrial.criteria.criteria import Criteria, changes
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import Judgement, judge
+from seatrial.judge.presence import presence
 from seatrial.runs.closed_run import KEPT_CRITERIA
 
 ALLOWED = "absent_nodes: {at_most: 1, document: Contract 4711, clause: '4.3'}\n"
@@ -75,6 +76,42 @@ def test_all_of_a_group_or_none(
 ) -> None:
     classes = {"a": ("a1", "a2"), "b": ("b1",)}
     assert allowance.permitted(away, classes) == expected
+
+
+def session(number: int, **more: Any) -> dict[str, Any]:
+    """Return an hour of a run, as its manifest has it."""
+    hours = [f"2026-11-24T{number + shift:02}:00:00+00:00" for shift in (0, 1)]
+    return {"name": f"links-{number}", "started": hours[0], "ended": hours[1], **more}
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ([{}, {}, {}], ""),
+        (
+            [{}, {"absent": {"cn02": "down"}}, {"absent": {"cn02": "down"}}],
+            "absent from 2026-11-24 02:00 to 04:00 UTC, measured in 1 of 3 sessions",
+        ),
+        (
+            [{}, {"lost": [{"node": "cn02", "time": 1795487400.0}]}, {}],
+            "absent from 2026-11-24 02:30 to 03:00 UTC, measured in 3 of 3 sessions",
+        ),
+    ],
+)
+def test_words_on_a_node_that_was_away_for_a_while(
+    states: list[dict[str, Any]], expected: str
+) -> None:
+    away = [number for number, state in enumerate(states, 1) if state.get("absent")]
+    cases = [
+        replace(case, session=f"links-{number}")
+        for number, case in enumerate(repeats(3), 1)
+        if number not in away
+    ]
+    run = make_run(cases, [])
+    sessions = [session(number, **state) for number, state in enumerate(states, 1)]
+    run.manifest["sessions"] = sessions
+    assert presence("cn02", [run]) == expected
+    assert presence("cn99", [run]) == ""
 
 
 def absent_judgement(now: Absence, kept: str) -> Judgement:

@@ -8,6 +8,7 @@ from seatrial.criteria.absence import NONE, Absence
 from seatrial.criteria.criteria import Criteria, kept_criteria
 from seatrial.judge.allocations import agenda_of
 from seatrial.judge.findings import Finding, first_of
+from seatrial.judge.presence import presence
 from seatrial.model.cases import CaseKey
 from seatrial.runs.closed_run import Run
 from seatrial.runs.raw_output import NO_MEASUREMENT
@@ -19,11 +20,13 @@ _Nodes = Sequence[Mapping[str, Any]]
 class Inventory:
     """The delivered nodes, the absent ones that the contract allows, and the allowance.
 
-    `back` has a finding on each lost node that a repeat measured again; `words` are the
-    number of absent nodes and the allowance.
+    `away` says of nodes when they were absent; `back` has a finding on each lost node
+    that a repeat measured again; `words` are the number of absent nodes and the
+    allowance.
     """
 
     nodes: _Nodes
+    away: Mapping[str, str]
     back: Mapping[str, Finding]
     permitted: frozenset[str]
     words: str
@@ -44,7 +47,8 @@ class Inventory:
         away = [name for name in names if name not in back]
         absence = _allowance(runs, criteria)
         words = absence.words(len(away), len(nodes))
-        return cls(nodes, back, absence.permitted(away, classes), words)
+        spans = {name: span for name in names if (span := presence(name, runs))}
+        return cls(nodes, spans, back, absence.permitted(away, classes), words)
 
     def findings(self, *, replay: bool) -> list[Finding]:
         """Judge the nodes: one that was absent, or lost in the run, fails.
@@ -55,6 +59,8 @@ class Inventory:
         findings = []
         for node in self.nodes:
             name, reason = str(node["name"]), f"{node['state']}: {node['reason']}"
+            if span := self.away.get(name):
+                reason += f"; {span}"
             if name in self.back:
                 findings.append(self.back[name])
             elif name in self.permitted:

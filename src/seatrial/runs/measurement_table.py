@@ -102,11 +102,13 @@ def _parsed_blocks(
         raise SeatrialError(f"{file}: not readable: {error}") from error
 
 
+_OF_UNITS = ("check", "metric", "unit")
+
+
 def check_units(blocks: Iterable[pl.DataFrame], file: Path, *, imported: bool) -> None:
     """Refuse several units of a metric of a check, and unknown ones unless imported."""
-    known = pl.concat(
-        block.select("check", "metric", "unit").unique() for block in blocks
-    )
+    empty = pl.DataFrame(schema={name: LOADED[name] for name in _OF_UNITS})
+    known = pl.concat([empty, *(block.select(_OF_UNITS).unique() for block in blocks)])
     rows = known.group_by("check", "metric").agg(pl.col("unit").unique().sort())
     for check, metric, units in rows.sort("check", "metric").iter_rows():
         if len(units) > 1 or not (imported or units[0] in UNITS):
