@@ -14,16 +14,13 @@ from seatrial.commands import _simulated as work
 from seatrial.paths import home
 
 if TYPE_CHECKING:
-    from seatrial.calibration.simulate.machines import Layout
+    from seatrial.calibration.simulate.machines import Layout, Setting
     from seatrial.calibration.simulate.nights import NightMachine, NightNoise
 
 _ALL = "all"
 _NIGHTLY = "nightly"
 _ADAPTIVE = "adaptive"
 _ADAPTIVE_NODES = 1000
-_LEAST_ADAPTIVE = 64
-"""Nodes of a machine that has two bad up-links among many good ones."""
-
 _YEARS = 4
 """Machine-years of each row of nights by default: about a minute in all."""
 
@@ -159,32 +156,54 @@ def simulate(
     runs = runs or 40
     if _ADAPTIVE in scenarios:
         _require_alone(_ADAPTIVE, file, scenarios)
-        if (nodes := nodes or _ADAPTIVE_NODES) < _LEAST_ADAPTIVE:
-            problem = f"adaptive: expected at least {_LEAST_ADAPTIVE}, got {nodes}"
-            raise click.BadParameter(problem, param_hint="--nodes")
-        work.sweep_adaptively(nodes, repeats or _planned(), runs, seed, workers, form)
+        large, repeats = nodes or _ADAPTIVE_NODES, repeats or _planned()
+        work.sweep_adaptively(large, repeats, runs, seed, workers, form)
         return
     nodes = nodes or Machine.nodes
     if file is None:
-        scenarios = tuple(SCENARIOS) if _ALL in scenarios else scenarios
-        _require_known("--scenario", scenarios, SCENARIOS)
+        base, chosen = _compared(nodes, metrics, repeats, scenarios)
         _require_known("--noise", shapes, SHAPES)
-        base = Machine(nodes=nodes, repeats=repeats or Machine.repeats)
-        base = replace(base, metrics=metrics or base.metrics)
-        work.compare_rules(base, scenarios, shapes, model, runs, seed, form)
+        work.compare_rules(base, chosen, shapes, model, runs, seed, form)
         return
-    from seatrial.calibration.simulate.machines import TRUTHS, Setting
-    from seatrial.calibration.simulate.noises import NOISES
+    from seatrial.calibration.simulate.machines import Setting
+
+    quiet = Setting(nodes=nodes, repeats=repeats or _planned(), cv=cv, shared=shared)
+    layouts, truths = _layouts(pairs, whole), _truths(scenarios)
+    settings = _settings(quiet, shapes)
+    work.judge_by(file, layouts, settings, truths, runs, seed, workers, form)
+
+
+def _truths(scenarios: Sequence[str]) -> list[str]:
+    """Return the machines that criteria judge: all, or those that are named."""
+    from seatrial.calibration.simulate.machines import TRUTHS
 
     scenarios = () if _ALL in scenarios else scenarios
     _require_known("--scenario", scenarios, TRUTHS)
+    return [name for name in TRUTHS if name in (scenarios or TRUTHS)]
+
+
+def _settings(size: "Setting", shapes: Sequence[str]) -> list["Setting"]:
+    """Return the machines of a size with each noise, or those that are named."""
+    from seatrial.calibration.simulate.noises import NOISES
+
     _require_known("--noise", shapes, NOISES)
-    quiet = Setting(nodes=nodes, repeats=repeats or _planned(), cv=cv, shared=shared)
-    settings = [replace(quiet, noise=n) for n in NOISES if n in (shapes or NOISES)]
-    truths = [name for name in TRUTHS if name in (scenarios or TRUTHS)]
+    return [replace(size, noise=n) for n in NOISES if n in (shapes or NOISES)]
+
+
+def _layouts(pairs: Sequence[str], whole: Sequence[str]) -> dict[str, "Layout"]:
+    """Return what the named checks measure."""
     layouts: dict[str, Layout] = dict.fromkeys(whole, "whole")
-    layouts |= dict.fromkeys(pairs, "pairs")
-    work.judge_by(file, layouts, settings, truths, runs, seed, workers, form)
+    return layouts | dict.fromkeys(pairs, "pairs")
+
+
+def _compared(
+    nodes: int, metrics: int | None, repeats: int | None, scenarios: Sequence[str]
+) -> tuple[Machine, Sequence[str]]:
+    """Return the machine that other rules judge, too, and the scenarios."""
+    scenarios = tuple(SCENARIOS) if _ALL in scenarios else scenarios
+    _require_known("--scenario", scenarios, SCENARIOS)
+    base = Machine(nodes=nodes, repeats=repeats or Machine.repeats)
+    return replace(base, metrics=metrics or base.metrics), scenarios
 
 
 def _nights(

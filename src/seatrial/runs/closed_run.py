@@ -46,12 +46,12 @@ KEPT_CRITERIA = f"{SYSTEM_FOLDER}/{CRITERIA_FILE}"
 KEPT_WEIGHTS = f"{SYSTEM_FOLDER}/{WEIGHTS_FILE}"
 
 _CASES = "cases.json"
-_TABLE = "measurements.parquet"
+TABLE = "measurements.parquet"
 SETTINGS_TABLE = "settings.parquet"
 AGENDA_FILE = "plan.json"
 _PARSED = {
     _CASES: CASES_SIZE,
-    _TABLE: TABLE_SIZE,
+    TABLE: TABLE_SIZE,
     SETTINGS_TABLE: TABLE_SIZE,
     AGENDA_FILE: CASES_SIZE,
     KEPT_CRITERIA: YAML_SIZE,
@@ -107,20 +107,20 @@ def load_run(path: Path) -> Run:
     from seatrial.runs.row_groups import BLOCK_ROWS
     from seatrial.runs.settings_table import parse_settings
 
-    contents = _whole_contents(path, _PARSED)
+    contents = whole_contents(path, _PARSED)
     kept = dict(contents.kept)
-    for name in (_CASES, _TABLE):
+    for name in (_CASES, TABLE):
         if name not in kept:
             raise SeatrialError(f"{path / MANIFEST}: lists no {name}; expected one")
     cases = _parse_cases(kept.pop(_CASES), path / _CASES)
-    measurements = parse_table(kept.pop(_TABLE), path / _TABLE)
+    measurements = parse_table(kept.pop(TABLE), path / TABLE)
     content = kept.pop(SETTINGS_TABLE, None)
     settings = (
         None if content is None else parse_settings(content, path / SETTINGS_TABLE)
     )
     manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
     blocks = measurements.iter_slices(BLOCK_ROWS)
-    check_units(blocks, path / _TABLE, imported="imported" in manifest)
+    check_units(blocks, path / TABLE, imported="imported" in manifest)
     return Run(
         path,
         manifest,
@@ -134,46 +134,12 @@ def load_run(path: Path) -> Run:
     )
 
 
-def _whole_contents(path: Path, keep: Mapping[str, Limit]) -> Contents:
+def whole_contents(path: Path, keep: Mapping[str, Limit]) -> Contents:
     """Read a closed run whose files are as listed, and its times not in the future."""
     contents = read_contents(path, keep)
     check_times(path, contents.manifest)
     contents.require_whole()
     return contents
-
-
-@dataclass(frozen=True)
-class StoredTable:
-    """The measurements of a closed run that was verified, not in memory as a whole."""
-
-    path: Path
-    manifest: dict[str, Any]
-    content: bytes = field(repr=False)
-
-    def blocks(self) -> "Iterator[pl.DataFrame]":
-        """Parse the table block by block (measurement_table.LOADED)."""
-        from seatrial.runs.measurement_table import table_blocks
-
-        return table_blocks(self.content, self.path / _TABLE)
-
-    def rows(self, where: "pl.Expr", *columns: str) -> "pl.DataFrame":
-        """Return some columns of some rows (measurement_table.LOADED)."""
-        from seatrial.runs.measurement_table import table_rows
-
-        return table_rows(self.content, where, *columns)
-
-
-def stored_table(path: Path) -> StoredTable:
-    """Verify a closed run, and check its measurements; SeatrialError as `load_run`."""
-    from seatrial.runs.measurement_table import check_units
-
-    contents = _whole_contents(path, {_TABLE: TABLE_SIZE})
-    if _TABLE not in contents.kept:
-        raise SeatrialError(f"{path / MANIFEST}: lists no {_TABLE}; expected one")
-    stored = StoredTable(path, contents.manifest, contents.kept[_TABLE])
-    imported = "imported" in stored.manifest
-    check_units(stored.blocks(), path / _TABLE, imported=imported)
-    return stored
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:

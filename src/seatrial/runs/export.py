@@ -14,10 +14,11 @@ import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.names import node_set
-from seatrial.runs.closed_run import StoredTable, read_manifests, stored_table
+from seatrial.runs.closed_run import read_manifests
 from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.query import started
 from seatrial.runs.row_groups import write_blocks
+from seatrial.runs.stored_table import StoredTable, stored_table
 
 Form = Literal["csv", "parquet", "openmetrics"]
 
