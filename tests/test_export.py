@@ -92,6 +92,7 @@ def test_names_that_become_the_same_are_an_error(tmp_path: Path) -> None:
     result = seatrial(run, "--format", "openmetrics")
     assert result.exit_code == 2
     assert "would both be called seatrial_a_b_MB_per_s" in result.stderr
+    assert result.stdout == ""
 
 
 def test_labels_are_escaped(tmp_path: Path) -> None:
@@ -116,6 +117,27 @@ def test_samples_that_nothing_tells_apart_are_counted(tmp_path: Path) -> None:
     found = families(close_run(tmp_path, rows=rows))["seatrial_bw_MB_per_s"]
     assert [(value, labels.get("occurrence")) for labels, value in found] == [
         *((0.0, None), (1.0, None), (2.0, "2"), (3.0, "2"), (4.0, "3")),
+    ]
+
+
+def test_samples_of_the_same_labels_are_together(tmp_path: Path) -> None:
+    rows = [
+        replace(sample(CASE, float(number), node=node), start_time=START + number)
+        for number, node in enumerate(("cn01", "cn02", "cn01", "cn02", "cn01"))
+    ]
+    found = families(close_run(tmp_path, rows=rows))["seatrial_bw_MB_per_s"]
+    assert [value for _, value in found] == [0.0, 2.0, 4.0, 1.0, 3.0]
+
+
+def test_labels_that_are_not_shown_do_not_tell_samples_apart(tmp_path: Path) -> None:
+    odd = [("{}", 0.0), ('{"x":1}', 1.0), ("", 2.0)]
+    rows = [
+        replace(sample(CASE, value), parameters=text, start_time=START)
+        for text, value in odd
+    ]
+    found = families(close_run(tmp_path, rows=rows))["seatrial_bw_MB_per_s"]
+    assert [(value, labels.get("occurrence")) for labels, value in found] == [
+        *((0.0, None), (2.0, "2"), (1.0, None)),
     ]
 
 

@@ -101,19 +101,28 @@ def _openmetrics(runs: Sequence[StoredTable]) -> Iterator[str]:
     Its name ends in the suite's unit: `seatrial_bw_MB_per_s`. Every sample has the time
     of its measurement. One metric at a time is in memory.
     """
+    for family, (metric, unit) in _families(_metrics(runs)).items():
+        yield from (f"# TYPE {family} gauge", f"# UNIT {family} {_suffix(unit)}")
+        yield from _samples(family, _rows(runs, metric, unit))
+    yield "# EOF"
+
+
+def _suffix(unit: str) -> str:
+    return _UNITS.get(unit) or _name(unit.replace("/", "_per_"))
+
+
+def _families(metrics: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Return metric and unit of each family; SeatrialError if two share a name."""
     families: dict[str, tuple[str, str]] = {}
-    for metric, unit in _metrics(runs):
-        suffix = _UNITS.get(unit) or _name(unit.replace("/", "_per_"))
-        family = f"seatrial_{_name(metric)}_{suffix}"
+    for metric, unit in metrics:
+        family = f"seatrial_{_name(metric)}_{_suffix(unit)}"
         if families.setdefault(family, (metric, unit)) != (metric, unit):
             other = " in ".join(families[family])
             raise SeatrialError(
                 f"{metric} in {unit} and {other} would both be called {family} in "
                 "OpenMetrics; export them as csv or parquet"
             )
-        yield from (f"# TYPE {family} gauge", f"# UNIT {family} {suffix}")
-        yield from _samples(family, _rows(runs, metric, unit))
-    yield "# EOF"
+    return families
 
 
 def _metrics(runs: Iterable[StoredTable]) -> list[tuple[str, str]]:
@@ -141,9 +150,14 @@ def _samples(family: str, rows: pl.DataFrame) -> Iterator[str]:
 
     Samples with the same labels and time are numbered.
     """
-    same = rows.select(pl.struct(_LABELS).hash(1)).to_series()
-    first = pl.int_range(pl.len(), dtype=pl.UInt32).min().over(same)
-    order = rows.select(first).to_series().arg_sort()
+    parameters = pl.col("parameters").cast(pl.String)
+    shown = pl.struct(
+        pl.col([name for name in _LABELS if name not in ("parameters", "replay")]),
+        pl.when(~parameters.is_in(["", "{}"])).then(parameters),
+        pl.col("replay").fill_null(False),
+    )
+    labels_of = rows.select(labels=shown.hash(1)).with_row_index("row")
+    order = labels_of.sort(pl.col("row").min().over("labels"), "row")["row"]
     together: dict[str, list[str]] = defaultdict(list)
     counts: Counter[str] = Counter()
     before = ""
