@@ -275,6 +275,7 @@ class Bench:
             f"{100 * (whole - measuring) / measuring:.0f} % of {measuring:.0f} s",
             "<= 10 %",
         )
+        self.row("campaign, for each case", f"{whole / len(cases):.1f} s", "")
         for row in overhead_speed.rows_of_trivial_cases(LAB_PREFIX, LAB_HOME):
             self.row(*row)
 
