@@ -14,11 +14,11 @@ class Companions:
     """Runs a program on all nodes until its input ends.
 
     It is one job step with a task on each node. Nodes that do not answer in it get
-    steps of their own, which show the cause. `patience_s`: for the start, and the end.
+    steps of their own, which show the cause. Start and end may each take the limit of
+    the steps.
     """
 
     launcher: Launcher
-    patience_s: float
     _common: Step | None = field(default=None, init=False)
     _together: list[NodeStep] = field(default_factory=list, init=False)
     _alone: list[NodeStep] = field(default_factory=list, init=False)
@@ -34,33 +34,31 @@ class Companions:
             late = [step for step in left if not is_ready(step)]
             if len(late) <= MOST_ALONE:
                 alone += late
-                left = [step for step in left if step not in set(late)]
+                left = list(filter(is_ready, left))
         if self._common is None:
-            alone += left
-        else:
-            self._together = [step for step in left if not step.has_status()]
+            alone, left = alone + left, []
+        self._alone = alone  # those that run are ended after any error
         self.launcher.start(alone)
         ended = self.launcher.wait(alone, is_ready)
         self._alone = [step for step in alone if step not in ended]
+        self._together = [step for step in left if not step.has_status()]
         ends = ((step, step.common_end(is_late=False)) for step in left)
-        early = {step: end for step, end in ends if end and step not in set(alone)}
-        return ended | early
+        return ended | {step: end for step, end in ends if end}
 
     def _start_common(
         self, steps: Sequence[NodeStep], is_ready: Callable[[NodeStep], bool]
     ) -> bool:
         """Start one step on all nodes; return True if all answer in time."""
-        common = common_step(steps, self.patience_s, is_told=True)
-        self.launcher.start([common])
+        self._common = common_step(steps, is_told=True)
+        self.launcher.start([self._common])
         ended = self.launcher.wait(
-            [common],
+            [self._common],
             lambda _: all(is_ready(step) or step.has_status() for step in steps),
         )
-        if common in ended:
-            shutil.rmtree(common.folder, ignore_errors=True)
-            return False
-        self._common = common
-        return True
+        if ended:
+            shutil.rmtree(self._common.folder, ignore_errors=True)
+            self._common = None
+        return not ended
 
     def tell(self, line: str) -> None:
         """Send a line to the programs of all nodes."""

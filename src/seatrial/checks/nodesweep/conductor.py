@@ -55,7 +55,7 @@ class Conductor:
     _last_event: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        self._companions = Companions(self.launcher, self.settings.start_limit)
+        self._companions = Companions(self.launcher)
 
     def run(self) -> None:
         """Measure all nodes; SeatrialError if HPCC ends well on none of them."""

@@ -142,7 +142,7 @@ def _run_common(
 
 
 def common_step(
-    steps: Sequence[NodeStep], patience_s: float, *, is_told: bool = False
+    steps: Sequence[NodeStep], patience_s: float = 0.0, *, is_told: bool = False
 ) -> Step:
     """Return a step with a task on each node, which runs the program of its node.
 
