@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from criteria_samples import criteria, criterion
-from fake_home import CRITERIA, write, write_home
+from fake_home import CHECK, CRITERIA, write, write_home
 from fake_slurm import stand_in
 from judge_samples import NODES, make_run, repeats, sample
 
@@ -21,6 +21,7 @@ from seatrial.campaign.schedule import read_agenda
 from seatrial.campaign.spoiled_cases import spoiled_cases
 from seatrial.cli import main
 from seatrial.console import Terminal
+from seatrial.criteria.criteria import kept_criteria
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import judge
 from seatrial.model.cases import Case, NodeEvent
@@ -53,6 +54,7 @@ fi
         ({"result": "pass"}, DOWN, True),  # it went on without the node
         ({"result": "fail", "phase": "sanity"}, None, False),
         ({"result": "skip"}, DOWN, False),
+        ({"result": "skip", "waited_for": (DOWN,)}, None, True),
         ({"result": "fail", "phase": "sanity"}, replace(DOWN, state="drained"), False),
         ({"result": "fail", "phase": "sanity"}, replace(DOWN, node="cn09"), False),
         ({"result": "fail", "phase": "sanity"}, replace(DOWN, time=NOON - 9), False),
@@ -162,6 +164,64 @@ def test_a_spoiled_case_is_made_again_beside_its_run(
         site.refused("lab/r1", "; this is 9.9, whose checks may differ")
     alone = json.loads(site.seatrial("judge", "lab/again", "--format", "json").stdout)
     assert "spoiled in run r1: judge that one" in alone["repeats"][0]
+
+
+PAIR = (
+    CHECK.partition("@rfm.simple_test")[0]
+    + """
+@rfm.simple_test
+class Pair(Base):
+    valid_prog_environs = ["openmpi"]
+
+    @run_after("setup")
+    def two_nodes(self):
+        usable = min(self.usable_nodes.values(), default=2)
+        self.skip_if(usable < 2, f"nodes needed: 2, available: {usable}")
+
+
+@rfm.simple_test
+class Solo(Base):
+    valid_prog_environs = ["openmpi"]
+"""
+)
+
+
+def test_cases_skipped_for_want_of_a_lost_node_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four sessions, the second and third lack cn02; in the fourth it is back."""
+    home = write_home(tmp_path / "home", CRITERIA.replace("Echo", "Pair"))
+    write(home / "reframe-checks" / "checks" / "pair" / "pair.py", PAIR)
+    campaign = "repeats: 4\nblocks: [{name: pair, checks: [Pair, Solo]}]\n"
+    write(home / "reframe-checks" / "campaigns" / "four.yaml", campaign)
+    at = stand_in(tmp_path, home, monkeypatch)
+    dies = f'echo "down|root|$(date +%FT%T)|bad DIMM" > {at}/cn02.lost'
+    (at / "after.2").write_text(dies)
+    (at / "after.4").write_text(f"rm {at}/cn02.lost")
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    order = Order(
+        *(home, home / "results", load_system(home, "lab")),
+        *(load_campaign(home, "four"), "r1"),
+    )
+    run = load_run(run_campaign(order, Terminal()))
+    results = [case.result for case in run.cases if case.check == "Pair"]
+    assert results == ["pass", "skip", "skip", "pass"]
+    spoiled = [case.session for case in spoiled_cases(run.cases)]
+    assert spoiled == ["pair-2", "pair-3"]
+    declared = kept_criteria(run)
+    assert declared
+    (line,) = judge(run, declared).spoiled
+    assert line.startswith("node cn02 was lost at ")
+    assert "(bad DIMM, by root): 2 cases spoiled: Pair (openmpi) in pair-2" in line
+    result = CliRunner().invoke(main, ["repeat", "lab/r1", "--run-id", "r2"])
+    assert "run r2 made 2 cases again" in result.output
+    again = load_run(home / "results" / "lab" / "r2")
+    assert [case.result for case in again.cases] == ["pass", "pass"]
+    both = judge(run, declared, [again])
+    assert both.spoiled == ()
+    reasons = [f.reason for f in both.findings if f.check == "Pair"]
+    assert sum("made again in run r2; pair-" in reason for reason in reasons) == 2
+    assert not any(reason.startswith("nodes needed") for reason in reasons)
 
 
 # The judge, on constructed runs.

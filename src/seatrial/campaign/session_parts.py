@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from seatrial.campaign.collect import collect
@@ -11,10 +11,10 @@ from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, run_session
 from seatrial.campaign.session_command import Session
-from seatrial.model.cases import Case, ListedCase
+from seatrial.model.cases import TOO_FEW_NODES, Case, ListedCase, NodeEvent
 from seatrial.progress import Display
 from seatrial.system import slurm_nodes
-from seatrial.system.description import NodeState, usable_nodes
+from seatrial.system.description import NodeState, System, usable_nodes
 
 _MOST_WAITS = 2
 """Jobs of a case that may wait for lost nodes; then the case is given up."""
@@ -40,6 +40,7 @@ def run_parts(
     """
     whole = Collected()
     absent: dict[str, str] = {}
+    lost: dict[str, NodeEvent] = {}
     now = states()
     log = NodeLog(state.node.name for state in now if state.present)
     began, waits = time.time(), Counter[ListedCase]()
@@ -47,7 +48,9 @@ def run_parts(
     if session.by_place:
         parts = _by_place(session.planned, session.planned.cases)
     while parts:
-        absent |= {state.node.name: state.reason for state in now if not state.present}
+        away = {state.node.name: state.reason for state in now if not state.present}
+        absent |= away
+        lost |= _lost(away)
         session = replace(
             session,
             planned=parts.pop(0),
@@ -76,6 +79,8 @@ def run_parts(
     if session.system.uses_slurm:
         _last_look(log, began)
         log.add(whole.node_failures)
+        lost |= {event.node: event for event in log.events}
+        whole.cases = _in_want(whole.cases, session.system, lost)
     whole.cases, losses = attribute(whole.cases, log.events)
     for loss in losses:
         absent.pop(loss.node, None)
@@ -91,6 +96,33 @@ def _last_look(log: NodeLog, since: float) -> None:
     look = slurm_nodes.look()
     if look is not None and look.usable & log.names:
         log.note(look, time.time() + SILENCE_S)
+
+
+def _lost(absent: Collection[str]) -> dict[str, NodeEvent]:
+    """Return the losses of absent nodes, as Slurm has them now."""
+    look = slurm_nodes.look() if absent else None
+    lost = {} if look is None else look.lost
+    return {name: event for name, event in lost.items() if name in absent}
+
+
+def _in_want(
+    cases: list[Case], system: System, lost: Mapping[str, NodeEvent]
+) -> list[Case]:
+    """Return the cases; those that were skipped for want of lost nodes name these.
+
+    A class that has too few nodes when it is whole lost none for them.
+    """
+    answer = []
+    for case in cases:
+        words = case.reason or ""
+        if case.result == "skip" and words.startswith(TOO_FEW_NODES):
+            nodes = system.classes[case.partition.rpartition(":")[2]].nodes
+            needed = int(words.removeprefix(TOO_FEW_NODES).partition(",")[0])
+            if needed <= len(nodes):
+                waited = tuple(lost[name] for name in nodes if name in lost)
+                case = replace(case, waited_for=waited)
+        answer.append(case)
+    return answer
 
 
 def _left(

@@ -22,19 +22,18 @@ _MOST_NAMES = 4
 def losses_of(case: Case) -> tuple[NodeEvent, ...]:
     """Return the losses that spoiled a case: () if it is whole, or failed by itself.
 
-    It lost one of its nodes, or its job waited in vain for lost ones. All numbers that
-    came before the loss count.
+    It lost one of its nodes, its job waited in vain for lost ones, or it was skipped
+    for want of them. All numbers that came before the loss count.
     """
-    if case.result == "skip":
-        return ()
-    if case.waited_for:
+    if case.waited_for or case.result == "skip":
         return case.waited_for
     return tuple(event for event in case.node_events if kills(event, case))
 
 
-def failed_by_loss(case: Case) -> bool:
-    """Return True if a case failed because of a lost node, not for its numbers."""
-    return bool(losses_of(case)) and failed_by_job(case)
+def undone_by_loss(case: Case) -> bool:
+    """Return True if a case failed, or was skipped, because of a lost node."""
+    undone = case.result == "skip" or failed_by_job(case)
+    return undone and bool(losses_of(case))
 
 
 def spoiled_cases(cases: Iterable[Case]) -> list[Case]:

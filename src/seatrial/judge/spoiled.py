@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from seatrial.campaign.spoiled_cases import (
-    failed_by_loss,
     in_lines,
     losses_of,
     spoiled_cases,
+    undone_by_loss,
 )
 from seatrial.errors import SeatrialError
 from seatrial.judge.findings import Finding
@@ -50,14 +50,14 @@ class Spoiled:
         return lost & self.permitted
 
     def whole(self, runs: Iterable[Run]) -> list[Run]:
-        """Leave out the tries that failed by a loss, and were made again."""
+        """Leave out the tries that a loss left undone, and that were made again."""
         return [
             replace(
                 run,
                 cases=tuple(
                     case
                     for case in run.cases
-                    if not (failed_by_loss(case) and _try(run, case) in self.again)
+                    if not (undone_by_loss(case) and _try(run, case) in self.again)
                 ),
             )
             for run in runs
@@ -98,11 +98,11 @@ class Spoiled:
         return rows
 
     def findings(self, runs: Iterable[Run]) -> Iterator[Finding]:
-        """Yield a passing finding for each failed try that was made again."""
+        """Yield a passing finding for each undone try that was made again."""
         for run in runs:
             for case in spoiled_cases(run.cases):
                 repeat = self.again.get(_try(run, case))
-                if repeat and failed_by_loss(case):
+                if repeat and undone_by_loss(case):
                     words = f"made again in run {repeat}; {case.session}: {case.reason}"
                     yield Finding.of_case(case.key).judged("pass", words, n=1)
 

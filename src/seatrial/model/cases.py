@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 CaseResult = Literal["pass", "fail", "skip"]
+TOO_FEW_NODES = "nodes needed: "
+"""A case that was skipped for them has a reason that begins so, and their number."""
+
 _PARAMETER = re.compile(r"%(\S+?)=(.*?)(?= %|$)")
 
 
@@ -78,7 +81,8 @@ class Case:
     `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all ranks); those with a
     try left were repeated. `node_events` are the delivered nodes that Slurm lost during
     the case, and those of its own nodes that Slurm found lost soon after it failed.
-    `waited_for` are lost nodes for which its job waited in vain.
+    `waited_for` are lost nodes for which its job waited in vain, or for want of which
+    it was skipped.
     `whole_class`: it takes every node of its class that is up; None if not recorded.
     `draws_pairs`: it measured some pairs of its nodes, and perhaps others in a repeat.
     """
