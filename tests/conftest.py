@@ -48,6 +48,11 @@ class Lab:
     logs: Path
     system: str = "lab"
 
+    @property
+    def head(self) -> str:
+        """The name of its head."""
+        return "head" if self.system == "lab" else "mhead"
+
     def play(self, name: str, *options: str) -> int:
         """Run a playbook on the lab; give the number of changes."""
         log = self.logs / f"{name}.log"

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 from conftest import HOME, LAB_HOME, Lab
 
+from seatrial.commands.lab import require_root_on_debian
 from seatrial.runs.closed_run import Run, load_run
 from seatrial.system.lab import cluster
 
@@ -31,6 +33,22 @@ def seatrial(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]
         check=False,
         timeout=600,
     )
+
+
+@contextmanager
+def scale_lab(folder: Path, nodes: int) -> Iterator[Lab]:
+    """The scale lab with Slurm; no lab afterwards."""
+    require_root_on_debian()
+    cluster.down(LAB_HOME)
+    lab = Lab(folder, "scale-lab")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAB_SCALE", str(nodes))
+        try:
+            lab.play("lab")
+            lab.play("cluster")
+            yield lab
+        finally:
+            cluster.down(LAB_HOME)
 
 
 def play_inventory(
@@ -49,6 +67,52 @@ def play_inventory(
         check=False,
         timeout=300,
     )
+
+
+def results_of(lab: Lab) -> str:
+    """Return the folder of a lab's runs on its head."""
+    return f"/home/seatrial/seatrial/results/{lab.system}"
+
+
+def begin(lab: Lab, *arguments: str, results: Path) -> subprocess.Popen[str]:
+    """Start a run of a campaign that is not judged."""
+    return subprocess.Popen(
+        ["seatrial", "run", lab.system, "--no-judge", *arguments],
+        cwd=HOME,
+        env=os.environ | {"SEATRIAL_RESULTS": str(results)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def driver_pid(lab: Lab, run_id: str, other: int = 0) -> int:
+    """Wait for a driver of a run on the head; give its process id."""
+    deadline = time.monotonic() + 120
+    while True:
+        lock = lab.ssh(
+            lab.head, f"cat {results_of(lab)}/{run_id}.open/driver.lock"
+        ).stdout
+        if lock and json.loads(lock)["pid"] != other:
+            return int(json.loads(lock)["pid"])
+        assert time.monotonic() < deadline, "no driver on the head"
+        time.sleep(0.2)
+
+
+def jobs_of(lab: Lab, run_id: str) -> list[str]:
+    """List the jobs of a run."""
+    listed = lab.ssh(lab.head, "squeue --noheader --format='%i %k'").stdout
+    return [line for line in listed.splitlines() if f"seatrial:{run_id}:" in line]
+
+
+def wait_for_job(lab: Lab, run_id: str, session: str, patience_s: float = 120) -> None:
+    """Wait until a job of a session runs."""
+    running = "squeue --noheader --states=running --format=%k"
+    deadline = time.monotonic() + patience_s
+    while f"seatrial:{run_id}:{session}" not in lab.ssh(lab.head, running).stdout:
+        assert time.monotonic() < deadline, f"{session} does not start"
+        time.sleep(0.1)
 
 
 def only_run(results: Path) -> Run:

@@ -1,19 +1,26 @@
 """Runs on the lab that lose their driver, or a daemon of Slurm: nothing is lost."""
 
-import json
-import os
 import random
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from conftest import HOME, Lab
-from lab_runs import last_results, only_run, seatrial, stopped, wait_idle
+from conftest import Lab
+from lab_runs import (
+    begin,
+    driver_pid,
+    jobs_of,
+    last_results,
+    only_run,
+    results_of,
+    seatrial,
+    stopped,
+    wait_for_job,
+    wait_idle,
+)
 
 pytestmark = pytest.mark.lab
 
-RESULTS = "/home/seatrial/seatrial/results/lab"
 SMOKE = ("--campaign", "smoke", "--repeats", "1")
 LEFT_BEHIND = (
     "sbatch --parsable --chdir=/tmp --output=/dev/null "
@@ -21,33 +28,10 @@ LEFT_BEHIND = (
 )
 
 
-def begin(*arguments: str, results: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        ["seatrial", "run", "lab", "--no-judge", *arguments],
-        cwd=HOME,
-        env=os.environ | {"SEATRIAL_RESULTS": str(results)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def driver_pid(lab: Lab, run_id: str, other: int = 0) -> int:
-    """Wait for a driver of a run on the head; give its process id."""
-    deadline = time.monotonic() + 120
-    while True:
-        lock = lab.ssh("head", f"cat {RESULTS}/{run_id}.open/driver.lock").stdout
-        if lock and json.loads(lock)["pid"] != other:
-            return int(json.loads(lock)["pid"])
-        assert time.monotonic() < deadline, "no driver on the head"
-        time.sleep(0.2)
-
-
 def closed_files(lab: Lab, run_id: str) -> dict[str, str]:
     """Return the checksums of all files of closed sessions."""
     script = f"""
-        cd {RESULTS}/{run_id}.open && ls sessions/*.json 2>/dev/null |
+        cd {results_of(lab)}/{run_id}.open && ls sessions/*.json 2>/dev/null |
         while read -r record; do
             name=$(basename "$record" .json)
             find "$record" "sessions/$name.parquet" "raw/$name" -type f
@@ -55,20 +39,6 @@ def closed_files(lab: Lab, run_id: str) -> dict[str, str]:
     """
     lines = lab.ssh("head", script).stdout.splitlines()
     return {name: digest for digest, name in (line.split(maxsplit=1) for line in lines)}
-
-
-def jobs_of(lab: Lab, run_id: str) -> list[str]:
-    listed = lab.ssh("head", "squeue --noheader --format='%i %k'").stdout
-    return [line for line in listed.splitlines() if f"seatrial:{run_id}:" in line]
-
-
-def wait_for_job(lab: Lab, run_id: str, session: str) -> None:
-    """Wait until a job of a session runs."""
-    running = "squeue --noheader --states=running --format=%k"
-    deadline = time.monotonic() + 120
-    while f"seatrial:{run_id}:{session}" not in lab.ssh("head", running).stdout:
-        assert time.monotonic() < deadline, f"{session} does not start"
-        time.sleep(0.1)
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +49,9 @@ def nothing_there(lab: Lab) -> None:
     other tests make it do, until it reads its configuration again.
     """
     lab.ssh("head", "sudo scontrol reconfigure")
-    lab.ssh("head", f"rm -rf {RESULTS}/{{crash,node,slurmctld,slurmdbd}}{{,.open}}")
+    lab.ssh(
+        "head", f"rm -rf {results_of(lab)}/{{crash,node,slurmctld,slurmdbd}}{{,.open}}"
+    )
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(4, marks=pytest.mark.slow)])
@@ -88,7 +60,7 @@ def test_a_driver_killed_at_random_moments(
 ) -> None:
     """Of kills, every second also hits ReFrame, as the end of the login node would."""
     moments = random.Random(20261121)
-    process = begin(*SMOKE, "--run-id", "crash", results=tmp_path)
+    process = begin(lab, *SMOKE, "--run-id", "crash", results=tmp_path)
     closed: dict[str, str] = {}
     pid, said = 0, ""
     for kill in range(kills):
@@ -107,7 +79,7 @@ def test_a_driver_killed_at_random_moments(
         found = closed_files(lab, "crash")
         assert closed.items() <= found.items(), "a closed session was lost or changed"
         closed = found
-        process = begin("--resume", results=tmp_path)
+        process = begin(lab, "--resume", results=tmp_path)
     said += process.communicate(timeout=300)[0]
     assert process.returncode == 0, said
     assert "Traceback" not in said
@@ -132,7 +104,7 @@ def test_a_killed_daemon_of_the_controller_does_not_end_a_run(
     lab: Lab, tmp_path: Path, daemon: str
 ) -> None:
     """A controller that died forgets the newest job; its session starts anew."""
-    process = begin(*SMOKE, "--run-id", daemon, results=tmp_path)
+    process = begin(lab, *SMOKE, "--run-id", daemon, results=tmp_path)
     wait_for_job(lab, daemon, "pairs-1")
     lab.ssh("head", f"sudo systemctl kill --signal=KILL {daemon}")
     with stopped(lab, daemon, "head"):
@@ -161,7 +133,7 @@ def test_a_node_that_dies_fails_its_case_and_the_run_goes_on(
 
     The run fails and names the node, though that is back at once.
     """
-    process = begin(*SMOKE, "--run-id", "node", results=tmp_path)
+    process = begin(lab, *SMOKE, "--run-id", "node", results=tmp_path)
     try:
         wait_for_job(lab, "node", "halo-1")
         lab.ssh("cn03", "sudo systemctl kill --signal=KILL slurmd")

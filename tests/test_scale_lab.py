@@ -5,13 +5,20 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from conftest import LAB_HOME, Lab
-from lab_runs import seatrial
+from conftest import Lab
+from lab_runs import (
+    begin,
+    driver_pid,
+    scale_lab,
+    seatrial,
+    stopped,
+    wait_for_job,
+)
 
-from seatrial.commands.lab import require_root_on_debian
 from seatrial.runs.closed_run import load_run
 from seatrial.system.lab import cluster
 
@@ -23,17 +30,8 @@ NODES = 64
 @pytest.fixture(scope="module")
 def scale(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The scale lab with Slurm; no lab afterwards."""
-    require_root_on_debian()
-    cluster.down(LAB_HOME)
-    lab = Lab(tmp_path_factory.mktemp("scale"), "scale-lab")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAB_SCALE", str(NODES))
-        try:
-            lab.play("lab")
-            lab.play("cluster")
-            yield lab
-        finally:
-            cluster.down(LAB_HOME)
+    with scale_lab(tmp_path_factory.mktemp("scale"), NODES) as lab:
+        yield lab
 
 
 def wait_until(scale: Lab, command: str, expected: str) -> None:
@@ -75,17 +73,20 @@ def test_up_and_cluster_again_change_nothing_but_a_dead_node(scale: Lab) -> None
     assert done.stdout.strip() == "carrier1"
 
 
+SLOW = {"node": "n0014", "factor": 1.4, "area": "network"}
+
+
+def provision(scale: Lab, **faults: object) -> None:
+    """Install the suite, and a model machine with these faults."""
+    truth = {"seed": 1, "nodes": f"n[0001-{NODES:04}]", "faults": faults}
+    scale.play("site", "-e", json.dumps({"standins_truth": truth}))
+
+
 def test_a_campaign_finds_the_slow_node_of_the_model(
     scale: Lab, tmp_path: Path
 ) -> None:
     """The whole way on 64 nodes: driver, Slurm, parsers, judge, report."""
-    slow = {"node": "n0014", "factor": 1.4, "area": "network"}
-    truth = {
-        "seed": 1,
-        "nodes": f"n[0001-{NODES:04}]",
-        "faults": {"slow_nodes": [slow]},
-    }
-    scale.play("site", "-e", json.dumps({"standins_truth": truth}))
+    provision(scale, slow_nodes=[SLOW])
     done = seatrial("run", "scale-lab", "--campaign", "smoke", results=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     (path,) = (tmp_path / "scale-lab").iterdir()
@@ -98,3 +99,50 @@ def test_a_campaign_finds_the_slow_node_of_the_model(
     properties = ET.parse(out / "junit.xml").iter("property")
     values = {p.attrib["name"]: p.attrib["value"] for p in properties}
     assert values["convicted"] == "n0014"
+
+
+def judged(results: Path) -> dict[str, Any]:
+    """Judge the run, with its repeat."""
+    run = "scale-lab/kills"
+    done = seatrial("judge", run, "--format", "json", results=results)
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.slow
+def test_a_campaign_survives_controller_driver_and_ten_nodes(
+    scale: Lab, tmp_path: Path
+) -> None:
+    """Each is killed in the middle; the run is resumed, and what was lost repeated."""
+    provision(scale, slow_nodes=[SLOW])
+    process = begin(scale, "--campaign", "smoke", "--run-id", "kills", results=tmp_path)
+    wait_for_job(scale, "kills", "pairs-1")
+    scale.ssh("mhead", "sudo systemctl kill --signal=KILL slurmctld")
+    with stopped(scale, "slurmctld", "mhead"):
+        time.sleep(5)
+    wait_for_job(scale, "kills", "pairs-2", patience_s=600)
+    scale.ssh("mhead", f"kill -KILL {driver_pid(scale, 'kills')}")
+    process.communicate(timeout=120)
+    assert process.returncode not in (0, 1, 3)
+    process = begin(scale, "--resume", results=tmp_path)
+    wait_for_job(scale, "kills", "halo-3", patience_s=600)
+    daemons = " ".join(f"slurmd@n{number:04}" for number in range(41, 51))
+    scale.ssh("carrier1", f"sudo systemctl kill --signal=KILL {daemons}")
+    update = "sudo scontrol update nodename=n[0041-0050]"
+    scale.ssh("mhead", f"{update} state=down reason='lost power'")
+    time.sleep(20)
+    scale.ssh("carrier1", f"sudo systemctl start {daemons}")
+    scale.ssh("mhead", f"{update} state=resume")
+    said = process.communicate(timeout=900)[0]
+    assert process.returncode == 0, said
+    first = judged(tmp_path)
+    lost = [f"n{number:04}" for number in range(41, 51)]
+    failing = {node["name"] for node in first["nodes"] if node["verdict"] == "fail"}
+    assert failing == {*lost, "n0014"}
+    assert first["convicted"] == ["n0014"]
+    assert "n[0041-0050] were lost at" in first["spoiled"][0]
+    again = seatrial("repeat", "scale-lab/kills", results=tmp_path)
+    assert again.returncode == 1, again.stdout + again.stderr
+    both = judged(tmp_path)
+    failing = {node["name"] for node in both["nodes"] if node["verdict"] == "fail"}
+    assert failing == {"n0014"}
+    assert both["spoiled"] == []

@@ -1,11 +1,11 @@
 """`make bench`: how long the parts of `make accept` take, and how true our numbers are.
 
 Prints tables of measured values beside their targets; asserts nothing, as times of a
-shared machine differ from run to run. Takes about 30 minutes: the lab and its image are
+shared machine differ from run to run. Takes about an hour: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
 startup, parsers, results, imports, judge, nights, report, pairs, compare, fidelity,
-schedule, catalogue, lab, provision, audit, accept, campaign, sweep. OSU_BIN names a
-folder with OSU's point-to-point programs, built with Open MPI.
+schedule, catalogue, lab, provision, audit, accept, campaign, sweep, scale. OSU_BIN
+names a folder with OSU's point-to-point programs, built with Open MPI.
 """
 
 import json
@@ -31,6 +31,7 @@ import pairs_memory
 import parser_speed
 import report_speed
 import results_speed
+import scale_bench
 from click import Context
 from rich.console import Console
 from rich.table import Table
@@ -256,6 +257,15 @@ class Bench:
             )
         self.play("lab", "-e", "lab_state=absent", nodes=8)
 
+    def scale(self) -> None:
+        """Measure a campaign on 256 model nodes, and one on 1,024."""
+        for lab in (
+            scale_bench.ScaleLab(256, "functional"),
+            scale_bench.ScaleLab(1024),
+        ):
+            for row in scale_bench.rows(lab):
+                self.row(*row)
+
     def overhead(self, run: Run) -> None:
         """Measure the time that the suite adds to the programs."""
         cases = [case for case in run.cases if case.payload_s is not None]
@@ -334,7 +344,7 @@ def clean_run(home: Path) -> Path:
 PARTS = (
     *("startup", "parsers", "results", "imports", "judge", "nights", "report", "pairs"),
     *("compare", "fidelity", "schedule", "catalogue", "lab", "provision", "audit"),
-    *("accept", "campaign", "sweep"),
+    *("accept", "campaign", "sweep", "scale"),
 )
 
 

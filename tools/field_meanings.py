@@ -53,7 +53,8 @@ CASE = {
     "attempt": "number of the try, from 1",
     "start_crashes": "starts of programs that died in MPI_Init",
     "node_events": "nodes that Slurm lost during the case",
-    "waited_for": "lost nodes for which its job waited in vain, or for want of which it was skipped",
+    "waited_for": "lost nodes for which its job waited in vain, or that a skipped "
+    "case lacked",
     "whole_class": "true: it takes every node of its class that is up",
     "draws_pairs": "true: it measured some of its pairs, perhaps others in a repeat",
 }

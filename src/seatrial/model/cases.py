@@ -81,8 +81,8 @@ class Case:
     `ranks`, `dead` (nodes of the dead ranks) and `nodes` (of all ranks); those with a
     try left were repeated. `node_events` are the delivered nodes that Slurm lost during
     the case, and those of its own nodes that Slurm found lost soon after it failed.
-    `waited_for` are lost nodes for which its job waited in vain, or for want of which
-    it was skipped.
+    `waited_for` are lost nodes for which its job waited in vain, or that a skipped case
+    lacked.
     `whole_class`: it takes every node of its class that is up; None if not recorded.
     `draws_pairs`: it measured some pairs of its nodes, and perhaps others in a repeat.
     """
