@@ -30,7 +30,8 @@ def start(
     text = f"[ \"$1\" = --version ] && {{ echo '{version}'; exit; }}\n{PRINT}"
     fake_program(folder, "mpirun", text)
     fake_program(folder, "srun", 'echo "srun $*"')
-    fake_program(folder, "scontrol", "printf 'n1\\nn2\\nn3\\nn4\\n'")
+    numbers = """[ "$3" = 'n[3-4]' ] && numbers='3 4' || numbers='1 2 3 4'"""
+    fake_program(folder, "scontrol", f"{numbers}\nprintf 'n%s\\n' $numbers")
     job = {"SLURM_JOB_NODELIST": "n[1-4]", "SLURM_JOB_NUM_NODES": "4"}
     job |= {"SLURM_NTASKS": "8", "SLURM_NTASKS_PER_NODE": "2"}
     path = f"{folder}:{os.environ['PATH']}"
@@ -60,7 +61,7 @@ STEP = ("--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--distribution=cyclic
 
 def test_a_step_has_its_own_nodes_ranks_binding_and_folder(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
-    more = ("--nodelist=n3,n4", "--cpu-bind=ldoms", "--chdir=sub", "--overlap")
+    more = ("--nodelist=n[3-4]", "--cpu-bind=ldoms", "--chdir=sub", "--overlap")
     lines = start(tmp_path, *STEP, *more, "--job-name=x", "program")
     assert lines[0] == "-np 8 --map-by node --bind-to numa program"
     assert lines[1] == "tasks=4(x2) nodes=n3,n4 count=2"

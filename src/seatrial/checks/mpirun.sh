@@ -38,8 +38,9 @@ ldoms) binding=numa ;;
     ;;
 esac
 cd "$folder" || exit 2
-if [ -z "$names" ]; then
-    names=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n "$nodes" | paste -sd,)
+names=${names:-$SLURM_JOB_NODELIST}
+if [[ $names == *[[,]* ]]; then
+    names=$(scontrol show hostnames "$names" | head -n "$nodes" | paste -sd,)
 fi
 per_node=${per_node:-$(((ranks + nodes - 1) / nodes))}
 

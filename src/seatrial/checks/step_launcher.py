@@ -20,6 +20,7 @@ from seatrial.checks.job_control import (
 )
 from seatrial.checks.mpi_start import record
 from seatrial.checks.srun_steps import NOT_OURS, Ended, Step
+from seatrial.names import node_set
 from seatrial.parsers.mpi_start import GAVE_UP, TRIES
 
 _POLL_S = 0.25
@@ -117,7 +118,7 @@ class Launcher:
             f"--nodes={len(step.nodes)}",
             f"--ntasks={len(step.nodes) * step.ranks}",
             f"--ntasks-per-node={step.ranks}",
-            f"--nodelist={','.join(step.nodes)}",
+            f"--nodelist={node_set(step.nodes)}",
             *step.options,
             *step.program,
         ]
