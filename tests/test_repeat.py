@@ -72,6 +72,8 @@ def test_only_the_loss_of_its_node_spoils_a_case(
     assert bool(spoiled_cases(cases)) == expected
     made_up = replace(own, attempt=2, result="pass", waited_for=())
     assert spoiled_cases([*cases, made_up]) == [], "a later try passed"
+    less = replace(made_up, nodes=("cn01",), whole_class=True)
+    assert bool(spoiled_cases([*cases, less])) == expected, "it lacks the lost node"
 
 
 class Site:

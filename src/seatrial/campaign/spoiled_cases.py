@@ -4,7 +4,8 @@ A case that failed for its own reasons is none of them, also if a node was lost 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from seatrial.campaign.node_log import (
     clock,
@@ -37,11 +38,25 @@ def undone_by_loss(case: Case) -> bool:
 
 
 def spoiled_cases(cases: Iterable[Case]) -> list[Case]:
-    """Return the spoiled cases by their last tries: a later try makes up for one."""
-    last: dict[tuple[str, CaseKey], Case] = {}
+    """Return the spoiled cases by their last tries: a later try makes up for one.
+
+    A later try of a whole class that lacks the lost nodes does not: it waited for them.
+    """
+    tries: dict[tuple[str, CaseKey], list[Case]] = defaultdict(list)
     for case in cases:
-        last[case.session, case.key] = case
-    return [case for case in last.values() if losses_of(case)]
+        tries[case.session, case.key].append(case)
+    last = [_with_losses_before(own) for own in tries.values()]
+    return [case for case in last if losses_of(case)]
+
+
+def _with_losses_before(tries: Sequence[Case]) -> Case:
+    """Return the last try; of a whole class, with the nodes that it lacks."""
+    *before, last = tries
+    if losses_of(last) or not last.whole_class:
+        return last
+    lost = (event for case in before for event in losses_of(case))
+    lacks = tuple(event for event in lost if event.node not in last.nodes)
+    return replace(last, waited_for=lacks)
 
 
 def in_lines(spoiled: Iterable[Case]) -> Iterator[str]:
