@@ -205,7 +205,8 @@ def test_cases_skipped_for_want_of_a_lost_node_are_made_again(
         *(home, home / "results", load_system(home, "lab")),
         *(load_campaign(home, "four"), "r1"),
     )
-    run = load_run(run_campaign(order, Terminal()))
+    path = run_campaign(order, Terminal())
+    run = load_run(path)
     results = [case.result for case in run.cases if case.check == "Pair"]
     assert results == ["pass", "skip", "skip", "pass"]
     spoiled = [case.session for case in spoiled_cases(run.cases)]
@@ -215,7 +216,7 @@ def test_cases_skipped_for_want_of_a_lost_node_are_made_again(
     (line,) = judge(run, declared).spoiled
     assert line.startswith("node cn02 was lost at ")
     assert "(bad DIMM, by root): 2 cases spoiled: Pair (openmpi) in pair-2" in line
-    result = CliRunner().invoke(main, ["repeat", "lab/r1", "--run-id", "r2"])
+    result = CliRunner().invoke(main, ["repeat", str(path), "--run-id", "r2"])
     assert "run r2 made 2 cases again" in result.output
     again = load_run(home / "results" / "lab" / "r2")
     assert [case.result for case in again.cases] == ["pass", "pass"]

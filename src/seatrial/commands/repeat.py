@@ -62,10 +62,13 @@ def _folder(suite: Path, text: str) -> Path:
         raise SeatrialError(
             f"{text}: a packed run; expected the folder of the run where it was made"
         )
-    system, _, name = text.rstrip("/").removesuffix(OPEN_SUFFIX).rpartition("/")
-    below = results_dir(suite).glob(f"{system or '*'}/{name}{OPEN_SUFFIX}")
-    named = [Path(text)] if text.endswith(OPEN_SUFFIX) else []
-    opened = [folder for folder in (*named, *below) if folder.is_dir()]
+    closed = text.rstrip("/").removesuffix(OPEN_SUFFIX)
+    system, _, name = closed.rpartition("/")
+    folders = [Path(closed + OPEN_SUFFIX)]
+    if not Path(closed).is_absolute():
+        below = f"{system or '*'}/{name}{OPEN_SUFFIX}"
+        folders += results_dir(suite).glob(below)
+    opened = [folder for folder in folders if folder.is_dir()]
     if opened:
         raise SeatrialError(
             f"{opened[0]}: this run is open; go on with it first: `seatrial run "
