@@ -1,0 +1,219 @@
+"""Discover a fabric by the tools of this machine, or from the files of operators."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+from seatrial.fabric.merge import ethernet, infiniband
+from seatrial.fabric.records import Fabric, Source, source_of
+from seatrial.limits import RAW_SIZE
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.fabric.db_csv import parse_db_csv
+from seatrial.parsers.fabric.iblinkinfo import parse_iblinkinfo
+from seatrial.parsers.fabric.ibnetdiscover import parse_ibnetdiscover
+from seatrial.parsers.fabric.lldpctl import Neighbour, parse_lldpctl
+from seatrial.parsers.fabric.seen import Seen
+from seatrial.parsers.fabric.sminfo import SeenManager, parse_sminfo, parse_smir
+
+TIMEOUT_S = 600
+_TOOLS: tuple[tuple[str, ...], ...] = (
+    ("ibnetdiscover",),
+    ("iblinkinfo", "--line"),
+    ("sminfo",),
+    ("saquery", "SMIR"),
+)
+_PARSERS: dict[str, Callable[[str], Seen]] = {
+    "ibnetdiscover": parse_ibnetdiscover,
+    "ibdiagnet2": parse_db_csv,
+    "iblinkinfo": parse_iblinkinfo,
+}
+"""By tool, the one whose devices and links count first."""
+
+_NAMES = {
+    "ibnetdiscover.txt": "ibnetdiscover",
+    "ibdiagnet2.db_csv": "ibdiagnet2",
+    "iblinkinfo.txt": "iblinkinfo",
+    "sminfo.txt": "sminfo",
+    "saquery.txt": "saquery",
+}
+_COMPLAINT = re.compile(
+    r"(?:\S+\.c:\d+; |ibwarn: |ibpanic: |\S+: iberror: |ibnd_\w+|\S*src/\S+\.c:\d+; ).*"
+)
+_VERSION = re.compile(r"BUILD VERSION: (\S+)")
+
+
+@dataclass
+class Output:
+    """The output of a tool: of a run here, or a file; `version` is '' if unknown."""
+
+    tool: str
+    text: str
+    where: str
+    version: str = ""
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def source(self) -> Source:
+        """Return the record of this output."""
+        return source_of(self.tool, self.version, self.text, self.where)
+
+
+def by_tools() -> Fabric:
+    """Run the tools of this machine.
+
+    Raises SeatrialError if ibnetdiscover is missing, or a tool fails.
+    """
+    outputs = []
+    for command in _TOOLS:
+        program = shutil.which(command[0]) or shutil.which(
+            command[0], path="/usr/sbin:/sbin"
+        )
+        if program is not None:
+            outputs.append(_run(program, command))
+        elif command[0] == "ibnetdiscover":
+            raise SeatrialError(
+                "ibnetdiscover is not installed here. Install infiniband-diags, or run "
+                "it where the fabric is managed and name its output with --from."
+            )
+    return _fabric(outputs, {})
+
+
+def _run(program: str, command: Sequence[str]) -> Output:
+    """Run a tool; sminfo and saquery may fail: no subnet manager answers."""
+    shown = " ".join(command)
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        version = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SeatrialError(f"{shown}: no end within {TIMEOUT_S} s") from error
+    complaints = [line for line in done.stderr.splitlines() if line.strip()]
+    if done.returncode and command[0] not in ("sminfo", "saquery"):
+        raise SeatrialError(
+            f"{shown}: exit status {done.returncode}: "
+            f"{' '.join(complaints)[:300] or 'no message'}. It needs an active HCA and "
+            "the right to open /dev/infiniband/umad*: run it as root."
+        )
+    match = _VERSION.search(version.stdout + version.stderr)
+    return Output(command[0], done.stdout, shown, match[1] if match else "", complaints)
+
+
+def from_files(paths: Iterable[Path]) -> Fabric:
+    """Read files of operators, or folders of them.
+
+    Raises SeatrialError if a name is unknown, a file is damaged, or none tells the
+    links of the fabric.
+    """
+    outputs, nodes = [], dict[str, Path]()
+    for path in paths:
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        for file in files:
+            if file.is_dir() and file.name == "lldp":
+                nodes |= {one.stem: one for one in sorted(file.glob("*.json"))}
+            elif file.name in _NAMES:
+                outputs.append(Output(_NAMES[file.name], _read(file), str(file)))
+            elif file.suffix == ".json" and file.parent.name == "lldp":
+                nodes[file.stem] = file
+            elif not path.is_dir():
+                known = ", ".join((*_NAMES, "lldp/NODE.json"))
+                raise SeatrialError(
+                    f"{file}: unknown file; expected one of {known}. Rename it."
+                )
+    if not nodes and not any(one.tool in _PARSERS for one in outputs):
+        listed = ", ".join(map(str, paths))
+        raise SeatrialError(
+            f"{listed}: no output that tells the links; expected ibnetdiscover.txt, "
+            "ibdiagnet2.db_csv, iblinkinfo.txt or lldp/NODE.json"
+        )
+    return _fabric(outputs, nodes)
+
+
+def _read(file: Path) -> str:
+    RAW_SIZE.check(file.stat().st_size, file)
+    return file.read_text("utf-8", errors="replace")
+
+
+def _fabric(outputs: Sequence[Output], nodes: dict[str, Path]) -> Fabric:
+    """Parse outputs and join them; SeatrialError with file and line of a damage."""
+    if nodes:
+        return _ethernet(outputs, nodes)
+    parsed: dict[str, Seen] = {}
+    managers: list[SeenManager] | None = None
+    problems: list[str] = []
+    by_tool = {one.tool: one for one in outputs}
+    for tool, parser in _PARSERS.items():
+        if tool in by_tool:
+            output = by_tool[tool]
+            parsed[tool] = _parsed(output, parser)
+            problems += [f"{tool}: {text}" for text in output.complaints]
+    for tool in ("sminfo", "saquery"):
+        if tool in by_tool:
+            managers = [*(managers or []), *_managers(by_tool[tool])]
+    (_, base), *others = parsed.items()
+    sources = [one.source for one in outputs]
+    return infiniband(base, others, managers, sources, problems)
+
+
+def _parsed(output: Output, parser: Callable[[str], Seen]) -> Seen:
+    """Parse an output; messages of the tool in it become its complaints."""
+    lines = output.text.split("\n")
+    for index, line in enumerate(lines):
+        if _COMPLAINT.fullmatch(line):
+            output.complaints.append(line)
+            lines[index] = "#"
+    try:
+        return parser("\n".join(lines))
+    except ParseError as error:
+        raise _damaged(output, error) from error
+
+
+def _managers(output: Output) -> list[SeenManager]:
+    """Return the subnet managers of an output; none if the tool found none."""
+    if output.tool == "sminfo" and "sminfo: sm " not in output.text:
+        return []
+    try:
+        parser = parse_sminfo if output.tool == "sminfo" else parse_smir
+        return parser(output.text)
+    except ParseError as error:
+        raise _damaged(output, error) from error
+
+
+def _damaged(output: Output, error: ParseError) -> SeatrialError:
+    line = f":{error.line}" if error.line else ""
+    return SeatrialError(f"{output.where}{line}: {error.reason}")
+
+
+def _ethernet(outputs: Sequence[Output], nodes: dict[str, Path]) -> Fabric:
+    if outputs:
+        names = ", ".join(one.where for one in outputs)
+        raise SeatrialError(
+            f"{names}: InfiniBand beside lldp/; expected one fabric. Discover each on "
+            "its own."
+        )
+    neighbours: dict[str, list[Neighbour]] = {}
+    sources = []
+    for node, file in nodes.items():
+        output = Output("lldpctl", _read(file), str(file))
+        try:
+            neighbours[node] = parse_lldpctl(output.text)
+        except ParseError as error:
+            raise _damaged(output, error) from error
+        sources.append(output.source)
+    return ethernet(neighbours, sources)
