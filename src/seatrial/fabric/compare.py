@@ -1,0 +1,297 @@
+"""Compare a discovered fabric with its plan and declaration."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from seatrial.audit.rows import Verdict
+from seatrial.fabric.cables import Situation, cable_findings
+from seatrial.fabric.declaration import Declaration
+from seatrial.fabric.findings import Finding, Kind, Spot, ordered, pair, spots_of
+from seatrial.fabric.matching import Matched, match
+from seatrial.fabric.plan import Cable, Plan
+from seatrial.fabric.records import Device, End, Fabric, Link
+from seatrial.fabric.uplinks import even_uplinks, planned_uplinks
+from seatrial.names import node_set
+
+_UP = ("", "Active")
+_MOST_LINKS = 4
+
+
+def compare(
+    fabric: Fabric,
+    plan: Plan | None,
+    declaration: Declaration,
+    nodes: Collection[str] = (),
+) -> list[Finding]:
+    """Return all findings; without a plan those that need none.
+
+    `nodes` are the nodes of the system, if known. Raises SeatrialError as `match`.
+    """
+    findings = [
+        *_discovery(fabric),
+        *_managers(fabric, declaration),
+        *_duplicates(fabric),
+        *_firmware(fabric, declaration),
+    ]
+    if plan is None:
+        findings += [*_states(fabric.links, {}), *even_uplinks(fabric)]
+        return ordered(findings)
+    matched = match(fabric, plan, nodes)
+    known = _situation(fabric, plan, matched)
+    absent, instead = [], set[str]()
+    for finding, devices in _absent_devices(fabric, plan, matched, known):
+        absent.append(finding)
+        instead |= devices
+    unplanned = [*_unplanned_devices(fabric, plan, matched, instead)]
+    without = frozenset(one.spots[0].device for one in (*absent, *unplanned)) | instead
+    findings += [*_replaced(matched, known), *absent, *unplanned]
+    findings += cable_findings(known, without)
+    findings += _rates(fabric.links, known.planned)
+    findings += _states(fabric.links, known.planned)
+    findings += planned_uplinks(known, {*known.links}, plan)
+    return ordered(findings)
+
+
+def _situation(fabric: Fabric, plan: Plan, matched: Matched) -> Situation:
+    planned = {end: cable for cable in matched.cables for end in (cable.a, cable.b)}
+    back = {actual: plan.kinds[was] for actual, was in matched.replaced.items()}
+    kinds = {**plan.kinds, **back}
+    spoiled = {end for one in fabric.duplicates for end in one.ends}
+    spoiled |= {matched.links[end] for end in spoiled if end in matched.links}
+    silent = any(port.silent for port in fabric.open_ports)
+    return Situation(
+        planned,
+        matched.links,
+        {port.end: port for port in fabric.open_ports},
+        frozenset(name for name, kind in kinds.items() if kind == "host")
+        | {one.name for one in fabric.devices if one.kind == "host"},
+        plan.racks,
+        frozenset(spoiled),
+        silent or bool(fabric.problems),
+    )
+
+
+def _discovery(fabric: Fabric) -> Iterator[Finding]:
+    for problem in fabric.problems:
+        yield Finding(
+            "discovery", "unknown", (), "all devices answer", problem, "discover again"
+        )
+
+
+def _managers(fabric: Fabric, declaration: Declaration) -> Iterator[Finding]:
+    """Yield what is wrong with the subnet managers; nothing on Ethernet."""
+    wanted = declaration.fabric_sm
+    about = f"master {wanted.guid}" if wanted and wanted.guid else "one master"
+    if fabric.managers is None:
+        if wanted is not None:
+            yield _manager("unknown", about, "no source tells it")
+        return
+    masters = [one for one in fabric.managers if one.state == "master"]
+    if not masters:
+        yield _manager("absent", about, "no subnet manager answers")
+        return
+    if len(masters) > 1:
+        listed = ", ".join(one.guid for one in masters)
+        yield _manager("drift", "one master", f"{len(masters)} masters: {listed}")
+    if wanted is None:
+        return
+    guids = {one.guid for one in masters}
+    if wanted.guid and guids != {wanted.guid}:
+        yield _manager("drift", about, f"master {', '.join(sorted(guids))}")
+    priorities = {one.priority for one in masters}
+    if wanted.priority is not None and priorities != {wanted.priority}:
+        found = ", ".join(map(str, sorted(priorities)))
+        yield _manager("drift", f"priority {wanted.priority}", f"priority {found}")
+
+
+def _manager(verdict: Verdict, declared: str, actual: str) -> Finding:
+    return Finding("manager", verdict, (), declared, actual)
+
+
+def _duplicates(fabric: Fabric) -> Iterator[Finding]:
+    names = {device.guid: device for device in fabric.devices}
+    for one in fabric.duplicates:
+        device = names.get(one.guid)
+        yield Finding(
+            "guid",
+            "drift",
+            tuple(Spot(end.device, end.port) for end in one.ends),
+            "one device",
+            f"GUID {one.guid} ({device.name if device else 'unknown'}) at "
+            f"{len(one.ends)} ports",
+            "cables of these ports are not compared; correct the GUID of one device",
+        )
+
+
+def _firmware(fabric: Fabric, declaration: Declaration) -> Iterator[Finding]:
+    """Yield switches with other firmware than declared, or than most of their type."""
+    types: dict[str, list[Device]] = defaultdict(list)
+    for device in fabric.devices:
+        if device.kind == "switch" and device.firmware:
+            types[device.psid or device.model].append(device)
+    for name, devices in types.items():
+        models = {device.model for device in devices} - {""}
+        keys = [name, *sorted(models)]
+        wanted = next(
+            (
+                declaration.fabric_firmware[key]
+                for key in keys
+                if key in declaration.fabric_firmware
+            ),
+            None,
+        )
+        counts = Counter(device.firmware for device in devices)
+        usual = wanted or counts.most_common(1)[0][0]
+        for version in sorted(counts):
+            if version != usual:
+                others = [one.name for one in devices if one.firmware == version]
+                yield Finding(
+                    "firmware",
+                    "drift" if wanted else "odd",
+                    tuple(Spot(one) for one in sorted(others)),
+                    usual if wanted else "",
+                    version,
+                    f"{counts[usual]} of {len(devices)} switches {name} have {usual}",
+                )
+
+
+def _replaced(matched: Matched, known: Situation) -> Iterator[Finding]:
+    for actual, planned in matched.replaced.items():
+        yield Finding(
+            "switch",
+            "drift",
+            (Spot(planned, "", known.racks.get(planned, "")),),
+            planned,
+            actual,
+            "most of its cables end at this switch; correct its name, or the plan",
+        )
+
+
+def _absent_devices(
+    fabric: Fabric, plan: Plan, matched: Matched, known: Situation
+) -> Iterator[tuple[Finding, set[str]]]:
+    """Yield planned devices without any answer, with the devices in their places.
+
+    A device behind a GUID that exists twice is left out.
+    """
+    present = {device.name for device in fabric.devices}
+    cables: dict[str, list[Cable]] = defaultdict(list)
+    for cable in matched.cables:
+        for end in (cable.a, cable.b):
+            if end.device not in present:
+                cables[end.device].append(cable)
+    for name, own in cables.items():
+        ends = [cable.b if cable.a.device == name else cable.a for cable in own]
+        if known.spoiled.issuperset(ends):
+            continue
+        linked = {known.links[end].device for end in ends if end in known.links}
+        instead = linked.difference(plan.kinds)
+        yield _absent(plan, known, name, own, ends, instead), instead
+
+
+def _absent(
+    plan: Plan,
+    known: Situation,
+    name: str,
+    cables: list[Cable],
+    ends: list[End],
+    instead: set[str],
+) -> Finding:
+    verdict: Verdict = "absent"
+    states = [known.open_ports[end] for end in ends if end in known.open_ports]
+    linked = any(end in known.links for end in ends)
+    if any(one.silent for one in states) or (
+        known.incomplete and not states and not linked
+    ):
+        verdict = "unknown"
+    shown = [f"{port.end} {port.state}/{port.physical}" for port in states]
+    spots = dict.fromkeys(spot for cable in cables for spot in spots_of(cable))
+    return Finding(
+        "device" if plan.kinds.get(name) == "host" else "switch",
+        verdict,
+        (
+            Spot(name, "", known.racks.get(name, "")),
+            *(spot for spot in spots if spot.device != name),
+        ),
+        name,
+        f"{', '.join(sorted(instead))} in its place" if instead else "no answer",
+        "; ".join(shown[:_MOST_LINKS]),
+        tuple(cable.cable for cable in cables if cable.cable),
+        tuple(cable.line for cable in cables),
+    )
+
+
+def _unplanned_devices(
+    fabric: Fabric, plan: Plan, matched: Matched, instead: Collection[str]
+) -> Iterator[Finding]:
+    """Yield devices with a link that no cable of the plan names."""
+    links: dict[str, list[tuple[End, End]]] = defaultdict(list)
+    for end, far in matched.links.items():
+        links[end.device].append((end, far))
+    kinds = {device.name: device.kind for device in fabric.devices}
+    for name, own in links.items():
+        if name in plan.kinds or name in matched.replaced or name in instead:
+            continue
+        shown = "; ".join(pair(*ends) for ends in sorted(own)[:_MOST_LINKS])
+        more = f"; and {len(own) - _MOST_LINKS} more" if own[_MOST_LINKS:] else ""
+        yield Finding(
+            "device" if kinds.get(name) == "host" else "switch",
+            "drift",
+            (Spot(name),),
+            "not in the plan",
+            shown + more,
+            "add it to the plan, or correct its name",
+        )
+
+
+def _rates(links: Iterable[Link], planned: Mapping[End, Cable]) -> Iterator[Finding]:
+    """Yield links with another width or speed; those of unknown rate in one finding."""
+    untold: list[Link] = []
+    for link in links:
+        cable = planned.get(link.a)
+        if cable is None or {cable.a, cable.b} != {link.a, link.b}:
+            continue
+        wanted = _rate(cable.width, cable.speed)
+        pairs = ((cable.width, link.width), (cable.speed, link.speed))
+        if any(one and other and one != other for one, other in pairs):
+            yield _of_link("rate", cable, wanted, _rate(link.width, link.speed))
+        elif any(one and not other for one, other in pairs):
+            untold.append(link)
+    if untold:
+        devices = node_set({end.device for one in untold for end in (one.a, one.b)})
+        yield Finding(
+            "rate",
+            "unknown",
+            (),
+            "width and speed as planned",
+            f"no source tells those of {len(untold)} links",
+            devices if len(devices) < 200 else "",
+        )
+
+
+def _rate(width: int | None, speed: str) -> str:
+    return " ".join(filter(None, (f"{width}x" if width else "", speed)))
+
+
+def _states(links: Iterable[Link], planned: Mapping[End, Cable]) -> Iterator[Finding]:
+    """Yield links that are not Active: planned ones, or all without a plan."""
+    for link in links:
+        if link.state in _UP:
+            continue
+        cable = planned.get(link.a) or Cable(link.a, link.b)
+        if {cable.a, cable.b} == {link.a, link.b}:
+            state = f"{link.state}/{link.physical}"
+            yield _of_link("state", cable, "Active", state)
+
+
+def _of_link(kind: Kind, cable: Cable, declared: str, actual: str) -> Finding:
+    return Finding(
+        kind,
+        "drift",
+        spots_of(cable),
+        declared,
+        actual,
+        "",
+        (cable.cable,) if cable.cable else (),
+        (cable.line,) if cable.line else (),
+    )
