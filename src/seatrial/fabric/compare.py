@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from seatrial.audit.rows import Verdict
 from seatrial.fabric.cables import Situation, cable_findings
 from seatrial.fabric.declaration import Declaration
-from seatrial.fabric.findings import Finding, Kind, Spot, ordered, pair, spots_of
+from seatrial.fabric.devices import absent_devices, replaced, unplanned_devices
+from seatrial.fabric.findings import Finding, Kind, Spot, ordered, spots_of
 from seatrial.fabric.matching import Matched, match
 from seatrial.fabric.plan import Cable, Plan
 from seatrial.fabric.records import Device, End, Fabric, Link
@@ -14,7 +15,6 @@ from seatrial.fabric.uplinks import even_uplinks, planned_uplinks
 from seatrial.names import node_set
 
 _UP = ("", "Active")
-_MOST_LINKS = 4
 
 
 def compare(
@@ -39,12 +39,12 @@ def compare(
     matched = match(fabric, plan, nodes)
     known = _situation(fabric, plan, matched)
     absent, instead = [], set[str]()
-    for finding, devices in _absent_devices(fabric, plan, matched, known):
+    for finding, devices in absent_devices(fabric, plan, matched, known):
         absent.append(finding)
         instead |= devices
-    unplanned = [*_unplanned_devices(fabric, plan, matched, instead)]
+    unplanned = [*unplanned_devices(fabric, plan, matched, instead)]
     without = frozenset(one.spots[0].device for one in (*absent, *unplanned)) | instead
-    findings += [*_replaced(matched, known), *absent, *unplanned]
+    findings += [*replaced(matched, known), *absent, *unplanned]
     findings += cable_findings(known, without)
     findings += _rates(fabric.links, known.planned)
     findings += _states(fabric.links, known.planned)
@@ -153,95 +153,6 @@ def _firmware(fabric: Fabric, declaration: Declaration) -> Iterator[Finding]:
                     version,
                     f"{counts[usual]} of {len(devices)} switches {name} have {usual}",
                 )
-
-
-def _replaced(matched: Matched, known: Situation) -> Iterator[Finding]:
-    for actual, planned in matched.replaced.items():
-        yield Finding(
-            "switch",
-            "drift",
-            (Spot(planned, "", known.racks.get(planned, "")),),
-            planned,
-            actual,
-            "most of its cables end at this switch; correct its name, or the plan",
-        )
-
-
-def _absent_devices(
-    fabric: Fabric, plan: Plan, matched: Matched, known: Situation
-) -> Iterator[tuple[Finding, set[str]]]:
-    """Yield planned devices without any answer, with the devices in their places.
-
-    A device behind a GUID that exists twice is left out.
-    """
-    present = {device.name for device in fabric.devices}
-    cables: dict[str, list[Cable]] = defaultdict(list)
-    for cable in matched.cables:
-        for end in (cable.a, cable.b):
-            if end.device not in present:
-                cables[end.device].append(cable)
-    for name, own in cables.items():
-        ends = [cable.b if cable.a.device == name else cable.a for cable in own]
-        if known.spoiled.issuperset(ends):
-            continue
-        linked = {known.links[end].device for end in ends if end in known.links}
-        instead = linked.difference(plan.kinds)
-        yield _absent(plan, known, name, own, ends, instead), instead
-
-
-def _absent(
-    plan: Plan,
-    known: Situation,
-    name: str,
-    cables: list[Cable],
-    ends: list[End],
-    instead: set[str],
-) -> Finding:
-    verdict: Verdict = "absent"
-    states = [known.open_ports[end] for end in ends if end in known.open_ports]
-    linked = any(end in known.links for end in ends)
-    if any(one.silent for one in states) or (
-        known.incomplete and not states and not linked
-    ):
-        verdict = "unknown"
-    shown = [f"{port.end} {port.state}/{port.physical}" for port in states]
-    spots = dict.fromkeys(spot for cable in cables for spot in spots_of(cable))
-    return Finding(
-        "device" if plan.kinds.get(name) == "host" else "switch",
-        verdict,
-        (
-            Spot(name, "", known.racks.get(name, "")),
-            *(spot for spot in spots if spot.device != name),
-        ),
-        name,
-        f"{', '.join(sorted(instead))} in its place" if instead else "no answer",
-        "; ".join(shown[:_MOST_LINKS]),
-        tuple(cable.cable for cable in cables if cable.cable),
-        tuple(cable.line for cable in cables),
-    )
-
-
-def _unplanned_devices(
-    fabric: Fabric, plan: Plan, matched: Matched, instead: Collection[str]
-) -> Iterator[Finding]:
-    """Yield devices with a link that no cable of the plan names."""
-    links: dict[str, list[tuple[End, End]]] = defaultdict(list)
-    for end, far in matched.links.items():
-        links[end.device].append((end, far))
-    kinds = {device.name: device.kind for device in fabric.devices}
-    for name, own in links.items():
-        if name in plan.kinds or name in matched.replaced or name in instead:
-            continue
-        shown = "; ".join(pair(*ends) for ends in sorted(own)[:_MOST_LINKS])
-        more = f"; and {len(own) - _MOST_LINKS} more" if own[_MOST_LINKS:] else ""
-        yield Finding(
-            "device" if kinds.get(name) == "host" else "switch",
-            "drift",
-            (Spot(name),),
-            "not in the plan",
-            shown + more,
-            "add it to the plan, or correct its name",
-        )
 
 
 def _rates(links: Iterable[Link], planned: Mapping[End, Cable]) -> Iterator[Finding]:
