@@ -67,6 +67,7 @@ class IbsimFabric:
         with (self.folder / "opensm.out").open("w") as out:
             self.manager = subprocess.Popen(
                 ["opensm", "-f", str(self.folder / "opensm.log"), "-p", "14"],
+                cwd=self.folder,
                 env=os.environ | self.environment | {"OSM_CACHE_DIR": str(self.folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -81,6 +82,7 @@ class IbsimFabric:
         """Return True if all ports with a link are Active."""
         done = subprocess.run(
             ["iblinkinfo"],
+            cwd=self.folder,
             env=os.environ | self.environment,
             capture_output=True,
             text=True,
@@ -103,7 +105,6 @@ def ibsim(
     folder: Path,
     cables: Iterable[Cable],
     kinds: Mapping[str, PlannedKind],
-    guids: Mapping[tuple[str, str], int] | None = None,
 ) -> Iterator[IbsimFabric]:
     """Run the network of these cables; the tools run on its first host."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +112,7 @@ def ibsim(
     host = next(
         end for end in (cables[0].a, cables[0].b) if kinds[end.device] == "host"
     )
-    network = ibsim_network(cables, kinds, guids)
+    network = ibsim_network(cables, kinds)
     name = f"{host.device}/{host.port.rpartition(':')[0] or 'mlx5_0'}"
     fabric = IbsimFabric(folder, network, name)
     try:

@@ -23,19 +23,15 @@ Place = tuple[str, str]
 def ibsim_network(
     cables: Iterable[Cable],
     kinds: Mapping[str, PlannedKind],
-    guids: Mapping[Place, int] | None = None,
 ) -> str:
-    """Return the network; each HCA of a host is a device of its own.
-
-    `guids` are used instead of those that devices get by their order.
-    """
+    """Return the network; each HCA of a host is a device of its own."""
     wires: dict[Place, dict[int, tuple[Place, int, str]]] = defaultdict(dict)
     for cable in cables:
         rate = f"{cable.width or 4}x{cable.speed or 'HDR'}"
         a, b = (_place(end, kinds) for end in (cable.a, cable.b))
         wires[a[0]][a[1]] = (*b, rate)
         wires[b[0]][b[1]] = (*a, rate)
-    numbers = _numbers(wires) | dict(guids or {})
+    numbers = _numbers(wires)
     blocks = ("\n".join(_block(place, wires[place], numbers[place])) for place in wires)
     return "\n\n".join(blocks) + "\n"
 

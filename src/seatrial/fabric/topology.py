@@ -60,7 +60,8 @@ def tree(links: Iterable[tuple[End, End]], hosts: Collection[str]) -> list[Switc
 
     A node is at the leaf of its first port: Slurm allows one. Switches of a level that
     have the same switches below them are one switch, as each has one parent in a tree.
-    Where levels end without a single root, one is added.
+    Where levels end without a single root, one is added; above all leafs if these are
+    connected to each other, as in a dragonfly or torus.
     """
     neighbours: dict[str, set[str]] = defaultdict(set)
     leaf_of: dict[str, str] = {}
@@ -82,7 +83,10 @@ def tree(links: Iterable[tuple[End, End]], hosts: Collection[str]) -> list[Switc
         Switch(name, tuple(sorted(nodes[name], key=natural_key)))
         for name in sorted(nodes, key=natural_key)
     ]
-    return [*switches, *_upper(set(nodes), neighbours)]
+    leafs = set(nodes)
+    among = sum(len(neighbours[leaf] & leafs) for leaf in leafs)
+    above = sum(len(neighbours[leaf] - leafs) for leaf in leafs)
+    return [*switches, *_upper(leafs, {} if among > above else neighbours)]
 
 
 def _upper(

@@ -27,6 +27,7 @@ _STATE = re.compile(
 )
 _FAR = re.compile(r'(?:(0x[0-9a-f]+)\s+)?(\d+)\s+(\d+)\[[^\]]*\] "(.*)" \(.*\)')
 _NO_FAR = re.compile(r'\[[^\]]*\] "" \(.*\)')
+_MOST_HOST_PORTS = 4
 _SILENT = '"Port not available"'
 _STATES = ("Down", "Initialize", "Armed", "Active")
 
@@ -66,8 +67,9 @@ def _port(
 ) -> None:
     guid, name, lid, port, state, far = match.groups()
     kind, owner, description = header
-    if name is not None:  # --line does not say what a device is: an HCA has few ports
-        kind, owner, description = "host", guid, name
+    if name is not None:  # --line does not say what a device is
+        kind = "switch" if int(port) > _MOST_HOST_PORTS else "host"
+        owner, description = guid, name
     owner = guid_of(guid) if guid else owner
     if not owner:
         raise ParseError(number, "a port before the line of its switch")

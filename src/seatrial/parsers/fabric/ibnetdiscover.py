@@ -120,6 +120,12 @@ def _port(seen: Seen, block: _Block, number: int, match: re.Match[str]) -> None:
 def _check_both_sides(seen: Seen, blocks: dict[str, _Block], last: int) -> None:
     """Fill in the links; ParseError for one that only one of its ends shows."""
     for block in blocks.values():
+        if not block.ends:
+            raise ParseError(
+                block.line,
+                f"device {block.guid} without a link; the output is cut off, or no "
+                "cable is connected. Run ibnetdiscover again.",
+            )
         for own, (number, far) in block.ends.items():
             place = (block.guid, own)
             other = blocks.get(far[0])
