@@ -1,7 +1,8 @@
 """Join what several tools say to one fabric, and name its devices."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from seatrial.fabric.descriptions import (
     Named,
@@ -22,8 +23,12 @@ from seatrial.fabric.records import (
     leafs_of,
 )
 from seatrial.parsers.fabric.lldpctl import Neighbour
-from seatrial.parsers.fabric.seen import Place, Seen, SeenDevice
+from seatrial.parsers.fabric.seen import Place, Seen, SeenDevice, guid_of
 from seatrial.parsers.fabric.sminfo import SeenManager
+
+_TWICE = re.compile(r"Duplicate Port: Port with guid 0x([0-9a-f]+)")
+_ABOUT_TWICE = re.compile(rf"{_TWICE.pattern}|trying to insert new port guid")
+"""Messages of libibnetdisc, which prints no more of the second device."""
 
 
 def infiniband(
@@ -53,6 +58,8 @@ def infiniband(
         if ends[place] <= ends[far]
     )
     linked = {*base.links, *base.links.values()}
+    twice = {guid_of(guid) for text in found for guid in _TWICE.findall(text)}
+    found = [text for text in found if not _ABOUT_TWICE.search(text)]
     open_ports = tuple(
         OpenPort(ends[place], port.state, port.physical, port.silent)
         for place, port in base.ports.items()
@@ -62,7 +69,7 @@ def infiniband(
         tuple(devices.values()),
         links,
         open_ports,
-        _duplicates(base, devices, ends),
+        (*_duplicates(base, ends), *_told_twice(base, ends, twice, open_ports)),
         None if managers is None else _managers(managers),
         leafs_of(tuple(devices.values()), links),
         tuple(sources),
@@ -177,9 +184,25 @@ def _link(seen: Seen, ends: Mapping[Place, End], place: Place, far: Place) -> Li
     )
 
 
-def _duplicates(
-    seen: Seen, devices: Mapping[str, Device], ends: Mapping[Place, End]
-) -> tuple[Duplicate, ...]:
+def _told_twice(
+    seen: Seen,
+    ends: Mapping[Place, End],
+    guids: Collection[str],
+    open_ports: Sequence[OpenPort],
+) -> Iterator[Duplicate]:
+    """Yield the GUIDs that a tool complained about: of its devices it shows one only.
+
+    The other one is behind the port that has no answer, if there is just one.
+    """
+    silent = [port.end for port in open_ports if port.silent]
+    for guid in sorted(guids):
+        place = seen.port_guids.get(guid)
+        known = [] if place is None else [ends[seen.links.get(place, place)]]
+        other = silent if len(guids) == len(silent) == 1 else []
+        yield Duplicate(place[0] if place else guid, (*known, *other))
+
+
+def _duplicates(seen: Seen, ends: Mapping[Place, End]) -> tuple[Duplicate, ...]:
     found: dict[str, list[End]] = {}
     for conflict in seen.conflicts:
         known = found.setdefault(conflict.guid, [])
