@@ -58,7 +58,7 @@ def test_swap_of_two_nodes_is_one_finding_with_both_ends() -> None:
     )
     assert finding.reason == (
         "exchange the plugs at leaf01 port 3 and leaf03 port 4; "
-        "cn03 is on leaf leaf03; cn20 is on leaf leaf01"
+        "cn03 is on leaf03, not leaf01; cn20 is on leaf01, not leaf03"
     )
     assert {str(spot) for spot in finding.spots} == {
         "cn03 port mlx5_0:1 (rail0)",
@@ -103,7 +103,8 @@ def test_moved_plug() -> None:
     (finding,) = found(cabled)
     assert finding.kind == "moved"
     assert finding.reason == (
-        "move the plug from leaf01 port 17 to leaf08 port 8; cn64 is on leaf leaf01"
+        "move the plug from leaf01 port 17 to leaf08 port 8; "
+        "cn64 is on leaf01, not leaf08"
     )
 
 

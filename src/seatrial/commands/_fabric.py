@@ -122,7 +122,7 @@ def print_findings(findings: Sequence["Finding"]) -> None:
     from seatrial.audit.rows import VERDICTS
     from seatrial.console import Terminal, folding_table
 
-    table = folding_table("", "what", "where", "cable", "planned", "found", "note")
+    table = folding_table("", "what", "where", "cable", "declared", "actual", "note")
     for one in findings:
         spots = [str(spot) for spot in one.spots[:_MOST_SPOTS]]
         spots += ["..."] if one.spots[_MOST_SPOTS:] else []
@@ -142,4 +142,5 @@ def print_findings(findings: Sequence["Finding"]) -> None:
         console.print(table)
     counts = Counter[str](one.verdict for one in findings)
     parts = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
-    console.print_line(f"{len(findings)} findings{': ' if parts else ''}{parts}")
+    noun = "finding" if len(findings) == 1 else "findings"
+    console.print_line(f"{len(findings)} {noun}{': ' if parts else ''}{parts}")

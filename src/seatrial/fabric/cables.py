@@ -189,7 +189,8 @@ def _leafs(
     for host, leafs in wanted.items():
         there = actual.get(host, set()) - leafs
         if there:
-            yield f"{host} is on leaf {', '.join(sorted(there))}"
+            absent = ", ".join(sorted(leafs - actual[host]))
+            yield f"{host} is on {', '.join(sorted(there))}, not {absent}"
 
 
 def _note(known: Situation, leafs: dict[str, set[str]], a: End, b: End) -> None:

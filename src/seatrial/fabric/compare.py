@@ -10,7 +10,7 @@ from seatrial.fabric.devices import absent_devices, replaced, unplanned_devices
 from seatrial.fabric.findings import Finding, Kind, Spot, ordered, spots_of
 from seatrial.fabric.matching import Matched, match
 from seatrial.fabric.plan import Cable, Plan
-from seatrial.fabric.records import Device, End, Fabric, Link
+from seatrial.fabric.records import Device, End, Fabric, Link, Manager
 from seatrial.fabric.uplinks import even_uplinks, planned_uplinks
 from seatrial.names import node_set
 
@@ -33,8 +33,9 @@ def compare(
         *_duplicates(fabric),
         *_firmware(fabric, declaration),
     ]
+    leaderless = fabric.managers is not None and not _masters(fabric.managers)
     if plan is None:
-        findings += [*_states(fabric.links, {}), *even_uplinks(fabric)]
+        findings += [*_states(fabric.links, {}, leaderless), *even_uplinks(fabric)]
         return ordered(findings)
     matched = match(fabric, plan, nodes)
     known = _situation(fabric, plan, matched)
@@ -47,7 +48,7 @@ def compare(
     findings += [*replaced(matched, known), *absent, *unplanned]
     findings += cable_findings(known, without)
     findings += _rates(fabric.links, known.planned)
-    findings += _states(fabric.links, known.planned)
+    findings += _states(fabric.links, known.planned, leaderless)
     findings += planned_uplinks(known, {*known.links}, plan)
     return ordered(findings)
 
@@ -86,7 +87,7 @@ def _managers(fabric: Fabric, declaration: Declaration) -> Iterator[Finding]:
         if wanted is not None:
             yield _manager("unknown", about, "no source tells it")
         return
-    masters = [one for one in fabric.managers if one.state == "master"]
+    masters = _masters(fabric.managers)
     if not masters:
         yield _manager("absent", about, "no subnet manager answers")
         return
@@ -102,6 +103,10 @@ def _managers(fabric: Fabric, declaration: Declaration) -> Iterator[Finding]:
     if wanted.priority is not None and priorities != {wanted.priority}:
         found = ", ".join(map(str, sorted(priorities)))
         yield _manager("drift", f"priority {wanted.priority}", f"priority {found}")
+
+
+def _masters(managers: Iterable[Manager]) -> list[Manager]:
+    return [one for one in managers if one.state == "master"]
 
 
 def _manager(verdict: Verdict, declared: str, actual: str) -> Finding:
@@ -184,11 +189,20 @@ def _rate(width: int | None, speed: str) -> str:
     return " ".join(filter(None, (f"{width}x" if width else "", speed)))
 
 
-def _states(links: Iterable[Link], planned: Mapping[End, Cable]) -> Iterator[Finding]:
-    """Yield links that are not Active: planned ones, or all without a plan."""
-    for link in links:
-        if link.state in _UP:
-            continue
+def _states(
+    links: Iterable[Link], planned: Mapping[End, Cable], without_master: bool
+) -> Iterator[Finding]:
+    """Yield links that are not Active: planned ones, or all without a plan.
+
+    Without a master, all links wait for one: they are one finding.
+    """
+    waiting = [link for link in links if link.state not in _UP]
+    if without_master and waiting:
+        states = sorted({f"{link.state}/{link.physical}" for link in waiting})
+        count = f"{len(waiting)} links {', '.join(states)}"
+        yield Finding("state", "drift", (), "Active", count, "no subnet manager")
+        return
+    for link in waiting:
         cable = planned.get(link.a) or Cable(link.a, link.b)
         if {cable.a, cable.b} == {link.a, link.b}:
             state = f"{link.state}/{link.physical}"
