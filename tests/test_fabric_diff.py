@@ -311,7 +311,7 @@ def test_names_of_the_plan_that_the_fabric_does_not_have(
     plan = read_plan(change(plan_csv(PLAN.cables)), "plan.csv")
     nodes = {name for name, kind in PLAN.kinds.items() if kind == "host"}
     with pytest.raises(SeatrialError) as refused:
-        compare(Cabled(PLAN).fabric(), plan, NOTHING, nodes)
+        compare(Cabled(PLAN).fabric(), plan, NOTHING, lambda: nodes)
     assert str(refused.value).startswith(message)
 
 
@@ -366,10 +366,10 @@ def test_records_survive_their_file(tmp_path: Path) -> None:
 def test_declaration_names_file_line_and_key(tmp_path: Path) -> None:
     file = tmp_path / "group_vars/all/fabric.yml"
     file.parent.mkdir(parents=True)
-    assert load_declaration(tmp_path) == NOTHING
+    assert load_declaration(file) == NOTHING
     file.write_text("fabric_plan: cables.csv\nfabric_sm: { priority: 16 }\n")
     with pytest.raises(SeatrialError) as refused:
-        load_declaration(tmp_path)
+        load_declaration(file)
     assert str(refused.value) == (
         f"{file}:2: fabric_sm.priority: expected a priority, 0 to 15, got 16."
     )

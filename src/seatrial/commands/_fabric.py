@@ -37,23 +37,41 @@ def discovered(sources: Sequence[Path], file: Path | None) -> "Fabric":
         return by_tools()
 
 
-def declaring_folder(home: Path, system: str) -> Path:
-    """Return the inventory of a system; SeatrialError if the system is unknown."""
-    from seatrial.system.description import is_provisioned, unknown_system
-
-    folder = home / "inventories" / system
-    if not folder.is_dir() and not is_provisioned(home, system):
-        raise unknown_system(home, system)
-    return folder
-
-
 def known_nodes(home: Path, system: str) -> Collection[str]:
-    """Return the delivered nodes of a provisioned system; none if it is not one."""
-    from seatrial.system.description import is_provisioned, load_system
+    """Return the delivered nodes of a system; none if nothing tells them.
 
-    if not is_provisioned(home, system):
-        return ()
-    return {node.name for node in load_system(home, system).nodes}
+    They come from its description here, or from node_classes of the inventory.
+    """
+    from seatrial.standins.hostlist import expand
+    from seatrial.system.description import is_provisioned, load_system
+    from seatrial.system.doctor.probe import host_list
+    from seatrial.system.login_node import login_variables
+
+    if is_provisioned(home, system):
+        return {node.name for node in load_system(home, system).nodes}
+    templates = {
+        "classes": "{{ node_classes | default([]) }}",
+        "groups": "{{ groups }}",
+    }
+    try:
+        settings = login_variables(home / "inventories" / system, home, templates)
+        lists = [host_list(one, settings["groups"]) for one in settings["classes"]]
+        return {node for text in lists if text for node in expand(text)}
+    except (SeatrialError, ValueError):
+        return ()  # an inventory without a login node, or another form of lists
+
+
+def keep_fabric(home: Path, system: str, found: "Fabric") -> Path:
+    """Write the fabric beside the description of a system: runs keep it from then on.
+
+    Raises SeatrialError if the system is not provisioned here.
+    """
+    from seatrial.fabric.records import write_fabric
+    from seatrial.system.description import DISCOVERED_FILE, load_system
+
+    file = load_system(home, system).folder / DISCOVERED_FILE
+    write_fabric(file, found)
+    return file
 
 
 def shape_of(numbers: Mapping[str, Any]) -> "Shape":

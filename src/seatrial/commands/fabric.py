@@ -1,5 +1,6 @@
 """`seatrial fabric`: discover, plan and compare the cables of a system."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,8 @@ from seatrial import paths
 from seatrial.commands import _options as options
 from seatrial.commands._fabric import (
     as_rows,
-    declaring_folder,
     discovered,
+    keep_fabric,
     known_nodes,
     print_findings,
     save_text,
@@ -65,10 +66,15 @@ def fabric() -> None:
     show_default=True,
     help="File to write.",
 )
+@click.option("--keep", is_flag=True, help="Later runs of SYSTEM keep it, too.")
 @options.stop_on_eof
 @click.pass_context
 def discover(
-    ctx: click.Context, system: str, sources: tuple[Path, ...], output: Path
+    ctx: click.Context,
+    system: str,
+    sources: tuple[Path, ...],
+    output: Path,
+    keep: bool,
 ) -> None:
     """Record the devices, links and subnet managers of SYSTEM in a file.
 
@@ -82,11 +88,15 @@ def discover(
 
     Example: seatrial fabric discover SYSTEM --from ufm/ --output fabric.json
     """
+    from seatrial.fabric.declaration import declared_for
     from seatrial.fabric.records import write_fabric
 
-    declaring_folder(paths.home(), system)
+    home = paths.home()
+    declared_for(home, system)
     found = discovered(sources, None)
     write_fabric(output, found)
+    if keep:
+        keep_fabric(home, system, found)
     kinds = [device.kind for device in found.devices]
     nodes = {device.name for device in found.devices if device.kind == "host"}
     echo(
@@ -166,21 +176,19 @@ def diff(
     Example: seatrial fabric diff SYSTEM --fabric fabric.json
     """
     from seatrial.fabric.compare import compare
-    from seatrial.fabric.declaration import declared_plan, load_declaration
+    from seatrial.fabric.declaration import declared_for
     from seatrial.fabric.findings import exit_status
     from seatrial.fabric.plan import load_plan
 
     home = paths.home()
-    inventory = declaring_folder(home, system)
-    declaration = load_declaration(inventory)
-    planned = (
-        load_plan(plan_file) if plan_file else declared_plan(inventory, declaration)
-    )
+    declared = declared_for(home, system)
+    planned = load_plan(plan_file) if plan_file else declared.plan()
     found = discovered(sources, fabric_file)
-    findings = compare(found, planned, declaration, known_nodes(home, system))
+    nodes = partial(known_nodes, home, system)
+    findings = compare(found, planned, declared.declaration, nodes)
     _write(findings, form)
     if form == "table" and planned is None:
-        echo(f"{system}: no plan; set fabric_plan in fabric.yml of the inventory")
+        echo(f"{system}: no plan; set fabric_plan in {declared.file}")
     ctx.exit(exit_status(findings))
 
 
@@ -235,18 +243,14 @@ def topology(
 
 
 def _planned(system: str, plan_file: Path | None) -> "Plan":
-    from seatrial.fabric.declaration import NAME, declared_plan, load_declaration
+    from seatrial.fabric.declaration import declared_for
     from seatrial.fabric.plan import load_plan
 
-    inventory = declaring_folder(paths.home(), system)
-    planned = (
-        load_plan(plan_file)
-        if plan_file
-        else declared_plan(inventory, load_declaration(inventory))
-    )
+    declared = declared_for(paths.home(), system)
+    planned = load_plan(plan_file) if plan_file else declared.plan()
     if planned is None:
         raise SeatrialError(
-            f"{inventory / NAME}: fabric_plan: expected the path of a cable plan, got "
+            f"{declared.file}: fabric_plan: expected the path of a cable plan, got "
             "nothing. Set it, or name a file with --plan or --fabric."
         )
     return planned

@@ -1,7 +1,7 @@
 """Compare a discovered fabric with its plan and declaration."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from seatrial.audit.rows import Verdict
 from seatrial.fabric.cables import Situation, cable_findings
@@ -21,11 +21,12 @@ def compare(
     fabric: Fabric,
     plan: Plan | None,
     declaration: Declaration,
-    nodes: Collection[str] = (),
+    nodes: Callable[[], Collection[str]] = tuple,
 ) -> list[Finding]:
     """Return all findings; without a plan those that need none.
 
-    `nodes` are the nodes of the system, if known. Raises SeatrialError as `match`.
+    `nodes` returns the nodes of the system, if it knows them. Raises SeatrialError as
+    `match`.
     """
     findings = [
         *_discovery(fabric),

@@ -1,5 +1,6 @@
 """The declaration of the fabric: group_vars/all/fabric.yml of an inventory."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,13 @@ from msgspec import Meta, Struct
 
 from seatrial.fabric.plan import Plan, load_plan
 from seatrial.model.yaml_file import Text, YamlFile
+from seatrial.paths import etc_dir
+from seatrial.system.description import (
+    FABRIC_FILE,
+    PLAN_FILE,
+    is_provisioned,
+    unknown_system,
+)
 
 NAME = "group_vars/all/fabric.yml"
 """Of a folder of inventories: Ansible reads it, too."""
@@ -44,20 +52,44 @@ class Declaration(Struct, frozen=True, forbid_unknown_fields=True):
     fabric_firmware: dict[Text, _Version] = {}
 
 
-def load_declaration(inventory: Path) -> Declaration:
+@dataclass(frozen=True)
+class Declared:
+    """The declaration of a system, its file, and the plan that it names."""
+
+    declaration: Declaration
+    file: Path
+    plan_file: Path | None
+
+    def plan(self) -> Plan | None:
+        """Read the plan; None if there is none. SeatrialError as `load_plan`."""
+        return None if self.plan_file is None else load_plan(self.plan_file)
+
+
+def declared_for(home: Path, system: str) -> Declared:
+    """Read the declaration of the inventory, or where the system is provisioned.
+
+    Raises SeatrialError if the system is unknown, or as `load_declaration`.
+    """
+    inventory = home / "inventories" / system
+    if inventory.is_dir():
+        file = inventory / NAME
+        declaration = load_declaration(file)
+        plan = declaration.fabric_plan
+        return Declared(declaration, file, inventory / plan if plan else None)
+    if not is_provisioned(home, system):
+        raise unknown_system(home, system)
+    folder = etc_dir(home, system)
+    declaration = load_declaration(folder / FABRIC_FILE)
+    plan_file = folder / PLAN_FILE if declaration.fabric_plan else None
+    return Declared(declaration, folder / FABRIC_FILE, plan_file)
+
+
+def load_declaration(file: Path) -> Declaration:
     """Read the declaration; without the file, nothing is declared.
 
     Raises SeatrialError with file and line for a wrong value.
     """
-    file = inventory / NAME
     if not file.is_file():
         return Declaration()
     yaml = YamlFile(file)
     return Declaration() if yaml.data is None else yaml.convert(Declaration)
-
-
-def declared_plan(inventory: Path, declaration: Declaration) -> Plan | None:
-    """Read the declared plan; None if there is none. SeatrialError as `load_plan`."""
-    if declaration.fabric_plan is None:
-        return None
-    return load_plan(inventory / declaration.fabric_plan)

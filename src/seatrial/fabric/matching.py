@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -26,10 +26,13 @@ class Matched:
     replaced: dict[str, str] = field(default_factory=dict)
 
 
-def match(fabric: Fabric, plan: Plan, nodes: Collection[str] = ()) -> Matched:
+def match(
+    fabric: Fabric, plan: Plan, nodes: Callable[[], Collection[str]] = tuple
+) -> Matched:
     """Return the planned cables by the fabric's ports.
 
-    `nodes` are the nodes of the system, if they are known. Raises SeatrialError, with
+    `nodes` returns the nodes of the system, if it knows them; it is called only for a
+    planned host that is not in the fabric. Raises SeatrialError, with
     the line of the plan, for a host that is neither a node nor in the fabric, and for a
     name that differs from the fabric's only in case or domain.
     """
@@ -61,7 +64,10 @@ def _links(fabric: Fabric) -> dict[End, End]:
     return links
 
 
-def _check_names(plan: Plan, known: Collection[str], nodes: Collection[str]) -> None:
+def _check_names(
+    plan: Plan, known: Collection[str], nodes: Callable[[], Collection[str]]
+) -> None:
+    delivered: Collection[str] | None = None
     names = Names()
     for name in known:
         names.add(name)
@@ -79,8 +85,11 @@ def _check_names(plan: Plan, known: Collection[str], nodes: Collection[str]) -> 
                     f"{side}: {name!r} is {like[0]!r} in the fabric; they differ only "
                     f"in case or domain. Write {like[0]!r}.",
                 )
-            if nodes and plan.kinds[name] == "host" and name not in nodes:
-                nearest = get_close_matches(name, nodes, 1)
+            if plan.kinds[name] != "host":
+                continue
+            delivered = nodes() if delivered is None else delivered
+            if delivered and name not in delivered:
+                nearest = get_close_matches(name, delivered, 1)
                 remedy = f"Did you mean {nearest[0]!r}?" if nearest else "Correct it."
                 plan.refuse(
                     cable.line,

@@ -20,6 +20,10 @@ from seatrial.system import slurm
 SYSTEM_FILE = "system.json"
 SETTINGS_FILE = "settings.yaml"
 HARDWARE_FILE = "hardware.yml"
+FABRIC_FILE = "fabric.yml"
+PLAN_FILE = "fabric_plan.csv"
+DISCOVERED_FILE = "fabric.json"
+_MAY_BE = (HARDWARE_FILE, FABRIC_FILE, PLAN_FILE, DISCOVERED_FILE)
 
 SLURM = ("slurm", "squeue")
 """ReFrame's names of Slurm as a scheduler."""
@@ -70,11 +74,11 @@ class System:
     def files(self) -> tuple[Path, ...]:
         """Return the files of its description, with Spack's lock files if it built.
 
-        The declaration of HCAs and settings is among them if there is one.
+        The declarations of hardware and fabric are among them, and the discovered
+        fabric, if there are any.
         """
         names = [SYSTEM_FILE, SETTINGS_FILE, *_lock_names(self.software)]
-        if (self.folder / HARDWARE_FILE).is_file():
-            names.append(HARDWARE_FILE)
+        names += [name for name in _MAY_BE if (self.folder / name).is_file()]
         return tuple(self.folder / name for name in names)
 
 
