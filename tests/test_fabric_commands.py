@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from fake_home import write_home
 
 from seatrial.cli import main
+from seatrial.system.description import load_system
 
 HOME = Path(__file__).parents[1]
 DATA = HOME / "tests/data/fabric"
@@ -37,6 +39,21 @@ def test_discovery_kept_in_a_file_gives_the_same_findings(tmp_path: Path) -> Non
     assert kept == run("diff", "lab", *CLUSTER, *PLAN, status=1)
     both = ("--fabric", str(file), *CLUSTER)
     assert "expected one of them" in run("diff", "lab", *both, status=2)
+
+
+def test_runs_keep_a_fabric_that_was_discovered_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = write_home(tmp_path / "home")
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    file = str(tmp_path / "fabric.json")
+    run("discover", "lab", *CLUSTER, "--output", file, "--keep")
+    (home / "etc/lab/fabric.yml").write_text("fabric_plan: cables.csv\n")
+    (home / "etc/lab/fabric_plan.csv").write_text((DATA / "cables.csv").read_text())
+    kept = {one.name for one in load_system(home, "lab").files}
+    assert kept >= {"fabric.yml", "fabric_plan.csv", "fabric.json"}
+    nodes = run("diff", "lab", "--fabric", file, status=1)
+    assert "exchange the plugs" in nodes
 
 
 def test_forms_have_all_columns() -> None:

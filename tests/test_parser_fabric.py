@@ -177,6 +177,22 @@ def test_silent_port_is_told_from_a_free_one() -> None:
     assert not seen.ports["0x506b4b0300a10100", "3"].silent
 
 
+def test_device_that_only_one_tool_reached_is_not_absent(tmp_path: Path) -> None:
+    text = text_of("ibnetdiscover.txt")
+    start = text.index("vendid", text.index("# Topology"))
+    blocks = text[start:].split("\n\n")
+    blocks = [block for block in blocks if "=0xb8599f0300c20200" not in block]
+    lines = (text[:start] + "\n\n".join(blocks)).split("\n")
+    rest = [line for line in lines if "c20200" not in line]
+    (tmp_path / "ibnetdiscover.txt").write_text("\n".join(rest))
+    fabric = from_files([tmp_path, CLUSTER / "iblinkinfo.txt"])
+    port = next(one for one in fabric.open_ports if one.end == End("leaf01", "2"))
+    assert (port.state, port.silent) == ("Active", True)
+    assert fabric.problems == (
+        "only iblinkinfo shows cn02 mlx5_0 (0xb8599f0300c20201)",
+    )
+
+
 def test_messages_of_a_tool_in_its_output_are_problems(tmp_path: Path) -> None:
     file = tmp_path / "ibnetdiscover.txt"
     message = "src/query_smp.c:186; umad (DR path slid 0) bad status 110; timed out"

@@ -71,17 +71,16 @@ def declared_for(home: Path, system: str) -> Declared:
     Raises SeatrialError if the system is unknown, or as `load_declaration`.
     """
     inventory = home / "inventories" / system
-    if inventory.is_dir():
-        file = inventory / NAME
-        declaration = load_declaration(file)
-        plan = declaration.fabric_plan
-        return Declared(declaration, file, inventory / plan if plan else None)
-    if not is_provisioned(home, system):
+    if not inventory.is_dir() and not is_provisioned(home, system):
         raise unknown_system(home, system)
-    folder = etc_dir(home, system)
-    declaration = load_declaration(folder / FABRIC_FILE)
-    plan_file = folder / PLAN_FILE if declaration.fabric_plan else None
-    return Declared(declaration, folder / FABRIC_FILE, plan_file)
+    file = etc_dir(home, system) / FABRIC_FILE
+    if file.is_file() and not (inventory / NAME).is_file():
+        declaration = load_declaration(file)
+        plan = file.with_name(PLAN_FILE)
+        return Declared(declaration, file, plan if declaration.fabric_plan else None)
+    declaration = load_declaration(inventory / NAME)
+    name = declaration.fabric_plan
+    return Declared(declaration, inventory / NAME, inventory / name if name else None)
 
 
 def load_declaration(file: Path) -> Declaration:

@@ -3,9 +3,13 @@
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from seatrial.errors import SeatrialError
 from seatrial.fabric.merge import ethernet, infiniband
@@ -79,7 +83,7 @@ def by_tools() -> Fabric:
                 "ibnetdiscover is not installed here. Install infiniband-diags, or run "
                 "it where the fabric is managed and name its output with --from."
             )
-    return _fabric(outputs, {})
+    return replace(_fabric(outputs, {}), time=_utc(time.time()))
 
 
 def _run(program: str, command: Sequence[str]) -> Output:
@@ -122,6 +126,7 @@ def from_files(paths: Iterable[Path]) -> Fabric:
     links of the fabric.
     """
     outputs, nodes = [], dict[str, Path]()
+    paths = [*paths]
     for path in paths:
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         for file in files:
@@ -142,7 +147,13 @@ def from_files(paths: Iterable[Path]) -> Fabric:
             f"{listed}: no output that tells the links; expected ibnetdiscover.txt, "
             "ibdiagnet2.db_csv, iblinkinfo.txt or lldp/NODE.json"
         )
-    return _fabric(outputs, nodes)
+    read = [*(Path(one.where) for one in outputs), *nodes.values()]
+    newest = max(file.stat().st_mtime for file in read)
+    return replace(_fabric(outputs, nodes), time=_utc(newest))
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _read(file: Path) -> str:

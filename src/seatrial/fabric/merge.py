@@ -61,7 +61,12 @@ def infiniband(
     twice = {guid_of(guid) for text in found for guid in _TWICE.findall(text)}
     found = [text for text in found if not _ABOUT_TWICE.search(text)]
     open_ports = tuple(
-        OpenPort(ends[place], port.state, port.physical, port.silent)
+        OpenPort(
+            ends[place],
+            port.state,
+            port.physical,
+            port.silent or port.physical == "LinkUp",
+        )
         for place, port in base.ports.items()
         if place not in linked and place in ends
     )

@@ -109,7 +109,8 @@ class Fabric(Struct, frozen=True):
     """A discovered fabric.
 
     `managers` is None if nothing told them, empty if there is none. `leafs` are the
-    switches that each node is connected to, by their names in order.
+    switches that each node is connected to, by their names in order. `time` is that
+    of the discovery, or of the newest file, in UTC.
     """
 
     devices: tuple[Device, ...]
@@ -120,6 +121,7 @@ class Fabric(Struct, frozen=True):
     leafs: dict[str, tuple[str, ...]] = {}
     sources: tuple[Source, ...] = ()
     problems: tuple[str, ...] = ()
+    time: str = ""
     schema: int = SCHEMA
 
 

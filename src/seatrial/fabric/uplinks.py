@@ -44,9 +44,12 @@ def planned_uplinks(
 
 def even_uplinks(fabric: Fabric) -> Iterator[Finding]:
     """Yield leafs with fewer up-links than most, or unevenly spread; without a plan."""
-    hosts = frozenset(one.name for one in fabric.devices if one.kind != "switch")
-    links = {link.a: link.b for link in fabric.links}
-    links |= {link.b: link.a for link in fabric.links}
+    hosts = frozenset(one.name for one in fabric.devices if one.kind == "host")
+    inside = {one.name for one in fabric.devices if one.kind == "aggregation"}
+    links: dict[End, End] = {}
+    for link in fabric.links:
+        if not {link.a.device, link.b.device} & inside:
+            links |= {link.a: link.b, link.b: link.a}
     found = _uplinks(links, hosts)
     totals = Counter(switches.total() for switches in found.values())
     if not totals:

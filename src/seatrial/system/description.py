@@ -19,10 +19,8 @@ from seatrial.system import slurm
 
 SYSTEM_FILE = "system.json"
 SETTINGS_FILE = "settings.yaml"
-HARDWARE_FILE = "hardware.yml"
-FABRIC_FILE = "fabric.yml"
-PLAN_FILE = "fabric_plan.csv"
-DISCOVERED_FILE = "fabric.json"
+HARDWARE_FILE, FABRIC_FILE = "hardware.yml", "fabric.yml"
+PLAN_FILE, DISCOVERED_FILE = "fabric_plan.csv", "fabric.json"
 _MAY_BE = (HARDWARE_FILE, FABRIC_FILE, PLAN_FILE, DISCOVERED_FILE)
 
 SLURM = ("slurm", "squeue")
@@ -74,8 +72,7 @@ class System:
     def files(self) -> tuple[Path, ...]:
         """Return the files of its description, with Spack's lock files if it built.
 
-        The declarations of hardware and fabric are among them, and the discovered
-        fabric, if there are any.
+        Those of hardware and fabric are among them if there are any.
         """
         names = [SYSTEM_FILE, SETTINGS_FILE, *_lock_names(self.software)]
         names += [name for name in _MAY_BE if (self.folder / name).is_file()]
