@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from seatrial.errors import SeatrialError
+from seatrial.fabric.compare import compare
+from seatrial.fabric.declaration import Declaration
 from seatrial.fabric.discover import from_files
 from seatrial.fabric.records import Device, End, Fabric, Link
 from seatrial.parsers.errors import ParseError
@@ -175,6 +177,19 @@ def test_silent_port_is_told_from_a_free_one() -> None:
     seen = parse_iblinkinfo("\n".join(lines[:start] + lines[start + 2 :]))
     assert seen.ports["0x506b4b0300a10100", "2"].silent
     assert not seen.ports["0x506b4b0300a10100", "3"].silent
+
+
+def test_nodes_with_one_name_are_named_by_their_guids(tmp_path: Path) -> None:
+    text = text_of("ibnetdiscover.txt").replace("cn02 mlx5_0", "cn01 mlx5_0")
+    (tmp_path / "ibnetdiscover.txt").write_text(text)
+    fabric = from_files([tmp_path])
+    assert fabric.leafs["0xb8599f0300c20100"] == ("leaf01",)
+    (finding,) = [
+        one for one in compare(fabric, None, Declaration()) if one.kind == "device"
+    ]
+    assert finding.actual == (
+        "2 devices call themselves cn01 mlx5_0: 0xb8599f0300c20100, 0xb8599f0300c20200"
+    )
 
 
 def test_device_that_only_one_tool_reached_is_not_absent(tmp_path: Path) -> None:

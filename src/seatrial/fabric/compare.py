@@ -6,7 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from seatrial.audit.rows import Verdict
 from seatrial.fabric.cables import Situation, cable_findings
 from seatrial.fabric.declaration import Declaration
-from seatrial.fabric.devices import absent_devices, replaced, unplanned_devices
+from seatrial.fabric.devices import (
+    absent_devices,
+    replaced,
+    same_names,
+    unplanned_devices,
+)
 from seatrial.fabric.findings import Finding, Kind, Spot, ordered, spots_of
 from seatrial.fabric.matching import Matched, match
 from seatrial.fabric.plan import Cable, Plan
@@ -32,6 +37,7 @@ def compare(
         *_discovery(fabric),
         *_managers(fabric, declaration),
         *_duplicates(fabric),
+        *same_names(fabric),
         *_firmware(fabric, declaration),
     ]
     leaderless = fabric.managers is not None and not _masters(fabric.managers)

@@ -6,13 +6,34 @@ from dataclasses import replace
 
 from seatrial.audit.rows import Verdict
 from seatrial.fabric.cables import Situation
+from seatrial.fabric.descriptions import name_host, name_switch
 from seatrial.fabric.findings import Finding, Spot, pair, spots_of
 from seatrial.fabric.matching import Matched
 from seatrial.fabric.plan import Cable, Plan
-from seatrial.fabric.records import End, Fabric
+from seatrial.fabric.records import Device, End, Fabric
 from seatrial.names import node_set
 
 _MOST_LINKS = 4
+
+
+def same_names(fabric: Fabric) -> Iterator[Finding]:
+    """Yield names that several devices have: an image was cloned with its name."""
+    named: dict[str, list[Device]] = defaultdict(list)
+    for device in fabric.devices:
+        name = name_host if device.kind == "host" else name_switch
+        if device.guid and device.name == device.guid and name(device.description).name:
+            named[device.description].append(device)
+    for text, devices in named.items():
+        if len(devices) > 1:
+            guids = ", ".join(sorted(device.guid for device in devices))
+            yield Finding(
+                "switch" if devices[0].kind == "switch" else "device",
+                "drift",
+                (),
+                "one device of a name",
+                f"{len(devices)} devices call themselves {text}: {guids}",
+                "correct the node description of all but one",
+            )
 
 
 def replaced(matched: Matched, known: Situation) -> Iterator[Finding]:
