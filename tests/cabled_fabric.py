@@ -78,6 +78,7 @@ class Cabled:
                             kind,
                             f"0x{index + 1:016x}",
                             hca,
+                            f"{self.names.get(name, name)} {hca}".strip(),
                             model="MQM8700" if kind == "switch" else "",
                             firmware=self.firmware.get(name, "27.2010.1000")
                             if kind == "switch"

@@ -1,5 +1,6 @@
 """Discovery by the real infiniband-diags on fabrics that ibsim simulates."""
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,21 @@ def test_unlinked_cable_and_mad_loss(
     (device,) = [one for one in lossy if one.kind == "device"]
     assert (device.verdict, device.spots[0].device) == ("unknown", "cn40")
     assert exit_status(lossy) in (Exit.UNDECIDED, Exit.FAILED)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lost_mads_never_make_an_absent_device(
+    seed: int, fabric64: IbsimFabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(seed)
+    hosts = chance.sample(range(2, 65), 6)
+    ports = [f'"cn{host:02}/mlx5_0"[1]' for host in hosts]
+    ports += [f'"leaf0{chance.randint(2, 4)}"[{chance.randint(0, 20)}]']
+    rate = chance.choice((20, 50, 100))
+    fabric64.console(*(f"Error {port} {rate}" for port in ports))
+    findings = findings_of(fabric64, monkeypatch)
+    fabric64.console(*(f"Error {port} 0" for port in ports))
+    assert {one.verdict for one in findings} <= {"unknown"}
 
 
 def test_swapped_moved_and_slow_cables(

@@ -1,5 +1,6 @@
 """Outputs of fabric tools: the same fabric from each, and never from a part of one."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -206,6 +207,33 @@ def test_device_that_only_one_tool_reached_is_not_absent(tmp_path: Path) -> None
     assert fabric.problems == (
         "only iblinkinfo shows cn02 mlx5_0 (0xb8599f0300c20201)",
     )
+
+
+def test_port_that_did_not_answer_has_no_rate_and_no_state() -> None:
+    text = text_of("ibnetdiscover.txt")
+    old = 'lid 8 lmc 0 "MF0;leaf02:MQM8700/U1" lid 3 2xHDR'
+    assert old in text
+    seen = parse_ibnetdiscover(text.replace(old, old.replace("2xHDR", "?????")))
+    assert seen.ports["0xb8599f0300c20400", "1"].width is None
+    assert seen.links == parse_ibnetdiscover(text).links
+    line = (
+        '0x0000000000000001 "leaf01" 5 1[  ] ==(undefined (0)     Extended speed '
+        'NoChange/NoChange)==>             [  ] "" ( )\n'
+    )
+    port = parse_iblinkinfo(line).ports["0x0000000000000001", "1"]
+    assert (port.state, port.width, port.silent) == ("", None, True)
+
+
+def test_lids_that_are_not_unique_name_no_port(tmp_path: Path) -> None:
+    """Without a subnet manager, all LIDs are 0."""
+    text = re.sub(r"( +)\d+( +\d+\[)", r"\g<1>0\2", text_of("iblinkinfo.txt"))
+    file = tmp_path / "iblinkinfo.txt"
+    file.write_text(text)
+    with pytest.raises(SeatrialError, match="several devices have this LID"):
+        from_files([file])
+    fabric = from_files([CLUSTER / "ibnetdiscover.txt", file])
+    assert links_of(fabric) == LINKS
+    assert fabric.problems == ()
 
 
 def test_messages_of_a_tool_in_its_output_are_problems(tmp_path: Path) -> None:

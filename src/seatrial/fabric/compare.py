@@ -20,6 +20,7 @@ from seatrial.fabric.uplinks import even_uplinks, planned_uplinks
 from seatrial.names import node_set
 
 _UP = ("", "Active")
+_MOST_PROBLEMS = 4
 
 
 def compare(
@@ -80,10 +81,17 @@ def _situation(fabric: Fabric, plan: Plan, matched: Matched) -> Situation:
 
 
 def _discovery(fabric: Fabric) -> Iterator[Finding]:
-    for problem in fabric.problems:
-        yield Finding(
-            "discovery", "unknown", (), "all devices answer", problem, "discover again"
-        )
+    for problem in fabric.problems[:_MOST_PROBLEMS]:
+        yield _problem(problem)
+    more = len(fabric.problems) - _MOST_PROBLEMS
+    if more > 0:
+        yield _problem(f"and {more} more messages")
+
+
+def _problem(text: str) -> Finding:
+    return Finding(
+        "discovery", "unknown", (), "all devices answer", text, "discover again"
+    )
 
 
 def _managers(fabric: Fabric, declaration: Declaration) -> Iterator[Finding]:

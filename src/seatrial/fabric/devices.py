@@ -57,6 +57,7 @@ def absent_devices(
     A device behind a GUID that exists twice is left out.
     """
     present = {device.name for device in fabric.devices}
+    nameless = {one.name for one in fabric.devices if one.guid and not one.description}
     cables: dict[str, list[Cable]] = defaultdict(list)
     for cable in matched.cables:
         for end in (cable.a, cable.b):
@@ -78,6 +79,10 @@ def absent_devices(
         linked = {known.links[end].device for end in ends if end in known.links}
         instead = linked.difference(plan.kinds)
         finding = _absent(plan, known, name, own, ends, instead)
+        if instead and instead <= nameless:
+            finding = replace(
+                finding, verdict="unknown", reason="the device did not tell its name"
+            )
         if name in behind:
             reasons = (finding.reason, f"behind it: {node_set(behind[name])}")
             finding = replace(finding, reason="; ".join(filter(None, reasons)))

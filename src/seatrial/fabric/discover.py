@@ -177,7 +177,11 @@ def _fabric(outputs: Sequence[Output], nodes: dict[str, Path]) -> Fabric:
     for tool in ("sminfo", "saquery"):
         if tool in by_tool:
             managers = [*(managers or []), *_managers(by_tool[tool])]
-    (_, base), *others = parsed.items()
+    (tool, base), *others = parsed.items()
+    if base.ambiguous:
+        reason = "several devices have this LID; run `iblinkinfo --line`, or name the "
+        reason += "output of ibnetdiscover, too"
+        raise _damaged(by_tool[tool], ParseError(base.ambiguous, reason))
     sources = [one.source for one in outputs]
     return infiniband(base, others, managers, sources, problems)
 

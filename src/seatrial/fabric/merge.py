@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from seatrial.fabric.descriptions import (
     Named,
@@ -23,7 +24,7 @@ from seatrial.fabric.records import (
     leafs_of,
 )
 from seatrial.parsers.fabric.lldpctl import Neighbour
-from seatrial.parsers.fabric.seen import Place, Seen, SeenDevice, guid_of
+from seatrial.parsers.fabric.seen import Place, Seen, guid_of
 from seatrial.parsers.fabric.sminfo import SeenManager
 
 _TWICE = re.compile(r"Duplicate Port: Port with guid 0x([0-9a-f]+)")
@@ -92,13 +93,19 @@ def _add(base: Seen, other: Seen, tool: str) -> list[str]:
         return base.port_guids.get(place[0])
 
     for guid, device in other.devices.items():
-        known = base.devices.get(guid)
-        if known and (device.psid or device.firmware):
-            base.devices[guid] = _with_firmware(known, device)
+        owner = own((guid, "1"))
+        known = base.devices.get(owner[0]) if owner else None
+        if known is not None:
+            base.devices[known.guid] = replace(
+                known,
+                description=known.description or device.description,
+                psid=known.psid or device.psid,
+                firmware=known.firmware or device.firmware,
+            )
     for place, port in other.ports.items():
         at = own(place)
         if at is None:
-            name = other.devices[place[0]].description or place[0]
+            name = other.devices[place[0]].description or "a device"
             problems.append(f"only {tool} shows {name} ({place[0]})")
             continue
         known_port = base.port(at)
@@ -120,18 +127,6 @@ def _own_links(other: Seen, own: object) -> Iterable[tuple[Place, Place]]:
         at, to = own(place), own(far)
         if at is not None and to is not None:
             yield at, to
-
-
-def _with_firmware(known: SeenDevice, other: SeenDevice) -> SeenDevice:
-    return SeenDevice(
-        known.guid,
-        known.kind,
-        known.description,
-        known.ports,
-        known.lid,
-        other.psid,
-        other.firmware,
-    )
 
 
 def _devices(seen: Seen) -> dict[str, Device]:

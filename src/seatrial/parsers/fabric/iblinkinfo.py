@@ -4,6 +4,7 @@ Source of the format: infiniband-diags/iblinkinfo.c of rdma-core.
 """
 
 import re
+from collections import defaultdict
 
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.seen import (
@@ -11,6 +12,7 @@ from seatrial.parsers.fabric.seen import (
     Place,
     Seen,
     SeenDevice,
+    SeenPort,
     guid_of,
     speed_of,
 )
@@ -28,6 +30,7 @@ _STATE = re.compile(
 _FAR = re.compile(r'(?:(0x[0-9a-f]+)\s+)?(\d+)\s+(\d+)\[[^\]]*\] "(.*)" \(.*\)')
 _NO_FAR = re.compile(r'\[[^\]]*\] "" \(.*\)')
 _MOST_HOST_PORTS = 4
+_UNKNOWN = "Extended speed NoChange"  # what is printed of a port without an answer
 _SILENT = '"Port not available"'
 _STATES = ("Down", "Initialize", "Armed", "Active")
 
@@ -81,32 +84,45 @@ def _port(
     if place in seen.ports:
         raise ParseError(number, f"port {port} of {owner} again")
     record = seen.port(place)
+    _read_state(record, number, state)
+    if ends := _FAR.fullmatch(far):
+        far_guid = guid_of(ends[1]) if ends[1] else ""
+        fars[place] = (number, far_guid, int(ends[2]), ends[3])
+    elif _SILENT in far or (
+        _NO_FAR.fullmatch(far) and record.physical in ("", "LinkUp")
+    ):
+        record.silent = True
+    elif not _NO_FAR.fullmatch(far):
+        raise ParseError(number, f"expected the other end of the link, got {far!r}")
+
+
+def _read_state(record: SeenPort, number: int, state: str) -> None:
+    """Fill in rate and states; leave them empty for a port that did not answer."""
     states = _STATE.fullmatch(state)
+    if states is None and _UNKNOWN in state:
+        return
     if states is None or states[3] not in _STATES:
         raise ParseError(number, f"expected a state such as Active/LinkUp, got {state}")
     width, rate, record.state, record.physical = states.groups()
     if width:
         record.width = int(width)
         record.speed = "FDR10" if "(FDR10)" in state else speed_of(float(rate))
-    if ends := _FAR.fullmatch(far):
-        far_guid = guid_of(ends[1]) if ends[1] else ""
-        fars[place] = (number, far_guid, int(ends[2]), ends[3])
-    elif _SILENT in far or (_NO_FAR.fullmatch(far) and record.physical == "LinkUp"):
-        record.silent = True
-    elif not _NO_FAR.fullmatch(far):
-        raise ParseError(number, f"expected the other end of the link, got {far!r}")
 
 
 def _link(seen: Seen, fars: dict[Place, tuple[int, str, int, str]], last: int) -> None:
-    """Fill in the links; ParseError for one that only one of its ends shows."""
-    by_lid = {
-        (device.lid, port): (guid, port)
-        for guid, device in seen.devices.items()
-        for port in ("1", *(str(number) for number in range(2, device.ports + 1)))
-        if (guid, port) in seen.ports
-    }
+    """Fill in the links; ParseError for one that only one of its ends shows.
+
+    The default form names the other end by its LID: without a subnet manager all are 0.
+    """
+    by_lid: dict[tuple[int | None, str], list[Place]] = defaultdict(list)
+    for place in seen.ports:
+        by_lid[seen.devices[place[0]].lid, place[1]].append(place)
     for place, (number, guid, lid, port) in fars.items():
-        far = (guid, port) if guid else by_lid.get((lid, port))
+        places = [(guid, port)] if guid else by_lid.get((lid, port), [])
+        if len(places) > 1 or (lid == 0 and not guid):
+            seen.ambiguous = seen.ambiguous or number
+            continue
+        far = places[0] if places else None
         if far is None or far not in seen.ports:
             raise ParseError(
                 last,

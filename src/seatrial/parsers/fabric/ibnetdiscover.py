@@ -25,7 +25,7 @@ _PORT = re.compile(
     r'\[(\d+)\](?:\[ext \d+\])?(?:\(([0-9a-f]+)\))? ?\t"[SHR]-([0-9a-f]+)"\[(\d+)\]'
     r"(?:\[ext \d+\])?(?:\([0-9a-f]+\))? ?\t+# (.*)"
 )
-_RATE = re.compile(r" (\d+)x([A-Z]+\d*|\?\?\?)$")
+_RATE = re.compile(r" (?:(\d+)x([A-Z]+\d*|\?+)|\?\S+)$")
 _KINDS: dict[str, Kind] = {"Switch": "switch", "Ca": "host", "Rt": "router"}
 _ATTRIBUTE = re.compile(r"(vendid|devid|sysimgguid|(switch|ca|rt)guid)=0x[0-9a-f]+.*")
 _GROUPING = re.compile(r"(Chassis|Non-Chassis|Spine Nodes|Line Nodes| )")
@@ -105,7 +105,7 @@ def _port(seen: Seen, block: _Block, number: int, match: re.Match[str]) -> None:
         raise ParseError(number, f"port {own} of a device with {count} ports")
     block.ends[own] = (number, (guid_of(far), far_port))
     port = seen.port(place)
-    port.width = int(rate[1])
+    port.width = int(rate[1]) if rate[1] else None  # ????? if it did not answer
     port.speed = rate[2] if rate[2] in SPEEDS else ""
     if port_guid:
         seen.port_guids[guid_of(port_guid)] = place

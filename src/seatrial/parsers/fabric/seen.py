@@ -67,13 +67,17 @@ class Conflict:
 
 @dataclass
 class Seen:
-    """Devices by GUID, ports, links (each once) and the owner of each port GUID."""
+    """Devices by GUID, ports, links (in both directions), and the port of each GUID.
+
+    `ambiguous` is the first line whose other end could be several ports; 0: none.
+    """
 
     devices: dict[str, SeenDevice] = field(default_factory=dict)
     ports: dict[Place, SeenPort] = field(default_factory=dict)
     links: dict[Place, Place] = field(default_factory=dict)
     port_guids: dict[str, Place] = field(default_factory=dict)
     conflicts: list[Conflict] = field(default_factory=list)
+    ambiguous: int = 0
 
     def port(self, place: Place) -> SeenPort:
         """Return the record of a port; make one if there is none."""
