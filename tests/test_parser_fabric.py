@@ -1,6 +1,7 @@
 """Outputs of fabric tools: the same fabric from each, and never from a part of one."""
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from seatrial.errors import SeatrialError
 from seatrial.fabric.compare import compare
 from seatrial.fabric.declaration import Declaration
-from seatrial.fabric.discover import from_files
+from seatrial.fabric.discover import active_ports, from_files
 from seatrial.fabric.records import Device, End, Fabric, Link
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.db_csv import parse_db_csv
@@ -201,7 +202,7 @@ def test_device_that_only_one_tool_reached_is_not_absent(tmp_path: Path) -> None
     lines = (text[:start] + "\n\n".join(blocks)).split("\n")
     rest = [line for line in lines if "c20200" not in line]
     (tmp_path / "ibnetdiscover.txt").write_text("\n".join(rest))
-    fabric = from_files([tmp_path, CLUSTER / "iblinkinfo.txt"])
+    fabric = from_files([tmp_path / "ibnetdiscover.txt", CLUSTER / "iblinkinfo.txt"])
     port = next(one for one in fabric.open_ports if one.end == End("leaf01", "2"))
     assert (port.state, port.silent) == ("Active", True)
     assert fabric.problems == (
@@ -309,6 +310,51 @@ def test_fabric_of_lldp() -> None:
     assert fabric.leafs == {"cn01": ("leaf01", "leaf02"), "cn02": ("leaf01",)}
     assert Link(End("cn02", "ens1f0np0"), End("leaf01", "swp2")) in fabric.links
     assert fabric.problems == ()
+
+
+def test_rails_in_subnets_of_their_own_are_one_fabric(tmp_path: Path) -> None:
+    second = tmp_path / "rail1"
+    second.mkdir()
+    for name in ("ibnetdiscover.txt", "iblinkinfo.txt", "sminfo.txt"):
+        text = text_of(name).replace("506b4b0300a", "506b4b0300b")
+        text = text.replace("b8599f0300c", "b8599f0300d").replace("mlx5_0", "mlx5_1")
+        for switch in ("leaf", "spine"):
+            text = text.replace(f";{switch}", f";r1-{switch}")
+        (second / name).write_text(text)
+    fabric = from_files([CLUSTER, second])
+    assert len(links_of(fabric)) == 2 * len(LINKS)
+    assert fabric.leafs["cn01"] == ("leaf01", "r1-leaf01")
+    assert fabric.subnets == (str(CLUSTER), str(second))
+    assert [
+        one for one in compare(fabric, None, Declaration()) if one.kind == "manager"
+    ] == []
+    (second / "sminfo.txt").write_text("")
+    fabric = from_files([CLUSTER, second])
+    (finding,) = [
+        one for one in compare(fabric, None, Declaration()) if one.kind == "manager"
+    ]
+    assert finding.actual == f"no subnet manager answers in {second}"
+    shutil.copytree(CLUSTER, tmp_path / "again")
+    same = from_files([CLUSTER, tmp_path / "again"])
+    assert (links_of(same), same.subnets) == (LINKS, (str(CLUSTER),))
+    file = CLUSTER / "iblinkinfo.txt"
+    with pytest.raises(SeatrialError, match="a second output of iblinkinfo"):
+        from_files([file, file])
+
+
+def test_active_ports_of_this_machine(tmp_path: Path) -> None:
+    for hca, layer, state in (
+        ("mlx5_0", "InfiniBand", "4: ACTIVE"),
+        ("mlx5_1", "InfiniBand", "1: DOWN"),
+        ("mlx5_2", "Ethernet", "4: ACTIVE"),
+        ("mlx5_3", "InfiniBand", "4: ACTIVE"),
+    ):
+        port = tmp_path / hca / "ports/1"
+        port.mkdir(parents=True)
+        (port / "link_layer").write_text(f"{layer}\n")
+        (port / "state").write_text(f"{state}\n")
+    assert active_ports(tmp_path) == [("mlx5_0", "1"), ("mlx5_3", "1")]
+    assert active_ports(tmp_path / "none") == [("", "")]
 
 
 def test_unknown_files_and_mixed_fabrics_are_refused(tmp_path: Path) -> None:

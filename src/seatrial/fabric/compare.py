@@ -103,16 +103,20 @@ def _managers(fabric: Fabric, declaration: Declaration) -> Iterator[Finding]:
             yield _manager("unknown", about, "no source tells it")
         return
     masters = _masters(fabric.managers)
-    if not masters:
-        yield _manager("absent", about, "no subnet manager answers")
-        return
-    if len(masters) > 1:
-        listed = ", ".join(one.guid for one in masters)
-        yield _manager("drift", "one master", f"{len(masters)} masters: {listed}")
-    if wanted is None:
+    for subnet in fabric.subnets:
+        own = [one for one in masters if one.subnet == subnet]
+        where = f" in {subnet}" if fabric.subnets[1:] else ""
+        if not own:
+            yield _manager("absent", about, f"no subnet manager answers{where}")
+        elif len(own) > 1:
+            listed = ", ".join(one.guid for one in own)
+            yield _manager(
+                "drift", "one master", f"{len(own)} masters{where}: {listed}"
+            )
+    if wanted is None or not masters:
         return
     guids = {one.guid for one in masters}
-    if wanted.guid and guids != {wanted.guid}:
+    if wanted.guid and wanted.guid not in guids:
         yield _manager("drift", about, f"master {', '.join(sorted(guids))}")
     priorities = {one.priority for one in masters}
     if wanted.priority is not None and priorities != {wanted.priority}:

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from seatrial.errors import SeatrialError
-from seatrial.fabric.merge import ethernet, infiniband
+from seatrial.fabric.merge import Subnet, ethernet, infiniband
 from seatrial.fabric.records import Fabric, Source, source_of
 from seatrial.limits import RAW_SIZE
 from seatrial.parsers.errors import ParseError
@@ -52,11 +52,16 @@ _VERSION = re.compile(r"BUILD VERSION: (\S+)")
 
 @dataclass
 class Output:
-    """The output of a tool: of a run here, or a file; `version` is '' if unknown."""
+    """The output of a tool: of a run here, or a file; `version` is '' if unknown.
+
+    `subnet` is the HCA's port or the folder, '' for single files: outputs of one are of
+    one subnet.
+    """
 
     tool: str
     text: str
     where: str
+    subnet: str = ""
     version: str = ""
     complaints: list[str] = field(default_factory=list)
 
@@ -72,12 +77,13 @@ def by_tools() -> Fabric:
     Raises SeatrialError if ibnetdiscover is missing, or a tool fails.
     """
     outputs = []
+    ports = active_ports()
     for command in _TOOLS:
         program = shutil.which(command[0]) or shutil.which(
             command[0], path="/usr/sbin:/sbin"
         )
         if program is not None:
-            outputs.append(_run(program, command))
+            outputs += [_run(program, command, *port) for port in ports]
         elif command[0] == "ibnetdiscover":
             raise SeatrialError(
                 "ibnetdiscover is not installed here. Install infiniband-diags, or run "
@@ -86,8 +92,26 @@ def by_tools() -> Fabric:
     return replace(_fabric(outputs, {}), time=_utc(time.time()))
 
 
-def _run(program: str, command: Sequence[str]) -> Output:
+def active_ports(root: Path = Path("/sys/class/infiniband")) -> list[tuple[str, str]]:
+    """Return HCA and number of each active InfiniBand port: rails are often subnets.
+
+    If there is one at most, the tools find it themselves: both are empty then.
+    """
+    ports = []
+    for port in sorted(root.glob("*/ports/*")):
+        texts = [
+            file.read_text() if (file := port / name).is_file() else ""
+            for name in ("link_layer", "state")
+        ]
+        if texts[0].strip() == "InfiniBand" and "ACTIVE" in texts[1]:
+            ports.append((port.parts[-3], port.name))
+    return ports if len(ports) > 1 else [("", "")]
+
+
+def _run(program: str, command: Sequence[str], hca: str = "", port: str = "") -> Output:
     """Run a tool; sminfo and saquery may fail: no subnet manager answers."""
+    if hca:
+        command = [*command[:1], "-C", hca, "-P", port, *command[1:]]
     shown = " ".join(command)
     try:
         done = subprocess.run(
@@ -116,11 +140,13 @@ def _run(program: str, command: Sequence[str]) -> Output:
             "the right to open /dev/infiniband/umad*: run it as root."
         )
     match = _VERSION.search(version.stdout + version.stderr)
-    return Output(command[0], done.stdout, shown, match[1] if match else "", complaints)
+    version_text = match[1] if match else ""
+    subnet = f"{hca}:{port}" if hca else ""
+    return Output(command[0], done.stdout, shown, subnet, version_text, complaints)
 
 
 def from_files(paths: Iterable[Path]) -> Fabric:
-    """Read files of operators, or folders of them.
+    """Read files of operators, or folders of them: one for each subnet.
 
     Raises SeatrialError if a name is unknown, a file is damaged, or none tells the
     links of the fabric.
@@ -133,7 +159,9 @@ def from_files(paths: Iterable[Path]) -> Fabric:
             if file.is_dir() and file.name == "lldp":
                 nodes |= {one.stem: one for one in sorted(file.glob("*.json"))}
             elif file.name in _NAMES:
-                outputs.append(Output(_NAMES[file.name], _read(file), str(file)))
+                subnet = str(path) if path.is_dir() else ""
+                tool = _NAMES[file.name]
+                outputs.append(Output(tool, _read(file), str(file), subnet))
             elif file.suffix == ".json" and file.parent.name == "lldp":
                 nodes[file.stem] = file
             elif not path.is_dir():
@@ -165,25 +193,48 @@ def _fabric(outputs: Sequence[Output], nodes: dict[str, Path]) -> Fabric:
     """Parse outputs and join them; SeatrialError with file and line of a damage."""
     if nodes:
         return _ethernet(outputs, nodes)
-    parsed: dict[str, Seen] = {}
-    managers: list[SeenManager] | None = None
-    problems: list[str] = []
-    by_tool = {one.tool: one for one in outputs}
-    for tool, parser in _PARSERS.items():
-        if tool in by_tool:
-            output = by_tool[tool]
-            parsed[tool] = _parsed(output, parser)
-            problems += [f"{tool}: {text}" for text in output.complaints]
-    for tool in ("sminfo", "saquery"):
-        if tool in by_tool:
-            managers = [*(managers or []), *_managers(by_tool[tool])]
-    (tool, base), *others = parsed.items()
+    names = dict.fromkeys(one.subnet for one in outputs)
+    subnets = [
+        _subnet(name, [one for one in outputs if one.subnet == name]) for name in names
+    ]
+    problems = [
+        f"{one.tool}: {text}"
+        for one in outputs
+        if one.tool in _PARSERS  # others complain if there is no subnet manager
+        for text in one.complaints
+    ]
+    return infiniband(subnets, [one.source for one in outputs], problems)
+
+
+def _subnet(name: str, outputs: Sequence[Output]) -> Subnet:
+    """Parse the outputs of one subnet; SeatrialError if none tells its links."""
+    by_tool: dict[str, Output] = {}
+    for one in outputs:
+        if one.tool in by_tool:
+            raise SeatrialError(
+                f"{one.where}: a second output of {one.tool}; expected one of each "
+                "subnet. Put those of a subnet into a folder, and name the folders."
+            )
+        by_tool[one.tool] = one
+    parsed = [
+        (tool, _parsed(by_tool[tool], parser))
+        for tool, parser in _PARSERS.items()
+        if tool in by_tool
+    ]
+    if not parsed:
+        listed = ", ".join(one.where for one in outputs)
+        raise SeatrialError(
+            f"{listed}: no output beside it that tells the links; expected "
+            "ibnetdiscover.txt, ibdiagnet2.db_csv or iblinkinfo.txt in the same folder"
+        )
+    (tool, base), *others = parsed
     if base.ambiguous:
         reason = "several devices have this LID; run `iblinkinfo --line`, or name the "
         reason += "output of ibnetdiscover, too"
         raise _damaged(by_tool[tool], ParseError(base.ambiguous, reason))
-    sources = [one.source for one in outputs]
-    return infiniband(base, others, managers, sources, problems)
+    asked = [by_tool[tool] for tool in ("sminfo", "saquery") if tool in by_tool]
+    managers = [one for output in asked for one in _managers(output)]
+    return Subnet(name, base, others, managers if asked else None)
 
 
 def _parsed(output: Output, parser: Callable[[str], Seen]) -> Seen:

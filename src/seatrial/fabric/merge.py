@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from seatrial.fabric.descriptions import (
     Named,
@@ -32,21 +32,36 @@ _ABOUT_TWICE = re.compile(rf"{_TWICE.pattern}|trying to insert new port guid")
 """Messages of libibnetdisc, which prints no more of the second device."""
 
 
+@dataclass
+class Subnet:
+    """What tools say of one subnet; `others` are tools by name.
+
+    `managers` is None if no tool was asked for them.
+    """
+
+    name: str
+    base: Seen
+    others: list[tuple[str, Seen]] = field(default_factory=list)
+    managers: list[SeenManager] | None = None
+
+
 def infiniband(
-    base: Seen,
-    others: Iterable[tuple[str, Seen]] = (),
-    managers: Sequence[SeenManager] | None = None,
+    subnets: Sequence[Subnet],
     sources: Sequence[Source] = (),
     problems: Iterable[str] = (),
 ) -> Fabric:
-    """Return the fabric of `base`; states, cables and firmware come from all.
+    """Return the fabric of all subnets, such as those of rails.
 
-    `others` are tools by name. A link that one tool shows and another does not is a
-    problem of the fabric: it changed between both, or did not answer.
+    Devices and links come from the `base` of each, states, cables and firmware from all
+    tools. A link that one tool shows and another does not is a problem of the fabric:
+    it changed between both, or did not answer.
     """
     found = [*problems]
-    for tool, other in others:
-        found += _add(base, other, tool)
+    for subnet in subnets:
+        for tool, other in subnet.others:
+            found += _add(subnet.base, other, tool)
+    names = _join(subnets)
+    base = subnets[0].base
     devices = _devices(base)
     ends = {
         (guid, str(number)): _end(device, str(number))
@@ -76,11 +91,34 @@ def infiniband(
         links,
         open_ports,
         (*_duplicates(base, ends), *_told_twice(base, ends, twice, open_ports)),
-        None if managers is None else _managers(managers),
+        _managers(subnets, names),
         leafs_of(tuple(devices.values()), links),
         tuple(sources),
         tuple(found),
+        subnets=tuple(dict.fromkeys(names)),
     )
+
+
+def _join(subnets: Sequence[Subnet]) -> list[str]:
+    """Add all subnets to the first one; return the name of each.
+
+    Those that share a switch are one subnet, seen from two HCAs.
+    """
+    whole, owners, names = subnets[0].base, dict[str, str](), []
+    for subnet in subnets:
+        own = subnet.base
+        shared = (owners[guid] for guid in own.devices if guid in owners)
+        names.append(next(shared, subnet.name))
+        owners |= {
+            guid: names[-1] for guid, one in own.devices.items() if one.kind == "switch"
+        }
+        if own is not whole:
+            whole.devices = own.devices | whole.devices
+            whole.ports |= own.ports
+            whole.links |= own.links
+            whole.port_guids |= own.port_guids
+            whole.conflicts += own.conflicts
+    return names
 
 
 def _add(base: Seen, other: Seen, tool: str) -> list[str]:
@@ -105,13 +143,13 @@ def _add(base: Seen, other: Seen, tool: str) -> list[str]:
     for place, port in other.ports.items():
         at = own(place)
         if at is None:
-            name = other.devices[place[0]].description or "a device"
-            problems.append(f"only {tool} shows {name} ({place[0]})")
+            text = other.devices[place[0]].description or "a device"
+            problems.append(f"only {tool} shows {text} ({place[0]})")
             continue
         known_port = base.port(at)
-        for field in ("state", "physical", "part", "serial", "speed"):
-            if value := getattr(port, field):
-                setattr(known_port, field, value)
+        for name in ("state", "physical", "part", "serial", "speed"):
+            if value := getattr(port, name):
+                setattr(known_port, name, value)
         known_port.width = port.width or known_port.width
         known_port.silent = known_port.silent or (port.silent and at not in base.links)
     both = dict(_own_links(other, own))
@@ -212,12 +250,18 @@ def _duplicates(seen: Seen, ends: Mapping[Place, End]) -> tuple[Duplicate, ...]:
     )
 
 
-def _managers(managers: Sequence[SeenManager]) -> tuple[Manager, ...]:
-    """Return each manager once."""
-    unique = {manager.guid: manager for manager in managers}
-    return tuple(
-        Manager(one.guid, one.priority, one.state, one.lid) for one in unique.values()
-    )
+def _managers(
+    subnets: Sequence[Subnet], names: Sequence[str]
+) -> tuple[Manager, ...] | None:
+    """Return each manager of each subnet once; None if no tool was asked for them."""
+    found: dict[tuple[str, str], Manager] = {}
+    for subnet, name in zip(subnets, names, strict=True):
+        for one in subnet.managers or ():
+            found[name, one.guid] = Manager(
+                one.guid, one.priority, one.state, one.lid, name
+            )
+    asked = any(subnet.managers is not None for subnet in subnets)
+    return tuple(found.values()) if asked else None
 
 
 def ethernet(

@@ -88,12 +88,13 @@ class Duplicate(Struct, frozen=True):
 
 
 class Manager(Struct, frozen=True):
-    """A subnet manager: GUID of its port, priority 0 to 15, and its state."""
+    """A subnet manager: GUID of its port, priority 0 to 15, its state and subnet."""
 
     guid: str
     priority: int
     state: str
     lid: int = 0
+    subnet: str = ""
 
 
 class Source(Struct, frozen=True):
@@ -109,7 +110,8 @@ class Fabric(Struct, frozen=True):
     """A discovered fabric.
 
     `managers` is None if nothing told them, empty if there is none. `leafs` are the
-    switches that each node is connected to, by their names in order. `time` is that
+    switches that each node is connected to, by their names in order. `subnets` are the
+    HCAs or folders by which each subnet was seen. `time` is that
     of the discovery, or of the newest file, in UTC.
     """
 
@@ -121,6 +123,7 @@ class Fabric(Struct, frozen=True):
     leafs: dict[str, tuple[str, ...]] = {}
     sources: tuple[Source, ...] = ()
     problems: tuple[str, ...] = ()
+    subnets: tuple[str, ...] = ("",)
     time: str = ""
     schema: int = SCHEMA
 
