@@ -77,6 +77,30 @@ def test_swap_on_one_leaf_says_which_plugs() -> None:
     assert finding.reason == "exchange the plugs at leaf02, ports 1 and 2"
 
 
+def test_swap_of_opposite_ends_says_which_plugs() -> None:
+    cabled = Cabled(PLAN)
+    up = next(one for one in PLAN.cables if one.a == End("leaf01", "9"))
+    other = next(one for one in PLAN.cables if one.a == End("leaf05", "12"))
+    cabled.connect(up.a, other.a)
+    cabled.connect(up.b, other.b)
+    (finding,) = found(cabled)
+    assert finding.kind == "swapped"
+    # The cable at leaf01 port 9 goes to leaf05 port 12; it should go to the spine.
+    assert finding.reason == f"exchange the plugs at {up.b} and leaf05 port 12"
+
+
+def test_swap_into_a_free_port_is_no_exchange() -> None:
+    cabled = Cabled(PLAN)
+    one, other = cabled.cable("cn03"), cabled.cable("cn20")
+    cabled.unplug(one.a)
+    cabled.unplug(other.a)
+    cabled.connect(one.a, other.b)
+    cabled.connect(other.a, End("leaf08", "30"))
+    (finding,) = found(cabled)
+    assert (finding.kind, len(finding.cables)) == ("swapped", 2)
+    assert finding.reason.startswith("put the plugs back as planned")
+
+
 @pytest.mark.parametrize("count", [3, 4, 7])
 def test_rotation_is_one_finding(count: int) -> None:
     cabled = Cabled(PLAN)

@@ -159,18 +159,20 @@ def _missing(known: Situation, cable: Cable) -> Finding:
 
 def _remedy(planned: list[Cable], found: list[tuple[End, End]]) -> str:
     """Return what to do with the plugs: exchange two, or move one."""
-    if len(planned) == len(found) == 2:
-        one, other = planned
-        for a, b in ((one.b, other.b), (one.a, other.a), (one.b, other.a)):
+    far = {end: other for a, b in found for end, other in ((a, b), (b, a))}
+    ends = {end for cable in planned for end in (cable.a, cable.b)}
+    if len(planned) == 2 and ends == far.keys():
+        one = planned[0]
+        pairs = ((one.b, far[one.a]), (one.a, far[one.b]))
+        for a, b in pairs:
             if a.device == b.device:
                 return f"exchange the plugs at {a.device}, ports {a.port} and {b.port}"
-        far = {end: ends for ends in found for end in ends}
-        b = next(end for end in far[one.a] if end != one.a)
-        return f"exchange the plugs at {one.b} and {b}"
+        a, b = pairs[0]
+        return f"exchange the plugs at {a} and {b}"
     if len(planned) == len(found) == 1:
-        (cable,), (ends,) = planned, found
-        stays = next((end for end in (cable.a, cable.b) if end in ends), cable.a)
-        wrong = next(end for end in ends if end != stays)
+        (cable,) = planned
+        stays = cable.a if cable.a in far else cable.b
+        wrong = far[stays]
         right = cable.b if stays == cable.a else cable.a
         return f"move the plug from {wrong} to {right}"
     return "put the plugs back as planned"
