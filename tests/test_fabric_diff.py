@@ -1,6 +1,7 @@
 """The discovered fabric against its plan: each mistake of cabling is one finding."""
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -372,6 +373,46 @@ def test_random_mistakes_are_each_found_once() -> None:
             expected.append((kind, sorted(one.cable for one in own)))
         actual = [(one.kind, sorted(one.cables)) for one in found(cabled, plan)]
         assert sorted(actual) == sorted(expected), seed
+
+
+def exchange(cabled: Cabled, reason: str) -> None:
+    """Do what a finding says."""
+    at = r"(\S+) port (\S+)"
+    text = reason.partition(";")[0]
+    if same := re.fullmatch(
+        r"exchange the plugs at (\S+), ports (\S+) and (\S+)", text
+    ):
+        ends = [End(same[1], same[2]), End(same[1], same[3])]
+    elif two := re.fullmatch(rf"exchange the plugs at {at} and {at}", text):
+        ends = [End(two[1], two[2]), End(two[3], two[4])]
+    else:
+        move = re.fullmatch(rf"move the plug from {at} to {at}", text)
+        assert move is not None, reason
+        start, end = End(move[1], move[2]), End(move[3], move[4])
+        far = cabled.links[start]
+        cabled.unplug(start)
+        cabled.connect(far, end)
+        return
+    cabled.rotate(*ends)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_plan_is_met_after_what_the_findings_say(seed: int) -> None:
+    chance = random.Random(seed)
+    cabled = Cabled(PLAN)
+    cables = chance.sample(PLAN.cables, 6)
+    for one, other in (cables[:2], cables[2:4]):
+        a, b = chance.choice(((one.b, other.b), (one.a, other.a), (one.a, other.b)))
+        cabled.rotate(a, b)
+    moved = cables[4]
+    stays, free = chance.choice(((moved.a, moved.b), (moved.b, moved.a)))
+    cabled.unplug(stays)
+    cabled.connect(stays, End(free.device, "99"))
+    findings = found(cabled)
+    assert sorted(one.kind for one in findings) == ["moved", "swapped", "swapped"]
+    for finding in findings:
+        exchange(cabled, finding.reason)
+    assert found(cabled) == []
 
 
 def test_records_survive_their_file(tmp_path: Path) -> None:
