@@ -242,6 +242,65 @@ def topology(
     ctx.exit(exit_status(findings))
 
 
+@fabric.command()
+@click.argument("run", type=options.RUN)
+@click.option(
+    "--fabric",
+    "fabric_file",
+    required=True,
+    type=options.PRESENT_FILE,
+    help="File of `seatrial fabric discover`.",
+)
+@click.option(
+    "--routes",
+    "routes_file",
+    type=options.PRESENT_FILE,
+    help="Output of `dump_fts`: the forwarding tables of the switches.",
+)
+@click.option("--adaptive", is_flag=True, help="Switches choose among shortest ways.")
+@options.option("--hca", default="", help="Rail to look at, such as mlx5_0.")
+@click.option(
+    "--pairs",
+    "pairs_file",
+    type=options.FILE,
+    help="Write pairs that tell apart what the numbers do not.",
+)
+@options.form("Format of the suspects.")
+@click.pass_context
+def locate(
+    ctx: click.Context,
+    run: str,
+    fabric_file: Path,
+    routes_file: Path | None,
+    adaptive: bool,
+    hca: str,
+    pairs_file: Path | None,
+    form: str,
+) -> None:
+    """Name the nodes, cables and switches that explain the slow pairs of RUN.
+
+    It takes the bandwidths of PairSweep. Without --routes, hosts of a leaf are expected
+    to go over its up-links in turn; name the real tables if you can. Method and error
+    rates: docs/fabric.md.
+
+    Exit status: 0 no part is named, 1 some are, 2 usage or damaged files.
+
+    Example: seatrial fabric locate RUN --fabric fabric.json --routes dump_fts.txt
+    """
+    from seatrial.commands._fabric_locate import located_in, print_suspects, rows_of
+
+    if adaptive and routes_file:
+        raise click.UsageError("--adaptive and --routes: expected one of them")
+    answer = located_in(run, fabric_file, routes_file, hca, adaptive=adaptive)
+    if form == "table":
+        print_suspects(answer)
+    else:
+        write_rows(rows_of(answer), form, ())
+    if pairs_file is not None:
+        save_text(answer.pairs_text(), pairs_file)
+    ctx.exit(Exit.FAILED if answer.suspects else Exit.PASS)
+
+
 def _planned(system: str, plan_file: Path | None) -> "Plan":
     from seatrial.fabric.declaration import declared_for
     from seatrial.fabric.plan import load_plan

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from seatrial.fabric.routes import Crossings, Graph, Numbers, Shares
 
@@ -25,6 +24,9 @@ CLIP = 5.0
 
 SAME = 3.0
 """Parts whose gain differs by less are not told apart: a likelihood ratio of 20."""
+
+RISK = 0.001
+"""Risk of naming any part of a sound fabric, if its residuals are exchangeable."""
 
 STARTS = 8
 PERMUTATIONS = 40
@@ -43,13 +45,14 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Ways:
-    """Numbers of ways: `residual` of each, in units of scatter; positive is slow.
+    """Numbers of ways: `residual` of each, in units of `scatter`; positive is slow.
 
-    Numbers of one `group` are exchangeable if the fabric is sound. `crossings` have the
-    ways in the same order.
+    `scatter` is that of the logarithms of sound ways like it. Numbers of one `group`
+    are exchangeable if the fabric is sound. `crossings` have the ways in this order.
     """
 
     residual: Shares
+    scatter: Shares
     group: Numbers
     crossings: Crossings
 
@@ -59,13 +62,15 @@ class Suspect:
     """A part that explains slow ways, with others that explain them as well.
 
     `gain` is given those before it, `p` the chance that a
-    sound fabric reaches it, `size` the shift of the ways in units of scatter.
+    sound fabric reaches it. `slower` is by which share a way across it takes longer,
+    on average; `ways` says how many were measured.
     """
 
     parts: tuple[Part, ...]
     gain: float
     p: float
-    size: float
+    slower: float
+    ways: int
 
 
 class Incidence(NamedTuple):
@@ -100,17 +105,18 @@ def incidence(graph: Graph, crossings: Crossings, ways: int) -> Incidence:
     return Incidence(key % ways, key // ways, total, ways, parts)
 
 
-def residuals(slowness: Shares, group: Numbers) -> Shares:
-    """Center and scale logarithms of slowness by group: median, 1.4826 MAD."""
-    answer = np.empty_like(slowness)
+def residuals(slowness: Shares, group: Numbers) -> tuple[Shares, Shares]:
+    """Center logarithms of slowness by group, and divide them by its scatter.
+
+    The second array is the scatter of each way's group, 1.4826 MAD.
+    """
+    answer, scatter = np.empty_like(slowness), np.empty_like(slowness)
     order = np.argsort(group, kind="stable")
-    edges = np.flatnonzero(np.diff(group[order])) + 1
-    centered = []
-    for own in np.split(order, edges):
-        answer[own] = slowness[own] - np.median(slowness[own])
-        centered.append(np.abs(answer[own]))
-    scatter = 1.4826 * float(np.median(np.concatenate(centered)))
-    return answer / max(scatter, 1e-9)
+    for own in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        centered = slowness[own] - np.median(slowness[own])
+        scatter[own] = max(1.4826 * float(np.median(np.abs(centered))), 1e-9)
+        answer[own] = centered / scatter[own]
+    return answer, scatter
 
 
 def expected_load(crossings: Crossings, group: Numbers, arcs: int) -> Shares:
@@ -161,11 +167,6 @@ class Search:
         gain[list(given)] = -np.inf
         return gain
 
-    def size(self, part: int) -> float:
-        """Return the mean residual of the ways that cross a part, alone."""
-        sums, squares = self._sums(self.residual), self._squares
-        return float(sums[part] / max(squares[part], 1e-9))
-
     def chosen(self, most: int) -> list[tuple[int, float]]:
         """Return up to `most` parts with their gains, the best set that was found.
 
@@ -194,7 +195,8 @@ class Search:
     def _sums(self, of_way: Shares, power: int = 1) -> Shares:
         """Return for each part the sum over the ways that cross it."""
         weights = self.marks.share**power * of_way[self.marks.way]
-        return np.bincount(self.marks.part, weights, minlength=self.marks.parts)
+        sums = np.bincount(self.marks.part, weights, minlength=self.marks.parts)
+        return sums.astype(np.float64)
 
     def _column(self, part: int) -> Shares:
         own = self.marks.part == part
@@ -208,16 +210,18 @@ def located(
     ways: Ways,
     errors: Shares | None = None,
     *,
-    risk: float = 0.01,
+    risk: float = RISK,
     most: int = 2,
     seed: int = 1,
 ) -> list[Suspect]:
     """Name the parts that explain slow ways, the strongest first; none if sound.
 
-    `errors` are counts by link, of the same time. `risk` is that of naming any part of
-    a sound fabric.
+    `errors` are counts by link, of the same time.
     """
     marks = incidence(graph, ways.crossings, ways.residual.size)
+    # A shift of the same size shows less where ways scatter more.
+    least = float(ways.scatter.min())
+    marks = marks._replace(share=marks.share * (least / ways.scatter)[marks.way])
     prior = np.zeros(marks.parts)
     if errors is not None:
         prior[: len(graph.links)] = counter_llr(errors)
@@ -233,7 +237,11 @@ def located(
         order = alike[np.argsort(-gains[alike], kind="stable")].tolist()
         names = dict.fromkeys([part, *order])
         parts = tuple(part_of(graph, number) for number in names)
-        suspects.append(Suspect(parts, gain, p, search.size(part)))
+        own = marks.part == part
+        share, slow = marks.share[own], ways.residual[marks.way[own]]
+        shift = float(share @ slow / (share @ share)) * least
+        count = int(own.sum())
+        suspects.append(Suspect(parts, gain, p, float(np.expm1(shift)), count))
         given.append(part)
     return suspects
 

@@ -92,7 +92,7 @@ class Graph:
     def first_arcs(self, hosts: Numbers) -> Numbers:
         """Return the arcs from hosts to their leafs."""
         links = self.up_link[hosts]
-        return 2 * links + (self.ends[links, 0] != hosts)
+        return np.asarray(2 * links + (self.ends[links, 0] != hosts))
 
     def last_arcs(self, hosts: Numbers) -> Numbers:
         """Return the arcs from the leafs of hosts to them."""
@@ -189,8 +189,11 @@ class Routes:
             ways = order[starts[number] : starts[number + 1]]
             arcs, shares = self._spread_of(a, b)
             parts.append(
-                (np.repeat(ways, arcs.size), np.tile(arcs, ways.size),
-                 np.tile(shares, ways.size))
+                (
+                    np.repeat(ways, arcs.size),
+                    np.tile(arcs, ways.size),
+                    np.tile(shares, ways.size),
+                )
             )
         return parts
 

@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from seatrial.fabric.plan import Cable
 
+Values = npt.NDArray[np.float64]
+
 Fault = tuple[Literal["node", "cable", "switch"], str, float]
 """A bad part, its name or the number of its cable, and how much slower it is."""
 
@@ -22,15 +24,15 @@ Fault = tuple[Literal["node", "cable", "switch"], str, float]
 class ModelFabric:
     """A fabric whose hosts have one port each.
 
-    `routing` is `fixed`, or `adaptive`: messages are spread over all shortest ways, and
-    a flow takes the mean time of them.
+    `adaptive`: messages are spread over all shortest ways, and a flow takes the mean
+    time of them; else the way of a flow is fixed.
     `scatter` is that of a number (lognormal). A host's port carries 1, as all others.
     """
 
     cables: Sequence[Cable]
     seed: int
     faults: Sequence[Fault] = ()
-    routing: Literal["fixed", "adaptive"] = "fixed"
+    adaptive: bool = False
     scatter: float = 0.02
     _ports: dict[str, list[tuple[str, int]]] = field(init=False)
     _leaf: dict[str, tuple[str, int]] = field(init=False)
@@ -76,7 +78,7 @@ class ModelFabric:
             if steps
         }
 
-    def _capacities(self) -> npt.NDArray[np.float64]:
+    def _capacities(self) -> Values:
         capacity = np.ones(len(self.cables))
         for kind, name, factor in self.faults:
             for number, cable in enumerate(self.cables):
@@ -90,24 +92,30 @@ class ModelFabric:
     def way(self, source: str, destination: str) -> list[tuple[int, bool]]:
         """Return the cables from host to host, and if they are gone from a to b."""
         here, number = self._leaf[source]
-        steps, before = [(number, source)], source
+        steps = [(number, source)]
         goal, last = self._leaf[destination]
         while here != goal:
             there, number = self.table[here, destination]
             steps.append((number, here))
-            before, here = here, there
+            here = there
         steps.append((last, here))
         return [(n, self.cables[n].a.device == start) for n, start in steps]
 
-    def rates(self, flows: Sequence[tuple[str, str]]) -> npt.NDArray[np.float64]:
+    def other_way(self, switch: str, host: str) -> tuple[str, int]:
+        """Return any neighbour of a switch that is nearer to a host."""
+        ways = self._nearer[self._leaf[host][0]][switch]
+        return ways[int(self._random.integers(len(ways)))]
+
+    def rates(self, flows: Sequence[tuple[str, str]]) -> Values:
         """Return the rates of flows at the same time, with scatter.
 
         They are max-min fair on fixed ways. Adaptive routing balances the load: then
         the slowest link of a way sets the time of its messages.
         """
         noise = np.exp(self.scatter * self._random.standard_normal(len(flows)))
-        if self.routing == "adaptive":
-            return noise / np.array([self._mean_time(*flow) for flow in flows])
+        if self.adaptive:
+            times = np.array([self._mean_time(*flow) for flow in flows])
+            return np.asarray(noise / times)
         ways = [self.way(*flow) for flow in flows]
         flow = np.repeat(np.arange(len(flows)), [len(way) for way in ways])
         arc = np.array([2 * n + there for way in ways for n, there in way])
@@ -126,7 +134,7 @@ class ModelFabric:
             rate[ended] = least
             left -= least * np.bincount(arc[on & ended[flow]], minlength=left.size)
             active &= ~ended
-        return rate * noise
+        return np.asarray(rate * noise)
 
     def _mean_time(self, source: str, destination: str) -> float:
         """Return the mean time of a message over all shortest ways."""
@@ -136,7 +144,7 @@ class ModelFabric:
         return float(np.mean(np.maximum(times, ends)))
 
     def _times(self, leaf: str, goal: str) -> list[float]:
-        """Return the time of each shortest way between leafs: that of its worst link."""
+        """Return the time of each shortest way between leafs, by its worst link."""
         if leaf == goal:
             return [0.0]
         if (known := self._known.get((leaf, goal))) is None:
@@ -148,8 +156,8 @@ class ModelFabric:
             self._known[leaf, goal] = known
         return known
 
-    def errors(self, usual: float = 0.3, bad: float = 30.0) -> npt.NDArray[np.float64]:
-        """Return symbol errors of each cable; those of bad cables and nodes are more."""
+    def errors(self, usual: float = 0.3, bad: float = 30.0) -> Values:
+        """Return symbol errors by cable; more of bad cables, and those of bad nodes."""
         mean = np.full(len(self.cables), usual)
         for kind, name, _ in self.faults:
             for number, cable in enumerate(self.cables):
