@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _ALL = "all"
 _NIGHTLY = "nightly"
 _ADAPTIVE = "adaptive"
+_FABRIC = "fabric"
 _ADAPTIVE_NODES = 1000
 _YEARS = 4
 """Machine-years of each row of nights by default: about a minute in all."""
@@ -28,7 +29,7 @@ _YEARS = 4
 def _known_scenarios() -> list[str]:
     from seatrial.calibration.simulate.machines import TRUTHS
 
-    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL, _NIGHTLY, _ADAPTIVE])]
+    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL, _NIGHTLY, _ADAPTIVE, _FABRIC])]
 
 
 def _known_noises() -> list[str]:
@@ -51,7 +52,8 @@ def _known_noises() -> list[str]:
     type=options.OneOf(_known_scenarios),
     metavar="FAULT",
     help="Fault of the machine, or `all`; may be repeated (default: the main ones; "
-    "with --criteria all). `nightly`: years of nights; `adaptive`: adaptive sweeps. An "
+    "with --criteria all). `nightly`: years of nights; `adaptive`: adaptive sweeps; "
+    "`fabric`: suspects of slow pairs. An "
     "unknown name prints all.",
 )
 @options.repeated(
@@ -145,7 +147,8 @@ def simulate(
 
     --scenario nightly plays years of nights: false alarms a year, and nights until a
     fault is confirmed. --scenario adaptive sweeps large machines adaptively: faults
-    that are found, sound parts that are blamed, and the share of the pairs.
+    that are found, sound parts that are blamed, and the share of the pairs. --scenario
+    fabric locates bad nodes, cables and switches by the routes of pairs.
 
     Example: seatrial simulate --criteria criteria.yaml --noise ar1 --runs 500
     """
@@ -158,6 +161,10 @@ def simulate(
         _require_alone(_ADAPTIVE, file, scenarios)
         large, repeats = nodes or _ADAPTIVE_NODES, repeats or _planned()
         work.sweep_adaptively(large, repeats, runs, seed, workers, form)
+        return
+    if _FABRIC in scenarios:
+        _require_alone(_FABRIC, file, scenarios)
+        work.locate_faults(nodes or _ADAPTIVE_NODES, runs, seed, workers, form)
         return
     nodes = nodes or Machine.nodes
     if file is None:

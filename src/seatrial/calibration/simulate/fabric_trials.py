@@ -1,12 +1,11 @@
 """How often `seatrial fabric locate` names the right part of a model fabric."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from seatrial.calibration.simulate.fabrics import Fault, ModelFabric
+from seatrial.calibration.simulate.fabric_traffic import Fault, ModelFabric
 from seatrial.fabric.generate import Shape, generate
 from seatrial.fabric.locate import Part, Suspect, located
 from seatrial.fabric.pair_ways import telling_pairs, ways_of
@@ -68,16 +67,14 @@ class Trial:
         return self.faults <= {parts[0] for parts in self.suspects}
 
     @property
-    def blames_innocent(self) -> bool:
+    def blames_sound(self) -> bool:
         """Return True if a suspect has no bad part."""
         return any(self.faults.isdisjoint(parts) for parts in self.suspects)
 
 
-def trials(setting: Setting, runs: int, seed: int = 1) -> Iterator[Trial]:
-    """Yield a trial for each of `runs` fabrics."""
-    cables = generate(setting.shape)
-    for run in range(runs):
-        yield _Fabric(setting, cables, seed * 1_000_000 + run).trial()
+def trial(setting: Setting, seed: int) -> Trial:
+    """Draw a fabric by a seed, measure it, and locate its bad parts."""
+    return _Fabric(setting, generate(setting.shape), seed).trial()
 
 
 class _Fabric:
