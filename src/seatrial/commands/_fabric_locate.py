@@ -1,30 +1,32 @@
 """`seatrial fabric locate`: read a run, a fabric and its routes; print suspects."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from seatrial import paths
 from seatrial.console import Terminal, folding_table
 from seatrial.errors import SeatrialError
+from seatrial.fabric.findings import spots_of
 from seatrial.fabric.locate import Part, Suspect, located
 from seatrial.fabric.pair_ways import (
+    ROUND,
     forwarding_of,
     graph_of,
     telling_pairs,
     ways_of,
 )
-from seatrial.fabric.records import read_fabric
+from seatrial.fabric.plan import Cable, load_plan
+from seatrial.fabric.records import End, Fabric, read_fabric
 from seatrial.fabric.routes import Routes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import parse_dump_fts
-from seatrial.runs.closed_run import find_run
+from seatrial.runs.closed_run import SYSTEM_FOLDER, find_run
 from seatrial.runs.stored_table import stored_table
-
-if TYPE_CHECKING:
-    pass
+from seatrial.system.description import DISCOVERED_FILE, PLAN_FILE
 
 _CHECKS = ("PairSweep", "VerbsPairSweep")
 _PAIRS = 64
@@ -33,11 +35,15 @@ _MOST_ALIKE = 3
 
 @dataclass(frozen=True)
 class Answer:
-    """The suspects of a run, on the routes that were assumed; `ways` were measured."""
+    """The suspects of a run, on the routes that were assumed; `ways` were measured.
+
+    `cables` are the planned ones, by their ends.
+    """
 
     routes: Routes
     suspects: list[Suspect]
     ways: int
+    cables: Mapping[frozenset[End], Cable]
 
     def name(self, part: Part) -> str:
         """Return a part as a technician finds it."""
@@ -45,8 +51,12 @@ class Answer:
         if part.kind == "switch":
             return f"switch {graph.switches[part.number]}"
         link = graph.links[part.number]
-        label = f" (cable {link.serial})" if link.serial else ""
-        return f"{part.kind} {link.a} - {link.b}{label}"
+        cable = self.cables.get(frozenset((link.a, link.b)))
+        if cable is None:
+            return f"{part.kind} {link.a} - {link.b}"
+        a, b = spots_of(cable)
+        label = f", cable {cable.cable}" if cable.cable else ""
+        return f"{part.kind} {a} - {b}{label}"
 
     def pairs(self) -> dict[int, list[tuple[str, str]]]:
         """Return by suspect the pairs that tell it from the next as likely part."""
@@ -67,32 +77,51 @@ class Answer:
 
 def located_in(
     run: str,
-    fabric_file: Path,
+    fabric_file: Path | None,
     routes_file: Path | None,
     hca: str,
     *,
     adaptive: bool,
 ) -> Answer:
     """Locate the cause of slow pairs; SeatrialError if the files do not fit."""
-    fabric = read_fabric(fabric_file)
+    path = find_run(paths.home(), run)
+    kept = path / SYSTEM_FOLDER
+    if fabric_file is None and not (kept / DISCOVERED_FILE).is_file():
+        raise SeatrialError(
+            f"{path}: this run kept no fabric; expected one of `seatrial fabric "
+            "discover`. Name it with --fabric."
+        )
+    fabric = read_fabric(fabric_file or kept / DISCOVERED_FILE)
+    planned = kept / PLAN_FILE
+    cables = load_plan(planned).cables if planned.is_file() else ()
+    routes = _routes(fabric, routes_file, hca, adaptive=adaptive)
+    ways = ways_of(routes, _bandwidths(path, hca))
+    return Answer(
+        routes,
+        located(routes.graph, ways),
+        ways.residual.size,
+        {frozenset((cable.a, cable.b)): cable for cable in cables},
+    )
+
+
+def _routes(
+    fabric: Fabric, routes_file: Path | None, hca: str, *, adaptive: bool
+) -> Routes:
     graph = graph_of(fabric, hca)
     if routes_file is None:
-        routes = Routes.planned(graph, adaptive=adaptive)
-    else:
-        text = routes_file.read_text("utf-8", errors="replace")
-        try:
-            tables = parse_dump_fts(text)
-        except ParseError as error:
-            raise SeatrialError(f"{routes_file}:{error}") from error
-        routes = Routes.forwarded(graph, forwarding_of(fabric, tables, hca))
-    ways = ways_of(routes, _bandwidths(find_run(paths.home(), run), hca))
-    return Answer(routes, located(graph, ways), ways.residual.size)
+        return Routes.planned(graph, adaptive=adaptive)
+    text = routes_file.read_text("utf-8", errors="replace")
+    try:
+        tables = parse_dump_fts(text)
+    except ParseError as error:
+        raise SeatrialError(f"{routes_file}: {error}") from error
+    return Routes.forwarded(graph, forwarding_of(fabric, tables, hca))
 
 
 def _bandwidths(path: Path, hca: str) -> pl.DataFrame:
     """Return the bandwidths of a run's sweeps; SeatrialError if it has none."""
     where = pl.col("check").cast(pl.String).is_in(_CHECKS) & (pl.col("metric") == "bw")
-    columns = ("source", "destination", "value", "session", "start_time", "hca")
+    columns = ("source", "destination", "value", *ROUND, "hca")
     rows = stored_table(path).rows(where, *columns)
     if hca:
         named = pl.col("hca").cast(pl.String).str.split(":").list.first()

@@ -244,13 +244,7 @@ def topology(
 
 @fabric.command()
 @click.argument("run", type=options.RUN)
-@click.option(
-    "--fabric",
-    "fabric_file",
-    required=True,
-    type=options.PRESENT_FILE,
-    help="File of `seatrial fabric discover`.",
-)
+@_fabric
 @click.option(
     "--routes",
     "routes_file",
@@ -270,7 +264,7 @@ def topology(
 def locate(
     ctx: click.Context,
     run: str,
-    fabric_file: Path,
+    fabric_file: Path | None,
     routes_file: Path | None,
     adaptive: bool,
     hca: str,
@@ -279,13 +273,14 @@ def locate(
 ) -> None:
     """Name the nodes, cables and switches that explain the slow pairs of RUN.
 
-    It takes the bandwidths of PairSweep. Without --routes, hosts of a leaf are expected
-    to go over its up-links in turn; name the real tables if you can. Method and error
-    rates: docs/fabric.md.
+    It takes the bandwidths of PairSweep, and the fabric that the run kept. Without
+    --routes or --adaptive, hosts of a leaf are expected to go over its up-links in
+    turn: that is seldom so, name the real tables if you can. Method and error rates:
+    docs/fabric.md.
 
     Exit status: 0 no part is named, 1 some are, 2 usage or damaged files.
 
-    Example: seatrial fabric locate RUN --fabric fabric.json --routes dump_fts.txt
+    Example: seatrial fabric locate RUN --routes dump_fts.txt
     """
     from seatrial.commands._fabric_locate import located_in, print_suspects, rows_of
 

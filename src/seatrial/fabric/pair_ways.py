@@ -17,8 +17,8 @@ from seatrial.fabric.records import Fabric
 from seatrial.fabric.routes import Forwarding, Graph, Numbers, Routes
 from seatrial.parsers.fabric.dump_fts import Tables
 
-_ROUND_S = 0.02
-"""A longer time between the starts of two pairs separates rounds."""
+ROUND = ("session", "attempt", "round")
+"""Columns of what was measured at the same time."""
 
 _MOST_LOAD = 4
 _SAMPLE = 40_000
@@ -62,14 +62,12 @@ def forwarding_of(fabric: Fabric, tables: Tables, hca: str = "") -> Forwarding:
 def ways_of(routes: Routes, rows: pl.DataFrame) -> Ways:
     """Return the ways of measured bandwidths.
 
-    `rows` has `source`, `destination`, `value` (a rate), `session` and `start_time`
-    (s), as `measurements`; hosts that the fabric lacks are left out. Pairs of a round
-    share links: rates are compared among ways with the same greatest load.
+    `rows` has `source`, `destination`, `value` (a rate) and the columns of `ROUND`, as
+    `measurements`; hosts that the fabric lacks are left out. Pairs of a round share
+    links: rates are compared among ways with the same greatest load.
     """
     number = {name: place for place, name in enumerate(routes.graph.hosts)}
-    known = rows.with_columns(
-        pl.col("source", "destination").cast(pl.String), pl.col("session").rank("dense")
-    )
+    known = rows.with_columns(pl.col("source", "destination").cast(pl.String))
     here = [pl.col(name).is_in([*number]) for name in ("source", "destination")]
     known = known.filter(pl.all_horizontal(here))
     if known.is_empty():
@@ -90,21 +88,17 @@ def ways_of(routes: Routes, rows: pl.DataFrame) -> Ways:
 
 
 def _concurrent(rows: pl.DataFrame, sources: Numbers, destinations: Numbers) -> Numbers:
-    """Number what was measured at the same time: a round, in one direction."""
-    start = rows["start_time"].to_numpy()
-    session = rows["session"].to_numpy().astype(np.int64)
-    order = np.lexsort((start, session))
-    later = np.diff(start[order], prepend=-np.inf) > _ROUND_S
-    later |= np.diff(session[order], prepend=-1) != 0
-    rounds = np.empty(start.size, dtype=np.int64)
-    rounds[order] = np.cumsum(later)
-    back = np.zeros(start.size, dtype=np.int64)
-    seen: set[tuple[int, int, int]] = set()
-    ends = np.sort(np.column_stack([sources, destinations]), axis=1)
-    for place, key in enumerate(map(tuple, np.column_stack([rounds, ends]).tolist())):
-        back[place] = key in seen
-        seen.add(key)
-    return 2 * rounds + back
+    """Number what was measured at the same time: a round, in one direction.
+
+    The second number of a pair in a round is that of the way back.
+    """
+    pair = np.sort(np.column_stack([sources, destinations]), axis=1)
+    low, high = pl.Series(pair[:, 0]), pl.Series(pair[:, 1])
+    numbered = rows.select(
+        round=pl.struct(pl.col(ROUND).cast(pl.String)).rank("dense"), low=low, high=high
+    )
+    back = pl.int_range(pl.len()).over("round", "low", "high").clip(0, 1)
+    return numbered.select(2 * pl.col("round") + back).to_series().to_numpy()
 
 
 def telling_pairs(

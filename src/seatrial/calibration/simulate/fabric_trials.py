@@ -94,7 +94,7 @@ class _Fabric:
         self.routes = self._routes()
         self.rows: list[pl.DataFrame] = []
         self.measured: set[frozenset[str]] = set()
-        self.time = 0.0
+        self.round = 0
 
     def trial(self) -> Trial:
         """Measure rounds, locate; measure pairs that tell likes apart, and again."""
@@ -156,9 +156,9 @@ class _Fabric:
                         "destination": [b for _, b in own],
                         "value": self.model.rates(own),
                     }
-                ).with_columns(session=pl.lit("pairs-1"), start_time=self.time)
+                ).with_columns(session=pl.lit("pairs-1"), attempt=1, round=self.round)
             )
-        self.time += 1.0
+        self.round += 1
         self.measured |= {frozenset(pair) for pair in pairs}
 
     def _located(self) -> list[Suspect]:
