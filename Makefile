@@ -14,9 +14,11 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstrap \
 	netcat-openbsd systemd-container python3-apt
-TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich librdmacm-dev \
-	chromium chromium-driver groff-base ethtool pciutils mstflint $(RDMA_LAB_PACKAGES)
+FABRIC_PACKAGES := ibsim-utils infiniband-diags libumad2sim0 opensm
 RDMA_LAB_PACKAGES := busybox-static qemu-system-x86
+TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich librdmacm-dev \
+	chromium chromium-driver groff-base ethtool pciutils mstflint \
+	$(FABRIC_PACKAGES) $(RDMA_LAB_PACKAGES)
 
 # Code that runs by a Python of the system: Ansible's modules by that of the login node (3.8
 # is the minimum of ansible-core 2.19), Spack's steps and recipes, and what reads facts, by any

@@ -15,6 +15,8 @@ from shown_commands import HOME, LAB_COMMANDS, PAGES, Shown, parse, shell_lines
 from shown_commands import shown_commands as all_shown
 
 from seatrial.cli import main
+from seatrial.fabric.discover import from_files
+from seatrial.fabric.records import write_fabric
 from seatrial.runs.ledger import begin
 from seatrial.runs.pack import unpack
 
@@ -54,8 +56,17 @@ def runs_without_a_cluster() -> list[Shown]:
         and shown.page != "docs/commands.md"
         and (shown.words[0] not in LAB_COMMANDS or "--replay" in shown.words)
         and "COMMAND" not in shown.words
+        and not needs_fabric(shown.words)
     }
     return list(found.values())
+
+
+def needs_fabric(words: tuple[str, ...]) -> bool:
+    """Return True for a command that runs the tools of InfiniBand."""
+    named = {"--from", "--fabric"}.intersection(words)
+    if words[:2] == ("fabric", "locate"):  # see test_fabric_locate.py
+        return True
+    return words[:2] in (("fabric", "diff"), ("fabric", "discover")) and not named
 
 
 @pytest.mark.parametrize("shown", SHOWN, ids=str)
@@ -114,8 +125,13 @@ def folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         f"acme{SUFFIX}": DEMO / f"bakeoff-delivered{SUFFIX}",
         f"zenith{SUFFIX}": DEMO / f"bakeoff-slow-links{SUFFIX}",
         f"offer{SUFFIX}": DEMO / f"bakeoff-delivered{SUFFIX}",
+        "fabric-files": HOME / "tests/data/fabric/cluster",
+        "cables.csv": HOME / "tests/data/fabric/cables.csv",
+        "topology.conf": HOME / "tests/data/fabric/topology.conf",
     }.items():
         (folder / name).symlink_to(target)
+    cabled = from_files([folder / "fabric-files"])
+    write_fabric(folder / "fabric.json", cabled)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(site))
     monkeypatch.setenv("SEATRIAL_HOME", str(home))

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from seatrial.audit.hardware_types import Hardware
+from seatrial.fabric.declaration import Declaration
 from seatrial.system.playbooks import problems
 
 ROOT = Path(__file__).parents[1]
@@ -116,6 +117,7 @@ def test_sample_documents_every_variable_and_its_default(role: str) -> None:
 def test_sample_sets_nothing_that_no_role_knows() -> None:
     known = {name for role in ROLES for name in options_of(role)}
     known |= {*Hardware.__struct_fields__}  # of the audit, which reads them itself
+    known |= {*Declaration.__struct_fields__}
     settings = sample_settings(with_defaults=True)
     assert {name for name in settings if not name.startswith("ansible_")} <= known
 

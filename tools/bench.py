@@ -3,9 +3,9 @@
 Prints tables of measured values beside their targets; asserts nothing, as times of a
 shared machine differ from run to run. Takes about an hour: the lab and its image are
 made anew. Needs root on Debian. `python tools/bench.py PART...` measures some parts:
-startup, parsers, results, imports, judge, nights, report, pairs, compare, fidelity,
-schedule, catalogue, lab, provision, audit, accept, campaign, sweep, scale. OSU_BIN
-names a folder with OSU's point-to-point programs, built with Open MPI.
+startup, parsers, results, imports, judge, nights, report, pairs, compare, fabric,
+fidelity, schedule, catalogue, lab, provision, audit, accept, campaign, sweep, scale.
+OSU_BIN names a folder with OSU's point-to-point programs, built with Open MPI.
 """
 
 import json
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import compare_speed
+import fabric_speed
 import fidelity
 import import_speed
 import judge_speed
@@ -166,6 +167,10 @@ class Bench:
     def judge(self) -> None:
         """Measure the speed of the judge, and its share of wrong verdicts."""
         self.tables.append(judge_speed.table())
+
+    def fabric(self) -> None:
+        """Measure the comparison of a large fabric with its plan."""
+        self.tables.append(fabric_speed.table())
 
     def nights(self) -> None:
         """Measure the speed of a decision about a year of nights."""
@@ -343,7 +348,16 @@ def clean_run(home: Path) -> Path:
 
 PARTS = (
     *("startup", "parsers", "results", "imports", "judge", "nights", "report", "pairs"),
-    *("compare", "fidelity", "schedule", "catalogue", "lab", "provision", "audit"),
+    *(
+        "fabric",
+        "compare",
+        "fidelity",
+        "schedule",
+        "catalogue",
+        "lab",
+        "provision",
+        "audit",
+    ),
     *("accept", "campaign", "sweep", "scale"),
 )
 

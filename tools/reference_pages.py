@@ -30,7 +30,8 @@ RUN_FILES = {
     "`ledger.jsonl`": "the ledger of the system's runs, as it was when the run closed",
     "`plan.json`": "the sessions in their order, planned before the first job",
     "`system/`": "description and facts of the system, criteria, weights, lock files "
-    "of Spack, as they were at the start",
+    "of Spack, declarations of hardware and fabric, the cable plan and the discovered "
+    "fabric, as they were at the start",
     "`raw/SESSION/CASE/`": "job script, output and record of a case; files of 1 MiB or "
     "more are compressed (`.gz`)",
     "`raw/SESSION.interrupted-1/`": "the same of an interrupted try",

@@ -179,6 +179,35 @@ def sweep_adaptively(
     console.print(legend())
 
 
+def locate_faults(
+    nodes: int, fabrics: int, seed: int, workers: int | None, form: str
+) -> None:
+    """Locate the bad parts of model fabrics, and print the rates."""
+    from seatrial.calibration.simulate.fabric_rates import (
+        SETTINGS,
+        as_text,
+        fabric_rows,
+        fabrics_table,
+        heading,
+        legend,
+    )
+    from seatrial.console import Terminal
+
+    with _progress(len(SETTINGS) * fabrics) as advance:
+        processes = workers or len(os.sched_getaffinity(0))
+        tried = fabric_rows(
+            nodes, fabrics=fabrics, seed=seed, workers=processes, done=advance
+        )
+        rows = list(tried)
+    if form != "table":
+        write_data(as_text(rows, form))
+        return
+    console = Terminal()
+    console.print_line((heading(rows), "bold"))
+    console.print(fabrics_table(rows))
+    console.print(legend())
+
+
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int], object]]:
     """Show a bar on a terminal; yield the function to call after some machines."""

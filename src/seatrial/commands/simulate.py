@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _ALL = "all"
 _NIGHTLY = "nightly"
 _ADAPTIVE = "adaptive"
-_ADAPTIVE_NODES = 1000
+_FABRIC = "fabric"
+_LARGE_NODES = 1000
 _YEARS = 4
 """Machine-years of each row of nights by default: about a minute in all."""
 
@@ -28,7 +29,7 @@ _YEARS = 4
 def _known_scenarios() -> list[str]:
     from seatrial.calibration.simulate.machines import TRUTHS
 
-    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL, _NIGHTLY, _ADAPTIVE])]
+    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL, _NIGHTLY, _ADAPTIVE, _FABRIC])]
 
 
 def _known_noises() -> list[str]:
@@ -51,7 +52,8 @@ def _known_noises() -> list[str]:
     type=options.OneOf(_known_scenarios),
     metavar="FAULT",
     help="Fault of the machine, or `all`; may be repeated (default: the main ones; "
-    "with --criteria all). `nightly`: years of nights; `adaptive`: adaptive sweeps. An "
+    "with --criteria all). `nightly`: years of nights; `adaptive`: adaptive sweeps; "
+    "`fabric`: suspects of slow pairs. An "
     "unknown name prints all.",
 )
 @options.repeated(
@@ -66,8 +68,8 @@ def _known_noises() -> list[str]:
 @click.option(
     "--nodes",
     type=click.IntRange(3),
-    help=f"Nodes of each machine (default: {Machine.nodes}; nightly and "
-    "adaptive 1000).",
+    help=f"Nodes of each machine (default: {Machine.nodes}; nightly, adaptive "
+    "and fabric 1000).",
 )
 @click.option(
     "--metrics",
@@ -144,20 +146,22 @@ def simulate(
     minus 2 or 3 standard deviations over the nodes, median minus 2 or 3 MAD.
 
     --scenario nightly plays years of nights: false alarms a year, and nights until a
-    fault is confirmed. --scenario adaptive sweeps large machines adaptively: faults
-    that are found, sound parts that are blamed, and the share of the pairs.
+    fault is confirmed. --scenario adaptive sweeps large machines adaptively, fabric
+    names bad parts by routes: found faults, sound parts blamed, share of the pairs.
 
     Example: seatrial simulate --criteria criteria.yaml --noise ar1 --runs 500
     """
+    _require_alone(file, scenarios)
     if _NIGHTLY in scenarios:
-        size, noises = _nights(file, scenarios, shapes, nodes, metrics, cv)
+        size, noises = _nights(shapes, nodes, metrics, cv)
         work.play_nights(size, noises, runs or _YEARS, seed, workers, form)
         return
-    runs = runs or 40
+    runs, large = runs or 40, nodes or _LARGE_NODES
     if _ADAPTIVE in scenarios:
-        _require_alone(_ADAPTIVE, file, scenarios)
-        large, repeats = nodes or _ADAPTIVE_NODES, repeats or _planned()
-        work.sweep_adaptively(large, repeats, runs, seed, workers, form)
+        work.sweep_adaptively(large, repeats or _planned(), runs, seed, workers, form)
+        return
+    if _FABRIC in scenarios:
+        work.locate_faults(large, runs, seed, workers, form)
         return
     nodes = nodes or Machine.nodes
     if file is None:
@@ -207,31 +211,26 @@ def _compared(
 
 
 def _nights(
-    file: Path | None,
-    scenarios: Sequence[str],
     shapes: Sequence[str],
     nodes: int | None,
     metrics: int | None,
     cv: float,
 ) -> tuple["NightMachine", list["NightNoise"]]:
-    """Return the size of a machine whose nights are played, and its noises.
-
-    Nights stand alone: beside other scenarios or criteria they are refused.
-    """
+    """Return the size of a machine whose nights are played, and its noises."""
     from seatrial.calibration.simulate.nights import NIGHT_NOISES, NightMachine
 
-    _require_alone(_NIGHTLY, file, scenarios)
     _require_known("--noise", shapes, NIGHT_NOISES)
     size = NightMachine(cv=cv)
     size = replace(size, nodes=nodes or size.nodes, metrics=metrics or size.metrics)
     return size, [noise for noise in NIGHT_NOISES if noise in (shapes or NIGHT_NOISES)]
 
 
-def _require_alone(name: str, file: Path | None, scenarios: Sequence[str]) -> None:
+def _require_alone(file: Path | None, scenarios: Sequence[str]) -> None:
     """Refuse other scenarios, or criteria, beside one that has machines of its own."""
-    if file is not None or len(scenarios) > 1:
-        problem = f"{name}: expected it alone, without --criteria"
-        raise click.BadParameter(problem, param_hint="--scenario")
+    for name in {_NIGHTLY, _ADAPTIVE, _FABRIC}.intersection(scenarios):
+        if file is not None or len(scenarios) > 1:
+            problem = f"{name}: expected it alone, without --criteria"
+            raise click.BadParameter(problem, param_hint="--scenario")
 
 
 def _require_known(option: str, chosen: Sequence[str], known: Collection[str]) -> None:

@@ -19,7 +19,9 @@ from seatrial.system import slurm
 
 SYSTEM_FILE = "system.json"
 SETTINGS_FILE = "settings.yaml"
-HARDWARE_FILE = "hardware.yml"
+HARDWARE_FILE, FABRIC_FILE = "hardware.yml", "fabric.yml"
+PLAN_FILE, DISCOVERED_FILE = "fabric_plan.csv", "fabric.json"
+_MAY_BE = (HARDWARE_FILE, FABRIC_FILE, PLAN_FILE, DISCOVERED_FILE)
 
 SLURM = ("slurm", "squeue")
 """ReFrame's names of Slurm as a scheduler."""
@@ -70,11 +72,10 @@ class System:
     def files(self) -> tuple[Path, ...]:
         """Return the files of its description, with Spack's lock files if it built.
 
-        The declaration of HCAs and settings is among them if there is one.
+        Those of hardware and fabric are among them if there are any.
         """
         names = [SYSTEM_FILE, SETTINGS_FILE, *_lock_names(self.software)]
-        if (self.folder / HARDWARE_FILE).is_file():
-            names.append(HARDWARE_FILE)
+        names += [name for name in _MAY_BE if (self.folder / name).is_file()]
         return tuple(self.folder / name for name in names)
 
 

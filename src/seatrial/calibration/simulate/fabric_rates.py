@@ -1,0 +1,154 @@
+"""Rates of right and wrong suspects on model fabrics: a table, JSON or CSV."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+from rich.table import Table
+
+from seatrial.calibration.simulate.fabric_trials import Setting, Trial, trial
+from seatrial.calibration.simulate.rates import CONFIDENCE, Rate
+from seatrial.model.csv_text import csv_text
+
+SETTINGS = (
+    Setting("sound", 0),
+    Setting("1 bad part", 1),
+    Setting("2 bad parts", 2),
+    Setting("sound, 2 % of the routes wrong", 0, wrong=0.02),
+    Setting("1 bad part, 2 % of the routes wrong", 1, wrong=0.02),
+    Setting("2 bad parts, 2 % of the routes wrong", 2, wrong=0.02),
+    Setting("1 bad part, adaptive routing", 1, "adaptive"),
+    Setting("1 bad part, adaptive routing, counters", 1, "adaptive", counters=True),
+)
+"""The kinds of fabrics."""
+
+_HEADINGS = {
+    "first_right": "first right",
+    "first_among": "among alike",
+    "all_found": "all found",
+    "sound_named": "sound named",
+}
+
+
+@dataclass(frozen=True)
+class FabricRow:
+    """The trials of one kind of fabrics."""
+
+    setting: Setting
+    trials: tuple[Trial, ...]
+
+    @property
+    def rates(self) -> dict[str, Rate]:
+        """Rates of fabrics, those of right suspects only if something is bad."""
+        fabrics = len(self.trials)
+        bad = fabrics if self.setting.bad else 0
+        counts = {
+            "first_right": sum(one.first_is_right for one in self.trials),
+            "first_among": sum(one.first_is_among for one in self.trials),
+            "all_found": sum(one.all_found for one in self.trials),
+        }
+        rates = {name: Rate(count if bad else 0, bad) for name, count in counts.items()}
+        sound = sum(one.blames_sound for one in self.trials)
+        return rates | {"sound_named": Rate(sound, fabrics)}
+
+    @property
+    def share(self) -> float:
+        """The largest share of all pairs that was measured in a fabric."""
+        return max(one.share for one in self.trials)
+
+
+def fabric_rows(
+    nodes: int,
+    *,
+    fabrics: int,
+    seed: int,
+    workers: int = 1,
+    done: Callable[[int], object] = lambda _: None,
+) -> Iterator[FabricRow]:
+    """Try so many fabrics of each kind; the same seed, the same trials.
+
+    `done` is called with the number of fabrics that are done.
+    """
+    seeds = range(seed, seed + fabrics)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for one in SETTINGS:
+            setting = replace(one, shape=replace(one.shape, hosts=nodes))
+            trials = []
+            for answer in pool.map(partial(trial, setting), seeds):
+                trials.append(answer)
+                done(1)
+            yield FabricRow(setting, tuple(trials))
+
+
+def heading(rows: Sequence[FabricRow]) -> str:
+    """Return the first line: the fabrics that were tried."""
+    shape = rows[0].setting.shape
+    return (
+        f"SIMULATED fabrics, no measurement: {len(rows[0].trials)} fabrics a row, "
+        f"{shape.kind}, {shape.hosts} nodes, switches of {shape.radix} ports"
+    )
+
+
+def legend() -> str:
+    """Describe the columns."""
+    return (
+        f"Shares in %, in brackets the exact interval (Clopper and Pearson) of "
+        f"{100 * CONFIDENCE:.0f} % confidence. First right: the first suspect is bad; "
+        "among alike: it is bad, or not told apart from a bad part. Sound named: "
+        "fabrics in which a suspect is neither. Pairs: the most of all pairs that were "
+        "measured. Bad nodes are 10 to 50 % slower, cables 30 to 100 %, switches 20 to "
+        "60 %."
+    )
+
+
+def fabrics_table(rows: Sequence[FabricRow]) -> Table:
+    """Format the rates of all rows."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("fabrics")
+    for title in _HEADINGS.values():
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("pairs", justify="right", no_wrap=True)
+    for row in rows:
+        cells = (_cell(row.rates[name]) for name in _HEADINGS)
+        table.add_row(row.setting.name, *cells, f"{100 * row.share:.1f}")
+    return table
+
+
+def as_text(rows: Sequence[FabricRow], form: str) -> str:
+    """Write all rates as `json` or `csv`, shares of 1."""
+    records = [
+        _record(row, name, rate)
+        for row in rows
+        for name, rate in row.rates.items()
+        if rate.trials
+    ]
+    if form == "json":
+        return json.dumps(records, indent=1) + "\n"
+    return csv_text(list(records[0]), records)
+
+
+def _record(row: FabricRow, name: str, rate: Rate) -> dict[str, Any]:
+    low, high = rate.interval or (None, None)
+    return {
+        "data": "simulated",
+        "fabrics": row.setting.name,
+        "nodes": row.setting.shape.hosts,
+        "rate": name,
+        "measured": rate.value,
+        "low": low,
+        "high": high,
+        "hits": rate.hits,
+        "trials": rate.trials,
+        "pairs_share_max": row.share,
+    }
+
+
+def _cell(rate: Rate) -> str:
+    if rate.value is None or rate.interval is None:
+        return "-"
+    low, high = (100 * bound for bound in rate.interval)
+    return f"{100 * rate.value:.1f} ({low:.1f}-{high:.1f})"

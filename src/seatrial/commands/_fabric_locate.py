@@ -1,0 +1,176 @@
+"""`seatrial fabric locate`: read a run, a fabric and its routes; print suspects."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from seatrial import paths
+from seatrial.console import Terminal, folding_table
+from seatrial.errors import SeatrialError
+from seatrial.fabric.findings import spots_of
+from seatrial.fabric.locate import Part, Suspect, located
+from seatrial.fabric.pair_ways import (
+    ROUND,
+    forwarding_of,
+    graph_of,
+    telling_pairs,
+    ways_of,
+)
+from seatrial.fabric.plan import Cable, load_plan
+from seatrial.fabric.records import End, Fabric, read_fabric
+from seatrial.fabric.routes import Routes
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.fabric.dump_fts import parse_dump_fts
+from seatrial.runs.closed_run import SYSTEM_FOLDER, find_run
+from seatrial.runs.stored_table import stored_table
+from seatrial.system.description import DISCOVERED_FILE, PLAN_FILE
+
+_CHECKS = ("PairSweep", "VerbsPairSweep")
+_PAIRS = 64
+_MOST_ALIKE = 3
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The suspects of a run, on the routes that were assumed; `ways` were measured.
+
+    `cables` are the planned ones, by their ends.
+    """
+
+    routes: Routes
+    suspects: list[Suspect]
+    ways: int
+    cables: Mapping[frozenset[End], Cable]
+
+    def name(self, part: Part) -> str:
+        """Return a part as a technician finds it."""
+        graph = self.routes.graph
+        if part.kind == "switch":
+            return f"switch {graph.switches[part.number]}"
+        link = graph.links[part.number]
+        cable = self.cables.get(frozenset((link.a, link.b)))
+        if cable is None:
+            return f"{part.kind} {link.a} - {link.b}"
+        a, b = spots_of(cable)
+        label = f", cable {cable.cable}" if cable.cable else ""
+        return f"{part.kind} {a} - {b}{label}"
+
+    def pairs(self) -> dict[int, list[tuple[str, str]]]:
+        """Return by suspect the pairs that tell it from the next as likely part."""
+        return {
+            place: telling_pairs(self.routes, suspect.parts, _PAIRS)
+            for place, suspect in enumerate(self.suspects)
+            if len(suspect.parts) > 1
+        }
+
+    def pairs_text(self) -> str:
+        """Return these pairs for `pairsweep --pairs`: a round for each suspect."""
+        return "".join(
+            f"{a} {b} {number}\n"
+            for number, pairs in enumerate(self.pairs().values(), 1)
+            for a, b in pairs
+        )
+
+
+def located_in(
+    run: str,
+    fabric_file: Path | None,
+    routes_file: Path | None,
+    hca: str,
+    *,
+    adaptive: bool,
+) -> Answer:
+    """Locate the cause of slow pairs; SeatrialError if the files do not fit."""
+    path = find_run(paths.home(), run)
+    kept = path / SYSTEM_FOLDER
+    if fabric_file is None and not (kept / DISCOVERED_FILE).is_file():
+        raise SeatrialError(
+            f"{path}: this run kept no fabric; expected one of `seatrial fabric "
+            "discover`. Name it with --fabric."
+        )
+    fabric = read_fabric(fabric_file or kept / DISCOVERED_FILE)
+    planned = kept / PLAN_FILE
+    cables = load_plan(planned).cables if planned.is_file() else ()
+    routes = _routes(fabric, routes_file, hca, adaptive=adaptive)
+    ways = ways_of(routes, _bandwidths(path, hca))
+    return Answer(
+        routes,
+        located(routes.graph, ways),
+        ways.residual.size,
+        {frozenset((cable.a, cable.b)): cable for cable in cables},
+    )
+
+
+def _routes(
+    fabric: Fabric, routes_file: Path | None, hca: str, *, adaptive: bool
+) -> Routes:
+    graph = graph_of(fabric, hca)
+    if routes_file is None:
+        return Routes.planned(graph, adaptive=adaptive)
+    text = routes_file.read_text("utf-8", errors="replace")
+    try:
+        tables = parse_dump_fts(text)
+    except ParseError as error:
+        raise SeatrialError(f"{routes_file}: {error}") from error
+    return Routes.forwarded(graph, forwarding_of(fabric, tables, hca))
+
+
+def _bandwidths(path: Path, hca: str) -> pl.DataFrame:
+    """Return the bandwidths of a run's sweeps; SeatrialError if it has none."""
+    where = pl.col("check").cast(pl.String).is_in(_CHECKS) & (pl.col("metric") == "bw")
+    columns = ("source", "destination", "value", *ROUND, "hca")
+    rows = stored_table(path).rows(where, *columns)
+    if hca:
+        named = pl.col("hca").cast(pl.String).str.split(":").list.first()
+        rows = rows.filter(named.fill_null(hca) == hca)
+    rows = rows.filter(pl.col("source").is_not_null(), pl.col("value") > 0)
+    if rows.is_empty():
+        raise SeatrialError(
+            f"{path}: no bandwidth of pairs; expected a run with PairSweep"
+        )
+    return rows
+
+
+def rows_of(answer: Answer) -> list[dict[str, Any]]:
+    """Return the suspects as records."""
+    pairs = answer.pairs()
+    return [
+        {
+            "part": answer.name(suspect.parts[0]),
+            "slower_percent": round(100 * suspect.slower, 2),
+            "ways": suspect.ways,
+            "p": suspect.p,
+            "gain": round(suspect.gain, 2),
+            "not_told_from": "; ".join(map(answer.name, suspect.parts[1:])),
+            "telling_pairs": len(pairs.get(place, ())),
+        }
+        for place, suspect in enumerate(answer.suspects)
+    ]
+
+
+def print_suspects(answer: Answer) -> None:
+    """Print a table of the suspects, or that there is none."""
+    console = Terminal()
+    if not answer.suspects:
+        console.print(f"no part explains slow ways; {answer.ways} ways were measured")
+        return
+    table = folding_table("part", "slower by", "ways", "p", "not told from")
+    for row, suspect in zip(rows_of(answer), answer.suspects, strict=True):
+        others = [answer.name(part) for part in suspect.parts[1:]]
+        alike = [*others[:_MOST_ALIKE]]
+        if others[_MOST_ALIKE:]:
+            alike.append(f"and {len(others) - _MOST_ALIKE} more")
+        if others:
+            more = "; measure those of --pairs" if row["telling_pairs"] else ""
+            alike.append(f"{row['telling_pairs']} pairs tell the first two apart{more}")
+        table.add_row(
+            row["part"],
+            f"{row['slower_percent']} %",
+            f"{suspect.ways} of {answer.ways}",
+            f"{suspect.p:.2g}",
+            "\n".join(alike),
+        )
+    console.print(table)

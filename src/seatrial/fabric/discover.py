@@ -1,0 +1,285 @@
+"""Discover a fabric by the tools of this machine, or from the files of operators."""
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from seatrial.errors import SeatrialError
+from seatrial.fabric.merge import Subnet, ethernet, infiniband
+from seatrial.fabric.records import Fabric, Source, source_of
+from seatrial.limits import RAW_SIZE
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.fabric.db_csv import parse_db_csv
+from seatrial.parsers.fabric.iblinkinfo import parse_iblinkinfo
+from seatrial.parsers.fabric.ibnetdiscover import parse_ibnetdiscover
+from seatrial.parsers.fabric.lldpctl import Neighbour, parse_lldpctl
+from seatrial.parsers.fabric.seen import Seen
+from seatrial.parsers.fabric.sminfo import SeenManager, parse_sminfo, parse_smir
+
+TIMEOUT_S = 600
+_TOOLS: tuple[tuple[str, ...], ...] = (
+    ("ibnetdiscover",),
+    ("iblinkinfo", "--line"),
+    ("sminfo",),
+    ("saquery", "SMIR"),
+)
+_PARSERS: dict[str, Callable[[str], Seen]] = {
+    "ibnetdiscover": parse_ibnetdiscover,
+    "ibdiagnet2": parse_db_csv,
+    "iblinkinfo": parse_iblinkinfo,
+}
+"""By tool, the one whose devices and links count first."""
+
+_NAMES = {
+    "ibnetdiscover.txt": "ibnetdiscover",
+    "ibdiagnet2.db_csv": "ibdiagnet2",
+    "iblinkinfo.txt": "iblinkinfo",
+    "sminfo.txt": "sminfo",
+    "saquery.txt": "saquery",
+}
+_COMPLAINT = re.compile(
+    r"(?:\S+\.c:\d+; |ibwarn: |ibpanic: |\S+: iberror: |ibnd_\w+|\S*src/\S+\.c:\d+; ).*"
+)
+_VERSION = re.compile(r"BUILD VERSION: (\S+)")
+
+
+@dataclass
+class Output:
+    """The output of a tool: of a run here, or a file; `version` is '' if unknown.
+
+    `subnet` is the HCA's port or the folder, '' for single files: outputs of one are of
+    one subnet.
+    """
+
+    tool: str
+    text: str
+    where: str
+    subnet: str = ""
+    version: str = ""
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def source(self) -> Source:
+        """Return the record of this output."""
+        return source_of(self.tool, self.version, self.text, self.where)
+
+
+def by_tools() -> Fabric:
+    """Run the tools of this machine.
+
+    Raises SeatrialError if ibnetdiscover is missing, or a tool fails.
+    """
+    outputs = []
+    ports = active_ports()
+    for command in _TOOLS:
+        program = shutil.which(command[0]) or shutil.which(
+            command[0], path="/usr/sbin:/sbin"
+        )
+        if program is not None:
+            outputs += [_run(program, command, *port) for port in ports]
+        elif command[0] == "ibnetdiscover":
+            raise SeatrialError(
+                "ibnetdiscover is not installed here. Install infiniband-diags, or run "
+                "it where the fabric is managed and name its output with --from."
+            )
+    return replace(_fabric(outputs, {}), time=_utc(time.time()))
+
+
+def active_ports(root: Path = Path("/sys/class/infiniband")) -> list[tuple[str, str]]:
+    """Return HCA and number of each active InfiniBand port: rails are often subnets.
+
+    If there is one at most, the tools find it themselves: both are empty then.
+    """
+    ports = []
+    for port in sorted(root.glob("*/ports/*")):
+        texts = [
+            file.read_text() if (file := port / name).is_file() else ""
+            for name in ("link_layer", "state")
+        ]
+        if texts[0].strip() == "InfiniBand" and "ACTIVE" in texts[1]:
+            ports.append((port.parts[-3], port.name))
+    return ports if len(ports) > 1 else [("", "")]
+
+
+def _run(program: str, command: Sequence[str], hca: str = "", port: str = "") -> Output:
+    """Run a tool; sminfo and saquery may fail: no subnet manager answers."""
+    if hca:
+        command = [*command[:1], "-C", hca, "-P", port, *command[1:]]
+    shown = " ".join(command)
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        version = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SeatrialError(f"{shown}: no end within {TIMEOUT_S} s") from error
+    complaints = [line for line in done.stderr.splitlines() if line.strip()]
+    if done.returncode and command[0] not in ("sminfo", "saquery"):
+        raise SeatrialError(
+            f"{shown}: exit status {done.returncode}: "
+            f"{' '.join(complaints)[:300] or 'no message'}. It needs an active HCA and "
+            "the right to open /dev/infiniband/umad*: run it as root."
+        )
+    match = _VERSION.search(version.stdout + version.stderr)
+    version_text = match[1] if match else ""
+    subnet = f"{hca}:{port}" if hca else ""
+    return Output(command[0], done.stdout, shown, subnet, version_text, complaints)
+
+
+def from_files(paths: Iterable[Path]) -> Fabric:
+    """Read files of operators, or folders of them: one for each subnet.
+
+    Raises SeatrialError if a name is unknown, a file is damaged, or none tells the
+    links of the fabric.
+    """
+    outputs, nodes = [], dict[str, Path]()
+    paths = [*paths]
+    for path in paths:
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        for file in files:
+            if file.is_dir() and file.name == "lldp":
+                nodes |= {one.stem: one for one in sorted(file.glob("*.json"))}
+            elif file.name in _NAMES:
+                subnet = str(path) if path.is_dir() else ""
+                tool = _NAMES[file.name]
+                outputs.append(Output(tool, _read(file), str(file), subnet))
+            elif file.suffix == ".json" and file.parent.name == "lldp":
+                nodes[file.stem] = file
+            elif not path.is_dir():
+                known = ", ".join((*_NAMES, "lldp/NODE.json"))
+                raise SeatrialError(
+                    f"{file}: unknown file; expected one of {known}. Rename it."
+                )
+    if not nodes and not any(one.tool in _PARSERS for one in outputs):
+        listed = ", ".join(map(str, paths))
+        raise SeatrialError(
+            f"{listed}: no output that tells the links; expected ibnetdiscover.txt, "
+            "ibdiagnet2.db_csv, iblinkinfo.txt or lldp/NODE.json"
+        )
+    read = [*(Path(one.where) for one in outputs), *nodes.values()]
+    newest = max(file.stat().st_mtime for file in read)
+    return replace(_fabric(outputs, nodes), time=_utc(newest))
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _read(file: Path) -> str:
+    RAW_SIZE.check(file.stat().st_size, file)
+    return file.read_text("utf-8", errors="replace")
+
+
+def _fabric(outputs: Sequence[Output], nodes: dict[str, Path]) -> Fabric:
+    """Parse outputs and join them; SeatrialError with file and line of a damage."""
+    if nodes:
+        return _ethernet(outputs, nodes)
+    names = dict.fromkeys(one.subnet for one in outputs)
+    subnets = [
+        _subnet(name, [one for one in outputs if one.subnet == name]) for name in names
+    ]
+    problems = [
+        f"{one.tool}: {text}"
+        for one in outputs
+        if one.tool in _PARSERS  # others complain if there is no subnet manager
+        for text in one.complaints
+    ]
+    return infiniband(subnets, [one.source for one in outputs], problems)
+
+
+def _subnet(name: str, outputs: Sequence[Output]) -> Subnet:
+    """Parse the outputs of one subnet; SeatrialError if none tells its links."""
+    by_tool: dict[str, Output] = {}
+    for one in outputs:
+        if one.tool in by_tool:
+            raise SeatrialError(
+                f"{one.where}: a second output of {one.tool}; expected one of each "
+                "subnet. Put those of a subnet into a folder, and name the folders."
+            )
+        by_tool[one.tool] = one
+    parsed = [
+        (tool, _parsed(by_tool[tool], parser))
+        for tool, parser in _PARSERS.items()
+        if tool in by_tool
+    ]
+    if not parsed:
+        listed = ", ".join(one.where for one in outputs)
+        raise SeatrialError(
+            f"{listed}: no output beside it that tells the links; expected "
+            "ibnetdiscover.txt, ibdiagnet2.db_csv or iblinkinfo.txt in the same folder"
+        )
+    (tool, base), *others = parsed
+    if base.ambiguous:
+        reason = "several devices have this LID; run `iblinkinfo --line`, or name the "
+        reason += "output of ibnetdiscover, too"
+        raise _damaged(by_tool[tool], ParseError(base.ambiguous, reason))
+    asked = [by_tool[tool] for tool in ("sminfo", "saquery") if tool in by_tool]
+    managers = [one for output in asked for one in _managers(output)]
+    return Subnet(name, base, others, managers if asked else None)
+
+
+def _parsed(output: Output, parser: Callable[[str], Seen]) -> Seen:
+    """Parse an output; messages of the tool in it become its complaints."""
+    lines = output.text.split("\n")
+    for index, line in enumerate(lines):
+        if _COMPLAINT.fullmatch(line):
+            output.complaints.append(line)
+            lines[index] = "#"
+    try:
+        return parser("\n".join(lines))
+    except ParseError as error:
+        raise _damaged(output, error) from error
+
+
+def _managers(output: Output) -> list[SeenManager]:
+    """Return the subnet managers of an output; none if the tool found none."""
+    if output.tool == "sminfo" and "sminfo: sm " not in output.text:
+        return []
+    try:
+        parser = parse_sminfo if output.tool == "sminfo" else parse_smir
+        return parser(output.text)
+    except ParseError as error:
+        raise _damaged(output, error) from error
+
+
+def _damaged(output: Output, error: ParseError) -> SeatrialError:
+    line = f":{error.line}" if error.line else ""
+    return SeatrialError(f"{output.where}{line}: {error.reason}")
+
+
+def _ethernet(outputs: Sequence[Output], nodes: dict[str, Path]) -> Fabric:
+    if outputs:
+        names = ", ".join(one.where for one in outputs)
+        raise SeatrialError(
+            f"{names}: InfiniBand beside lldp/; expected one fabric. Discover each on "
+            "its own."
+        )
+    neighbours: dict[str, list[Neighbour]] = {}
+    sources = []
+    for node, file in nodes.items():
+        output = Output("lldpctl", _read(file), str(file))
+        try:
+            neighbours[node] = parse_lldpctl(output.text)
+        except ParseError as error:
+            raise _damaged(output, error) from error
+        sources.append(output.source)
+    return ethernet(neighbours, sources)

@@ -1,0 +1,271 @@
+"""Which part of a fabric explains slow pairs: the most likely nodes, cables, switches.
+
+Method. A residual says how much slower a way is than others under the same expected
+load, as a logarithm in units of their scatter (1.4826 MAD), clipped at `CLIP`: single
+slow ways count little. It is regressed on the parts that the way crosses, each with
+the share that the routes give. The gain of a part is the log-likelihood ratio of the
+regression with and without it, 0 if its ways are faster. Up to `most` parts are chosen
+greedily from several starts, each again given the others (orthogonal matching pursuit:
+Pati et al. 1993). A part is named if permuted residuals hardly reach its gain.
+Error counters of a link add their own log-likelihood ratio (Poisson, against the median
+of all links).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from seatrial.fabric.routes import Crossings, Graph, Numbers, Shares
+
+CLIP = 5.0
+"""Greatest size of a residual that counts, in units of the scatter."""
+
+SAME = 3.0
+"""Parts whose gain differs by less are not told apart: a likelihood ratio of 20."""
+
+RISK = 0.001
+"""Risk of naming any part of a sound fabric, if its residuals are exchangeable."""
+
+STARTS = 8
+PERMUTATIONS = 40
+_MOST_COUNTERS = 25.0
+_EULER = 0.5772156649
+
+PartKind = Literal["node", "cable", "switch"]
+
+
+class Part(NamedTuple):
+    """A node with its cable, a cable between switches, or a switch, by its number."""
+
+    kind: PartKind
+    number: int
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Numbers of ways: `residual` of each, in units of `scatter`; positive is slow.
+
+    `scatter` is that of the logarithms of sound ways like it. Numbers of one `group`
+    are exchangeable if the fabric is sound. `crossings` have the ways in this order.
+    """
+
+    residual: Shares
+    scatter: Shares
+    group: Numbers
+    crossings: Crossings
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A part that explains slow ways, with others that explain them as well.
+
+    `gain` is given those before it, `p` the chance that a
+    sound fabric reaches it. `slower` is by which share a way across it takes longer,
+    on average; `ways` says how many were measured.
+    """
+
+    parts: tuple[Part, ...]
+    gain: float
+    p: float
+    slower: float
+    ways: int
+
+
+class Incidence(NamedTuple):
+    """Which ways cross which parts: entry i says so of way and part, with a share."""
+
+    way: Numbers
+    part: Numbers
+    share: Shares
+    ways: int
+    parts: int
+
+
+def part_of(graph: Graph, number: int) -> Part:
+    """Return the part of a column: links come first, then switches."""
+    if number >= len(graph.links):
+        return Part("switch", number - len(graph.links))
+    host = graph.ends[number].min() < len(graph.hosts)
+    return Part("node" if host else "cable", number)
+
+
+def incidence(graph: Graph, crossings: Crossings, ways: int) -> Incidence:
+    """Return links and switches that ways cross, each once for a way."""
+    arc = crossings.arc
+    head = graph.ends[arc // 2, 1 - arc % 2] - len(graph.hosts)
+    inner = head >= 0
+    way = np.concatenate([crossings.way, crossings.way[inner]])
+    part = np.concatenate([arc // 2, len(graph.links) + head[inner]])
+    share = np.concatenate([crossings.share, crossings.share[inner]])
+    parts = len(graph.links) + len(graph.switches)
+    key, place = np.unique(part * ways + way, return_inverse=True)
+    total = np.minimum(1.0, np.bincount(place.reshape(-1), share))
+    return Incidence(key % ways, key // ways, total, ways, parts)
+
+
+def residuals(slowness: Shares, group: Numbers) -> tuple[Shares, Shares]:
+    """Center logarithms of slowness by group, and divide them by its scatter.
+
+    The second array is the scatter of each way's group, 1.4826 MAD.
+    """
+    answer, scatter = np.empty_like(slowness), np.empty_like(slowness)
+    order = np.argsort(group, kind="stable")
+    for own in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        centered = slowness[own] - np.median(slowness[own])
+        scatter[own] = max(1.4826 * float(np.median(np.abs(centered))), 1e-9)
+        answer[own] = centered / scatter[own]
+    return answer, scatter
+
+
+def expected_load(crossings: Crossings, group: Numbers, arcs: int) -> Shares:
+    """Return the greatest load on each way: the ways of its group that share an arc."""
+    key = group[crossings.way] * arcs + crossings.arc
+    kinds, place = np.unique(key, return_inverse=True)
+    place = place.reshape(-1)
+    load = np.bincount(place, crossings.share, minlength=kinds.size)[place]
+    greatest = np.ones(group.size)
+    np.maximum.at(greatest, crossings.way, load)
+    return greatest
+
+
+@dataclass
+class Search:
+    """The search among the parts of a fabric; `prior` is what is known of each part."""
+
+    marks: Incidence
+    residual: Shares
+    prior: Shares
+    _squares: Shares = field(init=False)
+
+    def __post_init__(self) -> None:
+        clipped = np.clip(self.residual, -CLIP, CLIP)
+        self.residual = clipped - clipped.mean()
+        self._variance = float(np.mean(self.residual**2))
+        self._squares = self._sums(np.ones(self.marks.ways), power=2)
+
+    def gains(self, given: Sequence[int] = ()) -> Shares:
+        """Return the gain of each part, given others; -inf for these."""
+        columns = [self._column(part) for part in given]
+        left, basis = self.residual, list[Shares]()
+        squares = self._squares.copy()
+        for column in columns:
+            for known in basis:
+                column = column - known * (known @ column)
+            length = float(np.sqrt(column @ column))
+            if length < 1e-9:
+                continue
+            basis.append(column / length)
+            left = left - basis[-1] * (basis[-1] @ left)
+            squares -= self._sums(basis[-1]) ** 2
+        sums = self._sums(left)
+        own = squares > 1e-6 * np.maximum(self._squares, 1e-12)
+        gain = np.zeros(self.marks.parts)
+        gain[own] = np.maximum(sums[own], 0) ** 2 / squares[own] / 2 / self._variance
+        gain += self.prior
+        gain[list(given)] = -np.inf
+        return gain
+
+    def chosen(self, most: int) -> list[tuple[int, float]]:
+        """Return up to `most` parts with their gains, the best set that was found.
+
+        The strongest comes first; the gain of each is given those before it.
+        """
+        starts = np.argsort(self.gains(), kind="stable")[::-1][:STARTS]
+        sets = []
+        for start in starts.tolist():
+            own = [start]
+            while len(own) < most:
+                own.append(int(np.argmax(self.gains(own))))
+            for place in range(len(own)):
+                own[place] = int(np.argmax(self.gains(own[:place] + own[place + 1 :])))
+            sets.append(self._valued(own))
+        return max(sets, key=lambda one: sum(gain for _, gain in one))
+
+    def _valued(self, own: Sequence[int]) -> list[tuple[int, float]]:
+        left, valued = list(own), list[tuple[int, float]]()
+        while left:
+            gains = self.gains([part for part, _ in valued])
+            strongest = max(left, key=lambda part: gains[part])
+            left.remove(strongest)
+            valued.append((strongest, float(gains[strongest])))
+        return valued
+
+    def _sums(self, of_way: Shares, power: int = 1) -> Shares:
+        """Return for each part the sum over the ways that cross it."""
+        weights = self.marks.share**power * of_way[self.marks.way]
+        sums = np.bincount(self.marks.part, weights, minlength=self.marks.parts)
+        return sums.astype(np.float64)
+
+    def _column(self, part: int) -> Shares:
+        own = self.marks.part == part
+        column = np.zeros(self.marks.ways)
+        column[self.marks.way[own]] = self.marks.share[own]
+        return column
+
+
+def located(
+    graph: Graph,
+    ways: Ways,
+    errors: Shares | None = None,
+    *,
+    risk: float = RISK,
+    most: int = 2,
+    seed: int = 1,
+) -> list[Suspect]:
+    """Name the parts that explain slow ways, the strongest first; none if sound.
+
+    `errors` are counts by link, of the same time.
+    """
+    marks = incidence(graph, ways.crossings, ways.residual.size)
+    # A shift of the same size shows less where ways scatter more.
+    least = float(ways.scatter.min())
+    marks = marks._replace(share=marks.share * (least / ways.scatter)[marks.way])
+    prior = np.zeros(marks.parts)
+    if errors is not None:
+        prior[: len(graph.links)] = counter_llr(errors)
+    search = Search(marks, ways.residual, prior)
+    chance = _chance_of(search, ways.group, np.random.default_rng(seed))
+    suspects, given = list[Suspect](), list[int]()
+    for part, gain in search.chosen(most):
+        p = chance(gain)
+        if p > risk:
+            break
+        gains = search.gains(given)
+        alike = np.flatnonzero(gains >= gain - SAME)
+        order = alike[np.argsort(-gains[alike], kind="stable")].tolist()
+        names = dict.fromkeys([part, *order])
+        parts = tuple(part_of(graph, number) for number in names)
+        own = marks.part == part
+        share, slow = marks.share[own], ways.residual[marks.way[own]]
+        shift = float(share @ slow / (share @ share)) * least
+        count = int(own.sum())
+        suspects.append(Suspect(parts, gain, p, float(np.expm1(shift)), count))
+        given.append(part)
+    return suspects
+
+
+def counter_llr(errors: Shares) -> Shares:
+    """Return the LLR of more errors than the median of all links has (Poisson)."""
+    usual = max(float(np.median(errors)), 0.5)
+    more = np.maximum(errors, usual)
+    return np.minimum(more * np.log(more / usual) - (more - usual), _MOST_COUNTERS)
+
+
+def _chance_of(
+    search: Search, group: Numbers, dice: np.random.Generator
+) -> Callable[[float], float]:
+    """Return the chance that a sound fabric reaches a gain: Gumbel, of permutations."""
+    order = np.argsort(group, kind="stable")
+    edges = np.flatnonzero(np.diff(group[order])) + 1
+    parts = np.split(order, edges)
+    greatest = []
+    for _ in range(PERMUTATIONS):
+        mixed = np.empty_like(search.residual)
+        for own in parts:
+            mixed[own] = search.residual[dice.permutation(own)]
+        greatest.append(Search(search.marks, mixed, search.prior * 0).gains().max())
+    scale = max(float(np.std(greatest, ddof=1)) * 6**0.5 / np.pi, 1e-3)
+    place = float(np.mean(greatest)) - _EULER * scale
+    return lambda gain: float(-np.expm1(-np.exp(-(gain - place) / scale)))

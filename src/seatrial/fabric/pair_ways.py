@@ -1,0 +1,141 @@
+"""The pairs of a run as ways of a fabric, and the pairs that tell two parts apart."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from seatrial.errors import SeatrialError
+from seatrial.fabric.locate import (
+    Part,
+    Ways,
+    expected_load,
+    incidence,
+    residuals,
+)
+from seatrial.fabric.records import Fabric
+from seatrial.fabric.routes import Forwarding, Graph, Numbers, Routes
+from seatrial.parsers.fabric.dump_fts import Tables
+
+ROUND = ("session", "attempt", "round")
+"""Columns of what was measured at the same time."""
+
+_MOST_LOAD = 4
+_SAMPLE = 40_000
+
+
+def graph_of(fabric: Fabric, hca: str = "") -> Graph:
+    """Return the hosts, switches and links of one rail; all without `hca`.
+
+    SeatrialError if a host has not one link to a switch there.
+    """
+    hosts = {one.name for one in fabric.devices if one.kind == "host"}
+    links = [
+        link
+        for link in fabric.links
+        if not any(
+            end.device in hosts and hca and end.port.partition(":")[0] != hca
+            for end in (link.a, link.b)
+        )
+    ]
+    there = {end.device for link in links for end in (link.a, link.b)} & hosts
+    if not there:
+        raise SeatrialError(f"no host with a link of {hca or 'any HCA'} in the fabric")
+    return Graph.of(sorted(there), links)
+
+
+def forwarding_of(fabric: Fabric, tables: Tables, hca: str = "") -> Forwarding:
+    """Return forwarding tables by the names of switches and hosts."""
+    names = {one.guid: one.name for one in fabric.devices if one.kind == "switch"}
+    hosts = {
+        one.lid: one.name
+        for one in fabric.devices
+        if one.kind == "host" and one.lid and hca in ("", one.hca)
+    }
+    return {
+        names[guid]: {hosts[lid]: port for lid, port in rows.items() if lid in hosts}
+        for guid, rows in tables.items()
+        if guid in names
+    }
+
+
+def ways_of(routes: Routes, rows: pl.DataFrame) -> Ways:
+    """Return the ways of measured bandwidths.
+
+    `rows` has `source`, `destination`, `value` (a rate) and the columns of `ROUND`, as
+    `measurements`; hosts that the fabric lacks are left out. Pairs of a round share
+    links: rates are compared among ways with the same greatest load.
+    """
+    number = {name: place for place, name in enumerate(routes.graph.hosts)}
+    known = rows.with_columns(pl.col("source", "destination").cast(pl.String))
+    here = [pl.col(name).is_in([*number]) for name in ("source", "destination")]
+    known = known.filter(pl.all_horizontal(here))
+    if known.is_empty():
+        raise SeatrialError("no measured pair has both nodes in the fabric")
+    sources, destinations = (
+        known[name].replace_strict(number, return_dtype=pl.Int64).to_numpy()
+        for name in ("source", "destination")
+    )
+    crossings = routes.crossings(sources, destinations)
+    level = np.ones(sources.size, dtype=np.int64)
+    if not routes.adaptive:
+        group = _concurrent(known, sources, destinations)
+        load = expected_load(crossings, group, 2 * len(routes.graph.links))
+        level = np.minimum(np.round(load), _MOST_LOAD).astype(np.int64)
+    slowness = -np.log(known["value"].to_numpy())
+    residual, scatter = residuals(slowness, level)
+    return Ways(residual, scatter, level, crossings)
+
+
+def _concurrent(rows: pl.DataFrame, sources: Numbers, destinations: Numbers) -> Numbers:
+    """Number what was measured at the same time: a round, in one direction.
+
+    The second number of a pair in a round is that of the way back.
+    """
+    pair = np.sort(np.column_stack([sources, destinations]), axis=1)
+    low, high = pl.Series(pair[:, 0]), pl.Series(pair[:, 1])
+    numbered = rows.select(
+        round=pl.struct(pl.col(ROUND).cast(pl.String)).rank("dense"), low=low, high=high
+    )
+    back = pl.int_range(pl.len()).over("round", "low", "high").clip(0, 1)
+    return numbered.select(2 * pl.col("round") + back).to_series().to_numpy()
+
+
+def telling_pairs(
+    routes: Routes, parts: Sequence[Part], count: int, seed: int = 1
+) -> list[tuple[str, str]]:
+    """Return pairs of hosts that cross one of two parts and not the other.
+
+    No host is in two of them, so that they can be measured at the same time. There are
+    none if all ways cross both parts alike: then pairs cannot tell them apart.
+    """
+    graph, dice = routes.graph, np.random.default_rng(seed)
+    hosts = len(graph.hosts)
+    sources = dice.integers(hosts, size=_SAMPLE)
+    destinations = (sources + dice.integers(1, hosts, size=_SAMPLE)) % hosts
+    marks = incidence(graph, routes.crossings(sources, destinations), _SAMPLE)
+    crossed = []
+    for part in parts[:2]:
+        own = marks.part == column_of(graph, part)
+        column = np.zeros(_SAMPLE)
+        column[marks.way[own]] = marks.share[own]
+        crossed.append(column)
+    difference = crossed[0] - crossed[1]
+    pairs: list[tuple[str, str]] = []
+    used: set[int] = set()
+    for sign in (1, -1):
+        best = np.argsort(-sign * difference, kind="stable")
+        wanted = count // 2 if sign == 1 else count
+        for way in best[sign * difference[best] > 0.5].tolist():
+            ends = {int(sources[way]), int(destinations[way])}
+            if len(pairs) < wanted and not ends & used:
+                used |= ends
+                pairs.append(
+                    (graph.hosts[sources[way]], graph.hosts[destinations[way]])
+                )
+    return pairs
+
+
+def column_of(graph: Graph, part: Part) -> int:
+    """Return the column of a part: links come first, then switches."""
+    return part.number + (len(graph.links) if part.kind == "switch" else 0)

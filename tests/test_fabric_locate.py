@@ -1,0 +1,299 @@
+"""Routes of a fabric, and the parts that explain slow pairs."""
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from closed_runs import close_run
+from judge_samples import CASE, sample
+
+from seatrial.calibration.simulate.fabric_rates import FabricRow
+from seatrial.calibration.simulate.fabric_traffic import ModelFabric
+from seatrial.calibration.simulate.fabric_trials import Setting, Trial, trial
+from seatrial.calibration.simulate.rates import Rate
+from seatrial.cli import main
+from seatrial.errors import SeatrialError
+from seatrial.fabric.generate import Shape, generate
+from seatrial.fabric.locate import Part
+from seatrial.fabric.pair_ways import forwarding_of, graph_of, telling_pairs
+from seatrial.fabric.plan import Cable, plan_csv
+from seatrial.fabric.records import Device, End, Fabric, Link, write_fabric
+from seatrial.fabric.routes import Graph, Routes
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.fabric.dump_fts import parse_dump_fts
+
+DUMP = Path(__file__).parent / "data" / "fabric" / "dump_fts.txt"
+SMALL = Shape("fat-tree-2", 96, radix=16)
+CAPTURED = Shape("fat-tree-2", 16, radix=8)
+
+
+def hosts_of(cables: tuple[Cable, ...]) -> list[str]:
+    return sorted({c.a.device for c in cables if c.a.device.startswith("cn")})
+
+
+def graph(shape: Shape = SMALL) -> Graph:
+    cables = generate(shape)
+    return Graph.of(hosts_of(cables), [Link(c.a, c.b) for c in cables])
+
+
+def every_way(own: Graph) -> tuple[np.ndarray, np.ndarray]:
+    count = len(own.hosts)
+    sources, destinations = np.divmod(np.arange(count * count), count)
+    apart = sources != destinations
+    return sources[apart], destinations[apart]
+
+
+@pytest.mark.parametrize(
+    ("shape", "hops"),
+    [
+        (SMALL, {2, 4}),
+        (Shape("fat-tree-3", 128, radix=8), {2, 4, 6}),
+        (Shape("dragonfly", 72, radix=7), {2, 3, 4, 5}),
+        (Shape("torus", 36, radix=12, dims=(3, 3)), {2, 3, 4}),
+    ],
+)
+def test_planned_ways_are_shortest_and_lead_to_their_end(
+    shape: Shape, hops: set[int]
+) -> None:
+    own = graph(shape)
+    sources, destinations = every_way(own)
+    crossings = Routes.planned(own).crossings(sources, destinations)
+    assert set(np.bincount(crossings.way).tolist()) == hops
+    steps = defaultdict(list)
+    for way, arc in zip(crossings.way.tolist(), crossings.arc.tolist(), strict=True):
+        steps[way].append(own.ends[arc // 2][:: -1 if arc % 2 else 1].tolist())
+    for way in range(0, sources.size, 97):
+        leads, here = dict(steps[way]), int(sources[way])
+        for _ in steps[way]:
+            here = leads[here]
+        assert here == destinations[way]
+    spread = Routes.planned(own, adaptive=True).crossings(sources, destinations)
+    total = np.bincount(spread.way, spread.share)
+    assert total == pytest.approx(np.bincount(crossings.way))
+
+
+def captured_fabric() -> Fabric:
+    """Return the fabric on which the tables were captured (opensm, on ibsim)."""
+    text, cables = DUMP.read_text(), generate(CAPTURED)
+    devices = []
+    for line in text.splitlines():
+        if line.startswith("0x") and "'" in line:
+            lid, name, guid = int(line[:6], 16), line.split("'")[1], line[30:]
+            host = "Channel" in line
+            guid = line.split("portguid ")[1][:18]
+            hca = name.partition(" ")[2] if host else ""
+            kind = "host" if host else "switch"
+            devices.append(
+                Device(name.split()[0], kind, guid=guid, hca=hca, lid=lid)  # type: ignore[arg-type]
+            )
+    return Fabric(tuple(dict.fromkeys(devices)), tuple(Link(c.a, c.b) for c in cables))
+
+
+def test_captured_tables_lead_every_way_to_its_end() -> None:
+    fabric, tables = captured_fabric(), parse_dump_fts(DUMP.read_text())
+    assert len(tables) == 6
+    assert {len(rows) for rows in tables.values()} == {21}, "22 LIDs but its own"
+    own = graph_of(fabric, "mlx5_0")
+    routes = Routes.forwarded(own, forwarding_of(fabric, tables, "mlx5_0"))
+    sources, destinations = every_way(own)
+    crossings = routes.crossings(sources, destinations)
+    assert set(np.bincount(crossings.way).tolist()) == {2, 4}
+    planned = Routes.planned(own).crossings(sources, destinations)
+    assert np.bincount(crossings.way).sum() == planned.way.size
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda text: text[:5000], "cut off"),
+        (lambda text: "", "cut off"),
+        (lambda text: text.replace("22 valid", "21 valid", 1), "line 26: 21 rows"),
+        (lambda text: "ibwarn: something\n" + text, "line 1: 'ibwarn"),
+        (lambda text: text + text, "a second table of switch"),
+        (lambda text: text.replace("22 valid lids dumped \n", "", 1), "before the end"),
+    ],
+)
+def test_damaged_tables_are_errors_with_their_line(change, reason: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ParseError, match=reason):
+        parse_dump_fts(change(DUMP.read_text()))
+
+
+def test_a_host_with_two_links_on_a_rail_is_refused() -> None:
+    links = [Link(End("cn1", "mlx5_0:1"), End("leaf1", str(n))) for n in (1, 2)]
+    with pytest.raises(SeatrialError, match="cn1: expected one link to a switch"):
+        Graph.of(["cn1"], links)
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_bad_parts_of_model_fabrics_are_found(bad: int) -> None:
+    """On the routes of the switches; each seed draws other parts."""
+    setting = Setting("small", bad, shape=replace(SMALL, hosts=128))
+    trials = [trial(setting, seed) for seed in range(8)]
+    assert not any(one.blames_sound for one in trials)
+    if bad:
+        assert sum(one.first_is_right for one in trials) >= 7
+
+
+def test_what_pairs_cannot_tell_apart_is_told_by_counters() -> None:
+    """Messages are spread over all up-links of a leaf: one of them is bad."""
+    setting = Setting("adaptive", 1, "adaptive", shape=replace(SMALL, hosts=128))
+    seeds = [
+        seed
+        for seed in range(12)
+        for kind, _ in trial(replace(setting, counters=True), seed).faults
+        if kind == "cable"
+    ][:2]
+    assert len(seeds) == 2
+    for seed in seeds:
+        blind = trial(setting, seed)
+        assert blind.first_is_among
+        assert len(blind.suspects[0]) == 8, "all up-links of the leaf"
+        counted = trial(replace(setting, counters=True), seed)
+        assert counted.first_is_right
+        assert len(counted.suspects[0]) == 1
+
+
+def test_pairs_that_tell_parts_apart_cross_one_of_them_only() -> None:
+    own = graph()
+    routes = Routes.planned(own)
+    inner = [k for k, ends in enumerate(own.ends) if ends.min() >= len(own.hosts)]
+    cable, other = Part("cable", inner[0]), Part("cable", inner[1])
+    pairs = telling_pairs(routes, [cable, other], 10)
+    names = [name for pair in pairs for name in pair]
+    assert len(pairs) == 8, "each needs one of the 8 hosts of the leaf"
+    assert len(set(names)) == 16
+    number = {name: k for k, name in enumerate(own.hosts)}
+    ends = np.array([[number[name] for name in pair] for pair in pairs])
+    crossings = routes.crossings(ends[:, 0], ends[:, 1])
+    crossed = [{*crossings.way[crossings.arc // 2 == p.number]} for p in (cable, other)]
+    assert crossed[0] | crossed[1] == {*range(8)}
+    assert not crossed[0] & crossed[1]
+    adaptive = Routes.planned(own, adaptive=True)
+    assert telling_pairs(adaptive, [cable, other], 10) == []
+
+
+def test_rates_count_fabrics() -> None:
+    bad = frozenset({("node", "cn1")})
+    right = Trial(bad, ((("node", "cn1"),),), 0.02)
+    alike = Trial(bad, ((("cable", "c1"), ("node", "cn1")),), 0.03)
+    wrong = Trial(bad, ((("cable", "c1"),),), 0.01)
+    row = FabricRow(Setting("some", 1), (right, alike, wrong, Trial(bad, (), 0.01)))
+    assert row.rates == {
+        "first_right": Rate(1, 4),
+        "first_among": Rate(2, 4),
+        "all_found": Rate(1, 4),
+        "sound_named": Rate(1, 4),
+    }
+    assert row.share == 0.03
+    sound = FabricRow(Setting("none", 0), (Trial(frozenset(), (), 0.01),))
+    assert sound.rates["first_right"] == Rate(0, 0)
+
+
+def fabric_run(folder: Path, cable: str, *, keeps: bool = True) -> Path:
+    """Close a run whose pairs were measured on a model fabric with a bad cable."""
+    cables = generate(SMALL)
+    model = ModelFabric(cables, 1, [("cable", cable, 1.8)])
+    hosts = hosts_of(cables)
+    dice = np.random.default_rng(1)
+    sweep = replace(CASE, check="PairSweep", case="PairSweep")
+    rows = []
+    for number in range(40):
+        order = dice.permutation(hosts).tolist()
+        pairs = list(zip(order[::2], order[1::2], strict=True))
+        for own in (pairs, [(b, a) for a, b in pairs]):
+            for (a, b), rate in zip(own, model.rates(own).tolist(), strict=True):
+                row = sample(sweep, 12000 * rate, pair=f"{a} {b}", size=1 << 20)
+                rows.append(replace(row, round=number))
+    kinds = {c.b.device for c in cables}
+    devices = [Device(name, "switch") for name in sorted(kinds)]
+    devices += [Device(name, "host", hca="mlx5_0") for name in hosts]
+    fabric = Fabric(tuple(devices), tuple(Link(c.a, c.b) for c in cables))
+    write_fabric(folder / "fabric.json", fabric)
+    kept = {
+        "system/fabric.json": (folder / "fabric.json").read_text(),
+        "system/fabric_plan.csv": plan_csv(cables),
+    }
+    dump_tables(folder / "dump_fts.txt", model)
+    return close_run(folder, rows=rows, cases=[sweep], kept=kept if keeps else None)
+
+
+def dump_tables(file: Path, model: ModelFabric) -> None:
+    """Write the tables of a model as dump_fts does; LIDs are numbers of hosts."""
+    by_switch: dict[str, list[str]] = defaultdict(list)
+    for (switch, host), (_, number) in model.table.items():
+        cable = model.cables[number]
+        end = cable.b if cable.b.device == switch else cable.a
+        lid = model.hosts.index(host) + 1
+        by_switch[switch].append(f"0x{lid:04x} {int(end.port):03} : ({host})")
+    text = ""
+    for number, (switch, rows) in enumerate(sorted(by_switch.items()), 1):
+        text += (
+            f"Unicast lids [0x0-0xff] of switch Lid 1 guid {number:#018x} ({switch}):\n"
+        )
+        text += "  Lid  Out   Destination\n       Port     Info \n"
+        text += "".join(f"{row}\n" for row in rows)
+        text += f"{len(rows)} valid lids dumped \n"
+    file.write_text(text)
+
+
+def with_lids(file: Path) -> None:
+    """Give the devices of fabric.json the LIDs and GUIDs of `dump_tables`."""
+    content = json.loads(file.read_text())
+    hosts = [d for d in content["devices"] if d["kind"] == "host"]
+    for number, device in enumerate(sorted(hosts, key=lambda d: d["name"]), 1):
+        device["lid"] = number
+    switches = [d for d in content["devices"] if d["kind"] == "switch"]
+    for number, device in enumerate(sorted(switches, key=lambda d: d["name"]), 1):
+        device["guid"] = f"{number:#018x}"
+    file.write_text(json.dumps(content))
+
+
+def locate(*arguments: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, ["fabric", "locate", *map(str, arguments)])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_the_command_names_the_cable_as_the_plan_does(tmp_path: Path) -> None:
+    bad = next(c for c in generate(SMALL) if not c.a.device.startswith("cn"))
+    run = fabric_run(tmp_path, bad.cable)
+    with_lids(tmp_path / "fabric.json")
+    files = (
+        "--fabric",
+        tmp_path / "fabric.json",
+        "--routes",
+        tmp_path / "dump_fts.txt",
+    )
+    code, text, _ = locate(run, *files, "--format", "json")
+    assert code == 1
+    (row,) = json.loads(text)
+    assert row["part"] == (f"cable {bad.a} - {bad.b}, cable {bad.cable}")
+    assert 40 < row["slower_percent"] < 120
+    assert row["not_told_from"] == ""
+    code, text, _ = locate(run, *files)
+    assert code == 1
+    assert bad.cable in text
+    pairs = tmp_path / "pairs"
+    assert locate(run, *files, "--pairs", pairs)[0] == 1
+    assert pairs.read_text() == "", "nothing is left to tell apart"
+
+
+def test_what_the_command_refuses(tmp_path: Path) -> None:
+    run = fabric_run(tmp_path, "c00100", keeps=False)
+    code, _, error = locate(run)
+    assert (code, "this run kept no fabric" in error) == (2, True)
+    fabric = ("--fabric", tmp_path / "fabric.json")
+    code, _, error = locate(run, *fabric, "--hca", "mlx5_9")
+    assert (code, "no host with a link of mlx5_9" in error) == (2, True)
+    broken = tmp_path / "broken"
+    broken.write_text(DUMP.read_text()[:5000])
+    code, _, error = locate(run, *fabric, "--routes", broken)
+    assert (code, "cut off" in error) == (2, True)
+    code, _, error = locate(run, *fabric, "--adaptive", "--routes", broken)
+    assert (code, "expected one of them" in error) == (2, True)
+    other = close_run(tmp_path / "other", rows=[sample(CASE, 1.0, pair="cn01 cn02")])
+    code, _, error = locate(other, *fabric)
+    assert (code, "no bandwidth of pairs" in error) == (2, True)
