@@ -18,7 +18,7 @@ FABRIC_PACKAGES := ibsim-utils infiniband-diags libumad2sim0 opensm
 RDMA_LAB_PACKAGES := busybox-static qemu-system-x86
 TEST_PACKAGES := libopenmpi-dev openmpi-bin libmpich-dev mpich librdmacm-dev \
 	chromium chromium-driver groff-base ethtool pciutils mstflint \
-	$(FABRIC_PACKAGES) $(RDMA_LAB_PACKAGES)
+	$(FABRIC_PACKAGES)
 
 # Code that runs by a Python of the system: Ansible's modules by that of the login node (3.8
 # is the minimum of ansible-core 2.19), Spack's steps and recipes, and what reads facts, by any
@@ -56,6 +56,7 @@ test-rest:
 
 # Before a release: what takes too long for every change, too
 test-all: test
+	@tools/system-packages $(RDMA_LAB_PACKAGES)
 	pytest -m slow
 	@seatrial accept --campaign acceptance --fault-campaign smoke
 
