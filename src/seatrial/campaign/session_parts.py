@@ -11,7 +11,7 @@ from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, run_session
 from seatrial.campaign.session_command import Session
-from seatrial.model.cases import TOO_FEW_NODES, Case, ListedCase, NodeEvent
+from seatrial.model.cases import TOO_FEW, Case, ListedCase, NodeEvent
 from seatrial.progress import Display
 from seatrial.system import slurm_nodes
 from seatrial.system.description import NodeState, System, usable_nodes
@@ -115,9 +115,9 @@ def _in_want(
     answer = []
     for case in cases:
         words = case.reason or ""
-        if case.result == "skip" and words.startswith(TOO_FEW_NODES):
+        if case.result == "skip" and words.startswith(TOO_FEW):
             nodes = system.classes[case.partition.rpartition(":")[2]].nodes
-            needed = int(words.removeprefix(TOO_FEW_NODES).partition(",")[0])
+            needed = int(words.removeprefix(TOO_FEW).partition(",")[0])
             if needed <= len(nodes):
                 waited = tuple(lost[name] for name in nodes if name in lost)
                 case = replace(case, waited_for=waited)

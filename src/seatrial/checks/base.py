@@ -20,7 +20,7 @@ from seatrial.checks.rank_start import choose_start
 from seatrial.checks.reframe_patches import patch_reframe
 from seatrial.checks.replay import Replayable
 from seatrial.checks.time_limits import TimeLimited
-from seatrial.model.cases import TOO_FEW_NODES
+from seatrial.model.cases import TOO_FEW
 from seatrial.model.metrics import METRICS
 from seatrial.model.records import Sample, as_dict
 from seatrial.parsers.errors import ParseError
@@ -131,9 +131,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
         self.num_nodes = self.num_nodes or usable
         needed = max(self.num_nodes, self.needs_nodes)
         available = min(self.num_nodes, usable)
-        self.skip_if(
-            available < needed, f"{TOO_FEW_NODES}{needed}, available: {available}"
-        )
+        self.skip_if(available < needed, f"{TOO_FEW}{needed}, available: {available}")
         if self.most_nodes:
             self.num_nodes = min(self.num_nodes, self.most_nodes)
         self.ppn = self.ppn or cores_of(partition)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 CaseResult = Literal["pass", "fail", "skip"]
-TOO_FEW_NODES = "nodes needed: "
+TOO_FEW = "nodes needed: "
 """A case that was skipped for them has a reason that begins so, and their number."""
 
 _PARAMETER = re.compile(r"%(\S+?)=(.*?)(?= %|$)")
