@@ -1,7 +1,8 @@
 """The numbers of one case, with the criteria that apply to each."""
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Literal
@@ -23,6 +24,8 @@ from seatrial.judge.verdicts import Ruling
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
 from seatrial.names import natural_key
+from seatrial.runs.row_groups import FEW_ROWS
+from seatrial.runs.row_parts import Load
 
 Criteria = Sequence[tuple[Criterion, str]]
 """Criteria, each with the reason why it has expired; '' if it has not."""
@@ -30,6 +33,15 @@ Criteria = Sequence[tuple[Criterion, str]]
 _PLACED = pl.col("node").is_not_null() | pl.col("source").is_not_null()
 _SIZE = pl.col("nodes").cast(pl.String).str.count_matches(r"\S+")
 """Number of nodes of the allocation."""
+
+
+def sizes_of(rows: pl.LazyFrame) -> dict[CaseKey, set[int]]:
+    """Return the sizes of the allocations with numbers as a whole, by case."""
+    whole = rows.filter(~_PLACED).select(*CaseKey._fields, "nodes").unique()
+    sizes: dict[CaseKey, set[int]] = defaultdict(set)
+    for *key, size in whole.with_columns(nodes=_SIZE).collect().iter_rows():
+        sizes[CaseKey(*key)] |= {size} - {None}
+    return sizes
 
 
 @dataclass
@@ -50,31 +62,33 @@ class Numbers:
 def numbers_by_size(
     key: CaseKey,
     cases: Sequence[Case],
-    rows: Sequence[pl.DataFrame],
+    rows: Sequence[Load],
+    sizes: Collection[int],
     criteria: Criteria,
     planned: Sequence[Allocation],
     leafs: Leafs,
 ) -> list[Numbers]:
     """Hold the numbers of a case to the criteria, apart for each size of allocation.
 
-    `rows` has a table for each metric and size. A run that lost a node goes on with
-    fewer: numbers of a smaller allocation as a whole are another case, for example
-    `Halo on 3 nodes`. Numbers of one node or pair do not depend on the others, and stay
-    together. `leafs` has the leafs of nodes, as far as they are known.
+    `rows` has a table for each metric and size, `sizes` those of the allocations with
+    numbers as a whole. A run that lost a node goes on with fewer: numbers of a smaller
+    allocation as a whole are another case, for example `Halo on 3 nodes`. Numbers of
+    one node or pair do not depend on the others, and stay together. `leafs` has the
+    leafs of nodes, as far as they are known.
     """
-    allocations = [table.filter(~_PLACED).select("nodes").unique() for table in rows]
-    sizes = {size for table in allocations for size in table.select(_SIZE).to_series()}
-    smaller = sorted(sizes - {None}, reverse=True)[1:]
+    smaller = sorted(sizes, reverse=True)[1:]
     if not smaller:
         return [_numbers_of(key, cases, rows, criteria, planned, leafs)]
     whole = [case for case in cases if len(case.nodes) not in smaller]
     if not any(case.result == "pass" for case in whole):
         whole = list(cases)
-    kept = _filtered(rows, ~_SIZE.is_in(smaller) | _PLACED)
+    others = ~_SIZE.is_in(smaller) | _PLACED
+    kept: list[Load] = [partial(_filtered, load, others) for load in rows]
     numbers = [_numbers_of(key, whole, kept, criteria, planned, leafs)]
     for size in smaller:
-        kept = _filtered(rows, _SIZE.eq(size) & ~_PLACED)
-        metrics = {_metric(table)[0] for table in kept}
+        tables = [_filtered(load, _SIZE.eq(size) & ~_PLACED) for load in rows]
+        kept = [table.clone for table in tables if table.height]
+        metrics = {_metric(load())[0] for load in kept}
         own = [
             replace(case, declared=tuple(n for n in case.declared if n in metrics))
             for case in cases
@@ -85,9 +99,8 @@ def numbers_by_size(
     return numbers
 
 
-def _filtered(tables: Sequence[pl.DataFrame], kept: pl.Expr) -> list[pl.DataFrame]:
-    """Filter tables, and drop those without a row."""
-    return [part for table in tables if (part := table.filter(kept)).height]
+def _filtered(load: Load, kept: pl.Expr) -> pl.DataFrame:
+    return load().filter(kept)
 
 
 def _metric(samples: pl.DataFrame) -> tuple[str, int | None]:
@@ -99,12 +112,15 @@ def _metric(samples: pl.DataFrame) -> tuple[str, int | None]:
 def _numbers_of(
     key: CaseKey,
     cases: Sequence[Case],
-    rows: Sequence[pl.DataFrame],
+    rows: Sequence[Load],
     criteria: Criteria,
     planned: Sequence[Allocation],
     leafs: Leafs,
 ) -> Numbers:
-    """Hold the numbers of a case to the criteria of its check."""
+    """Hold the numbers of a case to the criteria of its check.
+
+    Small tables are worked on side by side, a large one alone.
+    """
     numbers = Numbers(key)
     finished = [
         case
@@ -122,8 +138,14 @@ def _numbers_of(
     ]
     missing = {name for case in finished for name in case.declared}
     declared = frozenset(missing)
+    parameters = {parameters_text(case.parameters) for case in finished}
     held: list[Callable[[], Numbers]] = []
-    for samples in _own(rows, finished):
+    done: list[Numbers] = []
+    waiting = 0
+    for load in rows:
+        samples = _own(load(), parameters)
+        if not samples.height:
+            continue
         metric, size = _metric(samples)
         missing.discard(metric)
         own = [pair for pair in applying if pair[0].metric == metric]
@@ -143,7 +165,11 @@ def _numbers_of(
                 held.append(partial(_held, *parts))
         if metric in declared and not own:
             numbers.findings.append(_without_criterion(key, samples))
-    for part in side_by_side(operator.call, held):
+        waiting += samples.height
+        if waiting > FEW_ROWS:
+            done += side_by_side(operator.call, held)
+            held, waiting = [], 0
+    for part in (*done, *side_by_side(operator.call, held)):
         numbers.findings += part.findings
         numbers.rulings += part.rulings
         numbers.groups += part.groups
@@ -212,19 +238,14 @@ def _without_numbers(data: Sampled, planned: Sequence[Allocation]) -> list[str]:
     return sorted(wanted - names, key=natural_key)
 
 
-def _own(rows: Sequence[pl.DataFrame], cases: Sequence[Case]) -> Iterator[pl.DataFrame]:
-    """Yield the numbers without parameters of their own; no criterion covers others.
+def _own(samples: pl.DataFrame, parameters: Collection[str]) -> pl.DataFrame:
+    """Return the numbers with the parameters of their case; no criterion covers others.
 
     All rows of a table are kept at once if possible: a sweep has millions.
     """
-    own = {parameters_text(case.parameters) for case in cases}
-    for samples in rows:
-        if set(samples["parameters"].unique()) <= own:
-            yield samples
-        else:
-            yield from _filtered(
-                [samples], pl.col("parameters").cast(pl.String).is_in(own)
-            )
+    if {*samples["parameters"].unique()}.issubset(parameters):
+        return samples
+    return samples.filter(pl.col("parameters").cast(pl.String).is_in(parameters))
 
 
 def _without_criterion(key: CaseKey, samples: pl.DataFrame) -> Finding:

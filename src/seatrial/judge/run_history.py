@@ -3,7 +3,7 @@
 import polars as pl
 
 from seatrial.judge.findings import Finding
-from seatrial.judge.sampling import TIME
+from seatrial.judge.sampling import TIME, count_of
 from seatrial.model.places import PLACE
 from seatrial.runs.ledger_view import LedgerView
 
@@ -17,8 +17,8 @@ def ledger_findings(ledger: LedgerView | None) -> list[Finding]:
 
 
 def since_repairs(
-    rows: pl.DataFrame, ledger: LedgerView | None
-) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    rows: pl.LazyFrame, ledger: LedgerView | None
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """Leave out the numbers of repaired nodes from before their repair; and say so.
 
     Numbers of the allocation as a whole stay: they are of no node.
@@ -30,10 +30,10 @@ def since_repairs(
             pl.col(name).cast(pl.String).eq_missing(node) for name in _NODES
         )
         before = pl.col(TIME).fill_null(0.0) < repair.time
-        kept = rows.filter(~(of_node & before))
         notes.append(
-            f"{node} was repaired ({repair.reason}): {rows.height - kept.height} "
+            f"{node} was repaired ({repair.reason}): "
+            f"{count_of(rows.filter(of_node & before))} "
             "numbers of it from before that do not count"
         )
-        rows = kept
+        rows = rows.filter(~(of_node & before))
     return rows, tuple(notes)

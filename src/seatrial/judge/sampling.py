@@ -38,7 +38,7 @@ LEAST_ALIKE = 3
 """Minimum places for a sameness criterion: 3."""
 
 
-def rows_of(run: Run) -> pl.DataFrame:
+def rows_of(run: Run) -> pl.LazyFrame:
     """Return the numbers of a run with their cases, and `TIME`; `run` is its name."""
     case = (*CaseKey._fields, "nodes", "parameters", *UNIT, *PLACE, "repeat")
     number = ("metric", "size_bytes", "statistic", "value", "unit", "direction")
@@ -49,11 +49,16 @@ def rows_of(run: Run) -> pl.DataFrame:
         session["name"]: datetime.fromisoformat(session["started"]).timestamp()
         for session in run.manifest.get("sessions", ())
     }
-    if not starts or not rows[TIME].null_count():
+    if not starts or not count_of(rows.filter(pl.col(TIME).is_null())):
         return rows
     session = pl.col("session").cast(pl.String)
     of_session = session.replace_strict(starts, default=None, return_dtype=pl.Float64)
     return rows.with_columns(pl.col(TIME).fill_null(of_session))
+
+
+def count_of(rows: pl.LazyFrame) -> int:
+    """Count the rows that a query selects."""
+    return int(rows.select(pl.len()).collect().item())
 
 
 @dataclass(frozen=True)
@@ -183,7 +188,7 @@ def histories(runs: Sequence[Run], checks: Sequence[str] = ()) -> Iterator[Histo
         for case in chosen:
             cases.setdefault((case.key, len(case.nodes)), []).append(case)
         names = sorted({case.check for case in chosen})
-        tables.append(rows_of(run).filter(pl.col("check").is_in(names)))
+        tables.append(rows_of(run).filter(pl.col("check").is_in(names)).collect())
     if not tables:
         return
     nodes = pl.col("nodes").cast(pl.String)

@@ -22,6 +22,7 @@ from seatrial.report.wording import (
     urgency,
 )
 from seatrial.runs.closed_run import Run
+from seatrial.runs.row_parts import batches
 
 _MAX_WHERE, _MAX_NAMED = 4, 6
 
@@ -124,14 +125,14 @@ def _measured(run: Run) -> _Measured:
     """Count places and allocations of every metric of every case."""
     keys = ("check", "case", "environment", "metric", "size_bytes")
     job = pl.coalesce("job_id", "session")
-    table = (
-        run.columns(*keys, *PLACE, "job_id", "session")
-        .group_by(keys)
-        .agg(places=pl.struct(PLACE).n_unique(), jobs=job.n_unique())
-    )
+    numbers = batches(run.columns(*keys, *PLACE, "job_id", "session"), *keys)
+    count = {"places": pl.struct(PLACE).n_unique(), "jobs": job.n_unique()}
     return {
         (check, case, environment, flat_name(metric, size)): (places, jobs)
-        for check, case, environment, metric, size, places, jobs in table.iter_rows()
+        for rows in numbers
+        for check, case, environment, metric, size, places, jobs in (
+            rows.group_by(keys).agg(**count).iter_rows()
+        )
     }
 
 
