@@ -162,7 +162,9 @@ def _numbers(
 ) -> dict[CaseKey, list[Numbers]]:
     """Hold the numbers of each case to the criteria."""
     runs = look.runs
-    rows, sizes = joint_runs.by_case(look.rows), sizes_of(look.rows)
+    sizes = sizes_of(look.rows)
+    smaller = any(len(own) > 1 for own in sizes.values())
+    rows = joint_runs.by_case(look.rows if smaller else look.rows.drop("nodes"))
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, expiry(rule, fingerprints)) for rule in criteria.criteria]
     planned = allocations(runs, nodes, reasons, look.repaired, spoiled)

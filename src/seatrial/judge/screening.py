@@ -125,14 +125,14 @@ def _convicted(
         convicted[own], sizes[pairs] = inheritance(
             every_p[own], owner[own], risk / 2 if both else risk
         )
-    names = np.repeat([group.criterion.name for group in groups], places)
+    names = [group.criterion.name for group in groups]
     smaller = {
         group.criterion.name: group.criterion.risks.seller
         for group in groups
         if group.criterion.risks.seller < risk
     }
     for name, own_risk in smaller.items():
-        own = family & (names == name)
+        own = family & np.repeat([other == name for other in names], places)
         convicted[own] &= holm(every_p[own], own_risk)
     return convicted, [sizes[group.of_pairs] for group in groups]
 
