@@ -2,7 +2,7 @@
 
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Literal
@@ -29,6 +29,8 @@ from seatrial.runs.row_parts import Load
 
 Criteria = Sequence[tuple[Criterion, str]]
 """Criteria, each with the reason why it has expired; '' if it has not."""
+
+_Arrays = Callable[[str | None, OfSeveral], Sampled]
 
 _PLACED = pl.col("node").is_not_null() | pl.col("source").is_not_null()
 _SIZE = pl.col("nodes").cast(pl.String).str.count_matches(r"\S+")
@@ -146,26 +148,17 @@ def _numbers_of(
         samples = _own(load(), parameters)
         if not samples.height:
             continue
-        metric, size = _metric(samples)
+        metric = _metric(samples)[0]
         missing.discard(metric)
         own = [pair for pair in applying if pair[0].metric == metric]
-        arrays = cache(partial(sampled, samples))
-        for criterion, expired in own:
-            numbers.answered.add(criterion.name)
-            subject = Finding.of_case(
-                key, "sameness" if criterion.kind == "sameness" else "limit"
-            )
-            subject = replace(subject, size_bytes=size).held_to(criterion)
-            reason = _mismatch(criterion, samples) or expired
-            if reason:
-                finding = subject.judged("undecided", reason, n=samples.height)
-                numbers.findings.append(finding)
-            else:
-                parts = (key, subject, criterion, arrays, planned, leafs)
-                held.append(partial(_held, *parts))
+        held += [
+            partial(_held, *parts, planned, leafs)
+            for parts in _answered(numbers, samples, own)
+        ]
         if metric in declared and not own:
             numbers.findings.append(_without_criterion(key, samples))
         waiting += samples.height
+        del samples
         if waiting > FEW_ROWS:
             done += side_by_side(operator.call, held)
             held, waiting = [], 0
@@ -180,6 +173,25 @@ def _numbers_of(
         for name in sorted(missing)
     ]
     return numbers
+
+
+def _answered(
+    numbers: Numbers, samples: pl.DataFrame, criteria: Criteria
+) -> Iterator[tuple[CaseKey, Finding, Criterion, _Arrays]]:
+    """Yield the criteria of a metric that its samples can be held to, with arrays."""
+    arrays, size = cache(partial(sampled, samples)), _metric(samples)[1]
+    for criterion, expired in criteria:
+        numbers.answered.add(criterion.name)
+        subject = Finding.of_case(
+            numbers.key, "sameness" if criterion.kind == "sameness" else "limit"
+        )
+        subject = replace(subject, size_bytes=size).held_to(criterion)
+        reason = _mismatch(criterion, samples) or expired
+        if reason:
+            finding = subject.judged("undecided", reason, n=samples.height)
+            numbers.findings.append(finding)
+        else:
+            yield numbers.key, subject, criterion, arrays
 
 
 def _mismatch(criterion: Criterion, samples: pl.DataFrame) -> str:
@@ -198,7 +210,7 @@ def _held(
     key: CaseKey,
     subject: Finding,
     criterion: Criterion,
-    arrays: Callable[[str | None, OfSeveral], Sampled],
+    arrays: _Arrays,
     planned: Sequence[Allocation],
     leafs: Leafs,
 ) -> Numbers:
