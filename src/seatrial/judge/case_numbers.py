@@ -2,9 +2,9 @@
 
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -30,7 +30,8 @@ from seatrial.runs.row_parts import Load
 Criteria = Sequence[tuple[Criterion, str]]
 """Criteria, each with the reason why it has expired; '' if it has not."""
 
-_Arrays = Callable[[str | None, OfSeveral], Sampled]
+_Need = tuple[str, str | None, OfSeveral]
+"""Metric, statistic, and what counts of several numbers."""
 
 _PLACED = pl.col("node").is_not_null() | pl.col("source").is_not_null()
 _SIZE = pl.col("nodes").cast(pl.String).str.count_matches(r"\S+")
@@ -141,9 +142,8 @@ def _numbers_of(
     missing = {name for case in finished for name in case.declared}
     declared = frozenset(missing)
     parameters = {parameters_text(case.parameters) for case in finished}
-    held: list[Callable[[], Numbers]] = []
     done: list[Numbers] = []
-    waiting = 0
+    waiting = _Waiting(numbers, planned, leafs)
     for load in rows:
         samples = _own(load(), parameters)
         if not samples.height:
@@ -151,18 +151,13 @@ def _numbers_of(
         metric = _metric(samples)[0]
         missing.discard(metric)
         own = [pair for pair in applying if pair[0].metric == metric]
-        held += [
-            partial(_held, *parts, planned, leafs)
-            for parts in _answered(numbers, samples, own)
-        ]
+        waiting.add(samples, own)
         if metric in declared and not own:
             numbers.findings.append(_without_criterion(key, samples))
-        waiting += samples.height
         del samples
-        if waiting > FEW_ROWS:
-            done += side_by_side(operator.call, held)
-            held, waiting = [], 0
-    for part in (*done, *side_by_side(operator.call, held)):
+        if waiting.rows > FEW_ROWS:
+            done += waiting.held()
+    for part in (*done, *waiting.held()):
         numbers.findings += part.findings
         numbers.rulings += part.rulings
         numbers.groups += part.groups
@@ -175,23 +170,55 @@ def _numbers_of(
     return numbers
 
 
-def _answered(
-    numbers: Numbers, samples: pl.DataFrame, criteria: Criteria
-) -> Iterator[tuple[CaseKey, Finding, Criterion, _Arrays]]:
-    """Yield the criteria of a metric that its samples can be held to, with arrays."""
-    arrays, size = cache(partial(sampled, samples)), _metric(samples)[1]
-    for criterion, expired in criteria:
-        numbers.answered.add(criterion.name)
-        subject = Finding.of_case(
-            numbers.key, "sameness" if criterion.kind == "sameness" else "limit"
+@dataclass
+class _Waiting:
+    """Criteria of a case that wait to be held to their metrics, which have `rows`."""
+
+    numbers: Numbers
+    planned: Sequence[Allocation]
+    leafs: Leafs
+    rows: int = 0
+    arrays: dict[_Need, Callable[[], Sampled]] = field(default_factory=dict)
+    criteria: list[tuple[_Need, Finding, Criterion]] = field(default_factory=list)
+
+    def add(self, samples: pl.DataFrame, criteria: Criteria) -> None:
+        """Add the criteria of a metric; those that cannot judge it are undecided."""
+        self.rows += samples.height
+        metric, size = _metric(samples)
+        for criterion, expired in criteria:
+            self.numbers.answered.add(criterion.name)
+            subject = Finding.of_case(
+                self.numbers.key,
+                "sameness" if criterion.kind == "sameness" else "limit",
+            )
+            subject = replace(subject, size_bytes=size).held_to(criterion)
+            reason = _mismatch(criterion, samples) or expired
+            if reason:
+                finding = subject.judged("undecided", reason, n=samples.height)
+                self.numbers.findings.append(finding)
+                continue
+            of_several: OfSeveral = "median"
+            if criterion.model == "every":
+                of_several = "min" if criterion.direction == "higher" else "max"
+            how = (criterion.statistic, of_several)
+            self.arrays.setdefault((metric, *how), partial(sampled, samples, *how))
+            self.criteria.append(((metric, *how), subject, criterion))
+
+    def held(self) -> list[Numbers]:
+        """Hold the metrics to their criteria; their samples are freed before."""
+        data = dict(
+            zip(
+                self.arrays,
+                side_by_side(operator.call, [*self.arrays.values()]),
+                strict=True,
+            )
         )
-        subject = replace(subject, size_bytes=size).held_to(criterion)
-        reason = _mismatch(criterion, samples) or expired
-        if reason:
-            finding = subject.judged("undecided", reason, n=samples.height)
-            numbers.findings.append(finding)
-        else:
-            yield numbers.key, subject, criterion, arrays
+        parts = [
+            (self.numbers.key, subject, criterion, data[need], self.planned, self.leafs)
+            for need, subject, criterion in self.criteria
+        ]
+        self.arrays, self.criteria, self.rows = {}, [], 0
+        return side_by_side(lambda part: _held(*part), parts)
 
 
 def _mismatch(criterion: Criterion, samples: pl.DataFrame) -> str:
@@ -210,21 +237,13 @@ def _held(
     key: CaseKey,
     subject: Finding,
     criterion: Criterion,
-    arrays: _Arrays,
+    data: Sampled,
     planned: Sequence[Allocation],
     leafs: Leafs,
 ) -> Numbers:
     """Hold one metric to one criterion; if some nodes have numbers, all must."""
     numbers = Numbers(key)
-    of_several: OfSeveral = "median"
-    if criterion.model == "every":
-        of_several = "min" if criterion.direction == "higher" else "max"
-    data = completed(
-        arrays(criterion.statistic, of_several),
-        planned,
-        criterion.metric,
-        optional=criterion.optional,
-    )
+    data = completed(data, planned, criterion.metric, optional=criterion.optional)
     if absent := _without_numbers(data, planned):
         verdict: Literal["skipped", "undecided"] = "undecided"
         if criterion.optional:

@@ -3,7 +3,7 @@
 import polars as pl
 
 from seatrial.judge.findings import Finding
-from seatrial.judge.sampling import TIME, count_of
+from seatrial.judge.sampling import TIME
 from seatrial.model.places import PLACE
 from seatrial.runs.ledger_view import LedgerView
 
@@ -30,10 +30,10 @@ def since_repairs(
             pl.col(name).cast(pl.String).eq_missing(node) for name in _NODES
         )
         before = pl.col(TIME).fill_null(0.0) < repair.time
+        count = rows.select((of_node & before).sum()).collect().item()
         notes.append(
-            f"{node} was repaired ({repair.reason}): "
-            f"{count_of(rows.filter(of_node & before))} "
-            "numbers of it from before that do not count"
+            f"{node} was repaired ({repair.reason}): {count} numbers of it from before "
+            "that do not count"
         )
         rows = rows.filter(~(of_node & before))
     return rows, tuple(notes)

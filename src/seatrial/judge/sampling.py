@@ -54,16 +54,11 @@ def rows_of(run: Run) -> pl.LazyFrame:
         session["name"]: datetime.fromisoformat(session["started"]).timestamp()
         for session in run.manifest.get("sessions", ())
     }
-    if not starts or not count_of(rows.filter(pl.col(TIME).is_null())):
+    if not (starts and rows.select(pl.col(TIME).has_nulls()).collect().item()):
         return rows
     session = pl.col("session").cast(pl.String)
     of_session = session.replace_strict(starts, default=None, return_dtype=pl.Float64)
     return rows.with_columns(pl.col(TIME).fill_null(of_session))
-
-
-def count_of(rows: pl.LazyFrame) -> int:
-    """Count the rows that a query selects."""
-    return int(rows.select(pl.len()).collect().item())
 
 
 @dataclass(frozen=True)
