@@ -132,7 +132,7 @@ def run_of(
         "weights": {"name": "bakeoff", "sha256": SHA256},
     }
     frame = pl.DataFrame([as_dict(row) for row in rows], schema=SCHEMA)
-    return Run(Path(system), {**described, **manifest}, tuple(cases), frame)
+    return Run(Path(system), {**described, **manifest}, tuple(cases), frame.lazy())
 
 
 def entrant(name: str, run: Run, environment: str = "", **side: Any) -> Entrant:

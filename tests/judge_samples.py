@@ -104,7 +104,7 @@ def make_run(
         for case in cases
     ]
     frame = pl.DataFrame([as_dict(row) for row in rows], schema=SCHEMA)
-    return Run(Path("r"), manifest, tuple(cases), frame)
+    return Run(Path("r"), manifest, tuple(cases), frame.lazy())
 
 
 def frozen(run: Run, *optional: Criterion) -> Run:

@@ -60,7 +60,7 @@ def run_of(truth: Truth, seed: int = 1) -> Run:
     nodes = names(truth.nodes)
     rng = np.random.default_rng(seed)
     run = sample_sweep(nodes, rails=truth.rail_names, repeats=truth.repeats)
-    rows = run.measurements
+    rows = run.measurements.collect()
     kept = _measured(rows, _rounds(nodes, truth.rounds))
     rows = rows.filter(kept & (rng.random(rows.height) >= truth.missing))
     columns = rows.select(
@@ -80,7 +80,7 @@ def run_of(truth: Truth, seed: int = 1) -> Run:
             for node in run.manifest["nodes"]
         ]
     }
-    return replace(run, measurements=rows, manifest=manifest)
+    return replace(run, measurements=rows.lazy(), manifest=manifest)
 
 
 def _factors(

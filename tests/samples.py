@@ -107,7 +107,7 @@ def sample_run(
         cases = [dataclasses.replace(case, replay=True) for case in cases]
         frame = frame.with_columns(replay=pl.lit(True))
     path = Path("results") / system / manifest["run"]
-    return Run(path, manifest, tuple(cases), frame)
+    return Run(path, manifest, tuple(cases), frame.lazy())
 
 
 Number = dict[str, Any]

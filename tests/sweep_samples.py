@@ -69,7 +69,7 @@ def sample_sweep(
             frames.append(_rows(case, _answered(nodes, {*dead}, {*hung}), None))
     manifest = sample_manifest(nodes, None, cases, "sample")
     measurements = pl.concat(frames)
-    return Run(Path("results"), manifest, tuple(cases), measurements)
+    return Run(Path("results"), manifest, tuple(cases), measurements.lazy())
 
 
 def _case(nodes: Sequence[str], environment: str, repeat: int, index: int) -> Case:

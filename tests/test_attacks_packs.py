@@ -147,7 +147,7 @@ def test_real_table_is_not_refused(tmp_path: Path) -> None:
     values = pl.int_range(number, eager=True).shuffle(seed=1).cast(pl.Float64) / 7 + 1
     rows.with_columns(value=values).write_parquet(table)
     rewrite_manifest(run)
-    assert load_run(run).measurements.height == number
+    assert load_run(run).measurements.collect().height == number
 
 
 def merges() -> str:

@@ -415,7 +415,7 @@ def test_large_machines_are_completed_at_once() -> None:
         replace(CASE, session=f"s{number}", nodes=tuple(names)) for number in range(5)
     ]
     delivered = [{"name": name, "state": "present"} for name in names]
-    run = Run(Path("r"), {"run": "r", "nodes": delivered}, tuple(every), pl.DataFrame())
+    run = Run(Path("r"), {"run": "r", "nodes": delivered}, tuple(every), pl.LazyFrame())
     data = [big(nodes, 5, seed) for seed in range(20)]
     (own,) = allocations([run], delivered, [], {}, Spoiled()).values()
     for of_case in data:

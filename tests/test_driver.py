@@ -129,8 +129,8 @@ def test_parameters_of_a_case_without_record_come_from_its_name(
 
 def test_measurements(two: tuple[Run, str]) -> None:
     run, _ = two
-    assert run.measurements.height == 6
-    row = run.measurements.row(0, named=True)
+    assert run.measurements.collect().height == 6
+    row = run.measurements.collect().row(0, named=True)
     assert row["run"] == "r1"
     assert row["system"] == "lab"
     assert (row["metric"], row["size_bytes"], row["value"]) == ("latency", 8, 3.0)
@@ -296,7 +296,7 @@ def test_variables_reach_the_checks(
     home: Path, tmp_path: Path, console: Console
 ) -> None:
     run = load_run(run_campaign(order(home, "high", tmp_path), console))
-    assert set(run.measurements["value"]) == {30.0}
+    assert set(run.measurements.collect()["value"]) == {30.0}
 
 
 @pytest.fixture

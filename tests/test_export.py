@@ -161,7 +161,9 @@ def test_tables_hold_every_number_of_every_run(
     read = pl.read_csv if form == "csv" else pl.read_parquet
     table = read(file)
     numbers = [
-        row for each in (run, other) for row in load_run(each).measurements["value"]
+        row
+        for each in (run, other)
+        for row in load_run(each).measurements.collect()["value"]
     ]
     assert table["value"].to_list() == numbers
     assert table["campaign"].to_list() == ["smoke"] * 2 + ["nightly"] * 2

@@ -110,7 +110,7 @@ def of_values(folder: Path, *values: list[Any], name: str = "x") -> Path:
 
 def numbers(results: Path) -> pl.DataFrame:
     (path,) = closed_runs(results)
-    return load_run(path).measurements
+    return load_run(path).measurements.collect()
 
 
 @pytest.mark.parametrize("file", REPORTS, ids=lambda file: file.stem)
@@ -131,11 +131,11 @@ def test_report_of_every_version(file: Path, results: Path) -> None:
     assert found == with_xfail
     assert ("Known" in found) == (file.stem not in ("4.7.0", "4.8.4"))
     columns = ("check", "attempt", "metric", "size_bytes", "value", "unit", "direction")
-    assert sorted(run.measurements.select(columns).rows(), key=str) == sorted(
+    assert sorted(run.measurements.select(columns).collect().rows(), key=str) == sorted(
         ROWS, key=str
     )
-    assert set(run.measurements["nodes"]) == {"cn01"}
-    assert run.measurements["start_time"].is_between(1795e6, 1796e6).all()
+    assert set(run.measurements.collect()["nodes"]) == {"cn01"}
+    assert run.measurements.collect()["start_time"].is_between(1795e6, 1796e6).all()
 
 
 def test_what_a_case_and_the_manifest_say(results: Path) -> None:
@@ -180,10 +180,10 @@ def test_database_holds_what_reports_hold(version: str, results: Path) -> None:
         ("reframe-1", 3),
         ("reframe-2", 3),
     ]
-    before = retried.measurements
+    before = retried.measurements.collect()
     retried.path.rename(results / "elsewhere")
     imported(DATA / f"{version}.json")
-    after = load_run(results / "tiny" / retried.path.name).measurements
+    after = load_run(results / "tiny" / retried.path.name).measurements.collect()
     assert after.equals(before.with_columns(pl.col("nodes").cast(after["nodes"].dtype)))
 
 
@@ -218,7 +218,7 @@ def test_system_has_a_name_of_ours(results: Path) -> None:
     (path,) = closed_runs(results, "lab")
     run = load_run(path)
     assert run.manifest["system"] == "lab"
-    assert set(run.measurements["system"]) == {"lab"}
+    assert set(run.measurements.collect()["system"]) == {"lab"}
 
 
 def test_only_sessions_of_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,7 +386,7 @@ def test_value_that_is_no_number_is_left_out_and_fails(
     assert "no number (NaN, infinity): 1 left out; their cases failed" in result.stderr
     (path,) = closed_runs(results)
     run = load_run(path)
-    assert len(run.measurements) == len(ROWS) - 1
+    assert run.count == len(ROWS) - 1
     case = next(case for case in run.cases if case.case == "Stream %array=1000")
     assert (case.result, case.phase) == ("fail", "performance")
     assert case.reason == f"triad is {value}: no number; {name}"

@@ -32,7 +32,7 @@ def drawn(truth: Truth, *, draws: bool = True, gone: Collection[str] = ()) -> Ru
         for case in run.cases
     }
     columns = pl.col("source", "destination").cast(pl.String)
-    ends = run.measurements.select("repeat", columns).rows()
+    ends = run.measurements.select("repeat", columns).collect().rows()
     kept = [
         a is None
         or (
@@ -72,7 +72,7 @@ def test_an_allocation_without_a_number_bars_a_pass() -> None:
     first, *others = run.cases
     failed = replace(first, result="fail", phase="sanity", draws_pairs=False)
     again = replace(first, attempt=2, job_id="999")
-    rows = run.measurements
+    rows = run.measurements.collect()
     mine = pl.col("repeat") == first.repeat
     rows = rows.with_columns(
         attempt=pl.when(mine).then(2).otherwise("attempt").cast(rows["attempt"].dtype),
@@ -81,7 +81,7 @@ def test_an_allocation_without_a_number_bars_a_pass() -> None:
         .otherwise(pl.col("job_id").cast(pl.String))
         .cast(rows["job_id"].dtype),
     )
-    run = replace(run, cases=(failed, again, *others), measurements=rows)
+    run = replace(run, cases=(failed, again, *others), measurements=rows.lazy())
     judgement = judge(run, SWEEP)
     assert judgement.verdict == "undecided"
     assert judgement.convicted == ()

@@ -30,7 +30,7 @@ def test_smoke_campaign_is_recorded_and_reported(lab: Lab, tmp_path: Path) -> No
         script = (run.path / str(case.raw) / "rfm_job.sh").read_text()
         assert "#SBATCH --no-requeue" in script
         assert ("--kill-on-bad-exit=1" in script) == (case.check == "Halo")
-    sweep = run.measurements.filter(run.measurements["metric"] == "bw")
+    sweep = run.measurements.filter(metric="bw").collect()
     assert set(sweep["source"]) == set(nodes)
     assert run.settings is not None
     releases = run.settings.filter(key="release").sort("moment", "node")

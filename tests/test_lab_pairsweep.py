@@ -46,7 +46,7 @@ def test_slow_link_is_named_and_no_other(lab: Lab, tmp_path: Path) -> None:
         )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "failing nodes: cn03\n" in done.stdout
-    rows = only_run(tmp_path).measurements
+    rows = only_run(tmp_path).measurements.collect()
     own = {pair for pair in permutations(NODES, 2) if "cn03" in pair}
     for environment in ("openmpi", "mpich"):
         bw = rows.filter(

@@ -158,6 +158,6 @@ def test_a_node_that_dies_fails_its_case_and_the_run_goes_on(
     assert "cn03" in said
     assert "broken fan" in said
     assert seatrial("judge", "lab/latest", results=tmp_path).returncode == 1
-    assert run.measurements.filter(run.measurements["session"] == "pairs-1").height
+    assert run.measurements.filter(session="pairs-1").collect().height
     assert jobs_of(lab, "node") == []
     wait_idle(lab, 4)

@@ -384,7 +384,9 @@ def test_a_drained_node_does_not_stall_a_session(
     (event,) = {event for case in run.cases for event in case.node_events}
     assert (event.node, event.state, event.user) == ("cn02", "drained", "root")
     assert event.reason == "bad DIMM"
-    assert run.measurements["attempt"].to_list() == [1, 2, 1], "each was measured once"
+    assert run.measurements.collect()["attempt"].to_list() == [1, 2, 1], (
+        "each was measured once"
+    )
     (session,) = run.manifest["sessions"]
     assert session["interrupted"] == []
     node = run.manifest["nodes"][1]

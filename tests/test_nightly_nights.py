@@ -46,7 +46,9 @@ def test_a_night_has_the_median_of_each_node(tmp_path: Path) -> None:
     run = load_run(close_night(tmp_path, Machine(NODES), NODES, START))
     night = night_of(run, 1.0)
     assert {str(one.metric.metric) for one in night.series} == {"bw_4MiB", "latency_8B"}
-    values = run.measurements.filter(metric="bw", node="cn03")["value"].to_list()
+    values = (
+        run.measurements.filter(metric="bw", node="cn03").collect()["value"].to_list()
+    )
     of_bandwidth = night.series[0]
     assert of_bandwidth.metric.higher_is_better
     assert of_bandwidth.values["cn03"] == pytest.approx(np.median(values))

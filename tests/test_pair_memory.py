@@ -11,23 +11,33 @@ from typing import Any
 
 import polars as pl
 import pytest
-from judge_samples import CASE
+from criteria_samples import criteria
+from judge_samples import CASE, LATENCY
 from test_parser_pairsweep import CLEAN, SLOW
+from test_results import MANIFEST
 
 from seatrial.campaign.collected import CaseTable, Collected
 from seatrial.checks.pair_samples import pair_blocks
+from seatrial.judge.judge import judge
+from seatrial.memory import return_large_arrays
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.pairsweep import SweepReader, parse_pairsweep
 from seatrial.parsers.pairsweep_rows import PairRow, read_quiet
+from seatrial.report.chapters import contents
+from seatrial.runs.closed_run import load_run
 from seatrial.runs.closed_sessions import close_session, session_blocks
 from seatrial.runs.open_run import RunFolder
-from seatrial.runs.row_groups import BLOCK_ROWS, write_blocks
+from seatrial.runs.row_groups import BLOCK_ROWS, FEW_ROWS, write_blocks
 from seatrial.runs.sample_table import SCHEMA, read_samples, sample_block, write_samples
 
-TOOLS = Path(__file__).resolve().parents[1] / "tools"
+HOME = Path(__file__).resolve().parents[1]
+TOOLS = HOME / "tools"
 MOST_GROWTH_MIB = 150
 """Growth from 1,000 to 65,000 pairs; as objects in memory they take 400 MiB."""
+
+MOST_BYTES_PER_ROW = 320
+"""Growth of judge and report to 510,000 numbers; as one table they take 460 bytes."""
 
 
 def blocks_of_text(text: str) -> Iterator[pl.DataFrame]:
@@ -121,9 +131,22 @@ def test_memory_does_not_grow_with_the_number_of_pairs(tmp_path: Path) -> None:
     assert large["mib"] - small["mib"] <= MOST_GROWTH_MIB
 
 
+def test_judge_and_report_hold_one_metric_at_a_time(tmp_path: Path) -> None:
+    small, large = (close_sweep(tmp_path / str(nodes), nodes) for nodes in (32, 320))
+    base, peak = (in_a_process("judge", run) for run in (small, large))
+    assert peak["rows"] > FEW_ROWS
+    growth = (peak["mib"] - base["mib"]) * 2**20
+    assert growth / peak["rows"] <= MOST_BYTES_PER_ROW
+
+
 def measured(folder: Path, nodes: int) -> dict[str, int]:
     """Read, collect and close a sweep of two rails in a process of its own."""
-    command = [sys.executable, __file__, str(folder / str(nodes)), str(nodes)]
+    return in_a_process("close", folder / str(nodes), nodes)
+
+
+def in_a_process(*arguments: object) -> dict[str, int]:
+    """Return the answer of `main` in a process of its own."""
+    command = [sys.executable, __file__, *map(str, arguments)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     answer: dict[str, int] = json.loads(done.stdout)
     return answer
@@ -149,13 +172,19 @@ def close_sweep(folder: Path, nodes: int) -> Path:
     record = {"name": CASE.session, "interrupted": []}
     results = Collected(tables=[CaseTable(samples, same)])
     close_session(run.path, record, [CASE], results.blocks())
-    manifest = {"schema": 2, "run": "r", "system": "model", "nodes": []}
+    manifest = {**MANIFEST, "run": "r", "system": "model", "nodes": []}
     return run.close(manifest, [CASE], session_blocks(run.path, CASE.session))
 
 
-def main(folder: str, nodes: str) -> None:
-    """Print the rows and row groups of a closed sweep, and the peak of memory."""
-    run = close_sweep(Path(folder), int(nodes))
+def main(task: str, folder: str, nodes: str = "") -> None:
+    """Print the rows and row groups of a sweep, and the peak of memory of a task."""
+    run = Path(folder)
+    if task == "close":
+        run = close_sweep(run, int(nodes))
+    else:
+        return_large_arrays()
+        sweep = load_run(run)
+        contents(sweep, judge(sweep, criteria(LATENCY)), HOME)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     file = run / "measurements.parquet"
     rows = pl.scan_parquet(file).select(pl.len()).collect().item()

@@ -147,7 +147,7 @@ def replayed(folder: Path, campaign: str = "all", run_id: str = "r") -> Result:
 
 
 def values(run: Run) -> dict[str, float]:
-    return dict(run.measurements.select("session", "value").iter_rows())
+    return dict(run.measurements.select("session", "value").collect().iter_rows())
 
 
 def only_well(folder: Path, source: Path) -> Path:
@@ -171,8 +171,12 @@ def test_recorded_run_is_replayed_as_it_was(
     was, now = load_run(measured), load_run(nothing / "lab" / "r")
     assert values(now) == values(was) == {"all-1": 1.0, "all-2": 2.0}
     differ = ("run", "start_time", "replay")
-    assert now.measurements.drop(differ).equals(was.measurements.drop(differ))
-    assert set(now.measurements["replay"]) == {True}
+    assert (
+        now.measurements.drop(differ)
+        .collect()
+        .equals(was.measurements.drop(differ).collect())
+    )
+    assert set(now.measurements.collect()["replay"]) == {True}
     same = ("session", "case", "result", "phase", "job_id", "nodes", "payload_s", "raw")
     for old, new in zip(was.cases, now.cases, strict=True):
         assert [getattr(new, name) for name in same] == [
@@ -239,7 +243,7 @@ def test_measured_run_is_marked_as_measured(measured: Path) -> None:
     run = load_run(measured)
     assert run.manifest["replay"] is None
     assert {case.replay for case in run.cases} == {False}
-    assert set(run.measurements["replay"]) == {False}
+    assert set(run.measurements.collect()["replay"]) == {False}
 
 
 def test_replay_that_finds_nothing_wrong_is_undecided(

@@ -128,7 +128,7 @@ def test_curves_show_median_and_range_of_repeats(curves_of: CurvesOf) -> None:
     taken = sample_run(**given).measurements.filter(
         case="HaloExchange %protocol=isend_irecv", environment="mpich", size_bytes=16
     )
-    low, middle, high = taken["value"].sort()
+    low, middle, high = taken.collect()["value"].sort()
     assert curve.repeats == 3
     assert (point.low, point.value, point.high) == (low, middle, high)
     assert low < 0.99 * middle and high > 1.01 * middle

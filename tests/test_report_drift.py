@@ -156,8 +156,8 @@ def test_only_metrics_with_a_criterion_are_tested() -> None:
 def test_cases_with_other_levels_make_no_drift() -> None:
     """A case that is measured only early, and is slower, is beside its own median."""
     run = campaign(lambda metric, session: 1.0, scatter=0.0)
-    early = run.measurements["repeat"] <= 4
-    kept = run.measurements["case"].str.ends_with("a") | early
+    early = run.measurements.collect()["repeat"] <= 4
+    kept = run.measurements.collect()["case"].str.ends_with("a") | early
     found = drifts(
         replace(run, measurements=run.measurements.filter(kept)), judged(run)
     )

@@ -69,8 +69,8 @@ def test_what_is_closed_is_what_is_loaded(run: Path) -> None:
     loaded = load_run(run)
     assert loaded.path == run
     assert loaded.cases == (replace(CASE, parameters={"x": [1, 2]}, raw="raw/pairs-1"),)
-    assert loaded.measurements.schema == pl.Schema(LOADED)
-    assert loaded.measurements.row(0, named=True)["value"] == 80.0
+    assert loaded.measurements.collect_schema() == pl.Schema(LOADED)
+    assert loaded.measurements.collect().row(0, named=True)["value"] == 80.0
     assert set(loaded.manifest["checksums"]) == {
         "cases.json",
         "measurements.parquet",
@@ -83,7 +83,7 @@ def test_run_without_numbers_keeps_its_columns(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path, "lab", "empty")
     folder.create()
     loaded = load_run(folder.close({**MANIFEST, "run": "empty"}, [], []))
-    assert loaded.measurements.schema == pl.Schema(LOADED)
+    assert loaded.measurements.collect_schema() == pl.Schema(LOADED)
     assert loaded.cases == ()
 
 
@@ -94,8 +94,8 @@ def test_run_from_before_a_column_existed_has_nothing_in_it(run: Path) -> None:
     manifest["checksums"][file.name] = sha256_plain(file)
     (run / "manifest.json").write_text(json.dumps(manifest))
     loaded = load_run(run)
-    assert loaded.measurements.schema == pl.Schema(LOADED)
-    assert loaded.measurements["hca"].to_list() == [None]
+    assert loaded.measurements.collect_schema() == pl.Schema(LOADED)
+    assert loaded.measurements.collect()["hca"].to_list() == [None]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_mixed_and_unknown_units_are_refused(
     more: dict[str, Any] = {"imported": {"source": "report.json"}} if imported else {}
     run = close_run(tmp_path, rows=rows, **more)
     if told is None:
-        assert load_run(run).measurements["unit"].to_list() == [*units]
+        assert load_run(run).measurements.collect()["unit"].to_list() == [*units]
         return
     expected = rf"measurements\.parquet: bw of ImbRing is in units {told}; expected one"
     with pytest.raises(SeatrialError, match=expected):
@@ -207,7 +207,7 @@ def test_mixed_and_unknown_units_are_refused(
 def test_units_of_different_checks_may_differ(tmp_path: Path) -> None:
     other = sample(replace(CASE, check="Other"), 1.0)
     run = close_run(tmp_path, rows=[sample(CASE, 80.0), replace(other, unit="GB/s")])
-    assert load_run(run).measurements.height == 2
+    assert load_run(run).measurements.collect().height == 2
 
 
 def test_same_run_in_two_folders_is_refused(run: Path) -> None:

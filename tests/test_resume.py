@@ -158,7 +158,7 @@ def test_a_killed_run_is_resumed(
     assert len({start["pid"] for start in run.manifest["starts"]}) == 2
     found = [(case.session, case.case, case.environment) for case in run.cases]
     assert len(found) == len(set(found)) == 8
-    assert run.measurements.height == 6
+    assert run.measurements.collect().height == 6
     # What the cut-off try left is kept, named, and no recording.
     aside = {s["name"]: s["interrupted"] for s in run.manifest["sessions"]}
     assert aside == {
@@ -248,7 +248,7 @@ def test_a_case_that_passed_at_the_second_try_says_so(
         ("openmpi", 2, "pass", None),
     ]
     assert len({case.raw for case in run.cases}) == 4, "each try keeps its output"
-    assert run.measurements["attempt"].to_list() == [2, 2]
+    assert run.measurements.collect()["attempt"].to_list() == [2, 2]
     judgement = judge(run, criteria())
     shown = [f.reason for f in judgement.findings if f.kind == "case"]
     assert len(shown) == 2

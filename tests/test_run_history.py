@@ -95,7 +95,7 @@ def test_rounded_numbers_may_repeat() -> None:
 
 def series_of(run: Run) -> dict[str, list[float]]:
     """Return the values of each destination in the order that the judge takes."""
-    data = sampled(rows_of(run), None)
+    data = sampled(rows_of(run).collect(), None)
     names = data.places["destination"].cast(pl.String).to_list()
     return dict(zip(names, data.values.tolist(), strict=True))
 
@@ -114,8 +114,8 @@ def test_the_order_of_rows_and_runs_means_nothing(tmp_path: Path) -> None:
     run = make_run(cases, rows)
     whole = judged(run, LIMIT)
     for seed in (1, 2, 3):
-        table = run.measurements.sample(fraction=1, shuffle=True, seed=seed)
-        shuffled = replace(run, measurements=table)
+        table = run.measurements.collect().sample(fraction=1, shuffle=True, seed=seed)
+        shuffled = replace(run, measurements=table.lazy())
         assert judged(shuffled, LIMIT).digest == whole.digest
         assert series_of(shuffled) == series_of(run)
     first = series_of(run)["cn02"]
@@ -136,8 +136,8 @@ def test_sessions_stand_in_for_missing_times() -> None:
         for day, case in enumerate(cases, 1)
     ]
     run = replace(run, manifest={**run.manifest, "sessions": sessions})
-    shuffled = run.measurements.sample(fraction=1, shuffle=True, seed=1)
-    again = replace(run, measurements=shuffled)
+    shuffled = run.measurements.collect().sample(fraction=1, shuffle=True, seed=1)
+    again = replace(run, measurements=shuffled.lazy())
     assert series_of(again) == series_of(run)
     assert series_of(run)["cn02"] == [70.0 - number for number in range(8)]
 
@@ -178,7 +178,7 @@ def test_numbers_from_before_a_repair_do_not_count(tmp_path: Path) -> None:
     run, other = load_run(second), load_run(first)
     judgement = judge(run, LIMITS, [other])
     kept, _ = since_repairs(rows_of_runs([other, run]), judgement.ledger)
-    assert kept.select("run", "destination", "value").rows() == [
+    assert kept.select("run", "destination", "value").collect().rows() == [
         (FIRST, "cn02", 80.0),
         (SECOND, "cn02", 80.0),
         (SECOND, "cn03", 80.5),

@@ -150,7 +150,7 @@ def test_more_faults_than_nodes_are_refused() -> None:
 def test_a_run_has_a_job_for_every_allocation(kind: Any, rows: int) -> None:
     machine = Machine(kind=kind, nodes=6, metrics=2, repeats=3)
     run = run_of(drawn(machine))
-    frame = run.measurements
+    frame = run.measurements.collect()
     assert frame.schema == SCHEMA
     assert len(frame) == rows
     jobs = frame.select("job_id", "session", "repeat").unique()
@@ -162,7 +162,7 @@ def test_a_run_has_a_job_for_every_allocation(kind: Any, rows: int) -> None:
 def test_lower_is_better_for_latency() -> None:
     machine = Machine(kind="pairs", nodes=4, metrics=2, slow_nodes=1)
     made = drawn(machine)
-    frame = run_of(made).measurements
+    frame = run_of(made).measurements.collect()
     (slow,) = made.slow_nodes
     bad = (frame["source"] == slow) | (frame["destination"] == slow)
     latency, bw = frame["metric"] == "latency", frame["metric"] == "bw"

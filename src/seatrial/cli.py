@@ -20,6 +20,7 @@ import seatrial
 from seatrial import commands
 from seatrial.commands._runs import with_pack_names
 from seatrial.errors import Exit, SeatrialError
+from seatrial.memory import return_large_arrays
 from seatrial.output import DEBUG, clean, complain, echo, guard_streams, is_debugging
 from seatrial.paths import restrict_umask
 
@@ -75,6 +76,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; print an error on stderr, and never end with status 1."""
         restrict_umask()
+        return_large_arrays()
         try:
             return super().invoke(ctx)
         except click.ClickException as error:

@@ -78,9 +78,10 @@ def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
     by = [name for name in _NUMBERS if name != "value"]
     value = pl.col("value").fill_null(float("nan"))
     middle = pl.when(value.is_finite().all()).then(value.median()).otherwise(None)
-    texts = [name for name in by if rows.schema[name] == pl.Categorical]
+    table = rows.collect()
+    texts = [name for name in by if table.schema[name] == pl.Categorical]
     medians = (
-        rows.with_columns(placed=placed)
+        table.with_columns(placed=placed)
         .group_by(*by, "placed", maintain_order=True)
         .agg(value=middle, start_time=pl.col("start_time").min())
         .with_columns(pl.col(texts).cast(pl.String).fill_null(""))

@@ -93,7 +93,7 @@ def paper_arguments(
     experiments = {}
     for entrant in entrants:
         if entrant.run is not None:
-            checks = {*entrant.run.measurements["check"].unique()}
+            checks = {*entrant.run.columns("check").unique().collect()["check"]}
             for name, own in stated(entrant.run, checks).items():
                 experiments[name] = own.experiments
     return {"published": published(), "experiments": experiments}

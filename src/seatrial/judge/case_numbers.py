@@ -1,9 +1,10 @@
 """The numbers of one case, with the criteria that apply to each."""
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -23,13 +24,27 @@ from seatrial.judge.verdicts import Ruling
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
 from seatrial.names import natural_key
+from seatrial.runs.row_groups import FEW_ROWS
+from seatrial.runs.row_parts import Load
 
 Criteria = Sequence[tuple[Criterion, str]]
 """Criteria, each with the reason why it has expired; '' if it has not."""
 
+_Need = tuple[str, str | None, OfSeveral]
+"""Metric, statistic, and what counts of several numbers."""
+
 _PLACED = pl.col("node").is_not_null() | pl.col("source").is_not_null()
 _SIZE = pl.col("nodes").cast(pl.String).str.count_matches(r"\S+")
 """Number of nodes of the allocation."""
+
+
+def sizes_of(rows: pl.LazyFrame) -> dict[CaseKey, set[int]]:
+    """Return the sizes of the allocations with numbers as a whole, by case."""
+    whole = rows.filter(~_PLACED).select(*CaseKey._fields, "nodes").unique()
+    sizes: dict[CaseKey, set[int]] = defaultdict(set)
+    for *key, size in whole.with_columns(nodes=_SIZE).collect().iter_rows():
+        sizes[CaseKey(*key)] |= {size} - {None}
+    return sizes
 
 
 @dataclass
@@ -50,31 +65,33 @@ class Numbers:
 def numbers_by_size(
     key: CaseKey,
     cases: Sequence[Case],
-    rows: Sequence[pl.DataFrame],
+    rows: Sequence[Load],
+    sizes: Collection[int],
     criteria: Criteria,
     planned: Sequence[Allocation],
     leafs: Leafs,
 ) -> list[Numbers]:
     """Hold the numbers of a case to the criteria, apart for each size of allocation.
 
-    `rows` has a table for each metric and size. A run that lost a node goes on with
-    fewer: numbers of a smaller allocation as a whole are another case, for example
-    `Halo on 3 nodes`. Numbers of one node or pair do not depend on the others, and stay
-    together. `leafs` has the leafs of nodes, as far as they are known.
+    `rows` has a table for each metric and size, `sizes` those of the allocations with
+    numbers as a whole. A run that lost a node goes on with fewer: numbers of a smaller
+    allocation as a whole are another case, for example `Halo on 3 nodes`. Numbers of
+    one node or pair do not depend on the others, and stay together. `leafs` has the
+    leafs of nodes, as far as they are known.
     """
-    allocations = [table.filter(~_PLACED).select("nodes").unique() for table in rows]
-    sizes = {size for table in allocations for size in table.select(_SIZE).to_series()}
-    smaller = sorted(sizes - {None}, reverse=True)[1:]
+    smaller = sorted(sizes, reverse=True)[1:]
     if not smaller:
         return [_numbers_of(key, cases, rows, criteria, planned, leafs)]
     whole = [case for case in cases if len(case.nodes) not in smaller]
     if not any(case.result == "pass" for case in whole):
         whole = list(cases)
-    kept = _filtered(rows, ~_SIZE.is_in(smaller) | _PLACED)
+    others = ~_SIZE.is_in(smaller) | _PLACED
+    kept: list[Load] = [partial(_filtered, load, others) for load in rows]
     numbers = [_numbers_of(key, whole, kept, criteria, planned, leafs)]
     for size in smaller:
-        kept = _filtered(rows, _SIZE.eq(size) & ~_PLACED)
-        metrics = {_metric(table)[0] for table in kept}
+        tables = [_filtered(load, _SIZE.eq(size) & ~_PLACED) for load in rows]
+        kept = [table.clone for table in tables if table.height]
+        metrics = {_metric(load())[0] for load in kept}
         own = [
             replace(case, declared=tuple(n for n in case.declared if n in metrics))
             for case in cases
@@ -85,9 +102,8 @@ def numbers_by_size(
     return numbers
 
 
-def _filtered(tables: Sequence[pl.DataFrame], kept: pl.Expr) -> list[pl.DataFrame]:
-    """Filter tables, and drop those without a row."""
-    return [part for table in tables if (part := table.filter(kept)).height]
+def _filtered(load: Load, kept: pl.Expr) -> pl.DataFrame:
+    return load().filter(kept)
 
 
 def _metric(samples: pl.DataFrame) -> tuple[str, int | None]:
@@ -99,12 +115,15 @@ def _metric(samples: pl.DataFrame) -> tuple[str, int | None]:
 def _numbers_of(
     key: CaseKey,
     cases: Sequence[Case],
-    rows: Sequence[pl.DataFrame],
+    rows: Sequence[Load],
     criteria: Criteria,
     planned: Sequence[Allocation],
     leafs: Leafs,
 ) -> Numbers:
-    """Hold the numbers of a case to the criteria of its check."""
+    """Hold the numbers of a case to the criteria of its check.
+
+    Small tables are worked on side by side, a large one alone.
+    """
     numbers = Numbers(key)
     finished = [
         case
@@ -122,28 +141,23 @@ def _numbers_of(
     ]
     missing = {name for case in finished for name in case.declared}
     declared = frozenset(missing)
-    held: list[Callable[[], Numbers]] = []
-    for samples in _own(rows, finished):
-        metric, size = _metric(samples)
+    parameters = {parameters_text(case.parameters) for case in finished}
+    done: list[Numbers] = []
+    waiting = _Waiting(numbers, planned, leafs)
+    for load in rows:
+        samples = _own(load(), parameters)
+        if not samples.height:
+            continue
+        metric = _metric(samples)[0]
         missing.discard(metric)
         own = [pair for pair in applying if pair[0].metric == metric]
-        arrays = cache(partial(sampled, samples))
-        for criterion, expired in own:
-            numbers.answered.add(criterion.name)
-            subject = Finding.of_case(
-                key, "sameness" if criterion.kind == "sameness" else "limit"
-            )
-            subject = replace(subject, size_bytes=size).held_to(criterion)
-            reason = _mismatch(criterion, samples) or expired
-            if reason:
-                finding = subject.judged("undecided", reason, n=samples.height)
-                numbers.findings.append(finding)
-            else:
-                parts = (key, subject, criterion, arrays, planned, leafs)
-                held.append(partial(_held, *parts))
+        waiting.add(samples, own)
         if metric in declared and not own:
             numbers.findings.append(_without_criterion(key, samples))
-    for part in side_by_side(operator.call, held):
+        del samples
+        if waiting.rows > FEW_ROWS:
+            done += waiting.held()
+    for part in (*done, *waiting.held()):
         numbers.findings += part.findings
         numbers.rulings += part.rulings
         numbers.groups += part.groups
@@ -154,6 +168,57 @@ def _numbers_of(
         for name in sorted(missing)
     ]
     return numbers
+
+
+@dataclass
+class _Waiting:
+    """Criteria of a case that wait to be held to their metrics, which have `rows`."""
+
+    numbers: Numbers
+    planned: Sequence[Allocation]
+    leafs: Leafs
+    rows: int = 0
+    arrays: dict[_Need, Callable[[], Sampled]] = field(default_factory=dict)
+    criteria: list[tuple[_Need, Finding, Criterion]] = field(default_factory=list)
+
+    def add(self, samples: pl.DataFrame, criteria: Criteria) -> None:
+        """Add the criteria of a metric; those that cannot judge it are undecided."""
+        self.rows += samples.height
+        metric, size = _metric(samples)
+        for criterion, expired in criteria:
+            self.numbers.answered.add(criterion.name)
+            subject = Finding.of_case(
+                self.numbers.key,
+                "sameness" if criterion.kind == "sameness" else "limit",
+            )
+            subject = replace(subject, size_bytes=size).held_to(criterion)
+            reason = _mismatch(criterion, samples) or expired
+            if reason:
+                finding = subject.judged("undecided", reason, n=samples.height)
+                self.numbers.findings.append(finding)
+                continue
+            of_several: OfSeveral = "median"
+            if criterion.model == "every":
+                of_several = "min" if criterion.direction == "higher" else "max"
+            how = (criterion.statistic, of_several)
+            self.arrays.setdefault((metric, *how), partial(sampled, samples, *how))
+            self.criteria.append(((metric, *how), subject, criterion))
+
+    def held(self) -> list[Numbers]:
+        """Hold the metrics to their criteria; their samples are freed before."""
+        data = dict(
+            zip(
+                self.arrays,
+                side_by_side(operator.call, [*self.arrays.values()]),
+                strict=True,
+            )
+        )
+        parts = [
+            (self.numbers.key, subject, criterion, data[need], self.planned, self.leafs)
+            for need, subject, criterion in self.criteria
+        ]
+        self.arrays, self.criteria, self.rows = {}, [], 0
+        return side_by_side(lambda part: _held(*part), parts)
 
 
 def _mismatch(criterion: Criterion, samples: pl.DataFrame) -> str:
@@ -172,21 +237,13 @@ def _held(
     key: CaseKey,
     subject: Finding,
     criterion: Criterion,
-    arrays: Callable[[str | None, OfSeveral], Sampled],
+    data: Sampled,
     planned: Sequence[Allocation],
     leafs: Leafs,
 ) -> Numbers:
     """Hold one metric to one criterion; if some nodes have numbers, all must."""
     numbers = Numbers(key)
-    of_several: OfSeveral = "median"
-    if criterion.model == "every":
-        of_several = "min" if criterion.direction == "higher" else "max"
-    data = completed(
-        arrays(criterion.statistic, of_several),
-        planned,
-        criterion.metric,
-        optional=criterion.optional,
-    )
+    data = completed(data, planned, criterion.metric, optional=criterion.optional)
     if absent := _without_numbers(data, planned):
         verdict: Literal["skipped", "undecided"] = "undecided"
         if criterion.optional:
@@ -212,19 +269,14 @@ def _without_numbers(data: Sampled, planned: Sequence[Allocation]) -> list[str]:
     return sorted(wanted - names, key=natural_key)
 
 
-def _own(rows: Sequence[pl.DataFrame], cases: Sequence[Case]) -> Iterator[pl.DataFrame]:
-    """Yield the numbers without parameters of their own; no criterion covers others.
+def _own(samples: pl.DataFrame, parameters: Collection[str]) -> pl.DataFrame:
+    """Return the numbers with the parameters of their case; no criterion covers others.
 
     All rows of a table are kept at once if possible: a sweep has millions.
     """
-    own = {parameters_text(case.parameters) for case in cases}
-    for samples in rows:
-        if set(samples["parameters"].unique()) <= own:
-            yield samples
-        else:
-            yield from _filtered(
-                [samples], pl.col("parameters").cast(pl.String).is_in(own)
-            )
+    if {*samples["parameters"].unique()}.issubset(parameters):
+        return samples
+    return samples.filter(pl.col("parameters").cast(pl.String).is_in(parameters))
 
 
 def _without_criterion(key: CaseKey, samples: pl.DataFrame) -> Finding:

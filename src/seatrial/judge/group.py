@@ -98,8 +98,11 @@ class Group:
         scale, least = self.scale, SCATTER_FLOOR
         if not scale.logs:
             least *= abs(scale.limit)
+        sound = self.levels
+        if not self.sound.all():
+            sound = np.where(self.sound[:, np.newaxis], sound, np.nan)
         return levels(
-            np.where(self.sound[:, np.newaxis], self.levels, np.nan),
+            sound,
             scale.method,
             below=scale.below,
             shared=not self.alike,

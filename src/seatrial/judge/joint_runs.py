@@ -12,6 +12,7 @@ from seatrial.errors import SeatrialError
 from seatrial.judge.sampling import rows_of
 from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.closed_run import Run
+from seatrial.runs.row_parts import Load, parts
 
 
 def in_time_order(runs: Sequence[Run]) -> tuple[Run, ...]:
@@ -51,7 +52,8 @@ def is_replay(runs: Sequence[Run]) -> bool:
     for run in runs:
         marks |= {bool(run.manifest.get("replay"))}
         marks |= {case.replay for case in run.cases}
-        marks |= set(run.measurements["replay"].fill_null(False).unique())
+        replay = run.columns("replay").unique().collect()["replay"]
+        marks |= {bool(mark) for mark in replay}
     if len(marks) > 1:
         raise SeatrialError(
             f"{', '.join(str(run.path) for run in runs)}: some of the results are "
@@ -76,17 +78,17 @@ def last_tries(tries: Sequence[Case]) -> list[Case]:
     return list({case.session: case for case in tries}.values())
 
 
-def rows(runs: Sequence[Run]) -> pl.DataFrame:
+def rows(runs: Sequence[Run]) -> pl.LazyFrame:
     """Return the numbers of all runs, in the order of the runs."""
     return pl.concat(map(rows_of, runs))
 
 
-def by_case(table: pl.DataFrame) -> dict[CaseKey, list[pl.DataFrame]]:
+def by_case(table: pl.LazyFrame) -> dict[CaseKey, list[Load]]:
     """Return the numbers by case, with a table for each metric and size."""
-    by_case: dict[CaseKey, list[pl.DataFrame]] = defaultdict(list)
+    by_case: dict[CaseKey, list[Load]] = defaultdict(list)
     columns = (*CaseKey._fields, "metric", "size_bytes")
-    for (*key, _, _), rows in table.partition_by(columns, as_dict=True).items():
-        by_case[CaseKey(*key)].append(rows)
+    for (*key, _, _), load in parts(table, *columns):
+        by_case[CaseKey(*key)].append(load)
     return by_case
 
 

@@ -22,7 +22,7 @@ from seatrial.judge import joint_runs
 from seatrial.judge.absent_nodes import Inventory
 from seatrial.judge.allocations import allocations
 from seatrial.judge.case_findings import case_findings, retried, start_findings
-from seatrial.judge.case_numbers import Numbers, numbers_by_size
+from seatrial.judge.case_numbers import Numbers, numbers_by_size, sizes_of
 from seatrial.judge.criteria_changes import changes_of, expiry, flagged
 from seatrial.judge.declared_findings import declared_findings
 from seatrial.judge.findings import (
@@ -162,7 +162,9 @@ def _numbers(
 ) -> dict[CaseKey, list[Numbers]]:
     """Hold the numbers of each case to the criteria."""
     runs = look.runs
-    rows = joint_runs.by_case(look.rows)
+    sizes = sizes_of(look.rows)
+    smaller = any(len(own) > 1 for own in sizes.values())
+    rows = joint_runs.by_case(look.rows if smaller else look.rows.drop("nodes"))
     fingerprints = [fingerprint(judged.manifest) for judged in runs]
     rules = [(rule, expiry(rule, fingerprints)) for rule in criteria.criteria]
     planned = allocations(runs, nodes, reasons, look.repaired, spoiled)
@@ -171,7 +173,9 @@ def _numbers(
     for key, tries in joint_runs.cases_of(runs).items():
         last, own = joint_runs.last_tries(tries), rows.get(key, [])
         of_case = planned.get(key, ())
-        by_case[key] = numbers_by_size(key, last, own, rules, of_case, leafs)
+        by_case[key] = numbers_by_size(
+            key, last, own, sizes.get(key, ()), rules, of_case, leafs
+        )
     return by_case
 
 

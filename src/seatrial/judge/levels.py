@@ -160,11 +160,6 @@ class Levels:
         return _OWN if len(self.centre) > 1 else 0.0
 
     @cached_property
-    def _half_widths(self) -> dict[float, Floats]:
-        """The half widths of bounds that were asked for, by risk."""
-        return {}
-
-    @cached_property
     def _freedoms(self) -> tuple[Floats, NDArray[np.intp]]:
         """The distinct degrees of freedom, and which of them each place has."""
         return np.unique(self.scatter.freedom, return_inverse=True)
@@ -174,12 +169,6 @@ class Levels:
         return (self.n >= T_SMALLEST_N) & ~np.isnan(self.scatter.error)
 
     def _half_width(self, risk: float) -> Floats:
-        known = self._half_widths
-        if risk not in known:
-            known[risk] = self._new_half_width(risk)
-        return known[risk]
-
-    def _new_half_width(self, risk: float) -> Floats:
         freedom, place = self._freedoms
         with np.errstate(invalid="ignore"):
             by_t = scipy.special.stdtrit(freedom, 1 - risk)[place] * self.scatter.error

@@ -20,12 +20,12 @@ from seatrial.runs.ledger_view import LedgerView
 class Look(NamedTuple):
     """Runs that are judged at one look; `earlier` looks came before the first of them.
 
-    `table` has the rows of these runs, and may have others'. `repaired` has when nodes
-    were repaired, UTC seconds.
+    `rows` are those of these runs. `repaired` has when nodes were repaired, UTC
+    seconds.
     """
 
     runs: Sequence[Run]
-    table: pl.DataFrame
+    rows: pl.LazyFrame
     earlier: int
     repaired: Mapping[str, float]
 
@@ -34,25 +34,21 @@ class Look(NamedTuple):
         """The number of the look, from 1."""
         return self.earlier + len(self.runs)
 
-    @property
-    def rows(self) -> pl.DataFrame:
-        """The rows of these runs."""
-        names = [run.manifest["run"] for run in self.runs]
-        if set(self.table["run"].unique()) <= {*names}:
-            return self.table
-        return self.table.filter(pl.col("run").cast(pl.String).is_in(names))
-
 
 def looks_of(
-    runs: Sequence[Run], table: pl.DataFrame, ledger: LedgerView | None
+    runs: Sequence[Run], table: pl.LazyFrame, ledger: LedgerView | None
 ) -> list[Look]:
     """Return a look at each run with those before it; earlier runs were looks, too."""
     earlier = ledger.number - 1 if ledger else 0
     repairs = ledger.repairs if ledger else ()
     repaired = {repair.node: repair.time for repair in repairs}
-    return [
-        Look(runs[:seen], table, earlier, repaired) for seen in range(1, len(runs) + 1)
-    ]
+    names = [str(run.manifest["run"]) for run in runs]
+    run = pl.col("run").cast(pl.String)
+    looks = []
+    for seen in range(1, len(runs) + 1):
+        rows = table.filter(run.is_in(names[:seen])) if seen < len(runs) else table
+        looks.append(Look(runs[:seen], rows, earlier, repaired))
+    return looks
 
 
 def kept(earlier: Sequence[Ruling], later: Sequence[Ruling]) -> list[Ruling]:

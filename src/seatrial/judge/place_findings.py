@@ -129,8 +129,8 @@ def _which(ruling: Ruling, places: list[int]) -> str:
 
 def _own_pairs(pairs: Ruling, name: str) -> str:
     """Describe how many pairs of a failing node, or ways of a leaf, do not pass."""
-    ends = pairs.names.select(pl.col("source", "destination").cast(pl.String))
-    own = ends.select(pl.any_horizontal(pl.all() == name)).to_series().to_numpy()
+    at_an_end = pl.any_horizontal(pl.col("source", "destination") == name)
+    own = pairs.names.select(at_an_end).to_series().to_numpy()
     noun = "way to other leafs" if pairs.part == "way" else "pair"
     if not own.any():
         return ""

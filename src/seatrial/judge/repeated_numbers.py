@@ -9,6 +9,7 @@ import polars as pl
 from seatrial.errors import SeatrialError
 from seatrial.judge.sampling import TIME, UNIT
 from seatrial.model.cases import CaseKey
+from seatrial.runs.row_groups import BLOCK_ROWS
 
 LEAST_TELLING = 20
 """Distinct values of one allocation or session whose repetition is no chance.
@@ -21,22 +22,29 @@ _COARSE = 4
 """Significant digits of a value that may well repeat."""
 
 _CASE = CaseKey._fields
+_JOB = (*UNIT, *_CASE)
 _TELLING = ("us", "ns", "s", "MB/s", "GB/s", "Gbit/s", "Gflop/s", "msg/s", "Mop/s")
 """Units of measured times and rates; counts and shares repeat on a sound machine."""
 
 
-def require_distinct(rows: pl.DataFrame) -> None:
-    """Raise SeatrialError if an allocation, or a whole session, is there twice."""
-    telling = pl.col("unit").is_in(_TELLING)
-    value = pl.col("value").filter(telling)
-    fine = value.filter(value.round_sig_figs(_COARSE) != value)
+def require_distinct(rows: pl.LazyFrame) -> None:
+    """Raise SeatrialError if an allocation, or a whole session, is there twice.
+
+    The count of distinct values is right up to `LEAST_TELLING`.
+    """
+    columns = rows.select(*_JOB, "unit", "value", TIME)
+    blocks = columns.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True)
+    jobs_of_blocks = [*map(_of_block, blocks)]
+    if not jobs_of_blocks:
+        return
     jobs = (
-        rows.group_by(*UNIT, *_CASE, maintain_order=True)
+        pl.concat(jobs_of_blocks)
+        .group_by(_JOB, maintain_order=True)
         .agg(
-            hash=value.hash(1).sum(),
-            distinct=fine.n_unique(),
-            start=pl.col(TIME).filter(telling).min(),
-            rows=telling.sum(),
+            pl.col("hash").sum(),
+            pl.col("fine").explode(empty_as_null=False).n_unique().alias("distinct"),
+            pl.col("start").min(),
+            pl.col("rows").sum(),
         )
         .filter(pl.col("rows") > 0)
     )
@@ -50,6 +58,19 @@ def require_distinct(rows: pl.DataFrame) -> None:
     )
     told = sessions.filter(pl.col("distinct") >= LEAST_TELLING)
     _check(told, ["hash", "rows"])
+
+
+def _of_block(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sum up the numbers of each job in a block; `fine` are some distinct values."""
+    telling = pl.col("unit").is_in(_TELLING)
+    value = pl.col("value").filter(telling)
+    fine = value.filter(value.round_sig_figs(_COARSE) != value)
+    return rows.group_by(_JOB, maintain_order=True).agg(
+        hash=value.hash(1).sum(),
+        fine=fine.unique().head(LEAST_TELLING),
+        start=pl.col(TIME).filter(telling).min(),
+        rows=telling.sum(),
+    )
 
 
 def _check(parts: pl.DataFrame, key: list[str]) -> None:

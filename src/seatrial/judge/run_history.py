@@ -17,8 +17,8 @@ def ledger_findings(ledger: LedgerView | None) -> list[Finding]:
 
 
 def since_repairs(
-    rows: pl.DataFrame, ledger: LedgerView | None
-) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    rows: pl.LazyFrame, ledger: LedgerView | None
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """Leave out the numbers of repaired nodes from before their repair; and say so.
 
     Numbers of the allocation as a whole stay: they are of no node.
@@ -30,10 +30,10 @@ def since_repairs(
             pl.col(name).cast(pl.String).eq_missing(node) for name in _NODES
         )
         before = pl.col(TIME).fill_null(0.0) < repair.time
-        kept = rows.filter(~(of_node & before))
+        count = rows.select((of_node & before).sum()).collect().item()
         notes.append(
-            f"{node} was repaired ({repair.reason}): {rows.height - kept.height} "
-            "numbers of it from before that do not count"
+            f"{node} was repaired ({repair.reason}): {count} numbers of it from before "
+            "that do not count"
         )
-        rows = kept
+        rows = rows.filter(~(of_node & before))
     return rows, tuple(notes)

@@ -34,11 +34,16 @@ TIME = "time"
 
 _NAMES = ("session", "job_id")
 
+_SAMPLED = (*PLACE, *UNIT, TIME, "repeat", "value", "direction")
+
+_MOST_CODES = 1 << 62
+"""Numbers of combinations that an integer holds."""
+
 LEAST_ALIKE = 3
 """Minimum places for a sameness criterion: 3."""
 
 
-def rows_of(run: Run) -> pl.DataFrame:
+def rows_of(run: Run) -> pl.LazyFrame:
     """Return the numbers of a run with their cases, and `TIME`; `run` is its name."""
     case = (*CaseKey._fields, "nodes", "parameters", *UNIT, *PLACE, "repeat")
     number = ("metric", "size_bytes", "statistic", "value", "unit", "direction")
@@ -49,7 +54,7 @@ def rows_of(run: Run) -> pl.DataFrame:
         session["name"]: datetime.fromisoformat(session["started"]).timestamp()
         for session in run.manifest.get("sessions", ())
     }
-    if not starts or not rows[TIME].null_count():
+    if not (starts and rows.select(pl.col(TIME).has_nulls()).collect().item()):
         return rows
     session = pl.col("session").cast(pl.String)
     of_session = session.replace_strict(starts, default=None, return_dtype=pl.Float64)
@@ -85,7 +90,10 @@ def sampled(
     a place in one allocation, that one counts.
     """
     wanted = statistic or judged_statistic(rows["statistic"].unique())
-    rows = turned(rows.filter(pl.col("statistic") == wanted))
+    of_statistic = rows.select(*_SAMPLED, "statistic").filter(
+        pl.col("statistic") == wanted
+    )
+    rows = turned(of_statistic)
     of_place, places = _numbered(rows, PLACE)
     of_unit, units = _in_time_order(rows)
     cells = rows.select("value", cell=of_place * units.height + of_unit)
@@ -108,27 +116,40 @@ def sampled(
 
 
 def _numbered(
-    rows: pl.DataFrame, columns: tuple[str, ...], *least: str
+    rows: pl.DataFrame, columns: tuple[str, ...]
 ) -> tuple[npt.NDArray[np.int64], pl.DataFrame]:
     """Number the distinct rows of some columns in the order of their appearance.
 
-    The minimum of the columns `least` is added to each.
+    By one integer for each row: a sweep has millions.
     """
-    indexed = rows.select(*columns, *least).with_row_index("row")
-    minima = [pl.col(name).min() for name in least]
-    groups = indexed.group_by(columns, maintain_order=True).agg("row", *minima)
-    lengths = groups["row"].list.len().to_numpy()
-    numbers = np.empty(rows.height, dtype=np.int64)
-    row = groups["row"].explode(empty_as_null=True).to_numpy()
-    numbers[row] = np.repeat(np.arange(groups.height), lengths)
-    return numbers, groups.drop("row")
+    codes, most = np.zeros(rows.height, dtype=np.int64), 1
+    for name in columns:
+        column = rows[name].to_physical().cast(pl.Int64)
+        if column.null_count() == rows.height:
+            continue
+        numbers = column.fill_null(strategy="min").to_numpy()
+        if column.null_count():
+            numbers = np.where(column.is_null(), numbers.min() - 1, numbers)
+        numbers = numbers - numbers.min()
+        width = int(numbers.max()) + 1
+        if most * width > _MOST_CODES:
+            codes, most = np.unique(codes, return_inverse=True)[1], rows.height
+        codes, most = codes * width + numbers, most * width
+    _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return rank[numbers], rows.select(columns)[first[order]]
 
 
 def _in_time_order(
     rows: pl.DataFrame,
 ) -> tuple[npt.NDArray[np.int64], pl.DataFrame]:
     """Number the allocations by run, then by time: the order of rows means nothing."""
-    of_unit, units = _numbered(rows, UNIT, TIME, "repeat")
+    of_unit, units = _numbered(rows, UNIT)
+    times = rows.select(TIME, "repeat", unit=of_unit)
+    least = times.group_by("unit", maintain_order=True).min()
+    units = units.hstack(least.drop("unit"))
     run = pl.int_range(pl.len()).min().over("run")
     by = [run, TIME, "repeat", "attempt", *(pl.col(c).cast(pl.String) for c in _NAMES)]
     ordered = units.with_row_index("unit").sort(by, nulls_last=True)["unit"].to_numpy()
@@ -183,7 +204,7 @@ def histories(runs: Sequence[Run], checks: Sequence[str] = ()) -> Iterator[Histo
         for case in chosen:
             cases.setdefault((case.key, len(case.nodes)), []).append(case)
         names = sorted({case.check for case in chosen})
-        tables.append(rows_of(run).filter(pl.col("check").is_in(names)))
+        tables.append(rows_of(run).filter(pl.col("check").is_in(names)).collect())
     if not tables:
         return
     nodes = pl.col("nodes").cast(pl.String)

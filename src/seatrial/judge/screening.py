@@ -17,6 +17,7 @@ nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -125,33 +126,36 @@ def _convicted(
         convicted[own], sizes[pairs] = inheritance(
             every_p[own], owner[own], risk / 2 if both else risk
         )
-    names = np.repeat([group.criterion.name for group in groups], places)
+    names = [group.criterion.name for group in groups]
     smaller = {
         group.criterion.name: group.criterion.risks.seller
         for group in groups
         if group.criterion.risks.seller < risk
     }
     for name, own_risk in smaller.items():
-        own = family & (names == name)
+        own = family & np.repeat([other == name for other in names], places)
         convicted[own] &= holm(every_p[own], own_risk)
     return convicted, [sizes[group.of_pairs] for group in groups]
 
 
 def _owners(groups: Sequence[Group]) -> np.ndarray:
     """Number the node of each place, the pair, or the case that has neither."""
-    keys = [
-        group.names.select(
-            pl.coalesce(
-                pl.col("node").cast(pl.String),
-                pl.concat_str(
-                    pl.col("source", "destination").cast(pl.String), separator=" - "
-                ),
-                pl.lit(" ".join(group.case)),
-            ).alias("owner")
-        )
+    ends = pl.col("node", "source", "destination").cast(pl.Categorical)
+    places = pl.concat(
+        group.names.select(ends, case=pl.lit(" ".join(group.case), pl.Categorical))
         for group in groups
-    ]
-    return pl.concat(keys)["owner"].rank("dense").to_numpy().astype(np.int64)
+    )
+    texts = sorted({*chain(*(column.unique() for column in places))} - {None})
+    first, second = (
+        name.cast(pl.Enum(texts)).to_physical().cast(pl.Int64)
+        for name in (
+            pl.coalesce("node", "source", "case"),
+            pl.when(pl.col("node").is_null()).then("destination"),
+        )
+    )
+    # In the order of their names: cn01, then cn01 - cn02.
+    number = first * (len(texts) + 1) + second.fill_null(-1) + 1
+    return places.select(number).to_series().to_numpy()
 
 
 def _ranks(groups: Sequence[Group], screened: Sequence[int]) -> dict[int, Values]:

@@ -87,7 +87,7 @@ class Spoiled:
             for ruling in ruled
         ]
 
-    def counted(self, rows: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
+    def counted(self, rows: pl.LazyFrame, runs: Sequence[Run]) -> pl.LazyFrame:
         """Leave out what excused nodes answered in the tries that lost them."""
         for run in runs:
             name = str(run.manifest["run"])

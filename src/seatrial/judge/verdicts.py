@@ -89,12 +89,12 @@ class _Ruler:
         group, scale = self.group, self.scale
         ends = (scale.values(group.lower), scale.values(self.at.upper(group.seller)))
         self.lower, self.upper = ends if scale.sign > 0 else ends[::-1]
-        self.more = self._more()
         # The cap ends the allocations, even without a decision.
         capped = group.sound & (group.n >= self.criterion.cap)
         undecided = np.where(capped, NOT_SHOWN, UNDECIDED)
         self.verdict = np.where(group.passes, PASS, undecided).astype(np.int8)
         self.verdict[tried.convicted] = FAIL
+        self.more = np.where(self.verdict == UNDECIDED, self._more(), 0)
 
     def ruling(self) -> Ruling:
         group = self.group
@@ -107,7 +107,7 @@ class _Ruler:
             value=self.scale.values(self.at.centre),
             lower=self.lower,
             upper=self.upper,
-            more=np.where(self.verdict == UNDECIDED, self.more, 0),
+            more=self.more,
             hidden=np.zeros(len(self.verdict), dtype=bool),
             discovered=self.tried.discovered,
             reason=lambda place: (

@@ -35,6 +35,7 @@ def with_areas(
         run.columns("check", "metric", "size_bytes", "source", "node")
         .group_by("check", "metric", "size_bytes")
         .agg(pl.col("source", "node").is_not_null().any())
+        .collect(engine="streaming")
     )
     places: dict[tuple[str, str], Area] = {
         (check, flat_name(metric, size)): "links" if pairs else "nodes"

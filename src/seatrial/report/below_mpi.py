@@ -52,10 +52,11 @@ def below_mpi_chapter(run: Run) -> tuple[Chapter, ...]:
     """Build the chapter; none if the run has no number of verbs."""
     table = run.columns(*_COLUMNS)
     checks = pl.col("check").cast(pl.String)
-    verbs = table.filter(checks.is_in(VERBS))
+    verbs = table.filter(checks.is_in(VERBS)).collect()
     if verbs.is_empty():
         return ()
-    rows = _with_parameters(table.filter(checks.is_in((*VERBS, *_MPI))))
+    both = table.filter(checks.is_in((*VERBS, *_MPI))).collect()
+    rows = _with_parameters(both)
     tables = (
         ("What MPI adds to an RDMA write", overheads(rows)),
         ("Bandwidth of MPI beside that of one rail", shares(rows)),

@@ -22,6 +22,7 @@ from seatrial.report.wording import (
     urgency,
 )
 from seatrial.runs.closed_run import Run
+from seatrial.runs.row_parts import batches
 
 _MAX_WHERE, _MAX_NAMED = 4, 6
 
@@ -124,15 +125,25 @@ def _measured(run: Run) -> _Measured:
     """Count places and allocations of every metric of every case."""
     keys = ("check", "case", "environment", "metric", "size_bytes")
     job = pl.coalesce("job_id", "session")
-    table = (
-        run.columns(*keys, *PLACE, "job_id", "session")
-        .group_by(keys)
-        .agg(places=pl.struct(PLACE).n_unique(), jobs=job.n_unique())
-    )
-    return {
-        (check, case, environment, flat_name(metric, size)): (places, jobs)
-        for check, case, environment, metric, size, places, jobs in table.iter_rows()
-    }
+    measured: _Measured = {}
+    for rows in batches(run.columns(*keys, *PLACE, "job_id", "session"), *keys):
+        places, jobs = (
+            {
+                (*of, flat_name(metric, size)): count
+                for *of, metric, size, count in _distinct(rows, keys, what).iter_rows()
+            }
+            for what in (PLACE, [job])
+        )
+        measured |= {key: (count, jobs[key]) for key, count in places.items()}
+    return measured
+
+
+def _distinct(
+    rows: pl.DataFrame, keys: Sequence[str], what: Sequence[str | pl.Expr]
+) -> pl.DataFrame:
+    """Count the distinct values of columns, by keys; there may be millions."""
+    values = rows.lazy().group_by(*keys, *what).len()
+    return values.group_by(keys).len().collect(engine="streaming")
 
 
 def counts(rows: Iterable[CriterionRow]) -> dict[str, int]:

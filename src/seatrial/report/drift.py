@@ -7,6 +7,7 @@ where there are few. Of the metrics that drift, at most the share `RISK` is expe
 be wrong (Benjamini and Hochberg, over all tested metrics).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from seatrial.model.cases import CaseKey
 from seatrial.model.metrics import flat_name, judged_statistic
 from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
+from seatrial.runs.row_parts import parts
 
 RISK = 0.05
 LEAST_SESSIONS = 5
@@ -76,8 +78,8 @@ class Drift:
 
 def drifts(run: Run, judgement: Judgement) -> list[Drift]:
     """Test every metric that has a criterion; those that drift come first."""
-    first = run.measurements["start_time"].min()
-    started = first if isinstance(first, float) else 0.0
+    first = run.columns("start_time").min().collect().item()
+    started = 0.0 if first is None else float(first)
     all_trends = (_drift(rows, started) for rows in _judged(run, judgement))
     trends = [drift for drift in all_trends if drift is not None]
     p = np.array([np.nan if drift.p is None else drift.p for drift in trends])
@@ -89,8 +91,8 @@ def drifts(run: Run, judgement: Judgement) -> list[Drift]:
     return sorted(results, key=lambda d: (not d.drifts, d.p is None, d.p))
 
 
-def _judged(run: Run, judgement: Judgement) -> list[pl.DataFrame]:
-    """Return the numbers of each check and metric that has a criterion."""
+def _judged(run: Run, judgement: Judgement) -> Iterator[pl.DataFrame]:
+    """Yield the numbers of each check and metric that has a criterion."""
     wanted = {
         (finding.check, finding.metric)
         for finding in judgement.findings
@@ -108,14 +110,11 @@ def _judged(run: Run, judgement: Judgement) -> list[pl.DataFrame]:
         "direction",
         "start_time",
     )
-    judged = []
-    keys = ("check", "metric", "size_bytes")
-    for (check, metric, size_bytes), part in rows.group_by(keys, maintain_order=True):
-        size = size_bytes if isinstance(size_bytes, int) else None
-        if (str(check), flat_name(str(metric), size)) in wanted:
+    for (check, metric, size), load in parts(rows, "check", "metric", "size_bytes"):
+        if (check, flat_name(metric, size)) in wanted:
+            part = load()
             statistic = judged_statistic(part["statistic"].unique())
-            judged.append(part.filter(pl.col("statistic") == statistic))
-    return judged
+            yield part.filter(pl.col("statistic") == statistic)
 
 
 def _drift(rows: pl.DataFrame, started: float) -> Drift | None:

@@ -171,7 +171,7 @@ def _facts(run: Run, judgement: Judgement) -> tuple[tuple[str, str], ...]:
         (nodes, f"{present} of {text.exact(len(judgement.nodes))}"),
         ("Absent nodes", judgement.absence),
         ("Cases", text.exact(len(run.cases))),
-        ("Numbers", text.exact(run.measurements.height)),
+        ("Numbers", text.exact(run.count)),
     ]
     facts += [("Crashes at start", crash.words) for crash in start_crashes(run.cases)]
     if judgement.further:

@@ -16,6 +16,7 @@ from seatrial.report.measured_rows import judged_rows, on_most_nodes
 from seatrial.report.render import text
 from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
+from seatrial.runs.row_parts import parts
 
 _LABEL = 80  # characters of the name of a line
 
@@ -44,8 +45,8 @@ def curves(run: Run, judgement: Judgement) -> list[Curve]:
     """Find every curve of a run, in the order of checks and metrics."""
     collected: list[Curve] = []
     placed = pl.any_horizontal(pl.col("node", "source").is_not_null())
-    for _, rows in _groups(run.columns(*COLUMNS, "nodes"), "check", "metric"):
-        rows = judged_rows(rows)
+    for _, load in parts(run.columns(*COLUMNS, "nodes"), "check", "metric"):
+        rows = judged_rows(load())
         whole = on_most_nodes(rows.filter(~placed))
         rows = pl.concat([rows.filter(placed), whole])
         over = _abscissa(rows)

@@ -15,6 +15,7 @@ from seatrial.report.render.text import few
 from seatrial.report.wording import MAX_CASES, case_detail
 from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import nodes_and_software
+from seatrial.runs.row_parts import batches
 
 _VERDICT = (
     "What counts is an allocation: a job on its nodes; numbers that one job took of "
@@ -73,17 +74,17 @@ def methods(run: Run, judgement: Judgement) -> Chapter:
 
 def _numbers(run: Run) -> Table:
     """List the statistic and the repetitions of each check and metric."""
-    table = (
-        run.measurements.group_by("check", "metric", maintain_order=True)
-        .agg(
-            pl.col("unit", "direction").first(),
+    keys, others = ("check", "metric"), ("unit", "direction")
+    tables = [
+        rows.group_by(keys, maintain_order=True).agg(
+            pl.col(others).first(),
             pl.col("statistic").unique().sort(),
             fewest=pl.col("n").min(),
             most=pl.col("n").max(),
             samples=pl.len(),
         )
-        .sort("check", "metric")
-    )
+        for rows in batches(run.columns(*keys, *others, "statistic", "n"), *keys)
+    ]
     return Table(
         _NUMBERS,
         tuple(
@@ -98,7 +99,7 @@ def _numbers(run: Run) -> Table:
                 text.exact(samples),
             )
             for check, metric, unit, direction, statistics, fewest, most, samples in (
-                table.iter_rows()
+                pl.concat(tables).sort(keys).iter_rows()
             )
         ),
     )

@@ -175,7 +175,7 @@ def _measured(run: Run, judged: set[str]) -> pl.DataFrame:
 
     A metric over many sizes is a curve; here it stands only if it has one.
     """
-    rows = run.columns(
+    of_nodes = run.columns(
         "check",
         "case",
         "environment",
@@ -188,6 +188,7 @@ def _measured(run: Run, judged: set[str]) -> pl.DataFrame:
         "unit",
         "direction",
     ).filter(pl.col("node").is_not_null() & pl.col("socket").is_null())
+    rows = of_nodes.collect()
     frames = []
     for (metric,), part in rows.group_by("metric", maintain_order=True):
         sizes = part["size_bytes"].unique().to_list()

@@ -12,12 +12,16 @@ from seatrial.model.places import count_pairs, turned
 from seatrial.names import natural_key
 from seatrial.report.measured_rows import judged_rows
 from seatrial.runs.closed_run import Run
+from seatrial.runs.row_parts import Load, parts
 
 _CROWDED = "crowded_"
 _NOT_OF_PAIRS = ("start_spread",)
 """Metrics of pairs that describe the sweep, not the pairs."""
 
 _KEYS = ("parameters", "metric", "size_bytes", "hca", "unit", "direction")
+_SAME = ("parameters", "size_bytes", "hca")
+_CASE = len(CaseKey._fields)
+_OF_PAIR = ("session", "source", "destination", "value")
 _COLUMNS = (
     *CaseKey._fields,
     *_KEYS,
@@ -33,10 +37,12 @@ _COLUMNS = (
 class Group:
     """The samples of one matrix, those of a crowded network, and the nodes.
 
-    `drawn`: the check measured some pairs only.
+    `first` is the first sample; all have its check, metric, unit and rail. `drawn`: the
+    check measured some pairs only.
     """
 
     case: CaseKey
+    first: dict[str, Any]
     pairs: pl.DataFrame
     crowded: pl.DataFrame
     nodes: Sequence[str]
@@ -50,38 +56,38 @@ def groups(run: Run) -> Iterator[Group]:
         & pl.col("destination").is_not_null()
         & ~pl.col("metric").is_in(_NOT_OF_PAIRS)
     )
+    crowded = pl.col("metric").cast(pl.String).str.starts_with(_CROWDED)
+    before = rows.filter(crowded).collect()
     allocated: dict[CaseKey, set[str]] = defaultdict(set)
     drawn = {case.key for case in run.cases if case.draws_pairs}
     for case in run.cases:
         allocated[case.key].update(case.nodes)
-    for names, part in rows.group_by(*CaseKey._fields, maintain_order=True):
-        key = CaseKey(*(str(name) for name in names))
-        yield from _groups_of_case(key, part, allocated[key], drawn=key in drawn)
+    every = parts(rows.filter(~crowded), *CaseKey._fields, *_KEYS)
+    by_case: dict[CaseKey, list[tuple[dict[str, Any], Load]]] = defaultdict(list)
+    for names, load in every:
+        key, values = CaseKey(*names[:_CASE]), names[_CASE:]
+        by_case[key].append((dict(zip(_KEYS, values, strict=True)), load))
+    for key, of_case in by_case.items():
+        sizes: dict[str, set[int | None]] = defaultdict(set)
+        for same, _ in of_case:
+            sizes[same["metric"]].add(same["size_bytes"])
+        for same, load in of_case:
+            several = len(sizes[same["metric"]]) > 1
+            pairs = turned(judged_rows(load()))
+            measured = {*pairs["source"].unique(), *pairs["destination"].unique()}
+            nodes = sorted(measured | allocated[key], key=natural_key)
+            # A ring is no matrix: it has as many pairs as nodes, and many sizes.
+            if len(nodes) > 2 and not (several and count_pairs(pairs)[1] <= len(nodes)):
+                again = _of(before, key, same)
+                first, own = pairs.row(0, named=True), pairs.select(_OF_PAIR)
+                yield Group(key, first, own, again, nodes, key in drawn)
 
 
-def _groups_of_case(
-    key: CaseKey, rows: pl.DataFrame, allocated: set[str], *, drawn: bool
-) -> Iterator[Group]:
-    crowded = pl.col("metric").cast(pl.String).str.starts_with(_CROWDED)
-    before = rows.filter(crowded)
-    for (parameters, metric, size_bytes, hca, *_), group in rows.filter(
-        ~crowded
-    ).group_by(*_KEYS, maintain_order=True):
-        pairs = turned(judged_rows(group))
-        measured = {*pairs["source"].unique(), *pairs["destination"].unique()}
-        nodes = sorted(measured | allocated, key=natural_key)
-        sizes = rows.filter(pl.col("metric") == metric)["size_bytes"].n_unique()
-        # A ring is no matrix: it has as many pairs as nodes, and many sizes.
-        if len(nodes) > 2 and (sizes == 1 or count_pairs(pairs)[1] > len(nodes)):
-            same = {"parameters": parameters, "size_bytes": size_bytes, "hca": hca}
-            again = _of(before, f"{_CROWDED}{metric}", same)
-            yield Group(key, pairs, again, nodes, drawn)
-
-
-def _of(rows: pl.DataFrame, metric: str, same: dict[str, Any]) -> pl.DataFrame:
-    """Return the rows of the statistic of a metric that is judged."""
+def _of(rows: pl.DataFrame, key: CaseKey, like: dict[str, Any]) -> pl.DataFrame:
+    """Return the rows of a crowded network, of the statistic that is judged."""
+    same = key._asdict() | {name: like[name] for name in _SAME}
     rows = rows.filter(
-        pl.col("metric") == metric,
+        pl.col("metric") == f"{_CROWDED}{like['metric']}",
         *(pl.col(name).eq_missing(pl.lit(value)) for name, value in same.items()),
     )
     return judged_rows(rows) if rows.height else rows

@@ -101,7 +101,7 @@ def matrices(run: Run, judgement: Judgement) -> list[Matrix]:
 
 
 def _matrix(group: Group, judgement: Judgement, most: int) -> Matrix:
-    first = group.pairs.row(0, named=True)
+    first = group.first
     lower_is_better = first["direction"] == "lower"
     pairs = _by_pair(group.pairs)
     middle = _middle(pairs["value"], lower_is_better)

@@ -52,9 +52,10 @@ class Growth:
 def growths(run: Run, judgement: Judgement) -> list[Growth]:
     """Find what was measured on several numbers of nodes."""
     growing = []
-    rows = run.columns(*COLUMNS, "nodes").filter(
+    whole = run.columns(*COLUMNS, "nodes").filter(
         pl.all_horizontal(pl.col("node", "source").is_null())
     )
+    rows = whole.collect()
     for (check, metric), part in rows.group_by("check", "metric", maintain_order=True):
         counted = with_node_counts(judged_rows(part))
         if not several_counts(counted):

@@ -68,23 +68,24 @@ _EARLIER_RUNS = 3
 class Run:
     """A closed run: its manifest, its cases, and all its measurements.
 
-    `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
-    `reasons` has those for missing numbers, unverified, None without a file; `kept` has
-    the plan, criteria, weights and ledger that the run kept, by their paths in it;
-    `settings` those of its nodes (settings_table.SCHEMA), None if it has none.
+    Queries read the `measurements`, of which a sweep has millions. `digest` is the
+    SHA-256 of the manifest; `sealed` is None without a signature; `reasons` has those
+    for missing numbers, unverified, None without a file; `kept` has the plan, criteria,
+    weights and ledger that the run kept, by their paths in it; `settings` those of its
+    nodes (settings_table.SCHEMA), None if it has none.
     """
 
     path: Path
     manifest: dict[str, Any]
     cases: tuple[Case, ...]
-    measurements: "pl.DataFrame"
+    measurements: "pl.LazyFrame"
     digest: str = ""
     sealed: Sealed | None = None
     kept: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     settings: "pl.DataFrame | None" = None
     reasons: Sealed | None = None
 
-    def columns(self, *names: str) -> "pl.DataFrame":
+    def columns(self, *names: str) -> "pl.LazyFrame":
         """Return some columns of the measurements, their texts as categories."""
         import polars as pl
 
@@ -95,6 +96,13 @@ class Run:
             for name in names
         )
 
+    @property
+    def count(self) -> int:
+        """The number of measurements."""
+        import polars as pl
+
+        return int(self.measurements.select(pl.len()).collect().item())
+
 
 def load_run(path: Path) -> Run:
     """Read a closed run and verify it as `seatrial verify` does.
@@ -104,7 +112,6 @@ def load_run(path: Path) -> Run:
     if a table is damaged or too large, or if a metric has several units.
     """
     from seatrial.runs.measurement_table import check_units, parse_table
-    from seatrial.runs.row_groups import BLOCK_ROWS
     from seatrial.runs.settings_table import parse_settings
 
     contents = whole_contents(path, _PARSED)
@@ -119,8 +126,7 @@ def load_run(path: Path) -> Run:
         None if content is None else parse_settings(content, path / SETTINGS_TABLE)
     )
     manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
-    blocks = measurements.iter_slices(BLOCK_ROWS)
-    check_units(blocks, path / TABLE, imported="imported" in manifest)
+    check_units(measurements, path / TABLE, imported="imported" in manifest)
     return Run(
         path,
         manifest,

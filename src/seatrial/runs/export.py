@@ -17,7 +17,7 @@ from seatrial.names import node_set
 from seatrial.runs.closed_run import read_manifests
 from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.query import started
-from seatrial.runs.row_groups import write_blocks
+from seatrial.runs.row_groups import BLOCK_ROWS, write_blocks
 from seatrial.runs.stored_table import StoredTable, stored_table
 
 Form = Literal["csv", "parquet", "openmetrics"]
@@ -75,10 +75,12 @@ def export(paths: Sequence[Path], form: Form, stream: BinaryIO) -> None:
 def _blocks(runs: Iterable[StoredTable]) -> Iterator[pl.DataFrame]:
     """Yield all measurements; a block is small, as each row names all nodes."""
     for run in runs:
-        for block in run.blocks():
+        for block in run.rows.collect_batches(
+            chunk_size=BLOCK_ROWS, maintain_order=True
+        ):
             for rows in block.iter_slices(_BLOCK_ROWS):
-                whole = _with_campaign(run, rows)
-                yield whole.cast(_EXPORTED).select(_EXPORTED.names())
+                whole = _with_campaign(run, rows.lazy())
+                yield whole.cast(_EXPORTED).select(_EXPORTED.names()).collect()
 
 
 def _folded(nodes: pl.Series) -> pl.Series:
@@ -88,7 +90,7 @@ def _folded(nodes: pl.Series) -> pl.Series:
     return texts.replace(sets)
 
 
-def _with_campaign(run: StoredTable, rows: pl.DataFrame) -> pl.DataFrame:
+def _with_campaign(run: StoredTable, rows: pl.LazyFrame) -> pl.LazyFrame:
     """Add the campaign; a number without a time of its own gets the run's start."""
     campaign = pl.lit(run.manifest.get("campaign"), pl.String).alias("campaign")
     start = started(run.path, run.manifest).timestamp()
@@ -127,22 +129,16 @@ def _families(metrics: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
 
 def _metrics(runs: Iterable[StoredTable]) -> list[tuple[str, str]]:
     """Return all metrics with their units, sorted."""
-    blocks = (block for run in runs for block in run.blocks())
-    return sorted(
-        {
-            key
-            for block in blocks
-            for key in block.select("metric", "unit").unique().rows()
-        }
-    )
+    every = pl.concat(run.rows.select("metric", "unit") for run in runs)
+    return sorted(every.unique().collect(engine="streaming").rows())
 
 
 def _rows(runs: Iterable[StoredTable], metric: str, unit: str) -> pl.DataFrame:
     """Return the rows of a metric, in the order of their times."""
     own = (pl.col("metric") == metric) & (pl.col("unit") == unit)
     names = [name for name in (*_LABELS, "start_time", "value") if name in SCHEMA]
-    parts = (_with_campaign(run, run.rows(own, *names)) for run in runs)
-    return pl.concat(parts).sort("start_time", maintain_order=True)
+    rows = (_with_campaign(run, run.rows.filter(own).select(names)) for run in runs)
+    return pl.concat(rows).sort("start_time", maintain_order=True).collect()
 
 
 def _samples(family: str, rows: pl.DataFrame) -> Iterator[str]:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import TABLE_DENSITY, TABLE_ROWS, TABLE_SMALL
 from seatrial.model.metrics import METRICS
 from seatrial.model.records import COLUMNS, Measurement, as_dict
 from seatrial.model.units import UNITS
-from seatrial.runs.row_groups import blocks_of, write_blocks
+from seatrial.runs.row_groups import FEW_ROWS, blocks_of, write_blocks
 
 _NEVER_NULL = ("session", "check", "case", "metric", "statistic", "n", "value", "unit")
 
@@ -38,26 +39,33 @@ LOADED: dict[str, pl.DataType | type[pl.DataType]] = {
 _Schema = Mapping[str, pl.DataType | type[pl.DataType]]
 
 
-def parse_table(content: bytes, file: Path) -> pl.DataFrame:
-    """Parse measurements.parquet, see `LOADED`; SeatrialError as `parse_columns`."""
-    return parse_columns(content, file, LOADED, _NEVER_NULL)
+def parse_table(content: bytes, file: Path, few: int = FEW_ROWS) -> pl.LazyFrame:
+    """Check measurements.parquet, see `LOADED`; SeatrialError as `parse_columns`.
+
+    A table of a `few` rows stays in memory. Of a larger one, a query reads the columns
+    that it needs, block by block.
+    """
+    kept: list[pl.DataFrame] = []
+    rows = 0
+    for block in _parsed_blocks(content, file, LOADED, _NEVER_NULL):
+        rows += block.height
+        kept = [*kept, block] if rows <= few else []
+    return pl.concat(kept).lazy() if kept else _scanned(content, file)
 
 
-def table_blocks(content: bytes, file: Path) -> Iterator[pl.DataFrame]:
-    """Parse measurements.parquet block by block; SeatrialError as `parse_columns`."""
-    return _parsed_blocks(content, file, LOADED, _NEVER_NULL)
+def _scanned(content: bytes, file: Path) -> pl.LazyFrame:
+    """Return a table that was checked, to be read block by block."""
 
+    def source(
+        columns: list[str] | None, where: pl.Expr | None, first: int | None, _: object
+    ) -> Iterator[pl.DataFrame]:
+        schema = {name: LOADED[name] for name in columns or LOADED}
+        for block in _parsed_blocks(content, file, schema, ()):
+            rows = block.head(block.height if first is None else first)
+            first = None if first is None else first - rows.height
+            yield rows if where is None else rows.filter(where)
 
-def table_rows(content: bytes, where: pl.Expr, *columns: str) -> pl.DataFrame:
-    """Return some columns of the rows `where` selects, of a table that was parsed."""
-    table = pl.scan_parquet(io.BytesIO(content))
-    known = [name for name in columns if name in table.collect_schema()]
-    rows = table.filter(where).select(known).collect()
-    texts: dict[Any, Any] = {
-        name: LOADED[name] for name in known if rows.schema[name] == pl.String
-    }
-    empty = pl.DataFrame(schema={name: LOADED[name] for name in columns})
-    return pl.concat([empty, rows.cast(texts)], how="diagonal")
+    return register_io_source(source, schema=pl.Schema(LOADED))
 
 
 def parse_columns(
@@ -92,12 +100,12 @@ def _parsed_blocks(
         for block in blocks_of(io.BytesIO(content), *known):
             # Runs of older versions lack some columns.
             whole = pl.concat([empty, block.cast(texts)], how="diagonal")
-            if any(whole.select(pl.col(needed).null_count()).row(0)):
+            if any(whole[name].null_count() for name in needed):
                 raise SeatrialError(
                     f"{file}: a row lacks a value; expected {', '.join(needed)} in "
                     "every row"
                 )
-            yield whole
+            yield whole.select(schema.keys())
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise SeatrialError(f"{file}: not readable: {error}") from error
 
@@ -105,10 +113,9 @@ def _parsed_blocks(
 _OF_UNITS = ("check", "metric", "unit")
 
 
-def check_units(blocks: Iterable[pl.DataFrame], file: Path, *, imported: bool) -> None:
+def check_units(table: pl.LazyFrame, file: Path, *, imported: bool) -> None:
     """Refuse several units of a metric of a check, and unknown ones unless imported."""
-    empty = pl.DataFrame(schema={name: LOADED[name] for name in _OF_UNITS})
-    known = pl.concat([empty, *(block.select(_OF_UNITS).unique() for block in blocks)])
+    known = table.select(_OF_UNITS).unique().collect(engine="streaming")
     rows = known.group_by("check", "metric").agg(pl.col("unit").unique().sort())
     for check, metric, units in rows.sort("check", "metric").iter_rows():
         if len(units) > 1 or not (imported or units[0] in UNITS):

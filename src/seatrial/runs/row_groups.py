@@ -16,6 +16,9 @@ from polars.io.plugins import register_io_source
 BLOCK_ROWS = 1 << 16
 """Rows of a block; with all columns of a measurement it takes about 30 MiB."""
 
+FEW_ROWS = 1 << 18
+"""Rows that may be in memory as a whole, with all columns."""
+
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
 
 _ERROR_NUMBER = re.compile(r"\(os error (\d+)\)")

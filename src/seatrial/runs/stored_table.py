@@ -1,7 +1,6 @@
-"""The measurements of a closed run that was verified, read block by block."""
+"""The measurements of a closed run that was verified, without all its other parts."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,16 @@ from seatrial.errors import SeatrialError
 from seatrial.limits import TABLE_SIZE
 from seatrial.model.manifest import MANIFEST
 from seatrial.runs.closed_run import TABLE, whole_contents
-from seatrial.runs.measurement_table import check_units, table_blocks, table_rows
+from seatrial.runs.measurement_table import check_units, parse_table
 
 
 @dataclass(frozen=True)
 class StoredTable:
-    """The bytes of the table of a run; its rows are never in memory as a whole."""
+    """The table of a run (measurement_table.LOADED), read when a query needs it."""
 
     path: Path
     manifest: dict[str, Any]
-    content: bytes = field(repr=False)
-
-    def blocks(self) -> Iterator[pl.DataFrame]:
-        """Parse the table block by block (measurement_table.LOADED)."""
-        return table_blocks(self.content, self.path / TABLE)
-
-    def rows(self, where: pl.Expr, *columns: str) -> pl.DataFrame:
-        """Return some columns of some rows (measurement_table.LOADED)."""
-        return table_rows(self.content, where, *columns)
+    rows: pl.LazyFrame
 
 
 def stored_table(path: Path) -> StoredTable:
@@ -36,7 +27,6 @@ def stored_table(path: Path) -> StoredTable:
     contents = whole_contents(path, {TABLE: TABLE_SIZE})
     if TABLE not in contents.kept:
         raise SeatrialError(f"{path / MANIFEST}: lists no {TABLE}; expected one")
-    stored = StoredTable(path, contents.manifest, contents.kept[TABLE])
-    imported = "imported" in stored.manifest
-    check_units(stored.blocks(), path / TABLE, imported=imported)
-    return stored
+    rows = parse_table(contents.kept[TABLE], path / TABLE, few=0)
+    check_units(rows, path / TABLE, imported="imported" in contents.manifest)
+    return StoredTable(path, contents.manifest, rows)

@@ -60,7 +60,7 @@ def run_of(drawn: Drawn) -> Run:
         Path("simulated"),
         _manifest(machine),
         cases,
-        table.with_columns(literals).select(SCHEMA.keys()),
+        table.with_columns(literals).select(SCHEMA.keys()).lazy(),
     )
 
 
