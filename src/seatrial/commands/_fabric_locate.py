@@ -120,13 +120,17 @@ def _routes(
 
 def _bandwidths(path: Path, hca: str) -> pl.DataFrame:
     """Return the bandwidths of a run's sweeps; SeatrialError if it has none."""
-    where = pl.col("check").cast(pl.String).is_in(_CHECKS) & (pl.col("metric") == "bw")
-    columns = ("source", "destination", "value", *ROUND, "hca")
-    rows = stored_table(path).rows(where, *columns)
+    wanted = [
+        pl.col("check").cast(pl.String).is_in(_CHECKS),
+        pl.col("metric").cast(pl.String) == "bw",
+        pl.col("source").is_not_null(),
+        pl.col("value") > 0,
+    ]
     if hca:
         named = pl.col("hca").cast(pl.String).str.split(":").list.first()
-        rows = rows.filter(named.fill_null(hca) == hca)
-    rows = rows.filter(pl.col("source").is_not_null(), pl.col("value") > 0)
+        wanted.append(named.fill_null(hca) == hca)
+    columns = ("source", "destination", "value", *ROUND)
+    rows = stored_table(path).rows.filter(wanted).select(columns).collect()
     if rows.is_empty():
         raise SeatrialError(
             f"{path}: no bandwidth of pairs; expected a run with PairSweep"
