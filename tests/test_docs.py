@@ -64,7 +64,8 @@ def runs_without_a_cluster() -> list[Shown]:
 def needs_fabric(words: tuple[str, ...]) -> bool:
     """Return True for a command that runs the tools of InfiniBand."""
     named = {"--from", "--fabric"}.intersection(words)
-    if words[:2] == ("fabric", "locate"):  # see test_fabric_locate.py
+    # See test_fabric_locate.py and test_fabric_counters.py.
+    if words[:2] in (("fabric", "locate"), ("fabric", "watch")):
         return True
     return words[:2] in (("fabric", "diff"), ("fabric", "discover")) and not named
 

@@ -17,6 +17,7 @@ from seatrial.calibration.simulate.fabric_trials import Setting, Trial, trial
 from seatrial.calibration.simulate.rates import Rate
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
+from seatrial.fabric.counters import PortCounts, Reading, write_reading
 from seatrial.fabric.generate import Shape, generate
 from seatrial.fabric.locate import Part
 from seatrial.fabric.pair_ways import forwarding_of, graph_of, telling_pairs
@@ -276,6 +277,11 @@ def test_the_command_names_the_cable_as_the_plan_does(tmp_path: Path) -> None:
     code, text, _ = locate(run, *files)
     assert code == 1
     assert bad.cable in text
+    ports = tuple(PortCounts(end, {}, 0) for end in (bad.a, bad.b))
+    write_reading(tmp_path / "before", Reading(0.0, ports))
+    write_reading(tmp_path / "after", Reading(60.0, ports))
+    readings = ("--counters", tmp_path / "before", tmp_path / "after")
+    assert locate(run, *files, *readings)[0] == 1
     pairs = tmp_path / "pairs"
     assert locate(run, *files, "--pairs", pairs)[0] == 1
     assert pairs.read_text() == "", "nothing is left to tell apart"

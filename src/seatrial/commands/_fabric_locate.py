@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from seatrial import paths
 from seatrial.console import Terminal, folding_table
 from seatrial.errors import SeatrialError
+from seatrial.fabric.counters import errors_of_links, grown, read_reading
 from seatrial.fabric.findings import spots_of
 from seatrial.fabric.locate import Part, Suspect, located
 from seatrial.fabric.pair_ways import (
@@ -75,13 +77,32 @@ class Answer:
         )
 
 
+@dataclass(frozen=True)
+class Routing:
+    """What the user says of routes: a file of tables, or adaptive; and the rail."""
+
+    file: Path | None
+    adaptive: bool
+    hca: str
+
+    def routes(self, fabric: Fabric) -> Routes:
+        """Return the routes of a fabric; SeatrialError if the file is damaged."""
+        graph = graph_of(fabric, self.hca)
+        if self.file is None:
+            return Routes.planned(graph, adaptive=self.adaptive)
+        text = self.file.read_text("utf-8", errors="replace")
+        try:
+            tables = parse_dump_fts(text)
+        except ParseError as error:
+            raise SeatrialError(f"{self.file}: {error}") from error
+        return Routes.forwarded(graph, forwarding_of(fabric, tables, self.hca))
+
+
 def located_in(
     run: str,
     fabric_file: Path | None,
-    routes_file: Path | None,
-    hca: str,
-    *,
-    adaptive: bool,
+    routing: Routing,
+    counters: tuple[Path, Path] | None,
 ) -> Answer:
     """Locate the cause of slow pairs; SeatrialError if the files do not fit."""
     path = find_run(paths.home(), run)
@@ -94,28 +115,19 @@ def located_in(
     fabric = read_fabric(fabric_file or kept / DISCOVERED_FILE)
     planned = kept / PLAN_FILE
     cables = load_plan(planned).cables if planned.is_file() else ()
-    routes = _routes(fabric, routes_file, hca, adaptive=adaptive)
-    ways = ways_of(routes, _bandwidths(path, hca))
+    routes = routing.routes(fabric)
+    ways = ways_of(routes, _bandwidths(path, routing.hca))
+    errors = None
+    if counters:
+        before, after = map(read_reading, counters)
+        counts = errors_of_links(routes.graph.links, grown(before, after))
+        errors = np.array(counts)
     return Answer(
         routes,
-        located(routes.graph, ways),
+        located(routes.graph, ways, errors),
         ways.residual.size,
         {frozenset((cable.a, cable.b)): cable for cable in cables},
     )
-
-
-def _routes(
-    fabric: Fabric, routes_file: Path | None, hca: str, *, adaptive: bool
-) -> Routes:
-    graph = graph_of(fabric, hca)
-    if routes_file is None:
-        return Routes.planned(graph, adaptive=adaptive)
-    text = routes_file.read_text("utf-8", errors="replace")
-    try:
-        tables = parse_dump_fts(text)
-    except ParseError as error:
-        raise SeatrialError(f"{routes_file}: {error}") from error
-    return Routes.forwarded(graph, forwarding_of(fabric, tables, hca))
 
 
 def _bandwidths(path: Path, hca: str) -> pl.DataFrame:

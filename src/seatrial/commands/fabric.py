@@ -252,6 +252,12 @@ def topology(
     help="Output of `dump_fts`: the forwarding tables of the switches.",
 )
 @click.option("--adaptive", is_flag=True, help="Switches choose among shortest ways.")
+@click.option(
+    "--counters",
+    nargs=2,
+    type=options.PRESENT_FILE,
+    help="Files of `seatrial fabric watch --output`, from before and after the run.",
+)
 @options.option("--hca", default="", help="Rail to look at, such as mlx5_0.")
 @click.option(
     "--pairs",
@@ -267,6 +273,7 @@ def locate(
     fabric_file: Path | None,
     routes_file: Path | None,
     adaptive: bool,
+    counters: tuple[Path, Path] | None,
     hca: str,
     pairs_file: Path | None,
     form: str,
@@ -282,11 +289,17 @@ def locate(
 
     Example: seatrial fabric locate RUN --routes dump_fts.txt
     """
-    from seatrial.commands._fabric_locate import located_in, print_suspects, rows_of
+    from seatrial.commands._fabric_locate import (
+        Routing,
+        located_in,
+        print_suspects,
+        rows_of,
+    )
 
     if adaptive and routes_file:
         raise click.UsageError("--adaptive and --routes: expected one of them")
-    answer = located_in(run, fabric_file, routes_file, hca, adaptive=adaptive)
+    routing = Routing(routes_file, adaptive, hca)
+    answer = located_in(run, fabric_file, routing, counters)
     if form == "table":
         print_suspects(answer)
     else:
@@ -294,6 +307,58 @@ def locate(
     if pairs_file is not None:
         save_text(answer.pairs_text(), pairs_file)
     ctx.exit(Exit.FAILED if answer.suspects else Exit.PASS)
+
+
+@fabric.command()
+@click.argument("system", type=options.SYSTEM)
+@_fabric
+@options.count("--minutes", default=10, help="Time between the two readings.")
+@click.option(
+    "--before", type=options.PRESENT_FILE, help="Take this file for the first reading."
+)
+@click.option("--output", type=options.FILE, help="File for the last reading.")
+@options.form("Format of the ports.")
+@options.stop_on_eof
+@click.pass_context
+def watch(
+    ctx: click.Context,
+    system: str,
+    fabric_file: Path | None,
+    minutes: int,
+    before: Path | None,
+    output: Path | None,
+    form: str,
+) -> None:
+    """Read the error counters of all ports of SYSTEM twice, and print what grew.
+
+    Load the fabric in between: an error rate is bounded by the bits that passed. Runs
+    ibqueryerrors on this machine, as root; counters are never cleared. With --before
+    only the second reading is made, now.
+
+    Exit status: 0 no error, 1 errors on a port, 2 usage, or a tool that failed, 3 a
+    counter was cleared by somebody else, or is full.
+
+    Example: seatrial fabric watch SYSTEM --fabric fabric.json --minutes 60
+    """
+    from seatrial.commands._fabric_watch import (
+        as_rows,
+        exit_status,
+        print_changes,
+        watched,
+    )
+    from seatrial.fabric.counters import write_reading
+    from seatrial.fabric.declaration import declared_for
+
+    declared_for(paths.home(), system)
+    found = discovered((), fabric_file)
+    last, changes = watched(found, before, 60 * minutes)
+    if output is not None:
+        write_reading(output, last)
+    if form == "table":
+        print_changes(changes)
+    else:
+        write_rows(as_rows(changes), form, ())
+    ctx.exit(exit_status(changes))
 
 
 def _planned(system: str, plan_file: Path | None) -> "Plan":

@@ -30,6 +30,9 @@ _TOOLS: tuple[tuple[str, ...], ...] = (
     ("sminfo",),
     ("saquery", "SMIR"),
 )
+_MAY_FAIL = ("sminfo", "saquery", "ibqueryerrors")
+"""Tools with a status for no subnet manager, or for errors on a port."""
+
 _PARSERS: dict[str, Callable[[str], Seen]] = {
     "ibnetdiscover": parse_ibnetdiscover,
     "ibdiagnet2": parse_db_csv,
@@ -76,20 +79,26 @@ def by_tools() -> Fabric:
 
     Raises SeatrialError if ibnetdiscover is missing, or a tool fails.
     """
-    outputs = []
-    ports = active_ports()
-    for command in _TOOLS:
-        program = shutil.which(command[0]) or shutil.which(
-            command[0], path="/usr/sbin:/sbin"
-        )
-        if program is not None:
-            outputs += [_run(program, command, *port) for port in ports]
-        elif command[0] == "ibnetdiscover":
-            raise SeatrialError(
-                "ibnetdiscover is not installed here. Install infiniband-diags, or run "
-                "it where the fabric is managed and name its output with --from."
-            )
+    outputs = [one for command in _TOOLS for one in run_tool(*command)]
     return replace(_fabric(outputs, {}), time=_utc(time.time()))
+
+
+def run_tool(*command: str) -> list[Output]:
+    """Run a tool of infiniband-diags on each subnet.
+
+    Raises SeatrialError if it fails, or if none of the tools are here; others than
+    ibnetdiscover and ibqueryerrors may be missing.
+    """
+    name = command[0]
+    program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if program is not None:
+        return [_run(program, command, *port) for port in active_ports()]
+    if name in ("ibnetdiscover", "ibqueryerrors"):
+        raise SeatrialError(
+            f"{name} is not installed here. Install infiniband-diags, or run it where "
+            "the fabric is managed and name its output with --from."
+        )
+    return []
 
 
 def active_ports(root: Path = Path("/sys/class/infiniband")) -> list[tuple[str, str]]:
@@ -109,7 +118,7 @@ def active_ports(root: Path = Path("/sys/class/infiniband")) -> list[tuple[str, 
 
 
 def _run(program: str, command: Sequence[str], hca: str = "", port: str = "") -> Output:
-    """Run a tool; sminfo and saquery may fail: no subnet manager answers."""
+    """Run a tool; it fails by its exit status unless it is one of `_MAY_FAIL`."""
     if hca:
         command = [*command[:1], "-C", hca, "-P", port, *command[1:]]
     shown = " ".join(command)
@@ -133,7 +142,7 @@ def _run(program: str, command: Sequence[str], hca: str = "", port: str = "") ->
     except subprocess.TimeoutExpired as error:
         raise SeatrialError(f"{shown}: no end within {TIMEOUT_S} s") from error
     complaints = [line for line in done.stderr.splitlines() if line.strip()]
-    if done.returncode and command[0] not in ("sminfo", "saquery"):
+    if done.returncode and command[0] not in _MAY_FAIL:
         raise SeatrialError(
             f"{shown}: exit status {done.returncode}: "
             f"{' '.join(complaints)[:300] or 'no message'}. It needs an active HCA and "

@@ -1,0 +1,261 @@
+"""Error counters of the ports of a fabric: readings, what grew, and bit error rates.
+
+Counters are never cleared here. A counter that became smaller was cleared by somebody
+else, or its switch started anew: then what it counts since is a lower bound.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from seatrial.errors import SeatrialError
+from seatrial.fabric.discover import Output, run_tool
+from seatrial.fabric.records import End, Fabric, Link, Source
+from seatrial.limits import TABLE_SIZE
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.fabric.ibqueryerrors import (
+    Counts,
+    Errors,
+    Port,
+    parse_data,
+    parse_errors,
+)
+
+SCHEMA = 1
+
+DATA = ("ibqueryerrors", "--counters")
+ERRORS_OF = ("ibqueryerrors", "--data", "--threshold-file", "/dev/null")
+"""Commands for the data of all ports, and for all errors of ports that have any."""
+
+_Parsed = TypeVar("_Parsed")
+
+ERRORS: Mapping[str, int] = {
+    "SymbolErrorCounter": 0xFFFF,
+    "LinkErrorRecoveryCounter": 0xFF,
+    "LinkDownedCounter": 0xFF,
+    "PortRcvErrors": 0xFFFF,
+    "PortRcvRemotePhysicalErrors": 0xFFFF,
+    "LocalLinkIntegrityErrors": 0xF,
+    "ExcessiveBufferOverrunErrors": 0xF,
+    "PortXmitDiscards": 0xFFFF,
+    "PortXmitConstraintErrors": 0xFF,
+    "PortRcvConstraintErrors": 0xFF,
+    "VL15Dropped": 0xFFFF,
+}
+"""Errors and the value at which a counter stops (IBTA 16.1.3.5, PortCounters)."""
+
+OF_BITS = "SymbolErrorCounter"
+"""The counter that bit errors raise."""
+
+_WORD_BITS = 32
+"""PortRcvData counts words of 4 octets (IBTA 16.1.4.11)."""
+
+
+class PortCounts(Struct, frozen=True):
+    """The counters of a port: errors by name, those of 0 left out; words received."""
+
+    end: End
+    errors: dict[str, int]
+    received_words: int
+
+
+class Reading(Struct, frozen=True):
+    """The counters of all ports at a time (UTC seconds)."""
+
+    time: float
+    ports: tuple[PortCounts, ...]
+    sources: tuple[Source, ...] = ()
+    schema: int = SCHEMA
+
+
+class Grown(Struct, frozen=True):
+    """What a port counted between two readings, `seconds` apart.
+
+    `errors` are those that grew; `bits` were received. `cleared` names counters that
+    became smaller: they count since then only. `full` names those that stopped at their
+    greatest value: there may be more.
+    """
+
+    end: End
+    seconds: float
+    errors: dict[str, int]
+    bits: int
+    cleared: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
+
+    def bit_error_rate(self, confidence: float = 0.95) -> float | None:
+        """Return the upper bound of the bit error rate; None if no bit came.
+
+        Exact for a Poisson count: half the quantile of chi-square with 2 k + 2 degrees
+        of freedom, over the bits; 3 / bits for no error at 95 %. A counter that is full
+        bounds nothing: then it is None, too.
+        """
+        from scipy.stats import chi2
+
+        if not self.bits or OF_BITS in self.full:
+            return None
+        count = self.errors.get(OF_BITS, 0)
+        return float(chi2.ppf(confidence, 2 * (count + 1))) / 2 / self.bits
+
+
+def reading_of(
+    fabric: Fabric,
+    data: Counts,
+    errors: Errors,
+    at: float,
+    sources: Iterable[Source] = (),
+) -> Reading:
+    """Name the ports of two outputs; those that the fabric lacks are left out.
+
+    Raises SeatrialError if a device of the fabric is missing.
+    """
+    ends = ends_by_guid(fabric)
+    asked = {guid for guid, _ in data}
+    known = {device.guid: device.name for device in fabric.devices if device.guid}
+    if missing := sorted({*known} - asked):
+        raise SeatrialError(
+            f"counters of {len(asked)} devices, {len(known)} are in the fabric; "
+            f"{known[missing[0]]} is missing. Discover the fabric again, or read the "
+            "counters again."
+        )
+    if errors.nodes < len(known):
+        raise SeatrialError(
+            f"errors of {errors.nodes} devices were read, {len(known)} are in the "
+            "fabric. Read the counters again."
+        )
+    ports = []
+    for port, counts in data.items():
+        if (end := ends.get(port)) is not None:
+            found = errors.counts.get(port, {})
+            ports.append(
+                PortCounts(
+                    end,
+                    {name: found[name] for name in ERRORS if found.get(name)},
+                    counts.get("PortRcvData", 0),
+                )
+            )
+    return Reading(at, tuple(sorted(ports, key=lambda one: one.end)), tuple(sources))
+
+
+def counted(fabric: Fabric) -> Reading:
+    """Read the counters of all ports by ibqueryerrors, here and now.
+
+    Raises SeatrialError as `reading_of`, or if the tool fails.
+    """
+    return counted_in(fabric, run_tool(*DATA), run_tool(*ERRORS_OF), time.time())
+
+
+def counted_in(
+    fabric: Fabric, data: Sequence[Output], errors: Sequence[Output], at: float
+) -> Reading:
+    """Join the outputs of all subnets, read at `at` (UTC seconds); as `reading_of`."""
+    counts: dict[Port, Mapping[str, int]] = {}
+    found: dict[Port, Mapping[str, int]] = {}
+    nodes = ports = 0
+    for one in data:
+        counts |= _parsed(parse_data, one)
+    for one in errors:
+        answer = _parsed(parse_errors, one)
+        found |= answer.counts
+        nodes, ports = nodes + answer.nodes, ports + answer.ports
+    sources = [one.source for one in (*data, *errors)]
+    return reading_of(fabric, counts, Errors(found, nodes, ports), at, sources)
+
+
+def _parsed(parse: Callable[[str], _Parsed], output: Output) -> _Parsed:
+    try:
+        return parse(output.text)
+    except ParseError as error:
+        said = "; ".join(output.complaints[:2])
+        more = f" ({said})" if said else ""
+        raise SeatrialError(f"{output.where}: {error}{more}") from error
+
+
+def ends_by_guid(fabric: Fabric) -> dict[tuple[str, str], End]:
+    """Return the connected ports by GUID of their device and number."""
+    guids = {(device.name, device.hca): device.guid for device in fabric.devices}
+    hosts = {one.name for one in fabric.devices if one.kind == "host"}
+    ends = {}
+    for link in fabric.links:
+        for end in (link.a, link.b):
+            hca, _, number = end.port.rpartition(":")
+            device = (end.device, hca if end.device in hosts else "")
+            if guid := guids.get(device):
+                ends[guid, number] = end
+    return ends
+
+
+def grown(before: Reading, after: Reading) -> list[Grown]:
+    """Return what each port counted; SeatrialError if the readings are out of order.
+
+    A port that only one of them has is left out.
+    """
+    seconds = after.time - before.time
+    if seconds <= 0:
+        raise SeatrialError(
+            f"the second reading is {-seconds:g} s older than the first; exchange them"
+        )
+    earlier = {port.end: port for port in before.ports}
+    return [
+        _grown(earlier[port.end], port, seconds)
+        for port in after.ports
+        if port.end in earlier
+    ]
+
+
+def _grown(before: PortCounts, after: PortCounts, seconds: float) -> Grown:
+    cleared = [
+        name
+        for name, count in before.errors.items()
+        if after.errors.get(name, 0) < count
+    ]
+    more = {
+        name: count - (0 if name in cleared else before.errors.get(name, 0))
+        for name, count in after.errors.items()
+    }
+    words = after.received_words - before.received_words
+    if words < 0:
+        cleared.append("PortRcvData")
+        words = after.received_words
+    return Grown(
+        after.end,
+        seconds,
+        {name: count for name, count in more.items() if count},
+        words * _WORD_BITS,
+        tuple(cleared),
+        tuple(name for name, count in after.errors.items() if count == ERRORS[name]),
+    )
+
+
+def errors_of_links(links: Iterable[Link], changes: Iterable[Grown]) -> list[float]:
+    """Return for each link the symbol errors that both of its ends counted."""
+    counts = {change.end: change.errors.get(OF_BITS, 0) for change in changes}
+    return [float(counts.get(one.a, 0) + counts.get(one.b, 0)) for one in links]
+
+
+def write_reading(file: Path, reading: Reading) -> None:
+    """Write a reading; OSError if that fails."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(msgspec.json.encode(reading) + b"\n")
+
+
+def read_reading(file: Path) -> Reading:
+    """Read the file of a reading; SeatrialError if it is damaged, or a later one."""
+    try:
+        content = file.read_bytes()
+        TABLE_SIZE.check(len(content), file)
+        reading = msgspec.json.decode(content, type=Reading)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise SeatrialError(
+            f"{file}: {error}; expected a file of `seatrial fabric count`"
+        ) from error
+    if reading.schema > SCHEMA:
+        raise SeatrialError(
+            f"{file}: schema {reading.schema}, expected at most {SCHEMA}. Update "
+            "Seatrial."
+        )
+    return reading
