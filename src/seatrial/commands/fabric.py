@@ -256,7 +256,7 @@ def topology(
     "--counters",
     nargs=2,
     type=options.PRESENT_FILE,
-    help="Files of `seatrial fabric watch --output`, from before and after the run.",
+    help="Readings of `seatrial fabric watch`, from before and after the run.",
 )
 @options.option("--hca", default="", help="Rail to look at, such as mlx5_0.")
 @click.option(
