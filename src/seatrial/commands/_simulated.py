@@ -1,15 +1,15 @@
 """The simulations of `seatrial simulate`."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seatrial.calibration.simulate.machine import SHAPES, Machine
 from seatrial.calibration.simulate.scenarios import SCENARIOS, STORY, Model
-from seatrial.output import write_data
+from seatrial.commands._rows import write_rows
 
 if TYPE_CHECKING:
     from seatrial.calibration.simulate.machines import Layout, Setting
@@ -32,10 +32,10 @@ def judge_by(
     """Judge machines by the criteria of a file, and print the rates."""
     from seatrial.calibration.simulate.criteria_rates import rows
     from seatrial.calibration.simulate.criteria_table import (
-        as_text,
         heading,
         legend,
         rates_table,
+        records,
     )
     from seatrial.console import Terminal
     from seatrial.criteria.criteria import Criteria
@@ -61,7 +61,7 @@ def judge_by(
             judged=advance,
         )
     if form != "table":
-        write_data(as_text(criteria, counted, form))
+        _write(records(criteria, counted), form)
         return
     console = Terminal()
     console.print_line((heading(criteria, counted), "bold"))
@@ -81,9 +81,9 @@ def compare_rules(
     """Judge machines of the scenarios also by the rules of other suites."""
     from seatrial.calibration.simulate.study import study
     from seatrial.calibration.simulate.tables import (
-        as_text,
         facts_table,
         legend,
+        records,
         results_table,
     )
     from seatrial.console import Terminal
@@ -101,7 +101,7 @@ def compare_rules(
             judged=lambda: advance(1),
         )
     if form != "table":
-        write_data(as_text(results, form))
+        _write(records(results), form)
         return
     console = Terminal()
     console.print(results_table(results))
@@ -121,10 +121,10 @@ def play_nights(
     """Play years of nights, and print false alarms and delays."""
     from seatrial.calibration.simulate.nightly import machines_of, night_rows
     from seatrial.calibration.simulate.nightly_table import (
-        as_text,
         heading,
         legend,
         nights_table,
+        records,
     )
     from seatrial.calibration.simulate.nights import FAULTS
     from seatrial.console import Terminal
@@ -138,7 +138,7 @@ def play_nights(
         )
         rows = list(played)
     if form != "table":
-        write_data(as_text(rules, rows, form))
+        _write(records(rules, rows), form)
         return
     console = Terminal()
     console.print_line((heading(size, rules, rows), "bold"))
@@ -152,9 +152,9 @@ def sweep_adaptively(
     """Sweep machines with bad nodes and up-links adaptively, and print the rates."""
     from seatrial.calibration.simulate.adaptive_rates import FAULTS, sweep_rows
     from seatrial.calibration.simulate.adaptive_table import (
-        as_text,
         heading,
         legend,
+        records,
         sweeps_table,
     )
     from seatrial.console import Terminal
@@ -171,7 +171,7 @@ def sweep_adaptively(
         )
         rows = list(swept)
     if form != "table":
-        write_data(as_text(rows, form))
+        _write(records(rows), form)
         return
     console = Terminal()
     console.print_line((heading(rows), "bold"))
@@ -185,11 +185,11 @@ def locate_faults(
     """Locate the bad parts of model fabrics, and print the rates."""
     from seatrial.calibration.simulate.fabric_rates import (
         SETTINGS,
-        as_text,
         fabric_rows,
         fabrics_table,
         heading,
         legend,
+        records,
     )
     from seatrial.console import Terminal
 
@@ -200,12 +200,17 @@ def locate_faults(
         )
         rows = list(tried)
     if form != "table":
-        write_data(as_text(rows, form))
+        _write(records(rows), form)
         return
     console = Terminal()
     console.print_line((heading(rows), "bold"))
     console.print(fabrics_table(rows))
     console.print(legend())
+
+
+def _write(records: Sequence[Mapping[str, Any]], form: str) -> None:
+    """Write records as `json` or `csv`; there is one at least."""
+    write_rows(records, form, [*records[0]])
 
 
 @contextmanager

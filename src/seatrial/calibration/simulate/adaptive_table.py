@@ -1,6 +1,5 @@
 """Rates of adaptive sweeps beside the declared risks: a table, JSON or CSV."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,6 @@ from rich.text import Text
 from seatrial.calibration.simulate.adaptive_rates import TOLERANCE, SweepRow, criteria
 from seatrial.calibration.simulate.criteria_table import holds
 from seatrial.calibration.simulate.rates import CONFIDENCE, Rate
-from seatrial.model.csv_text import csv_text
 
 _HEADINGS = {
     "false_fail": "wrong fail",
@@ -63,7 +61,7 @@ def sweeps_table(rows: Sequence[SweepRow]) -> Table:
         broken = _broken(row)
         table.add_row(
             row.faults,
-            *(_cell(row.rates[name]) for name in _HEADINGS),
+            *(row.rates[name].percent for name in _HEADINGS),
             f"{100 * row.share:.1f}",
             f"{row.rounds:.0f}",
             Text("broken" if broken else "hold", "red" if broken else ""),
@@ -71,21 +69,17 @@ def sweeps_table(rows: Sequence[SweepRow]) -> Table:
     return table
 
 
-def as_text(rows: Sequence[SweepRow], form: str) -> str:
-    """Write all rates as `json` or `csv`, shares of 1."""
-    records = [
+def records(rows: Sequence[SweepRow]) -> list[dict[str, Any]]:
+    """Return all rates as records, shares of 1."""
+    return [
         _record(row, name, rate)
         for row in rows
         for name, rate in row.rates.items()
         if rate.trials
     ]
-    if form == "json":
-        return json.dumps(records, indent=1) + "\n"
-    return csv_text(list(records[0]), records)
 
 
 def _record(row: SweepRow, name: str, rate: Rate) -> dict[str, Any]:
-    low, high = rate.interval or (None, None)
     wrong = name in _WRONG
     return {
         "data": "simulated",
@@ -95,11 +89,7 @@ def _record(row: SweepRow, name: str, rate: Rate) -> dict[str, Any]:
         "machines": len(row.outcomes),
         "rate": name,
         "declared": declared(row) if wrong else None,
-        "measured": rate.value,
-        "low": low,
-        "high": high,
-        "hits": rate.hits,
-        "trials": rate.trials,
+        **rate.facts,
         "holds": holds(rate, declared(row)) if wrong else None,
         "pairs_share_max": row.share,
         "rounds_mean": row.rounds,
@@ -109,10 +99,3 @@ def _record(row: SweepRow, name: str, rate: Rate) -> dict[str, Any]:
 def _broken(row: SweepRow) -> bool:
     risk = declared(row)
     return any(not holds(row.rates[name], risk) for name in _WRONG)
-
-
-def _cell(rate: Rate) -> str:
-    if rate.value is None or rate.interval is None:
-        return "-"
-    low, high = (100 * bound for bound in rate.interval)
-    return f"{100 * rate.value:.1f} ({low:.1f}-{high:.1f})"

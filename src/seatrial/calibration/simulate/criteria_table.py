@@ -1,6 +1,5 @@
 """Rates by the criteria of a file, beside their risks: a table, JSON or CSV."""
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,7 +11,6 @@ from seatrial.calibration.simulate.criteria_rates import Row
 from seatrial.calibration.simulate.rates import CONFIDENCE, Rate
 from seatrial.criteria.criteria import Criteria
 from seatrial.judge.verdicts import VERDICTS
-from seatrial.model.csv_text import csv_text
 
 _WRONG = ("false_fail", "false_pass", "sound_blamed")
 _RATES = (*_WRONG, "found", *VERDICTS)
@@ -82,14 +80,11 @@ def rates_table(criteria: Criteria, rows: Sequence[Row]) -> Table:
     return table
 
 
-def as_text(criteria: Criteria, rows: Sequence[Row], form: str) -> str:
-    """Write all rates as `json` or `csv`, shares of 1."""
+def records(criteria: Criteria, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return all rates as records, shares of 1."""
     risks = declared(criteria)
-    records = [_record(row, name, risks) for row in rows for name in _RATES]
-    known = [record for record in records if record["machines"]]
-    if form == "json":
-        return json.dumps(known, indent=1) + "\n"
-    return csv_text(list(known[0]), known)
+    every = [_record(row, name, risks) for row in rows for name in _RATES]
+    return [record for record in every if record["machines"]]
 
 
 def _record(row: Row, name: str, risks: dict[str, float]) -> dict[str, Any]:

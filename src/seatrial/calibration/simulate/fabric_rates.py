@@ -1,6 +1,5 @@
 """Rates of right and wrong suspects on model fabrics: a table, JSON or CSV."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,7 +11,6 @@ from rich.table import Table
 
 from seatrial.calibration.simulate.fabric_trials import Setting, Trial, trial
 from seatrial.calibration.simulate.rates import CONFIDENCE, Rate
-from seatrial.model.csv_text import csv_text
 
 SETTINGS = (
     Setting("sound", 0),
@@ -113,42 +111,27 @@ def fabrics_table(rows: Sequence[FabricRow]) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("pairs", justify="right", no_wrap=True)
     for row in rows:
-        cells = (_cell(row.rates[name]) for name in _HEADINGS)
+        cells = (row.rates[name].percent for name in _HEADINGS)
         table.add_row(row.setting.name, *cells, f"{100 * row.share:.1f}")
     return table
 
 
-def as_text(rows: Sequence[FabricRow], form: str) -> str:
-    """Write all rates as `json` or `csv`, shares of 1."""
-    records = [
+def records(rows: Sequence[FabricRow]) -> list[dict[str, Any]]:
+    """Return all rates as records, shares of 1."""
+    return [
         _record(row, name, rate)
         for row in rows
         for name, rate in row.rates.items()
         if rate.trials
     ]
-    if form == "json":
-        return json.dumps(records, indent=1) + "\n"
-    return csv_text(list(records[0]), records)
 
 
 def _record(row: FabricRow, name: str, rate: Rate) -> dict[str, Any]:
-    low, high = rate.interval or (None, None)
     return {
         "data": "simulated",
         "fabrics": row.setting.name,
         "nodes": row.setting.shape.hosts,
         "rate": name,
-        "measured": rate.value,
-        "low": low,
-        "high": high,
-        "hits": rate.hits,
-        "trials": rate.trials,
+        **rate.facts,
         "pairs_share_max": row.share,
     }
-
-
-def _cell(rate: Rate) -> str:
-    if rate.value is None or rate.interval is None:
-        return "-"
-    low, high = (100 * bound for bound in rate.interval)
-    return f"{100 * rate.value:.1f} ({low:.1f}-{high:.1f})"

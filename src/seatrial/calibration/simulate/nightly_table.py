@@ -1,6 +1,5 @@
 """False alarms a year and delays of simulated nights: a table, JSON or CSV."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +19,6 @@ from seatrial.calibration.simulate.nights import NIGHTS_A_YEAR, NightMachine
 from seatrial.calibration.simulate.rates import CONFIDENCE
 from seatrial.history.rules import Rules
 from seatrial.history.tracker import OF_HISTORY
-from seatrial.model.csv_text import csv_text
 
 
 def declared(rules: Rules) -> float:
@@ -77,12 +75,9 @@ def nights_table(rules: Rules, rows: Sequence[NightRow]) -> Table:
     return table
 
 
-def as_text(rules: Rules, rows: Sequence[NightRow], form: str) -> str:
-    """Write all rows as `json` or `csv`."""
-    records = [_record(row, rule, rules) for row in rows for rule in RULES]
-    if form == "json":
-        return json.dumps(records, indent=1) + "\n"
-    return csv_text(list(records[0]), records)
+def records(rules: Rules, rows: Sequence[NightRow]) -> list[dict[str, Any]]:
+    """Return all rows as records."""
+    return [_record(row, rule, rules) for row in rows for rule in RULES]
 
 
 def _years(row: NightRow, rule: str) -> int:

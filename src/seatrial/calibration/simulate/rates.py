@@ -40,6 +40,26 @@ class Rate(NamedTuple):
         high = float(beta.ppf(1 - tail, self.hits + 1, misses)) if misses else 1.0
         return low, high
 
+    @property
+    def percent(self) -> str:
+        """Format the share with its interval: `98.3 (95.0-99.6)`; - without trials."""
+        if self.value is None or self.interval is None:
+            return "-"
+        low, high = (100 * bound for bound in self.interval)
+        return f"{100 * self.value:.1f} ({low:.1f}-{high:.1f})"
+
+    @property
+    def facts(self) -> dict[str, float | None]:
+        """Return share, interval and counts for a record."""
+        low, high = self.interval or (None, None)
+        return {
+            "measured": self.value,
+            "low": low,
+            "high": high,
+            "hits": self.hits,
+            "trials": self.trials,
+        }
+
 
 @dataclass
 class Tally:

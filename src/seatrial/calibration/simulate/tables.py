@@ -1,6 +1,5 @@
 """Rates of a study as a table for people, JSON or CSV."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,7 +12,6 @@ from seatrial.calibration.simulate.rates import CONFIDENCE, RATES, Rate
 from seatrial.calibration.simulate.rules import RULES
 from seatrial.calibration.simulate.runs import RISKS
 from seatrial.calibration.simulate.study import OURS, Result
-from seatrial.model.csv_text import csv_text
 
 _DECLARED = {
     "false_fail": RISKS.seller,
@@ -86,12 +84,9 @@ def facts_table(seed: int) -> Table:
     return table
 
 
-def as_text(results: Sequence[Result], form: str) -> str:
-    """Write all rates of all rules as `json` or `csv`, shares of 1."""
-    rows = [row for result in results for row in _rows(result)]
-    if form == "json":
-        return json.dumps(rows, indent=1) + "\n"
-    return csv_text(list(rows[0]), rows)
+def records(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return all rates of all rules as records, shares of 1."""
+    return [row for result in results for row in _rows(result)]
 
 
 def _rows(result: Result) -> list[dict[str, Any]]:
