@@ -100,6 +100,9 @@ def test_errors_between_two_readings(running: Running, tmp_path: Path) -> None:
     assert worst["errors"] == "SymbolErrorCounter 7"
     assert worst["bits_received"] == pytest.approx(32e12, rel=1e-3)
     assert worst["bit_error_rate_below"] == pytest.approx(13.15 / 32e12, rel=1e-2)
+    head, *lines = watch(running, before, "--format", "csv")[1].splitlines()
+    assert head.split(",") == [*worst]
+    assert len(lines) == 64
     code, text, _ = watch(running, before)
     assert code == 1
     assert "leaf01 port 3" in text

@@ -274,6 +274,10 @@ def test_the_command_names_the_cable_as_the_plan_does(tmp_path: Path) -> None:
     assert row["part"] == (f"cable {bad.a} - {bad.b}, cable {bad.cable}")
     assert 40 < row["slower_percent"] < 120
     assert row["not_told_from"] == ""
+    code, text, _ = locate(run, *files, "--format", "csv")
+    head, line = text.splitlines()
+    assert head.split(",") == [*row]
+    assert line.startswith(f'"{row["part"]}",')
     code, text, _ = locate(run, *files)
     assert code == 1
     assert bad.cable in text

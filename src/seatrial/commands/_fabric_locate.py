@@ -34,6 +34,12 @@ _CHECKS = ("PairSweep", "VerbsPairSweep")
 _PAIRS = 64
 _MOST_ALIKE = 3
 
+COLUMNS = (
+    *("part", "slower_percent", "ways", "p", "gain"),
+    *("not_told_from", "telling_pairs"),
+)
+"""Columns of suspects."""
+
 
 @dataclass(frozen=True)
 class Answer:

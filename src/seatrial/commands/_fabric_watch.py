@@ -13,6 +13,12 @@ from seatrial.fabric.records import Fabric
 _CONFIDENCE = 0.95
 _MOST_SHOWN = 50
 
+COLUMNS = (
+    *("device", "port", "seconds", "bits_received", "bit_error_rate_below"),
+    *("errors", "cleared", "full"),
+)
+"""Columns of ports."""
+
 
 def watched(
     fabric: Fabric, before: Path | None, seconds: float

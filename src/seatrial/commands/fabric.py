@@ -290,6 +290,7 @@ def locate(
     Example: seatrial fabric locate RUN --routes dump_fts.txt
     """
     from seatrial.commands._fabric_locate import (
+        COLUMNS,
         Routing,
         located_in,
         print_suspects,
@@ -303,7 +304,7 @@ def locate(
     if form == "table":
         print_suspects(answer)
     else:
-        write_rows(rows_of(answer), form, ())
+        write_rows(rows_of(answer), form, COLUMNS)
     if pairs_file is not None:
         save_text(answer.pairs_text(), pairs_file)
     ctx.exit(Exit.FAILED if answer.suspects else Exit.PASS)
@@ -341,6 +342,7 @@ def watch(
     Example: seatrial fabric watch SYSTEM --fabric fabric.json --minutes 60
     """
     from seatrial.commands._fabric_watch import (
+        COLUMNS,
         as_rows,
         exit_status,
         print_changes,
@@ -357,7 +359,7 @@ def watch(
     if form == "table":
         print_changes(changes)
     else:
-        write_rows(as_rows(changes), form, ())
+        write_rows(as_rows(changes), form, COLUMNS)
     ctx.exit(exit_status(changes))
 
 
