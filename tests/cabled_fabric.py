@@ -4,6 +4,7 @@ It shares nothing with the comparison but the records.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from seatrial.fabric.generate import Shape, generate
 from seatrial.fabric.plan import Cable, Plan, plan_csv, read_plan
@@ -20,9 +21,9 @@ from seatrial.fabric.records import (
 MASTER = Manager("0x0000000000000001", 14, "master", 1)
 
 
-def planned(**numbers: object) -> Plan:
+def planned(**numbers: Any) -> Plan:
     """Return a plan from numbers, through its CSV."""
-    shape = Shape(**{"kind": "fat-tree-2", "hosts": 64, "radix": 16, **numbers})  # type: ignore[arg-type]
+    shape = Shape(**{"kind": "fat-tree-2", "hosts": 64, "radix": 16, **numbers})
     return read_plan(plan_csv(generate(shape)), "plan.csv")
 
 

@@ -1,7 +1,7 @@
 """Error counters of ports: readings of real tools on ibsim, and what grew."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from seatrial.fabric.counters import (
     write_reading,
 )
 from seatrial.fabric.discover import by_tools
-from seatrial.fabric.records import End, Link, write_fabric
+from seatrial.fabric.records import End, Fabric, Link, write_fabric
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.ibqueryerrors import parse_data, parse_errors
 
@@ -134,7 +134,7 @@ def test_without_a_fabric_the_tool_is_not_believed(
         counted(found)
 
 
-def by_tools_of(folder: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+def by_tools_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Fabric:
     with ibsim(folder / "other", PLAN.cables, PLAN.kinds) as fabric:
         for name, value in fabric.environment.items():
             monkeypatch.setenv(name, value)
@@ -152,7 +152,7 @@ def by_tools_of(folder: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[
         (lambda text: text.replace("port ALL", "port 3"), "line 3: port 3 of"),
     ],
 )
-def test_damaged_output_is_an_error(change, reason: str) -> None:  # type: ignore[no-untyped-def]
+def test_damaged_output_is_an_error(change: Callable[[str], str], reason: str) -> None:
     with pytest.raises(ParseError, match=reason):
         parse_errors(change(ERRORS))
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from seatrial.fabric.generate import Shape, generate
 from seatrial.fabric.locate import Part
 from seatrial.fabric.pair_ways import forwarding_of, graph_of, telling_pairs
 from seatrial.fabric.plan import Cable, plan_csv
-from seatrial.fabric.records import Device, End, Fabric, Link, write_fabric
+from seatrial.fabric.records import Device, End, Fabric, Kind, Link, write_fabric
 from seatrial.fabric.routes import Graph, Routes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import parse_dump_fts
@@ -83,14 +84,10 @@ def captured_fabric() -> Fabric:
     devices = []
     for line in text.splitlines():
         if line.startswith("0x") and "'" in line:
-            lid, name, guid = int(line[:6], 16), line.split("'")[1], line[30:]
-            host = "Channel" in line
-            guid = line.split("portguid ")[1][:18]
-            hca = name.partition(" ")[2] if host else ""
-            kind = "host" if host else "switch"
-            devices.append(
-                Device(name.split()[0], kind, guid=guid, hca=hca, lid=lid)  # type: ignore[arg-type]
-            )
+            lid, guid = int(line[:6], 16), line.split("portguid ")[1][:18]
+            name, _, hca = line.split("'")[1].partition(" ")
+            kind: Kind = "host" if hca else "switch"
+            devices.append(Device(name, kind, guid=guid, hca=hca, lid=lid))
     return Fabric(tuple(dict.fromkeys(devices)), tuple(Link(c.a, c.b) for c in cables))
 
 
@@ -118,7 +115,9 @@ def test_captured_tables_lead_every_way_to_its_end() -> None:
         (lambda text: text.replace("22 valid lids dumped \n", "", 1), "before the end"),
     ],
 )
-def test_damaged_tables_are_errors_with_their_line(change, reason: str) -> None:  # type: ignore[no-untyped-def]
+def test_damaged_tables_are_errors_with_their_line(
+    change: Callable[[str], str], reason: str
+) -> None:
     with pytest.raises(ParseError, match=reason):
         parse_dump_fts(change(DUMP.read_text()))
 

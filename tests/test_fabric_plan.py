@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
+from typing import Any
 
 import pytest
 
@@ -102,7 +103,7 @@ def test_plan_keeps_racks_rails_and_kinds() -> None:
     assert read_plan(plan_csv(plan.cables), "q").racks == plan.racks
 
 
-SHAPES = {
+SHAPES: dict[str, dict[str, Any]] = {
     "fat-tree-2": {"hosts": 648, "radix": 36},
     "fat-tree-3": {"hosts": 1024, "radix": 16},
     "dragonfly": {"hosts": 1056, "radix": 15},
@@ -113,7 +114,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_shape_uses_each_port_once_and_connects_all(kind: str) -> None:
-    shape = Shape(kind, **SHAPES[kind])  # type: ignore[arg-type]
+    shape = Shape(kind, **SHAPES[kind])
     plan = read_plan(plan_csv(generate(shape)), "p")
     assert Counter(plan.kinds.values())["host"] == shape.hosts
     neighbours: dict[str, set[str]] = defaultdict(set)

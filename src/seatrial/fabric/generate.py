@@ -80,12 +80,12 @@ def _fat_tree_2(shape: Shape) -> Iterator[_Wire]:
     leafs = math.ceil(shape.hosts / down)
     if leafs > shape.radix:
         raise _too_many(shape, shape.radix * down)
-    leaf = _namer("leaf", leafs)
+    leaf = _Namer("leaf", leafs)
     yield from _hosts(shape.hosts, down, leaf)
     if leafs == 1:
         return
     spines = _fewest(up, leafs, shape.radix)
-    spine = _namer("spine", spines)
+    spine = _Namer("spine", spines)
     share = up // spines
     for index in range(leafs):
         for link in range(up):
@@ -101,7 +101,7 @@ def _fat_tree_3(shape: Shape) -> Iterator[_Wire]:
     pods = math.ceil(leafs / half)
     if pods > shape.radix:
         raise _too_many(shape, shape.radix * half * down)
-    leaf, spine = _namer("leaf", leafs), _namer("spine", pods * up)
+    leaf, spine = _Namer("leaf", leafs), _Namer("spine", pods * up)
     yield from _hosts(shape.hosts, down, leaf)
     for index in range(leafs):
         pod, place = divmod(index, half)
@@ -110,7 +110,7 @@ def _fat_tree_3(shape: Shape) -> Iterator[_Wire]:
     if pods == 1:
         return
     cores = _fewest(half, pods, shape.radix)
-    core, share = _namer("core", up * cores), half // cores
+    core, share = _Namer("core", up * cores), half // cores
     for pod, link, upper in product(range(pods), range(up), range(half)):
         port = pod * share + upper // cores + 1
         target = core(link * cores + upper % cores)
@@ -122,7 +122,7 @@ def _dragonfly(shape: Shape) -> Iterator[_Wire]:
     down = (shape.radix + 1) // 4
     size, links = 2 * down, down
     groups = _groups(shape, size * down, size * links)
-    router = _namer("router", groups * size)
+    router = _Namer("router", groups * size)
     yield from _hosts(shape.hosts, down, router)
     for group, one, other in product(range(groups), range(size), range(size)):
         if one < other:
@@ -140,7 +140,7 @@ def _dragonfly_plus(shape: Shape) -> Iterator[_Wire]:
     half = shape.radix // 2
     groups = _groups(shape, half * half, half * half)
     leafs = math.ceil(shape.hosts / half)
-    leaf, spine = _namer("leaf", leafs), _namer("spine", groups * half)
+    leaf, spine = _Namer("leaf", leafs), _Namer("spine", groups * half)
     yield from _hosts(shape.hosts, half, leaf)
     for index, link in product(range(leafs), range(half)):
         group, place = divmod(index, half)
@@ -161,7 +161,7 @@ def _torus(shape: Shape) -> Iterator[_Wire]:
     down = math.ceil(shape.hosts / count)
     if down + 2 * len(shape.dims) > shape.radix:
         raise _too_many(shape, count * max(shape.radix - 2 * len(shape.dims), 0))
-    switch = _namer("switch", count)
+    switch = _Namer("switch", count)
     yield from _hosts(shape.hosts, down, switch)
     for place in product(*map(range, shape.dims)):
         for axis, size in enumerate(shape.dims):
@@ -187,8 +187,8 @@ _WIRES = {
 }
 
 
-class _namer:  # noqa: N801 - a function with a memory
-    """Name the switches of a level: leaf01, leaf02."""
+class _Namer:
+    """The names of the switches of a level, by their index: leaf01, leaf02."""
 
     def __init__(self, level: str, count: int) -> None:
         self.level = level
@@ -198,7 +198,7 @@ class _namer:  # noqa: N801 - a function with a memory
         return f"{self.level}{index + 1:0{self.digits}}"
 
 
-def _hosts(hosts: int, down: int, leaf: _namer) -> Iterator[_Wire]:
+def _hosts(hosts: int, down: int, leaf: _Namer) -> Iterator[_Wire]:
     for host in range(hosts):
         yield f"host:{host}", 1, leaf(host // down), host % down + 1
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from seatrial.fabric.descriptions import (
@@ -159,8 +159,10 @@ def _add(base: Seen, other: Seen, tool: str) -> list[str]:
     return [*dict.fromkeys(problems)]
 
 
-def _own_links(other: Seen, own: object) -> Iterable[tuple[Place, Place]]:
-    assert callable(own)
+def _own_links(
+    other: Seen, own: Callable[[Place], Place | None]
+) -> Iterable[tuple[Place, Place]]:
+    """Yield the links of another tool, by our ports; `own` gives that of a port."""
     for place, far in other.links.items():
         at, to = own(place), own(far)
         if at is not None and to is not None:
