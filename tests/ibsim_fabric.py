@@ -15,6 +15,7 @@ from seatrial.fabric.plan import Cable, PlannedKind
 
 LIBRARY = Path("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so")
 START_S = 20.0
+_PROMPT = "sim> "
 
 
 class IbsimFabric:
@@ -45,22 +46,27 @@ class IbsimFabric:
                 text=True,
             )
         self.manager: subprocess.Popen[bytes] | None = None
-        self._wait("Network simulator ready")
+        self._wait(1)
 
-    def _wait(self, text: str) -> None:
+    def _text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def _wait(self, prompts: int) -> None:
+        """Wait for so many prompts of ibsim; fail the test if they do not come."""
         end = time.monotonic() + START_S
-        while text not in self.log.read_text(errors="replace"):
+        while self._text().count(_PROMPT) < prompts:
             if self.simulator.poll() is not None or time.monotonic() > end:
-                pytest.fail(f"ibsim: {self.log.read_text(errors='replace')[-2000:]}")
+                pytest.fail(f"ibsim: {self._text()[-2000:]}")
             time.sleep(0.02)
 
     def console(self, *commands: str) -> None:
-        """Give commands to the console of ibsim, and wait until it has read them."""
+        """Send commands to the console of ibsim; each ends with another prompt."""
         assert self.simulator.stdin is not None
         for command in commands:
+            prompts = self._text().count(_PROMPT)
             self.simulator.stdin.write(f"{command}\n")
-        self.simulator.stdin.flush()
-        time.sleep(0.2)
+            self.simulator.stdin.flush()
+            self._wait(prompts + 1)
 
     def start_manager(self) -> None:
         """Start opensm and wait until it is master."""
@@ -73,8 +79,13 @@ class IbsimFabric:
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
+        self.wait_active()
+
+    def wait_active(self) -> None:
+        """Wait until opensm has made all ports with a link active."""
         end = time.monotonic() + START_S
         while not self._is_active():
+            assert self.manager is not None
             assert time.monotonic() < end and self.manager.poll() is None
             time.sleep(0.05)
 

@@ -74,6 +74,7 @@ def test_unlinked_cable_and_mad_loss(
     assert "leaf02 port 20 Down/Polling" in finding.actual
     spine = next(one.b for one in PLAN.cables if one.a == End("leaf02", "20"))
     fabric64.console(f'Link "leaf02"[20] "{spine.device}"[{spine.port}]')
+    fabric64.wait_active()
     fabric64.console('Error "cn40/mlx5_0"[1] 100')
     lossy = findings_of(fabric64, monkeypatch)
     fabric64.console('Error "cn40/mlx5_0"[1] 0')
