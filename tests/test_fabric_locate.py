@@ -21,7 +21,7 @@ from seatrial.errors import SeatrialError
 from seatrial.fabric.counters import PortCounts, Reading, write_reading
 from seatrial.fabric.generate import Shape, generate
 from seatrial.fabric.locate import Part
-from seatrial.fabric.pair_ways import forwarding_of, graph_of, telling_pairs
+from seatrial.fabric.measured_paths import forwarding_of, graph_of, telling_pairs
 from seatrial.fabric.plan import Cable, plan_csv
 from seatrial.fabric.records import Device, End, Fabric, Kind, Link, write_fabric
 from seatrial.fabric.routes import Graph, Routes
@@ -42,7 +42,7 @@ def graph(shape: Shape = SMALL) -> Graph:
     return Graph.of(hosts_of(cables), [Link(c.a, c.b) for c in cables])
 
 
-def every_way(own: Graph) -> tuple[np.ndarray, np.ndarray]:
+def every_path(own: Graph) -> tuple[np.ndarray, np.ndarray]:
     count = len(own.hosts)
     sources, destinations = np.divmod(np.arange(count * count), count)
     apart = sources != destinations
@@ -58,24 +58,24 @@ def every_way(own: Graph) -> tuple[np.ndarray, np.ndarray]:
         (Shape("torus", 36, radix=12, dims=(3, 3)), {2, 3, 4}),
     ],
 )
-def test_planned_ways_are_shortest_and_lead_to_their_end(
+def test_planned_paths_are_shortest_and_lead_to_their_end(
     shape: Shape, hops: set[int]
 ) -> None:
     own = graph(shape)
-    sources, destinations = every_way(own)
+    sources, destinations = every_path(own)
     crossings = Routes.planned(own).crossings(sources, destinations)
-    assert set(np.bincount(crossings.way).tolist()) == hops
+    assert set(np.bincount(crossings.path).tolist()) == hops
     steps = defaultdict(list)
-    for way, arc in zip(crossings.way.tolist(), crossings.arc.tolist(), strict=True):
-        steps[way].append(own.ends[arc // 2][:: -1 if arc % 2 else 1].tolist())
-    for way in range(0, sources.size, 97):
-        leads, here = dict(steps[way]), int(sources[way])
-        for _ in steps[way]:
+    for path, arc in zip(crossings.path.tolist(), crossings.arc.tolist(), strict=True):
+        steps[path].append(own.ends[arc // 2][:: -1 if arc % 2 else 1].tolist())
+    for path in range(0, sources.size, 97):
+        leads, here = dict(steps[path]), int(sources[path])
+        for _ in steps[path]:
             here = leads[here]
-        assert here == destinations[way]
+        assert here == destinations[path]
     spread = Routes.planned(own, adaptive=True).crossings(sources, destinations)
-    total = np.bincount(spread.way, spread.share)
-    assert total == pytest.approx(np.bincount(crossings.way))
+    total = np.bincount(spread.path, spread.share)
+    assert total == pytest.approx(np.bincount(crossings.path))
 
 
 def captured_fabric() -> Fabric:
@@ -97,11 +97,11 @@ def test_captured_tables_lead_every_way_to_its_end() -> None:
     assert {len(rows) for rows in tables.values()} == {21}, "22 LIDs but its own"
     own = graph_of(fabric, "mlx5_0")
     routes = Routes.forwarded(own, forwarding_of(fabric, tables, "mlx5_0"))
-    sources, destinations = every_way(own)
+    sources, destinations = every_path(own)
     crossings = routes.crossings(sources, destinations)
-    assert set(np.bincount(crossings.way).tolist()) == {2, 4}
+    assert set(np.bincount(crossings.path).tolist()) == {2, 4}
     planned = Routes.planned(own).crossings(sources, destinations)
-    assert np.bincount(crossings.way).sum() == planned.way.size
+    assert np.bincount(crossings.path).sum() == planned.path.size
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,9 @@ def test_pairs_that_tell_parts_apart_cross_one_of_them_only() -> None:
     number = {name: k for k, name in enumerate(own.hosts)}
     ends = np.array([[number[name] for name in pair] for pair in pairs])
     crossings = routes.crossings(ends[:, 0], ends[:, 1])
-    crossed = [{*crossings.way[crossings.arc // 2 == p.number]} for p in (cable, other)]
+    crossed = [
+        {*crossings.path[crossings.arc // 2 == p.number]} for p in (cable, other)
+    ]
     assert crossed[0] | crossed[1] == {*range(8)}
     assert not crossed[0] & crossed[1]
     adaptive = Routes.planned(own, adaptive=True)
@@ -241,7 +243,7 @@ def dump_tables(file: Path, model: ModelFabric) -> None:
 
 
 def with_lids(file: Path) -> None:
-    """Give the devices of fabric.json the LIDs and GUIDs of `dump_tables`."""
+    """Write the LIDs and GUIDs of `dump_tables` into fabric.json."""
     content = json.loads(file.read_text())
     hosts = [d for d in content["devices"] if d["kind"] == "host"]
     for number, device in enumerate(sorted(hosts, key=lambda d: d["name"]), 1):

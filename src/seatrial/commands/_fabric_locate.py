@@ -14,12 +14,12 @@ from seatrial.errors import SeatrialError
 from seatrial.fabric.counters import errors_of_links, grown, read_reading
 from seatrial.fabric.findings import spots_of
 from seatrial.fabric.locate import Part, Suspect, located
-from seatrial.fabric.pair_ways import (
+from seatrial.fabric.measured_paths import (
     ROUND,
     forwarding_of,
     graph_of,
+    paths_of,
     telling_pairs,
-    ways_of,
 )
 from seatrial.fabric.plan import Cable, load_plan
 from seatrial.fabric.records import End, Fabric, read_fabric
@@ -35,7 +35,7 @@ _PAIRS = 64
 _MOST_ALIKE = 3
 
 COLUMNS = (
-    *("part", "slower_percent", "ways", "p", "gain"),
+    *("part", "slower_percent", "paths", "p", "gain"),
     *("not_told_from", "telling_pairs"),
 )
 """Columns of suspects."""
@@ -43,14 +43,15 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """The suspects of a run, on the routes that were assumed; `ways` were measured.
+    """The suspects of a run, and the routes on which they were found.
 
-    `cables` are the planned ones, by their ends.
+    `measured` is the number of measured paths. `cables` are the planned ones, by their
+    ends.
     """
 
     routes: Routes
     suspects: list[Suspect]
-    ways: int
+    measured: int
     cables: Mapping[frozenset[End], Cable]
 
     def name(self, part: Part) -> str:
@@ -85,7 +86,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Routing:
-    """What the user says of routes: a file of tables, or adaptive; and the rail."""
+    """How the user describes the routing.
+
+    `file` has forwarding tables, None if they are not known; `adaptive`: switches
+    choose among shortest paths; `hca` is the rail, '' for the only one.
+    """
 
     file: Path | None
     adaptive: bool
@@ -122,7 +127,7 @@ def located_in(
     planned = kept / PLAN_FILE
     cables = load_plan(planned).cables if planned.is_file() else ()
     routes = routing.routes(fabric)
-    ways = ways_of(routes, _bandwidths(path, routing.hca))
+    measured = paths_of(routes, _bandwidths(path, routing.hca))
     errors = None
     if counters:
         before, after = map(read_reading, counters)
@@ -130,8 +135,8 @@ def located_in(
         errors = np.array(counts)
     return Answer(
         routes,
-        located(routes.graph, ways, errors),
-        ways.residual.size,
+        located(routes.graph, measured, errors),
+        measured.residual.size,
         {frozenset((cable.a, cable.b)): cable for cable in cables},
     )
 
@@ -163,7 +168,7 @@ def rows_of(answer: Answer) -> list[dict[str, Any]]:
         {
             "part": answer.name(suspect.parts[0]),
             "slower_percent": round(100 * suspect.slower, 2),
-            "ways": suspect.ways,
+            "paths": suspect.paths,
             "p": suspect.p,
             "gain": round(suspect.gain, 2),
             "not_told_from": "; ".join(map(answer.name, suspect.parts[1:])),
@@ -177,9 +182,9 @@ def print_suspects(answer: Answer) -> None:
     """Print a table of the suspects, or that there is none."""
     console = Terminal()
     if not answer.suspects:
-        console.print(f"no part explains slow ways; {answer.ways} ways were measured")
+        console.print(f"no part explains slow paths; {answer.measured} were measured")
         return
-    table = folding_table("part", "slower by", "ways", "p", "not told from")
+    table = folding_table("part", "slower by", "paths", "p", "not told from")
     for row, suspect in zip(rows_of(answer), answer.suspects, strict=True):
         others = [answer.name(part) for part in suspect.parts[1:]]
         alike = [*others[:_MOST_ALIKE]]
@@ -191,7 +196,7 @@ def print_suspects(answer: Answer) -> None:
         table.add_row(
             row["part"],
             f"{row['slower_percent']} %",
-            f"{suspect.ways} of {answer.ways}",
+            f"{suspect.paths} of {answer.measured}",
             f"{suspect.p:.2g}",
             "\n".join(alike),
         )

@@ -35,7 +35,7 @@ def watched(
 
 
 def is_clean(change: Grown) -> bool:
-    """Return True if a port counted no error, and nobody cleared it."""
+    """Return True if a port has no new error, and no cleared or full counter."""
     return not (change.errors or change.cleared or change.full)
 
 

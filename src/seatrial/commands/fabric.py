@@ -251,7 +251,7 @@ def topology(
     type=options.PRESENT_FILE,
     help="Output of `dump_fts`: the forwarding tables of the switches.",
 )
-@click.option("--adaptive", is_flag=True, help="Switches choose among shortest ways.")
+@click.option("--adaptive", is_flag=True, help="Switches choose among shortest paths.")
 @click.option(
     "--counters",
     nargs=2,

@@ -18,10 +18,11 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known beside the cables.
+    """The plan and the discovered fabric, by ports.
 
-    `planned` has each cable by both of its ends, `links` what was found. `spoiled` are
-    ports that say nothing, as their GUID exists twice.
+    `planned` has each cable at both of its ends, `links` the far end of each port with
+    a link. `spoiled` are ports that are not compared, as their GUID exists twice.
+    `incomplete`: some devices did not answer.
     """
 
     planned: Mapping[End, Cable]

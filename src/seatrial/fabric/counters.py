@@ -73,11 +73,11 @@ class Reading(Struct, frozen=True):
 
 
 class Grown(Struct, frozen=True):
-    """What a port counted between two readings, `seconds` apart.
+    """The increase of a port's counters between two readings.
 
-    `errors` are those that grew; `bits` were received. `cleared` names counters that
-    became smaller: they count since then only. `full` names those that stopped at their
-    greatest value: there may be more.
+    `seconds` lie between them. `errors` has the counters that grew, `bits` were
+    received. `cleared` names counters that became smaller: they count since then only.
+    `full` names those that stopped at their greatest value: there may be more.
     """
 
     end: End

@@ -1,10 +1,10 @@
 """Which part of a fabric explains slow pairs: the most likely nodes, cables, switches.
 
-Method. A residual says how much slower a way is than others under the same expected
+Method. A residual says how much slower a path is than others under the same expected
 load, as a logarithm in units of their scatter (1.4826 MAD), clipped at `CLIP`: single
-slow ways count little. It is regressed on the parts that the way crosses, each with
+slow paths count little. It is regressed on the parts that the path crosses, each with
 the share that the routes give. The gain of a part is the log-likelihood ratio of the
-regression with and without it, 0 if its ways are faster. Up to `most` parts are chosen
+regression with and without it, 0 if its paths are faster. Up to `most` parts are chosen
 greedily from several starts, each again given the others (orthogonal matching pursuit:
 Pati et al. 1993). A part is named if permuted residuals hardly reach its gain.
 Error counters of a link add their own log-likelihood ratio (Poisson, against the median
@@ -44,11 +44,12 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ways:
-    """Numbers of ways: `residual` of each, in units of `scatter`; positive is slow.
+class MeasuredPaths:
+    """What was measured of paths, as arrays with an entry for each of them.
 
-    `scatter` is that of the logarithms of sound ways like it. Numbers of one `group`
-    are exchangeable if the fabric is sound. `crossings` have the ways in this order.
+    `residual`: how slow a path is, in units of `scatter`; 0 is usual, positive is slow.
+    `scatter`: that of the logarithms of the numbers in its group. `group`: numbers of
+    one group may be exchanged if the fabric is sound. `crossings`: what they cross.
     """
 
     residual: Shares
@@ -59,27 +60,30 @@ class Ways:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A part that explains slow ways, with others that explain them as well.
+    """A part that explains slow paths, with others that explain them as well.
 
     `gain` is given those before it, `p` the chance that a
-    sound fabric reaches it. `slower` is by which share a way across it takes longer,
-    on average; `ways` says how many were measured.
+    sound fabric reaches it. `slower` is by which share a path across it takes longer,
+    on average; `paths` says how many were measured.
     """
 
     parts: tuple[Part, ...]
     gain: float
     p: float
     slower: float
-    ways: int
+    paths: int
 
 
 class Incidence(NamedTuple):
-    """Which ways cross which parts: entry i says so of way and part, with a share."""
+    """Which paths cross which parts: path `path[i]` crosses part `part[i]`.
 
-    way: Numbers
+    `share[i]` is the chance that it does. `paths` and `parts` are their numbers.
+    """
+
+    path: Numbers
     part: Numbers
     share: Shares
-    ways: int
+    paths: int
     parts: int
 
 
@@ -91,24 +95,24 @@ def part_of(graph: Graph, number: int) -> Part:
     return Part("node" if host else "cable", number)
 
 
-def incidence(graph: Graph, crossings: Crossings, ways: int) -> Incidence:
-    """Return links and switches that ways cross, each once for a way."""
+def incidence(graph: Graph, crossings: Crossings, paths: int) -> Incidence:
+    """Return links and switches that paths cross, each once for a path."""
     arc = crossings.arc
     head = graph.ends[arc // 2, 1 - arc % 2] - len(graph.hosts)
     inner = head >= 0
-    way = np.concatenate([crossings.way, crossings.way[inner]])
+    path = np.concatenate([crossings.path, crossings.path[inner]])
     part = np.concatenate([arc // 2, len(graph.links) + head[inner]])
     share = np.concatenate([crossings.share, crossings.share[inner]])
     parts = len(graph.links) + len(graph.switches)
-    key, place = np.unique(part * ways + way, return_inverse=True)
+    key, place = np.unique(part * paths + path, return_inverse=True)
     total = np.minimum(1.0, np.bincount(place.reshape(-1), share))
-    return Incidence(key % ways, key // ways, total, ways, parts)
+    return Incidence(key % paths, key // paths, total, paths, parts)
 
 
 def residuals(slowness: Shares, group: Numbers) -> tuple[Shares, Shares]:
     """Center logarithms of slowness by group, and divide them by its scatter.
 
-    The second array is the scatter of each way's group, 1.4826 MAD.
+    The second array is the scatter of each path's group, 1.4826 MAD.
     """
     answer, scatter = np.empty_like(slowness), np.empty_like(slowness)
     order = np.argsort(group, kind="stable")
@@ -120,13 +124,13 @@ def residuals(slowness: Shares, group: Numbers) -> tuple[Shares, Shares]:
 
 
 def expected_load(crossings: Crossings, group: Numbers, arcs: int) -> Shares:
-    """Return the greatest load on each way: the ways of its group that share an arc."""
-    key = group[crossings.way] * arcs + crossings.arc
+    """Return the load of each path: the most paths of its group that share an arc."""
+    key = group[crossings.path] * arcs + crossings.arc
     kinds, place = np.unique(key, return_inverse=True)
     place = place.reshape(-1)
     load = np.bincount(place, crossings.share, minlength=kinds.size)[place]
     greatest = np.ones(group.size)
-    np.maximum.at(greatest, crossings.way, load)
+    np.maximum.at(greatest, crossings.path, load)
     return greatest
 
 
@@ -143,7 +147,7 @@ class Search:
         clipped = np.clip(self.residual, -CLIP, CLIP)
         self.residual = clipped - clipped.mean()
         self._variance = float(np.mean(self.residual**2))
-        self._squares = self._sums(np.ones(self.marks.ways), power=2)
+        self._squares = self._sums(np.ones(self.marks.paths), power=2)
 
     def gains(self, given: Sequence[int] = ()) -> Shares:
         """Return the gain of each part, given others; -inf for these."""
@@ -192,41 +196,41 @@ class Search:
             valued.append((strongest, float(gains[strongest])))
         return valued
 
-    def _sums(self, of_way: Shares, power: int = 1) -> Shares:
-        """Return for each part the sum over the ways that cross it."""
-        weights = self.marks.share**power * of_way[self.marks.way]
+    def _sums(self, of_path: Shares, power: int = 1) -> Shares:
+        """Return for each part the sum over the paths that cross it."""
+        weights = self.marks.share**power * of_path[self.marks.path]
         sums = np.bincount(self.marks.part, weights, minlength=self.marks.parts)
         return sums.astype(np.float64)
 
     def _column(self, part: int) -> Shares:
         own = self.marks.part == part
-        column = np.zeros(self.marks.ways)
-        column[self.marks.way[own]] = self.marks.share[own]
+        column = np.zeros(self.marks.paths)
+        column[self.marks.path[own]] = self.marks.share[own]
         return column
 
 
 def located(
     graph: Graph,
-    ways: Ways,
+    paths: MeasuredPaths,
     errors: Shares | None = None,
     *,
     risk: float = RISK,
     most: int = 2,
     seed: int = 1,
 ) -> list[Suspect]:
-    """Name the parts that explain slow ways, the strongest first; none if sound.
+    """Name the parts that explain slow paths, the strongest first; none if sound.
 
     `errors` are counts by link, of the same time.
     """
-    marks = incidence(graph, ways.crossings, ways.residual.size)
-    # A shift of the same size shows less where ways scatter more.
-    least = float(ways.scatter.min())
-    marks = marks._replace(share=marks.share * (least / ways.scatter)[marks.way])
+    marks = incidence(graph, paths.crossings, paths.residual.size)
+    # A shift of the same size shows less where paths scatter more.
+    least = float(paths.scatter.min())
+    marks = marks._replace(share=marks.share * (least / paths.scatter)[marks.path])
     prior = np.zeros(marks.parts)
     if errors is not None:
         prior[: len(graph.links)] = counter_llr(errors)
-    search = Search(marks, ways.residual, prior)
-    chance = _chance_of(search, ways.group, np.random.default_rng(seed))
+    search = Search(marks, paths.residual, prior)
+    chance = _chance_of(search, paths.group, np.random.default_rng(seed))
     suspects, given = list[Suspect](), list[int]()
     for part, gain in search.chosen(most):
         p = chance(gain)
@@ -238,7 +242,7 @@ def located(
         names = dict.fromkeys([part, *order])
         parts = tuple(part_of(graph, number) for number in names)
         own = marks.part == part
-        share, slow = marks.share[own], ways.residual[marks.way[own]]
+        share, slow = marks.share[own], paths.residual[marks.path[own]]
         shift = float(share @ slow / (share @ share)) * least
         count = int(own.sum())
         suspects.append(Suspect(parts, gain, p, float(np.expm1(shift)), count))

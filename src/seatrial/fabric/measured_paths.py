@@ -1,4 +1,4 @@
-"""The pairs of a run as ways of a fabric, and the pairs that tell two parts apart."""
+"""The pairs of a run as paths of a fabric, and the pairs that tell two parts apart."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.fabric.locate import (
+    MeasuredPaths,
     Part,
-    Ways,
     expected_load,
     incidence,
     residuals,
@@ -59,12 +59,12 @@ def forwarding_of(fabric: Fabric, tables: Tables, hca: str = "") -> Forwarding:
     }
 
 
-def ways_of(routes: Routes, rows: pl.DataFrame) -> Ways:
-    """Return the ways of measured bandwidths.
+def paths_of(routes: Routes, rows: pl.DataFrame) -> MeasuredPaths:
+    """Return the paths of measured bandwidths.
 
     `rows` has `source`, `destination`, `value` (a rate) and the columns of `ROUND`, as
     `measurements`; hosts that the fabric lacks are left out. Pairs of a round share
-    links: rates are compared among ways with the same greatest load.
+    links: rates are compared among paths with the same greatest load.
     """
     number = {name: place for place, name in enumerate(routes.graph.hosts)}
     known = rows.with_columns(pl.col("source", "destination").cast(pl.String))
@@ -84,7 +84,7 @@ def ways_of(routes: Routes, rows: pl.DataFrame) -> Ways:
         level = np.minimum(np.round(load), _MOST_LOAD).astype(np.int64)
     slowness = -np.log(known["value"].to_numpy())
     residual, scatter = residuals(slowness, level)
-    return Ways(residual, scatter, level, crossings)
+    return MeasuredPaths(residual, scatter, level, crossings)
 
 
 def _concurrent(rows: pl.DataFrame, sources: Numbers, destinations: Numbers) -> Numbers:
@@ -107,7 +107,7 @@ def telling_pairs(
     """Return pairs of hosts that cross one of two parts and not the other.
 
     No host is in two of them, so that they can be measured at the same time. There are
-    none if all ways cross both parts alike: then pairs cannot tell them apart.
+    none if all paths cross both parts alike: then pairs cannot tell them apart.
     """
     graph, dice = routes.graph, np.random.default_rng(seed)
     hosts = len(graph.hosts)
@@ -118,7 +118,7 @@ def telling_pairs(
     for part in parts[:2]:
         own = marks.part == column_of(graph, part)
         column = np.zeros(_SAMPLE)
-        column[marks.way[own]] = marks.share[own]
+        column[marks.path[own]] = marks.share[own]
         crossed.append(column)
     difference = crossed[0] - crossed[1]
     pairs: list[tuple[str, str]] = []
@@ -126,12 +126,12 @@ def telling_pairs(
     for sign in (1, -1):
         best = np.argsort(-sign * difference, kind="stable")
         wanted = count // 2 if sign == 1 else count
-        for way in best[sign * difference[best] > 0.5].tolist():
-            ends = {int(sources[way]), int(destinations[way])}
+        for path in best[sign * difference[best] > 0.5].tolist():
+            ends = {int(sources[path]), int(destinations[path])}
             if len(pairs) < wanted and not ends & used:
                 used |= ends
                 pairs.append(
-                    (graph.hosts[sources[way]], graph.hosts[destinations[way]])
+                    (graph.hosts[sources[path]], graph.hosts[destinations[path]])
                 )
     return pairs
 

@@ -34,9 +34,10 @@ _ABOUT_TWICE = re.compile(rf"{_TWICE.pattern}|trying to insert new port guid")
 
 @dataclass
 class Subnet:
-    """What tools say of one subnet; `others` are tools by name.
+    """The outputs of tools on one subnet, parsed.
 
-    `managers` is None if no tool was asked for them.
+    Devices and links come from `base`; `others` are those of further tools, with their
+    names. `managers` is None if no tool was asked for them.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Routes of a fabric: which links and switches the way between two hosts crosses.
+"""Routes of a fabric: which links and switches the path between two hosts crosses.
 
 A route is known from the forwarding tables of the switches, or planned: a shortest
-way, whose next switch follows from the destination. With adaptive routing every
-shortest way counts, each with its share.
+path, whose next switch follows from the destination. With adaptive routing every
+shortest path counts, each with its share.
 """
 
 from collections import defaultdict
@@ -27,13 +27,13 @@ Forwarding = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Crossings:
-    """What some ways cross: way `way[i]` takes arc `arc[i]` with the chance `share[i]`.
+    """The arcs of paths: path `path[i]` takes arc `arc[i]`, with the chance `share[i]`.
 
-    Ways are numbered as the pairs they were asked for. An arc is a link in one
+    Paths are numbered in the order of their pairs of hosts. An arc is a link in one
     direction: 2 k from the first end of link k to the second, 2 k + 1 back.
     """
 
-    way: Numbers
+    path: Numbers
     arc: Numbers
     share: Shares
 
@@ -101,9 +101,9 @@ class Graph:
 
 @dataclass
 class Routes:
-    """The ways of a graph; `tables` has an arc for each switch and host, -1: none.
+    """The paths of a graph; `tables` has an arc for each switch and host, -1: none.
 
-    `shortest` has for each switch and destination leaf the arcs of all shortest ways.
+    `shortest` has for each switch and destination leaf the arcs of all shortest paths.
     `adaptive`: switches choose among them; then `tables` are not used.
     """
 
@@ -119,20 +119,20 @@ class Routes:
 
     @classmethod
     def planned(cls, graph: Graph, *, adaptive: bool = False) -> "Routes":
-        """Plan shortest ways: hosts of a leaf go over its ports in turn."""
+        """Plan shortest paths: hosts of a leaf go over its ports in turn."""
         shortest = _shortest(graph)
         tables = np.full((len(graph.switches), len(graph.hosts)), -1)
         by_leaf: dict[int, list[int]] = defaultdict(list)
         for host, leaf in enumerate(graph.leaf.tolist()):
             by_leaf[leaf].append(host)
-        for (switch, leaf), ways in shortest.items():
+        for (switch, leaf), paths in shortest.items():
             for place, host in enumerate(by_leaf.get(leaf, ())):
-                tables[switch, host] = ways[place % len(ways)][0]
+                tables[switch, host] = paths[place % len(paths)][0]
         return cls(graph, tables, adaptive, shortest)
 
     @classmethod
     def forwarded(cls, graph: Graph, forwarding: Forwarding) -> "Routes":
-        """Take the ways of forwarding tables, which switches were asked for."""
+        """Take the forwarding tables that were read from the switches."""
         count, host = len(graph.hosts), {n: i for i, n in enumerate(graph.hosts)}
         port: dict[tuple[str, str], int] = {}
         for k, link in enumerate(graph.links):
@@ -147,37 +147,37 @@ class Routes:
         return cls(graph, tables)
 
     def crossings(self, sources: Numbers, destinations: Numbers) -> Crossings:
-        """Return what the ways from sources to destinations (host numbers) cross.
+        """Return what the paths from sources to destinations (host numbers) cross.
 
-        A way that the tables do not lead to its end crosses what is known of it.
+        If the tables lack a step, a path has the arcs before it, and the last one.
         """
-        ways = np.arange(sources.size)
+        paths = np.arange(sources.size)
         first = self.graph.first_arcs(sources)
         last = self.graph.last_arcs(destinations)
-        parts = [(ways, arcs, np.ones(arcs.size)) for arcs in (first, last)]
-        inner = self._spread_ways if self.adaptive else self._walked
+        parts = [(paths, arcs, np.ones(arcs.size)) for arcs in (first, last)]
+        inner = self._spread_paths if self.adaptive else self._walked
         parts += inner(sources, destinations)
-        way, arc, share = map(np.concatenate, zip(*parts, strict=True))
-        return Crossings(way, arc, share)
+        path, arc, share = map(np.concatenate, zip(*parts, strict=True))
+        return Crossings(path, arc, share)
 
     def _walked(
         self, sources: Numbers, destinations: Numbers
     ) -> list[tuple[Numbers, Numbers, Shares]]:
         graph, count = self.graph, len(self.graph.hosts)
-        switch, ways = graph.leaf[sources].copy(), np.arange(sources.size)
+        switch, paths = graph.leaf[sources].copy(), np.arange(sources.size)
         goal, parts = graph.leaf[destinations], []
         for _ in range(_MOST_HOPS):
-            left = ways[switch[ways] != goal[ways]]
+            left = paths[switch[paths] != goal[paths]]
             arcs = self.tables[switch[left], destinations[left]]
-            ways, arcs = left[arcs >= 0], arcs[arcs >= 0]
-            if not ways.size:
+            paths, arcs = left[arcs >= 0], arcs[arcs >= 0]
+            if not paths.size:
                 break
-            parts.append((ways, arcs, np.ones(arcs.size)))
-            switch[ways] = graph.ends[arcs // 2, 1 - arcs % 2] - count
-            ways = ways[switch[ways] >= 0]
+            parts.append((paths, arcs, np.ones(arcs.size)))
+            switch[paths] = graph.ends[arcs // 2, 1 - arcs % 2] - count
+            paths = paths[switch[paths] >= 0]
         return parts
 
-    def _spread_ways(
+    def _spread_paths(
         self, sources: Numbers, destinations: Numbers
     ) -> list[tuple[Numbers, Numbers, Shares]]:
         leaf, parts = self.graph.leaf, []
@@ -186,19 +186,19 @@ class Routes:
         order = np.argsort(kind.reshape(-1), kind="stable")
         starts = np.searchsorted(kind.reshape(-1)[order], np.arange(len(kinds) + 1))
         for number, (a, b) in enumerate(kinds.tolist()):
-            ways = order[starts[number] : starts[number + 1]]
+            paths = order[starts[number] : starts[number + 1]]
             arcs, shares = self._spread_of(a, b)
             parts.append(
                 (
-                    np.repeat(ways, arcs.size),
-                    np.tile(arcs, ways.size),
-                    np.tile(shares, ways.size),
+                    np.repeat(paths, arcs.size),
+                    np.tile(arcs, paths.size),
+                    np.tile(shares, paths.size),
                 )
             )
         return parts
 
     def _spread_of(self, source: int, destination: int) -> tuple[Numbers, Shares]:
-        """Return the arcs of all shortest ways between leafs, with their chances."""
+        """Return the arcs of all shortest paths between leafs, with their chances."""
         if (known := self._spread.get((source, destination))) is not None:
             return known
         chances: dict[int, float] = {}
@@ -208,10 +208,10 @@ class Routes:
             for switch, chance in at.items():
                 if switch == destination:
                     continue
-                ways = self.shortest.get((switch, destination), ())
-                for arc, far in ways:
-                    chances[arc] = chances.get(arc, 0.0) + chance / len(ways)
-                    following[far] += chance / len(ways)
+                paths = self.shortest.get((switch, destination), ())
+                for arc, far in paths:
+                    chances[arc] = chances.get(arc, 0.0) + chance / len(paths)
+                    following[far] += chance / len(paths)
             at = following
         answer = np.array([*chances], np.int64), np.array([*chances.values()])
         self._spread[source, destination] = answer

@@ -68,11 +68,11 @@ _EARLIER_RUNS = 3
 class Run:
     """A closed run: its manifest, its cases, and all its measurements.
 
-    Queries read the `measurements`, of which a sweep has millions. `digest` is the
-    SHA-256 of the manifest; `sealed` is None without a signature; `reasons` has those
-    for missing numbers, unverified, None without a file; `kept` has the plan, criteria,
-    weights and ledger that the run kept, by their paths in it; `settings` those of its
-    nodes (settings_table.SCHEMA), None if it has none.
+    `measurements` are millions of rows after a sweep: collect only what is needed.
+    `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
+    `reasons` has those for missing numbers, unverified, None without a file; `kept` has
+    the plan, criteria, weights and ledger that the run kept, by their paths in it;
+    `settings` those of its nodes (settings_table.SCHEMA), None if it has none.
     """
 
     path: Path

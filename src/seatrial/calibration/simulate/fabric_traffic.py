@@ -24,8 +24,8 @@ Fault = tuple[Literal["node", "cable", "switch"], str, float]
 class ModelFabric:
     """A fabric whose hosts have one port each.
 
-    `adaptive`: messages are spread over all shortest ways, and a flow takes the mean
-    time of them; else the way of a flow is fixed.
+    `adaptive`: messages are spread over all shortest paths, and a flow takes the mean
+    time of them; else the path of a flow is fixed.
     `scatter` is that of a number (lognormal). A host's port carries 1, as all others.
     """
 
@@ -56,12 +56,12 @@ class ModelFabric:
         self.table = {}
         used: dict[tuple[str, int], int] = defaultdict(int)
         for host in self._random.permutation(self.hosts).tolist():
-            for switch, ways in self._nearer[self._leaf[host][0]].items():
+            for switch, paths in self._nearer[self._leaf[host][0]].items():
                 # Few hosts of a switch's ports so far, else by chance: as OpenSM does.
-                mixed = self._random.permutation(len(ways)).tolist()
-                best = min(mixed, key=lambda i: used[switch, ways[i][1]])
-                used[switch, ways[best][1]] += 1
-                self.table[switch, host] = ways[best]
+                mixed = self._random.permutation(len(paths)).tolist()
+                best = min(mixed, key=lambda i: used[switch, paths[i][1]])
+                used[switch, paths[best][1]] += 1
+                self.table[switch, host] = paths[best]
 
     def _towards(self, leaf: str) -> dict[str, list[tuple[str, int]]]:
         """Return for each switch the neighbours that are nearer to a leaf."""
@@ -73,7 +73,7 @@ class ModelFabric:
                     far[there] = far[here] + 1
                     queue.append(there)
         return {
-            switch: [way for way in self._ports[switch] if far.get(way[0], 1e9) < steps]
+            switch: [one for one in self._ports[switch] if far.get(one[0], 1e9) < steps]
             for switch, steps in far.items()
             if steps
         }
@@ -89,7 +89,7 @@ class ModelFabric:
                     capacity[number] /= factor
         return capacity
 
-    def way(self, source: str, destination: str) -> list[tuple[int, bool]]:
+    def path(self, source: str, destination: str) -> list[tuple[int, bool]]:
         """Return the cables from host to host, and if they are gone from a to b."""
         here, number = self._leaf[source]
         steps = [(number, source)]
@@ -101,24 +101,24 @@ class ModelFabric:
         steps.append((last, here))
         return [(n, self.cables[n].a.device == start) for n, start in steps]
 
-    def other_way(self, switch: str, host: str) -> tuple[str, int]:
+    def other_path(self, switch: str, host: str) -> tuple[str, int]:
         """Return any neighbour of a switch that is nearer to a host."""
-        ways = self._nearer[self._leaf[host][0]][switch]
-        return ways[int(self._random.integers(len(ways)))]
+        paths = self._nearer[self._leaf[host][0]][switch]
+        return paths[int(self._random.integers(len(paths)))]
 
     def rates(self, flows: Sequence[tuple[str, str]]) -> Values:
         """Return the rates of flows at the same time, with scatter.
 
-        They are max-min fair on fixed ways. Adaptive routing balances the load: then
-        the slowest link of a way sets the time of its messages.
+        They are max-min fair on fixed paths. Adaptive routing balances the load: then
+        the slowest link of a path sets the time of its messages.
         """
         noise = np.exp(self.scatter * self._random.standard_normal(len(flows)))
         if self.adaptive:
             times = np.array([self._mean_time(*flow) for flow in flows])
             return np.asarray(noise / times)
-        ways = [self.way(*flow) for flow in flows]
-        flow = np.repeat(np.arange(len(flows)), [len(way) for way in ways])
-        arc = np.array([2 * n + there for way in ways for n, there in way])
+        paths = [self.path(*flow) for flow in flows]
+        flow = np.repeat(np.arange(len(flows)), [len(path) for path in paths])
+        arc = np.array([2 * n + there for path in paths for n, there in path])
         left = np.repeat(self.capacity, 2)
         rate = np.zeros(len(flows))
         active = np.ones(len(flows), dtype=bool)
@@ -137,14 +137,14 @@ class ModelFabric:
         return np.asarray(rate * noise)
 
     def _mean_time(self, source: str, destination: str) -> float:
-        """Return the mean time of a message over all shortest ways."""
+        """Return the mean time of a message over all shortest paths."""
         (leaf, first), (goal, last) = self._leaf[source], self._leaf[destination]
         ends = max(1 / self.capacity[first], 1 / self.capacity[last])
         times = self._times(leaf, goal)
         return float(np.mean(np.maximum(times, ends)))
 
     def _times(self, leaf: str, goal: str) -> list[float]:
-        """Return the time of each shortest way between leafs, by its worst link."""
+        """Return the time of each shortest path between leafs, by its worst link."""
         if leaf == goal:
             return [0.0]
         if (known := self._known.get((leaf, goal))) is None:

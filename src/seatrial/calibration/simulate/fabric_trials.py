@@ -1,4 +1,4 @@
-"""How often `seatrial fabric locate` names the right part of a model fabric."""
+"""Trials of `seatrial fabric locate`: model fabrics whose bad parts are known."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import polars as pl
 from seatrial.calibration.simulate.fabric_traffic import Fault, ModelFabric
 from seatrial.fabric.generate import Shape, generate
 from seatrial.fabric.locate import Part, Suspect, located
-from seatrial.fabric.pair_ways import telling_pairs, ways_of
+from seatrial.fabric.measured_paths import paths_of, telling_pairs
 from seatrial.fabric.plan import Cable
 from seatrial.fabric.records import Link
 from seatrial.fabric.routes import Graph, Routes
@@ -140,7 +140,7 @@ class _Fabric:
         forwarding: dict[str, dict[str, str]] = {}
         for (switch, host), (_, number) in self.model.table.items():
             if self.random.random() < self.setting.wrong:
-                _, number = self.model.other_way(switch, host)
+                _, number = self.model.other_path(switch, host)
             cable = self.cables[number]
             end = cable.b if cable.b.device == switch else cable.a
             forwarding.setdefault(switch, {})[host] = end.port
@@ -163,7 +163,7 @@ class _Fabric:
 
     def _located(self) -> list[Suspect]:
         errors = self.model.errors() if self.setting.counters else None
-        return located(self.graph, ways_of(self.routes, pl.concat(self.rows)), errors)
+        return located(self.graph, paths_of(self.routes, pl.concat(self.rows)), errors)
 
     def _name(self, part: Part) -> tuple[str, str]:
         if part.kind == "switch":

@@ -1,4 +1,4 @@
-"""What one tool says about a fabric, before names are resolved."""
+"""Devices, ports and links as one tool prints them: by GUID, without our names."""
 
 from dataclasses import dataclass, field
 from typing import Literal
