@@ -21,12 +21,13 @@ from seatrial.fabric.counters import (
     errors_of_links,
     grown,
     read_reading,
+    reading_of,
     write_reading,
 )
 from seatrial.fabric.discover import by_tools
-from seatrial.fabric.records import End, Fabric, Link, write_fabric
+from seatrial.fabric.records import Device, End, Fabric, Link, write_fabric
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.fabric.ibqueryerrors import parse_data, parse_errors
+from seatrial.parsers.fabric.ibqueryerrors import Errors, parse_data, parse_errors
 
 PLAN = planned(hosts=16, radix=8)
 ERRORS = """Errors for 0x200000200 "leaf01"
@@ -181,6 +182,31 @@ def test_bounds_of_the_error_rate_are_exact() -> None:
     assert idle.bit_error_rate() is None
     full = Grown(End("l", "1"), 1, {}, 10, (), ("SymbolErrorCounter",))
     assert full.bit_error_rate() is None
+
+
+def test_a_counter_that_was_cleared_counts_since_then() -> None:
+    before = reading(0, 100, SymbolErrorCounter=12, LinkDownedCounter=1)
+    after = reading(60, 40, SymbolErrorCounter=5, LinkDownedCounter=3)
+    (one,) = grown(before, after)
+    assert one.cleared == ("SymbolErrorCounter", "PortRcvData")
+    assert one.errors == {"SymbolErrorCounter": 5, "LinkDownedCounter": 2}
+    assert one.bits == 40 * 32
+
+
+def test_outputs_that_lack_devices_are_refused() -> None:
+    link = Link(End("leaf1", "1"), End("leaf2", "1"))
+    devices = tuple(
+        Device(f"leaf{n}", "switch", guid=f"0x{n:016x}", ports=1) for n in (1, 2)
+    )
+    fabric = Fabric(devices, (link,))
+    data = {(device.guid, "1"): {"PortRcvData": 7} for device in devices}
+    whole = reading_of(fabric, data, Errors({}, 2, 2), 0.0)
+    assert [port.received_words for port in whole.ports] == [7, 7]
+    with pytest.raises(SeatrialError, match="errors of 1 devices were read, 2 are"):
+        reading_of(fabric, data, Errors({}, 1, 1), 0.0)
+    del data[devices[1].guid, "1"]
+    with pytest.raises(SeatrialError, match="leaf2 is missing"):
+        reading_of(fabric, data, Errors({}, 2, 2), 0.0)
 
 
 def test_readings_out_of_order_are_refused() -> None:

@@ -20,7 +20,7 @@ from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.fabric.counters import PortCounts, Reading, write_reading
 from seatrial.fabric.generate import Shape, generate
-from seatrial.fabric.locate import Part
+from seatrial.fabric.locate import MeasuredPaths, Part, located, residuals
 from seatrial.fabric.measured_paths import forwarding_of, graph_of, telling_pairs
 from seatrial.fabric.plan import Cable, plan_csv
 from seatrial.fabric.records import Device, End, Fabric, Kind, Link, write_fabric
@@ -155,6 +155,44 @@ def test_what_pairs_cannot_tell_apart_is_told_by_counters() -> None:
         counted = trial(replace(setting, counters=True), seed)
         assert counted.first_is_right
         assert len(counted.suspects[0]) == 1
+
+
+def measured(
+    slowness: np.ndarray, group: np.ndarray, *pairs: np.ndarray
+) -> MeasuredPaths:
+    """Return paths of pairs with this slowness (logarithms), for planned routes."""
+    crossings = Routes.planned(graph()).crossings(*pairs)
+    return MeasuredPaths(*residuals(slowness, group), group, crossings)
+
+
+def test_a_few_very_slow_paths_name_no_part() -> None:
+    """All that cross one host are slow by 3 scatters; two others by a hundred."""
+    dice = np.random.default_rng(1)
+    own = graph()
+    sources = dice.integers(0, len(own.hosts), 3000)
+    destinations = (sources + dice.integers(1, len(own.hosts), 3000)) % len(own.hosts)
+    slowness = 0.02 * dice.standard_normal(3000)
+    wild = np.flatnonzero((sources == 7) & (destinations != 9))[:2]
+    slowness[wild] += 2.0
+    slowness[(sources == 9) | (destinations == 9)] += 0.06
+    group = np.zeros(3000, dtype=np.int64)
+    suspects = located(own, measured(slowness, group, sources, destinations))
+    assert [one.parts for one in suspects] == [(Part("node", int(own.up_link[9])),)]
+    assert suspects[0].slower == pytest.approx(0.06, abs=0.01)
+
+
+def test_numbers_that_scatter_more_count_less() -> None:
+    """Half of the numbers scatter 20 times as much: the shift is that of the others."""
+    dice = np.random.default_rng(2)
+    own = graph()
+    sources = dice.integers(0, len(own.hosts), 4000)
+    destinations = (sources + dice.integers(1, len(own.hosts), 4000)) % len(own.hosts)
+    group = np.arange(4000) % 2
+    slowness = np.where(group, 0.4, 0.02) * dice.standard_normal(4000)
+    slowness[(sources == 9) | (destinations == 9)] += 0.05
+    (suspect,) = located(own, measured(slowness, group, sources, destinations))
+    assert suspect.parts == (Part("node", int(own.up_link[9])),)
+    assert suspect.slower == pytest.approx(0.05, abs=0.01)
 
 
 def test_pairs_that_tell_parts_apart_cross_one_of_them_only() -> None:

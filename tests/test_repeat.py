@@ -74,6 +74,8 @@ def test_only_the_loss_of_its_node_spoils_a_case(
     assert spoiled_cases([*cases, made_up]) == [], "a later try passed"
     less = replace(made_up, nodes=("cn01",), whole_class=True)
     assert bool(spoiled_cases([*cases, less])) == expected, "it lacks the lost node"
+    pair = replace(less, whole_class=False)
+    assert spoiled_cases([*cases, pair]) == [], "any nodes would have done"
 
 
 class Site:
@@ -184,6 +186,15 @@ class Pair(Base):
 @rfm.simple_test
 class Solo(Base):
     valid_prog_environs = ["openmpi"]
+
+
+@rfm.simple_test
+class Trio(Base):
+    valid_prog_environs = ["openmpi"]
+
+    @run_after("setup")
+    def three_nodes(self):
+        self.skip_if(True, "nodes needed: 3, available: 1")
 """
 )
 
@@ -191,10 +202,13 @@ class Solo(Base):
 def test_cases_skipped_for_want_of_a_lost_node_are_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of four sessions, the second and third lack cn02; in the fourth it is back."""
+    """Of four sessions, the second and third lack cn02; in the fourth it is back.
+
+    Trio needs more nodes than the class ever had: no loss explains that.
+    """
     home = write_home(tmp_path / "home", CRITERIA.replace("Echo", "Pair"))
     write(home / "reframe-checks" / "checks" / "pair" / "pair.py", PAIR)
-    campaign = "repeats: 4\nblocks: [{name: pair, checks: [Pair, Solo]}]\n"
+    campaign = "repeats: 4\nblocks: [{name: pair, checks: [Pair, Solo, Trio]}]\n"
     write(home / "reframe-checks" / "campaigns" / "four.yaml", campaign)
     at = stand_in(tmp_path, home, monkeypatch)
     dies = f'echo "down|root|$(date +%FT%T)|bad DIMM" > {at}/cn02.lost'

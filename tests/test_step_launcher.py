@@ -59,3 +59,13 @@ def test_steps_that_end_well_cost_no_request(slurm: Path) -> None:
     ended = Launcher(["srun"], 0).wait(steps)
     assert {end.status for end in ended.values()} == {0}
     assert not (slurm / "asked").exists()
+
+
+def test_the_nodes_of_a_step_are_written_as_slurm_does(slurm: Path) -> None:
+    words = f'echo "$*" >{slurm}/words'
+    fake_program(slurm, "srun", f'{words}; for program; do :; done; exec "$program"')
+    step = Step([*NODES], ["true"], slurm / "all", Limit(60), name="hpcc")
+    Launcher(["srun"], 0).start([step])
+    assert step.process is not None
+    step.process.wait()
+    assert "--nodelist=cn[01-08] " in (slurm / "words").read_text()
