@@ -131,7 +131,7 @@ def test_without_a_fabric_the_tool_is_not_believed(
     """It prints nothing, and may exit with 0."""
     found = by_tools_of(tmp_path, monkeypatch)
     monkeypatch.delenv("LD_PRELOAD")
-    with pytest.raises(SeatrialError, match="Failed to open port"):
+    with pytest.raises(SeatrialError, match="needs an active HCA"):
         counted(found)
 
 

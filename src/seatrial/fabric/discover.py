@@ -33,6 +33,9 @@ _TOOLS: tuple[tuple[str, ...], ...] = (
 _MAY_FAIL = ("sminfo", "saquery", "ibqueryerrors")
 """Tools with a status for no subnet manager, or for errors on a port."""
 
+_NO_PORT = "Failed to open"
+"""What all tools say if there is no HCA to use."""
+
 _PARSERS: dict[str, Callable[[str], Seen]] = {
     "ibnetdiscover": parse_ibnetdiscover,
     "ibdiagnet2": parse_db_csv,
@@ -123,26 +126,13 @@ def _run(program: str, command: Sequence[str], hca: str = "", port: str = "") ->
         command = [*command[:1], "-C", hca, "-P", port, *command[1:]]
     shown = " ".join(command)
     try:
-        done = subprocess.run(
-            [program, *command[1:]],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        version = subprocess.run(
-            [program, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
-        )
+        done = _ended(program, *command[1:])
+        version = _ended(program, "--version")
     except subprocess.TimeoutExpired as error:
         raise SeatrialError(f"{shown}: no end within {TIMEOUT_S} s") from error
     complaints = [line for line in done.stderr.splitlines() if line.strip()]
-    if done.returncode and command[0] not in _MAY_FAIL:
+    no_port = _NO_PORT in done.stdout + done.stderr
+    if done.returncode and (no_port or command[0] not in _MAY_FAIL):
         raise SeatrialError(
             f"{shown}: exit status {done.returncode}: "
             f"{' '.join(complaints)[:300] or 'no message'}. It needs an active HCA and "
@@ -152,6 +142,17 @@ def _run(program: str, command: Sequence[str], hca: str = "", port: str = "") ->
     version_text = match[1] if match else ""
     subnet = f"{hca}:{port}" if hca else ""
     return Output(command[0], done.stdout, shown, subnet, version_text, complaints)
+
+
+def _ended(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=TIMEOUT_S,
+        check=False,
+    )
 
 
 def from_files(paths: Iterable[Path]) -> Fabric:

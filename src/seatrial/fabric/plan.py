@@ -84,10 +84,12 @@ def read_plan(text: str, file: str) -> Plan:
     header = [name.strip() for name in next(reader, [])]
     missing = [name for name in COLUMNS if name not in header]
     if missing:
-        hint = "Separate columns by commas. " if ";" in "".join(header) else ""
+        remedy = "Add them to the first line."
+        if ";" in "".join(header):
+            remedy = "Separate columns by commas."
         raise SeatrialError(
             f"{file}:1: expected the columns {', '.join(COLUMNS)}, got no "
-            f"{', '.join(missing)}. {hint}Add them to the first line."
+            f"{', '.join(missing)}. {remedy}"
         )
     cables, kinds = [], dict[str, PlannedKind]()
     for cells in reader:
