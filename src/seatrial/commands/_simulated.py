@@ -12,6 +12,8 @@ from seatrial.calibration.simulate.scenarios import SCENARIOS, STORY, Model
 from seatrial.commands._rows import write_rows
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from seatrial.calibration.simulate.machines import Layout, Setting
     from seatrial.calibration.simulate.nights import NightMachine, NightNoise
 
@@ -37,7 +39,6 @@ def judge_by(
         rates_table,
         records,
     )
-    from seatrial.console import Terminal
     from seatrial.criteria.criteria import Criteria
     from seatrial.errors import SeatrialError
 
@@ -60,13 +61,13 @@ def judge_by(
             workers=1 if total < _FEW else processes,
             judged=advance,
         )
-    if form != "table":
-        _write(records(criteria, counted), form)
-        return
-    console = Terminal()
-    console.print_line((heading(criteria, counted), "bold"))
-    console.print(rates_table(criteria, counted))
-    console.print(legend(counted))
+    _show(
+        form,
+        records(criteria, counted),
+        heading(criteria, counted),
+        rates_table(criteria, counted),
+        legend(counted),
+    )
 
 
 def compare_rules(
@@ -101,7 +102,8 @@ def compare_rules(
             judged=lambda: advance(1),
         )
     if form != "table":
-        _write(records(results), form)
+        rows = records(results)
+        write_rows(rows, form, [*rows[0]])
         return
     console = Terminal()
     console.print(results_table(results))
@@ -127,7 +129,6 @@ def play_nights(
         records,
     )
     from seatrial.calibration.simulate.nights import FAULTS
-    from seatrial.console import Terminal
     from seatrial.history.rules import Rules
 
     rules, machines = Rules(), machines_of(noises, FAULTS, size)
@@ -137,13 +138,13 @@ def play_nights(
             machines, rules, years=years, seed=seed, workers=processes, played=advance
         )
         rows = list(played)
-    if form != "table":
-        _write(records(rules, rows), form)
-        return
-    console = Terminal()
-    console.print_line((heading(size, rules, rows), "bold"))
-    console.print(nights_table(rules, rows))
-    console.print(legend(rows))
+    _show(
+        form,
+        records(rules, rows),
+        heading(size, rules, rows),
+        nights_table(rules, rows),
+        legend(rows),
+    )
 
 
 def sweep_adaptively(
@@ -157,7 +158,6 @@ def sweep_adaptively(
         records,
         sweeps_table,
     )
-    from seatrial.console import Terminal
 
     fabrics = {name: replace(fabric, nodes=nodes) for name, fabric in FAULTS.items()}
     with _progress(len(fabrics) * machines) as advance:
@@ -170,13 +170,7 @@ def sweep_adaptively(
             swept=advance,
         )
         rows = list(swept)
-    if form != "table":
-        _write(records(rows), form)
-        return
-    console = Terminal()
-    console.print_line((heading(rows), "bold"))
-    console.print(sweeps_table(rows))
-    console.print(legend())
+    _show(form, records(rows), heading(rows), sweeps_table(rows), legend())
 
 
 def locate_faults(
@@ -191,7 +185,6 @@ def locate_faults(
         legend,
         records,
     )
-    from seatrial.console import Terminal
 
     with _progress(len(SETTINGS) * fabrics) as advance:
         processes = workers or len(os.sched_getaffinity(0))
@@ -199,18 +192,26 @@ def locate_faults(
             nodes, fabrics=fabrics, seed=seed, workers=processes, done=advance
         )
         rows = list(tried)
+    _show(form, records(rows), heading(rows), fabrics_table(rows), legend())
+
+
+def _show(
+    form: str,
+    records: Sequence[Mapping[str, Any]],
+    heading: str,
+    table: "Table",
+    legend: str,
+) -> None:
+    """Write records (one at least) as `json` or `csv`, or print a table."""
+    from seatrial.console import Terminal
+
     if form != "table":
-        _write(records(rows), form)
+        write_rows(records, form, [*records[0]])
         return
     console = Terminal()
-    console.print_line((heading(rows), "bold"))
-    console.print(fabrics_table(rows))
-    console.print(legend())
-
-
-def _write(records: Sequence[Mapping[str, Any]], form: str) -> None:
-    """Write records as `json` or `csv`; there is one at least."""
-    write_rows(records, form, [*records[0]])
+    console.print_line((heading, "bold"))
+    console.print(table)
+    console.print(legend)
 
 
 @contextmanager
