@@ -17,6 +17,7 @@ from seatrial.cli import main
 from seatrial.errors import SeatrialError
 
 SINFO = """
+cat "$HOME/more" 2>/dev/null
 echo 'cn1|idle'; echo 'cn2|idle'; echo 'cn3|down*'; echo 'fat1|reserved'
 """
 SCONTROL = """
@@ -26,6 +27,7 @@ case $3 in
 esac
 """
 SRUN = """
+echo "$*" >"$HOME/asked"
 for argument; do case $argument in --nodelist=*) nodes=${argument#*=};; esac; done
 case "$*" in *--account=none*) echo 'srun: error: Invalid account' >&2; exit 1;; esac
 while [ "$1" != sh ]; do shift; done
@@ -103,6 +105,16 @@ def test_errors_name_their_class(login: Login) -> None:
         "cpu: srun: error: Invalid account",
         "fat: no host list: no[",
     ]
+
+
+@pytest.mark.parametrize(("nodes", "minutes"), [(1, 3), (600, 7)])
+def test_time_limit_grows_with_the_nodes(
+    login: Login, nodes: int, minutes: int
+) -> None:
+    names = [f"n{number}" for number in range(nodes)]
+    (login.home / "more").write_text("".join(f"{name}|idle\n" for name in names))
+    login.collected(("cpu", ",".join(names), ["--account=none"]))
+    assert f" --time={minutes} " in (login.home / "asked").read_text()
 
 
 def test_folder_that_cannot_be_written_is_an_error(login: Login) -> None:

@@ -36,8 +36,9 @@ while IFS='|' read -r name nodes options states; do
     [ ${#ready[@]} -gt 0 ] || continue
     list=$(IFS=, && echo "${ready[*]}")
     eval "set -- $options"
-    timeout 300 srun "$@" --nodes=${#ready[@]} --ntasks=${#ready[@]} --ntasks-per-node=1 --nodelist="$list" \
-        --time=3 --immediate=60 --mpi=none --quiet --no-kill --job-name=seatrial-audit --chdir=/ \
+    minutes=$((3 + ${#ready[@]} / 128)) # a step of many nodes starts slowly on a busy controller
+    timeout $((60 * minutes + 120)) srun "$@" --nodes=${#ready[@]} --ntasks=${#ready[@]} --ntasks-per-node=1 --nodelist="$list" \
+        --time=$minutes --immediate=60 --mpi=none --quiet --no-kill --job-name=seatrial-audit --chdir=/ \
         sh -c "$each" node "$folder" "$sysctls" "$root" 2>&1 </dev/null |
         while IFS= read -r line; do [ -z "$line" ] || say error "$name" "$line"; done
 done <<<"$classes"

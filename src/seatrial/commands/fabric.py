@@ -1,4 +1,4 @@
-"""`seatrial fabric`: discover, plan and compare the cables of a system."""
+"""`seatrial fabric`: the cables of a system, planned, found, watched and located."""
 
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,7 @@ _fabric = click.option(
 
 @click.group()
 def fabric() -> None:
-    """Discover the cables of a system, and compare them with their plan.
+    """Compare the cables of a system with their plan, watch errors, find slow parts.
 
     inventories/SYSTEM/group_vars/all/fabric.yml declares the plan, the subnet manager
     and the firmware of switches. Everything is read only.
