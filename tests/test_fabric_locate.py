@@ -317,9 +317,10 @@ def test_the_command_names_the_cable_as_the_plan_does(tmp_path: Path) -> None:
     head, line = text.splitlines()
     assert head.split(",") == [*row]
     assert line.startswith(f'"{row["part"]}",')
-    code, text, _ = locate(run, *files)
-    assert code == 1
+    code, text, error = locate(run, *files)
+    assert (code, error) == (1, "")
     assert bad.cable in text
+    assert "routes are a guess" in locate(run, *files[:2])[2]
     ports = tuple(PortCounts(end, {}, 0) for end in (bad.a, bad.b))
     write_reading(tmp_path / "before", Reading(0.0, ports))
     write_reading(tmp_path / "after", Reading(60.0, ports))

@@ -281,9 +281,8 @@ def locate(
     """Name the nodes, cables and switches that explain the slow pairs of RUN.
 
     It takes the bandwidths of PairSweep, and the fabric that the run kept. Without
-    --routes or --adaptive, hosts of a leaf are expected to go over its up-links in
-    turn: that is seldom so, name the real tables if you can. Method and error rates:
-    docs/fabric.md.
+    --routes or --adaptive, the routes are a guess: hosts of a leaf go over its up-links
+    in turn. Method and limits: docs/fabric.md.
 
     Exit status: 0 no part is named, 1 some are, 2 usage or damaged files.
 
@@ -299,6 +298,8 @@ def locate(
 
     if adaptive and routes_file:
         raise click.UsageError("--adaptive and --routes: expected one of them")
+    if not (adaptive or routes_file):
+        complain("routes are a guess, and a named part may be wrong: give --routes")
     routing = Routing(routes_file, adaptive, hca)
     answer = located_in(run, fabric_file, routing, counters)
     if form == "table":

@@ -29,7 +29,7 @@ def compare(
     declaration: Declaration,
     nodes: Callable[[], Collection[str]] = tuple,
 ) -> list[Finding]:
-    """Return all findings; without a plan those that need none.
+    """Return all findings; without a plan, only those that do not need it.
 
     `nodes` returns the nodes of the system, if it knows them. Raises SeatrialError as
     `match`.

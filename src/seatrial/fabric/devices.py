@@ -52,7 +52,7 @@ def replaced(matched: Matched, known: Situation) -> Iterator[Finding]:
 def absent_devices(
     fabric: Fabric, plan: Plan, matched: Matched, known: Situation
 ) -> Iterator[tuple[Finding, set[str]]]:
-    """Yield planned devices without any answer, with the devices in their places.
+    """Yield planned devices that do not answer, each with those in its place.
 
     A device behind a GUID that exists twice is left out.
     """

@@ -62,9 +62,9 @@ class MeasuredPaths:
 class Suspect:
     """A part that explains slow paths, with others that explain them as well.
 
-    `gain` is given those before it, `p` the chance that a
-    sound fabric reaches it. `slower` is by which share a path across it takes longer,
-    on average; `paths` says how many were measured.
+    `gain` is the log-likelihood ratio, given the suspects before it; `p` is the chance
+    that a sound fabric reaches it. A path across the part takes longer by the share
+    `slower`, on average of `paths` measured ones.
     """
 
     parts: tuple[Part, ...]
@@ -77,7 +77,7 @@ class Suspect:
 class Incidence(NamedTuple):
     """Which paths cross which parts: path `path[i]` crosses part `part[i]`.
 
-    `share[i]` is the chance that it does. `paths` and `parts` are their numbers.
+    `share[i]` is the chance that it does. There are `paths` paths and `parts` parts.
     """
 
     path: Numbers

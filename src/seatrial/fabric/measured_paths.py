@@ -27,7 +27,7 @@ _SAMPLE = 40_000
 def graph_of(fabric: Fabric, hca: str = "") -> Graph:
     """Return the hosts, switches and links of one rail; all without `hca`.
 
-    SeatrialError if a host has not one link to a switch there.
+    SeatrialError if a host has no link to a switch there, or several.
     """
     hosts = {one.name for one in fabric.devices if one.kind == "host"}
     links = [

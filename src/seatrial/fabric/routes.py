@@ -55,7 +55,7 @@ class Graph:
 
     @classmethod
     def of(cls, hosts: Sequence[str], links: Sequence[Link]) -> "Graph":
-        """Number the devices; SeatrialError if a host has not one link to a switch."""
+        """Number the devices; SeatrialError if a host has no link, or several."""
         there = {*hosts}
         inner = {end.device for link in links for end in (link.a, link.b)} - there
         switches = tuple(sorted(inner))
