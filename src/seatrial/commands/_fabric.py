@@ -6,6 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from seatrial.commands import _options as options
 from seatrial.errors import SeatrialError
 from seatrial.output import write_data
 
@@ -16,6 +19,14 @@ if TYPE_CHECKING:
 
 _STYLES = {"ok": "green", "odd": "yellow", "unknown": "yellow"}
 _MOST_SPOTS = 4
+
+fabric_option = click.option(
+    "--fabric",
+    "fabric_file",
+    type=options.PRESENT_FILE,
+    help="Read this file of `seatrial fabric discover`.",
+)
+"""An option of several commands: `fabric_file`."""
 
 
 def discovered(sources: Sequence[Path], file: Path | None) -> "Fabric":
