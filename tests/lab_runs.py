@@ -22,7 +22,9 @@ from seatrial.runs.closed_run import Run, load_run
 from seatrial.system.lab import cluster
 
 
-def seatrial(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
+def seatrial(
+    *arguments: str, results: Path, timeout_s: float = 600
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["seatrial", *arguments],
         cwd=HOME,
@@ -31,7 +33,7 @@ def seatrial(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=timeout_s,
     )
 
 
