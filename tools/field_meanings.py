@@ -82,6 +82,7 @@ MANIFEST = {
     "ledger": "entry and number of the run in the ledger, and the head at its start",
     "repeat_of": "run whose spoiled cases it makes again; '' for others",
     "checksums": "SHA-256 of every other file",
+    "own_metrics": "metrics of the checks of the site, as `Metric` has them",
 }
 
 SETTING = {

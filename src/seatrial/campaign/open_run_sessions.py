@@ -20,9 +20,11 @@ from seatrial.campaign.run_settings import close_settings, keep_settings
 from seatrial.campaign.schedule import Agenda, Planned
 from seatrial.campaign.session_command import Session
 from seatrial.campaign.session_parts import run_parts
+from seatrial.checks.sources import own_metrics
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
 from seatrial.model.manifest import NEWEST_SCHEMA
+from seatrial.paths import checks_dir
 from seatrial.progress import Display
 from seatrial.runs.closed_run import known_durations
 from seatrial.runs.closed_sessions import (
@@ -173,6 +175,7 @@ class OpenRun:
         starts = read_starts(self.folder.path)
         places = [start["ledger"] for start in starts if "ledger" in start]
         leafs = starts[0].get("leafs", {}) if starts else {}
+        own = [vars(m) for m in own_metrics(checks_dir(self.home)).values()]
         return {
             "schema": NEWEST_SCHEMA,
             "run": agenda.run,
@@ -201,6 +204,7 @@ class OpenRun:
             "sessions": [session.record for session in closed],
             **({"ledger": places[0]} if places else {}),
             **({"repeat_of": agenda.repeat_of} if agenda.repeat_of else {}),
+            **({"own_metrics": own} if own else {}),
         }
 
 

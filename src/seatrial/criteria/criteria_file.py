@@ -1,7 +1,7 @@
 """Rules of criteria.yaml: an entry with the defaults becomes criteria."""
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from msgspec import structs
@@ -17,7 +17,7 @@ from seatrial.criteria.criterion import (
 )
 from seatrial.criteria.declared import KIND, DeclaredCriterion, declared_criterion
 from seatrial.criteria.formula import evaluate
-from seatrial.criteria.keys import check_metrics, check_where, checked_metric
+from seatrial.criteria.keys import Known, check_metrics, check_where, checked_metric
 from seatrial.model.yaml_file import Place, YamlFile
 
 _AGREES = 1e-6
@@ -52,7 +52,7 @@ _PROVENANCE = (
 
 
 def read_criteria(
-    file: YamlFile, known: Collection[str]
+    file: YamlFile, known: Known
 ) -> tuple[Risks, tuple[Criterion, ...], tuple[DeclaredCriterion, ...], Absence]:
     """Return risks, criteria, those of settings, and the allowance for absence."""
     content = file.convert(File)
@@ -67,9 +67,9 @@ def read_criteria(
             continue
         if not entry.check:
             file.expected("a text", None, (*place, "check"))
-        if known:
-            file.one_of("checks", sorted(known), entry.check, (*place, "check"))
-        for criterion, at in _Merged(file, content, index).criteria():
+        if known.checks:
+            file.one_of("checks", sorted(known.checks), entry.check, (*place, "check"))
+        for criterion, at in _Merged(file, content, index, known).criteria():
             _check_alone(file, criterion, at, there)
             criteria.append(criterion)
     absence = read_absence(file, content.absent_nodes, content.defaults.document)
@@ -107,8 +107,8 @@ def _check_alone(
 class _Merged:
     """An entry together with the defaults that fit its kind."""
 
-    def __init__(self, file: YamlFile, content: File, index: int) -> None:
-        self.file, self.machine = file, content.risks
+    def __init__(self, file: YamlFile, content: File, index: int, known: Known) -> None:
+        self.file, self.machine, self.known = file, content.risks, known
         self.place: Place = ("criteria", index)
         self.own = file.data["criteria"][index]
         entry, defaults = content.criteria[index], content.defaults
@@ -149,7 +149,7 @@ class _Merged:
         self.formula = self.evaluated()
         metrics = self.metrics()
         for flat, (limit, place) in metrics.items():
-            metric = checked_metric(self.file, flat, place)
+            metric = checked_metric(self.file, flat, place, self.known)
             yield (
                 Criterion(
                     name=self.name(flat, len(metrics)),
@@ -221,7 +221,7 @@ class _Merged:
     def metrics(self) -> dict[str, tuple[str | None, Place]]:
         """Return all metrics with their written limits and places."""
         limits, metrics = self.given.limits, self.given.metrics or ()
-        check_metrics(self.file, metrics, self.at("metrics"))
+        check_metrics(self.file, metrics, self.at("metrics"), self.known)
         for index, flat in enumerate(metrics):
             if flat in limits:
                 place = self.at("metrics", index)
@@ -236,7 +236,7 @@ class _Merged:
 
     def limit(self, flat: str, written: str | None, place: Place) -> float | None:
         """Return the limit of a metric; refuse a contradiction to its definition."""
-        metric = checked_metric(self.file, flat, place)
+        metric = checked_metric(self.file, flat, place, self.known)
         if self.given.direction not in (None, metric.direction):
             self.refuse("direction", f"{flat} is better {metric.direction}")
         if written is None:

@@ -29,6 +29,7 @@ from seatrial.model.manifest import (
     is_unfinished,
     read_manifest,
 )
+from seatrial.model.metrics import METRICS, Metric, own_metrics_of
 from seatrial.names import is_inside, is_name
 from seatrial.paths import CRITERIA_FILE, WEIGHTS_FILE, results_dir
 from seatrial.plain_files import read_plain
@@ -97,6 +98,11 @@ class Run:
         )
 
     @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics that are known: Seatrial's, and those of the site's checks."""
+        return METRICS | own_metrics_of(self.manifest)
+
+    @property
     def count(self) -> int:
         """The number of measurements."""
         import polars as pl
@@ -126,7 +132,7 @@ def load_run(path: Path) -> Run:
         None if content is None else parse_settings(content, path / SETTINGS_TABLE)
     )
     manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
-    check_units(measurements, path / TABLE, imported="imported" in manifest)
+    check_units(measurements, path / TABLE, manifest)
     return Run(
         path,
         manifest,
