@@ -103,6 +103,12 @@ def test_every_check_has_an_entry(ours: list[Entry]) -> None:
     assert sorted(entry.check for entry in ours) == sorted(OURS)
 
 
+def test_each_feature_that_a_check_needs_is_a_word(ours: list[Entry]) -> None:
+    (own,) = (entry for entry in ours if entry.check == "MultiPairVerbs")
+    assert own.needs == ("verbs", "mp_rdma_lat", "mp_rdma_bw")
+    assert all(need.isidentifier() for entry in ours for need in entry.needs)
+
+
 def test_table_of_the_documentation_is_the_catalogue(ours: list[Entry]) -> None:
     """If this fails: `make format` writes the table."""
     page = (HOME / "docs" / "checks.md").read_text()

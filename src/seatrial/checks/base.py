@@ -95,7 +95,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
     def describe_check(self) -> None:
         """Copy docstring, features and extent: `--describe` shows only variables."""
         self.question = inspect.cleandoc(type(self).__doc__ or "").partition("\n")[0]
-        self.needs = [*self.valid_systems, *self.valid_prog_environs]
+        self.needs = " ".join(self.valid_systems + self.valid_prog_environs).split()
         counts = {1: "one node", 2: "two nodes"}
         self.extent = counts.get(self.num_nodes or self.most_nodes, "one class")
 
