@@ -352,7 +352,9 @@ def test_criteria_of_declarations_have_no_number(tmp_path: Path) -> None:
     file.write_text(f"{head}criteria: [{{kind: declared}}]\n")
     result = CliRunner().invoke(main, ("simulate", "--criteria", str(file)))
     assert result.exit_code == 2
-    assert "all criteria are of declarations; expected one with a limit" in result.stderr
+    assert (
+        "all criteria are of declarations; expected one with a limit" in result.stderr
+    )
 
 
 def test_what_only_criteria_know_is_refused_without() -> None:

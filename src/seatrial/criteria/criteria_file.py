@@ -23,13 +23,11 @@ from seatrial.model.yaml_file import Place, YamlFile
 _AGREES = 1e-6
 """Relative difference between a limit and its formula."""
 
-_NEEDED: dict[Kind, tuple[str, ...]] = {
+_NEEDED: dict[str, tuple[str, ...]] = {
     "promised": ("document", "clause"),
     "theoretical": ("formula",),
     "measured": ("run", "fingerprint"),
     "sameness": ("tolerance",),
-    "declared": (),
-    "fabric": (),
 }
 _OF_KIND: dict[str, Kind] = {
     "formula": "theoretical",

@@ -25,6 +25,7 @@ from seatrial.judge.case_findings import case_findings, retried, start_findings
 from seatrial.judge.case_numbers import Numbers, numbers_by_size, sizes_of
 from seatrial.judge.criteria_changes import changes_of, expiry, flagged
 from seatrial.judge.declared_findings import declared_findings
+from seatrial.judge.fabric_findings import fabric_findings
 from seatrial.judge.findings import (
     NOT_MEASURED,
     Finding,
@@ -102,6 +103,7 @@ def judge(
     found += inventory.findings(replay=replay) + ledger_findings(ledger)
     found += unused_nodes(runs, nodes, reasons)
     found += declared_findings(runs, criteria.declared)
+    found += fabric_findings(runs, criteria.declared)
     findings = sorted((flagged(item, changed) for item in found), key=place_of_finding)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
     shared = shared_leafs(ruled, joint_runs.leafs_of(nodes), criteria.risks.discovery)
@@ -284,7 +286,7 @@ def _overall(findings: Sequence[Finding]) -> Verdict:
     verdicts = {finding.verdict for finding in findings}
     worst: Verdict = next((v for v in VERDICTS if v in verdicts), "undecided")
     judged = any(
-        finding.kind not in ("inventory", "start", "declared")
+        finding.kind not in ("inventory", "start", "declared", "fabric")
         and finding.verdict != "skipped"
         for finding in findings
     )

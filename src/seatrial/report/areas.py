@@ -63,6 +63,8 @@ def _area(row: CriterionRow, places: dict[tuple[str, str], Area]) -> Area | None
     """Return the area by metric or place; None if neither has one."""
     if row.worst.kind in ("inventory", "declared"):
         return "nodes"
+    if row.worst.kind == "fabric":
+        return "links"
     if not row.metric:
         return None
     try:

@@ -21,7 +21,8 @@ SYSTEM_FILE = "system.json"
 SETTINGS_FILE = "settings.yaml"
 HARDWARE_FILE, FABRIC_FILE = "hardware.yml", "fabric.yml"
 PLAN_FILE, DISCOVERED_FILE = "fabric_plan.csv", "fabric.json"
-_MAY_BE = (HARDWARE_FILE, FABRIC_FILE, PLAN_FILE, DISCOVERED_FILE)
+ROUTES_FILE = "fabric_routes.txt"
+_MAY_BE = (HARDWARE_FILE, FABRIC_FILE, PLAN_FILE, DISCOVERED_FILE, ROUTES_FILE)
 
 SLURM = ("slurm", "squeue")
 """ReFrame's names of Slurm as a scheduler."""
