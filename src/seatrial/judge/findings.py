@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from seatrial.criteria.criterion import Bears, Criterion
 from seatrial.criteria.declared import DeclaredCriterion
+from seatrial.judge.located_part import LocatedPart
 from seatrial.model.cases import CaseKey
 from seatrial.names import natural_key
 from seatrial.runs.ledger_view import LedgerView
@@ -162,7 +163,8 @@ class Judgement:
     are those for missing numbers that are signed and count; `notes` say which do not
     count, what data were left out, and what the records of the run cannot show.
     `spoiled` describes cases that lost nodes spoiled, `repeats` the runs that made such
-    cases again; `absence` the number of absent nodes and its allowance.
+    cases again; `absence` the number of absent nodes and its allowance. `located` are
+    parts of the fabric that explain slow pairs; they decide nothing.
     """
 
     run: str
@@ -185,6 +187,7 @@ class Judgement:
     spoiled: tuple[str, ...] = ()
     repeats: tuple[str, ...] = ()
     absence: str = ""
+    located: tuple[LocatedPart, ...] = ()
 
     @property
     def bears(self) -> Bears | Literal[""]:
@@ -223,9 +226,11 @@ class Judgement:
     def digest(self) -> str:
         """The SHA-256 of the judgement, the same on any machine.
 
-        The ledger has a part in it by its findings: runs that follow change nothing.
+        The ledger and located parts have a part in it by their findings: runs that
+        follow change nothing.
         """
-        content = {name: part for name, part in vars(self).items() if name != "ledger"}
+        apart = ("ledger", "located")
+        content = {name: part for name, part in vars(self).items() if name not in apart}
         text = json.dumps(_canonical(content), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
