@@ -103,7 +103,11 @@ class Finding:
         """Return the place in one text: cables with both of their ends, or a device."""
         texts = [cable_text(*cable) for cable in self.ends] or [*map(str, self.spots)]
         if self.kind in ("device", "switch"):
+            device, *far = self.spots or (Spot(""),)
             texts = texts[:1]
+            if 0 < len(far) == len(self.cables) <= _MOST_PLACES:
+                labelled = zip(self.cables, far, strict=True)
+                texts = [cable_text(label, device, end) for label, end in labelled]
         more = len(texts) - _MOST_PLACES
         shown = "; ".join(texts[:_MOST_PLACES])
         return f"{shown}; and {more} more" if more > 0 else shown
