@@ -9,7 +9,7 @@ from cabled_fabric import Cabled
 from judge_samples import CASE, make_run, sample
 
 from seatrial.fabric.plan import plan_csv
-from seatrial.fabric.records import End, Fabric
+from seatrial.fabric.records import Fabric
 from seatrial.runs.closed_run import KEPT_DECLARATION, KEPT_FABRIC, KEPT_PLAN, Run
 
 
@@ -71,7 +71,3 @@ def break_cables(cabled: Cabled) -> Sequence[str]:
     cabled.rates[slow.a] = (2, "HDR")
     cabled.gone.add(own[len(own) // 2].a.device)
     return [cable.cable for cable in (one, other, missing, slow)]
-
-
-def end(device: str, port: int | str) -> End:
-    return End(device, str(port))

@@ -43,7 +43,7 @@ def with_tables(run: Run, folder: Path, text: str | None = None) -> Run:
     return replace(run, path=folder)
 
 
-def judged(run: Run, **kept: bytes) -> Judgement:
+def judged(run: Run) -> Judgement:
     return judge(run, criteria(LIMIT))
 
 
