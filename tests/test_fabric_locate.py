@@ -310,13 +310,13 @@ def test_the_command_names_the_cable_as_the_plan_does(tmp_path: Path) -> None:
     code, text, _ = locate(run, *files, "--format", "json")
     assert code == 1
     (row,) = json.loads(text)
-    assert row["part"] == (f"cable {bad.a} - {bad.b}, cable {bad.cable}")
+    assert row["part"] == f"cable {bad.cable}: {bad.a} - {bad.b}"
     assert 40 < row["slower_percent"] < 120
     assert row["not_told_from"] == ""
     code, text, _ = locate(run, *files, "--format", "csv")
     head, line = text.splitlines()
     assert head.split(",") == [*row]
-    assert line.startswith(f'"{row["part"]}",')
+    assert line.startswith(f"{row['part']},")
     code, text, error = locate(run, *files)
     assert (code, error) == (1, "")
     assert bad.cable in text

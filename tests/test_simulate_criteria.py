@@ -347,13 +347,15 @@ def test_mistakes(arguments: tuple[str, ...], error: str) -> None:
     assert error in result.stderr
 
 
-def test_criteria_of_settings_have_no_number(tmp_path: Path) -> None:
+def test_criteria_of_declarations_have_no_number(tmp_path: Path) -> None:
     file = tmp_path / "criteria.yaml"
     head = "schema: 1\nrisks: {seller: 0.05, buyer: 0.05}\n"
     file.write_text(f"{head}criteria: [{{kind: declared}}]\n")
     result = CliRunner().invoke(main, ("simulate", "--criteria", str(file)))
     assert result.exit_code == 2
-    assert "all criteria are of settings; expected one with a limit" in result.stderr
+    assert (
+        "all criteria are of declarations; expected one with a limit" in result.stderr
+    )
 
 
 def test_what_only_criteria_know_is_refused_without() -> None:

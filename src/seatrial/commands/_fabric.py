@@ -10,7 +10,7 @@ import click
 
 from seatrial.commands import _options as options
 from seatrial.errors import SeatrialError
-from seatrial.output import write_data
+from seatrial.output import complain, write_data
 
 if TYPE_CHECKING:
     from seatrial.fabric.findings import Finding
@@ -72,17 +72,29 @@ def known_nodes(home: Path, system: str) -> Collection[str]:
         return ()  # an inventory without a login node, or another form of lists
 
 
-def keep_fabric(home: Path, system: str, found: "Fabric") -> Path:
+def keep_fabric(
+    home: Path, system: str, found: "Fabric", sources: Sequence[Path]
+) -> None:
     """Write the fabric beside the description of a system: runs keep it from then on.
 
-    Raises SeatrialError if the system is not provisioned here.
+    So do they keep its forwarding tables, if there are any. Raises SeatrialError if the
+    system is not provisioned here, or a file of tables is damaged.
     """
+    from seatrial.fabric.forwarding import forwarding_text
     from seatrial.fabric.records import write_fabric
-    from seatrial.system.description import DISCOVERED_FILE, load_system
+    from seatrial.system.description import DISCOVERED_FILE, ROUTES_FILE, load_system
 
-    file = load_system(home, system).folder / DISCOVERED_FILE
-    write_fabric(file, found)
-    return file
+    folder, routes = load_system(home, system).folder, ""
+    try:
+        routes = forwarding_text(sources)
+    except SeatrialError as error:
+        if sources:
+            raise
+        complain(f"{error} No forwarding tables are kept.")
+    write_fabric(folder / DISCOVERED_FILE, found)
+    (folder / ROUTES_FILE).unlink(missing_ok=True)
+    if routes:
+        save_text(routes, folder / ROUTES_FILE)
 
 
 def shape_of(numbers: Mapping[str, Any]) -> "Shape":

@@ -1,6 +1,5 @@
 """`seatrial fabric locate`: read a run, a fabric and its routes; print suspects."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,18 @@ from seatrial import paths
 from seatrial.console import Terminal, folding_table
 from seatrial.errors import SeatrialError
 from seatrial.fabric.counters import errors_of_links, grown, read_reading
-from seatrial.fabric.findings import spots_of
 from seatrial.fabric.locate import Part, Suspect, located
 from seatrial.fabric.measured_paths import (
-    ROUND,
+    Cables,
+    bandwidths,
     forwarding_of,
     graph_of,
+    part_text,
     paths_of,
     telling_pairs,
 )
-from seatrial.fabric.plan import Cable, load_plan
-from seatrial.fabric.records import End, Fabric, read_fabric
+from seatrial.fabric.plan import load_plan
+from seatrial.fabric.records import Fabric, read_fabric
 from seatrial.fabric.routes import Routes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import parse_dump_fts
@@ -30,7 +30,6 @@ from seatrial.runs.closed_run import SYSTEM_FOLDER, find_run
 from seatrial.runs.stored_table import stored_table
 from seatrial.system.description import DISCOVERED_FILE, PLAN_FILE
 
-_CHECKS = ("PairSweep", "VerbsPairSweep")
 _PAIRS = 64
 _MOST_ALIKE = 3
 
@@ -52,20 +51,11 @@ class Answer:
     routes: Routes
     suspects: list[Suspect]
     measured: int
-    cables: Mapping[frozenset[End], Cable]
+    cables: Cables
 
     def name(self, part: Part) -> str:
         """Return a part as a technician finds it."""
-        graph = self.routes.graph
-        if part.kind == "switch":
-            return f"switch {graph.switches[part.number]}"
-        link = graph.links[part.number]
-        cable = self.cables.get(frozenset((link.a, link.b)))
-        if cable is None:
-            return f"{part.kind} {link.a} - {link.b}"
-        a, b = spots_of(cable)
-        label = f", cable {cable.cable}" if cable.cable else ""
-        return f"{part.kind} {a} - {b}{label}"
+        return part_text(self.routes.graph, part, self.cables)
 
     def pairs(self) -> dict[int, list[tuple[str, str]]]:
         """Return by suspect the pairs that tell it from the next as likely part."""
@@ -143,17 +133,7 @@ def located_in(
 
 def _bandwidths(path: Path, hca: str) -> pl.DataFrame:
     """Return the bandwidths of a run's sweeps; SeatrialError if it has none."""
-    wanted = [
-        pl.col("check").cast(pl.String).is_in(_CHECKS),
-        pl.col("metric").cast(pl.String) == "bw",
-        pl.col("source").is_not_null(),
-        pl.col("value") > 0,
-    ]
-    if hca:
-        named = pl.col("hca").cast(pl.String).str.split(":").list.first()
-        wanted.append(named.fill_null(hca) == hca)
-    columns = ("source", "destination", "value", *ROUND)
-    rows = stored_table(path).rows.filter(wanted).select(columns).collect()
+    rows = bandwidths(stored_table(path).rows, hca)
     if rows.is_empty():
         raise SeatrialError(
             f"{path}: no bandwidth of pairs; expected a run with PairSweep"

@@ -46,7 +46,7 @@ def judge_by(
     criteria = Criteria.load(file, ANY)
     if not criteria.criteria:
         raise SeatrialError(
-            f"{file}: all criteria are of settings; expected one with a limit or a "
+            f"{file}: all criteria are of declarations; expected one with a limit or a "
             "tolerance; simulated machines have numbers only"
         )
     total = len(truths) * len(settings) * runs

@@ -77,7 +77,8 @@ def discover(
     Runs ibnetdiscover, iblinkinfo, sminfo and saquery on this machine, as root. With
     --from it reads ibnetdiscover.txt, iblinkinfo.txt (with or without --line),
     ibdiagnet2.db_csv, sminfo.txt and saquery.txt; on Ethernet lldp/NODE.json, the
-    output of `lldpctl -f json` on each node.
+    output of `lldpctl -f json` on each node. With --keep, runs also keep the forwarding
+    tables: those of dump_fts, or of dump_fts.txt.
 
     Exit status: 0; 1 no subnet manager; 2 usage, a tool that failed, or output that is
     damaged or cut off; 3 a device did not answer.
@@ -92,7 +93,7 @@ def discover(
     found = discovered(sources, None)
     write_fabric(output, found)
     if keep:
-        keep_fabric(home, system, found)
+        keep_fabric(home, system, found, sources)
     kinds = [device.kind for device in found.devices]
     nodes = {device.name for device in found.devices if device.kind == "host"}
     echo(

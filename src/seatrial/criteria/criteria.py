@@ -37,8 +37,8 @@ _NOT_COMPARED = ("name", "provenance", "risks")
 class Criteria:
     """All criteria of a system, with the risks of the verdict on the whole machine.
 
-    `declared` are those of settings, `absence` is the allowance for absent nodes.
-    `sha256` is of the bytes of the file; '' if there is none.
+    `declared` are those of settings and cables, `absence` is the allowance for absent
+    nodes. `sha256` is of the bytes of the file; '' if there is none.
     """
 
     risks: Risks
@@ -150,6 +150,8 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={each}" for name, each in value.items()) or "none"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.12g}" if isinstance(value, float) else str(value or "none")

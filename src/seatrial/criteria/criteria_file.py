@@ -15,7 +15,7 @@ from seatrial.criteria.criterion import (
     fewest_allocations,
     usual_model,
 )
-from seatrial.criteria.declared import KIND, DeclaredCriterion, declared_criterion
+from seatrial.criteria.declared import KINDS, DeclaredCriterion, declared_criterion
 from seatrial.criteria.formula import evaluate
 from seatrial.criteria.keys import Known, check_metrics, check_where, checked_metric
 from seatrial.model.yaml_file import Place, YamlFile
@@ -23,17 +23,17 @@ from seatrial.model.yaml_file import Place, YamlFile
 _AGREES = 1e-6
 """Relative difference between a limit and its formula."""
 
-_NEEDED: dict[Kind, tuple[str, ...]] = {
+_NEEDED: dict[str, tuple[str, ...]] = {
     "promised": ("document", "clause"),
     "theoretical": ("formula",),
     "measured": ("run", "fingerprint"),
     "sameness": ("tolerance",),
-    "declared": (),
 }
 _OF_KIND: dict[str, Kind] = {
     "formula": "theoretical",
     **dict.fromkeys(("run", "fingerprint", "coverage", "confidence", "n"), "measured"),
     "tolerance": "sameness",
+    "fails": "fabric",
 }
 """Keys that belong to one kind only; those of other kinds in defaults do not count."""
 
@@ -54,14 +54,15 @@ _PROVENANCE = (
 def read_criteria(
     file: YamlFile, known: Known
 ) -> tuple[Risks, tuple[Criterion, ...], tuple[DeclaredCriterion, ...], Absence]:
-    """Return risks, criteria, those of settings, and the allowance for absence."""
+    """Return risks, criteria, those of declarations, and the allowance for absence."""
     content = file.convert(File)
     there: dict[Any, int] = {}
     criteria, declared = [], []
     for index, entry in enumerate(content.criteria):
         place = ("criteria", index)
-        if (entry.kind or content.defaults.kind) == KIND:
-            found = declared_criterion(file, entry, content.defaults, place)
+        kind = entry.kind or content.defaults.kind
+        if kind in KINDS:
+            found = declared_criterion(file, entry, content.defaults, kind, place)
             _check_name(file, found.name, place, there)
             declared.append(found)
             continue

@@ -41,6 +41,7 @@ defaults:
   bears: seller
 criteria:
 # - kind: declared # settings as hardware.yml declares them, see docs/hardware.md
+# - kind: fabric # cables as the plan has them, see docs/fabric.md
 """
 
 

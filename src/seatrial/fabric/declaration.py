@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -44,12 +44,14 @@ class Declaration(Struct, frozen=True, forbid_unknown_fields=True):
     """A whole fabric.yml.
 
     `fabric_plan` is the cable plan, from the folder of the inventory; `fabric_firmware`
-    has a version by PSID or model of switches.
+    has a version by PSID or model of switches. `fabric_routing`: adaptive if switches
+    choose among shortest paths.
     """
 
     fabric_plan: Text | None = None
     fabric_sm: SubnetManager | None = None
     fabric_firmware: dict[Text, _Version] = {}
+    fabric_routing: Literal["adaptive"] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,5 +92,10 @@ def load_declaration(file: Path) -> Declaration:
     """
     if not file.is_file():
         return Declaration()
-    yaml = YamlFile(file)
+    return parse_declaration(file)
+
+
+def parse_declaration(file: Path, content: bytes | None = None) -> Declaration:
+    """Parse the content of a declaration, by default that of the file; as above."""
+    yaml = YamlFile(file, content)
     return Declaration() if yaml.data is None else yaml.convert(Declaration)

@@ -50,6 +50,9 @@ _NAMES = {
     "sminfo.txt": "sminfo",
     "saquery.txt": "saquery",
 }
+ROUTES_NAME = "dump_fts.txt"
+"""Forwarding tables: no part of the fabric, but kept beside it."""
+
 _COMPLAINT = re.compile(
     r"(?:\S+\.c:\d+; |ibwarn: |ibpanic: |\S+: iberror: |ibnd_\w+|\S*src/\S+\.c:\d+; ).*"
 )
@@ -174,7 +177,7 @@ def from_files(paths: Iterable[Path]) -> Fabric:
                 outputs.append(Output(tool, _read(file), str(file), subnet))
             elif file.suffix == ".json" and file.parent.name == "lldp":
                 nodes[file.stem] = file
-            elif not path.is_dir():
+            elif not path.is_dir() and file.name != ROUTES_NAME:
                 known = ", ".join((*_NAMES, "lldp/NODE.json"))
                 raise SeatrialError(
                     f"{file}: unknown file; expected one of {known}. Rename it."

@@ -1,11 +1,13 @@
 """The pairs of a run as paths of a fabric, and the pairs that tell two parts apart."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from seatrial.errors import SeatrialError
+from seatrial.fabric.findings import Spot, cable_text, spots_of
 from seatrial.fabric.locate import (
     MeasuredPaths,
     Part,
@@ -13,12 +15,19 @@ from seatrial.fabric.locate import (
     incidence,
     residuals,
 )
-from seatrial.fabric.records import Fabric
+from seatrial.fabric.plan import Cable
+from seatrial.fabric.records import End, Fabric
 from seatrial.fabric.routes import Forwarding, Graph, Numbers, Routes
 from seatrial.parsers.fabric.dump_fts import Tables
 
 ROUND = ("session", "attempt", "round")
 """Columns of what was measured at the same time."""
+
+CHECKS = ("PairSweep", "VerbsPairSweep")
+"""Checks whose bandwidths are those of paths."""
+
+Cables = Mapping[frozenset[End], Cable]
+"""Planned cables by their ends."""
 
 _MOST_LOAD = 4
 _SAMPLE = 40_000
@@ -57,6 +66,44 @@ def forwarding_of(fabric: Fabric, tables: Tables, hca: str = "") -> Forwarding:
         for guid, rows in tables.items()
         if guid in names
     }
+
+
+def bandwidths(rows: pl.LazyFrame, hca: str = "", most: int = 0) -> pl.DataFrame:
+    """Return the bandwidths of sweeps in `measurements`, as `paths_of` takes them.
+
+    Those of one rail, or all without `hca`. Of more than `most` rows, whole rounds are
+    left out evenly; 0: none are.
+    """
+    wanted = [
+        pl.col("check").cast(pl.String).is_in(CHECKS),
+        pl.col("metric").cast(pl.String) == "bw",
+        pl.col("source").is_not_null(),
+        pl.col("value") > 0,
+    ]
+    if hca:
+        named = pl.col("hca").cast(pl.String).str.split(":").list.first()
+        wanted.append(named.fill_null(hca) == hca)
+    found = rows.filter(wanted).select("source", "destination", "value", *ROUND)
+    if most:
+        rounds = found.group_by(ROUND).len().collect(engine="streaming").sort(ROUND)
+        if (total := int(rounds["len"].sum())) > most:
+            few = rounds.gather_every(math.ceil(total / most)).select(ROUND)
+            found = found.join(few.lazy(), on=ROUND, how="semi", nulls_equal=True)
+    return found.collect()
+
+
+def part_text(graph: Graph, part: Part, cables: Cables) -> str:
+    """Return a part as a technician finds it."""
+    if part.kind == "switch":
+        return f"switch {graph.switches[part.number]}"
+    link = graph.links[part.number]
+    cable = cables.get(frozenset((link.a, link.b)))
+    ends = (link.a, link.b)
+    spots = spots_of(cable) if cable else [Spot(one.device, one.port) for one in ends]
+    text = cable_text(cable.cable if cable else "", *spots)
+    if part.kind == "node":
+        return f"node {graph.hosts[int(graph.ends[part.number].min())]}, or its {text}"
+    return text if cable and cable.cable else f"cable {text}"
 
 
 def paths_of(routes: Routes, rows: pl.DataFrame) -> MeasuredPaths:

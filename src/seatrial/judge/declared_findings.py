@@ -28,9 +28,9 @@ def declared_findings(
     tables = [run.settings for run in runs if run.settings is not None]
     findings = [finding for table in tables for finding in _changed(table)]
     for criterion in criteria:
-        subject = Finding("declared", "Settings").held_to_declaration(
-            criterion.name, criterion.source
-        )
+        if criterion.kind != "declared":
+            continue
+        subject = Finding("declared", "Settings").held_to_declaration(criterion)
         selected = [_selected(told(table), criterion) for table in tables]
         findings += _judged(
             subject, criterion, selected, whole=len(tables) == len(runs)

@@ -68,6 +68,8 @@ def _area(
     """Return the area by metric or place; None if neither has one."""
     if row.worst.kind in ("inventory", "declared"):
         return "nodes"
+    if row.worst.kind == "fabric":
+        return "links"
     if not row.metric:
         return None
     try:

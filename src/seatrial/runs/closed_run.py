@@ -36,6 +36,7 @@ from seatrial.plain_files import read_plain
 from seatrial.runs.ledger import LEDGER
 from seatrial.runs.run_contents import Contents, read_contents
 from seatrial.runs.ssh_signature import Sealed
+from seatrial.system.description import DISCOVERED_FILE, FABRIC_FILE, PLAN_FILE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,6 +46,9 @@ SYSTEM_FOLDER = "system"
 
 KEPT_CRITERIA = f"{SYSTEM_FOLDER}/{CRITERIA_FILE}"
 KEPT_WEIGHTS = f"{SYSTEM_FOLDER}/{WEIGHTS_FILE}"
+KEPT_FABRIC = f"{SYSTEM_FOLDER}/{DISCOVERED_FILE}"
+KEPT_PLAN = f"{SYSTEM_FOLDER}/{PLAN_FILE}"
+KEPT_DECLARATION = f"{SYSTEM_FOLDER}/{FABRIC_FILE}"
 
 _CASES = "cases.json"
 TABLE = "measurements.parquet"
@@ -58,6 +62,9 @@ _PARSED = {
     KEPT_CRITERIA: YAML_SIZE,
     LEDGER: LEDGER_SIZE,
     KEPT_WEIGHTS: YAML_SIZE,
+    KEPT_FABRIC: TABLE_SIZE,
+    KEPT_PLAN: CASES_SIZE,
+    KEPT_DECLARATION: YAML_SIZE,
 }
 """The files of a run that are parsed; all others are only compared."""
 
@@ -72,7 +79,7 @@ class Run:
     `measurements` are millions of rows after a sweep: collect only what is needed.
     `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
     `reasons` has those for missing numbers, unverified, None without a file; `kept` has
-    the plan, criteria, weights and ledger that the run kept, by their paths in it;
+    the plan, criteria, weights, ledger and fabric that the run kept, by their paths;
     `settings` those of its nodes (settings_table.SCHEMA), None if it has none.
     """
 
