@@ -257,7 +257,7 @@ def read_reading(file: Path) -> Reading:
         reading = msgspec.json.decode(content, type=Reading)
     except (OSError, msgspec.MsgspecError) as error:
         raise SeatrialError(
-            f"{file}: {error}; expected a file of `seatrial fabric count`"
+            f"{file}: {error}; expected a file of `seatrial fabric watch --output`"
         ) from error
     if reading.schema > SCHEMA:
         raise SeatrialError(
