@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from fake_counters import MLX5_IB, MLX5_ROCE, write_ports
-from fake_home import fake_program, write, write_home
+from fake_home import CRITERIA, fake_program, write, write_home
 from fake_slurm import stand_in
 from rich.console import Console
 from test_repeat import DIES, ONCE
@@ -20,9 +20,12 @@ from seatrial.campaign import session_counters
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.runner import Order, repeat_run, resume_run, run_campaign
 from seatrial.cli import main
+from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
 from seatrial.fabric.counters import PortCounts, Reading
 from seatrial.fabric.records import End, Fabric, write_fabric
+from seatrial.judge.judge import judge
+from seatrial.report.node_heatmap import node_metrics
 from seatrial.runs.closed_run import COUNTERS_TABLE, Run, load_run
 from seatrial.runs.counters_table import SCHEMA, parse_counters
 from seatrial.runs.open_run import RunFolder
@@ -163,9 +166,45 @@ def test_readings_of_queries_exports_and_packs(
     ):
         done = invoke(main, command)
         assert done.exit_code == 0, done.output
+    pages = [file.read_text() for file in (tmp_path / "p").rglob("*.html")]
+    assert pages
+    assert not any("port_bits" in page for page in pages), "no number to compare"
     sql = "SELECT count(*) AS n FROM measurements WHERE metric = 'port_errors'"
     done = invoke(main, ["query", "--sql", sql, "--format", "json"])
     assert '"n": 4' in done.output, done.output
+
+
+def test_a_planted_fault_fails_the_run_and_is_reported(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    limits = "{link_downed: 0 count, bit_errors: 1e-12 1/bit}"
+    file = cluster.home / "reference-data/lab/criteria.yaml"
+    file.write_text(f"{CRITERIA}  - {{kind: counters, limits: {limits}}}\n")
+    cluster.after_job(2, cluster.count("cn02", "link_downed", 2))
+    run = cluster.run()
+    judgement = judge(run, Criteria.load(file))
+    declared = [one for one in judgement.findings if one.kind == "declared"]
+    idle = (
+        "4 ports (cn01 (mlx5_0:1), cn01 (mlx5_2:1), cn02 (mlx5_0:1), cn02 (mlx5_2:1))"
+    )
+    assert [(one.verdict, one.place, one.reason) for one in declared] == [
+        ("undecided", "", f"{idle}; each: it received nothing"),
+        ("pass", "", "3 ports; each: at most 0 in a session, allowed 0"),
+        ("fail", "cn02 (mlx5_0:1)", "2 in session echo-1, allowed 0"),
+    ]
+    assert judgement.convicted == ("cn02",)
+    assert node_metrics(run, judgement).metrics == ("latency_8B",)
+    templates = Path(__file__).parents[1] / "reports"
+    (cluster.home / "reports").symlink_to(templates)
+    results = {"SEATRIAL_RESULTS": str(run.path.parent.parent)}
+    runner = CliRunner(env={"SEATRIAL_HOME": str(cluster.home), **results})
+    out = tmp_path / "report"
+    done = runner.invoke(main, ["report", str(run.path), "--out", str(out)])
+    assert done.exit_code in (0, 1), done.output
+    texts = [file.read_text(errors="replace") for file in out.rglob("*.xml")]
+    texts += [file.read_text(errors="replace") for file in out.rglob("*.html")]
+    assert len(texts) == 2
+    assert all("2 in session echo-1, allowed 0" in text for text in texts)
 
 
 def test_a_reading_between_sessions_serves_both(cluster: Cluster) -> None:
