@@ -37,8 +37,8 @@ RUN_FILES = {
     "`raw/SESSION/CASE/`": "job script, output and record of a case; files of 1 MiB or "
     "more are compressed (`.gz`)",
     "`raw/SESSION/counters-start.tar.gz`, `counters-end.tar.gz`": "counters of the "
-    "ports as the nodes printed them; of the whole fabric `.json.gz`, which `seatrial "
-    "fabric watch --before` reads when unpacked",
+    "ports as the nodes printed them; of the whole fabric `.json.gz`, a reading as "
+    "`seatrial fabric watch` writes it",
     "`raw/SESSION.interrupted-1/`": "the same of an interrupted try",
 }
 JSON_TYPES = {

@@ -103,9 +103,9 @@ def rate_below(count: int, exposure: float, confidence: float = 0.95) -> float:
     Exact for a Poisson count: half the quantile of chi-square with 2 k + 2 degrees of
     freedom, over the exposure (bits, hours); 3 / exposure for no event at 95 %.
     """
-    from scipy.stats import chi2
+    from scipy.special import gammaincinv
 
-    return float(chi2.ppf(confidence, 2 * (count + 1))) / 2 / exposure
+    return float(gammaincinv(count + 1, confidence)) / exposure
 
 
 def reading_of(

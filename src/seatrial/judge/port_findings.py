@@ -47,7 +47,8 @@ def port_findings(runs: Sequence[Run], criterion: PortLimit) -> list[Finding]:
         subject, unit=criterion.unit, limit=criterion.limit, direction="lower"
     )
     tables = [run.counters for run in runs if run.counters is not None]
-    ports = port_totals(selected_rows(table, criterion.where) for table in tables)
+    selected = [selected_rows(table, criterion.where) for table in tables]
+    ports = port_totals(selected, [criterion.quantity])
     if len(tables) < len(runs) or not ports:
         why = "no port of it was read" if tables else "the run has no counters"
         return [

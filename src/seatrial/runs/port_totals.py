@@ -1,7 +1,7 @@
 """The counts of each port over all sessions: errors, bits, bound of the error rate."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,11 @@ from seatrial.runs.closed_run import Run
 from seatrial.runs.counters_table import CHECK, CONFIDENCE, is_exact, partition_of
 
 BIT_ERRORS = "bit_errors"
+_ALL = (BIT_ERRORS, *QUANTITIES)
+_OF_ROW = (
+    *("session", "node", "port", "bits_received", "seconds"),
+    *("cleared", "wrapped", "full", "missing"),
+)
 
 
 @dataclass
@@ -84,28 +89,36 @@ class PortTotal:
         """The bits that it received while it counted bit errors."""
         return int(self.exposed(BIT_ERRORS)[1])
 
-    def add(self, row: Mapping[str, Any], session: str) -> None:
-        """Add a row of counters_table.SCHEMA."""
+    def add(
+        self, row: Mapping[str, Any], session: str, quantities: Sequence[str]
+    ) -> None:
+        """Add some quantities of a row of counters_table.SCHEMA."""
         where = f"in session {session}: "
         if row["missing"]:
             self.missing.append(where + row["missing"])
             return
-        for name in (BIT_ERRORS, *QUANTITIES):
+        for name in quantities:
             if row[name] is not None:
                 self.counts.setdefault(name, {})[session] = row[name]
-                of_bits = next((one for one in OF_BITS if row[one] is not None), "")
-                counter = of_bits if name == BIT_ERRORS else name
-                if not row["cleared"] and not is_exact(row, [counter]):
-                    self.doubts[name] = f"{where}the counter is full"
+                if row["full"]:
+                    self._note_full(row, name, where)
         if row["cleared"]:
             self.doubts[""] = f"{where}somebody else cleared {row['cleared']}"
         if row["wrapped"]:
             self.wrapped = f"{where}{row['wrapped']} wrapped"
         self.passed[session] = row["bits_received"], row["seconds"]
 
+    def _note_full(self, row: Mapping[str, Any], name: str, where: str) -> None:
+        of_bits = next((one for one in OF_BITS if row[one] is not None), "")
+        counter = of_bits if name == BIT_ERRORS else name
+        if not row["cleared"] and not is_exact(row, [counter]):
+            self.doubts[name] = f"{where}the counter is full"
 
-def port_totals(tables: Iterable[pl.DataFrame]) -> list[PortTotal]:
-    """Return all ports of some tables, in natural order.
+
+def port_totals(
+    tables: Iterable[pl.DataFrame], quantities: Sequence[str] = _ALL
+) -> list[PortTotal]:
+    """Return some quantities of all ports of some tables, in natural order.
 
     A node that could not be read is a doubt of its ports that others read; without
     any, it is a port without a name.
@@ -114,12 +127,13 @@ def port_totals(tables: Iterable[pl.DataFrame]) -> list[PortTotal]:
     silent: dict[str, list[str]] = defaultdict(list)
     for number, table in enumerate(tables):
         of_run = f" of run {number + 1}" if number else ""
-        for row in table.iter_rows(named=True):
+        columns = dict.fromkeys((*_OF_ROW, *OF_BITS, *quantities))
+        for row in table.select(*columns).iter_rows(named=True):
             session = f"{row['session']}{of_run}"
             if row["port"]:
                 end = End(row["node"], row["port"])
                 total = totals.setdefault(end, PortTotal(end.device, end.port))
-                total.add(row, session)
+                total.add(row, session, quantities)
             else:
                 reason = f"in session {session}: {row['missing']}"
                 silent[row["node"]].append(reason)
