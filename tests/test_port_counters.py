@@ -22,7 +22,7 @@ from scipy.stats import poisson
 
 from seatrial.errors import SeatrialError
 from seatrial.fabric.counters import rate_below
-from seatrial.fabric.node_counters import parse_node_counters
+from seatrial.fabric.node_counters import NodeCounters, parse_node_counters
 from seatrial.fabric.port_growth import PortGrowth, growth_of_node
 from seatrial.fabric.quantities import GREATEST, QUANTITIES
 from seatrial.parsers.errors import ParseError
@@ -198,9 +198,13 @@ def test_a_declared_interface_is_read(tmp_path: Path) -> None:
     plain = replace(MLX5_ROCE, device="", interface="eno1")
     text = text_of(write_ports(tmp_path, plain), "eno1", "eno9")
     ports = parse_node_counters(text).ports
-    assert [*ports] == ["eno1"]
+    assert [*ports] == ["eno1", "eno9"]
     assert ports["eno1"].counters["eth:rx_bytes_phy"] == 8000
     assert ports["eno1"].up
+    first = parse_node_counters(text)
+    last = NodeCounters(first.time + 9, first.boot, first.ports)
+    missing = {one.port: one.missing for one in growth_of_node("cn01", first, last)}
+    assert missing == {"eno1": "", "eno9": "ethtool: exit status 1"}
 
 
 def test_unreadable_counters_are_left_out(tmp_path: Path) -> None:

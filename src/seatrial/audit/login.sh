@@ -23,10 +23,11 @@ while IFS='|' read -r name nodes options states; do
     mapfile -t hosts < <(scontrol show hostnames "$nodes" 2>/dev/null)
     [ ${#hosts[@]} -gt 0 ] || { say error "$name" "no host list: $nodes"; continue; }
     for _ in {1..10}; do # until the last job has left its nodes
-        declare -A state=() && ending=0
+        declare -A state=()
+        ending=0
         while IFS='|' read -r host word; do state[$host]=$word; done < <(timeout 60 sinfo -a -N -h -o '%N|%T')
         for host in "${hosts[@]}"; do [ "${state[$host]:-}" != completing ] || ending=1; done
-        [ $ending = 1 ] || break
+        [ "$ending" = 1 ] || break
         sleep 2
     done
     ready=()

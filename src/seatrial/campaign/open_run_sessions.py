@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 from rich.console import Console
 
 import seatrial
+from seatrial.campaign.collected import Collected
 from seatrial.campaign.concurrent_runs import other_runs
 from seatrial.campaign.job_watch import LostJobError
 from seatrial.campaign.node_log import Loss, in_words
@@ -159,14 +159,8 @@ class OpenRun:
             record["clock_went_back_s"] = round(back)
             display.warn(f"the clock went back by {back:.0f} s since the last session")
         results = finished.collected
-        ports = self._counted(session, before)
-        if ports is not None:
-            same = {key: record[key] for key in ("block", "repeat")}
-            same |= {"run": self.agenda.run, "system": self.system.name}
-            same |= {"session": planned.name}
-            results.measurements += measurements(ports, same)
         with postponed():
-            counters = None if ports is None else counters_parquet(ports)
+            counters = self._counted(session, before, results)
             close_session(path, record, results.cases, results.blocks(), counters)
         display.explain(
             (case.check, case.result, case.reason) for case in results.cases
@@ -174,13 +168,22 @@ class OpenRun:
         return max(earlier, outcome.ended)
 
     def _counted(
-        self, session: Session, before: Snapshot | None
-    ) -> pl.DataFrame | None:
-        """Read the counters after a session; return what its ports counted."""
+        self, session: Session, before: Snapshot | None, results: Collected
+    ) -> bytes | None:
+        """Read the counters after a session; add what its ports counted to results.
+
+        Returns the table of its ports; None if they have no counters.
+        """
         after = self._read_counters(session, "end")
         if self.counters is None or before is None or after is None:
             return None
-        return self.counters.table(session.name, before, after)
+        ports = self.counters.table(session.name, before, after)
+        same = {key: getattr(session.planned, key) for key in ("block", "repeat")}
+        same |= {"run": self.agenda.run, "session": session.name}
+        results.measurements += measurements(
+            ports, {**same, "system": self.system.name}
+        )
+        return counters_parquet(ports)
 
     def _beside(self) -> set[str]:
         """Return the ids of the system's other runs that are at work."""

@@ -81,12 +81,10 @@ def parse_node_counters(text: str) -> NodeCounters:
             of_link = interfaces.get(interface, {})
             port = _ethernet(_without_link(own), of_link, ethtool.get(interface), up)
         ports[f"{device}:{number}"] = port
-    for name in interfaces:
-        if name not in named:
-            state = values.get(f"sys/class/net/{name}/operstate", "")
-            ports[name] = _ethernet(
-                {}, interfaces[name], ethtool.get(name), state in _UP
-            )
+    for name in {**interfaces, **ethtool}:
+        if name not in named:  # a declared interface, which may not be there
+            up = values.get(f"sys/class/net/{name}/operstate", "unknown") in _UP
+            ports[name] = _ethernet({}, interfaces.get(name, {}), ethtool.get(name), up)
     return NodeCounters(float(time), values.get(_BOOT, ""), ports)
 
 
