@@ -66,7 +66,7 @@ _ALL = (
         (
             *("eth:rx_crc_errors_phy", "eth:rx_fcs_err_frames"),
             *("eth:rx_crc_errors.nic", "eth:port.rx_crc_errors"),
-            *("eth:rx_crc_errors", "net:rx_crc_errors", "ib:port_rcv_errors"),
+            *("eth:rx_crc_errors", "ib:port_rcv_errors"),
         ),
         "PortRcvErrors",
     ),
