@@ -11,6 +11,7 @@ from judge_samples import found
 
 from seatrial.criteria.criteria import Criteria, changes
 from seatrial.criteria.declared import DeclaredCriterion
+from seatrial.criteria.keys import ANY
 from seatrial.errors import SeatrialError
 from seatrial.fabric.plan import plan_csv
 from seatrial.judge.judge import Judgement, judge
@@ -80,6 +81,7 @@ def test_where_and_fails_select(
 ) -> None:
     text = f"  - {{kind: fabric, name: c, where: {where}, fails: {[*fails]}}}\n"
     (rule,) = parsed(text if fails else text.replace(", fails: []", "")).declared
+    assert isinstance(rule, DeclaredCriterion)
     findings = found(judged(fabric_run(broken()), rule), "fabric")
     failing = {one.metric for one in findings if one.verdict == "fail"}
     assert failing == expected
@@ -167,12 +169,13 @@ criteria:
 
 
 def parsed(text: str) -> Criteria:
-    return Criteria.parse((HEAD + text).encode(), Path("criteria.yaml"), known=())
+    return Criteria.parse((HEAD + text).encode(), Path("criteria.yaml"), ANY)
 
 
 def test_criteria_of_cables_are_read() -> None:
     criteria = parsed("  - {kind: fabric, where: {finding: rate}, clause: '6'}\n")
     (rule,) = criteria.declared
+    assert isinstance(rule, DeclaredCriterion)
     assert rule.name == "cables as planned (finding=rate)"
     assert (rule.source, rule.fails) == ("contract, 6", ("absent", "drift"))
     one = parsed("  - {kind: fabric, name: c}\n")

@@ -125,6 +125,11 @@ def test_what_the_model_does_not_know_is_refused(
     assert ended.stderr.startswith(f"{command.split()[0]}: model: {reason}")
 
 
+def number(value: float | None) -> float:
+    assert value is not None
+    return value
+
+
 def slowness(machine: Path, nodes: list[str]) -> dict[str, float]:
     """Return one number of each program, as a time: larger is slower."""
     single = f"--sizes 65536:65536 {COMMON}"
@@ -138,10 +143,10 @@ def slowness(machine: Path, nodes: list[str]) -> dict[str, float]:
     sampled = parse_perftest_sampled(send, "Send Latency", 8, 1001)
     (row,) = parse_perftest_bw(pipe, "RDMA_Write BW", [MIB], 200)
     return {
-        "mp_rdma_lat": parse_mp_rdma_lat(lat)[0].p50_us,
+        "mp_rdma_lat": number(parse_mp_rdma_lat(lat)[0].p50_us),
         "mp_rdma_bw": 1 / parse_mp_rdma_bw(bw)[0].mb_per_s,
         "winbw": 1 / parse_winbw(window)[0].mb_per_s,
-        "mqp_lat": parse_mqp_lat(queues)[0].p50_us,
+        "mqp_lat": number(parse_mqp_lat(queues)[0].p50_us),
         "mr_cost": parse_mr_cost(cost)[0].p50_us,
         "ib_send_lat": sorted(sampled)[500],
         "ib_write_bw": 1 / row.bandwidth_mb_per_s,

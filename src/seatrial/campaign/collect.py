@@ -272,6 +272,8 @@ def _compress(folder: Path) -> None:
     for file in sorted(folder.rglob("*")):
         if file.name in (RECORD_FILE, JOB_FILE) or not file.is_file():
             continue
+        if file.suffix == COMPRESSED:
+            continue
         if file.stat().st_size >= BIG_FILE:
             packed = file.with_name(file.name + COMPRESSED)
             # Without time and name: the same content has the same bytes.

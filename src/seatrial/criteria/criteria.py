@@ -11,8 +11,8 @@ from msgspec.structs import asdict
 from seatrial.criteria.absence import NONE, Absence
 from seatrial.criteria.criteria_file import read_criteria
 from seatrial.criteria.criterion import Criterion, Risks
-from seatrial.criteria.declared import DeclaredCriterion
 from seatrial.criteria.keys import Known
+from seatrial.criteria.recorded import Recorded
 from seatrial.errors import SeatrialError
 from seatrial.limits import YAML_SIZE
 from seatrial.model.manifest import read_manifest
@@ -37,14 +37,14 @@ _NOT_COMPARED = ("name", "provenance", "risks")
 class Criteria:
     """All criteria of a system, with the risks of the verdict on the whole machine.
 
-    `declared` are those of settings and cables, `absence` is the allowance for absent
-    nodes. `sha256` is of the bytes of the file; '' if there is none.
+    `declared` are those of settings, cables and ports, `absence` is the allowance for
+    absent nodes. `sha256` is of the bytes of the file; '' if there is none.
     """
 
     risks: Risks
     criteria: tuple[Criterion, ...]
     sha256: str = ""
-    declared: tuple[DeclaredCriterion, ...] = ()
+    declared: tuple[Recorded, ...] = ()
     absence: Absence = NONE
 
     @classmethod
@@ -119,8 +119,8 @@ def changes(old: Criteria, new: Criteria) -> dict[str, str]:
     return {name: text for name, text in differences.items() if text}
 
 
-def _by_name(criteria: Criteria) -> dict[str, Criterion | DeclaredCriterion]:
-    found: dict[str, Criterion | DeclaredCriterion] = {}
+def _by_name(criteria: Criteria) -> dict[str, Criterion | Recorded]:
+    found: dict[str, Criterion | Recorded] = {}
     for one in criteria.criteria:
         found[one.name] = one
     for declared in criteria.declared:
@@ -128,10 +128,10 @@ def _by_name(criteria: Criteria) -> dict[str, Criterion | DeclaredCriterion]:
     return found
 
 
-def _facts(criterion: Criterion | DeclaredCriterion) -> dict[str, Any]:
+def _facts(criterion: Criterion | Recorded) -> dict[str, Any]:
     """Return the limit and the risks of a criterion."""
     facts = {k: v for k, v in vars(criterion).items() if k not in _NOT_COMPARED}
-    if isinstance(criterion, DeclaredCriterion):
+    if not isinstance(criterion, Criterion):
         return facts
     if criterion.limit is not None:
         facts["limit"] = f"{criterion.limit:.12g} {criterion.unit}"

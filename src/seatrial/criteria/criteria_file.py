@@ -4,8 +4,6 @@ import math
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from msgspec import structs
-
 from seatrial.criteria.absence import Absence, read_absence
 from seatrial.criteria.criteria_types import Entry, File
 from seatrial.criteria.criterion import (
@@ -15,9 +13,10 @@ from seatrial.criteria.criterion import (
     fewest_allocations,
     usual_model,
 )
-from seatrial.criteria.declared import KINDS, DeclaredCriterion, declared_criterion
 from seatrial.criteria.formula import evaluate
 from seatrial.criteria.keys import Known, check_metrics, check_where, checked_metric
+from seatrial.criteria.recorded import KINDS, Recorded, recorded
+from seatrial.criteria.risk_keys import own_risks
 from seatrial.model.yaml_file import Place, YamlFile
 
 _AGREES = 1e-6
@@ -53,18 +52,18 @@ _PROVENANCE = (
 
 def read_criteria(
     file: YamlFile, known: Known
-) -> tuple[Risks, tuple[Criterion, ...], tuple[DeclaredCriterion, ...], Absence]:
-    """Return risks, criteria, those of declarations, and the allowance for absence."""
+) -> tuple[Risks, tuple[Criterion, ...], tuple[Recorded, ...], Absence]:
+    """Return risks, criteria, those of what a run recorded, and allowed absence."""
     content = file.convert(File)
     there: dict[Any, int] = {}
-    criteria, declared = [], []
+    criteria: list[Criterion] = []
+    declared: list[Recorded] = []
     for index, entry in enumerate(content.criteria):
         place = ("criteria", index)
-        kind = entry.kind or content.defaults.kind
-        if kind in KINDS:
-            found = declared_criterion(file, entry, content.defaults, kind, place)
-            _check_name(file, found.name, place, there)
-            declared.append(found)
+        if (entry.kind or content.defaults.kind) in KINDS:
+            for found, at in recorded(file, content, entry, place):
+                _check_name(file, found.name, at, there)
+                declared.append(found)
             continue
         if not entry.check:
             file.expected("a text", None, (*place, "check"))
@@ -261,14 +260,10 @@ class _Merged:
 
     def risks(self) -> Risks:
         """Return the criterion's risks; they must not exceed the machine's."""
-        own = structs.asdict(self.given.risks)
-        own = {name: risk for name, risk in own.items() if risk is not None}
-        for name, risk in own.items():
-            most = getattr(self.machine, name)
-            if risk > most:
-                place = self.at("risks", name)
-                self.file.expected(f"at most the machine's {most:g}", risk, place)
-        return structs.replace(self.machine, **own)
+        given = self.given.risks
+        return own_risks(
+            self.file, self.machine, given, lambda name: self.at("risks", name)
+        )
 
     def name(self, flat: str, metrics: int) -> str:
         """Return the name, by default built from the criterion's distinctive keys."""

@@ -10,7 +10,9 @@ from msgspec import Meta, Struct
 from seatrial.criteria.methods import smallest_n
 from seatrial.model.metrics import Direction
 
-Kind = Literal["promised", "theoretical", "measured", "sameness", "declared", "fabric"]
+Kind = Literal[
+    "promised", "theoretical", "measured", "sameness", "declared", "fabric", "counters"
+]
 Model = Literal["any", "normal", "lognormal", "every"]
 Bears = Literal["seller", "buyer"]
 Deviation = Literal["absent", "drift", "odd"]

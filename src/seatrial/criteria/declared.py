@@ -1,7 +1,7 @@
 """Criteria of what the inventory declares: settings of nodes, cables of the fabric."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -21,8 +21,8 @@ WHERE: Mapping[Kind, tuple[str, ...]] = {
 a finding on the fabric, and its devices."""
 
 _FAILS: tuple[Deviation, ...] = ("absent", "drift")
-_PROVENANCE = ("document", "clause", "who", "date", "method")
-_KEYS = ("kind", "name", "where", "optional", *_PROVENANCE)
+PROVENANCE = ("document", "clause", "who", "date", "method")
+_KEYS = ("kind", "name", "where", "optional", *PROVENANCE)
 _NAMES = {"declared": "settings as declared", "fabric": "cables as planned"}
 _FILES = {"declared": "hardware.yml", "fabric": "fabric.yml"}
 
@@ -55,25 +55,12 @@ def declared_criterion(
     Raises SeatrialError with file and line for a key that it cannot have.
     """
     keys = (*_KEYS, *(["fails"] if kind == "fabric" else []))
-    for name in file.data["criteria"][place[1]]:
-        if name not in keys:
-            known = ", ".join(keys)
-            file.refuse((*place, name), f"kind {kind} has no {name}; it has {known}")
-    check_where(file, entry.where, (*place, "where"))
-    for key, value in entry.where.items():
-        file.one_of("keys", WHERE[kind], key, (*place, "where", key))
-        if not isinstance(value, str):
-            file.expected("a text", value, (*place, "where", key))
-        if key == "finding" and not any(
-            re.fullmatch(value, one) for one in KINDS_FOUND
-        ):
-            known = f"a pattern of {', '.join(KINDS_FOUND)}"
-            file.expected(known, value, (*place, "where", key))
-    texts = {
-        name: getattr(entry, name) or getattr(defaults, name) for name in _PROVENANCE
-    }
-    given = {name: str(value) for name, value in texts.items() if value is not None}
-    where = {key: str(value) for key, value in entry.where.items()}
+    where = where_of(file, entry, place, kind, keys, WHERE[kind])
+    finding = where.get("finding", ".*")
+    if not any(re.fullmatch(finding, one) for one in KINDS_FOUND):
+        known = f"a pattern of {', '.join(KINDS_FOUND)}"
+        file.expected(known, finding, (*place, "where", "finding"))
+    given = provenance_of(entry, defaults)
     apart = ", ".join(f"{key}={value}" for key, value in where.items())
     name = entry.name or _NAMES[kind] + (f" ({apart})" if apart else "")
     source = ", ".join(given[key] for key in ("document", "clause") if key in given)
@@ -86,3 +73,32 @@ def declared_criterion(
         kind,
         entry.fails or _FAILS,
     )
+
+
+def where_of(
+    file: YamlFile,
+    entry: Entry,
+    place: Place,
+    kind: str,
+    keys: Sequence[str],
+    columns: Sequence[str],
+) -> dict[str, str]:
+    """Return the patterns of an entry; refuse keys that its kind does not have."""
+    for name in file.data["criteria"][place[1]]:
+        if name not in keys:
+            known = ", ".join(keys)
+            file.refuse((*place, name), f"kind {kind} has no {name}; it has {known}")
+    check_where(file, entry.where, (*place, "where"))
+    for key, value in entry.where.items():
+        file.one_of("keys", columns, key, (*place, "where", key))
+        if not isinstance(value, str):
+            file.expected("a text", value, (*place, "where", key))
+    return {key: str(value) for key, value in entry.where.items()}
+
+
+def provenance_of(entry: Entry, defaults: Any) -> dict[str, str]:
+    """Return document, clause and so on, of the entry or of the defaults."""
+    texts = {
+        name: getattr(entry, name) or getattr(defaults, name) for name in PROVENANCE
+    }
+    return {name: str(value) for name, value in texts.items() if value is not None}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from seatrial.criteria.criterion import matches
 from seatrial.criteria.declared import DeclaredCriterion
+from seatrial.criteria.recorded import Recorded
 from seatrial.errors import SeatrialError
 from seatrial.fabric.findings import Finding as Deviation
 from seatrial.judge.findings import NOT_MEASURED, Finding
@@ -29,14 +30,16 @@ class _Compared:
     damage: str = ""
 
 
-def fabric_findings(
-    runs: Sequence[Run], criteria: Sequence[DeclaredCriterion]
-) -> list[Finding]:
+def fabric_findings(runs: Sequence[Run], criteria: Sequence[Recorded]) -> list[Finding]:
     """Hold the fabrics of all runs to the criteria of kind `fabric`.
 
     The verdicts that a criterion names fail, what is unknown is undecided.
     """
-    wanted = [criterion for criterion in criteria if criterion.kind == "fabric"]
+    wanted = [
+        criterion
+        for criterion in criteria
+        if isinstance(criterion, DeclaredCriterion) and criterion.kind == "fabric"
+    ]
     compared = [_compared(run) for run in runs] if wanted else []
     return [finding for one in wanted for finding in _judged(one, compared)]
 

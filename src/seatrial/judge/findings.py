@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from seatrial.criteria.criterion import Bears, Criterion
-from seatrial.criteria.declared import DeclaredCriterion
+from seatrial.criteria.recorded import Recorded
 from seatrial.judge.located_part import LocatedPart
 from seatrial.model.cases import CaseKey
 from seatrial.names import natural_key
@@ -111,7 +111,7 @@ class Finding:
             bears=criterion.bears,
         )
 
-    def held_to_declaration(self, criterion: DeclaredCriterion) -> "Finding":
+    def held_to_declaration(self, criterion: Recorded) -> "Finding":
         """Return the finding with kind, name and source of a criterion."""
         return replace(
             self,

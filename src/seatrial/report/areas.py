@@ -16,6 +16,7 @@ from seatrial.report.content import AreaSummary, CriterionRow, Headline
 from seatrial.report.render import text
 from seatrial.report.wording import VERDICTS, case_detail
 from seatrial.runs.closed_run import Run
+from seatrial.runs.counters_table import CHECK
 
 _MOST_HEADLINES = 5
 _JUDGED = ("fail", "not shown", "undecided", "pass")
@@ -67,7 +68,7 @@ def _area(
 ) -> Area | None:
     """Return the area by metric or place; None if neither has one."""
     if row.worst.kind in ("inventory", "declared"):
-        return "nodes"
+        return "links" if row.worst.check == CHECK else "nodes"
     if row.worst.kind == "fabric":
         return "links"
     if not row.metric:

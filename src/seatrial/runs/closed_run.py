@@ -53,11 +53,13 @@ KEPT_DECLARATION = f"{SYSTEM_FOLDER}/{FABRIC_FILE}"
 _CASES = "cases.json"
 TABLE = "measurements.parquet"
 SETTINGS_TABLE = "settings.parquet"
+COUNTERS_TABLE = "counters.parquet"
 AGENDA_FILE = "plan.json"
 _PARSED = {
     _CASES: CASES_SIZE,
     TABLE: TABLE_SIZE,
     SETTINGS_TABLE: TABLE_SIZE,
+    COUNTERS_TABLE: TABLE_SIZE,
     AGENDA_FILE: CASES_SIZE,
     KEPT_CRITERIA: YAML_SIZE,
     LEDGER: LEDGER_SIZE,
@@ -80,7 +82,8 @@ class Run:
     `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
     `reasons` has those for missing numbers, unverified, None without a file; `kept` has
     the plan, criteria, weights, ledger and fabric that the run kept, by their paths;
-    `settings` those of its nodes (settings_table.SCHEMA), None if it has none.
+    `settings` those of its nodes (settings_table.SCHEMA), `counters` those of its ports
+    (counters_table.SCHEMA), None if it has none.
     """
 
     path: Path
@@ -92,6 +95,7 @@ class Run:
     kept: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     settings: "pl.DataFrame | None" = None
     reasons: Sealed | None = None
+    counters: "pl.DataFrame | None" = None
 
     def columns(self, *names: str) -> "pl.LazyFrame":
         """Return some columns of the measurements, their texts as categories."""
@@ -124,6 +128,7 @@ def load_run(path: Path) -> Run:
     or no plain file, if a sealed manifest was changed, if its times lie in the future,
     if a table is damaged or too large, or if a metric has several units.
     """
+    from seatrial.runs.counters_table import parse_counters
     from seatrial.runs.measurement_table import check_units, parse_table
     from seatrial.runs.settings_table import parse_settings
 
@@ -138,6 +143,10 @@ def load_run(path: Path) -> Run:
     settings = (
         None if content is None else parse_settings(content, path / SETTINGS_TABLE)
     )
+    content = kept.pop(COUNTERS_TABLE, None)
+    counters = (
+        None if content is None else parse_counters(content, path / COUNTERS_TABLE)
+    )
     manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
     check_units(measurements, path / TABLE, manifest)
     return Run(
@@ -150,6 +159,7 @@ def load_run(path: Path) -> Run:
         kept,
         settings,
         contents.reasons,
+        counters,
     )
 
 
