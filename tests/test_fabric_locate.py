@@ -264,7 +264,7 @@ def fabric_run(folder: Path, cable: str, *, keeps: bool = True) -> Path:
 def dump_tables(file: Path, model: ModelFabric) -> None:
     """Write the tables of a model as dump_fts does; LIDs are numbers of hosts."""
     by_switch: dict[str, list[str]] = defaultdict(list)
-    for (switch, host), (_, number) in model.table.items():
+    for switch, host, number in model.entries():
         cable = model.cables[number]
         end = cable.b if cable.b.device == switch else cable.a
         lid = model.hosts.index(host) + 1

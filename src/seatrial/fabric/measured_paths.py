@@ -114,13 +114,9 @@ def telling_pairs(
     sources = dice.integers(hosts, size=_SAMPLE)
     destinations = (sources + dice.integers(1, hosts, size=_SAMPLE)) % hosts
     marks = incidence(graph, routes.crossings(sources, destinations), _SAMPLE)
-    crossed = []
-    for part in parts[:2]:
-        own = marks.part == column_of(graph, part)
-        column = np.zeros(_SAMPLE)
-        column[marks.path[own]] = marks.share[own]
-        crossed.append(column)
-    difference = crossed[0] - crossed[1]
+    columns = [column_of(graph, part) for part in parts[:2]]
+    difference = marks[:, [columns[0]]] - marks[:, [columns[1]]]
+    difference = difference.toarray()[:, 0]
     pairs: list[tuple[str, str]] = []
     used: set[int] = set()
     for sign in (1, -1):
