@@ -6,7 +6,8 @@ slow paths count little. It is regressed on the parts that the path crosses, eac
 the share that the routes give. The gain of a part is the log-likelihood ratio of the
 regression with and without it, 0 if its paths are faster. Up to `most` parts are chosen
 greedily from several starts, each again given the others (orthogonal matching pursuit:
-Pati et al. 1993). A part is named if permuted residuals hardly reach its gain.
+Pati et al. 1993). A part is named if permuted residuals hardly reach its gain, and
+if it slows most of its paths.
 Error counters of a link add their own log-likelihood ratio (Poisson, against the median
 of all links).
 """
@@ -32,6 +33,10 @@ RISK = 0.001
 STARTS = 8
 PERMUTATIONS = 40
 _MOST_COUNTERS = 25.0
+_LONE_PATHS = 5
+"""Paths of the least load across a part, at least, that tell if it slows most."""
+_OF_MEAN = 0.75
+"""Least median of their slowness, of its mean: single slow paths raise the mean."""
 _EULER = 0.5772156649
 
 PartKind = Literal["node", "cable", "switch"]
@@ -50,7 +55,8 @@ class MeasuredPaths:
 
     `residual`: how slow a path is, in units of `scatter`; 0 is usual, positive is slow.
     `scatter`: that of the logarithms of the numbers in its group. `group`: numbers of
-    one group may be exchanged if the fabric is sound. `crossings`: what they cross.
+    one group may be exchanged if the fabric is sound; those of a higher one have more
+    load. `crossings`: what they cross.
     """
 
     residual: Shares
@@ -235,14 +241,34 @@ def located(
         gains = search.gains(given)
         alike = np.flatnonzero(gains >= gain - SAME)
         order = alike[np.argsort(-gains[alike], kind="stable")].tolist()
-        names = dict.fromkeys([part, *order])
+        likely = dict.fromkeys([part, *order])
+        names = [one for one in likely if _slows_most(marks, paths, one)]
+        if not names:
+            continue
         parts = tuple(part_of(graph, number) for number in names)
-        own = slice(*marks.indptr[part : part + 2])
+        own = slice(*marks.indptr[names[0] : names[0] + 2])
         share, slow = marks.data[own], paths.residual[marks.indices[own]]
         shift = float(share @ slow / (share @ share)) * least
         suspects.append(Suspect(parts, gain, p, float(np.expm1(shift)), share.size))
         given.append(part)
     return suspects
+
+
+def _slows_most(marks: csc_array, paths: MeasuredPaths, part: int) -> bool:
+    """Return True if the usual path across a part is slow, not only some of them.
+
+    A load that the routes do not show, as of wrong tables, slows some. Paths of the
+    least load are compared with others of that load, as nothing else slows them.
+    """
+    rows = marks.indices[slice(*marks.indptr[part : part + 2])]
+    load = np.sort(paths.group[rows])[min(_LONE_PATHS, rows.size) - 1]
+    lone = paths.group <= load
+    across = np.zeros_like(lone)
+    across[rows] = True
+    usual = paths.residual[lone & ~across]
+    slow = paths.residual[lone & across] - (np.median(usual) if usual.size else 0.0)
+    slow = np.clip(slow, -CLIP, CLIP)
+    return bool(np.median(slow) >= _OF_MEAN * slow.mean())
 
 
 def counter_llr(errors: Shares) -> Shares:

@@ -21,6 +21,9 @@ FURTHER = 4
 """Times that pairs which tell two parts apart are measured."""
 
 _SHAPE = Shape("fat-tree-2", 1000, radix=64)
+THREE_LEVELS = Shape("fat-tree-3", 1000, radix=16)
+"""Pods of 64 nodes below 64 cores."""
+
 _TELLING = 64
 _NODE, _CABLE, _SWITCH = (1.1, 1.5), (1.3, 2.0), (1.2, 1.6)
 """Spans of factors by which bad parts are slower."""
