@@ -3,7 +3,8 @@
 Method. A residual says how much slower a path is than others under the same expected
 load, as a logarithm in units of their scatter (1.4826 MAD), clipped at `CLIP`: single
 slow paths count little. It is regressed on the parts that the path crosses, each with
-the share that the routes give. The gain of a part is the log-likelihood ratio of the
+the share that the routes give. With fixed routes these are the parts with the path's
+greatest load, as it waits there. The gain of a part is the log-likelihood ratio of the
 regression with and without it, 0 if its paths are faster. Up to `most` parts are chosen
 greedily from several starts, each again given the others (orthogonal matching pursuit:
 Pati et al. 1993). A part is named if permuted residuals hardly reach its gain, and
@@ -33,8 +34,6 @@ RISK = 0.001
 STARTS = 8
 PERMUTATIONS = 40
 _MOST_COUNTERS = 25.0
-_LONE_PATHS = 5
-"""Paths of the least load across a part, at least, that tell if it slows most."""
 _OF_MEAN = 0.75
 """Least median of their slowness, of its mean: single slow paths raise the mean."""
 _EULER = 0.5772156649
@@ -55,8 +54,8 @@ class MeasuredPaths:
 
     `residual`: how slow a path is, in units of `scatter`; 0 is usual, positive is slow.
     `scatter`: that of the logarithms of the numbers in its group. `group`: numbers of
-    one group may be exchanged if the fabric is sound; those of a higher one have more
-    load. `crossings`: what they cross.
+    one group may be exchanged if the fabric is sound. `crossings`: the arcs on which
+    they may wait.
     """
 
     residual: Shares
@@ -92,18 +91,23 @@ def part_of(graph: Graph, number: int) -> Part:
 def incidence(graph: Graph, crossings: Crossings, paths: int) -> csc_array:
     """Return the chance that a path crosses a part: paths x parts, links come first.
 
-    A switch counts once for a path.
+    A path crosses a switch that it enters or leaves, once.
     """
-    links = len(graph.links)
+    links, hosts = len(graph.links), len(graph.hosts)
     arcs = np.arange(2 * links)
-    head = graph.ends[arcs // 2, 1 - arcs % 2] - len(graph.hosts)
-    inner = head >= 0
-    of_arc = np.concatenate([arcs, arcs[inner]])
-    part = np.concatenate([arcs // 2, links + head[inner]])
     size = (2 * links, links + len(graph.switches))
-    parts = csr_array((np.ones(part.size), (of_arc, part)), shape=size)
     crossed = (crossings.share, (crossings.path, crossings.arc))
-    marks = (csr_array(crossed, shape=(paths, 2 * links)) @ parts).tocsc()
+    by_arc = csr_array(crossed, shape=(paths, 2 * links))
+
+    def by_part(switch: Numbers) -> csr_array:
+        inner = switch >= hosts
+        of_arc = np.concatenate([arcs, arcs[inner]])
+        part = np.concatenate([arcs // 2, links + switch[inner] - hosts])
+        return by_arc @ csr_array((np.ones(part.size), (of_arc, part)), shape=size)
+
+    tails = graph.ends.reshape(-1)
+    heads = graph.ends[:, ::-1].reshape(-1)
+    marks = by_part(heads).maximum(by_part(tails)).tocsc()
     np.minimum(marks.data, 1.0, out=marks.data)
     return marks
 
@@ -122,15 +126,22 @@ def residuals(slowness: Shares, group: Numbers) -> tuple[Shares, Shares]:
     return answer, scatter
 
 
-def expected_load(crossings: Crossings, group: Numbers, arcs: int) -> Shares:
-    """Return the load of each path: the most paths of its group that share an arc."""
+def expected_load(
+    crossings: Crossings, group: Numbers, arcs: int
+) -> tuple[Shares, Crossings]:
+    """Return the load of each path: the most paths of its group that share an arc.
+
+    The second value has the arcs with that load: there the path waits.
+    """
     key = group[crossings.path] * arcs + crossings.arc
     kinds, place = np.unique(key, return_inverse=True)
     place = place.reshape(-1)
     load = np.bincount(place, crossings.share, minlength=kinds.size)[place]
     greatest = np.ones(group.size)
     np.maximum.at(greatest, crossings.path, load)
-    return greatest
+    waits = load >= greatest[crossings.path]
+    path, arc, share = crossings.path, crossings.arc, crossings.share
+    return greatest, Crossings(path[waits], arc[waits], share[waits])
 
 
 @dataclass
@@ -257,17 +268,12 @@ def located(
 def _slows_most(marks: csc_array, paths: MeasuredPaths, part: int) -> bool:
     """Return True if the usual path across a part is slow, not only some of them.
 
-    A load that the routes do not show, as of wrong tables, slows some. Paths of the
-    least load are compared with others of that load, as nothing else slows them.
+    A load that the routes do not show, as of wrong tables, slows some.
     """
-    rows = marks.indices[slice(*marks.indptr[part : part + 2])]
-    load = np.sort(paths.group[rows])[min(_LONE_PATHS, rows.size) - 1]
-    lone = paths.group <= load
-    across = np.zeros_like(lone)
-    across[rows] = True
-    usual = paths.residual[lone & ~across]
-    slow = paths.residual[lone & across] - (np.median(usual) if usual.size else 0.0)
-    slow = np.clip(slow, -CLIP, CLIP)
+    across = np.zeros(paths.residual.size, dtype=bool)
+    across[marks.indices[slice(*marks.indptr[part : part + 2])]] = True
+    usual = float(np.median(paths.residual[~across])) if not across.all() else 0.0
+    slow = np.clip(paths.residual[across] - usual, -CLIP, CLIP)
     return bool(np.median(slow) >= _OF_MEAN * slow.mean())
 
 

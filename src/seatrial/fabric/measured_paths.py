@@ -20,7 +20,7 @@ from seatrial.parsers.fabric.dump_fts import Tables
 ROUND = ("session", "attempt", "round")
 """Columns of what was measured at the same time."""
 
-_MOST_LOAD = 4
+_FEWEST_LIKES = 100
 _SAMPLE = 40_000
 
 
@@ -80,11 +80,16 @@ def paths_of(routes: Routes, rows: pl.DataFrame) -> MeasuredPaths:
     level = np.ones(sources.size, dtype=np.int64)
     if not routes.adaptive:
         group = _concurrent(known, sources, destinations)
-        load = expected_load(crossings, group, 2 * len(routes.graph.links))
-        level = np.minimum(np.round(load), _MOST_LOAD).astype(np.int64)
+        arcs = 2 * len(routes.graph.links)
+        load, crossings = expected_load(crossings, group, arcs)
+        level = np.round(load).astype(np.int64)
+    # Paths of a load that few have tell nothing: there is no usual one among them.
+    likes = np.bincount(level)[level]
+    tells = likes >= min(_FEWEST_LIKES, likes.max())
     slowness = -np.log(known["value"].to_numpy())
-    residual, scatter = residuals(slowness, level)
-    return MeasuredPaths(residual, scatter, level, crossings)
+    residual, scatter = np.zeros(level.size), np.ones(level.size)
+    residual[tells], scatter[tells] = residuals(slowness[tells], level[tells])
+    return MeasuredPaths(residual, scatter, level, crossings.of(tells))
 
 
 def _concurrent(rows: pl.DataFrame, sources: Numbers, destinations: Numbers) -> Numbers:

@@ -17,6 +17,7 @@ from seatrial.fabric.records import Link
 
 Numbers = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
 
 _FAR = 1 << 30
 _MOST_HOPS = 64
@@ -36,6 +37,11 @@ class Crossings:
     path: Numbers
     arc: Numbers
     share: Shares
+
+    def of(self, paths: Marks) -> "Crossings":
+        """Return those of some paths, a mark for each of all paths."""
+        own = paths[self.path]
+        return Crossings(self.path[own], self.arc[own], self.share[own])
 
 
 @dataclass(frozen=True)
