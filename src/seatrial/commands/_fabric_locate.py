@@ -1,6 +1,6 @@
 """`seatrial fabric locate`: read a run, a fabric and its routes; print suspects."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from seatrial.fabric.counters import errors_of_links, grown, read_reading
 from seatrial.fabric.findings import spots_of
 from seatrial.fabric.locate import Part, Suspect, located
 from seatrial.fabric.measured_paths import (
+    KIND,
     ROUND,
     forwarding_of,
     graph_of,
@@ -110,13 +111,17 @@ class Routing:
 
 
 def located_in(
-    run: str,
+    runs: Sequence[str],
     fabric_file: Path | None,
     routing: Routing,
     counters: tuple[Path, Path] | None,
 ) -> Answer:
-    """Locate the cause of slow pairs; SeatrialError if the files do not fit."""
-    path = find_run(paths.home(), run)
+    """Locate the cause of slow pairs of runs; SeatrialError if the files do not fit.
+
+    The fabric and its plan are those that the first run kept.
+    """
+    folders = [find_run(paths.home(), run) for run in dict.fromkeys(runs)]
+    path = folders[0]
     kept = path / SYSTEM_FOLDER
     if fabric_file is None and not (kept / DISCOVERED_FILE).is_file():
         raise SeatrialError(
@@ -127,7 +132,8 @@ def located_in(
     planned = kept / PLAN_FILE
     cables = load_plan(planned).cables if planned.is_file() else ()
     routes = routing.routes(fabric)
-    measured = paths_of(routes, _bandwidths(path, routing.hca))
+    rows = pl.concat(_bandwidths(path, routing.hca) for path in folders)
+    measured = paths_of(routes, rows)
     errors = None
     if counters:
         before, after = map(read_reading, counters)
@@ -142,18 +148,33 @@ def located_in(
 
 
 def _bandwidths(path: Path, hca: str) -> pl.DataFrame:
-    """Return the bandwidths of a run's sweeps; SeatrialError if it has none."""
+    """Return the bandwidths of a run's sweeps; SeatrialError if it has none.
+
+    They are those under the load of a round: not of pairs that were repeated alone.
+    """
     wanted = [
         pl.col("check").cast(pl.String).is_in(_CHECKS),
-        pl.col("metric").cast(pl.String) == "bw",
+        pl.col("metric").cast(pl.String).is_in(("bw", "crowded_bw")),
         pl.col("source").is_not_null(),
         pl.col("value") > 0,
     ]
     if hca:
         named = pl.col("hca").cast(pl.String).str.split(":").list.first()
         wanted.append(named.fill_null(hca) == hca)
-    columns = ("source", "destination", "value", *ROUND)
+    columns = ("source", "destination", "value", "metric", *ROUND)
     rows = stored_table(path).rows.filter(wanted).select(columns).collect()
+    crowded = pl.col("metric").cast(pl.String) == "crowded_bw"
+    repeated = crowded.any().over("source", "destination", *ROUND)
+    rows = (
+        rows.filter(crowded | ~repeated)
+        .drop("metric")
+        .with_columns(
+            pl.col("source", "destination", *KIND).cast(pl.String),
+            session=pl.concat_str(
+                pl.lit(f"{path}/"), pl.col("session").cast(pl.String)
+            ),
+        )
+    )
     if rows.is_empty():
         raise SeatrialError(
             f"{path}: no bandwidth of pairs; expected a run with PairSweep"

@@ -17,7 +17,10 @@ from seatrial.fabric.records import Fabric
 from seatrial.fabric.routes import Forwarding, Graph, Numbers, Routes
 from seatrial.parsers.fabric.dump_fts import Tables
 
-ROUND = ("session", "attempt", "round")
+KIND = ("check", "environment")
+"""Columns of numbers that may be compared with each other."""
+
+ROUND = (*KIND, "session", "attempt", "round")
 """Columns of what was measured at the same time."""
 
 _FEWEST_LIKES = 100
@@ -83,6 +86,8 @@ def paths_of(routes: Routes, rows: pl.DataFrame) -> MeasuredPaths:
         arcs = 2 * len(routes.graph.links)
         load, crossings = expected_load(crossings, group, arcs)
         level = np.round(load).astype(np.int64)
+    kind = _numbered(known, KIND)
+    level = level * (kind.max() + 1) + kind
     # Paths of a load that few have tell nothing: there is no usual one among them.
     likes = np.bincount(level)[level]
     tells = likes >= min(_FEWEST_LIKES, likes.max())
@@ -99,11 +104,15 @@ def _concurrent(rows: pl.DataFrame, sources: Numbers, destinations: Numbers) -> 
     """
     pair = np.sort(np.column_stack([sources, destinations]), axis=1)
     low, high = pl.Series(pair[:, 0]), pl.Series(pair[:, 1])
-    numbered = rows.select(
-        round=pl.struct(pl.col(ROUND).cast(pl.String)).rank("dense"), low=low, high=high
-    )
+    numbered = rows.select(round=_numbered(rows, ROUND), low=low, high=high)
     back = pl.int_range(pl.len()).over("round", "low", "high").clip(0, 1)
     return numbered.select(2 * pl.col("round") + back).to_series().to_numpy()
+
+
+def _numbered(rows: pl.DataFrame, columns: Sequence[str]) -> Numbers:
+    """Number the different values of some columns from 0."""
+    values = pl.struct(pl.col(columns).cast(pl.String)).rank("dense")
+    return rows.select(values.cast(pl.Int64) - 1).to_series().to_numpy()
 
 
 def telling_pairs(

@@ -170,14 +170,19 @@ class _Fabric:
     def _measure(self, pairs: list[tuple[str, str]]) -> None:
         """Measure pairs at the same time, first in one direction, then back."""
         for own in (pairs, [(b, a) for a, b in pairs]):
+            columns = {
+                "source": [a for a, _ in own],
+                "destination": [b for _, b in own],
+                "value": self.model.rates(own),
+            }
             self.rows.append(
-                pl.DataFrame(
-                    {
-                        "source": [a for a, _ in own],
-                        "destination": [b for _, b in own],
-                        "value": self.model.rates(own),
-                    }
-                ).with_columns(session=pl.lit("pairs-1"), attempt=1, round=self.round)
+                pl.DataFrame(columns).with_columns(
+                    check=pl.lit("PairSweep"),
+                    environment=pl.lit("model"),
+                    session=pl.lit("pairs-1"),
+                    attempt=1,
+                    round=self.round,
+                )
             )
         self.round += 1
         self.measured |= {frozenset(pair) for pair in pairs}
