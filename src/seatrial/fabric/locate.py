@@ -140,8 +140,7 @@ def expected_load(
     greatest = np.ones(group.size)
     np.maximum.at(greatest, crossings.path, load)
     waits = load >= greatest[crossings.path]
-    path, arc, share = crossings.path, crossings.arc, crossings.share
-    return greatest, Crossings(path[waits], arc[waits], share[waits])
+    return greatest, crossings.kept(waits)
 
 
 @dataclass

@@ -94,7 +94,9 @@ def paths_of(routes: Routes, rows: pl.DataFrame) -> MeasuredPaths:
     slowness = -np.log(known["value"].to_numpy())
     residual, scatter = np.zeros(level.size), np.ones(level.size)
     residual[tells], scatter[tells] = residuals(slowness[tells], level[tells])
-    return MeasuredPaths(residual, scatter, level, crossings.of(tells))
+    return MeasuredPaths(
+        residual, scatter, level, crossings.kept(tells[crossings.path])
+    )
 
 
 def _concurrent(rows: pl.DataFrame, sources: Numbers, destinations: Numbers) -> Numbers:

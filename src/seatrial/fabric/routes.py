@@ -38,10 +38,9 @@ class Crossings:
     arc: Numbers
     share: Shares
 
-    def of(self, paths: Marks) -> "Crossings":
-        """Return those of some paths, a mark for each of all paths."""
-        own = paths[self.path]
-        return Crossings(self.path[own], self.arc[own], self.share[own])
+    def kept(self, marks: Marks) -> "Crossings":
+        """Return the marked ones."""
+        return Crossings(self.path[marks], self.arc[marks], self.share[marks])
 
 
 @dataclass(frozen=True)
