@@ -265,6 +265,13 @@ def test_adaptive_sweep_takes_the_leafs_of_the_class(tmp_path: Path) -> None:
     assert expected in scripts["openmpi"]
 
 
+def test_sweep_takes_the_pairs_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_text("cn01 cn02 1\ncn03 cn04 1\n")
+    chosen = ("-S", f"PairSweep.pairs={tmp_path / 'pairs'}")
+    scripts = sweep_scripts(tmp_path, json.loads(SETTINGS.read_text()), *chosen)
+    assert f" --pairs {tmp_path / 'pairs'} -- " in scripts["openmpi"]
+
+
 def test_sweep_of_two_rails_has_a_rank_for_each(tmp_path: Path) -> None:
     """Where a stack cannot be told which rail to take, it has the choice."""
     settings = json.loads(SETTINGS.read_text())

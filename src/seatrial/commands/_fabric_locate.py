@@ -1,5 +1,6 @@
 """`seatrial fabric locate`: read a run, a fabric and its routes; print suspects."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,13 +101,17 @@ class Routing:
 
 
 def located_in(
-    run: str,
+    runs: Sequence[str],
     fabric_file: Path | None,
     routing: Routing,
     counters: tuple[Path, Path] | None,
 ) -> Answer:
-    """Locate the cause of slow pairs; SeatrialError if the files do not fit."""
-    path = find_run(paths.home(), run)
+    """Locate the cause of slow pairs of runs; SeatrialError if the files do not fit.
+
+    The fabric and its plan are those that the first run kept.
+    """
+    folders = [find_run(paths.home(), run) for run in dict.fromkeys(runs)]
+    path = folders[0]
     kept = path / SYSTEM_FOLDER
     if fabric_file is None and not (kept / DISCOVERED_FILE).is_file():
         raise SeatrialError(
@@ -117,7 +122,8 @@ def located_in(
     planned = kept / PLAN_FILE
     cables = load_plan(planned).cables if planned.is_file() else ()
     routes = routing.routes(fabric)
-    measured = paths_of(routes, _bandwidths(path, routing.hca))
+    rows = pl.concat(_bandwidths(path, routing.hca) for path in folders)
+    measured = paths_of(routes, rows)
     errors = None
     if counters:
         before, after = map(read_reading, counters)
@@ -132,8 +138,12 @@ def located_in(
 
 
 def _bandwidths(path: Path, hca: str) -> pl.DataFrame:
-    """Return the bandwidths of a run's sweeps; SeatrialError if it has none."""
-    rows = bandwidths(stored_table(path).rows, hca)
+    """Return the bandwidths of a run's sweeps; SeatrialError if it has none.
+
+    Sessions of several runs have the path of their run before their names.
+    """
+    run = pl.concat_str(pl.lit(f"{path}/"), pl.col("session"))
+    rows = bandwidths(stored_table(path).rows, hca).with_columns(session=run)
     if rows.is_empty():
         raise SeatrialError(
             f"{path}: no bandwidth of pairs; expected a run with PairSweep"

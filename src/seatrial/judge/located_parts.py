@@ -199,5 +199,5 @@ def _crossing(
     for one, other in ((0, 1), (1, 0)):
         crossings = routes.crossings(ends[:, one], ends[:, other])
         marks = incidence(routes.graph, crossings, len(pairs))
-        own = marks.part == column_of(routes.graph, part)
-        yield from marks.path[own].tolist()
+        own = marks[:, [column_of(routes.graph, part)]]
+        yield from own.nonzero()[0].tolist()
