@@ -385,7 +385,7 @@ def test_pairs_that_were_repeated_alone_count_with_the_load_of_their_round(
         )
         answers.append((code, json.loads(text)[0]["part"]))
     assert answers[0] == answers[1]
-    assert answers[0][1].endswith("cable c00100")
+    assert "cable c00100" in answers[0][1]
 
 
 def test_the_pairs_of_the_first_run_tell_suspects_apart_in_a_second(
@@ -416,7 +416,7 @@ def test_the_pairs_of_the_first_run_tell_suspects_apart_in_a_second(
     code, text, _ = locate(run, second, *routes, "--format", "json")
     (row,) = json.loads(text)
     assert (code, row["not_told_from"]) == (1, "")
-    assert row["part"].endswith("cable c00100")
+    assert "cable c00100" in row["part"]
 
 
 def test_a_bad_cable_is_found_on_its_rail_only(tmp_path: Path) -> None:

@@ -15,19 +15,20 @@ from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.declared import DeclaredCriterion
 from seatrial.fabric.compare import compare
 from seatrial.fabric.declaration import Declaration
-from seatrial.fabric.records import Duplicate
+from seatrial.fabric.records import Duplicate, End
 from seatrial.judge.judge import Judgement, judge
 from seatrial.judge.located_part import LocatedPart
 from seatrial.report.chapters import contents
 from seatrial.report.content import Content
 from seatrial.report.fabric_drawing import drawing
 from seatrial.report.fabric_layout import layout_of
-from seatrial.report.fabric_links import COLUMNS, LOCATED, bad_links, links_table
+from seatrial.report.fabric_links import COUNTED, LOCATED, bad_links, links_table
 from seatrial.report.html_page import html
 from seatrial.report.markdown import summary
 from seatrial.report.pdf import document
 from seatrial.report.render.svg import colours
 from seatrial.runs.closed_run import Run
+from seatrial.runs.port_totals import PortTotal
 
 HOME = Path(__file__).parents[1]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -145,7 +146,7 @@ def test_links_are_a_table_to_which_columns_are_added() -> None:
     fabric = cabled.fabric()
     findings = compare(fabric, cabled.plan, Declaration())
     links = bad_links(fabric, cabled.plan.cables, findings, [located(cabled)])
-    table = links_table(links)
+    table = links_table(links, {})
     assert table.columns == (
         *("verdict", "cable", "one end", "other end", "plan", "state", "finding"),
     )
@@ -158,9 +159,36 @@ def test_links_are_a_table_to_which_columns_are_added() -> None:
     assert rows[numbers[0]][5] == (
         "cn01 port mlx5_0:1 - leaf08 port 8; leaf01 port 1 - cn64 port mlx5_0:1"
     )
-    errors = ("errors", lambda link: str(len(link.key)))
-    more = links_table(links, (*COLUMNS, errors))
-    assert {row[-1] for row in more.rows} == {"2"}
+
+
+def test_errors_of_ports_stand_beside_their_links() -> None:
+    cabled, numbers = broken()
+    fabric, cables = cabled.fabric(), cabled.plan.cables
+    slow = next(one for one in cables if one.cable == numbers[3])
+    other = next(one for one in cables if one.cable not in numbers)
+    ports = {
+        slow.a: counted(slow.a, symbol_error=7),
+        slow.b: counted(slow.b, symbol_error=0),
+        other.b: counted(other.b, link_downed=2, symbol_error=0),
+    }
+    findings = compare(fabric, cabled.plan, Declaration())
+    table = links_table(bad_links(fabric, cables, findings, ports=ports), ports)
+    rows = {row[1]: row for row in table.rows}
+    assert table.columns[-2:] == ("errors in the run", "bit error rate below")
+    assert rows[numbers[3]][-2:] == (f"{slow.a}: symbol_error 7", "1.3e-12")
+    assert rows[numbers[2]][-2:] == ("", "")
+    assert rows[other.cable][0] == COUNTED
+    assert rows[other.cable][-2:] == (f"{other.b}: link_downed 2", "3e-13")
+    assert len(table.rows) == len(bad_links(fabric, cables, findings)) + 1
+
+
+def counted(end: End, **counts: int) -> PortTotal:
+    port = PortTotal(end.device, end.port)
+    bits = counts.get("symbol_error", 0)
+    port.counts = {name: {"s": count} for name, count in counts.items()}
+    port.counts["bit_errors"] = {"s": bits}
+    port.passed = {"s": (10**13, 60.0)}
+    return port
 
 
 def judged(run: Run, *rules: DeclaredCriterion) -> Judgement:

@@ -196,6 +196,8 @@ def _crossing(
 ) -> Iterator[int]:
     """Yield the pairs, by number, with a path across a part in one direction."""
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    if not pairs:
+        return
     for one, other in ((0, 1), (1, 0)):
         crossings = routes.crossings(ends[:, one], ends[:, other])
         marks = incidence(routes.graph, crossings, len(pairs))

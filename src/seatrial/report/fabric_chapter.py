@@ -15,6 +15,7 @@ from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.runs.closed_run import Run
 from seatrial.runs.kept_fabric import KeptFabric, kept_fabric
+from seatrial.runs.port_totals import ports_of_run
 
 MAX_ROWS = 200
 _TITLE = "Fabric"
@@ -32,7 +33,7 @@ def fabric_chapter(run: Run, judgement: Judgement) -> tuple[Chapter, ...]:
         kept = kept_fabric(run)
         if kept is None:
             return ()
-        return (_chapter(kept, kept.findings(), judgement),)
+        return (_chapter(run, kept, judgement),)
     except SeatrialError as error:
         words = f"The fabric that the run kept cannot be shown: {error}"
         return (Chapter("fabric", _TITLE, "", empty=words),)
@@ -54,11 +55,10 @@ def parts_of_fabric(run: Run, judgement: Judgement) -> tuple[ActOn, ...]:
     return (*located, *cables)
 
 
-def _chapter(
-    kept: KeptFabric, findings: Sequence[Finding], judgement: Judgement
-) -> Chapter:
-    fabric, plan = kept.fabric, kept.plan
-    links = bad_links(fabric, plan.cables if plan else (), findings, judgement.located)
+def _chapter(run: Run, kept: KeptFabric, judgement: Judgement) -> Chapter:
+    fabric, plan, findings = kept.fabric, kept.plan, kept.findings()
+    ports, cables = ports_of_run(run), plan.cables if plan else ()
+    links = bad_links(fabric, cables, findings, judgement.located, ports)
     notes = [_rest(fabric, links)]
     if len(links) > MAX_ROWS:
         notes.append(
@@ -67,7 +67,7 @@ def _chapter(
         )
     tables = []
     if links:
-        tables.append(("Links with findings", links_table(links[:MAX_ROWS])))
+        tables.append(("Links with findings", links_table(links[:MAX_ROWS], ports)))
     others = [one for one in findings if not one.ends and not _is_device(one)]
     if others:
         tables.append(("Other findings", _others(others)))

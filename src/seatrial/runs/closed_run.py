@@ -82,8 +82,7 @@ class Run:
     `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
     `reasons` has those for missing numbers, unverified, None without a file; `kept` has
     the plan, criteria, weights, ledger and fabric that the run kept, by their paths;
-    `settings` those of its nodes (settings_table.SCHEMA), `counters` those of its ports
-    (counters_table.SCHEMA), None if it has none.
+    `settings` and `counters` those of its nodes and ports, None if it has none.
     """
 
     path: Path
@@ -139,23 +138,19 @@ def load_run(path: Path) -> Run:
             raise SeatrialError(f"{path / MANIFEST}: lists no {name}; expected one")
     cases = _parse_cases(kept.pop(_CASES), path / _CASES)
     measurements = parse_table(kept.pop(TABLE), path / TABLE)
-    content = kept.pop(SETTINGS_TABLE, None)
-    settings = (
-        None if content is None else parse_settings(content, path / SETTINGS_TABLE)
+    optional = ((SETTINGS_TABLE, parse_settings), (COUNTERS_TABLE, parse_counters))
+    settings, counters = (
+        parse(kept.pop(name), path / name) if name in kept else None
+        for name, parse in optional
     )
-    content = kept.pop(COUNTERS_TABLE, None)
-    counters = (
-        None if content is None else parse_counters(content, path / COUNTERS_TABLE)
-    )
-    manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
-    check_units(measurements, path / TABLE, manifest)
+    check_units(measurements, path / TABLE, contents.manifest)
     return Run(
         path,
-        manifest,
+        contents.manifest,
         cases,
         measurements,
-        digest,
-        sealed,
+        contents.digest,
+        contents.sealed,
         kept,
         settings,
         contents.reasons,
