@@ -16,7 +16,7 @@ from seatrial.judge.summary import format_findings
 from seatrial.runs.closed_run import KEPT_DECLARATION, KEPT_FABRIC, Run, load_run
 
 ADAPTIVE = {KEPT_DECLARATION: b"fabric_routing: adaptive\n"}
-LIMIT = criterion("bw_1MiB", 11500.0, check="PairSweep", model="every")
+LIMIT = criterion("bw_4MiB", 11500.0, check="PairSweep", model="every")
 
 
 @pytest.fixture(scope="module")
