@@ -29,8 +29,12 @@ fabric_option = click.option(
 """An option of several commands: `fabric_file`."""
 
 
-def discovered(sources: Sequence[Path], file: Path | None) -> "Fabric":
+def discovered(
+    sources: Sequence[Path], file: Path | None = None, save: Path | None = None
+) -> "Fabric":
     """Return the fabric: of a file, of operators' files, or by the tools here.
+
+    `save` is a folder for what the tools print.
 
     Raises SeatrialError if it cannot be read.
     """
@@ -45,7 +49,7 @@ def discovered(sources: Sequence[Path], file: Path | None) -> "Fabric":
     if sources:
         return from_files(sources)
     with Terminal(stderr=True).status("discovering the fabric"):
-        return by_tools()
+        return by_tools(save)
 
 
 def known_nodes(home: Path, system: str) -> Collection[str]:

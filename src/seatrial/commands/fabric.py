@@ -63,6 +63,11 @@ def fabric() -> None:
     help="File to write.",
 )
 @click.option("--keep", is_flag=True, help="Later runs of SYSTEM keep it, too.")
+@click.option(
+    "--save",
+    type=options.FOLDER,
+    help="Folder for what the tools print, as --from reads it again.",
+)
 @options.stop_on_eof
 @click.pass_context
 def discover(
@@ -71,6 +76,7 @@ def discover(
     sources: tuple[Path, ...],
     output: Path,
     keep: bool,
+    save: Path | None,
 ) -> None:
     """Record the devices, links and subnet managers of SYSTEM in a file.
 
@@ -90,7 +96,9 @@ def discover(
 
     home = paths.home()
     declared_for(home, system)
-    found = discovered(sources, None)
+    if save and sources:
+        raise SeatrialError("--from and --save: expected one of them, got both")
+    found = discovered(sources, save=save)
     write_fabric(output, found)
     if keep:
         keep_fabric(home, system, found, sources)
