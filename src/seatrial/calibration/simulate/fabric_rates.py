@@ -16,6 +16,7 @@ from seatrial.calibration.simulate.fabric_trials import (
     trial,
 )
 from seatrial.calibration.simulate.rates import CONFIDENCE, Rate
+from seatrial.errors import SeatrialError
 
 SETTINGS = (
     Setting("sound", 0),
@@ -80,8 +81,15 @@ def fabric_rows(
 ) -> Iterator[FabricRow]:
     """Try so many fabrics of each kind; the same seed, the same trials.
 
-    `done` is called with the number of fabrics that are done.
+    `done` is called with the number of fabrics that are done. SeatrialError if all
+    nodes have room on one leaf.
     """
+    leaf = max(one.shape.radix // 2 for one in SETTINGS)
+    if nodes <= leaf:
+        raise SeatrialError(
+            f"--nodes {nodes}: expected more than {leaf}: a fabric of one leaf has no "
+            "up-links"
+        )
     seeds = range(seed, seed + fabrics)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for one in SETTINGS:
