@@ -14,6 +14,7 @@ from reframe_runs import HOME
 from seatrial.compare.pairing import Floats, Paired
 from seatrial.compare.records import Key
 from seatrial.compare.sides import Entrant, of_run
+from seatrial.criteria.keys import ANY
 from seatrial.criteria.published import Published, load_published
 from seatrial.criteria.weights import Weights
 from seatrial.model.cases import Case, parameters_text
@@ -147,7 +148,7 @@ def weights_of(folder: Path, text: str = WEIGHTS) -> Weights:
     """Read weights that are written down in a folder."""
     file = folder / "bakeoff.yaml"
     file.write_text(text)
-    return Weights.load(file, known=())
+    return Weights.load(file, known=ANY)
 
 
 def close_vendor(

@@ -9,6 +9,7 @@ from judge_samples import CASE, sample
 from msgspec.structs import asdict
 
 from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.keys import ANY
 from seatrial.judge.judge import Judgement, judge
 from seatrial.model.records import Measurement
 from seatrial.runs.closed_run import load_run
@@ -16,7 +17,7 @@ from seatrial.runs.ledger import begin
 from seatrial.runs.ledger_beside import read_beside
 from seatrial.runs.open_run import RunFolder
 
-LIMITS = Criteria.parse(CRITERIA.encode(), Path("criteria.yaml"), known=())
+LIMITS = Criteria.parse(CRITERIA.encode(), Path("criteria.yaml"), known=ANY)
 NAMES = tuple(f"2026010{day}T000000Z-smoke" for day in range(1, 8))
 
 

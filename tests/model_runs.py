@@ -16,7 +16,8 @@ from seatrial.standins.truth import Truth
 STAND_INS = Path(__file__).parent / "data" / "standins"
 REPLAY = Path(__file__).parent / "data" / "replay"
 _OWN = (
-    "balance bufreuse fixedwork halo2d logp memlat mpair mq_posted mq_unexp pairsweep"
+    "balance bufreuse fixedwork halo2d logp memlat mpair mq_posted mq_unexp pairsweep "
+    "mp_rdma_bw mp_rdma_lat mqp_lat mr_cost pairsweep_verbs winbw"
 )
 _LAUNCHER = """
 import json
@@ -43,7 +44,7 @@ def model_truth(nodes: int, **values: Any) -> Truth:
     return Truth(**{"seed": 1, "nodes": f"mn[0001-{nodes:04}]", **values})
 
 
-def _settings(nodes: int) -> dict[str, Any]:
+def _settings(nodes: int, machine: Path) -> dict[str, Any]:
     """Return settings with one stack, whose programs are the stand-ins."""
     settings: dict[str, Any] = json.loads(SETTINGS.read_text())
     partition = settings["systems"][0]["partitions"][0]
@@ -51,7 +52,13 @@ def _settings(nodes: int) -> dict[str, Any]:
     partition["extras"]["demonstration"] = True
     partition["environs"] = ["model"]
     partition["launcher"] = "srun"
-    partition["features"] = ["slurm"]
+    partition["extras"] |= {
+        "rails": ["model0:1"],
+        "gid_indexes": {},
+        "cpu_frequencies": [1_800_000, 2_400_000],
+        "cpu_clock_file": f"{machine}/clock/$SLURM_CPU_FREQ_REQ",
+    }
+    partition["features"] = ["slurm", "verbs"]
     features = [*_OWN.split(), "rr64", "mpi", "imb", "osu", "hpcc", "npb", "lammps"]
     inputs = settings["environments"][0]["extras"]["lammps_inputs"]
     cache = settings["environments"][0]["extras"]["registration_cache"]
@@ -76,7 +83,7 @@ def run_checks(
     install(folder / "model", truth)
     bench = folder / "bench"
     bench.mkdir()
-    settings = _settings(nodes)
+    settings = _settings(nodes, folder / "model")
     for name in settings["environments"][0]["extras"]["lammps_inputs"]:
         (bench / name).touch()
     (folder / "settings.py").write_text(_LAUNCHER.format(settings=json.dumps(settings)))

@@ -12,9 +12,14 @@ from typing import Any
 
 import polars as pl
 
+from seatrial.checks.sources import known_checks
+from seatrial.paths import SITE
+
 HOME = Path(__file__).resolve().parents[1]
 SETTINGS = Path(__file__).parent / "data" / "settings.json"
 CHECKS = HOME / "reframe-checks" / "checks"
+OURS = known_checks(CHECKS) - known_checks(CHECKS / SITE)
+"""The checks of Seatrial: a site may have more."""
 
 FAKE = """\
 import reframe as rfm

@@ -92,6 +92,7 @@ def sample_front(**changed: Any) -> Front:
         not_shown=(ActOn("cn05", ("not shown by 20 allocations",)),),
         look_at=(ActOn("cn01, cn02", ("undecided; within the limits",)),),
         absent=(ActOn("cn04", ("down: Not responding",)),),
+        parts=(ActOn("cable c00097: leaf01 port 9 - spine01 port 1", ("slow",)),),
         in_common=("all 1 failing nodes run firmware 20.31",),
         worth_a_look=("cn01", "cn02"),
         not_tested="28 criteria: no OSU Micro-Benchmarks (24), no perftest (4)",
@@ -187,7 +188,15 @@ def spoiled(value: Any, name: str) -> Any:
         | Figure
         | Table,
     ):
-        kept = ("verdict", "digest", "manifest_sha256", "name", "counts", "svg")
+        kept = (
+            "verdict",
+            "digest",
+            "manifest_sha256",
+            "name",
+            "counts",
+            "svg",
+            "drawing",
+        )
         found = {
             key: each
             if key in kept and not (key == "name" and isinstance(value, CriterionRow))

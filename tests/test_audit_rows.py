@@ -198,7 +198,7 @@ def test_damaged_output_of_a_node_is_unknown_with_its_reason(tmp_path: Path) -> 
         if row.node != "cn1" and row.verdict == "unknown"
     }
     assert silent == {
-        "cn2": "output of the audit ends early",
+        "cn2": "output of the node ends early",
         "cn3": "cpu: srun: error: cn3: task 2: Killed",
     }
     assert sum(row.node == "cn1" for row in rows) > 20

@@ -11,15 +11,14 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 from fake_home import SETTINGS, write, write_home
-from reframe_runs import CHECKS, HOME
+from reframe_runs import CHECKS, HOME, OURS
 
 from seatrial.checks.catalogue import Entry, catalogue, format_catalogue
 from seatrial.checks.experiments import EXPERIMENTS
-from seatrial.checks.sources import known_checks
 from seatrial.cli import main
 from seatrial.criteria.published import load_published
 from seatrial.model.metrics import split_flat_name
-from seatrial.paths import published_dir
+from seatrial.paths import SITE, published_dir
 
 CHECK = """\
 import reframe as rfm
@@ -96,11 +95,18 @@ def entries(*options: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def ours() -> list[Entry]:
-    return catalogue(CHECKS, HOME)
+    entries = catalogue(CHECKS, HOME)
+    return [entry for entry in entries if not entry.file.startswith(f"{SITE}/")]
 
 
 def test_every_check_has_an_entry(ours: list[Entry]) -> None:
-    assert sorted(entry.check for entry in ours) == sorted(known_checks(CHECKS))
+    assert sorted(entry.check for entry in ours) == sorted(OURS)
+
+
+def test_each_feature_that_a_check_needs_is_a_word(ours: list[Entry]) -> None:
+    (own,) = (entry for entry in ours if entry.check == "MultiPairVerbs")
+    assert own.needs == ("verbs", "mp_rdma_lat", "mp_rdma_bw")
+    assert all(need.isidentifier() for entry in ours for need in entry.needs)
 
 
 def test_table_of_the_documentation_is_the_catalogue(ours: list[Entry]) -> None:

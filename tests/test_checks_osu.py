@@ -76,6 +76,8 @@ def test_message_rate_is_measured_at_every_clock(tmp_path: Path) -> None:
     row = run(tmp_path, settings(), "-n", "OsuClock")
     assert row["result"] == "pass", row["fail_reason"]
     assert re.findall(r"--cpu-freq=(\d+) bash", script(row)) == ["1500000", "2600000"]
+    shown = "/sys/devices/system/cpu/cpu$cpu/cpufreq/scaling_cur_freq"
+    assert script(row).count(f'read -r clock <"{shown}"') == 2
     rates = [
         sample["parameters"]
         for sample in record(row)["samples"]

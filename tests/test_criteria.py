@@ -1,11 +1,13 @@
 """Criteria: every fault has its line; which cases they hold; what changed."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from reframe_runs import CHECKS, HOME
+from reframe_runs import CHECKS, HOME, OURS
 
 from seatrial.checks.sources import known_checks
 from seatrial.criteria.criteria import (
@@ -16,9 +18,11 @@ from seatrial.criteria.criteria import (
     recorded_criteria,
 )
 from seatrial.criteria.formula import evaluate
+from seatrial.criteria.keys import Known
 from seatrial.criteria.reframe_references import render_reference_files
 from seatrial.errors import SeatrialError
 
+NOON = "2026-11-21T12:00:00+00:00"
 GOOD = """\
 schema: 1
 risks: {seller: 0.05, buyer: 0.1, discovery: 0.2}
@@ -66,7 +70,7 @@ criteria:
 def load(folder: Path, text: str) -> Criteria:
     file = folder / "criteria.yaml"
     file.write_text(text, encoding="utf-8")
-    return Criteria.load(file, known={"Fake"})
+    return Criteria.load(file, Known({"Fake"}))
 
 
 def test_everything_that_is_written_is_read(tmp_path: Path) -> None:
@@ -699,16 +703,29 @@ def test_changed_risks_of_the_machine_have_no_name(tmp_path: Path) -> None:
 def test_criteria_of_a_run_may_be_of_checks_that_are_gone(tmp_path: Path) -> None:
     assert recorded_criteria(tmp_path) is None
     (tmp_path / "system").mkdir()
+    own = {"name": "speed", "unit": "steps/s", "direction": "higher", "meaning": "m"}
+    names = {"run": tmp_path.name, "system": "a", "campaign": "b"}
+    manifest: dict[str, Any] = {**names, "nodes": []}
+    manifest |= {"schema": 2, "started": NOON, "ended": NOON, "checksums": {}}
+    file = tmp_path / "manifest.json"
+    file.write_text(json.dumps(manifest | {"own_metrics": [own]}))
     old = GOOD.replace("check: Fake", "check: Forgotten")
+    old += "  - check: Forgotten\n    kind: promised\n    document: d\n    clause: c\n"
+    old += "    limits: {speed: 3 steps/s}\n"
     (tmp_path / "system" / "criteria.yaml").write_text(old)
     recorded = recorded_criteria(tmp_path)
     assert recorded is not None
     assert {each.check for each in recorded.criteria} == {"Forgotten"}
+    (speed,) = (each for each in recorded.criteria if each.metric == "speed")
+    assert (speed.unit, speed.direction, speed.limit) == ("steps/s", "higher", 3.0)
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(SeatrialError, match="unknown metric 'speed'"):
+        recorded_criteria(tmp_path)
 
 
 def test_criteria_of_the_lab_are_valid_and_hold_every_check() -> None:
     criteria = Criteria.load(HOME / "reference-data" / "lab" / "criteria.yaml")
-    assert {each.check for each in criteria.criteria} == known_checks(CHECKS)
+    assert {each.check for each in criteria.criteria} == OURS
 
 
 def test_example_of_the_documentation_is_complete(tmp_path: Path) -> None:
@@ -717,7 +734,7 @@ def test_example_of_the_documentation_is_complete(tmp_path: Path) -> None:
     assert block is not None
     file = tmp_path / "criteria.yaml"
     file.write_text(re.sub("^    ", "", block[0], flags=re.MULTILINE))
-    criteria = Criteria.load(file, known_checks(CHECKS))
+    criteria = Criteria.load(file, Known(known_checks(CHECKS)))
     assert {each.kind for each in criteria.criteria} == {
         *("promised", "theoretical", "sameness"),
     }

@@ -39,7 +39,7 @@ FURTHER = {
     "plan": ("--campaign", "smoke"),
     "report": ("--form", "md"),
     "run": ("--campaign", "smoke", "--repeats", "1", "--checks", "PairSweep"),
-    "simulate": ("--runs", "1", "--nodes", "4", "--repeats", "4"),
+    "simulate": ("--runs", "1", "--nodes", "40", "--repeats", "4"),
 }
 """Options that save time, or that the recorded data need; the last one counts."""
 

@@ -56,6 +56,29 @@ def test_runs_keep_a_fabric_that_was_discovered_for_them(
     assert "exchange the plugs" in nodes
 
 
+def test_runs_keep_forwarding_tables_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = write_home(tmp_path / "home")
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    dump = (DATA / "dump_fts.txt").read_text()
+    tables = tmp_path / "dump_fts.txt"
+    tables.write_text(dump)
+    words = ("discover", "lab", *CLUSTER, "--output", str(tmp_path / "fabric.json"))
+    kept = home / "etc/lab/fabric_routes.txt"
+    run(*words, "--from", str(tables), "--keep")
+    assert kept.read_text() == dump
+    assert kept in load_system(home, "lab").files
+    run(*words, "--keep")
+    assert not kept.exists(), "those of an earlier discovery do not fit"
+    tables.write_text(dump[:5000])
+    error = run(*words, "--from", str(tables), "--keep", status=2)
+    assert f"{tables}:" in error
+    assert "cut off" in error
+    alone = ("discover", "lab", "--from", str(tables))
+    assert "no output that tells the links" in run(*alone, status=2)
+
+
 def test_forms_have_all_columns() -> None:
     words = ("diff", "lab", *CLUSTER, *PLAN, "--format")
     rows = [*csv.DictReader(io.StringIO(run(*words, "csv", status=1)))]

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from ibsim_fabric import IbsimFabric, ibsim
 
 from seatrial.cli import main
-from seatrial.errors import Exit
+from seatrial.errors import Exit, SeatrialError
 from seatrial.fabric.compare import compare
 from seatrial.fabric.declaration import Declaration, SubnetManager
-from seatrial.fabric.discover import by_tools
+from seatrial.fabric.discover import by_tools, from_files
 from seatrial.fabric.findings import Finding, exit_status
 from seatrial.fabric.plan import Cable, Plan, plan_csv
 from seatrial.fabric.records import End
@@ -56,10 +56,18 @@ def as_cabled(cabled: Cabled) -> list[Cable]:
 
 
 def test_fabric_of_64_hosts_is_as_planned(
-    fabric64: IbsimFabric, monkeypatch: pytest.MonkeyPatch
+    fabric64: IbsimFabric, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert findings_of(fabric64, monkeypatch) == []
-    found = by_tools()
+    found = by_tools(tmp_path)
+    again = from_files([tmp_path])
+    assert (again.devices, again.links) == (found.devices, found.links)
+    assert again.managers is not None
+    assert [one.guid for one in again.managers] == [
+        one.guid for one in found.managers or ()
+    ]
+    with pytest.raises(SeatrialError, match="exists, and nothing is overwritten"):
+        by_tools(tmp_path)
     assert {one.tool: one.version for one in found.sources}["ibnetdiscover"]
     assert all(link.state == "Active" for link in found.links)
     assert found.leafs["cn19"] == ("leaf02",)

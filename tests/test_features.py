@@ -16,6 +16,10 @@ BARE = frozenset({"slurm", "mpi"})
         (["+npb"], "no MPI stack has the NAS Parallel Benchmarks (feature npb): inst"),
         (["+slurm", "+npb"], "name what was installed in programs.npb of mpi_stacks"),
         (["+mpair"], "no partition with an MPI stack has the feature mpair: our own"),
+        (
+            ["+mpair", "+rr64"],
+            "no partition with an MPI stack has the features mpair, rr64",
+        ),
         (["-osu"], "no partition and MPI stack together are -osu"),
         ([], "together are what valid_systems and valid_prog_environs ask for"),
     ],
@@ -46,6 +50,17 @@ def test_reasons_of_site_yml_replace_the_general_remedy() -> None:
     reason = why_not(["+osu", "+hpcc"], [BARE], not_built)
     assert reason.startswith("no archive; fetch it (stack openmpi, mpich); no MPI st")
     assert "feature hpcc" in reason
+
+
+@pytest.mark.parametrize("programs", [["+mpi"], ["+mp_rdma_lat", "+mp_rdma_bw"]])
+def test_without_a_device_all_checks_below_mpi_have_one_reason(
+    programs: list[str],
+) -> None:
+    reason = why_not(["+verbs", *programs], [BARE, OPENMPI], {})
+    assert reason.startswith("no class of nodes has an RDMA device (feature verbs): ")
+    assert "mp_rdma" not in reason
+    device = frozenset({*OPENMPI, "verbs"})
+    assert "verbs" not in why_not(["+verbs", "+winbw"], [OPENMPI, device], {})
 
 
 def test_needs_of_all_cases_count() -> None:

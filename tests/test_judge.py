@@ -24,6 +24,7 @@ from judge_samples import (
 )
 
 from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.keys import ANY
 from seatrial.judge.judge import judge
 from seatrial.judge.summary import format_findings
 from seatrial.runs.closed_run import load_run
@@ -281,7 +282,7 @@ def recorded(folder: Path, text: str | None) -> tuple[Any, Path]:
 
 def test_criteria_that_held_are_not_flagged(tmp_path: Path) -> None:
     run, file = recorded(tmp_path, FILE)
-    judgement = judge(run, Criteria.load(file, known=()))
+    judgement = judge(run, Criteria.load(file, known=ANY))
     assert judgement.changed == ()
     assert [f.flags for f in found(judgement, "limit")] == [()]
     assert len(judgement.criteria_sha256) == 64
@@ -290,7 +291,7 @@ def test_criteria_that_held_are_not_flagged(tmp_path: Path) -> None:
 def test_criteria_that_changed_later_are_flagged(tmp_path: Path) -> None:
     run, file = recorded(tmp_path, FILE)
     file.write_text(FILE.replace("60 MB/s", "50 MB/s"))
-    judgement = judge(run, Criteria.load(file, known=()))
+    judgement = judge(run, Criteria.load(file, known=ANY))
     assert judgement.verdict == "pass"
     assert judgement.changed == ("ImbRing bw_4MiB: limit 60 MB/s, now 50 MB/s",)
     (finding,) = found(judgement, "limit")
@@ -302,13 +303,13 @@ def test_criteria_that_changed_later_are_flagged(tmp_path: Path) -> None:
 def test_softer_risks_are_flagged_too(tmp_path: Path) -> None:
     run, file = recorded(tmp_path, FILE)
     file.write_text(FILE.replace("seller: 0.05", "seller: 0.5"))
-    judgement = judge(run, Criteria.load(file, known=()))
+    judgement = judge(run, Criteria.load(file, known=ANY))
     assert any("seller 0.05, now 0.5" in change for change in judgement.changed)
 
 
 def test_run_without_criteria_says_so(tmp_path: Path) -> None:
     run, file = recorded(tmp_path, None)
-    assert judge(run, Criteria.load(file, known=())).changed == (
+    assert judge(run, Criteria.load(file, known=ANY)).changed == (
         "the run does not say which criteria held when its data were taken",
     )
 
@@ -333,7 +334,7 @@ def test_measured_reference_expires_with_the_configuration() -> None:
 def test_judgement_is_written_for_programs(tmp_path: Path) -> None:
     run, file = recorded(tmp_path, FILE)
     file.write_text(FILE.replace("60 MB/s", "50 MB/s"))
-    judgement = judge(run, Criteria.load(file, known=()))
+    judgement = judge(run, Criteria.load(file, known=ANY))
     content = json.loads(format_findings(judgement, "json"))
     assert content["digest"] == judgement.digest
     assert content["criteria_sha256"] == judgement.criteria_sha256

@@ -1,13 +1,11 @@
 """Cases that share jobs of Slurm, with a real ReFrame and a stand-in for Slurm."""
 
-import json
-import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from fake_home import SETTINGS, fake_program, write, write_home
+from fake_home import fake_program, write, write_home
+from fake_jobs import SBATCH, slurm_jobs
 from rich.console import Console
 
 from seatrial.campaign.campaign_file import load_campaign
@@ -45,25 +43,6 @@ class Wrong(Base):
 class Long(Base):
     time_limit = "2h"
 """
-SBATCH = """
-n=1
-while ! mkdir {at}/$n 2>/dev/null; do n=$((n+1)); done
-cp $1 {at}/$n/script
-(
-  export SLURM_JOB_ID=$n
-  option() {{ sed -n "s/^#SBATCH --$1=//p" $2; }}
-  bash $1 > $(option output $1) 2> $(option error $1)
-  [ -e {at}/$n/state ] || echo COMPLETED > {at}/$n/state
-) < /dev/null > /dev/null 2>&1 &
-echo Submitted batch job $n
-"""
-SACCT = """
-while [ "$1" != -j ]; do [ $# -gt 0 ] || exit 0; shift; done
-for n in $(echo "$2" | tr , ' '); do
-  state=$(cat {at}/$n/state 2>/dev/null || echo RUNNING)
-  echo "$n|$state|0:0|2026-11-21T06:30:15|cn01"
-done
-"""
 CASE = re.compile(r"^run_case (\S+) ", re.MULTILINE)
 
 
@@ -71,20 +50,9 @@ CASE = re.compile(r"^run_case (\S+) ", re.MULTILINE)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with more checks, and a stand-in for Slurm that runs jobs at once."""
     home = write_home(tmp_path / "home")
-    settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
-    partition = settings["systems"][0]["partitions"][0]
-    partition.update(scheduler="slurm", environs=["openmpi"])
-    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
     checks = home / "reframe-checks" / "checks" / "fake" / "fake.py"
     checks.write_text(checks.read_text() + CHECKS)
-    at, programs = tmp_path / "slurm", tmp_path / "bin"
-    at.mkdir()
-    fake_program(programs, "sinfo", "printf 'cn01|idle|\\ncn02|idle|\\n'")
-    fake_program(programs, "sbatch", SBATCH.format(at=at))
-    fake_program(programs, "sacct", SACCT.format(at=at))
-    fake_program(programs, "scontrol", "echo cn01")
-    fake_program(programs, "squeue", "true")
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    slurm_jobs(home, tmp_path, monkeypatch)
     return home
 
 

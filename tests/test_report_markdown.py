@@ -34,6 +34,10 @@ SUMMARY = """\
 
 - **cn03**: bw_4MiB is 23.50 MB/s; 2 of its 2 pairs fail
 
+## Parts of the fabric, decide nothing
+
+- **cable c00097: leaf01 port 9 - spine01 port 1**: slow
+
 ## Absent or lost nodes
 
 - **cn04**: down: Not responding
@@ -108,6 +112,7 @@ def test_summary_says_nothing_of_what_there_is_not() -> None:
         verdict="pass",
         notices=(),
         act_on=(),
+        parts=(),
         absent=(),
         in_common=(),
         needs=(),
@@ -170,5 +175,5 @@ def test_table_in_markdown_keeps_its_cells(name: str) -> None:
     tokens = MarkdownIt("commonmark").enable("table").parse(written)
     assert sum(token.type == "table_open" for token in tokens) == 3
     assert sum(token.type == "td_open" for token in tokens) == 6 + 2 * 7 + 2 * 6
-    assert sum(token.type == "heading_open" for token in tokens) == 13
+    assert sum(token.type == "heading_open" for token in tokens) == 14
     assert not {"html_block", "fence"} & {token.type for token in tokens}

@@ -13,6 +13,7 @@ import pytest
 from judge_samples import CASE, make_run, sample
 
 from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.keys import ANY
 from seatrial.judge.judge import judge
 from seatrial.model.cases import Case
 from seatrial.model.records import Measurement
@@ -78,7 +79,7 @@ def verdicts(
     for at, node in enumerate(run.manifest["nodes"]):
         node["facts"]["leaf"] = f"leaf{at // truth.leaf_nodes + 1:02}"
     by_verdict: dict[str, set[str]] = {}
-    for finding in judge(run, Criteria.load(CRITERIA, known=())).findings:
+    for finding in judge(run, Criteria.load(CRITERIA, known=ANY)).findings:
         if finding.check == check and finding.metric in declared:
             by_verdict.setdefault(finding.verdict, set()).add(finding.place)
     return by_verdict

@@ -30,6 +30,7 @@ from seatrial.calibration.simulate.noises import NOISES, RHO, Noise, unit_noise
 from seatrial.calibration.simulate.rates import Rate
 from seatrial.cli import main
 from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.keys import ANY
 
 SAMPLE = Path(__file__).parents[1] / "docs" / "simulated-criteria.yaml"
 SKEWNESS: dict[Noise, float] = {"skewed": math.sqrt(2), "one-sided": -2.0}
@@ -250,13 +251,13 @@ def test_a_risk_holds_within_the_interval_or_above_it(hits: int, kept: bool) -> 
 def judged(*truths: str, **changes: Any) -> dict[str, Row]:
     setting = Setting(nodes=6, repeats=12, cv=0.01)
     options: dict[str, Any] = {"machines": 12, "seed": 5, **changes}
-    sample = Criteria.load(SAMPLE, known=())
+    sample = Criteria.load(SAMPLE, known=ANY)
     counted = rows(sample, {"PairSweep": "pairs"}, [setting], truths, **options)
     return {row.truth.name: row for row in counted}
 
 
 def test_machines_are_judged_by_every_model() -> None:
-    sample = Criteria.load(SAMPLE, known=())
+    sample = Criteria.load(SAMPLE, known=ANY)
     models = {rule.model for rule in sample.criteria}
     assert models == {"any", "normal", "lognormal", "every"}
     found = judged("inside-5", "bad-node", "half-speed", "inside-0")
@@ -346,13 +347,15 @@ def test_mistakes(arguments: tuple[str, ...], error: str) -> None:
     assert error in result.stderr
 
 
-def test_criteria_of_settings_have_no_number(tmp_path: Path) -> None:
+def test_criteria_of_declarations_have_no_number(tmp_path: Path) -> None:
     file = tmp_path / "criteria.yaml"
     head = "schema: 1\nrisks: {seller: 0.05, buyer: 0.05}\n"
     file.write_text(f"{head}criteria: [{{kind: declared}}]\n")
     result = CliRunner().invoke(main, ("simulate", "--criteria", str(file)))
     assert result.exit_code == 2
-    assert "all criteria are of settings; expected one with a limit" in result.stderr
+    assert (
+        "all criteria are of declarations; expected one with a limit" in result.stderr
+    )
 
 
 def test_what_only_criteria_know_is_refused_without() -> None:

@@ -66,6 +66,7 @@ def test_other_lists_are_refused(text: str) -> None:
         ({"seed": "x"}, "Expected `int`, got `str` in seed"),
         ({"sead": 1}, "Object contains unknown field `sead`"),
         ({"noise_percent": -1}, "Expected `float` >= 0.0 in noise_percent"),
+        ({"clocks_khz": []}, "Expected `array` of length >= 1 in clocks_khz"),
         ({"nodes": "mn[1-"}, "nodes: 'mn[1-' is no list of nodes"),
         ({"nodes": "mn1,mn1"}, "nodes: mn1,mn1 has a node twice"),
         (
@@ -129,6 +130,22 @@ def test_a_job_is_reproduced_and_jobs_differ(tmp_path: Path) -> None:
     sizes = [1 << power for power in range(17)]
     first, *_, other = (parse_osu(text, "osu_latency", sizes)[-1] for text in again)
     assert first.latency_us == pytest.approx(other.latency_us, rel=0.06)
+
+
+def test_the_message_rate_follows_the_clock_of_the_step(tmp_path: Path) -> None:
+    install(tmp_path / "m", model_truth(2, noise_percent=0))
+    command = "osu_mbw_mr -m 8:8 -W 64"
+    rates = []
+    for khz in ("", "2400000", "1800000"):
+        asked = {"SLURM_CPU_FREQ_REQ": khz}
+        text = start(tmp_path / "m", command, node_names(2), **asked).stdout
+        (row,) = parse_osu(text, "osu_mbw_mr", [8])
+        rates.append(row.msg_per_s or 0)
+    usual, high, low = rates
+    assert usual == high
+    assert low == pytest.approx(0.75 * high, rel=1e-3)
+    files = {file.name: file.read_text() for file in (tmp_path / "m/clock").iterdir()}
+    assert files == {"1800000": "1800000\n", "2400000": "2400000\n"}
 
 
 def test_other_ranks_print_nothing(tmp_path: Path) -> None:

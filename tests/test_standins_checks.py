@@ -13,9 +13,10 @@ CHECKS = (
     "ImbMultiLatency MultiPair Balance OsuLatency OsuBandwidth OsuOneSided "
     "OsuMessageRate OsuMultiLatency Startup Halo ImbSendrecv ImbExchange ImbCollective "
     "ImbBarrier OsuCollective OsuBarrier ManyRegions BufferReuse MatchQueue LogP Hpcc "
-    "Npb LammpsRhodo LammpsFixed"
+    "Npb LammpsRhodo LammpsFixed VerbsLatency VerbsAtomics VerbsBandwidth "
+    "MultiPairVerbs WindowBandwidth Registration Connections VerbsPairSweep OsuClock"
 )
-"""All checks of the campaigns but those of verbs, and OsuClock, which sets clocks."""
+"""All checks of the campaigns, and VerbsPairSweep."""
 
 VARIABLES = {
     "calibrate": "yes",

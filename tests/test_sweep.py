@@ -324,6 +324,39 @@ def test_some_rounds_are_the_same_pairs_without_a_node(start: Start) -> None:
     assert start(*DRAWN, "--seed=2", nodes=FORTY).measured != pairs
 
 
+def test_a_list_of_pairs_is_all_that_is_measured(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_text("cn01 cn02 1\ncn03 cn04 1\n# again\ncn02 cn03 5\n")
+    swept = start("--pairs", "pairs")
+    assert swept.done.returncode == 0, swept.done.stderr
+    sweep = parse_pairsweep((tmp_path / "out.jsonl").read_text())
+    listed = {("cn01", "cn02"), ("cn03", "cn04"), ("cn02", "cn03")}
+    assert {key[:2] for key in sweep.keys} == listed
+    sweep.verify_complete(FOUR, listed=listed)
+    with pytest.raises(ParseError, match="1 pairs are missing, the first is cn01 cn04"):
+        sweep.verify_complete(FOUR, listed={*listed, ("cn01", "cn04")})
+    assert sweep.answered(FOUR, rounds=1)["cn02"] == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("cn01 cn02 1\ncn03 cn99 1\n", "pairs:2: cn99 is no node of this job"),
+        ("cn01 cn02\n", "pairs:1: expected NODE NODE ROUND, got 'cn01 cn02'"),
+        ("cn01 cn01 1\n", "pairs:1: cn01 with itself; expected two nodes"),
+        ("cn01 cn02 1\ncn03 cn02 1\n", "pairs:2: cn02 is in round 1 already"),
+        ("cn01 cn02 1\ncn02 cn01 2\n", "pairs:2: cn02 and cn01 a second time"),
+        ("# none\n", "pairs: no pairs; expected lines NODE NODE ROUND"),
+    ],
+)
+def test_a_wrong_list_of_pairs_is_refused_with_its_line(
+    start: Start, tmp_path: Path, text: str, problem: str
+) -> None:
+    (tmp_path / "pairs").write_text(text)
+    swept = start("--pairs", "pairs")
+    assert swept.done.returncode == 2
+    assert swept.done.stderr.splitlines()[-1].endswith(f": {problem}")
+
+
 def test_suspects_get_more_rounds_and_the_others_rest(start: Start) -> None:
     swept = start(*DRAWN, "--adaptive", nodes=FORTY, slow=["cn02", "cn37"])
     assert swept.done.returncode == 0, swept.done.stderr

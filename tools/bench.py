@@ -169,8 +169,9 @@ class Bench:
         self.tables.append(judge_speed.table())
 
     def fabric(self) -> None:
-        """Measure the comparison of a large fabric with its plan."""
+        """Measure the comparison of a large fabric with its plan, and localisation."""
         self.tables.append(fabric_speed.table())
+        self.tables.append(fabric_speed.located_table())
 
     def nights(self) -> None:
         """Measure the speed of a decision about a year of nights."""

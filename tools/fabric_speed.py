@@ -1,7 +1,7 @@
-"""Measure the comparison of a large fabric with its plan.
+"""Measure the comparison of a large fabric with its plan, and localisation.
 
-In a process of its own; its memory is measured. The outputs are as ibnetdiscover and
-iblinkinfo would print them, with one swap of cables.
+The comparison runs in a process of its own; its memory is measured. The outputs are as
+ibnetdiscover and iblinkinfo would print them, with one swap of cables.
 """
 
 import json
@@ -16,12 +16,21 @@ from pathlib import Path
 
 from rich.table import Table
 
+from seatrial.calibration.simulate.fabric_rates import (
+    fabric_rows,
+    fabrics_table,
+    heading,
+    legend,
+)
 from seatrial.fabric.compare import compare
 from seatrial.fabric.declaration import Declaration
 from seatrial.fabric.discover import from_files
 from seatrial.fabric.generate import Shape, generate
 from seatrial.fabric.plan import Cable, load_plan, plan_csv
 from seatrial.fabric.records import End
+
+FABRICS = 20
+"""Model fabrics of each kind, in about 5 minutes of a core; 200: `simulate`."""
 
 SHAPES = {
     1_000: (Shape("fat-tree-3", 1_000, 36), "<= 3 s"),
@@ -44,6 +53,14 @@ def table() -> Table:
             target,
         )
     return rows
+
+
+def located_table() -> Table:
+    """Locate the bad parts of model fabrics; return how often that is right."""
+    rows = [*fabric_rows(1_000, fabrics=FABRICS, seed=1)]
+    rates = fabrics_table(rows)
+    rates.title, rates.caption = heading(rows), legend()
+    return rates
 
 
 def write_outputs(folder: Path, cables: Iterable[Cable]) -> None:

@@ -1,5 +1,7 @@
 """The meaning of every field in the files of a run, for the reference pages."""
 
+from seatrial.fabric.quantities import QUANTITIES
+
 MEASUREMENT = {
     "run": "id of the run",
     "session": "name of the session: block and repeat",
@@ -82,6 +84,7 @@ MANIFEST = {
     "ledger": "entry and number of the run in the ledger, and the head at its start",
     "repeat_of": "run whose spoiled cases it makes again; '' for others",
     "checksums": "SHA-256 of every other file",
+    "own_metrics": "metrics of the checks of the site, as `Metric` has them",
 }
 
 SETTING = {
@@ -98,4 +101,26 @@ SETTING = {
     "tool": "source: sysfs, procfs or a program",
     "version": "version of the program",
     "sha256": "checksum of what the source said",
+}
+
+COUNTER = {
+    "session": "name of the session",
+    "node": "node, or switch; '' if no port was read",
+    "node_class": "its class; null for a switch",
+    "port": "`mlx5_0:1`; an interface; of a switch its number; '' if its node was not "
+    "read",
+    "source": "sysfs, sysfs with ethtool, or ibqueryerrors",
+    "start_time": "first reading, in UTC seconds since the epoch",
+    "seconds": "time between the readings, in s",
+    "bits_received": "bits received; null if unknown",
+    "bits_sent": "bits sent; null if unknown",
+    **{name: of.meaning for name, of in QUANTITIES.items()},
+    "errors": "sum of the errors; null if the port counts none",
+    "bit_errors": "`symbol_error`, else `port_rcv_errors`",
+    "bit_error_rate_below": "upper bound of the bit error rate, 95 %; null if nothing "
+    "bounds it",
+    "cleared": "counters that somebody else cleared, separated by commas",
+    "wrapped": "counters of data that wrapped: the bits are the least",
+    "full": "quantities whose counter stopped: their counts are the least",
+    "missing": "why the port was not read; '' if it was",
 }

@@ -144,7 +144,12 @@ def _picture(page: Path, file: Path, width: int, height: int) -> None:
 
 def pages(home: Path) -> dict[Path, str]:
     """Return the texts of all pages with generated parts, as they should be."""
-    checks = catalogue(paths.checks_dir(home), home)
+    folder = paths.checks_dir(home)
+    checks = [
+        entry
+        for entry in catalogue(folder, home)
+        if Path(entry.file).parts[0] != paths.SITE
+    ]
     tables = {
         "checks": format_catalogue(checks, "markdown"),
         "published": published_table(home),

@@ -15,6 +15,7 @@ from seatrial.cli import main
 from seatrial.model.cases import Case
 from seatrial.model.manifest import Manifest
 from seatrial.model.metrics import METRICS
+from seatrial.runs.counters_table import SCHEMA as COUNTERS
 from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.settings_table import SCHEMA as SETTINGS
 
@@ -27,6 +28,7 @@ RUN_FILES = {
     "`settings.parquet`": "one row per setting of a node, at start and end",
     "`settings/`": "what the nodes said at start and end: an archive each, "
     "whose folder `seatrial audit SYSTEM --raw FOLDER` reads",
+    "`counters.parquet`": "one row per port and session: errors, bits, bound",
     "`ledger.jsonl`": "the ledger of the system's runs, as it was when the run closed",
     "`plan.json`": "the sessions in their order, planned before the first job",
     "`system/`": "description and facts of the system, criteria, weights, lock files "
@@ -34,6 +36,9 @@ RUN_FILES = {
     "fabric, as they were at the start",
     "`raw/SESSION/CASE/`": "job script, output and record of a case; files of 1 MiB or "
     "more are compressed (`.gz`)",
+    "`raw/SESSION/counters-start.tar.gz`, `counters-end.tar.gz`": "counters of the "
+    "ports as the nodes printed them; of the whole fabric `.json.gz`, a reading as "
+    "`seatrial fabric watch` writes it",
     "`raw/SESSION.interrupted-1/`": "the same of an interrupted try",
 }
 JSON_TYPES = {
@@ -99,6 +104,7 @@ def files_page(home: Path) -> str:
     """Write the reference of the files of a run and of an inventory, and of metrics."""
     measurement = {name: str(kind).lower() for name, kind in SCHEMA.items()}
     setting = {name: str(kind).lower() for name, kind in SETTINGS.items()}
+    counter = {name: str(kind).lower() for name, kind in COUNTERS.items()}
     case = {field.name: _kind(field.type) for field in fields(Case)}
     manifest = {"schema": "integer"} | {
         field.name: _kind(field.type) for field in msgspec.structs.fields(Manifest)
@@ -122,6 +128,9 @@ def files_page(home: Path) -> str:
             _fields(measurement, field_meanings.MEASUREMENT),
             "### settings.parquet\n",
             _fields(setting, field_meanings.SETTING),
+            "### counters.parquet\n",
+            "Quantities that a port does not count are null.\n",
+            _fields(counter, field_meanings.COUNTER),
             "## Metrics\n",
             "The flat name in limits is metric and size: `latency_8B`, `bw_4MiB`.\n",
             _table(("metric", "unit", "better", "meaning"), metrics),

@@ -20,6 +20,9 @@ WEIGHTS = "weights"
 WEIGHTS_FILE = "weights.yaml"
 """What a run keeps of them."""
 
+SITE = "site"
+"""The folder of a site's own checks, in that of the checks."""
+
 _UMASK = 0o022
 _MARKERS = ("reframe-checks", "reference-data")
 

@@ -15,6 +15,8 @@ from seatrial.parsers.errors import ParseError
 
 MIB = 1 << 20
 KIB = 1 << 10
+CLOCK_FILE = "/sys/devices/system/cpu/cpu$cpu/cpufreq/scaling_cur_freq"
+"""The kernel's clock of a CPU in kHz, unless the inventory names another file."""
 
 
 class OsuPair(OsuCheck):
@@ -219,7 +221,9 @@ class OsuClock(OsuPairs):
     @run_after("setup")
     def take_frequencies(self):
         """Read the frequencies that Slurm may set from the inventory."""
-        named = self.current_partition.extras.get("cpu_frequencies", [])
+        extras = self.current_partition.extras
+        self.clock_file = extras.get("cpu_clock_file", CLOCK_FILE)
+        named = extras.get("cpu_frequencies", [])
         self.frequencies = sorted(self.frequencies or named)
         self.skip_if(
             not self.frequencies,
@@ -254,9 +258,9 @@ class OsuClock(OsuPairs):
         """Set the clock by Slurm; every rank prints its clock before it starts OSU."""
         step = super().timed_step(run)
         print_clock = (
-            "cpu=$(ps -o psr= -p $$); "
-            'read -r clock <"/sys/devices/system/cpu/cpu${cpu// }/cpufreq/'
-            'scaling_cur_freq"; echo "# clock $(hostname -s) $clock"; exec'
+            "cpu=$(ps -o psr= -p $$); cpu=${cpu// }; "
+            f'read -r clock <"{self.clock_file}"; '
+            'echo "# clock ${SLURMD_NODENAME:-$(hostname -s)} $clock"; exec'
         )
         return replace(
             step,

@@ -2,6 +2,7 @@
 """All pairs of nodes in one job, by our own benchmark."""
 
 import shlex
+from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
@@ -11,6 +12,7 @@ from seatrial.checks.job_steps import conduct
 from seatrial.checks.own_benchmark import OwnBenchmark
 from seatrial.checks.pair_samples import pair_blocks
 from seatrial.checks.pairsweep.adaptive import ADAPTIVE_ROUNDS
+from seatrial.checks.pairsweep.pair_list import PairList, read_pair_list
 from seatrial.checks.tabled import TabledCheck
 from seatrial.checks.time_limits import start_s
 from seatrial.checks.verbs_check import MPI_OVER_TCP
@@ -44,7 +46,8 @@ class PairSweep(TabledCheck, OwnBenchmark):
     With `rounds` only so many pairs of each node are measured: enough for slow nodes
     and leafs. `adaptive` then takes more pairs of suspects: nodes that look slow, nodes
     with a slow pair, and leafs with several. It finds what many pairs share, such as a
-    bad up-link; a fault of a single pair needs the full sweep.
+    bad up-link; a fault of a single pair needs the full sweep. `pairs` takes the pairs
+    of a file.
     """
 
     warmup = 20
@@ -55,6 +58,8 @@ class PairSweep(TabledCheck, OwnBenchmark):
     suspect_percent = variable(int, value=20)
     rounds = variable(int, value=0)
     """Rounds of the sweep, which is also the number of partners of a node; 0: all."""
+    pairs = variable(str, value="")
+    """Measure only the pairs of this file, of `seatrial fabric locate --pairs`."""
     adaptive = variable(bool, value=False)
     """First some `rounds` (12), then as many more of suspects."""
     retest = variable(int, value=1000)
@@ -95,6 +100,8 @@ class PairSweep(TabledCheck, OwnBenchmark):
         """
         others = self.num_nodes - 1
         rounds = min(self.rounds or others, others)
+        if self.pairs:
+            rounds = len(self.listed().rounds)
         again = min(self.retest, rounds * self.num_nodes // 2)
         phase_s = PHASE_FACTOR * self.milliseconds_per_size / 1000
         measuring_s = 4 * phase_s * (rounds + again) * self.ppn
@@ -121,7 +128,9 @@ class PairSweep(TabledCheck, OwnBenchmark):
             f"--step-limit {self.step_limit}",
             f"--stall-limit {5 * self.pair_limit}",
         ]
-        if rounds := self.drawn_rounds(self.num_nodes):
+        if self.pairs:
+            options += [f"--pairs {shlex.quote(self.pairs)}"]
+        elif rounds := self.drawn_rounds(self.num_nodes):
             options += [f"--rounds {rounds}", f"--seed {self.seed}"]
             options += self.adaptive_options() if self.adaptive else []
         conduct(self, "seatrial.checks.pairsweep", options)
@@ -131,6 +140,10 @@ class PairSweep(TabledCheck, OwnBenchmark):
         leafs = self.current_partition.extras.get("leafs", {})
         named = (shlex.quote(f"{leaf}={nodes}") for leaf, nodes in leafs.items())
         return ["--adaptive", *(f"--leaf {leaf}" for leaf in named)]
+
+    def listed(self) -> PairList:
+        """Return the pairs of the file `pairs`."""
+        return read_pair_list(Path(self.pairs))
 
     def drawn_rounds(self, nodes: int) -> int:
         """Return the rounds in which every node takes part; 0: all pairs are taken."""
@@ -144,7 +157,11 @@ class PairSweep(TabledCheck, OwnBenchmark):
         reader = SweepReader()
         yield from pair_blocks(reader.pairs(lines()), read_quiet(lines()))
         sweep, rounds = reader.result(), self.drawn_rounds(len(self.nodes))
-        sweep.verify_complete(self.nodes, rounds)
+        if self.pairs:
+            sweep.verify_complete(self.nodes, listed=self.listed().keys)
+            rounds = 1  # not all pairs
+        else:
+            sweep.verify_complete(self.nodes, rounds)
         self.draws_pairs = bool(rounds or sweep.phases)
         for run in sweep.runs:
             self.verify_run(run)

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from seatrial.errors import SeatrialError
-from seatrial.names import checked_name
+from seatrial.names import checked_name, node_set
 
 TIMEOUT_S = 900
 _IDLE = "idle,reserved,maint"
@@ -46,25 +46,39 @@ class Collected:
     missing: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
+    def silence(self) -> str:
+        """Return the nodes that were not read, and the reason; '' if all were read."""
+        delivered = {node for nodes in self.classes.values() for node in nodes}
+        silent = delivered - self.raw.keys()
+        if not silent:
+            return ""
+        reasons = [*self.errors, *dict.fromkeys(self.missing.values())]
+        reason = reasons[0] if reasons else "no answer"
+        return f"not known of {node_set(silent)}: {reason}"
+
 
 def login_script(
     prefix: str,
     classes: Sequence[tuple[str, str, Sequence[str]]],
-    sysctls: str,
+    arguments: str,
     root: str = "/",
+    node_script: str = "",
+    job: str = "seatrial-audit",
 ) -> tuple[str, str]:
     """Return the script for the login node, and the token that ends its lines.
 
-    `classes` are names, host lists and options of sbatch; `root` is that of node.sh.
+    `classes` are names, host lists and options of sbatch. `node_script`, by default
+    node.sh, runs on each node with `root` and `arguments`.
     """
     token = secrets.token_hex(8)
     scripts = files("seatrial.audit")
     variables = {
         "prefix": prefix,
         "token": token,
-        "sysctls": sysctls,
+        "arguments": arguments,
         "root": root,
-        "node_script": scripts.joinpath("node.sh").read_text(),
+        "job": job,
+        "node_script": node_script or scripts.joinpath("node.sh").read_text(),
         "classes": "\n".join(
             f"{name}|{nodes}|{shlex.join(options)}|{_IDLE}"
             for name, nodes, options in classes

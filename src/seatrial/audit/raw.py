@@ -69,7 +69,7 @@ class Raw:
         while lines and not lines[-1].strip():
             lines.pop()
         if not lines or lines.pop() != "@\tend":
-            raise SeatrialError("output of the audit ends early")
+            raise SeatrialError("output of the node ends early")
         head: list[str] = []
         content: list[str] = []
         for line in [*lines, "@"]:

@@ -10,11 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from seatrial.checks.sources import own_metrics
 from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.keys import Known
 from seatrial.errors import SeatrialError
 from seatrial.judge.findings import Finding
 from seatrial.judge.judge import judge
-from seatrial.paths import CRITERIA_FILE, criteria_file
+from seatrial.model.metrics import METRICS
+from seatrial.paths import CRITERIA_FILE, checks_dir, criteria_file
 from seatrial.runs.closed_run import Run
 
 ABSENT = "-"
@@ -61,8 +64,9 @@ def criteria_at(home: Path, system: str, against: str) -> Criteria:
 
     Raises SeatrialError if there is neither.
     """
+    known = Known(metrics=METRICS | own_metrics(checks_dir(home)))
     if Path(against).is_file():
-        return Criteria.load(Path(against), known=())
+        return Criteria.load(Path(against), known)
     file = criteria_file(home, system)
     command = ["git", "show", "--end-of-options", f"{against}:./{file.name}"]
     try:
@@ -81,7 +85,7 @@ def criteria_at(home: Path, system: str, against: str) -> Criteria:
     with TemporaryDirectory() as folder:
         copy = Path(folder, f"{CRITERIA_FILE} of {against.replace('/', '-')}")
         copy.write_bytes(shown.stdout)
-        return Criteria.load(copy, known=())
+        return Criteria.load(copy, known)
 
 
 def compare(run: Run, old: Criteria, new: Criteria) -> RunChange:

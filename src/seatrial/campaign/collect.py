@@ -114,7 +114,7 @@ def _collect_case(
     stage = Path(entry.get("stagedir") or session.work / "none")
     part = f"_part{session.part}" if session.part > 1 else ""
     raw = _keep_files(stage, entry, session.raw, part)
-    record, samples, problem = read_record(stage)
+    record, samples, problem = read_record(stage, session.metrics)
     table = stage / SAMPLES_FILE
     problem = problem or damage(table)
     if raw is not None and record:
@@ -152,7 +152,7 @@ def _collect_case(
     if result == "skip":
         return
     same = same_columns(case, session)
-    collected.measurements += measurements_of(case, same, samples)
+    collected.measurements += measurements_of(case, same, samples, session.metrics)
     if raw is not None and table.is_file() and not problem:
         kept = tables_of(session.work) / f"{raw.name}.parquet"
         kept.parent.mkdir(exist_ok=True)
@@ -271,6 +271,8 @@ def _compress(folder: Path) -> None:
     """Replace every big file below a folder by a compressed one."""
     for file in sorted(folder.rglob("*")):
         if file.name in (RECORD_FILE, JOB_FILE) or not file.is_file():
+            continue
+        if file.suffix == COMPRESSED:
             continue
         if file.stat().st_size >= BIG_FILE:
             packed = file.with_name(file.name + COMPRESSED)

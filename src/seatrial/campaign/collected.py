@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from seatrial.campaign.session_command import Session
 from seatrial.model.cases import Case, NodeEvent, parameters_text
-from seatrial.model.records import COLUMNS, Measurement, Sample, metric_of
+from seatrial.model.metrics import Metric
+from seatrial.model.records import COLUMNS, Measurement, Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.runs.raw_output import RECORD_FILE, SAMPLES_FILE
 
@@ -52,8 +53,13 @@ class Collected:
             yield from table.blocks()
 
 
-def read_record(stage: Path) -> tuple[dict[str, Any], list[Sample], str | None]:
-    """Read the check's record without its samples, the samples, and its problem."""
+def read_record(
+    stage: Path, known: Mapping[str, Metric]
+) -> tuple[dict[str, Any], list[Sample], str | None]:
+    """Read the check's record without its samples, the samples, and its problem.
+
+    A sample of a metric that is not `known` is damage.
+    """
     file = stage / RECORD_FILE
     if not file.is_file():
         return {}, [], None
@@ -61,7 +67,7 @@ def read_record(stage: Path) -> tuple[dict[str, Any], list[Sample], str | None]:
         record = json.loads(file.read_text(encoding="utf-8"))
         samples = [Sample(**sample) for sample in record.pop("samples", [])]
         for sample in samples:
-            metric_of(sample)
+            known[sample.metric]
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         return {}, [], f"{RECORD_FILE} of the check is damaged: {error!r}"
     return record, samples, None
@@ -90,12 +96,16 @@ def same_columns(case: Case, session: Session) -> dict[str, Any]:
 
 
 def measurements_of(
-    case: Case, same: Mapping[str, Any], samples: Iterable[Sample]
+    case: Case,
+    same: Mapping[str, Any],
+    samples: Iterable[Sample],
+    known: Mapping[str, Metric],
 ) -> Iterator[Measurement]:
     """Return the rows of a case: its common columns, and each sample."""
     for sample in samples:
         row = {**vars(sample), **same, "value": float(sample.value)}
-        row["unit"], row["direction"] = metric_of(sample)
+        metric = known[sample.metric]
+        row |= {"unit": metric.unit, "direction": metric.direction}
         if sample.parameters:
             row["parameters"] = parameters_text(case.parameters | sample.parameters)
         row["start_time"] = sample.start_time or case.start_time

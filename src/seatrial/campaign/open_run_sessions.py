@@ -13,16 +13,25 @@ from typing import Any
 from rich.console import Console
 
 import seatrial
+from seatrial.campaign.collected import Collected
 from seatrial.campaign.concurrent_runs import other_runs
 from seatrial.campaign.job_watch import LostJobError
 from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.run_settings import close_settings, keep_settings
 from seatrial.campaign.schedule import Agenda, Planned
 from seatrial.campaign.session_command import Session
+from seatrial.campaign.session_counters import (
+    SessionCounters,
+    Snapshot,
+    keep_counters,
+    measurements,
+)
 from seatrial.campaign.session_parts import run_parts
+from seatrial.checks.sources import own_metrics
 from seatrial.errors import SeatrialError
 from seatrial.interrupts import postponed
 from seatrial.model.manifest import NEWEST_SCHEMA
+from seatrial.paths import checks_dir
 from seatrial.progress import Display
 from seatrial.runs.closed_run import known_durations
 from seatrial.runs.closed_sessions import (
@@ -31,8 +40,10 @@ from seatrial.runs.closed_sessions import (
     closed_session,
     read_starts,
     session_blocks,
+    session_counters,
     set_aside,
 )
+from seatrial.runs.counters_table import counters_parquet
 from seatrial.runs.open_run import WORK_FOLDER, RunFolder, utc_text
 from seatrial.runs.settings_table import Moment
 from seatrial.system.description import NodeState, System, node_states
@@ -52,6 +63,7 @@ class OpenRun:
     folder: RunFolder
     agenda: Agenda
     lock: int
+    counters: SessionCounters | None = None
 
     def sessions(self, console: Console) -> None:
         """Run every session that is not closed, one after the other."""
@@ -68,6 +80,7 @@ class OpenRun:
         results = self.folder.final.parent.parent
         known = {} if self.agenda.replay else known_durations(results, self.system.name)
         with Display(console, cases, known) as display:
+            self.counters = self._counters(display)
             self._keep_settings("start", display)
             for planned in left:
                 ended = self._attempt(planned, display, ended)
@@ -76,6 +89,18 @@ class OpenRun:
     def _keep_settings(self, moment: Moment, display: Display) -> None:
         if self.agenda.replay is None:
             keep_settings(self.system, self.folder.path, moment, display.warn)
+
+    def _counters(self, display: Display) -> SessionCounters | None:
+        if self.agenda.replay is not None:
+            return None
+        return SessionCounters(
+            self.system, self.folder.path / WORK_FOLDER, display.warn
+        )
+
+    def _read_counters(self, session: Session, moment: Moment) -> Snapshot | None:
+        if self.counters is None:
+            return None
+        return self.counters.read(session.planned, session.raw, moment)
 
     def _look_again(self, display: Display) -> tuple[NodeState, ...]:
         """Return the nodes' states; the last ones if the controller does not answer."""
@@ -116,6 +141,7 @@ class OpenRun:
             inherited=self.lock,
             by_place=self.agenda.is_of_places,
         )
+        before = self._read_counters(session, "start")
         finished = run_parts(session, display, lambda: self._look_again(display))
         outcome = finished.outcome
         keys = ("name", "block", "repeat", "variables")
@@ -136,11 +162,30 @@ class OpenRun:
             display.warn(f"the clock went back by {back:.0f} s since the last session")
         results = finished.collected
         with postponed():
-            close_session(path, record, results.cases, results.blocks())
+            counters = self._counted(session, before, results)
+            close_session(path, record, results.cases, results.blocks(), counters)
         display.explain(
             (case.check, case.result, case.reason) for case in results.cases
         )
         return max(earlier, outcome.ended)
+
+    def _counted(
+        self, session: Session, before: Snapshot | None, results: Collected
+    ) -> bytes | None:
+        """Read the counters after a session; add what its ports counted to results.
+
+        Returns the table of its ports; None if they have no counters.
+        """
+        after = self._read_counters(session, "end")
+        if self.counters is None or before is None or after is None:
+            return None
+        ports = self.counters.table(session.name, before, after)
+        same = {key: getattr(session.planned, key) for key in ("block", "repeat")}
+        same |= {"run": self.agenda.run, "session": session.name}
+        results.measurements += measurements(
+            ports, {**same, "system": self.system.name}
+        )
+        return counters_parquet(ports)
 
     def _beside(self) -> set[str]:
         """Return the ids of the system's other runs that are at work."""
@@ -159,6 +204,8 @@ class OpenRun:
             closed.append(session)
         names = [planned.name for planned in self.agenda.sessions]
         blocks = chain.from_iterable(session_blocks(path, name) for name in names)
+        tables = [session_counters(path, name) for name in names]
+        keep_counters(path, [table for table in tables if table is not None])
         cases = [case for session in closed for case in session.cases]
         manifest = {
             **self._manifest(closed),
@@ -173,6 +220,7 @@ class OpenRun:
         starts = read_starts(self.folder.path)
         places = [start["ledger"] for start in starts if "ledger" in start]
         leafs = starts[0].get("leafs", {}) if starts else {}
+        own = [vars(m) for m in own_metrics(checks_dir(self.home)).values()]
         return {
             "schema": NEWEST_SCHEMA,
             "run": agenda.run,
@@ -201,6 +249,7 @@ class OpenRun:
             "sessions": [session.record for session in closed],
             **({"ledger": places[0]} if places else {}),
             **({"repeat_of": agenda.repeat_of} if agenda.repeat_of else {}),
+            **({"own_metrics": own} if own else {}),
         }
 
 

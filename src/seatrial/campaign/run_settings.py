@@ -10,7 +10,6 @@ from seatrial.audit.hardware_file import HardwareFile
 from seatrial.audit.raw_archive import packed, unpacked
 from seatrial.audit.rows import Row
 from seatrial.errors import SeatrialError
-from seatrial.names import node_set
 from seatrial.runs.closed_run import SETTINGS_TABLE, SYSTEM_FOLDER
 from seatrial.runs.open_run import WORK_FOLDER, write_file
 from seatrial.runs.settings_table import (
@@ -52,21 +51,10 @@ def keep_settings(
         collected = Collected(errors=[str(error)])
     for name, (nodes, _) in classes.items():
         collected.classes[name] = [*nodes]
-    if trouble := _trouble(collected):
-        warn(f"settings at the {moment} of the run: {trouble}")
+    if silence := collected.silence():
+        warn(f"settings at the {moment} of the run: {silence}")
     archive.parent.mkdir(exist_ok=True)
     write_file(archive, packed(collected))
-
-
-def _trouble(collected: Collected) -> str:
-    """Return the nodes that were not read, and the reason; '' if all were read."""
-    delivered = {node for nodes in collected.classes.values() for node in nodes}
-    silent = delivered - collected.raw.keys()
-    if not silent:
-        return ""
-    reasons = [*collected.errors, *dict.fromkeys(collected.missing.values())]
-    reason = reasons[0] if reasons else "no answer"
-    return f"not known of {node_set(silent)}: {reason}"
 
 
 def close_settings(system: System, run: Path) -> dict[str, dict[str, str]]:

@@ -65,7 +65,7 @@ def run_session(session: Session, display: Display, nodes: NodeLog) -> Outcome:
     does for the session's jobs. On any exception, Ctrl-C included, ReFrame is stopped
     and the session's jobs are cancelled.
     """
-    session.raw.mkdir(parents=True, exist_ok=session.part > 1)
+    session.raw.mkdir(parents=True, exist_ok=True)
     log = session.raw / "reframe.txt"
     outcome = Outcome(time.time())
     process = None

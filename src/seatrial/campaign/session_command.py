@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import yaml
@@ -14,6 +15,8 @@ from seatrial.checks.listing import (
     reframe_command,
     reframe_environment,
 )
+from seatrial.checks.sources import own_metrics
+from seatrial.model.metrics import METRICS, Metric
 from seatrial.paths import checks_dir, criteria_file
 from seatrial.system.description import System
 
@@ -50,6 +53,11 @@ class Session:
     def name(self) -> str:
         """Return its name within the run, for example pairs-2."""
         return self.planned.name
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """All metrics that its checks may report, by name."""
+        return METRICS | own_metrics(checks_dir(self.home))
 
     @property
     def is_packed(self) -> bool:

@@ -21,7 +21,6 @@ from seatrial.checks.reframe_patches import patch_reframe
 from seatrial.checks.replay import Replayable
 from seatrial.checks.time_limits import TimeLimited
 from seatrial.model.cases import TOO_FEW
-from seatrial.model.metrics import METRICS
 from seatrial.model.records import Sample, as_dict
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.mpi_start import GAVE_UP, TRIES, without_crashed_tries
@@ -96,7 +95,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
     def describe_check(self) -> None:
         """Copy docstring, features and extent: `--describe` shows only variables."""
         self.question = inspect.cleandoc(type(self).__doc__ or "").partition("\n")[0]
-        self.needs = [*self.valid_systems, *self.valid_prog_environs]
+        self.needs = " ".join(self.valid_systems + self.valid_prog_environs).split()
         counts = {1: "one node", 2: "two nodes"}
         self.extent = counts.get(self.num_nodes or self.most_nodes, "one class")
 
@@ -258,8 +257,9 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
     def read_samples(self, file: Path) -> list[Sample]:
         """Read the program's output; ParseError if a sample is no valid number."""
         samples = self.extract(without_crashed_tries(file.read_text(errors="replace")))
+        known = self.known_metrics
         for sample in samples:
-            if sample.metric not in METRICS or not math.isfinite(sample.value):
+            if sample.metric not in known or not math.isfinite(sample.value):
                 raise ParseError(0, f"not a valid number: {sample}")
         return samples
 

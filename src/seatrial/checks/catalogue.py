@@ -11,10 +11,11 @@ from typing import Any
 
 from seatrial.checks.experiments import EXPERIMENTS
 from seatrial.checks.listing import UNDEFINED, describe_checks
+from seatrial.checks.sources import own_metrics
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
 from seatrial.model.csv_text import csv_text
-from seatrial.model.metrics import Metric, split_flat_name
+from seatrial.model.metrics import METRICS, Metric, split_flat_name
 from seatrial.runs.closed_run import closed_runs, read_cases
 
 _STATED = ("question", "tool", "experiments", "typical_s", "judged", "tags")
@@ -53,17 +54,18 @@ def catalogue(checks: Path, home: Path) -> list[Entry]:
     described: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for case in describe_checks(checks, home):
         described[case["@class"]].append(case)
+    known = METRICS | own_metrics(checks)
     problems = [
         f"{cases[0]['@file']}: {name}: {problem}"
         for name, cases in described.items()
-        for problem in _problems(cases[0])
+        for problem in _problems(cases[0], known)
     ]
     if problems:
         raise SeatrialError(
             "every check states question (its docstring), tool, experiments, "
             "typical_s, judged and tags:\n  " + "\n  ".join(problems)
         )
-    return [_entry(cases, checks) for _, cases in sorted(described.items())]
+    return [_entry(cases, checks, known) for _, cases in sorted(described.items())]
 
 
 def on_system(
@@ -137,7 +139,7 @@ def metric_words(entry: Entry) -> str:
     return ", ".join(f"{m.name} ({m.unit}, {m.direction})" for m in metrics)
 
 
-def _problems(check: dict[str, Any]) -> list[str]:
+def _problems(check: dict[str, Any], known: Mapping[str, Metric]) -> list[str]:
     """List missing and wrong entries of a check."""
     missing = [
         name
@@ -156,13 +158,15 @@ def _problems(check: dict[str, Any]) -> list[str]:
         problems.append(f"its docstring opens with {check['question']!r}: ask")
     for flat in check["judged"]:
         try:
-            split_flat_name(flat)
+            split_flat_name(flat, known)
         except ValueError as error:
             problems.append(f"judged: {error}")
     return problems
 
 
-def _entry(cases: Sequence[dict[str, Any]], checks: Path) -> Entry:
+def _entry(
+    cases: Sequence[dict[str, Any]], checks: Path, known: Mapping[str, Metric]
+) -> Entry:
     """Build the entry of a check from its cases."""
     first = cases[0]
     judged = [flat for case in cases for flat in case["judged"]]
@@ -171,7 +175,7 @@ def _entry(cases: Sequence[dict[str, Any]], checks: Path) -> Entry:
         check=first["@class"],
         question=first["question"],
         tool=first["tool"],
-        metrics={flat: split_flat_name(flat)[0] for flat in judged},
+        metrics={flat: split_flat_name(flat, known)[0] for flat in judged},
         extent=tuple(sorted({case["extent"] for case in cases})),
         needs=tuple(needs),
         cases=len(cases),

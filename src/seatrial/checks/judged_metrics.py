@@ -8,6 +8,7 @@ Each of these fails a case here. (core/pipeline.py: check_performance, _Referenc
 frontend/loader.py.)
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from reframe.core.exceptions import PerformanceError, ReframeError
 from reframe.core.runtime import runtime
 
 from seatrial.errors import SeatrialError
-from seatrial.model.metrics import judged_statistic, split_flat_name
+from seatrial.model.metrics import METRICS, Metric, judged_statistic, split_flat_name
 from seatrial.model.records import Sample
 from seatrial.paths import home, references_dir
 
@@ -37,6 +38,8 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
     reference_file = variable(str)
     """File below the reference prefix, read as ReFrame's `$ref`."""
 
+    own_metrics: Sequence[Metric] = ()
+    """Metrics that only this check has: a list of `Metric` with constants."""
     samples: list[Sample]
 
     @run_after("setup")
@@ -60,7 +63,7 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
         """Pass the judged metrics to ReFrame, derived from the samples."""
         if not self.is_dry_run():
             self.perf_variables = {
-                flat: sn.make_performance_function(self.worst, unit_of(flat), flat)
+                flat: sn.make_performance_function(self.worst, self._unit(flat), flat)
                 for flat in self.judged
             }
 
@@ -83,8 +86,8 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
         if reported is None:
             return [f"{flat}: declared, but it could not be extracted"]
         *_, unit, result = reported
-        if unit != unit_of(flat):
-            return [f"{flat}: reported in {unit!r}, expected {unit_of(flat)!r}"]
+        if unit != self._unit(flat):
+            return [f"{flat}: reported in {unit!r}, expected {self._unit(flat)!r}"]
         reference = self._references().get(flat)
         if reference is None:
             place = f"{self.reference_file}, class {type(self).__name__}"
@@ -115,7 +118,7 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
 
         One statistic of several counts; samples with parameters are not judged.
         """
-        metric, size_bytes = split_flat_name(flat)
+        metric, size_bytes = split_flat_name(flat, self.known_metrics)
         samples = [
             sample
             for sample in self.samples
@@ -126,7 +129,11 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
         values = [sample.value for sample in samples if sample.statistic == statistic]
         return min(values) if metric.direction == "higher" else max(values)
 
+    @property
+    def known_metrics(self) -> dict[str, Metric]:
+        """All metrics that this check may report, by name."""
+        return METRICS | {metric.name: metric for metric in self.own_metrics}
 
-def unit_of(flat: str) -> str:
-    """Return the unit of a flat metric; ValueError if it is unknown."""
-    return split_flat_name(flat)[0].unit
+    def _unit(self, flat: str) -> str:
+        """Return the unit of a flat metric; ValueError if it is unknown."""
+        return split_flat_name(flat, self.known_metrics)[0].unit

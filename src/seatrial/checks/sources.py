@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.errors import SeatrialError
+from seatrial.model.metrics import Metric, own_metric
 from seatrial.paths import checks_dir
 
 
@@ -89,11 +90,59 @@ def check_classes(home: Path) -> dict[str, CheckClass]:
     return checks
 
 
+def own_metrics(folder: Path) -> dict[str, Metric]:
+    """Return the metrics that the checks below a folder declare for themselves.
+
+    Raises SeatrialError, with file and line, if a declaration is no list of `Metric`
+    with constants, if it is not complete, or if two checks disagree on a metric.
+    """
+    found: dict[str, Metric] = {}
+    for file, tree in _trees(folder):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                for place, metric in _declared(node, file):
+                    if found.setdefault(metric.name, metric) != metric:
+                        raise SeatrialError(
+                            f"{place}: another check declares metric {metric.name} "
+                            f"otherwise: {found[metric.name]}"
+                        )
+    return found
+
+
+def _declared(check: ast.ClassDef, file: Path) -> Iterator[tuple[str, Metric]]:
+    """Yield the metrics of a class with their places in the file."""
+    for statement in check.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="own_metrics")], value=value):
+                listed = value.elts if isinstance(value, ast.List) else [value]
+                for item in listed:
+                    place = f"{file}:{item.lineno}"
+                    try:
+                        yield place, own_metric(_metric(item))
+                    except (ValueError, TypeError) as error:
+                        raise SeatrialError(f"{place}: own_metrics: {error}") from None
+
+
+def _metric(item: ast.expr) -> Metric:
+    match item:
+        case ast.Call(func=ast.Name(id="Metric"), args=args, keywords=keywords):
+            named = {str(each.arg): ast.literal_eval(each.value) for each in keywords}
+            return Metric(*map(ast.literal_eval, args), **named)
+    raise ValueError(
+        'expected a list such as [Metric("steps", "1/s", "higher", "time steps")]'
+    )
+
+
+def _trees(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
+    for file in sorted(folder.rglob("*.py")):
+        yield file, ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
 def _classes(folder: Path) -> dict[str, ast.ClassDef]:
     return {
         node.name: node
-        for file in sorted(folder.rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for _, tree in _trees(folder)
+        for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
     }
 

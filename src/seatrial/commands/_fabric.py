@@ -10,7 +10,7 @@ import click
 
 from seatrial.commands import _options as options
 from seatrial.errors import SeatrialError
-from seatrial.output import write_data
+from seatrial.output import complain, write_data
 
 if TYPE_CHECKING:
     from seatrial.fabric.findings import Finding
@@ -29,8 +29,12 @@ fabric_option = click.option(
 """An option of several commands: `fabric_file`."""
 
 
-def discovered(sources: Sequence[Path], file: Path | None) -> "Fabric":
+def discovered(
+    sources: Sequence[Path], file: Path | None = None, save: Path | None = None
+) -> "Fabric":
     """Return the fabric: of a file, of operators' files, or by the tools here.
+
+    `save` is a folder for what the tools print.
 
     Raises SeatrialError if it cannot be read.
     """
@@ -45,7 +49,7 @@ def discovered(sources: Sequence[Path], file: Path | None) -> "Fabric":
     if sources:
         return from_files(sources)
     with Terminal(stderr=True).status("discovering the fabric"):
-        return by_tools()
+        return by_tools(save)
 
 
 def known_nodes(home: Path, system: str) -> Collection[str]:
@@ -72,17 +76,29 @@ def known_nodes(home: Path, system: str) -> Collection[str]:
         return ()  # an inventory without a login node, or another form of lists
 
 
-def keep_fabric(home: Path, system: str, found: "Fabric") -> Path:
+def keep_fabric(
+    home: Path, system: str, found: "Fabric", sources: Sequence[Path]
+) -> None:
     """Write the fabric beside the description of a system: runs keep it from then on.
 
-    Raises SeatrialError if the system is not provisioned here.
+    So do they keep its forwarding tables, if there are any. Raises SeatrialError if the
+    system is not provisioned here, or a file of tables is damaged.
     """
+    from seatrial.fabric.forwarding import forwarding_text
     from seatrial.fabric.records import write_fabric
-    from seatrial.system.description import DISCOVERED_FILE, load_system
+    from seatrial.system.description import DISCOVERED_FILE, ROUTES_FILE, load_system
 
-    file = load_system(home, system).folder / DISCOVERED_FILE
-    write_fabric(file, found)
-    return file
+    folder, routes = load_system(home, system).folder, ""
+    try:
+        routes = forwarding_text(sources)
+    except SeatrialError as error:
+        if sources:
+            raise
+        complain(f"{error} No forwarding tables are kept.")
+    write_fabric(folder / DISCOVERED_FILE, found)
+    (folder / ROUTES_FILE).unlink(missing_ok=True)
+    if routes:
+        save_text(routes, folder / ROUTES_FILE)
 
 
 def shape_of(numbers: Mapping[str, Any]) -> "Shape":

@@ -66,7 +66,7 @@ def watch(
 
 
 @click.command()
-@click.argument("run", type=options.RUN)
+@click.argument("runs", type=options.RUN, nargs=-1, required=True, metavar="RUN...")
 @fabric_option
 @click.option(
     "--routes",
@@ -92,7 +92,7 @@ def watch(
 @click.pass_context
 def locate(
     ctx: click.Context,
-    run: str,
+    runs: tuple[str, ...],
     fabric_file: Path | None,
     routes_file: Path | None,
     adaptive: bool,
@@ -103,7 +103,8 @@ def locate(
 ) -> None:
     """Name the nodes, cables and switches that explain the slow pairs of RUN.
 
-    It takes the bandwidths of PairSweep, and the fabric that the run kept. Without
+    It takes the bandwidths of PairSweep, and the fabric that the run kept; of several
+    runs all bandwidths, and the fabric of the first. Without
     --routes or --adaptive, the routes are a guess: hosts of a leaf go over its up-links
     in turn. Method and limits: docs/fabric.md.
 
@@ -124,7 +125,7 @@ def locate(
     if not (adaptive or routes_file):
         complain("routes are a guess, and a named part may be wrong: give --routes")
     routing = Routing(routes_file, adaptive, hca)
-    answer = located_in(run, fabric_file, routing, counters)
+    answer = located_in(runs, fabric_file, routing, counters)
     if form == "table":
         print_suspects(answer)
     else:

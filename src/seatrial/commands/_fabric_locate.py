@@ -1,6 +1,6 @@
 """`seatrial fabric locate`: read a run, a fabric and its routes; print suspects."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,18 @@ from seatrial import paths
 from seatrial.console import Terminal, folding_table
 from seatrial.errors import SeatrialError
 from seatrial.fabric.counters import errors_of_links, grown, read_reading
-from seatrial.fabric.findings import spots_of
 from seatrial.fabric.locate import Part, Suspect, located
 from seatrial.fabric.measured_paths import (
-    ROUND,
+    Cables,
+    bandwidths,
     forwarding_of,
     graph_of,
+    part_text,
     paths_of,
     telling_pairs,
 )
-from seatrial.fabric.plan import Cable, load_plan
-from seatrial.fabric.records import End, Fabric, read_fabric
+from seatrial.fabric.plan import load_plan
+from seatrial.fabric.records import Fabric, read_fabric
 from seatrial.fabric.routes import Routes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import parse_dump_fts
@@ -30,7 +31,6 @@ from seatrial.runs.closed_run import SYSTEM_FOLDER, find_run
 from seatrial.runs.stored_table import stored_table
 from seatrial.system.description import DISCOVERED_FILE, PLAN_FILE
 
-_CHECKS = ("PairSweep", "VerbsPairSweep")
 _PAIRS = 64
 _MOST_ALIKE = 3
 
@@ -52,20 +52,11 @@ class Answer:
     routes: Routes
     suspects: list[Suspect]
     measured: int
-    cables: Mapping[frozenset[End], Cable]
+    cables: Cables
 
     def name(self, part: Part) -> str:
         """Return a part as a technician finds it."""
-        graph = self.routes.graph
-        if part.kind == "switch":
-            return f"switch {graph.switches[part.number]}"
-        link = graph.links[part.number]
-        cable = self.cables.get(frozenset((link.a, link.b)))
-        if cable is None:
-            return f"{part.kind} {link.a} - {link.b}"
-        a, b = spots_of(cable)
-        label = f", cable {cable.cable}" if cable.cable else ""
-        return f"{part.kind} {a} - {b}{label}"
+        return part_text(self.routes.graph, part, self.cables)
 
     def pairs(self) -> dict[int, list[tuple[str, str]]]:
         """Return by suspect the pairs that tell it from the next as likely part."""
@@ -110,13 +101,17 @@ class Routing:
 
 
 def located_in(
-    run: str,
+    runs: Sequence[str],
     fabric_file: Path | None,
     routing: Routing,
     counters: tuple[Path, Path] | None,
 ) -> Answer:
-    """Locate the cause of slow pairs; SeatrialError if the files do not fit."""
-    path = find_run(paths.home(), run)
+    """Locate the cause of slow pairs of runs; SeatrialError if the files do not fit.
+
+    The fabric and its plan are those that the first run kept.
+    """
+    folders = [find_run(paths.home(), run) for run in dict.fromkeys(runs)]
+    path = folders[0]
     kept = path / SYSTEM_FOLDER
     if fabric_file is None and not (kept / DISCOVERED_FILE).is_file():
         raise SeatrialError(
@@ -127,7 +122,8 @@ def located_in(
     planned = kept / PLAN_FILE
     cables = load_plan(planned).cables if planned.is_file() else ()
     routes = routing.routes(fabric)
-    measured = paths_of(routes, _bandwidths(path, routing.hca))
+    rows = pl.concat(_bandwidths(path, routing.hca) for path in folders)
+    measured = paths_of(routes, rows)
     errors = None
     if counters:
         before, after = map(read_reading, counters)
@@ -142,18 +138,12 @@ def located_in(
 
 
 def _bandwidths(path: Path, hca: str) -> pl.DataFrame:
-    """Return the bandwidths of a run's sweeps; SeatrialError if it has none."""
-    wanted = [
-        pl.col("check").cast(pl.String).is_in(_CHECKS),
-        pl.col("metric").cast(pl.String) == "bw",
-        pl.col("source").is_not_null(),
-        pl.col("value") > 0,
-    ]
-    if hca:
-        named = pl.col("hca").cast(pl.String).str.split(":").list.first()
-        wanted.append(named.fill_null(hca) == hca)
-    columns = ("source", "destination", "value", *ROUND)
-    rows = stored_table(path).rows.filter(wanted).select(columns).collect()
+    """Return the bandwidths of a run's sweeps; SeatrialError if it has none.
+
+    Sessions of several runs have the path of their run before their names.
+    """
+    run = pl.concat_str(pl.lit(f"{path}/"), pl.col("session"))
+    rows = bandwidths(stored_table(path).rows, hca).with_columns(session=run)
     if rows.is_empty():
         raise SeatrialError(
             f"{path}: no bandwidth of pairs; expected a run with PairSweep"

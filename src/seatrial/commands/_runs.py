@@ -110,11 +110,12 @@ def judged(
 
 def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":
     from seatrial.criteria.criteria import Criteria, kept_criteria
+    from seatrial.criteria.keys import Known
 
     if named is None:
         return Criteria.load(criteria_file(home, run.manifest["system"]))
     if named != KEPT:
-        return Criteria.load(Path(named), known=())
+        return Criteria.load(Path(named), Known(metrics=run.metrics))
     kept = kept_criteria(run)
     if kept is None:
         raise SeatrialError(

@@ -40,12 +40,13 @@ def judge_by(
         records,
     )
     from seatrial.criteria.criteria import Criteria
+    from seatrial.criteria.keys import ANY
     from seatrial.errors import SeatrialError
 
-    criteria = Criteria.load(file, known=())
+    criteria = Criteria.load(file, ANY)
     if not criteria.criteria:
         raise SeatrialError(
-            f"{file}: all criteria are of settings; expected one with a limit or a "
+            f"{file}: all criteria are of declarations; expected one with a limit or a "
             "tolerance; simulated machines have numbers only"
         )
     total = len(truths) * len(settings) * runs

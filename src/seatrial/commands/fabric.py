@@ -63,6 +63,11 @@ def fabric() -> None:
     help="File to write.",
 )
 @click.option("--keep", is_flag=True, help="Later runs of SYSTEM keep it, too.")
+@click.option(
+    "--save",
+    type=options.FOLDER,
+    help="Folder for what the tools print, as --from reads it again.",
+)
 @options.stop_on_eof
 @click.pass_context
 def discover(
@@ -71,13 +76,15 @@ def discover(
     sources: tuple[Path, ...],
     output: Path,
     keep: bool,
+    save: Path | None,
 ) -> None:
     """Record the devices, links and subnet managers of SYSTEM in a file.
 
     Runs ibnetdiscover, iblinkinfo, sminfo and saquery on this machine, as root. With
     --from it reads ibnetdiscover.txt, iblinkinfo.txt (with or without --line),
     ibdiagnet2.db_csv, sminfo.txt and saquery.txt; on Ethernet lldp/NODE.json, the
-    output of `lldpctl -f json` on each node.
+    output of `lldpctl -f json` on each node. With --keep, runs also keep the forwarding
+    tables: those of dump_fts, or of dump_fts.txt.
 
     Exit status: 0; 1 no subnet manager; 2 usage, a tool that failed, or output that is
     damaged or cut off; 3 a device did not answer.
@@ -89,10 +96,12 @@ def discover(
 
     home = paths.home()
     declared_for(home, system)
-    found = discovered(sources, None)
+    if save and sources:
+        raise SeatrialError("--from and --save: expected one of them, got both")
+    found = discovered(sources, save=save)
     write_fabric(output, found)
     if keep:
-        keep_fabric(home, system, found)
+        keep_fabric(home, system, found, sources)
     kinds = [device.kind for device in found.devices]
     nodes = {device.name for device in found.devices if device.kind == "host"}
     echo(

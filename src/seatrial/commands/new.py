@@ -1,6 +1,7 @@
-"""`seatrial new`: write the files of a new system."""
+"""`seatrial new`: write the files of a new system, or of a check of a site."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,62 @@ _NAME = re.compile(r"[A-Za-z0-9]([\w-]*[A-Za-z0-9])?", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9_][\w.:-]*", re.ASCII)
 
 
+_CHECK = re.compile(r"[A-Z][A-Za-z0-9]*")
+
+
 @click.group()
 def new() -> None:
-    """Write the files of a new system.
+    """Write the files of a new system, or of a check of your own.
 
     Example: seatrial new system hulk --login login1.example.org
     """
+
+
+@new.command()
+@click.argument("name")
+def check(name: str) -> None:
+    """Write the check NAME of an application of your site, with a metric of its own.
+
+    It writes reframe-checks/checks/site/NAME.py, and a campaign of that name, in lower
+    case, and overwrites no file. Change them to your application. All commands treat
+    it like Seatrial's own checks.
+
+    Exit status: 0; 2 usage, or a check that exists.
+
+    Example: seatrial new check OceanModel
+    """
+    from seatrial.checks.skeleton import campaign_skeleton, check_skeleton
+    from seatrial.checks.sources import known_checks
+    from seatrial.console import Terminal
+
+    home = paths.home()
+    folder = paths.checks_dir(home)
+    if not _CHECK.fullmatch(name):
+        raise SeatrialError(
+            f"NAME: {name!r} is no name of a check; expected a capital, then letters "
+            "and digits, such as OceanModel"
+        )
+    short = name.lower()
+    if short in map(str.lower, known_checks(folder)):
+        raise SeatrialError(f"NAME: there is a check {name}; choose another name")
+    texts = {
+        folder / paths.SITE / f"{short}.py": check_skeleton(name),
+        paths.campaigns_dir(home) / f"{short}.yaml": campaign_skeleton(name),
+    }
+    _refuse_existing(texts)
+    _write(texts)
+    console = Terminal()
+    for file in texts:
+        console.print_whole(f"wrote {file}")
+    console.print_line(f"next: change {short}.py to your application, then")
+    for line in (
+        "seatrial checks",
+        "# a limit, in criteria of reference-data/SYSTEM/criteria.yaml:",
+        f"#   - {{check: {name}, limits: {{{short}_rate: 1000 steps/s}}}}",
+        "ansible-playbook -i inventories/SYSTEM playbooks/site.yml",
+        f"seatrial run SYSTEM --campaign {short}",
+    ):
+        console.print_whole(f"  {line}")
 
 
 @new.command()
@@ -60,8 +111,10 @@ def system(name: str, login: str, user: str, prefix: str, campaign: str) -> None
     """
     from seatrial.campaign.campaign_file import load_campaign
     from seatrial.checks.listing import describe_checks
+    from seatrial.checks.sources import own_metrics
     from seatrial.console import Terminal
     from seatrial.criteria.skeleton import metrics_of, skeleton
+    from seatrial.model.metrics import METRICS
     from seatrial.system.login_node import Remote
     from seatrial.system.survey.inventory import Order, inventory_files, stack_names
     from seatrial.system.survey.node_classes import node_classes
@@ -73,7 +126,9 @@ def system(name: str, login: str, user: str, prefix: str, campaign: str) -> None
     checks = load_campaign(home, campaign).checks
     with Terminal(stderr=True).status(f"reading {login}"):
         site = survey(Remote(login, "", ("-l", user) if user else ()))
-        metrics = metrics_of(describe_checks(paths.checks_dir(home), home), checks)
+        folder = paths.checks_dir(home)
+        known = METRICS | own_metrics(folder)
+        metrics = metrics_of(describe_checks(folder, home), checks, known)
     classes = node_classes(site)
     if not classes:
         raise SeatrialError(
@@ -103,8 +158,12 @@ def _check(order: "Order", home: Path) -> None:
         )
     if order.prefix and not Path(order.prefix).is_absolute():
         raise SeatrialError(f"--prefix: expected a full path, got {order.prefix!r}")
-    folder, criteria = home / "inventories" / order.name, paths.criteria_file
-    for path in (folder, criteria(home, order.name)):
+    folder = home / "inventories" / order.name
+    _refuse_existing((folder, paths.criteria_file(home, order.name)))
+
+
+def _refuse_existing(files: Iterable[Path]) -> None:
+    for path in files:
         if path.exists():
             raise SeatrialError(
                 f"{path}: exists, and nothing is overwritten; choose another NAME, or "

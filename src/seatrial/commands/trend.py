@@ -76,7 +76,7 @@ def trend(
     paths = [run_path(run) for run in runs] or closed_runs(results_dir(suite), system)
     chosen = _runs(paths, system, campaigns, since, until)
     file = criteria_file(suite, system)
-    today = Criteria.load(file, known=()) if file.is_file() else None
+    today = Criteria.load(file) if file.is_file() else None
     choice = Choice(checks, metrics, environments)
     trend_data = trend_of(system, chosen[-last:] if last else chosen, today, choice)
     _print(trend_data, form)

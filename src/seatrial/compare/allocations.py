@@ -14,6 +14,7 @@ from seatrial.compare.sides import Entrant
 from seatrial.errors import SeatrialError
 from seatrial.model.metrics import STATISTICS
 from seatrial.model.places import PLACE
+from seatrial.runs.counters_table import CHECK
 
 KEY = (
     "check",
@@ -69,9 +70,13 @@ def allocations(entrants: Sequence[Entrant]) -> pl.DataFrame:
 
 
 def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
-    """Compute the median over the places of each allocation of a run."""
+    """Compute the median over the places of each allocation of a run.
+
+    Counters of ports are left out: their load is not that of the other side.
+    """
     assert entrant.run is not None
     rows = entrant.run.columns(*_NUMBERS, *PLACE, "start_time")
+    rows = rows.filter(pl.col("check") != CHECK)
     if entrant.side.environment:
         rows = rows.filter(pl.col("environment") == entrant.side.environment)
     placed = pl.any_horizontal(pl.col(name).is_not_null() for name in PLACE)

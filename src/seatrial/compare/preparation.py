@@ -8,10 +8,12 @@ from typing import Any
 from seatrial.checks.sources import known_checks
 from seatrial.compare.sides import Entrant
 from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.keys import Known
 from seatrial.criteria.published import Published
 from seatrial.criteria.weights import Weights
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import judge
+from seatrial.model.metrics import METRICS, Metric
 from seatrial.paths import checks_dir, home
 from seatrial.runs.closed_run import KEPT_WEIGHTS
 from seatrial.runs.seal import require_signer
@@ -34,9 +36,15 @@ def require_sealed(entrant: Entrant, known: Callable[[str], Path | None]) -> Non
         raise SeatrialError(f"{entrant.side.name}: {error}", error.exit_code) from error
 
 
+def _metrics(entrants: Sequence[Entrant]) -> dict[str, Metric]:
+    """Return all metrics that the runs know."""
+    runs = (entrant.run for entrant in entrants if entrant.run is not None)
+    return METRICS | {name: each for run in runs for name, each in run.metrics.items()}
+
+
 def judged_by(entrants: Sequence[Entrant], file: Path) -> list[Entrant]:
     """Judge every run by the same criteria."""
-    criteria = Criteria.load(file, known=())
+    criteria = Criteria.load(file, Known(metrics=_metrics(entrants)))
     judged = []
     for entrant in entrants:
         if entrant.run is not None:
@@ -57,7 +65,7 @@ def weights_of(
             checks = known_checks(checks_dir(home()))
         except SeatrialError:  # no files of the suite on this machine
             checks = frozenset()
-        return Weights.load(file, checks), []
+        return Weights.load(file, Known(checks, _metrics(entrants))), []
     runs = [entrant for entrant in entrants if entrant.run is not None]
     kept: dict[str, Weights] = {}
     for run in runs:
@@ -65,7 +73,7 @@ def weights_of(
         content = run.run.kept.get(KEPT_WEIGHTS)
         if content is not None:
             file = run.run.path / KEPT_WEIGHTS
-            parsed = Weights.parse(content, file, known=())
+            parsed = Weights.parse(content, file, Known(metrics=run.run.metrics))
             name = (run.run.manifest.get("weights") or {}).get("name")
             kept[run.side.name] = replace(parsed, name=name or parsed.name)
     hashes = {name: weights.sha256 for name, weights in kept.items()}

@@ -1,22 +1,23 @@
 """Criteria of a system: reference-data/<system>/criteria.yaml."""
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import asdict
 
-from seatrial.checks.sources import known_checks
 from seatrial.criteria.absence import NONE, Absence
 from seatrial.criteria.criteria_file import read_criteria
 from seatrial.criteria.criterion import Criterion, Risks
-from seatrial.criteria.declared import DeclaredCriterion
+from seatrial.criteria.keys import Known
+from seatrial.criteria.recorded import Recorded
 from seatrial.errors import SeatrialError
 from seatrial.limits import YAML_SIZE
+from seatrial.model.manifest import read_manifest
+from seatrial.model.metrics import METRICS, own_metrics_of
 from seatrial.model.yaml_file import YamlFile, yaml_bytes
-from seatrial.paths import checks_dir
 from seatrial.plain_files import read_plain
 from seatrial.runs.closed_run import KEPT_CRITERIA, Run
 
@@ -26,7 +27,6 @@ __all__ = [
     "Risks",
     "changes",
     "kept_criteria",
-    "known_checks",
     "recorded_criteria",
 ]
 
@@ -37,22 +37,22 @@ _NOT_COMPARED = ("name", "provenance", "risks")
 class Criteria:
     """All criteria of a system, with the risks of the verdict on the whole machine.
 
-    `declared` are those of settings, `absence` is the allowance for absent nodes.
-    `sha256` is of the bytes of the file; '' if there is none.
+    `declared` are those of settings, cables and ports, `absence` is the allowance for
+    absent nodes. `sha256` is of the bytes of the file; '' if there is none.
     """
 
     risks: Risks
     criteria: tuple[Criterion, ...]
     sha256: str = ""
-    declared: tuple[DeclaredCriterion, ...] = ()
+    declared: tuple[Recorded, ...] = ()
     absence: Absence = NONE
 
     @classmethod
-    def load(cls, file: Path, known: Collection[str] | None = None) -> "Criteria":
+    def load(cls, file: Path, known: Known | None = None) -> "Criteria":
         """Read and validate a criteria.yaml.
 
-        `known` are the classes that may have criteria (none: any may); by default
-        those of the checks beside the file. Raises SeatrialError with file, line, key
+        `known` checks and metrics may have criteria; by default those of the suite
+        that the file is in. Raises SeatrialError with file, line, key
         and expectation.
         """
         if not file.is_file():
@@ -62,11 +62,11 @@ class Criteria:
                 "measures without"
             )
         if known is None:
-            known = known_checks(checks_dir(file.resolve().parents[2]))
+            known = Known.beside(file)
         return cls.parse(yaml_bytes(file), file, known)
 
     @classmethod
-    def parse(cls, content: bytes, file: Path, known: Collection[str]) -> "Criteria":
+    def parse(cls, content: bytes, file: Path, known: Known) -> "Criteria":
         """Parse the content of a criteria.yaml, as `load`."""
         parts = read_criteria(YamlFile(file, content), known)
         risks, criteria, declared, absence = parts
@@ -82,7 +82,7 @@ def kept_criteria(run: Run) -> Criteria | None:
     content = run.kept.get(KEPT_CRITERIA)
     if content is None:
         return None
-    return Criteria.parse(content, run.path / KEPT_CRITERIA, known=())
+    return Criteria.parse(content, run.path / KEPT_CRITERIA, Known(metrics=run.metrics))
 
 
 def recorded_criteria(run_folder: Path) -> Criteria | None:
@@ -93,7 +93,8 @@ def recorded_criteria(run_folder: Path) -> Criteria | None:
     file = run_folder / KEPT_CRITERIA
     if not file.is_file():
         return None
-    return Criteria.parse(read_plain(file, YAML_SIZE), file, known=())
+    known = Known(metrics=METRICS | own_metrics_of(read_manifest(run_folder)))
+    return Criteria.parse(read_plain(file, YAML_SIZE), file, known)
 
 
 def changes(old: Criteria, new: Criteria) -> dict[str, str]:
@@ -118,8 +119,8 @@ def changes(old: Criteria, new: Criteria) -> dict[str, str]:
     return {name: text for name, text in differences.items() if text}
 
 
-def _by_name(criteria: Criteria) -> dict[str, Criterion | DeclaredCriterion]:
-    found: dict[str, Criterion | DeclaredCriterion] = {}
+def _by_name(criteria: Criteria) -> dict[str, Criterion | Recorded]:
+    found: dict[str, Criterion | Recorded] = {}
     for one in criteria.criteria:
         found[one.name] = one
     for declared in criteria.declared:
@@ -127,10 +128,10 @@ def _by_name(criteria: Criteria) -> dict[str, Criterion | DeclaredCriterion]:
     return found
 
 
-def _facts(criterion: Criterion | DeclaredCriterion) -> dict[str, Any]:
+def _facts(criterion: Criterion | Recorded) -> dict[str, Any]:
     """Return the limit and the risks of a criterion."""
     facts = {k: v for k, v in vars(criterion).items() if k not in _NOT_COMPARED}
-    if isinstance(criterion, DeclaredCriterion):
+    if not isinstance(criterion, Criterion):
         return facts
     if criterion.limit is not None:
         facts["limit"] = f"{criterion.limit:.12g} {criterion.unit}"
@@ -149,6 +150,8 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={each}" for name, each in value.items()) or "none"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.12g}" if isinstance(value, float) else str(value or "none")

@@ -1,10 +1,8 @@
 """Rules of criteria.yaml: an entry with the defaults becomes criteria."""
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, NoReturn
-
-from msgspec import structs
 
 from seatrial.criteria.absence import Absence, read_absence
 from seatrial.criteria.criteria_types import Entry, File
@@ -15,25 +13,26 @@ from seatrial.criteria.criterion import (
     fewest_allocations,
     usual_model,
 )
-from seatrial.criteria.declared import KIND, DeclaredCriterion, declared_criterion
 from seatrial.criteria.formula import evaluate
-from seatrial.criteria.keys import check_metrics, check_where, checked_metric
+from seatrial.criteria.keys import Known, check_metrics, check_where, checked_metric
+from seatrial.criteria.recorded import KINDS, Recorded, recorded
+from seatrial.criteria.risk_keys import own_risks
 from seatrial.model.yaml_file import Place, YamlFile
 
 _AGREES = 1e-6
 """Relative difference between a limit and its formula."""
 
-_NEEDED: dict[Kind, tuple[str, ...]] = {
+_NEEDED: dict[str, tuple[str, ...]] = {
     "promised": ("document", "clause"),
     "theoretical": ("formula",),
     "measured": ("run", "fingerprint"),
     "sameness": ("tolerance",),
-    "declared": (),
 }
 _OF_KIND: dict[str, Kind] = {
     "formula": "theoretical",
     **dict.fromkeys(("run", "fingerprint", "coverage", "confidence", "n"), "measured"),
     "tolerance": "sameness",
+    "fails": "fabric",
 }
 """Keys that belong to one kind only; those of other kinds in defaults do not count."""
 
@@ -52,24 +51,25 @@ _PROVENANCE = (
 
 
 def read_criteria(
-    file: YamlFile, known: Collection[str]
-) -> tuple[Risks, tuple[Criterion, ...], tuple[DeclaredCriterion, ...], Absence]:
-    """Return risks, criteria, those of settings, and the allowance for absence."""
+    file: YamlFile, known: Known
+) -> tuple[Risks, tuple[Criterion, ...], tuple[Recorded, ...], Absence]:
+    """Return risks, criteria, those of what a run recorded, and allowed absence."""
     content = file.convert(File)
     there: dict[Any, int] = {}
-    criteria, declared = [], []
+    criteria: list[Criterion] = []
+    declared: list[Recorded] = []
     for index, entry in enumerate(content.criteria):
         place = ("criteria", index)
-        if (entry.kind or content.defaults.kind) == KIND:
-            found = declared_criterion(file, entry, content.defaults, place)
-            _check_name(file, found.name, place, there)
-            declared.append(found)
+        if (entry.kind or content.defaults.kind) in KINDS:
+            for found, at in recorded(file, content, entry, place):
+                _check_name(file, found.name, at, there)
+                declared.append(found)
             continue
         if not entry.check:
             file.expected("a text", None, (*place, "check"))
-        if known:
-            file.one_of("checks", sorted(known), entry.check, (*place, "check"))
-        for criterion, at in _Merged(file, content, index).criteria():
+        if known.checks:
+            file.one_of("checks", sorted(known.checks), entry.check, (*place, "check"))
+        for criterion, at in _Merged(file, content, index, known).criteria():
             _check_alone(file, criterion, at, there)
             criteria.append(criterion)
     absence = read_absence(file, content.absent_nodes, content.defaults.document)
@@ -107,8 +107,8 @@ def _check_alone(
 class _Merged:
     """An entry together with the defaults that fit its kind."""
 
-    def __init__(self, file: YamlFile, content: File, index: int) -> None:
-        self.file, self.machine = file, content.risks
+    def __init__(self, file: YamlFile, content: File, index: int, known: Known) -> None:
+        self.file, self.machine, self.known = file, content.risks, known
         self.place: Place = ("criteria", index)
         self.own = file.data["criteria"][index]
         entry, defaults = content.criteria[index], content.defaults
@@ -149,7 +149,7 @@ class _Merged:
         self.formula = self.evaluated()
         metrics = self.metrics()
         for flat, (limit, place) in metrics.items():
-            metric = checked_metric(self.file, flat, place)
+            metric = checked_metric(self.file, flat, place, self.known)
             yield (
                 Criterion(
                     name=self.name(flat, len(metrics)),
@@ -221,7 +221,7 @@ class _Merged:
     def metrics(self) -> dict[str, tuple[str | None, Place]]:
         """Return all metrics with their written limits and places."""
         limits, metrics = self.given.limits, self.given.metrics or ()
-        check_metrics(self.file, metrics, self.at("metrics"))
+        check_metrics(self.file, metrics, self.at("metrics"), self.known)
         for index, flat in enumerate(metrics):
             if flat in limits:
                 place = self.at("metrics", index)
@@ -236,7 +236,7 @@ class _Merged:
 
     def limit(self, flat: str, written: str | None, place: Place) -> float | None:
         """Return the limit of a metric; refuse a contradiction to its definition."""
-        metric = checked_metric(self.file, flat, place)
+        metric = checked_metric(self.file, flat, place, self.known)
         if self.given.direction not in (None, metric.direction):
             self.refuse("direction", f"{flat} is better {metric.direction}")
         if written is None:
@@ -260,14 +260,10 @@ class _Merged:
 
     def risks(self) -> Risks:
         """Return the criterion's risks; they must not exceed the machine's."""
-        own = structs.asdict(self.given.risks)
-        own = {name: risk for name, risk in own.items() if risk is not None}
-        for name, risk in own.items():
-            most = getattr(self.machine, name)
-            if risk > most:
-                place = self.at("risks", name)
-                self.file.expected(f"at most the machine's {most:g}", risk, place)
-        return structs.replace(self.machine, **own)
+        given = self.given.risks
+        return own_risks(
+            self.file, self.machine, given, lambda name: self.at("risks", name)
+        )
 
     def name(self, flat: str, metrics: int) -> str:
         """Return the name, by default built from the criterion's distinctive keys."""

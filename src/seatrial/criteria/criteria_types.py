@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from seatrial.criteria.absence import AbsentNodes
-from seatrial.criteria.criterion import Bears, Kind, Model, Risk, Risks
+from seatrial.criteria.criterion import Bears, Deviation, Kind, Model, Risk, Risks
 from seatrial.criteria.keys import Metrics, Share, Where
 from seatrial.model.metrics import Direction
 from seatrial.model.yaml_file import Count, Text
@@ -64,12 +64,15 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Entry(Defaults, frozen=True, kw_only=True):
-    """An entry of the list: criteria of some metrics of one check, or of settings."""
+    """An entry of the list: of some metrics of one check, of settings, or of cables."""
 
     check: Text = ""
     name: Text | None = None
     limits: dict[str, _Limit] = {}
     metrics: Metrics | None = None
+    fails: Annotated[
+        tuple[Deviation, ...], Meta(min_length=1, description="a list of verdicts")
+    ] = ()
 
 
 class File(Struct, forbid_unknown_fields=True):

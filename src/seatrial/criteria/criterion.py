@@ -10,9 +10,13 @@ from msgspec import Meta, Struct
 from seatrial.criteria.methods import smallest_n
 from seatrial.model.metrics import Direction
 
-Kind = Literal["promised", "theoretical", "measured", "sameness", "declared"]
+Kind = Literal[
+    "promised", "theoretical", "measured", "sameness", "declared", "fabric", "counters"
+]
 Model = Literal["any", "normal", "lognormal", "every"]
 Bears = Literal["seller", "buyer"]
+Deviation = Literal["absent", "drift", "odd"]
+"""Verdicts of findings on a fabric that a criterion may let fail."""
 
 LEAST_COUNTED = 2
 """Allocations that a criterion of model every takes: one look is never a pass."""

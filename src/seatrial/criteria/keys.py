@@ -1,13 +1,17 @@
 """Types and rules of keys that criteria and weights share."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from seatrial.model.metrics import Metric, split_flat_name
+from seatrial.checks.sources import known_checks, own_metrics
+from seatrial.model.metrics import METRICS, Metric, split_flat_name
 from seatrial.model.yaml_file import Place, YamlFile
+from seatrial.paths import checks_dir
 
 CASE_KEYS = ("$system", "$partition", "$environ", "num_nodes")
 """Keys of a case beside the parameters of its check; ReFrame's names."""
@@ -41,17 +45,36 @@ def check_where(file: YamlFile, where: dict[str, Any], place: Place) -> None:
                 file.expected(reason, value, (*place, key))
 
 
-def checked_metric(file: YamlFile, flat: str, place: Place) -> Metric:
+@dataclass(frozen=True)
+class Known:
+    """What criteria and weights may name: checks (none: any), and metrics."""
+
+    checks: Collection[str] = ()
+    metrics: Mapping[str, Metric] = field(default_factory=lambda: METRICS)
+
+    @classmethod
+    def beside(cls, file: Path) -> "Known":
+        """Return those of the suite that a file of references is in."""
+        folder = checks_dir(file.resolve().parents[2])
+        return cls(known_checks(folder), METRICS | own_metrics(folder))
+
+
+ANY = Known()
+
+
+def checked_metric(file: YamlFile, flat: str, place: Place, known: Known) -> Metric:
     """Return a metric by its flat name; refuse an unknown one."""
     try:
-        return split_flat_name(flat)[0]
+        return split_flat_name(flat, known.metrics)[0]
     except ValueError as error:
         file.refuse(place, str(error))
 
 
-def check_metrics(file: YamlFile, metrics: Collection[str], place: Place) -> None:
+def check_metrics(
+    file: YamlFile, metrics: Collection[str], place: Place, known: Known
+) -> None:
     """Refuse unknown and repeated metrics of a list."""
     for index, flat in enumerate(metrics):
-        checked_metric(file, flat, (*place, index))
+        checked_metric(file, flat, (*place, index), known)
         if flat in list(metrics)[:index]:
             file.refuse((*place, index), f"{flat} is listed twice. Remove one.")

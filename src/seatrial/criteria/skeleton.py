@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seatrial.model.metrics import Metric, split_flat_name
+from seatrial.model.metrics import METRICS, Metric, split_flat_name
 
 _OPEN = {"higher": "1e-9", "lower": "1e+9"}
 """Limits that every number meets, by the direction of a metric."""
@@ -41,21 +41,27 @@ defaults:
   bears: seller
 criteria:
 # - kind: declared # settings as hardware.yml declares them, see docs/hardware.md
+# - kind: fabric # cables as the plan has them, see docs/fabric.md
 """
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """The metrics that a check judges, and those that some nodes do not offer."""
+    """The metrics that a check judges, and those that some nodes do not offer.
+
+    The keys are their flat names.
+    """
 
     check: str
     question: str
-    judged: tuple[str, ...]
-    optional: tuple[str, ...]
+    judged: Mapping[str, Metric]
+    optional: Mapping[str, Metric]
 
 
 def metrics_of(
-    described: Iterable[Mapping[str, Any]], checks: Sequence[str]
+    described: Iterable[Mapping[str, Any]],
+    checks: Sequence[str],
+    known: Mapping[str, Metric] = METRICS,
 ) -> list[Metrics]:
     """Return the metrics of checks, in their order, from `describe_checks`."""
     cases: dict[str, list[Mapping[str, Any]]] = {check: [] for check in checks}
@@ -65,16 +71,19 @@ def metrics_of(
         Metrics(
             check,
             " ".join(str(own[0]["question"]).split()),
-            _flat(own, "judged"),
-            _flat(own, "judged_if_there"),
+            _metrics(own, "judged", known),
+            _metrics(own, "judged_if_there", known),
         )
         for check, own in cases.items()
         if own
     ]
 
 
-def _flat(cases: Sequence[Mapping[str, Any]], key: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(flat for case in cases for flat in case.get(key) or ()))
+def _metrics(
+    cases: Sequence[Mapping[str, Any]], key: str, known: Mapping[str, Metric]
+) -> dict[str, Metric]:
+    flats = (flat for case in cases for flat in case.get(key) or ())
+    return {flat: split_flat_name(flat, known)[0] for flat in flats}
 
 
 def skeleton(
@@ -99,10 +108,12 @@ def skeleton(
     return "\n".join([*lines, ""])
 
 
-def _certain(check: str, flats: Iterable[str], *, optional: bool) -> Iterator[str]:
+def _certain(
+    check: str, metrics: Mapping[str, Metric], *, optional: bool
+) -> Iterator[str]:
     """Yield criteria of the metrics with a limit that needs no contract."""
-    for flat in flats:
-        limit = _CERTAIN.get(_metric(flat).name)
+    for flat, metric in metrics.items():
+        limit = _CERTAIN.get(metric.name)
         if limit is not None:
             yield f"  - check: {check}"
             yield "    kind: theoretical"
@@ -113,20 +124,15 @@ def _certain(check: str, flats: Iterable[str], *, optional: bool) -> Iterator[st
 
 
 def _open(
-    check: str, where: str, flats: Iterable[str], *, optional: bool
+    check: str, where: str, metrics: Mapping[str, Metric], *, optional: bool
 ) -> Iterator[str]:
     """Yield a criterion of the other metrics on some cases."""
-    kept = [flat for flat in flats if _metric(flat).name not in _CERTAIN]
+    kept = {f: metric for f, metric in metrics.items() if metric.name not in _CERTAIN}
     if not kept:
         return
     yield f"  - check: {check}"
     yield f"    where: {{{where}}}"
     yield from ["    optional: true # not every node has it"] * optional
     yield "    limits:"
-    for flat in kept:
-        metric = _metric(flat)
+    for flat, metric in kept.items():
         yield f"      {flat}: {_OPEN[metric.direction]} {metric.unit}"
-
-
-def _metric(flat: str) -> Metric:
-    return split_flat_name(flat)[0]

@@ -15,18 +15,17 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from seatrial.checks.sources import known_checks
 from seatrial.criteria.criterion import matches
 from seatrial.criteria.keys import (
+    Known,
     Metrics,
     Share,
     Where,
     check_metrics,
     check_where,
 )
-from seatrial.model.metrics import split_flat_name
+from seatrial.model.metrics import flat_name
 from seatrial.model.yaml_file import Place, Text, YamlFile, yaml_bytes
-from seatrial.paths import checks_dir
 
 RankBy = Literal["performance", "price", "power"]
 """Rank by what is measured, by that per price, or by that per power."""
@@ -50,10 +49,8 @@ class Choice(Struct, frozen=True, forbid_unknown_fields=True):
         """Return True if a metric is selected."""
         if not self.metrics:
             return True
-        named = [split_flat_name(flat) for flat in self.metrics]
-        return any(
-            each.name == metric and size in (None, size_bytes) for each, size in named
-        )
+        named = {metric, flat_name(metric, size_bytes)}
+        return not named.isdisjoint(self.metrics)
 
     def takes_case(self, check: str, values: Mapping[str, Collection[Any]]) -> bool:
         """Return True if a case is selected; `values` has the keys of each side."""
@@ -92,19 +89,19 @@ class Weights:
     groups: tuple[Group, ...]
 
     @classmethod
-    def load(cls, path: Path, known: Collection[str] | None = None) -> "Weights":
+    def load(cls, path: Path, known: Known | None = None) -> "Weights":
         """Read and validate a file of weights.
 
-        `known` are the classes of checks that may be named (none: any may); by default
-        those of the suite that the file is in. Raises SeatrialError with file, line,
+        `known` checks and metrics may be named; by default those of the suite that
+        the file is in. Raises SeatrialError with file, line,
         key and expectation.
         """
         if known is None:
-            known = known_checks(checks_dir(path.resolve().parents[2]))
+            known = Known.beside(path)
         return cls.parse(yaml_bytes(path), path, known)
 
     @classmethod
-    def parse(cls, content: bytes, path: Path, known: Collection[str]) -> "Weights":
+    def parse(cls, content: bytes, path: Path, known: Known) -> "Weights":
         """Parse the content of a file of weights, as `load`."""
         file = YamlFile(path, content)
         read = file.convert(_File)
@@ -122,7 +119,7 @@ class _File(Struct, forbid_unknown_fields=True):
     margin: Share = 0.0
 
 
-def _check(file: YamlFile, content: _File, known: Collection[str]) -> None:
+def _check(file: YamlFile, content: _File, known: Known) -> None:
     """Refuse repeated groups, weights of 0, unknown checks, cases and metrics."""
     lines: dict[str, int] = {}
     for index, group in enumerate(content.groups):
@@ -133,9 +130,11 @@ def _check(file: YamlFile, content: _File, known: Collection[str]) -> None:
         lines[group.name] = file.lines[place]
         for number, choice in enumerate(group.numbers):
             at = (*place, "numbers", number)
-            if known:
-                file.one_of("checks", sorted(known), choice.check, (*at, "check"))
-            check_metrics(file, choice.metrics, (*at, "metrics"))
+            if known.checks:
+                file.one_of(
+                    "checks", sorted(known.checks), choice.check, (*at, "check")
+                )
+            check_metrics(file, choice.metrics, (*at, "metrics"), known)
             check_where(file, choice.where, (*at, "where"))
             if "$system" in choice.where:
                 reason = "differs between sides. Leave it out."

@@ -90,16 +90,22 @@ class Grown(Struct, frozen=True):
     def bit_error_rate(self, confidence: float = 0.95) -> float | None:
         """Return the upper bound of the bit error rate; None if no bit came.
 
-        Exact for a Poisson count: half the quantile of chi-square with 2 k + 2 degrees
-        of freedom, over the bits; 3 / bits for no error at 95 %. A counter that is full
-        bounds nothing: then it is None, too.
+        A counter that is full bounds nothing: then it is None, too.
         """
-        from scipy.stats import chi2
-
         if not self.bits or OF_BITS in self.full:
             return None
-        count = self.errors.get(OF_BITS, 0)
-        return float(chi2.ppf(confidence, 2 * (count + 1))) / 2 / self.bits
+        return rate_below(self.errors.get(OF_BITS, 0), self.bits, confidence)
+
+
+def rate_below(count: int, exposure: float, confidence: float = 0.95) -> float:
+    """Return the upper bound of the rate of events, of which `count` were seen.
+
+    Exact for a Poisson count: half the quantile of chi-square with 2 k + 2 degrees of
+    freedom, over the exposure (bits, hours); 3 / exposure for no event at 95 %.
+    """
+    from scipy.special import gammaincinv
+
+    return float(gammaincinv(count + 1, confidence)) / exposure
 
 
 def reading_of(
@@ -251,7 +257,7 @@ def read_reading(file: Path) -> Reading:
         reading = msgspec.json.decode(content, type=Reading)
     except (OSError, msgspec.MsgspecError) as error:
         raise SeatrialError(
-            f"{file}: {error}; expected a file of `seatrial fabric count`"
+            f"{file}: {error}; expected a file of `seatrial fabric watch --output`"
         ) from error
     if reading.schema > SCHEMA:
         raise SeatrialError(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -33,6 +33,11 @@ _Version = Annotated[
 ]
 
 
+_Interface = Annotated[
+    str, Meta(pattern=r"^[\w.-]{1,15}$", description="the name of an interface")
+]
+
+
 class SubnetManager(Struct, frozen=True, forbid_unknown_fields=True):
     """The subnet manager that is to be the master: GUID of its port, and priority."""
 
@@ -40,16 +45,31 @@ class SubnetManager(Struct, frozen=True, forbid_unknown_fields=True):
     priority: _Priority | None = None
 
 
+class Counters(Struct, frozen=True, forbid_unknown_fields=True):
+    """Reading of error counters in campaigns: by nodes, or by ibqueryerrors for all.
+
+    Without `source`, nodes with HCAs are read. `interfaces` are Ethernet interfaces of
+    nodes beside those of RDMA devices.
+    """
+
+    source: Literal["nodes", "fabric", "none"] | None = None
+    interfaces: tuple[_Interface, ...] = ()
+
+
 class Declaration(Struct, frozen=True, forbid_unknown_fields=True):
     """A whole fabric.yml.
 
     `fabric_plan` is the cable plan, from the folder of the inventory; `fabric_firmware`
-    has a version by PSID or model of switches.
+    has a version by PSID or model of switches. `fabric_routing`: adaptive if switches
+    choose among shortest paths. `fabric_counters` says by what campaigns read error
+    counters.
     """
 
     fabric_plan: Text | None = None
     fabric_sm: SubnetManager | None = None
     fabric_firmware: dict[Text, _Version] = {}
+    fabric_routing: Literal["adaptive"] | None = None
+    fabric_counters: Counters = Counters()
 
 
 @dataclass(frozen=True)
@@ -90,5 +110,10 @@ def load_declaration(file: Path) -> Declaration:
     """
     if not file.is_file():
         return Declaration()
-    yaml = YamlFile(file)
+    return parse_declaration(file)
+
+
+def parse_declaration(file: Path, content: bytes | None = None) -> Declaration:
+    """Parse the content of a declaration, by default that of the file; as above."""
+    yaml = YamlFile(file, content)
     return Declaration() if yaml.data is None else yaml.convert(Declaration)

@@ -22,6 +22,7 @@ from seatrial.parsers.fabric.ibnetdiscover import parse_ibnetdiscover
 from seatrial.parsers.fabric.lldpctl import Neighbour, parse_lldpctl
 from seatrial.parsers.fabric.seen import Seen
 from seatrial.parsers.fabric.sminfo import SeenManager, parse_sminfo, parse_smir
+from seatrial.plain_files import write_exclusively
 
 TIMEOUT_S = 600
 _TOOLS: tuple[tuple[str, ...], ...] = (
@@ -50,6 +51,9 @@ _NAMES = {
     "sminfo.txt": "sminfo",
     "saquery.txt": "saquery",
 }
+ROUTES_NAME = "dump_fts.txt"
+"""Forwarding tables: no part of the fabric, but kept beside it."""
+
 _COMPLAINT = re.compile(
     r"(?:\S+\.c:\d+; |ibwarn: |ibpanic: |\S+: iberror: |ibnd_\w+|\S*src/\S+\.c:\d+; ).*"
 )
@@ -77,13 +81,30 @@ class Output:
         return source_of(self.tool, self.version, self.text, self.where)
 
 
-def by_tools() -> Fabric:
-    """Run the tools of this machine.
+def by_tools(save: Path | None = None) -> Fabric:
+    """Run the tools of this machine; `save` is a folder for what they print.
 
-    Raises SeatrialError if ibnetdiscover is missing, or a tool fails.
+    Raises SeatrialError if ibnetdiscover is missing, a tool fails, or a saved file
+    exists.
     """
     outputs = [one for command in _TOOLS for one in run_tool(*command)]
+    if save is not None:
+        _save(save, outputs)
     return replace(_fabric(outputs, {}), time=_utc(time.time()))
+
+
+def _save(folder: Path, outputs: Iterable[Output]) -> None:
+    """Write outputs as `from_files` reads them, each of several subnets in a folder."""
+    names = {tool: name for name, tool in _NAMES.items()}
+    for one in outputs:
+        file = folder / one.subnet.replace(":", "-") / names[one.tool]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            write_exclusively(file, [one.text.encode()])
+        except FileExistsError:
+            raise SeatrialError(
+                f"{file}: exists, and nothing is overwritten; name another folder"
+            ) from None
 
 
 def run_tool(*command: str) -> list[Output]:
@@ -174,7 +195,7 @@ def from_files(paths: Iterable[Path]) -> Fabric:
                 outputs.append(Output(tool, _read(file), str(file), subnet))
             elif file.suffix == ".json" and file.parent.name == "lldp":
                 nodes[file.stem] = file
-            elif not path.is_dir():
+            elif not path.is_dir() and file.name != ROUTES_NAME:
                 known = ", ".join((*_NAMES, "lldp/NODE.json"))
                 raise SeatrialError(
                     f"{file}: unknown file; expected one of {known}. Rename it."

@@ -44,6 +44,18 @@ KINDS: dict[Kind, str] = {
 }
 """Kinds of findings, and what they are about; the order of reports."""
 
+OF_CABLES: tuple[Kind, ...] = (
+    "swapped",
+    "moved",
+    "missing",
+    "additional",
+    "rate",
+    "state",
+)
+"""Kinds whose spots are both ends of one cable after the other."""
+
+_MOST_PLACES = 4
+
 
 @dataclass(frozen=True)
 class Spot:
@@ -78,10 +90,39 @@ class Finding:
     lines: tuple[int, ...] = ()
 
     @property
+    def ends(self) -> list[tuple[str, Spot, Spot]]:
+        """Return number and both ends of each cable; none if it is about no cable."""
+        if self.kind not in OF_CABLES:
+            return []
+        pairs = [*zip(self.spots[::2], self.spots[1::2], strict=False)]
+        labels = self.cables if len(self.cables) == len(pairs) else [""] * len(pairs)
+        return [(label, *pair) for label, pair in zip(labels, pairs, strict=True)]
+
+    @property
     def where(self) -> str:
-        """Return the ports and cables in one text."""
-        label = f", cable {', '.join(self.cables)}" if self.cables else ""
-        return " - ".join(map(str, self.spots)) + label
+        """Return the place in one text: cables with both of their ends, or a device."""
+        texts = [cable_text(*cable) for cable in self.ends] or [*map(str, self.spots)]
+        if self.kind in ("device", "switch"):
+            device, *far = self.spots or (Spot(""),)
+            texts = texts[:1]
+            if 0 < len(far) == len(self.cables) <= _MOST_PLACES:
+                labelled = zip(self.cables, far, strict=True)
+                texts = [cable_text(label, device, end) for label, end in labelled]
+        more = len(texts) - _MOST_PLACES
+        shown = "; ".join(texts[:_MOST_PLACES])
+        return f"{shown}; and {more} more" if more > 0 else shown
+
+    @property
+    def words(self) -> str:
+        """Return the verdict, what is planned, what was found, and the remedy."""
+        planned = f"planned {self.declared}, " if self.declared else ""
+        reason = f"; {self.reason}" if self.reason else ""
+        return f"{self.verdict}: {planned}found {self.actual}{reason}"
+
+
+def cable_text(label: str, a: Spot, b: Spot) -> str:
+    """Return a cable as a technician finds it: its number, and both ends."""
+    return f"cable {label}: {a} - {b}" if label else f"{a} - {b}"
 
 
 def spots_of(cable: Cable) -> tuple[Spot, Spot]:

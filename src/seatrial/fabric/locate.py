@@ -3,10 +3,12 @@
 Method. A residual says how much slower a path is than others under the same expected
 load, as a logarithm in units of their scatter (1.4826 MAD), clipped at `CLIP`: single
 slow paths count little. It is regressed on the parts that the path crosses, each with
-the share that the routes give. The gain of a part is the log-likelihood ratio of the
+the share that the routes give. With fixed routes these are the parts with the path's
+greatest load, as it waits there. The gain of a part is the log-likelihood ratio of the
 regression with and without it, 0 if its paths are faster. Up to `most` parts are chosen
 greedily from several starts, each again given the others (orthogonal matching pursuit:
-Pati et al. 1993). A part is named if permuted residuals hardly reach its gain.
+Pati et al. 1993). A part is named if permuted residuals hardly reach its gain, and
+if it slows most of its paths.
 Error counters of a link add their own log-likelihood ratio (Poisson, against the median
 of all links).
 """
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.sparse import csc_array, csr_array
 
 from seatrial.fabric.routes import Crossings, Graph, Numbers, Shares
 
@@ -31,6 +34,8 @@ RISK = 0.001
 STARTS = 8
 PERMUTATIONS = 40
 _MOST_COUNTERS = 25.0
+_OF_MEAN = 0.75
+"""Least median of their slowness, of its mean: single slow paths raise the mean."""
 _EULER = 0.5772156649
 
 PartKind = Literal["node", "cable", "switch"]
@@ -49,7 +54,8 @@ class MeasuredPaths:
 
     `residual`: how slow a path is, in units of `scatter`; 0 is usual, positive is slow.
     `scatter`: that of the logarithms of the numbers in its group. `group`: numbers of
-    one group may be exchanged if the fabric is sound. `crossings`: what they cross.
+    one group may be exchanged if the fabric is sound. `crossings`: the arcs on which
+    they may wait.
     """
 
     residual: Shares
@@ -74,19 +80,6 @@ class Suspect:
     paths: int
 
 
-class Incidence(NamedTuple):
-    """Which paths cross which parts: path `path[i]` crosses part `part[i]`.
-
-    `share[i]` is the chance that it does. There are `paths` paths and `parts` parts.
-    """
-
-    path: Numbers
-    part: Numbers
-    share: Shares
-    paths: int
-    parts: int
-
-
 def part_of(graph: Graph, number: int) -> Part:
     """Return the part of a column: links come first, then switches."""
     if number >= len(graph.links):
@@ -95,18 +88,28 @@ def part_of(graph: Graph, number: int) -> Part:
     return Part("node" if host else "cable", number)
 
 
-def incidence(graph: Graph, crossings: Crossings, paths: int) -> Incidence:
-    """Return links and switches that paths cross, each once for a path."""
-    arc = crossings.arc
-    head = graph.ends[arc // 2, 1 - arc % 2] - len(graph.hosts)
-    inner = head >= 0
-    path = np.concatenate([crossings.path, crossings.path[inner]])
-    part = np.concatenate([arc // 2, len(graph.links) + head[inner]])
-    share = np.concatenate([crossings.share, crossings.share[inner]])
-    parts = len(graph.links) + len(graph.switches)
-    key, place = np.unique(part * paths + path, return_inverse=True)
-    total = np.minimum(1.0, np.bincount(place.reshape(-1), share))
-    return Incidence(key % paths, key // paths, total, paths, parts)
+def incidence(graph: Graph, crossings: Crossings, paths: int) -> csc_array:
+    """Return the chance that a path crosses a part: paths x parts, links come first.
+
+    A path crosses a switch that it enters or leaves, once.
+    """
+    links, hosts = len(graph.links), len(graph.hosts)
+    arcs = np.arange(2 * links)
+    size = (2 * links, links + len(graph.switches))
+    crossed = (crossings.share, (crossings.path, crossings.arc))
+    by_arc = csr_array(crossed, shape=(paths, 2 * links))
+
+    def by_part(switch: Numbers) -> csr_array:
+        inner = switch >= hosts
+        of_arc = np.concatenate([arcs, arcs[inner]])
+        part = np.concatenate([arcs // 2, links + switch[inner] - hosts])
+        return by_arc @ csr_array((np.ones(part.size), (of_arc, part)), shape=size)
+
+    tails = graph.ends.reshape(-1)
+    heads = graph.ends[:, ::-1].reshape(-1)
+    marks = by_part(heads).maximum(by_part(tails)).tocsc()
+    np.minimum(marks.data, 1.0, out=marks.data)
+    return marks
 
 
 def residuals(slowness: Shares, group: Numbers) -> tuple[Shares, Shares]:
@@ -123,38 +126,46 @@ def residuals(slowness: Shares, group: Numbers) -> tuple[Shares, Shares]:
     return answer, scatter
 
 
-def expected_load(crossings: Crossings, group: Numbers, arcs: int) -> Shares:
-    """Return the load of each path: the most paths of its group that share an arc."""
+def expected_load(
+    crossings: Crossings, group: Numbers, arcs: int
+) -> tuple[Shares, Crossings]:
+    """Return the load of each path: the most paths of its group that share an arc.
+
+    The second value has the arcs with that load: there the path waits.
+    """
     key = group[crossings.path] * arcs + crossings.arc
     kinds, place = np.unique(key, return_inverse=True)
     place = place.reshape(-1)
     load = np.bincount(place, crossings.share, minlength=kinds.size)[place]
     greatest = np.ones(group.size)
     np.maximum.at(greatest, crossings.path, load)
-    return greatest
+    waits = load >= greatest[crossings.path]
+    return greatest, crossings.kept(waits)
 
 
 @dataclass
 class Search:
-    """The search among the parts of a fabric; `prior` is what is known of each part."""
+    """The search among the parts of a fabric; `prior` is what is known of each part.
 
-    marks: Incidence
+    `marks` is an incidence, whose shares may be weighted by path.
+    """
+
+    marks: csc_array
     residual: Shares
     prior: Shares
     _squares: Shares = field(init=False)
 
     def __post_init__(self) -> None:
-        clipped = np.clip(self.residual, -CLIP, CLIP)
-        self.residual = clipped - clipped.mean()
+        self.residual = _centered(self.residual)
         self._variance = float(np.mean(self.residual**2))
-        self._squares = self._sums(np.ones(self.marks.paths), power=2)
+        self._squares = np.asarray(self.marks.power(2).sum(axis=0), np.float64)
 
     def gains(self, given: Sequence[int] = ()) -> Shares:
         """Return the gain of each part, given others; -inf for these."""
-        columns = [self._column(part) for part in given]
         left, basis = self.residual, list[Shares]()
         squares = self._squares.copy()
-        for column in columns:
+        for part in given:
+            column = self.marks[:, [part]].toarray()[:, 0]
             for known in basis:
                 column = column - known * (known @ column)
             length = float(np.sqrt(column @ column))
@@ -162,14 +173,22 @@ class Search:
                 continue
             basis.append(column / length)
             left = left - basis[-1] * (basis[-1] @ left)
-            squares -= self._sums(basis[-1]) ** 2
-        sums = self._sums(left)
+            squares -= (self.marks.T @ basis[-1]) ** 2
         own = squares > 1e-6 * np.maximum(self._squares, 1e-12)
-        gain = np.zeros(self.marks.parts)
-        gain[own] = np.maximum(sums[own], 0) ** 2 / squares[own] / 2 / self._variance
+        gain = np.zeros(squares.size)
+        sums = (self.marks.T @ left)[own]
+        gain[own] = np.maximum(sums, 0) ** 2 / squares[own] / 2 / self._variance
         gain += self.prior
         gain[list(given)] = -np.inf
         return gain
+
+    def greatest(self, residuals: Shares) -> Shares:
+        """Return the greatest gain for each of other residuals, a row each."""
+        rows = np.stack([_centered(row) for row in residuals])
+        own = self._squares > 0
+        sums = np.maximum((self.marks.T @ rows.T)[own], 0)
+        gain = sums**2 / self._squares[own, None] / 2 / np.mean(rows**2, axis=1)
+        return np.asarray(gain.max(axis=0))
 
     def chosen(self, most: int) -> list[tuple[int, float]]:
         """Return up to `most` parts with their gains, the best set that was found.
@@ -196,17 +215,10 @@ class Search:
             valued.append((strongest, float(gains[strongest])))
         return valued
 
-    def _sums(self, of_path: Shares, power: int = 1) -> Shares:
-        """Return for each part the sum over the paths that cross it."""
-        weights = self.marks.share**power * of_path[self.marks.path]
-        sums = np.bincount(self.marks.part, weights, minlength=self.marks.parts)
-        return sums.astype(np.float64)
 
-    def _column(self, part: int) -> Shares:
-        own = self.marks.part == part
-        column = np.zeros(self.marks.paths)
-        column[self.marks.path[own]] = self.marks.share[own]
-        return column
+def _centered(residual: Shares) -> Shares:
+    clipped = np.clip(residual, -CLIP, CLIP)
+    return np.asarray(clipped - clipped.mean())
 
 
 def located(
@@ -225,8 +237,8 @@ def located(
     marks = incidence(graph, paths.crossings, paths.residual.size)
     # A shift of the same size shows less where paths scatter more.
     least = float(paths.scatter.min())
-    marks = marks._replace(share=marks.share * (least / paths.scatter)[marks.path])
-    prior = np.zeros(marks.parts)
+    marks.data *= (least / paths.scatter)[marks.indices]
+    prior = np.zeros(marks.shape[1])
     if errors is not None:
         prior[: len(graph.links)] = counter_llr(errors)
     search = Search(marks, paths.residual, prior)
@@ -239,15 +251,29 @@ def located(
         gains = search.gains(given)
         alike = np.flatnonzero(gains >= gain - SAME)
         order = alike[np.argsort(-gains[alike], kind="stable")].tolist()
-        names = dict.fromkeys([part, *order])
+        likely = dict.fromkeys([part, *order])
+        names = [one for one in likely if _slows_most(marks, paths, one)]
+        if not names:
+            continue
         parts = tuple(part_of(graph, number) for number in names)
-        own = marks.part == part
-        share, slow = marks.share[own], paths.residual[marks.path[own]]
+        own = slice(*marks.indptr[names[0] : names[0] + 2])
+        share, slow = marks.data[own], paths.residual[marks.indices[own]]
         shift = float(share @ slow / (share @ share)) * least
-        count = int(own.sum())
-        suspects.append(Suspect(parts, gain, p, float(np.expm1(shift)), count))
+        suspects.append(Suspect(parts, gain, p, float(np.expm1(shift)), share.size))
         given.append(part)
     return suspects
+
+
+def _slows_most(marks: csc_array, paths: MeasuredPaths, part: int) -> bool:
+    """Return True if the usual path across a part is slow, not only some of them.
+
+    A load that the routes do not show, as of wrong tables, slows some.
+    """
+    across = np.zeros(paths.residual.size, dtype=bool)
+    across[marks.indices[slice(*marks.indptr[part : part + 2])]] = True
+    usual = float(np.median(paths.residual[~across])) if not across.all() else 0.0
+    slow = np.clip(paths.residual[across] - usual, -CLIP, CLIP)
+    return bool(np.median(slow) >= _OF_MEAN * slow.mean())
 
 
 def counter_llr(errors: Shares) -> Shares:
@@ -264,12 +290,11 @@ def _chance_of(
     order = np.argsort(group, kind="stable")
     edges = np.flatnonzero(np.diff(group[order])) + 1
     parts = np.split(order, edges)
-    greatest = []
-    for _ in range(PERMUTATIONS):
-        mixed = np.empty_like(search.residual)
+    mixed = np.tile(search.residual, (PERMUTATIONS, 1))
+    for row in mixed:
         for own in parts:
-            mixed[own] = search.residual[dice.permutation(own)]
-        greatest.append(Search(search.marks, mixed, search.prior * 0).gains().max())
+            row[own] = search.residual[dice.permutation(own)]
+    greatest = search.greatest(mixed)
     scale = max(float(np.std(greatest, ddof=1)) * 6**0.5 / np.pi, 1e-3)
     place = float(np.mean(greatest)) - _EULER * scale
     return lambda gain: float(-np.expm1(-np.exp(-(gain - place) / scale)))

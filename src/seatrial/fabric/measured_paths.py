@@ -1,11 +1,13 @@
 """The pairs of a run as paths of a fabric, and the pairs that tell two parts apart."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from seatrial.errors import SeatrialError
+from seatrial.fabric.findings import Spot, cable_text, spots_of
 from seatrial.fabric.locate import (
     MeasuredPaths,
     Part,
@@ -13,14 +15,25 @@ from seatrial.fabric.locate import (
     incidence,
     residuals,
 )
-from seatrial.fabric.records import Fabric
+from seatrial.fabric.plan import Cable
+from seatrial.fabric.records import End, Fabric
 from seatrial.fabric.routes import Forwarding, Graph, Numbers, Routes
 from seatrial.parsers.fabric.dump_fts import Tables
 
-ROUND = ("session", "attempt", "round")
+KIND = ("check", "environment")
+"""Columns of numbers that may be compared with each other."""
+
+ROUND = (*KIND, "session", "attempt", "round")
 """Columns of what was measured at the same time."""
 
-_MOST_LOAD = 4
+CHECKS = ("PairSweep", "VerbsPairSweep")
+"""Checks whose bandwidths are those of paths."""
+
+Cables = Mapping[frozenset[End], Cable]
+"""Planned cables by their ends."""
+
+_CROWDED = "crowded_bw"
+_FEWEST_LIKES = 100
 _SAMPLE = 40_000
 
 
@@ -59,6 +72,51 @@ def forwarding_of(fabric: Fabric, tables: Tables, hca: str = "") -> Forwarding:
     }
 
 
+def bandwidths(rows: pl.LazyFrame, hca: str = "", most: int = 0) -> pl.DataFrame:
+    """Return the bandwidths of sweeps in `measurements`, as `paths_of` takes them.
+
+    Those of one rail, or all without `hca`, under the load of a round: not of pairs
+    that were repeated alone. Of more than `most` rows, whole rounds are left out
+    evenly; 0: none are.
+    """
+    wanted = [
+        pl.col("check").cast(pl.String).is_in(CHECKS),
+        pl.col("metric").cast(pl.String).is_in(("bw", _CROWDED)),
+        pl.col("source").is_not_null(),
+        pl.col("value") > 0,
+    ]
+    if hca:
+        named = pl.col("hca").cast(pl.String).str.split(":").list.first()
+        wanted.append(named.fill_null(hca) == hca)
+    columns = ("source", "destination", "value", "metric", *ROUND)
+    found = rows.filter(wanted).select(columns)
+    if most:
+        rounds = found.group_by(ROUND).len().collect(engine="streaming").sort(ROUND)
+        if (total := int(rounds["len"].sum())) > most:
+            few = rounds.gather_every(math.ceil(total / most)).select(ROUND)
+            found = found.join(few.lazy(), on=ROUND, how="semi", nulls_equal=True)
+    crowded = pl.col("metric").cast(pl.String) == _CROWDED
+    repeated = crowded.any().over("source", "destination", *ROUND)
+    texts = pl.col("source", "destination", "session", *KIND).cast(pl.String)
+    return (
+        found.collect().filter(crowded | ~repeated).drop("metric").with_columns(texts)
+    )
+
+
+def part_text(graph: Graph, part: Part, cables: Cables) -> str:
+    """Return a part as a technician finds it."""
+    if part.kind == "switch":
+        return f"switch {graph.switches[part.number]}"
+    link = graph.links[part.number]
+    cable = cables.get(frozenset((link.a, link.b)))
+    ends = (link.a, link.b)
+    spots = spots_of(cable) if cable else [Spot(one.device, one.port) for one in ends]
+    text = cable_text(cable.cable if cable else "", *spots)
+    if part.kind == "node":
+        return f"node {graph.hosts[int(graph.ends[part.number].min())]}, or its {text}"
+    return text if cable and cable.cable else f"cable {text}"
+
+
 def paths_of(routes: Routes, rows: pl.DataFrame) -> MeasuredPaths:
     """Return the paths of measured bandwidths.
 
@@ -80,11 +138,20 @@ def paths_of(routes: Routes, rows: pl.DataFrame) -> MeasuredPaths:
     level = np.ones(sources.size, dtype=np.int64)
     if not routes.adaptive:
         group = _concurrent(known, sources, destinations)
-        load = expected_load(crossings, group, 2 * len(routes.graph.links))
-        level = np.minimum(np.round(load), _MOST_LOAD).astype(np.int64)
+        arcs = 2 * len(routes.graph.links)
+        load, crossings = expected_load(crossings, group, arcs)
+        level = np.round(load).astype(np.int64)
+    kind = _numbered(known, KIND)
+    level = level * (kind.max() + 1) + kind
+    # Paths of a load that few have tell nothing: there is no usual one among them.
+    likes = np.bincount(level)[level]
+    tells = likes >= min(_FEWEST_LIKES, likes.max())
     slowness = -np.log(known["value"].to_numpy())
-    residual, scatter = residuals(slowness, level)
-    return MeasuredPaths(residual, scatter, level, crossings)
+    residual, scatter = np.zeros(level.size), np.ones(level.size)
+    residual[tells], scatter[tells] = residuals(slowness[tells], level[tells])
+    return MeasuredPaths(
+        residual, scatter, level, crossings.kept(tells[crossings.path])
+    )
 
 
 def _concurrent(rows: pl.DataFrame, sources: Numbers, destinations: Numbers) -> Numbers:
@@ -94,11 +161,15 @@ def _concurrent(rows: pl.DataFrame, sources: Numbers, destinations: Numbers) -> 
     """
     pair = np.sort(np.column_stack([sources, destinations]), axis=1)
     low, high = pl.Series(pair[:, 0]), pl.Series(pair[:, 1])
-    numbered = rows.select(
-        round=pl.struct(pl.col(ROUND).cast(pl.String)).rank("dense"), low=low, high=high
-    )
+    numbered = rows.select(round=_numbered(rows, ROUND), low=low, high=high)
     back = pl.int_range(pl.len()).over("round", "low", "high").clip(0, 1)
     return numbered.select(2 * pl.col("round") + back).to_series().to_numpy()
+
+
+def _numbered(rows: pl.DataFrame, columns: Sequence[str]) -> Numbers:
+    """Number the different values of some columns from 0."""
+    values = pl.struct(pl.col(columns).cast(pl.String)).rank("dense")
+    return rows.select(values.cast(pl.Int64) - 1).to_series().to_numpy()
 
 
 def telling_pairs(
@@ -114,13 +185,9 @@ def telling_pairs(
     sources = dice.integers(hosts, size=_SAMPLE)
     destinations = (sources + dice.integers(1, hosts, size=_SAMPLE)) % hosts
     marks = incidence(graph, routes.crossings(sources, destinations), _SAMPLE)
-    crossed = []
-    for part in parts[:2]:
-        own = marks.part == column_of(graph, part)
-        column = np.zeros(_SAMPLE)
-        column[marks.path[own]] = marks.share[own]
-        crossed.append(column)
-    difference = crossed[0] - crossed[1]
+    columns = [column_of(graph, part) for part in parts[:2]]
+    difference = marks[:, [columns[0]]] - marks[:, [columns[1]]]
+    difference = difference.toarray()[:, 0]
     pairs: list[tuple[str, str]] = []
     used: set[int] = set()
     for sign in (1, -1):

@@ -157,7 +157,14 @@ def write_fabric(file: Path, fabric: Fabric) -> None:
 def read_fabric(file: Path) -> Fabric:
     """Read fabric.json; SeatrialError if it is damaged or of a later version."""
     try:
-        content = file.read_bytes()
+        return parse_fabric(file.read_bytes(), file)
+    except OSError as error:
+        raise SeatrialError(f"{file}: {error.strerror}") from error
+
+
+def parse_fabric(content: bytes, file: Path) -> Fabric:
+    """Parse the content of fabric.json, as `read_fabric`."""
+    try:
         TABLE_SIZE.check(len(content), file)
         schema = msgspec.json.decode(content, type=_Schema).schema
         if schema > SCHEMA:
@@ -165,7 +172,7 @@ def read_fabric(file: Path) -> Fabric:
                 f"{file}: schema {schema}, expected at most {SCHEMA}. Update Seatrial."
             )
         return msgspec.json.decode(content, type=Fabric)
-    except (OSError, msgspec.MsgspecError) as error:
+    except msgspec.MsgspecError as error:
         raise SeatrialError(
             f"{file}: {error}; expected a file of `seatrial fabric discover --output`"
         ) from error

@@ -17,6 +17,7 @@ from seatrial.fabric.records import Link
 
 Numbers = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
 
 _FAR = 1 << 30
 _MOST_HOPS = 64
@@ -36,6 +37,10 @@ class Crossings:
     path: Numbers
     arc: Numbers
     share: Shares
+
+    def kept(self, marks: Marks) -> "Crossings":
+        """Return the marked ones."""
+        return Crossings(self.path[marks], self.arc[marks], self.share[marks])
 
 
 @dataclass(frozen=True)
@@ -180,22 +185,18 @@ class Routes:
     def _spread_paths(
         self, sources: Numbers, destinations: Numbers
     ) -> list[tuple[Numbers, Numbers, Shares]]:
-        leaf, parts = self.graph.leaf, []
-        pairs = np.column_stack([leaf[sources], leaf[destinations]])
-        kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
-        order = np.argsort(kind.reshape(-1), kind="stable")
-        starts = np.searchsorted(kind.reshape(-1)[order], np.arange(len(kinds) + 1))
-        for number, (a, b) in enumerate(kinds.tolist()):
-            paths = order[starts[number] : starts[number + 1]]
-            arcs, shares = self._spread_of(a, b)
-            parts.append(
-                (
-                    np.repeat(paths, arcs.size),
-                    np.tile(arcs, paths.size),
-                    np.tile(shares, paths.size),
-                )
-            )
-        return parts
+        leaf, count = self.graph.leaf, len(self.graph.switches)
+        key = leaf[sources] * count + leaf[destinations]
+        kinds, kind = np.unique(key, return_inverse=True)
+        spreads = [self._spread_of(*divmod(one, count)) for one in kinds.tolist()]
+        sizes = np.array([arcs.size for arcs, _ in spreads])
+        arcs, shares = map(np.concatenate, zip(*spreads, strict=True))
+        # Path i takes the arcs from place start[i] of its kind on.
+        size, start = sizes[kind], (np.cumsum(sizes) - sizes)[kind]
+        place = np.arange(size.sum()) + np.repeat(
+            start - (np.cumsum(size) - size), size
+        )
+        return [(np.repeat(np.arange(sources.size), size), arcs[place], shares[place])]
 
     def _spread_of(self, source: int, destination: int) -> tuple[Numbers, Shares]:
         """Return the arcs of all shortest paths between leafs, with their chances."""

@@ -5,22 +5,23 @@ from dataclasses import replace
 
 import polars as pl
 
-from seatrial.criteria.criterion import matches
 from seatrial.criteria.declared import DeclaredCriterion
+from seatrial.criteria.port_limits import PortLimit
+from seatrial.criteria.recorded import Recorded
 from seatrial.judge.findings import NOT_MEASURED, Finding
+from seatrial.judge.port_findings import port_findings, selected_rows
 from seatrial.runs.closed_run import Run
 from seatrial.runs.settings_table import is_stable, told
 
 _FAILS = ("absent", "drift", "pending")
 _RULED = (*_FAILS, "unknown")
-_COLUMNS = {"class": "node_class"}
 _PLACE = ("node", "subject", "key")
 
 
 def declared_findings(
-    runs: Sequence[Run], criteria: Sequence[DeclaredCriterion]
+    runs: Sequence[Run], criteria: Sequence[Recorded]
 ) -> list[Finding]:
-    """Hold the settings at start and end of all runs to the criteria.
+    """Hold the settings at start and end of all runs, and their ports, to the criteria.
 
     Drift, what the next boot changes, and HCAs that are absent fail. A declared value
     that is unknown is undecided, and so is a node whose settings changed in a run.
@@ -28,23 +29,17 @@ def declared_findings(
     tables = [run.settings for run in runs if run.settings is not None]
     findings = [finding for table in tables for finding in _changed(table)]
     for criterion in criteria:
-        subject = Finding("declared", "Settings").held_to_declaration(
-            criterion.name, criterion.source
-        )
-        selected = [_selected(told(table), criterion) for table in tables]
+        if isinstance(criterion, PortLimit):
+            findings += port_findings(runs, criterion)
+            continue
+        if criterion.kind != "declared":
+            continue
+        subject = Finding("declared", "Settings").held_to_declaration(criterion)
+        selected = [selected_rows(told(table), criterion.where) for table in tables]
         findings += _judged(
             subject, criterion, selected, whole=len(tables) == len(runs)
         )
     return findings
-
-
-def _selected(table: pl.DataFrame, criterion: DeclaredCriterion) -> pl.DataFrame:
-    """Return the rows of a criterion; patterns are Python's, as in other criteria."""
-    for key, wanted in criterion.where.items():
-        column = _COLUMNS.get(key, key)
-        fitting = [v for v in table[column].unique() if matches(wanted, v)]
-        table = table.filter(pl.col(column).is_in(fitting))
-    return table
 
 
 def _judged(

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from seatrial.criteria.criterion import Bears, Criterion
+from seatrial.criteria.recorded import Recorded
+from seatrial.judge.located_part import LocatedPart
 from seatrial.model.cases import CaseKey
 from seatrial.names import natural_key
 from seatrial.runs.ledger_view import LedgerView
@@ -17,6 +19,7 @@ Kind = Literal[
     "limit",
     "sameness",
     "declared",
+    "fabric",
     "case",
     "inventory",
     "leaf",
@@ -50,8 +53,9 @@ class Finding:
     `metric` is the flat name, '' if none; `place` is '', a node, a socket of it
     'cn02 (socket 1)', or a pair 'cn02 - cn03', with the rail where a case used several:
     'cn02 - cn03 (mlx5_1)'; or a leaf switch 'leaf l3', or the way between two of them,
-    'leaf l3 - leaf l4'. `n` counts allocations (of all places that share a finding),
-    `value` is their level; `lower` and `upper` are its one-sided confidence bounds;
+    'leaf l3 - leaf l4'; or a cable with both ends. `n` counts allocations (of all
+    places that share a finding), `value` is their level; `lower` and `upper` are its
+    one-sided confidence bounds;
     `limit` is that of the criterion; all in `unit`, None if absent. For sameness they
     are ratios to the typical place. `more` is how many further allocations would
     probably decide, None if not known. `bears` is the party that bears the burden of
@@ -107,10 +111,13 @@ class Finding:
             bears=criterion.bears,
         )
 
-    def held_to_declaration(self, name: str, source: str) -> "Finding":
-        """Return the finding with the name and source of a criterion of settings."""
+    def held_to_declaration(self, criterion: Recorded) -> "Finding":
+        """Return the finding with kind, name and source of a criterion."""
         return replace(
-            self, criterion=name, reference_kind="declared", reference_source=source
+            self,
+            criterion=criterion.name,
+            reference_kind=criterion.kind,
+            reference_source=criterion.source,
         )
 
     def judged(
@@ -121,7 +128,12 @@ class Finding:
 
     @property
     def node(self) -> str:
-        """The place without rail and socket: the node, where the place is in one."""
+        """The place without rail and socket: the node, where the place is in one.
+
+        That of a finding on the fabric is a cable or device, with its rail.
+        """
+        if self.kind == "fabric":
+            return self.place
         return self.place.rpartition(" (")[0] or self.place
 
 
@@ -151,7 +163,8 @@ class Judgement:
     are those for missing numbers that are signed and count; `notes` say which do not
     count, what data were left out, and what the records of the run cannot show.
     `spoiled` describes cases that lost nodes spoiled, `repeats` the runs that made such
-    cases again; `absence` the number of absent nodes and its allowance.
+    cases again; `absence` the number of absent nodes and its allowance. `located` are
+    parts of the fabric that explain slow pairs; they decide nothing.
     """
 
     run: str
@@ -174,6 +187,7 @@ class Judgement:
     spoiled: tuple[str, ...] = ()
     repeats: tuple[str, ...] = ()
     absence: str = ""
+    located: tuple[LocatedPart, ...] = ()
 
     @property
     def bears(self) -> Bears | Literal[""]:
@@ -212,9 +226,11 @@ class Judgement:
     def digest(self) -> str:
         """The SHA-256 of the judgement, the same on any machine.
 
-        The ledger has a part in it by its findings: runs that follow change nothing.
+        The ledger and located parts have a part in it by their findings: runs that
+        follow change nothing.
         """
-        content = {name: part for name, part in vars(self).items() if name != "ledger"}
+        apart = ("ledger", "located")
+        content = {name: part for name, part in vars(self).items() if name not in apart}
         text = json.dumps(_canonical(content), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -253,6 +269,7 @@ _KIND_ORDER = (
     "replay",
     "inventory",
     "declared",
+    "fabric",
     "start",
     "case",
     "limit",

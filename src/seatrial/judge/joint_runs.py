@@ -15,10 +15,14 @@ from seatrial.runs.closed_run import Run
 from seatrial.runs.row_parts import Load, parts
 
 
-def in_time_order(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Sort runs by their start: their order on a command line means nothing."""
+def alike_in_time_order(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Sort runs by their start: their order on a command line means nothing.
 
-    return tuple(sorted(runs, key=start_time))
+    Raises SeatrialError if they cannot be judged together.
+    """
+    ordered = tuple(sorted(runs, key=start_time))
+    _require_alike(ordered)
+    return ordered
 
 
 def start_time(run: Run) -> float:
@@ -27,7 +31,7 @@ def start_time(run: Run) -> float:
     return datetime.fromisoformat(text).timestamp() if text else 0.0
 
 
-def require_alike(runs: Sequence[Run]) -> None:
+def _require_alike(runs: Sequence[Run]) -> None:
     """Raise SeatrialError if runs cannot be judged together."""
     first, *others = runs
     for run in others:

@@ -25,6 +25,7 @@ from seatrial.judge.case_findings import case_findings, retried, start_findings
 from seatrial.judge.case_numbers import Numbers, numbers_by_size, sizes_of
 from seatrial.judge.criteria_changes import changes_of, expiry, flagged
 from seatrial.judge.declared_findings import declared_findings
+from seatrial.judge.fabric_findings import fabric_findings
 from seatrial.judge.findings import (
     NOT_MEASURED,
     Finding,
@@ -33,6 +34,7 @@ from seatrial.judge.findings import (
     Verdict,
     place_of_finding,
 )
+from seatrial.judge.located_parts import located_parts
 from seatrial.judge.looks import Look, kept, looks_of
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.place_findings import findings_of, node_verdicts
@@ -80,8 +82,7 @@ def judge(
 
     Raises SeatrialError if the runs are not alike, or if numbers are there twice.
     """
-    runs = joint_runs.in_time_order((run, *further))
-    joint_runs.require_alike(runs)
+    runs = joint_runs.alike_in_time_order((run, *further))
     replay, changed = joint_runs.is_replay(runs), changes_of(runs, criteria)
     criteria = permitted(runs, criteria)
     reasons, refused = _reasons(runs, signers)
@@ -89,8 +90,8 @@ def judge(
     nodes = joint_runs.delivered_nodes(runs)
     inventory = Inventory.of(runs, nodes, criteria)
     spoiled = spoiled_of(runs, inventory.permitted)
-    rows = joint_runs.rows(runs)
-    table, left_out = since_repairs(spoiled.counted(rows, runs), ledger)
+    rows = spoiled.counted(joint_runs.rows(runs), runs)
+    table, left_out = since_repairs(rows, ledger)
     require_distinct(table)
     looks = looks_of(runs, table, ledger)
     by_case, ruled = _looked(looks, criteria, nodes, reasons, spoiled)
@@ -99,9 +100,9 @@ def judge(
     starts, conspicuous = start_findings(_tries(runs), criteria.risks.seller)
     cases = joint_runs.cases_of(spoiled.whole(runs))
     found = [*_of_cases(cases, by_case), *spoiled.findings(runs), *unmeasured, *starts]
-    found += inventory.findings(replay=replay) + ledger_findings(ledger)
-    found += unused_nodes(runs, nodes, reasons)
-    found += declared_findings(runs, criteria.declared)
+    found += inventory.findings(replay=replay) + _of_declarations(runs, criteria)
+    found += unused_nodes(runs, nodes, reasons) + ledger_findings(ledger)
+    located, found, unfit = located_parts(runs, found)
     findings = sorted((flagged(item, changed) for item in found), key=place_of_finding)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
     shared = shared_leafs(ruled, joint_runs.leafs_of(nodes), criteria.risks.discovery)
@@ -120,10 +121,11 @@ def judge(
         not_shown=_present(by_node, "not shown"),
         ledger=ledger,
         reasons=tuple(map(str, reasons)),
-        notes=(*left_out, *refused, *map(str, shared), *notes(runs)),
+        notes=(*left_out, *refused, *map(str, shared), *unfit, *notes(runs)),
         spoiled=spoiled.left(runs),
         repeats=spoiled.words,
         absence=inventory.words,
+        located=located,
     )
 
 
@@ -189,6 +191,12 @@ def _of_cases(
         own = [finding for of_size in numbers[key] for finding in of_size.findings]
         findings += own + case_findings(key, last, own) + retried(key, tries, last)
     return findings
+
+
+def _of_declarations(runs: Sequence[Run], criteria: Criteria) -> list[Finding]:
+    """Return the findings on settings and cables."""
+    declared = criteria.declared
+    return declared_findings(runs, declared) + fabric_findings(runs, declared)
 
 
 def _reasons(
@@ -284,7 +292,7 @@ def _overall(findings: Sequence[Finding]) -> Verdict:
     verdicts = {finding.verdict for finding in findings}
     worst: Verdict = next((v for v in VERDICTS if v in verdicts), "undecided")
     judged = any(
-        finding.kind not in ("inventory", "start", "declared")
+        finding.kind not in ("inventory", "start", "declared", "fabric")
         and finding.verdict != "skipped"
         for finding in findings
     )

@@ -179,8 +179,8 @@ def node_verdicts(
         if finding.verdict not in VERDICTS[:PASS]:
             continue
         of_settings = finding.kind == "declared" and finding.place != ""
-        if of_settings and (finding.verdict == "fail" or finding.place in measured):
-            node = measured[finding.place]
+        if of_settings and (finding.verdict == "fail" or finding.node in measured):
+            node = measured[finding.node]
             node.verdict = min(node.verdict, VERDICTS.index(finding.verdict))
         if finding.node in measured:
             reason = f"{finding.check} {finding.metric}: {finding.reason}"

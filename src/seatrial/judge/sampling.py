@@ -21,6 +21,7 @@ from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name, judged_statistic
 from seatrial.model.places import PLACE, turned
 from seatrial.runs.closed_run import Run
+from seatrial.runs.port_totals import port_cases
 
 Values = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
@@ -194,13 +195,13 @@ class History:
 def histories(runs: Sequence[Run], checks: Sequence[str] = ()) -> Iterator[History]:
     """Yield every metric of every case (of some `checks`), oldest run first.
 
-    Numbers with parameters of their own, beside those of their case, are left out: no
-    criterion covers them.
+    Of ports, a node is a case. Numbers with parameters of their own are left out.
     """
     cases: dict[tuple[CaseKey, int], list[Case]] = {}
     tables = []
     for run in runs:
-        chosen = [case for case in run.cases if not checks or case.check in checks]
+        own = (*run.cases, *port_cases(run))
+        chosen = [case for case in own if not checks or case.check in checks]
         for case in chosen:
             cases.setdefault((case.key, len(case.nodes)), []).append(case)
         names = sorted({case.check for case in chosen})

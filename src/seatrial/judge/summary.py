@@ -240,6 +240,8 @@ def format_findings(judgement: Judgement, form: str) -> str:
     if form == "json":
         of_all = {"bears": judgement.bears, "digest": judgement.digest}
         content = asdict(judgement) | of_all
+        if not judgement.located:
+            del content["located"]
         return json.dumps(content, indent=1) + "\n"
     columns = [field.name for field in fields(Finding)]
     rows = (

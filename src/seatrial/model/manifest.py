@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import MANIFEST_SIZE
+from seatrial.model.metrics import Metric, own_metric
 from seatrial.names import checked_name, is_inside
 from seatrial.plain_files import read_plain
 
@@ -153,6 +154,7 @@ class Manifest(msgspec.Struct):
     imported: _Imported | None = None
     ledger: Place | None = None
     repeat_of: str = ""
+    own_metrics: tuple[Metric, ...] = ()
 
 
 def decoded(content: bytes, file: Path, kind: type[_T], what: str) -> _T:
@@ -215,6 +217,11 @@ def parse_manifest(path: Path, content: bytes) -> dict[str, Any]:
         checked_name(manifest[key], f"{file}: {key}")
     for session in checked.sessions:
         checked_name(session.name, f"{file}: session")
+    for metric in checked.own_metrics:
+        try:
+            own_metric(metric)
+        except ValueError as error:
+            raise SeatrialError(f"{file}: own_metrics: {error}") from None
     for name in checked.checksums:
         if not is_inside(name):
             reason = f"{name!r} is not in the run; expected files in it"

@@ -3,9 +3,12 @@
 Metrics of upstream tools keep their own names (`RandomlyOrderedRingLatency_usec`).
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
+
+import msgspec
 
 from seatrial.model.units import parse_size, size_label
 
@@ -121,6 +124,27 @@ _ALL = (
     Metric("ecc_corrected", "count", "lower", "memory errors that were corrected"),
     Metric("ecc_uncorrected", "count", "lower", "memory errors that were not"),
     Metric("machine_checks", "count", "lower", "machine check exceptions"),
+    Metric(
+        "port_errors",
+        "count",
+        "lower",
+        "errors that a port counted in a session",
+        area="links",
+    ),
+    Metric(
+        "port_bits",
+        "bit",
+        "higher",
+        "bits that a port received in a session",
+        area="links",
+    ),
+    Metric(
+        "port_bit_error_rate_bound",
+        "1/bit",
+        "lower",
+        "bit error rate is below it, with a confidence of 95 %",
+        area="links",
+    ),
     Metric("programs_passed", "%", "higher", "programs of a node that ended well"),
     Metric("HPL_Tflops", "Tflop/s", "higher", "HPL rate of all processes"),
     Metric("PTRANS_GBs", "GB/s", "higher", "HPCC, transposition over all ranks"),
@@ -161,6 +185,36 @@ _ALL = (
 )
 METRICS = {metric.name: metric for metric in _ALL}
 
+_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+
+
+def own_metric(metric: Metric) -> Metric:
+    """Return a metric of a site's own check; ValueError if it is not complete."""
+    if not _NAME.fullmatch(metric.name):
+        raise ValueError(f"name {metric.name!r}: expected letters, digits and _")
+    try:
+        split_flat_name(metric.name)
+    except ValueError:
+        pass
+    else:
+        raise ValueError(f"{metric.name} is a metric of Seatrial: choose another name")
+    for key, allowed in (("direction", get_args(Direction)), ("area", get_args(Area))):
+        value = getattr(metric, key)
+        if value not in allowed and (key, value) != ("area", None):
+            expected = ", ".join(allowed)
+            raise ValueError(f"{metric.name}: {key} {value!r}: expected {expected}")
+    for key in ("unit", "meaning", "size"):
+        value = getattr(metric, key)
+        if not isinstance(value, str) or not value.strip() or value != value.strip():
+            raise ValueError(f"{metric.name}: {key} {value!r}: expected a text")
+    return metric
+
+
+def own_metrics_of(manifest: Mapping[str, Any]) -> dict[str, Metric]:
+    """Return the metrics of a site's own checks, as the manifest of a run has them."""
+    own = msgspec.convert(manifest.get("own_metrics", ()), tuple[Metric, ...])
+    return {metric.name: metric for metric in own}
+
 
 STATISTICS = ("mean", "p50", "p99", "max", "min")
 """Of several statistics of one metric, the first of these is held to the limit."""
@@ -181,13 +235,14 @@ def flat_name(metric: str, size_bytes: int | None = None) -> str:
     return metric if size_bytes is None else f"{metric}_{size_label(size_bytes)}"
 
 
-def split_flat_name(flat: str) -> tuple[Metric, int | None]:
-    """Split a flat name into metric and size; ValueError if it is none."""
-    if flat in METRICS:
-        return METRICS[flat], None
+def split_flat_name(
+    flat: str, known: Mapping[str, Metric] = METRICS
+) -> tuple[Metric, int | None]:
+    """Split a flat name into a known metric and a size; ValueError if it is none."""
+    if flat in known:
+        return known[flat], None
     name, _, label = flat.rpartition("_")
-    if name not in METRICS:
-        known = ", ".join(METRICS)
-        expected = f"expected a name such as latency_8B, of {known}"
+    if name not in known:
+        expected = f"expected a name such as latency_8B, of {', '.join(known)}"
         raise ValueError(f"unknown metric {flat!r}, {expected}")
-    return METRICS[name], parse_size(label)
+    return known[name], parse_size(label)

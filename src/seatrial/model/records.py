@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from seatrial.model.cases import Case, CaseResult
-from seatrial.model.metrics import METRICS, Direction
+from seatrial.model.metrics import Direction
 
 OF_REFRAME: dict[str, CaseResult] = {"pass": "pass", "skip": "skip", "xfail": "skip"}
 """Results by those of ReFrame (`xfail`: a known defect); any other result is `fail`."""
@@ -14,7 +14,7 @@ OF_REFRAME: dict[str, CaseResult] = {"pass": "pass", "skip": "skip", "xfail": "s
 class Sample:
     """One number as a check reports it, before it knows its run.
 
-    `metric` is a key of `METRICS`, which gives unit and direction; `n` is how many
+    `metric` is the name of a `Metric`, which has unit and direction; `n` is how many
     repetitions stand behind `statistic`. Place: `node` for a number of one node, with
     `socket` for one of its sockets (as the kernel counts packages), `source` and
     `destination` for a pair, none for the whole allocation; `hca` is the adapter or
@@ -100,9 +100,3 @@ def as_dict(record: Sample | Case | Measurement | Node) -> dict[str, Any]:
         for name in ("node_events", "waited_for"):
             plain[name] = [vars(event) for event in getattr(record, name)]
     return plain
-
-
-def metric_of(sample: Sample) -> tuple[str, Direction]:
-    """Return unit and direction of a sample; KeyError if its metric is unknown."""
-    metric = METRICS[sample.metric]
-    return metric.unit, metric.direction

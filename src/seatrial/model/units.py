@@ -54,13 +54,24 @@ _FACTORS: dict[str, dict[str, float]] = {
     },
     "ratio": {"1": 1.0, "%": 0.01},
     "count": {"count": 1.0},
+    "data": {"bit": 1.0},
+    "error rate": {"1/bit": 1.0},
     "power": {"W": 1.0, "kW": 1e3, "MW": 1e6},
     "energy": {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "kWh": 3.6e6},
     "temperature": {"degC": 1.0},
 }
 """Units of each kind with what one of them is in a common one."""
 
-_NO_RATE = {"size", "ratio", "count", "power", "energy", "temperature"}
+_NO_RATE = {
+    "size",
+    "ratio",
+    "count",
+    "data",
+    "error rate",
+    "power",
+    "energy",
+    "temperature",
+}
 
 _SPELLINGS = {
     "s": "sec secs second seconds",

@@ -44,8 +44,13 @@ class PairSweep:
     keys: Set[PairKey]
     phases: tuple[PhaseRow, ...] = ()
 
-    def verify_complete(self, nodes: Sequence[str], rounds: int = 0) -> None:
-        """Check that no pair of the delivered nodes is missing.
+    def verify_complete(
+        self,
+        nodes: Sequence[str],
+        rounds: int = 0,
+        listed: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """Check that no pair of the delivered nodes is missing, or of those listed.
 
         Each is measured or hung on every rail, or has a node that was left out. Of a
         sweep of the first `rounds` (0: all), or an adaptive one that begins with them,
@@ -73,7 +78,8 @@ class PairSweep:
             return
         missing = (
             (*sorted(pair), rail)
-            for pair in combinations(here, 2)
+            for pair in listed or combinations(here, 2)
+            if gone.isdisjoint(pair)
             for rail in rails
             if pair_key(*pair, rail) not in keys
         )
@@ -108,7 +114,7 @@ class PairSweep:
 
         None was measured of a node that was left out, and none is expected with it
         of the others. A node that no other is left for is not in the answer. Only of
-        a complete sweep, or of its first `rounds` (0: all).
+        a complete sweep, or of its first `rounds` (0: all), or of rounds of a list.
         """
         gone = {event.node for event in self.left_out}
         rails = len(self.runs[0].rail_names) if self.runs else 1

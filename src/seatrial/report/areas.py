@@ -5,17 +5,18 @@ nodes, or the whole allocation.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
 import polars as pl
 
-from seatrial.model.metrics import METRICS, Area, flat_name, split_flat_name
+from seatrial.model.metrics import Area, Metric, flat_name, split_flat_name
 from seatrial.report.content import AreaSummary, CriterionRow, Headline
 from seatrial.report.render import text
 from seatrial.report.wording import VERDICTS, case_detail
 from seatrial.runs.closed_run import Run
+from seatrial.runs.counters_table import CHECK
 
 _MOST_HEADLINES = 5
 _JUDGED = ("fail", "not shown", "undecided", "pass")
@@ -42,7 +43,8 @@ def with_areas(
         for check, metric, size, pairs, alone in table.iter_rows()
         if pairs or alone
     }
-    known = [(row, _area(row, places)) for row in rows]
+    metrics = run.metrics
+    known = [(row, _area(row, places, metrics)) for row in rows]
     of_check = {row.check: area for row, area in known if area and row.check}
     widths: dict[str, int] = {}
     for case in run.cases:
@@ -59,14 +61,20 @@ def with_areas(
     return [replace(row, area=area or other(row)) for row, area in known]
 
 
-def _area(row: CriterionRow, places: dict[tuple[str, str], Area]) -> Area | None:
+def _area(
+    row: CriterionRow,
+    places: Mapping[tuple[str, str], Area],
+    metrics: Mapping[str, Metric],
+) -> Area | None:
     """Return the area by metric or place; None if neither has one."""
     if row.worst.kind in ("inventory", "declared"):
-        return "nodes"
+        return "links" if row.worst.check == CHECK else "nodes"
+    if row.worst.kind == "fabric":
+        return "links"
     if not row.metric:
         return None
     try:
-        stated = split_flat_name(row.metric)[0].area
+        stated = split_flat_name(row.metric, metrics)[0].area
     except ValueError:  # a metric of foreign output
         stated = None
     return stated or places.get((row.check, row.metric))
@@ -96,9 +104,8 @@ def _headlines(rows: Sequence[CriterionRow]) -> tuple[Headline, ...]:
     first: dict[str, CriterionRow] = {}
     ordered = sorted(numbers, key=_urgency)
     for row in ordered:
-        name = row.metric.rpartition("_")[0]
-        sized = row.metric not in METRICS and name in METRICS
-        first.setdefault(name if sized else row.metric, row)
+        sized = row.worst.size_bytes is not None
+        first.setdefault(row.metric.rpartition("_")[0] if sized else row.metric, row)
     chosen = [*first.values()]
     chosen += [row for row in ordered if row not in chosen]
     return tuple(map(_headline, chosen[:_MOST_HEADLINES]))

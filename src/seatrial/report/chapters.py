@@ -12,6 +12,7 @@ from seatrial.report.criteria_rows import criterion_rows
 from seatrial.report.curve_chart import curve_figure
 from seatrial.report.drift_chapter import drift_chapter
 from seatrial.report.exclusions import exclusions
+from seatrial.report.fabric_chapter import fabric_chapter
 from seatrial.report.folding import fold_criteria, skip_reasons
 from seatrial.report.front_page import front
 from seatrial.report.measured_curves import curves
@@ -56,7 +57,8 @@ def contents(
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
     """Build the chapters: nodes, pairs, curves, scaling, drift, settings, common facts.
 
-    What lies below MPI has one if the run measured it. `home` may have published
+    What lies below MPI has one if the run measured it, and the fabric if the run kept
+    one. `home` may have published
     numbers. Raises SeatrialError if one of their files is damaged.
     """
     return (
@@ -67,6 +69,7 @@ def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
         *below_mpi_chapter(run),
         drift_chapter(run, judgement),
         settings_chapter(run, judgement),
+        *fabric_chapter(run, judgement),
         _common(run, judgement),
     )
 

@@ -60,7 +60,8 @@ class Front:
     that undecided criteria need. `act_on`: convicted nodes, failing links, cases that
     fail as a whole. `not_shown`: other places and cases that are not shown to reach
     their limits. `look_at`: other places with undecided findings. `absent`: delivered
-    nodes that were not present. `in_common`: facts that failing nodes share.
+    nodes that were not present. `parts`: of the fabric, those that explain slow pairs,
+    and bad cables without a criterion. `in_common`: facts that failing nodes share.
     `not_tested`: skipped criteria by reason. `reasons`: signed ones for missing
     numbers. `optional`: optional criteria that were not measured, by name.
     """
@@ -77,6 +78,7 @@ class Front:
     not_shown: tuple[ActOn, ...]
     look_at: tuple[ActOn, ...]
     absent: tuple[ActOn, ...]
+    parts: tuple[ActOn, ...]
     in_common: tuple[str, ...]
     worth_a_look: tuple[str, ...]
     not_tested: str

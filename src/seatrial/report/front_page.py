@@ -10,6 +10,7 @@ from seatrial.report.areas import area_summaries
 from seatrial.report.common_facts import common_facts
 from seatrial.report.content import ActOn, CriterionRow, Front
 from seatrial.report.criteria_rows import counts, needs
+from seatrial.report.fabric_chapter import parts_of_fabric
 from seatrial.report.folding import not_tested, skip_reasons
 from seatrial.report.look_at import case_name, look_at, reasons_of
 from seatrial.report.render import text
@@ -68,6 +69,7 @@ def front(
                 if node.state != "present"
             ]
         ),
+        parts=_places(parts_of_fabric(run, judgement)),
         in_common=tuple(
             few((fact.words for fact in common_facts(run, judgement)), _MAX_COMMON)
         ),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from seatrial.report.content import ActOn, AreaSummary, Content, CriterionRow
+from seatrial.report.content import ActOn, AreaSummary, Chapter, Content, CriterionRow
 from seatrial.report.render import text
 
 MOST_CRITERIA = 30
@@ -50,6 +50,7 @@ def _lines(content: Content) -> Iterator[str]:
     if front.not_tested:
         yield from ("", f"**Not tested:** {plain(front.not_tested)}.")
     yield from _listed("Act on", _places(front.act_on))
+    yield from _listed("Parts of the fabric, decide nothing", _places(front.parts))
     yield from _listed("Absent or lost nodes", _places(front.absent))
     yield from _listed("Facts that failing nodes share", map(plain, front.in_common))
     yield from _listed("Not shown", _places(front.not_shown))
@@ -62,6 +63,9 @@ def _lines(content: Content) -> Iterator[str]:
     yield from _listed("Signed reasons for missing numbers", map(plain, front.reasons))
     yield from _headlines(front.areas)
     yield from _criteria([row for row in content.folded if row.verdict != "pass"])
+    for chapter in content.chapters:
+        if chapter.name == "fabric":
+            yield from _chapter(chapter)
     facts = (f"{plain(name)}: {plain(value)}" for name, value in front.facts)
     yield from _listed("Run", facts)
     yield from ("", f"Signature: {plain(front.signer)}.")
@@ -128,6 +132,22 @@ def _criteria(rows: Sequence[CriterionRow]) -> Iterator[str]:
     more = sum(row.alike for row in rows[MOST_CRITERIA:])
     if more > 0:
         yield from ("", f"and {more} more: `criteria.csv`")
+
+
+def _chapter(chapter: Chapter) -> Iterator[str]:
+    """Write a chapter without its figures; of long tables the first rows."""
+    yield from ("", f"## {plain(chapter.title)}", "")
+    yield plain(chapter.intro or chapter.empty)
+    for title, table in chapter.tables:
+        yield from ("", f"### {plain(title)}", "")
+        yield "| " + " | ".join(map(plain, table.columns)) + " |"
+        yield "|---" * len(table.columns) + "|"
+        for row in table.rows[:MOST_CRITERIA]:
+            yield "| " + " | ".join(map(plain, row)) + " |"
+        if more := len(table.rows[MOST_CRITERIA:]):
+            yield from ("", f"and {more} more: `report.html`")
+    for note in chapter.notes:
+        yield from ("", plain(note))
 
 
 def _name(row: CriterionRow) -> str:

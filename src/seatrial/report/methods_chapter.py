@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 
 from seatrial.judge.findings import Finding, Judgement
-from seatrial.model.metrics import METRICS
 from seatrial.report.content import Chapter
 from seatrial.report.render import text
 from seatrial.report.render.figure import Table
@@ -75,6 +74,7 @@ def methods(run: Run, judgement: Judgement) -> Chapter:
 def _numbers(run: Run) -> Table:
     """List the statistic and the repetitions of each check and metric."""
     keys, others = ("check", "metric"), ("unit", "direction")
+    known = run.metrics
     tables = [
         rows.group_by(keys, maintain_order=True).agg(
             pl.col(others).first(),
@@ -91,7 +91,7 @@ def _numbers(run: Run) -> Table:
             (
                 check,
                 metric,
-                METRICS[metric].meaning if metric in METRICS else "",
+                known[metric].meaning if metric in known else "",
                 unit,
                 direction,
                 ", ".join(statistics),

@@ -28,6 +28,7 @@ from seatrial.report.render.heat_grid import (
 )
 from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
+from seatrial.runs.counters_table import CHECK
 
 MAX_METRICS = 40
 """Columns of the map; judged metrics come first."""
@@ -173,6 +174,7 @@ def node_heat(run: Run, judgement: Judgement) -> Figure | None:
 def _measured(run: Run, judged: set[str]) -> pl.DataFrame:
     """Return a value per node and flat metric: median over repeats, worst case.
 
+    Counters of ports are no numbers of a node's speed.
     A metric over many sizes is a curve; here it stands only if it has one.
     """
     of_nodes = run.columns(
@@ -187,7 +189,11 @@ def _measured(run: Run, judged: set[str]) -> pl.DataFrame:
         "value",
         "unit",
         "direction",
-    ).filter(pl.col("node").is_not_null() & pl.col("socket").is_null())
+    ).filter(
+        pl.col("node").is_not_null(),
+        pl.col("socket").is_null(),
+        pl.col("check") != CHECK,
+    )
     rows = of_nodes.collect()
     frames = []
     for (metric,), part in rows.group_by("metric", maintain_order=True):

@@ -37,6 +37,7 @@ def _front(
 
     lists = {
         "Act on": act_on(front.act_on),
+        "Parts of the fabric, decide nothing": act_on(front.parts),
         "Absent or lost nodes": act_on(front.absent),
         "Facts that failing nodes share": _plain(front.in_common, longest),
         "Not shown": act_on(front.not_shown),
@@ -76,8 +77,7 @@ def _front(
             for name, value in front.facts[: 2 * most]
         ],
         "signer": text.shortened(front.signer, longest),
-        "digest": front.digest,
-        "manifest_sha256": front.manifest_sha256,
+        **{name: getattr(front, name) for name in ("digest", "manifest_sha256")},
     }
 
 

@@ -29,12 +29,14 @@ from seatrial.model.manifest import (
     is_unfinished,
     read_manifest,
 )
+from seatrial.model.metrics import METRICS, Metric, own_metrics_of
 from seatrial.names import is_inside, is_name
 from seatrial.paths import CRITERIA_FILE, WEIGHTS_FILE, results_dir
 from seatrial.plain_files import read_plain
 from seatrial.runs.ledger import LEDGER
 from seatrial.runs.run_contents import Contents, read_contents
 from seatrial.runs.ssh_signature import Sealed
+from seatrial.system.description import DISCOVERED_FILE, FABRIC_FILE, PLAN_FILE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,19 +46,27 @@ SYSTEM_FOLDER = "system"
 
 KEPT_CRITERIA = f"{SYSTEM_FOLDER}/{CRITERIA_FILE}"
 KEPT_WEIGHTS = f"{SYSTEM_FOLDER}/{WEIGHTS_FILE}"
+KEPT_FABRIC = f"{SYSTEM_FOLDER}/{DISCOVERED_FILE}"
+KEPT_PLAN = f"{SYSTEM_FOLDER}/{PLAN_FILE}"
+KEPT_DECLARATION = f"{SYSTEM_FOLDER}/{FABRIC_FILE}"
 
 _CASES = "cases.json"
 TABLE = "measurements.parquet"
 SETTINGS_TABLE = "settings.parquet"
+COUNTERS_TABLE = "counters.parquet"
 AGENDA_FILE = "plan.json"
 _PARSED = {
     _CASES: CASES_SIZE,
     TABLE: TABLE_SIZE,
     SETTINGS_TABLE: TABLE_SIZE,
+    COUNTERS_TABLE: TABLE_SIZE,
     AGENDA_FILE: CASES_SIZE,
     KEPT_CRITERIA: YAML_SIZE,
     LEDGER: LEDGER_SIZE,
     KEPT_WEIGHTS: YAML_SIZE,
+    KEPT_FABRIC: TABLE_SIZE,
+    KEPT_PLAN: CASES_SIZE,
+    KEPT_DECLARATION: YAML_SIZE,
 }
 """The files of a run that are parsed; all others are only compared."""
 
@@ -71,8 +81,8 @@ class Run:
     `measurements` are millions of rows after a sweep: collect only what is needed.
     `digest` is the SHA-256 of the manifest; `sealed` is None without a signature;
     `reasons` has those for missing numbers, unverified, None without a file; `kept` has
-    the plan, criteria, weights and ledger that the run kept, by their paths in it;
-    `settings` those of its nodes (settings_table.SCHEMA), None if it has none.
+    the plan, criteria, weights, ledger and fabric that the run kept, by their paths;
+    `settings` and `counters` those of its nodes and ports, None if it has none.
     """
 
     path: Path
@@ -84,6 +94,7 @@ class Run:
     kept: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     settings: "pl.DataFrame | None" = None
     reasons: Sealed | None = None
+    counters: "pl.DataFrame | None" = None
 
     def columns(self, *names: str) -> "pl.LazyFrame":
         """Return some columns of the measurements, their texts as categories."""
@@ -95,6 +106,11 @@ class Run:
             pl.col(name).cast(pl.Categorical) if SCHEMA[name] == pl.String else name
             for name in names
         )
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics that are known: Seatrial's, and those of the site's checks."""
+        return METRICS | own_metrics_of(self.manifest)
 
     @property
     def count(self) -> int:
@@ -111,6 +127,7 @@ def load_run(path: Path) -> Run:
     or no plain file, if a sealed manifest was changed, if its times lie in the future,
     if a table is damaged or too large, or if a metric has several units.
     """
+    from seatrial.runs.counters_table import parse_counters
     from seatrial.runs.measurement_table import check_units, parse_table
     from seatrial.runs.settings_table import parse_settings
 
@@ -121,22 +138,23 @@ def load_run(path: Path) -> Run:
             raise SeatrialError(f"{path / MANIFEST}: lists no {name}; expected one")
     cases = _parse_cases(kept.pop(_CASES), path / _CASES)
     measurements = parse_table(kept.pop(TABLE), path / TABLE)
-    content = kept.pop(SETTINGS_TABLE, None)
-    settings = (
-        None if content is None else parse_settings(content, path / SETTINGS_TABLE)
+    optional = ((SETTINGS_TABLE, parse_settings), (COUNTERS_TABLE, parse_counters))
+    settings, counters = (
+        parse(kept.pop(name), path / name) if name in kept else None
+        for name, parse in optional
     )
-    manifest, digest, sealed = contents.manifest, contents.digest, contents.sealed
-    check_units(measurements, path / TABLE, imported="imported" in manifest)
+    check_units(measurements, path / TABLE, contents.manifest)
     return Run(
         path,
-        manifest,
+        contents.manifest,
         cases,
         measurements,
-        digest,
-        sealed,
+        contents.digest,
+        contents.sealed,
         kept,
         settings,
         contents.reasons,
+        counters,
     )
 
 

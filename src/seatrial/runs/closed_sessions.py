@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from seatrial.errors import SeatrialError
-from seatrial.limits import CASES_SIZE, MANIFEST_SIZE
+from seatrial.limits import CASES_SIZE, MANIFEST_SIZE, TABLE_SIZE
 from seatrial.model.cases import Case
 from seatrial.model.manifest import decoded
 from seatrial.model.records import as_dict
@@ -59,11 +59,12 @@ def close_session(
     record: dict[str, Any],
     cases: Sequence[Case],
     measurements: "Iterable[pl.DataFrame]",
+    counters: bytes | None = None,
 ) -> None:
     """Close a session of an open run for good; OSError if that cannot be written.
 
     `record` goes into the manifest; it needs `name` and `interrupted`. `measurements`
-    are blocks with the columns of measurements.parquet.
+    are blocks with the columns of measurements.parquet; `counters` is a table of ports.
     """
     from seatrial.runs.measurement_table import write_table
 
@@ -73,6 +74,10 @@ def close_session(
     table = sessions / f"{name}.parquet"
     with new_file(table) as stream:
         write_table(stream, measurements)
+    tables = [table]
+    if counters is not None:
+        tables.append(_counters_file(folder, name))
+        write_file(tables[-1], counters)
     kept = [
         file
         for part in (name, *record["interrupted"])
@@ -85,7 +90,8 @@ def close_session(
         **record,
         "cases": [as_dict(case) for case in cases],
         "checksums": {
-            str(file.relative_to(folder)): sha256_plain(file) for file in (table, *kept)
+            str(file.relative_to(folder)): sha256_plain(file)
+            for file in (*tables, *kept)
         },
     }
     write_file(sessions / f"{name}.json", json.dumps(content, indent=1).encode())
@@ -146,6 +152,16 @@ def session_blocks(folder: Path, name: str) -> "Iterator[pl.DataFrame]":
     for block in blocks_of(folder / SESSIONS_FOLDER / f"{name}.parquet"):
         # Sessions of older versions lack some columns.
         yield pl.concat([empty, block], how="diagonal").select(SCHEMA.keys())
+
+
+def session_counters(folder: Path, name: str) -> bytes | None:
+    """Read the table of ports of a closed session; None if it has none."""
+    file = _counters_file(folder, name)
+    return read_plain(file, TABLE_SIZE) if file.is_file() else None
+
+
+def _counters_file(folder: Path, name: str) -> Path:
+    return folder / SESSIONS_FOLDER / f"{name}.counters.parquet"
 
 
 def set_aside(folder: Path, name: str) -> list[str]:

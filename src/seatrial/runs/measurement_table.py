@@ -11,7 +11,7 @@ from polars.io.plugins import register_io_source
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import TABLE_DENSITY, TABLE_ROWS, TABLE_SMALL
-from seatrial.model.metrics import METRICS
+from seatrial.model.metrics import METRICS, own_metrics_of
 from seatrial.model.records import COLUMNS, Measurement, as_dict
 from seatrial.model.units import UNITS
 from seatrial.runs.row_groups import FEW_ROWS, blocks_of, write_blocks
@@ -113,12 +113,18 @@ def _parsed_blocks(
 _OF_UNITS = ("check", "metric", "unit")
 
 
-def check_units(table: pl.LazyFrame, file: Path, *, imported: bool) -> None:
-    """Refuse several units of a metric of a check, and unknown ones unless imported."""
+def check_units(table: pl.LazyFrame, file: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse several units of a metric of a check, and unknown ones.
+
+    An imported run may have any unit. A metric of a site's own check has the unit that
+    the manifest names.
+    """
+    imported, own = "imported" in manifest, own_metrics_of(manifest)
     known = table.select(_OF_UNITS).unique().collect(engine="streaming")
     rows = known.group_by("check", "metric").agg(pl.col("unit").unique().sort())
     for check, metric, units in rows.sort("check", "metric").iter_rows():
-        if len(units) > 1 or not (imported or units[0] in UNITS):
+        expected = [own[metric].unit] if metric in own else UNITS
+        if len(units) > 1 or not (imported or units[0] in expected):
             raise SeatrialError(
                 f"{file}: {metric} of {check} is in units "
                 f"{', '.join(map(repr, units))}; expected one for all numbers, of "

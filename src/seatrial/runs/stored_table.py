@@ -28,5 +28,5 @@ def stored_table(path: Path) -> StoredTable:
     if TABLE not in contents.kept:
         raise SeatrialError(f"{path / MANIFEST}: lists no {TABLE}; expected one")
     rows = parse_table(contents.kept[TABLE], path / TABLE, few=0)
-    check_units(rows, path / TABLE, imported="imported" in contents.manifest)
+    check_units(rows, path / TABLE, contents.manifest)
     return StoredTable(path, contents.manifest, rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 import seatrial
-from seatrial.standins.programs import names
+from seatrial.standins.programs import PERFTEST, names
 from seatrial.standins.truth import Truth, TruthError
 
 _WRAPPER = """\
@@ -20,8 +20,9 @@ node=${{SLURMD_NODENAME:-}}
 {before}exec {python} -I -S "$folder/start.py" "$program" "$@"
 """
 _FIRST_RANK = '[ "${SLURM_PROCID:-0}" = 0 ] || exit 0\n'
-_ON_EVERY_NODE = ("memlat", "fixedwork")
-"""Programs of one rank, which a job step may start on many nodes: no MPI."""
+_ON_EVERY_RANK = ("memlat", "fixedwork", *PERFTEST)
+"""Programs without MPI: a job step may start them on many nodes."""
+_SWEEPS = ("pairsweep", "pairsweep_verbs")
 _PREFLIGHT = """\
 for word; do
     [ "$word" = --preflight ] || continue
@@ -71,7 +72,7 @@ def install(folder: Path, truth: Truth, python: str = "/usr/bin/python3") -> Non
                 f"{', '.join(names())}"
             )
     folder = folder.absolute()
-    for name in ("bin", "lib", "faults", "dead"):
+    for name in ("bin", "lib", "faults", "dead", "clock"):
         shutil.rmtree(folder / name, ignore_errors=True)
         (folder / name).mkdir(parents=True)
     (folder / "dead").chmod(0o1777)  # the nodes of any user's job mark themselves
@@ -83,8 +84,8 @@ def install(folder: Path, truth: Truth, python: str = "/usr/bin/python3") -> Non
     _write_library(folder)
     for program in names():
         file = folder / "bin" / program
-        before = _PREFLIGHT if program == "pairsweep" else ""
-        before += "" if program in _ON_EVERY_NODE else _FIRST_RANK
+        before = _PREFLIGHT if program in _SWEEPS else ""
+        before += "" if program in _ON_EVERY_RANK else _FIRST_RANK
         file.write_text(
             _WRAPPER.format(
                 program=program,
@@ -95,6 +96,8 @@ def install(folder: Path, truth: Truth, python: str = "/usr/bin/python3") -> Non
         )
         file.chmod(0o755)
     _write_faults(folder / "faults", truth)
+    for khz in truth.clocks_khz:
+        (folder / "clock" / str(khz)).write_text(f"{khz}\n")
 
 
 def _write_library(folder: Path) -> None:

@@ -9,7 +9,7 @@ class Job:
     """A step of Slurm, or a single rank on this machine if there is no Slurm.
 
     `nodes` and `ppn` are those of the step, `key` is its number within the system, and
-    `node` the one that this process runs on.
+    `node` the one that this process runs on. `clock_khz` is what srun was asked for.
     """
 
     def __init__(self, environment: "os._Environ[str] | dict[str, str]") -> None:
@@ -21,6 +21,8 @@ class Job:
         ranks = get("SLURM_STEP_NUM_TASKS") or get("SLURM_NTASKS") or "1"
         self.ranks = int(ranks)
         self.ppn = -(-self.ranks // len(self.nodes))
+        asked = get("SLURM_CPU_FREQ_REQ", "")
+        self.clock_khz = int(asked) if asked.isdecimal() else None
         self.is_cyclic = get("SLURM_DISTRIBUTION", "").startswith("cyclic")
         self.key = f"{get('SLURM_JOB_ID', '0')}.{get('SLURM_STEP_ID', '0')}"
 

@@ -34,6 +34,7 @@ class Machine:
     def __init__(self, truth: dict, key: str) -> None:
         self.numbers: dict[str, float] = truth["machine"]
         self.time_scale: float = truth["time_scale"]
+        self.clock_khz: int = max(truth["clocks_khz"])
         self._mixed_seed: int = truth["seed"] * 0x9E3779B97F4A7C15
         self._names = truth["nodes"]
         self._index = {name: i for i, name in enumerate(expand(truth["nodes"]))}

@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from seatrial.standins.rows import OWN_OPTIONS, Value, run_rows, times, validation
+from seatrial.standins.rows import (
+    OWN_OPTIONS,
+    Value,
+    run_rows,
+    slope,
+    times,
+    validation,
+)
 from seatrial.standins.run import Run
 
 _NEW_BUFFER = {"eager": 1.08, "rendezvous": 1.15}
@@ -64,7 +71,7 @@ def match_queue(run: Run) -> Iterator[str]:
             _trip_us(run, size) + depth * _ENTRY_US[run.program] * run.machine.noise()
             for depth in depths
         ]
-        slope_ns = 1e3 * _slope(depths, latencies) if len(depths) > 1 else None
+        slope_ns = 1e3 * slope(depths, latencies) if len(depths) > 1 else None
         for depth, time in zip(depths, latencies, strict=True):
             run.seconds += 2 * run.number("--iterations", 1000) * time / 1e6
             row: dict[str, Value] = {
@@ -80,13 +87,6 @@ def match_queue(run: Run) -> Iterator[str]:
             }
             rows.append(row)
     return run_rows(run, rows)
-
-
-def _slope(x: list[int], y: list[float]) -> float:
-    """Return the slope of the line with the least squares of deviations."""
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    pairs = [(a - mean_x, b - mean_y) for a, b in zip(x, y, strict=True)]
-    return sum(a * b for a, b in pairs) / sum(a * a for a, _ in pairs)
 
 
 PROGRAMS = {"bufreuse": bufreuse, **dict.fromkeys(_ENTRY_US, match_queue)}

@@ -101,7 +101,10 @@ class Table:
             run.seconds += 2 * self.iterations(size) * time / 1e6
             return [time]
         link = run.machine.pair(*pair)[1] / size
-        rate = min(pairs * run.machine.window_rate(*pair, size), link) * noise
+        usual = run.machine.clock_khz
+        clock = (run.job.clock_khz or usual) / usual
+        rate = pairs * clock * run.machine.window_rate(*pair, size)
+        rate = min(rate, link) * noise
         rate *= 1.9 if self.name == "bibw" else 1.0
         run.seconds += pairs * self.iterations(size) * self.window / rate / 1e6
         return [rate * size, rate * 1e6] if self.name == "mbw_mr" else [rate * size]

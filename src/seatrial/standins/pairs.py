@@ -6,7 +6,7 @@ from seatrial.standins.rows import OWN_OPTIONS, Value, run_rows, times, validati
 from seatrial.standins.run import Run
 
 _CLOCK_US = 0.022
-_SHARING = 0.02
+SHARING = 0.02
 """Share by which each further pair raises the latency of all."""
 
 
@@ -22,7 +22,7 @@ class Pairs:
     def latency_us(self, size: int, pairs: int) -> float:
         """Return half a round trip, with noise."""
         latency, bandwidth = self.run.machine.pair(*self.nodes)
-        shared = latency * (1 + _SHARING * (pairs - 1))
+        shared = latency * (1 + SHARING * (pairs - 1))
         return (shared + pairs * size / bandwidth) * self.run.machine.noise()
 
     def window_us(self, size: int, pairs: int, scale: float = 1.0) -> float:

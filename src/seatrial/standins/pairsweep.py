@@ -1,4 +1,4 @@
-"""`pairsweep`: all pairs of nodes in the rounds of a tournament, as JSON Lines."""
+"""`pairsweep`, and the same over verbs: all pairs of nodes, as JSON Lines."""
 
 import sys
 import time
@@ -11,12 +11,17 @@ from seatrial.standins.pairsweep_file import Done, Pair, read_done, read_pairs
 from seatrial.standins.rows import Value, row_text, validation
 from seatrial.standins.run import Run, UsageError
 from seatrial.standins.tournament import pairs_of
+from seatrial.standins.verbs import OF_MPI
 
 _OPTIONS = (
     "--min-size --max-size --iterations --warmup --time --window --windows --seed"
 )
 _OPTIONS += " --output --resume --pairs --rounds --retest --suspect --rails --json"
-_OPTIONS += " --rail-variable --pair-limit --preflight --validate"
+_OPTIONS += " --pair-limit --preflight --validate"
+_OWN_OPTIONS = {
+    "pairsweep": "--rail-variable",
+    "pairsweep_verbs": "--gid-index --rdma-cm",
+}
 _ROW = (
     '{{"type": "pair", "mode": "{}", "status": "ok", "source": "{}", '
     '"destination": "{}", "hca": {}, "rail": {}, "round": {}, "at_once": {}, '
@@ -34,7 +39,9 @@ class Sweep:
     """One start of the program; `stream` takes its rows."""
 
     def __init__(self, run: Run, stream: IO[str]) -> None:
-        run.expect(*_OPTIONS.split())
+        run.expect(*f"{_OPTIONS} {_OWN_OPTIONS[run.program]}".split())
+        self.is_verbs = run.program == "pairsweep_verbs"
+        self.share = OF_MPI["write"] if self.is_verbs else 1.0
         self.run = run
         self.machine = run.machine
         self.nodes = sorted(run.job.nodes)
@@ -54,10 +61,12 @@ class Sweep:
     def run_row(self, pairs: int, resumed: int) -> dict[str, Value]:
         """Return the row of settings, with which a run begins."""
         run = self.run
-        variable = run.options.get("--rail-variable", "UCX_NET_DEVICES")
+        variable = None
+        if "--rails" in run.options and not self.is_verbs:
+            variable = run.options.get("--rail-variable", "UCX_NET_DEVICES")
         return {
             "type": "run",
-            "program": "pairsweep",
+            "program": run.program,
             "version": "0.1.0",
             "commit": "model",
             "mpi": "model",
@@ -65,7 +74,7 @@ class Sweep:
             "nodes": len(self.nodes),
             "rounds": self.all_rounds,
             "rails": run.options.get("--rails"),
-            "rail_variable": variable if "--rails" in run.options else None,
+            "rail_variable": variable,
             "seed": self.seed,
             "latency_bytes": self.sizes[0],
             "bandwidth_bytes": self.sizes[1],
@@ -169,7 +178,7 @@ class Sweep:
         machine, (small, large) = self.machine, self.sizes
         source, destination = self.nodes[first], self.nodes[second]
         latency, bandwidth = machine.pair(source, destination)
-        latency = (latency + (small - 8) / bandwidth) * machine.noise()
+        latency = (self.share * latency + (small - 8) / bandwidth) * machine.noise()
         there, back = bandwidth * machine.noise(), bandwidth * machine.noise()
         late = latency * (1.1 + machine.jitter(0.1))
         name = self.rails[rail]
@@ -241,4 +250,4 @@ def sweep(run: Run) -> Iterator[str]:
     return iter(())
 
 
-PROGRAMS = {"pairsweep": sweep}
+PROGRAMS = dict.fromkeys(_OWN_OPTIONS, sweep)

@@ -2,8 +2,14 @@
 
 _OSU = "latency bw bibw put_latency get_latency put_bw mbw_mr multi_lat"
 _OSU += " alltoall bcast allgather scatter allreduce barrier init"
+PERFTEST = (
+    *("ib_send_lat", "ib_write_lat", "ib_read_lat"),
+    *("ib_atomic_lat", "ib_write_bw"),
+)
+"""Programs of perftest: rank 1 runs the server, rank 0 the client."""
 _MODULES = {
     "pairsweep": "pairsweep",
+    "pairsweep_verbs": "pairsweep",
     "memlat": "node_programs",
     "fixedwork": "node_programs",
     "hpcc": "hpcc",
@@ -24,6 +30,12 @@ _MODULES = {
         for of_class in "SWABCD"
     },
     "lmp": "lammps",
+    "mp_rdma_lat": "mp_rdma",
+    "mp_rdma_bw": "mp_rdma",
+    "mqp_lat": "mqp_lat",
+    "mr_cost": "mr_cost",
+    "winbw": "winbw",
+    **dict.fromkeys(PERFTEST, "perftest"),
 }
 
 

@@ -1,6 +1,6 @@
 """Rows of our own benchmarks: JSON Lines, with numbers of 15 digits."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from seatrial.standins.machine import Machine
 from seatrial.standins.run import Run
@@ -62,3 +62,10 @@ def times(machine: Machine, middle: float, unit: str = "us") -> dict[str, float]
 def validation(run: Run) -> dict[str, Value]:
     """Return the field that tells whether contents were verified."""
     return {"validation": "pass" if "--validate" in run.options else "off"}
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the slope of the line with the least squares of deviations."""
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    pairs = [(a - mean_x, b - mean_y) for a, b in zip(x, y, strict=True)]
+    return sum(a * b for a, b in pairs) / sum(a * a for a, _ in pairs)

@@ -112,7 +112,8 @@ class Truth(Struct, frozen=True, forbid_unknown_fields=True):
 
     `noise_percent` is the scatter of every number; `node_spread_percent` and
     `pair_spread_percent` are what distinguishes sound nodes, and sound pairs, for good.
-    A program waits the share `time_scale` of the time that it would have taken.
+    `clocks_khz` are the clocks that its CPUs can have; the highest is usual. A program
+    waits the share `time_scale` of the time that it would have taken.
     """
 
     seed: int
@@ -121,6 +122,10 @@ class Truth(Struct, frozen=True, forbid_unknown_fields=True):
     noise_percent: Percent = 1.0
     node_spread_percent: Percent = 0.3
     pair_spread_percent: Percent = 0.3
+    clocks_khz: Annotated[tuple[Count, ...], Meta(min_length=1)] = (
+        1_800_000,
+        2_400_000,
+    )
     time_scale: Annotated[float, Meta(ge=0)] = 0.0
     machine: Numbers = Numbers()
     faults: Faults = Faults()

@@ -17,11 +17,11 @@ from seatrial.names import checked_name
 from seatrial.paths import etc_dir
 from seatrial.system import slurm
 
-SYSTEM_FILE = "system.json"
-SETTINGS_FILE = "settings.yaml"
+SYSTEM_FILE, SETTINGS_FILE = "system.json", "settings.yaml"
 HARDWARE_FILE, FABRIC_FILE = "hardware.yml", "fabric.yml"
 PLAN_FILE, DISCOVERED_FILE = "fabric_plan.csv", "fabric.json"
-_MAY_BE = (HARDWARE_FILE, FABRIC_FILE, PLAN_FILE, DISCOVERED_FILE)
+ROUTES_FILE = "fabric_routes.txt"
+_MAY_BE = (HARDWARE_FILE, FABRIC_FILE, PLAN_FILE, DISCOVERED_FILE, ROUTES_FILE)
 
 SLURM = ("slurm", "squeue")
 """ReFrame's names of Slurm as a scheduler."""

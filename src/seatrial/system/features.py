@@ -13,6 +13,10 @@ PROGRAMS = {
 """Features that a stack has by its `programs` in the inventory."""
 
 
+_NO_RDMA = (
+    "no class of nodes has an RDMA device (feature verbs): where nodes have one, state "
+    "the feature and the rails of the class in node_classes"
+)
 _BUILT = ("osu", "npb")
 _BY_SITE_YML = ", or by site.yml (a stack with a compiler; mpi_built_programs)"
 
@@ -49,7 +53,8 @@ def why_not(
 
     `needs` are as ReFrame writes them ('+osu'); `offered` are the features of each
     partition together with one of its MPI stacks. The pair with the fewest missing
-    features counts. `not_built` are from `reasons_not_built`.
+    features counts. Without RDMA devices, programs that need them are not asked for.
+    `not_built` are from `reasons_not_built`.
     """
     wanted = [need[1:] for need in needs if need.startswith("+")]
     lacks = [[name for name in wanted if name not in pair] for pair in offered]
@@ -57,18 +62,23 @@ def why_not(
     if not missing:
         asked = " ".join(needs) or "what valid_systems and valid_prog_environs ask for"
         return f"no partition and MPI stack together are {asked}"
-    return "; ".join(not_built.get(name) or _remedy(name) for name in missing)
-
-
-def _remedy(feature: str) -> str:
-    if feature in PROGRAMS:
-        return (
-            f"no MPI stack has {PROGRAMS[feature]} (feature {feature}): install them "
-            f"and name what was installed in programs.{feature} of mpi_stacks, or have "
-            "them built by Spack (provider spack; spack_only)"
-            + (_BY_SITE_YML if feature in _BUILT else "")
+    if "verbs" in missing:
+        return _NO_RDMA
+    named = [name for name in missing if name in PROGRAMS or name in not_built]
+    reasons = [not_built.get(name) or _no_program(name) for name in named]
+    if others := [name for name in missing if name not in named]:
+        reasons.append(
+            "no partition with an MPI stack has the "
+            f"feature{'s' * (len(others) > 1)} {', '.join(others)}: our own programs "
+            "are built for each stack with a compiler, node_classes states the others"
         )
+    return "; ".join(reasons)
+
+
+def _no_program(feature: str) -> str:
     return (
-        f"no partition with an MPI stack has the feature {feature}: our own programs "
-        "are built for each stack with a compiler, node_classes states the others"
+        f"no MPI stack has {PROGRAMS[feature]} (feature {feature}): install them "
+        f"and name what was installed in programs.{feature} of mpi_stacks, or have "
+        "them built by Spack (provider spack; spack_only)"
+        + (_BY_SITE_YML if feature in _BUILT else "")
     )

@@ -9,8 +9,14 @@ from typing import Any
 
 from rich.table import Table
 
-from seatrial.calibration.simulate.fabric_trials import Setting, Trial, trial
+from seatrial.calibration.simulate.fabric_trials import (
+    THREE_LEVELS,
+    Setting,
+    Trial,
+    trial,
+)
 from seatrial.calibration.simulate.rates import CONFIDENCE, Rate
+from seatrial.errors import SeatrialError
 
 SETTINGS = (
     Setting("sound", 0),
@@ -21,6 +27,12 @@ SETTINGS = (
     Setting("2 bad parts, 2 % of the routes wrong", 2, wrong=0.02),
     Setting("1 bad part, adaptive routing", 1, "adaptive"),
     Setting("1 bad part, adaptive routing, counters", 1, "adaptive", counters=True),
+    Setting("3 levels, sound", 0, shape=THREE_LEVELS),
+    Setting("3 levels, 1 bad part", 1, shape=THREE_LEVELS),
+    Setting("3 levels, 2 bad parts", 2, shape=THREE_LEVELS),
+    Setting(
+        "3 levels, 1 bad part, adaptive routing", 1, "adaptive", shape=THREE_LEVELS
+    ),
 )
 """The kinds of fabrics."""
 
@@ -69,8 +81,15 @@ def fabric_rows(
 ) -> Iterator[FabricRow]:
     """Try so many fabrics of each kind; the same seed, the same trials.
 
-    `done` is called with the number of fabrics that are done.
+    `done` is called with the number of fabrics that are done. SeatrialError if all
+    nodes have room on one leaf.
     """
+    leaf = max(one.shape.radix // 2 for one in SETTINGS)
+    if nodes <= leaf:
+        raise SeatrialError(
+            f"--nodes {nodes}: expected more than {leaf}: a fabric of one leaf has no "
+            "up-links"
+        )
     seeds = range(seed, seed + fabrics)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for one in SETTINGS:
@@ -87,7 +106,8 @@ def heading(rows: Sequence[FabricRow]) -> str:
     shape = rows[0].setting.shape
     return (
         f"SIMULATED fabrics, no measurement: {len(rows[0].trials)} fabrics a row, "
-        f"{shape.kind}, {shape.hosts} nodes, switches of {shape.radix} ports"
+        f"{shape.hosts} nodes, fat trees of 2 levels ({shape.radix}-port switches) or "
+        f"3 ({THREE_LEVELS.radix}-port switches)"
     )
 
 

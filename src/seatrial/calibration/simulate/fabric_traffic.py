@@ -5,8 +5,10 @@ cables of a plan itself.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -15,9 +17,86 @@ import numpy.typing as npt
 from seatrial.fabric.plan import Cable
 
 Values = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 Fault = tuple[Literal["node", "cable", "switch"], str, float]
 """A bad part, its name or the number of its cable, and how much slower it is."""
+
+
+class Wiring:
+    """The cables of a plan, walked once: devices are numbered, hosts come first.
+
+    A way is a cable with its direction: 2 n from the first end of cable n, 2 n + 1
+    back. `first` is the way of a host to its leaf, `head` the device to which a way
+    leads.
+    """
+
+    def __init__(self, cables: Sequence[Cable]) -> None:
+        ports = defaultdict(list)
+        for cable in cables:
+            ports[cable.a.device].append(cable)
+            ports[cable.b.device].append(cable)
+        self.hosts = sorted(name for name, own in ports.items() if len(own) == 1)
+        self.switches = [name for name, own in ports.items() if len(own) > 1]
+        self.number = {name: i for i, name in enumerate(self.hosts + self.switches)}
+        ends = [(self.number[c.a.device], self.number[c.b.device]) for c in cables]
+        self.head: Integers = np.array(ends)[:, ::-1].reshape(-1)
+        self._ways: list[list[int]] = [[] for _ in self.number]
+        for number, (a, b) in enumerate(ends):
+            self._ways[a].append(2 * number)
+            self._ways[b].append(2 * number + 1)
+        self.first: Integers = np.array(
+            [self._ways[host][0] for host, _ in enumerate(self.hosts)]
+        )
+        self.leaf: Integers = self.head[self.first]
+        self.nearer = {leaf: self._towards(leaf) for leaf in {*self.leaf.tolist()}}
+        self.choices = {leaf: [*_alike(nearer)] for leaf, nearer in self.nearer.items()}
+        self._paths: dict[tuple[int, int], list[list[int]]] = {}
+
+    def _towards(self, leaf: int) -> dict[int, list[int]]:
+        """Return for each switch the ways that lead nearer to a leaf."""
+        far, queue = {leaf: 0}, deque([leaf])
+        head = self.head.tolist()
+        while queue:
+            here = queue.popleft()
+            for way in self._ways[here]:
+                there = head[way]
+                if there not in far and there >= len(self.hosts):
+                    far[there] = far[here] + 1
+                    queue.append(there)
+        return {
+            switch: [
+                way for way in self._ways[switch] if far.get(head[way], steps) < steps
+            ]
+            for switch, steps in far.items()
+            if steps
+        }
+
+    def paths(self, leaf: int, goal: int) -> list[list[int]]:
+        """Return the cables of all shortest paths between two switches."""
+        if leaf == goal:
+            return [[]]
+        if (known := self._paths.get((leaf, goal))) is None:
+            known = [
+                [way // 2, *rest]
+                for way in self.nearer[goal][leaf]
+                for rest in self.paths(int(self.head[way]), goal)
+            ]
+            self._paths[leaf, goal] = known
+        return known
+
+
+def _alike(nearer: dict[int, list[int]]) -> Iterator[tuple[Integers, Integers]]:
+    """Yield switches, one after the other, with the same number of ways, and these."""
+    for _, group in groupby(nearer.items(), key=lambda item: len(item[1])):
+        switches, ways = zip(*group, strict=True)
+        yield np.array(switches), np.array(ways)
+
+
+@lru_cache(maxsize=2)
+def wiring(cables: tuple[Cable, ...]) -> Wiring:
+    """Walk the cables of a plan; the last plans are kept."""
+    return Wiring(cables)
 
 
 @dataclass
@@ -34,49 +113,32 @@ class ModelFabric:
     faults: Sequence[Fault] = ()
     adaptive: bool = False
     scatter: float = 0.02
-    _ports: dict[str, list[tuple[str, int]]] = field(init=False)
-    _leaf: dict[str, tuple[str, int]] = field(init=False)
-    _nearer: dict[str, dict[str, list[tuple[str, int]]]] = field(init=False)
-    table: dict[tuple[str, str], tuple[str, int]] = field(init=False)
-    _known: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    _times: dict[tuple[int, int], Values] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._random = np.random.default_rng(self.seed)
-        ports = defaultdict(list)
-        for number, cable in enumerate(self.cables):
-            ports[cable.a.device].append((cable.b.device, number))
-            ports[cable.b.device].append((cable.a.device, number))
-        self._ports = dict(ports)
-        hosts = [name for name, own in ports.items() if len(own) == 1]
-        self.hosts = sorted(hosts)
-        self._leaf = {host: ports[host][0] for host in hosts}
-        leafs = {leaf for leaf, _ in self._leaf.values()}
-        self._nearer = {leaf: self._towards(leaf) for leaf in leafs}
+        self._wiring = wiring(tuple(self.cables))
+        self.hosts = self._wiring.hosts
         self.capacity = self._capacities()
-        self.table = {}
-        used: dict[tuple[str, int], int] = defaultdict(int)
-        for host in self._random.permutation(self.hosts).tolist():
-            for switch, paths in self._nearer[self._leaf[host][0]].items():
-                # Few hosts of a switch's ports so far, else by chance: as OpenSM does.
-                mixed = self._random.permutation(len(paths)).tolist()
-                best = min(mixed, key=lambda i: used[switch, paths[i][1]])
-                used[switch, paths[best][1]] += 1
-                self.table[switch, host] = paths[best]
+        self._order = self._random.permutation(len(self.hosts)).tolist()
+        self._table = self._tables()
 
-    def _towards(self, leaf: str) -> dict[str, list[tuple[str, int]]]:
-        """Return for each switch the neighbours that are nearer to a leaf."""
-        far, queue = {leaf: 0}, deque([leaf])
-        while queue:
-            here = queue.popleft()
-            for there, _ in self._ports[here]:
-                if there not in far and len(self._ports[there]) > 1:
-                    far[there] = far[here] + 1
-                    queue.append(there)
-        return {
-            switch: [one for one in self._ports[switch] if far.get(one[0], 1e9) < steps]
-            for switch, steps in far.items()
-            if steps
-        }
+    def _tables(self) -> Integers:
+        """Draw the way of each device to each host.
+
+        Few hosts of a switch's ports so far, else by chance: as OpenSM does.
+        """
+        own = self._wiring
+        table = np.full((len(own.number), len(own.hosts)), -1)
+        used = np.zeros(own.head.size, dtype=np.int64)
+        for host in self._order:
+            for switches, ways in own.choices[int(own.leaf[host])]:
+                mixed = self._random.permuted(ways, axis=1)
+                best = np.argmin(used[mixed], axis=1)
+                taken = mixed[np.arange(best.size), best]
+                used[taken] += 1
+                table[switches, host] = taken
+        return table
 
     def _capacities(self) -> Values:
         capacity = np.ones(len(self.cables))
@@ -89,22 +151,22 @@ class ModelFabric:
                     capacity[number] /= factor
         return capacity
 
-    def path(self, source: str, destination: str) -> list[tuple[int, bool]]:
-        """Return the cables from host to host, and if they are gone from a to b."""
-        here, number = self._leaf[source]
-        steps = [(number, source)]
-        goal, last = self._leaf[destination]
-        while here != goal:
-            there, number = self.table[here, destination]
-            steps.append((number, here))
-            here = there
-        steps.append((last, here))
-        return [(n, self.cables[n].a.device == start) for n, start in steps]
+    def entries(self) -> Iterator[tuple[str, str, int]]:
+        """Yield all entries of the tables: switch, host, and the cable there."""
+        own = self._wiring
+        names = own.hosts + own.switches
+        for host in self._order:
+            switches = [*own.nearer[int(own.leaf[host])]]
+            cables = (self._table[switches, host] // 2).tolist()
+            for switch, cable in zip(switches, cables, strict=True):
+                yield names[switch], own.hosts[host], cable
 
-    def other_path(self, switch: str, host: str) -> tuple[str, int]:
-        """Return any neighbour of a switch that is nearer to a host."""
-        paths = self._nearer[self._leaf[host][0]][switch]
-        return paths[int(self._random.integers(len(paths)))]
+    def other_cable(self, switch: str, host: str) -> int:
+        """Return any cable of a switch that leads nearer to a host."""
+        own = self._wiring
+        leaf = int(own.leaf[own.number[host]])
+        ways = own.nearer[leaf][own.number[switch]]
+        return ways[int(self._random.integers(len(ways)))] // 2
 
     def rates(self, flows: Sequence[tuple[str, str]]) -> Values:
         """Return the rates of flows at the same time, with scatter.
@@ -113,47 +175,64 @@ class ModelFabric:
         the slowest link of a path sets the time of its messages.
         """
         noise = np.exp(self.scatter * self._random.standard_normal(len(flows)))
+        number = self._wiring.number
+        ends = np.array([(number[a], number[b]) for a, b in flows]).reshape(-1, 2)
         if self.adaptive:
-            times = np.array([self._mean_time(*flow) for flow in flows])
-            return np.asarray(noise / times)
-        paths = [self.path(*flow) for flow in flows]
-        flow = np.repeat(np.arange(len(flows)), [len(path) for path in paths])
-        arc = np.array([2 * n + there for path in paths for n, there in path])
+            return np.asarray(noise / self._mean_times(ends[:, 0], ends[:, 1]))
+        flow, way = self._walked(ends[:, 0], ends[:, 1])
         left = np.repeat(self.capacity, 2)
         rate = np.zeros(len(flows))
         active = np.ones(len(flows), dtype=bool)
         while active.any():
             on = active[flow]
-            count = np.bincount(arc[on], minlength=left.size)
+            count = np.bincount(way[on], minlength=left.size)
             with np.errstate(divide="ignore", invalid="ignore"):
                 fair = np.where(count > 0, left / count, np.inf)
             least = fair.min()
             full = fair <= least * (1 + 1e-9)
             ended = np.zeros(len(flows), dtype=bool)
-            ended[flow[on & full[arc]]] = True
+            ended[flow[on & full[way]]] = True
             rate[ended] = least
-            left -= least * np.bincount(arc[on & ended[flow]], minlength=left.size)
+            left -= least * np.bincount(way[on & ended[flow]], minlength=left.size)
             active &= ~ended
         return np.asarray(rate * noise)
 
-    def _mean_time(self, source: str, destination: str) -> float:
-        """Return the mean time of a message over all shortest paths."""
-        (leaf, first), (goal, last) = self._leaf[source], self._leaf[destination]
-        ends = max(1 / self.capacity[first], 1 / self.capacity[last])
-        times = self._times(leaf, goal)
-        return float(np.mean(np.maximum(times, ends)))
+    def _walked(self, source: Integers, goal: Integers) -> tuple[Integers, Integers]:
+        """Return flows and ways: each flow with each way that it takes."""
+        own = self._wiring
+        flow, way = np.arange(source.size), own.first[source]
+        flows, ways = [flow], [way]
+        while flow.size:
+            here = own.head[way]
+            at_leaf = here == own.leaf[goal[flow]]
+            way = np.where(
+                at_leaf, own.first[goal[flow]] ^ 1, self._table[here, goal[flow]]
+            )
+            flows.append(flow)
+            ways.append(way)
+            flow, way = flow[~at_leaf], way[~at_leaf]
+        return np.concatenate(flows), np.concatenate(ways)
 
-    def _times(self, leaf: str, goal: str) -> list[float]:
+    def _mean_times(self, source: Integers, goal: Integers) -> Values:
+        """Return the mean time of a flow's messages over all shortest paths."""
+        own, time = self._wiring, 1 / self.capacity
+        ends = np.maximum(time[own.first[source] // 2], time[own.first[goal] // 2])
+        leafs = zip(own.leaf[source].tolist(), own.leaf[goal].tolist(), strict=True)
+        times = [self._times_of(*pair) for pair in leafs]
+        size = np.array([one.size for one in times])
+        mean = np.empty(ends.size)
+        for count in {*size.tolist()}:
+            flows = np.flatnonzero(size == count)
+            each = np.stack([times[flow] for flow in flows])
+            mean[flows] = np.maximum(each, ends[flows, None]).mean(axis=1)
+        return mean
+
+    def _times_of(self, leaf: int, goal: int) -> Values:
         """Return the time of each shortest path between leafs, by its worst link."""
-        if leaf == goal:
-            return [0.0]
-        if (known := self._known.get((leaf, goal))) is None:
-            known = [
-                max(1 / float(self.capacity[number]), rest)
-                for there, number in self._nearer[goal][leaf]
-                for rest in self._times(there, goal)
-            ]
-            self._known[leaf, goal] = known
+        if (known := self._times.get((leaf, goal))) is None:
+            paths = np.array(self._wiring.paths(leaf, goal), dtype=np.int64)
+            known = (1 / self.capacity[paths]).max(axis=1, initial=0.0)
+            self._times[leaf, goal] = known
         return known
 
     def errors(self, usual: float = 0.3, bad: float = 30.0) -> Values:

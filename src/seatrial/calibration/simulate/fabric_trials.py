@@ -1,6 +1,7 @@
 """Trials of `seatrial fabric locate`: model fabrics whose bad parts are known."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,9 @@ FURTHER = 4
 """Times that pairs which tell two parts apart are measured."""
 
 _SHAPE = Shape("fat-tree-2", 1000, radix=64)
+THREE_LEVELS = Shape("fat-tree-3", 1000, radix=16)
+"""Pods of 64 nodes below 64 cores."""
+
 _TELLING = 64
 _NODE, _CABLE, _SWITCH = (1.1, 1.5), (1.3, 2.0), (1.2, 1.6)
 """Spans of factors by which bad parts are slower."""
@@ -74,23 +78,39 @@ class Trial:
 
 def trial(setting: Setting, seed: int) -> Trial:
     """Draw a fabric by a seed, measure it, and locate its bad parts."""
-    return _Fabric(setting, generate(setting.shape), seed).trial()
+    return _Fabric(setting, seed).trial()
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The cables of a shape, and what does not depend on a seed."""
+
+    cables: tuple[Cable, ...]
+    graph: Graph
+    adaptive: Routes
+
+
+@lru_cache(maxsize=2)
+def _planned(shape: Shape) -> _Plan:
+    cables = generate(shape)
+    hosts = {c.a.device for c in cables if c.a.device.startswith(shape.prefix)}
+    graph = Graph.of(sorted(hosts), [Link(c.a, c.b) for c in cables])
+    return _Plan(cables, graph, Routes.planned(graph, adaptive=True))
 
 
 class _Fabric:
     """A model fabric, what is known of it, and the pairs that were measured."""
 
-    def __init__(self, setting: Setting, cables: tuple[Cable, ...], seed: int) -> None:
-        self.setting, self.cables = setting, cables
+    def __init__(self, setting: Setting, seed: int) -> None:
+        self.setting, self.plan = setting, _planned(setting.shape)
+        self.cables, self.graph = self.plan.cables, self.plan.graph
         self.random = np.random.default_rng(seed)
-        prefix = setting.shape.prefix
-        hosts = {c.a.device for c in cables if c.a.device.startswith(prefix)}
-        self.inner = [c for c in cables if c.a.device not in hosts]
-        self.hosts = sorted(hosts)
+        self.hosts = [*self.graph.hosts]
+        hosts = {*self.hosts}
+        self.inner = [c for c in self.cables if c.a.device not in hosts]
         self.faults = self._faults()
         adaptive = setting.routing == "adaptive"
-        self.model = ModelFabric(cables, seed, self.faults, adaptive=adaptive)
-        self.graph = Graph.of(self.hosts, [Link(c.a, c.b) for c in cables])
+        self.model = ModelFabric(self.cables, seed, self.faults, adaptive=adaptive)
         self.routes = self._routes()
         self.rows: list[pl.DataFrame] = []
         self.measured: set[frozenset[str]] = set()
@@ -134,13 +154,14 @@ class _Fabric:
         return [*faults.values()]
 
     def _routes(self) -> Routes:
-        if self.setting.routing != "fixed":
-            adaptive = self.setting.routing == "adaptive"
-            return Routes.planned(self.graph, adaptive=adaptive)
+        if self.setting.routing == "adaptive":
+            return self.plan.adaptive
         forwarding: dict[str, dict[str, str]] = {}
-        for (switch, host), (_, number) in self.model.table.items():
-            if self.random.random() < self.setting.wrong:
-                _, number = self.model.other_path(switch, host)
+        entries = [*self.model.entries()]
+        wrong = (self.random.random(len(entries)) < self.setting.wrong).tolist()
+        for (switch, host, number), is_wrong in zip(entries, wrong, strict=True):
+            if is_wrong:
+                number = self.model.other_cable(switch, host)
             cable = self.cables[number]
             end = cable.b if cable.b.device == switch else cable.a
             forwarding.setdefault(switch, {})[host] = end.port
@@ -149,14 +170,19 @@ class _Fabric:
     def _measure(self, pairs: list[tuple[str, str]]) -> None:
         """Measure pairs at the same time, first in one direction, then back."""
         for own in (pairs, [(b, a) for a, b in pairs]):
+            columns = {
+                "source": [a for a, _ in own],
+                "destination": [b for _, b in own],
+                "value": self.model.rates(own),
+            }
             self.rows.append(
-                pl.DataFrame(
-                    {
-                        "source": [a for a, _ in own],
-                        "destination": [b for _, b in own],
-                        "value": self.model.rates(own),
-                    }
-                ).with_columns(session=pl.lit("pairs-1"), attempt=1, round=self.round)
+                pl.DataFrame(columns).with_columns(
+                    check=pl.lit("PairSweep"),
+                    environment=pl.lit("model"),
+                    session=pl.lit("pairs-1"),
+                    attempt=1,
+                    round=self.round,
+                )
             )
         self.round += 1
         self.measured |= {frozenset(pair) for pair in pairs}

@@ -6,7 +6,8 @@ A sweep over all pairs is one job step; a node that cannot start it, or a pair t
 hangs, would end it without a number. So the nodes are tested before, between and after
 (`preflight`), the step is watched and ended if it stalls, and repeated for the pairs
 that are left (`conductor`). The file records which nodes and pairs were left out, and
-the reasons; parsers/pairsweep.py reads it. With --rounds, `adaptive` draws the pairs.
+the reasons; parsers/pairsweep.py reads it. With --rounds, `adaptive` draws the pairs;
+--pairs lists them.
 
 The node that runs the batch script is part of the sweep. If it dies, so does the job:
 then the case fails with Slurm's reason.
@@ -15,11 +16,13 @@ then the case fails with Slurm's reason.
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from seatrial.checks.job_control import host_names
 from seatrial.checks.pairsweep.adaptive import Adaptive
 from seatrial.checks.pairsweep.conductor import Conductor
 from seatrial.checks.pairsweep.file import SweepFile
+from seatrial.checks.pairsweep.pair_list import read_pair_list
 from seatrial.checks.pairsweep.preflight import Preflight
 from seatrial.checks.step_arguments import divided_parser, parse_divided
 from seatrial.checks.step_launcher import Launcher
@@ -46,6 +49,9 @@ def main(arguments: Sequence[str]) -> int:
         "--adaptive", action="store_true", help="then so many more of suspects"
     )
     parser.add_argument(
+        "--pairs", type=Path, help="only these: a file of lines NODE NODE ROUND"
+    )
+    parser.add_argument(
         "--seed", type=int, default=1, help="of these pairs (default %(default)s)"
     )
     parser.add_argument(
@@ -63,14 +69,18 @@ def main(arguments: Sequence[str]) -> int:
         launcher = Launcher(srun, options.step_limit)
         preflight = Preflight(launcher, program, options.ppn, options.step_limit)
         file = SweepFile(options.output)
-        drawn = None
-        if 0 < options.rounds < len(nodes) - 1:
+        drawn = listed = None
+        if options.pairs is not None:
+            listed = read_pair_list(options.pairs, nodes).rounds
+        elif 0 < options.rounds < len(nodes) - 1:
             drawn = Adaptive(nodes, options.rounds, options.seed)
             if options.adaptive:
                 drawn.leafs = _declared_leafs(options.leaf) or node_leafs(nodes)
             else:
                 drawn.further_phases = 0
-        Conductor(nodes, launcher, preflight, file, options.stall_limit, drawn).run()
+        Conductor(
+            nodes, launcher, preflight, file, options.stall_limit, drawn, listed
+        ).run()
     except SeatrialError as error:
         print(f"seatrial.checks.pairsweep: {error}", file=sys.stderr)
         return int(error.exit_code)

@@ -39,7 +39,8 @@ _HUNG = re.compile(
 class Conductor:
     """Conducts one sweep over the nodes of this job; `stall_s` ends it.
 
-    `adaptive` draws the pairs; None: the program measures those of its options.
+    `adaptive` draws the pairs, or `rounds` has them; without both the program measures
+    those of its options.
     """
 
     nodes: list[str]
@@ -48,6 +49,7 @@ class Conductor:
     file: SweepFile
     stall_s: float
     adaptive: Adaptive | None = None
+    rounds: Rounds | None = None
     _hung: set[PairKey] = field(default_factory=set)
     _hung_partners: dict[str, set[str]] = field(
         default_factory=lambda: defaultdict(set)
@@ -62,7 +64,7 @@ class Conductor:
         say(f"{len(self.nodes)} nodes: can they start?")
         self._test()
         if self.adaptive is None:
-            self._measure()
+            self._measure(self.rounds)
         else:
             self._adapt(self.adaptive)
         say(f"{self.file.pairs()} pairs measured; do all nodes still answer?")

@@ -1,4 +1,4 @@
-"""A figure: one Vega-Lite specification, drawn in HTML and in PDF, and its table."""
+"""A figure, drawn in HTML and in PDF: a Vega-Lite specification or SVG, and a table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,8 @@ class Figure:
 
     `name` is unique on its page (letters, digits, dashes); `spec` is Vega-Lite without
     a width, with CSS variables of the page as colours ("var(--fail)"); `detail` has
-    unit, direction and statistic. A `wide` figure takes the whole page.
+    unit, direction and statistic. A `wide` figure takes the whole page. A `drawing`, an
+    SVG with the same variables, stands in place of `spec`: that has its description.
     """
 
     name: str
@@ -28,3 +29,4 @@ class Figure:
     table: Table
     note: str = ""
     wide: bool = False
+    drawing: str = ""

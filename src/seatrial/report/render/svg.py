@@ -63,6 +63,8 @@ def svg(figure: Figure, palette: dict[str, str]) -> str:
 
     Raises SeatrialError if the specification cannot be drawn.
     """
+    if figure.drawing:
+        return for_paper(figure.drawing, palette)
     try:
         drawn = vl_convert.vegalite_to_svg(_fitted(figure), allowed_base_urls=[])
         if _DRAWN not in drawn:

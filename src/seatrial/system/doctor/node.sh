@@ -21,7 +21,7 @@ say perftest_lacks "$(
         command -v "$name" >/dev/null || printf '%s ' "$name"
     done
 )"
-if [ -d "$1/benchmarks" ]; then
+if find "$1"/benchmarks/*/bin -prune 2>/dev/null | grep -q .; then
     say verbs_lacks "$(
         for bin in "$1"/benchmarks/*/bin; do
             for name in mp_rdma_bw mp_rdma_lat mqp_lat mr_cost pairsweep_verbs winbw; do

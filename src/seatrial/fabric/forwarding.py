@@ -1,0 +1,38 @@
+"""Forwarding tables to keep with a fabric: of dump_fts here, or a file of operators."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+from seatrial.fabric.discover import ROUTES_NAME, Output, run_tool
+from seatrial.limits import RAW_SIZE
+from seatrial.parsers.errors import ParseError
+from seatrial.parsers.fabric.dump_fts import parse_dump_fts
+
+
+def forwarding_text(sources: Sequence[Path]) -> str:
+    """Return the output of dump_fts: of files or folders, or by the tool here.
+
+    '' if there is none. Raises SeatrialError if it is damaged, or the tool fails.
+    """
+    outputs = _read(sources) if sources else run_tool("dump_fts")
+    text = "".join(one.text for one in outputs)
+    if not text:
+        return ""
+    where = ", ".join(one.where for one in outputs)
+    try:
+        parse_dump_fts(text)
+    except ParseError as error:
+        raise SeatrialError(f"{where}:{error.line}: {error.reason}") from error
+    return text
+
+
+def _read(sources: Sequence[Path]) -> list[Output]:
+    files = [path / ROUTES_NAME if path.is_dir() else path for path in sources]
+    outputs = []
+    for file in files:
+        if file.name == ROUTES_NAME and file.is_file():
+            RAW_SIZE.check(file.stat().st_size, file)
+            text = file.read_text("utf-8", errors="replace")
+            outputs.append(Output("dump_fts", text, str(file)))
+    return outputs

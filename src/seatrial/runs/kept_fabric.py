@@ -1,0 +1,78 @@
+"""The fabric that a run kept, with its declaration and plan."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from seatrial.errors import SeatrialError
+from seatrial.fabric.compare import compare
+from seatrial.fabric.declaration import Declaration, parse_declaration
+from seatrial.fabric.findings import Finding
+from seatrial.fabric.plan import Plan, read_plan
+from seatrial.fabric.records import Fabric, parse_fabric
+from seatrial.limits import RAW_SIZE
+from seatrial.plain_files import read_plain
+from seatrial.runs.closed_run import (
+    KEPT_DECLARATION,
+    KEPT_FABRIC,
+    KEPT_PLAN,
+    SYSTEM_FOLDER,
+    Run,
+)
+from seatrial.system.description import ROUTES_FILE
+
+
+@dataclass(frozen=True)
+class KeptFabric:
+    """A discovered fabric as it was at the start of a run.
+
+    `plan` is None if the run kept none; `nodes` are the delivered ones. `routes` is the
+    file with the forwarding tables, None without one.
+    """
+
+    fabric: Fabric
+    declaration: Declaration
+    plan: Plan | None
+    nodes: frozenset[str]
+    routes: Path | None
+
+    def findings(self) -> list[Finding]:
+        """Compare it with plan and declaration; SeatrialError as `compare`."""
+        return compare(self.fabric, self.plan, self.declaration, lambda: self.nodes)
+
+    def routes_text(self) -> str:
+        """Return the forwarding tables as dump_fts printed them; '' without any.
+
+        Raises SeatrialError if they cannot be read.
+        """
+        if self.routes is None:
+            return ""
+        return read_plain(self.routes, RAW_SIZE).decode("utf-8", errors="replace")
+
+
+def kept_fabric(run: Run) -> KeptFabric | None:
+    """Return the fabric of a run; None if it kept none.
+
+    Raises SeatrialError with file and line if one of its files is damaged.
+    """
+    content = run.kept.get(KEPT_FABRIC)
+    if content is None:
+        return None
+    declared, plan = run.kept.get(KEPT_DECLARATION), run.kept.get(KEPT_PLAN)
+    declaration = Declaration()
+    if declared is not None:
+        declaration = parse_declaration(run.path / KEPT_DECLARATION, declared)
+    routes = run.path / SYSTEM_FOLDER / ROUTES_FILE
+    return KeptFabric(
+        parse_fabric(content, run.path / KEPT_FABRIC),
+        declaration,
+        None if plan is None else _plan(plan, run.path / KEPT_PLAN),
+        frozenset(str(node["name"]) for node in run.manifest["nodes"]),
+        routes if routes.is_file() else None,
+    )
+
+
+def _plan(content: bytes, file: Path) -> Plan:
+    try:
+        return read_plan(content.decode("utf-8-sig"), str(file))
+    except UnicodeDecodeError as error:
+        raise SeatrialError(f"{file}: no UTF-8; save the plan as CSV UTF-8") from error

@@ -1,0 +1,106 @@
+"""The part of the fabric that explains slow pairs, in a judgement."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from criteria_samples import criteria, criterion
+from test_fabric_locate import SMALL, fabric_run, with_lids
+
+from seatrial.fabric.generate import generate
+from seatrial.fabric.plan import Cable
+from seatrial.judge.judge import Judgement, judge
+from seatrial.judge.summary import format_findings
+from seatrial.runs.closed_run import KEPT_DECLARATION, KEPT_FABRIC, Run, load_run
+
+ADAPTIVE = {KEPT_DECLARATION: b"fabric_routing: adaptive\n"}
+LIMIT = criterion("bw_4MiB", 11500.0, check="PairSweep", model="every")
+
+
+@pytest.fixture(scope="module")
+def bad() -> Cable:
+    return next(c for c in generate(SMALL) if not c.a.device.startswith("cn"))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory, bad: Cable) -> Run:
+    """Return a run on a fabric with a bad cable, with the tables of its switches."""
+    folder = tmp_path_factory.mktemp("located")
+    run = load_run(fabric_run(folder, bad.cable))
+    with_lids(folder / "fabric.json")
+    kept = {**run.kept, KEPT_FABRIC: (folder / "fabric.json").read_bytes()}
+    return replace(run, kept=kept)
+
+
+def with_tables(run: Run, folder: Path, text: str | None = None) -> Run:
+    """Return the run as if it had kept forwarding tables: its own, or a text."""
+    (folder / "system").mkdir()
+    if text is None:
+        text = next(run.path.parents[1].glob("dump_fts.txt")).read_text()
+    (folder / "system" / "fabric_routes.txt").write_text(text)
+    return replace(run, path=folder)
+
+
+def judged(run: Run) -> Judgement:
+    return judge(run, criteria(LIMIT))
+
+
+def keeping(run: Run, more: Mapping[str, bytes]) -> Run:
+    return replace(run, kept={**run.kept, **more})
+
+
+def test_the_cable_is_named_and_convicts_nothing(
+    measured: Run, bad: Cable, tmp_path: Path
+) -> None:
+    judgement = judged(with_tables(measured, tmp_path))
+    (part,) = judgement.located
+    assert part.name == f"cable {bad.cable}: {bad.a} - {bad.b}"
+    assert part.ends == ((bad.a.device, bad.a.port), (bad.b.device, bad.b.port))
+    assert 0.4 < part.slower < 1.2
+    assert part.words.startswith("explains slow pairs: the ")
+    without = judged(measured)
+    assert without.located == ()
+    assert without.verdict == judgement.verdict
+    assert without.convicted == judgement.convicted
+    pairs = zip(judgement.findings, without.findings, strict=True)
+    more = [(one, two) for one, two in pairs if one != two]
+    assert more, "slow pairs are explained"
+    for one, two in more:
+        assert one.reason == f"{two.reason}; explained by {part.name}"
+        assert replace(one, reason=two.reason) == two
+        assert one.verdict == "fail"
+    content = json.loads(format_findings(judgement, "json"))
+    assert content["located"][0]["name"] == part.name
+    assert "located" not in json.loads(format_findings(without, "json"))
+
+
+def test_a_guess_names_nothing(measured: Run) -> None:
+    assert judged(measured).located == ()
+
+
+def test_adaptive_routing_names_what_it_cannot_tell_apart(measured: Run) -> None:
+    """The model's routes are static: then a part is still among those of a leaf."""
+    judgement = judged(keeping(measured, ADAPTIVE))
+    assert not judgement.notes or "slow pairs" not in judgement.notes[0]
+    for part in judgement.located:
+        assert part.name
+        assert ("not told from" in part.words) == bool(part.alike)
+
+
+def test_tables_that_do_not_fit_name_nothing(measured: Run, tmp_path: Path) -> None:
+    lines = next(measured.path.parents[1].glob("dump_fts.txt")).read_text()
+    moved = lines.replace("0x00", "0x10")
+    judgement = judged(with_tables(measured, tmp_path, moved))
+    assert judgement.located == ()
+    assert any("the tables lead 0 % of all paths" in note for note in judgement.notes)
+
+
+def test_damaged_tables_are_said_with_their_line(measured: Run, tmp_path: Path) -> None:
+    text = next(measured.path.parents[1].glob("dump_fts.txt")).read_text()
+    judgement = judged(with_tables(measured, tmp_path, text[:5000]))
+    assert judgement.located == ()
+    (note,) = [one for one in judgement.notes if one.startswith("slow pairs: ")]
+    assert "fabric_routes.txt" in note
+    assert "line " in note

@@ -1,0 +1,207 @@
+"""Checks of a site: one file, and metrics of its own, all the way to the report."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from fake_home import fake_program, write_home
+from fake_jobs import slurm_jobs
+from reframe_runs import HOME
+
+from seatrial.checks.sources import own_metrics
+from seatrial.cli import main
+from seatrial.errors import SeatrialError
+from seatrial.model.manifest import parse_manifest
+from seatrial.model.metrics import Metric
+from seatrial.runs.closed_run import load_run
+
+CRITERIA = """
+schema: 1
+risks: {seller: 0.05, buyer: 0.05}
+defaults: {kind: promised, document: d, clause: c}
+criteria:
+  - check: OceanModel
+    model: every
+    limits: {oceanmodel_rate: 1000 steps/s}
+"""
+RATE = Metric("oceanmodel_rate", "steps/s", "higher", "time steps", area="programs")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with the check that `seatrial new check` writes, and its program."""
+    home = write_home(tmp_path / "home", CRITERIA)
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "results"))
+    (home / "reports").symlink_to(HOME / "reports")
+    slurm_jobs(home, tmp_path, monkeypatch)
+    fake_program(tmp_path / "bin", "scontrol", "echo cn01; echo cn02")
+    program(tmp_path, "rate: 1234.5 steps/s")
+    done = command("new", "check", "OceanModel")
+    assert done.exit_code == 0, done.output
+    return home
+
+
+def program(folder: Path, says: str) -> None:
+    fake_program(folder / "bin", "oceanmodel", f"echo '{says}'")
+
+
+def command(*arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments])
+
+
+def run(name: str, *options: str) -> Result:
+    campaign = ("--campaign", "oceanmodel", "--run-id", name, "--repeats", "2")
+    return command("run", "lab", *campaign, *options)
+
+
+def source(home: Path) -> Path:
+    return home / "reframe-checks" / "checks" / "site" / "oceanmodel.py"
+
+
+def test_the_new_check_runs_and_is_judged_by_its_own_metric(
+    home: Path, tmp_path: Path
+) -> None:
+    assert own_metrics(home / "reframe-checks" / "checks") == {RATE.name: RATE}
+    done = run("good")
+    assert done.exit_code == 0, done.output
+    assert "PASS  lab" in done.output
+    closed = load_run(tmp_path / "results" / "lab" / "good")
+    assert [case.result for case in closed.cases] == ["pass", "pass"]
+    assert closed.metrics[RATE.name] == RATE
+    columns = ["metric", "value", "unit", "direction"]
+    rows = closed.measurements.select(columns).collect().rows()
+    assert rows == [(RATE.name, 1234.5, "steps/s", "higher")] * 2
+    (finding,) = findings("good")
+    assert (finding["verdict"], finding["limit"]) == ("pass", 1000.0)
+    program(tmp_path, "rate: 900 steps/s")
+    run("slow")
+    (finding,) = findings("slow")
+    assert finding["verdict"] == "fail"
+
+
+def findings(name: str) -> list[Mapping[str, Any]]:
+    judged = command("judge", f"lab/{name}", "--format", "json")
+    found = json.loads(judged.stdout)["findings"]
+    return [each for each in found if each["metric"] == RATE.name]
+
+
+def test_the_new_check_is_reported_compared_exported_planned_and_replayed(
+    home: Path, tmp_path: Path
+) -> None:
+    run("first")
+    out = tmp_path / "report"
+    done = command("report", "lab/first", "--out", str(out))
+    assert done.exit_code == 0, done.output
+    page = (out / "report.html").read_text()
+    assert "time steps" in page
+    assert "OceanModel" in page
+    compared = command("compare", "a=lab/first", "b=lab/first", "--format", "json")
+    assert RATE.name in compared.stdout, compared.output
+    exported = command("export", "lab/first", "--format", "openmetrics")
+    assert 'unit="steps/s"' in exported.stdout or "steps_per_s" in exported.stdout
+    planned = command("plan", "lab", "--campaign", "oceanmodel", "--format", "json")
+    (check,) = json.loads(planned.stdout)["cost"]["checks"]
+    assert check["check"] == "OceanModel"
+    program(tmp_path, "nothing, as the recording counts")
+    run("again", "--replay", str(tmp_path / "results" / "lab" / "first"))
+    replayed = load_run(tmp_path / "results" / "lab" / "again")
+    values = replayed.measurements.select("value").collect()["value"].to_list()
+    assert values == [1234.5] * 2
+    rmtree(home / "reframe-checks" / "checks" / "fake")
+    listed = command("checks", "--format", "json")
+    (entry,) = (e for e in json.loads(listed.stdout) if e["check"] == "OceanModel")
+    assert entry["metrics"] == [
+        {"name": RATE.name, "unit": "steps/s", "direction": "higher"}
+    ]
+
+
+def test_output_without_the_number_fails_the_case(home: Path, tmp_path: Path) -> None:
+    program(tmp_path, "rate: 1 steps/s; rate: 2 steps/s")
+    run("bad")
+    closed = load_run(tmp_path / "results" / "lab" / "bad")
+    assert {case.result for case in closed.cases} == {"fail"}
+    assert "expected one line" in str(closed.cases[0].reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("ocean", "no name of a check"),
+        ("Ocean-Model", "no name"),
+        ("Echo", "is a check"),
+    ],
+)
+def test_a_name_that_is_none_or_taken_is_refused(
+    home: Path, name: str, reason: str
+) -> None:
+    done = command("new", "check", name)
+    assert done.exit_code == 2
+    assert reason in done.output
+
+
+def test_nothing_is_overwritten(home: Path) -> None:
+    before = source(home).read_text()
+    source(home).write_text("")
+    done = command("new", "check", "OceanModel")
+    assert done.exit_code == 2
+    assert "exists, and nothing is overwritten" in done.output
+    assert source(home).read_text() == ""
+    assert before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('"higher"', '"more"', "direction 'more': expected higher, lower"),
+        ('"oceanmodel_rate", "steps', '"latency", "steps', "is a metric of Seatrial"),
+        (
+            '"oceanmodel_rate", "steps',
+            '"latency_8B", "steps',
+            "is a metric of Seatrial",
+        ),
+        ('"oceanmodel_rate", "steps', '"my rate", "steps', "letters, digits and _"),
+        ('"steps/s", "higher"', '"", "higher"', "unit ''"),
+        ('area="programs"', 'area="ocean"', "area 'ocean'"),
+        ('area="programs"', 'colour="blue"', "colour"),
+        ('"time steps"', "meaning", "malformed"),
+        ('Metric("', 'Number("', "expected a list such as"),
+    ],
+)
+def test_a_metric_that_is_not_complete_is_refused_with_its_line(
+    home: Path, old: str, new: str, reason: str
+) -> None:
+    file = source(home)
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    with pytest.raises(SeatrialError, match=re.escape(reason)) as error:
+        own_metrics(file.parent)
+    line = next(n for n, row in enumerate(text.splitlines(), 1) if "Metric(" in row)
+    assert f"{file}:{line}" in str(error.value)
+
+
+def test_checks_that_disagree_on_a_metric_are_refused(home: Path) -> None:
+    file = source(home)
+    other = file.read_text().replace("OceanModel", "Ice").replace("steps/s", "m/s")
+    file.with_name("ice.py").write_text(other)
+    with pytest.raises(
+        SeatrialError, match="declares metric oceanmodel_rate otherwise"
+    ):
+        own_metrics(file.parent)
+
+
+def test_a_manifest_cannot_change_a_metric_of_seatrial(tmp_path: Path) -> None:
+    own = vars(RATE) | {"name": "latency"}
+    times = {"started": "2026-11-21T12:00:00+00:00"}
+    manifest = {"schema": 2, "run": "r", "system": "s", "campaign": "c", "nodes": []}
+    manifest |= times | {"ended": times["started"], "checksums": {}}
+    parse_manifest(tmp_path / "r", json.dumps(manifest).encode())
+    manifest["own_metrics"] = [own]
+    with pytest.raises(SeatrialError, match="latency is a metric of Seatrial"):
+        parse_manifest(tmp_path / "r", json.dumps(manifest).encode())
