@@ -19,6 +19,8 @@ FAULTS = {
     "late_nodes": [{"node": "n0030", "seconds": 5}],
 }
 
+SWEPT = ("latency_8B", "bw_1MiB")
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -45,3 +47,14 @@ def test_exactly_the_faults_are_found(results: Path) -> None:
     verdict = judged(results)
     assert verdict["verdict"] == "fail"
     assert verdict["convicted"] == ["n0100", "n0200"]
+    found = {
+        (one["check"], one["metric"], one["place"])
+        for one in verdict["findings"]
+        if one["verdict"] == "fail"
+    }
+    # The late node is within the limit of Startup. Leafs of the model count from 0.
+    sweep = {(metric, of) for metric in SWEPT for of in ("n0200", "leaf leaf06")}
+    assert found == {
+        ("NodeSweep", "mem_bw", "n0100"),
+        *(("PairSweep", metric, place) for metric, place in sweep),
+    }
