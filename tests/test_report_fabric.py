@@ -1,6 +1,5 @@
 """The fabric in a report: its drawing, bad links, and page one."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,12 +105,9 @@ def test_labels_do_not_overlap_and_stay_inside() -> None:
             assert apart
 
 
-def test_the_drawing_of_1000_nodes_is_small_and_fast() -> None:
+def test_the_drawing_of_1000_nodes_is_small() -> None:
     cabled, _ = broken(hosts=1000, radix=64)
-    start = time.process_time()
-    svg = drawn(cabled)
-    assert time.process_time() - start < 1, "with the comparison"
-    assert len(svg) < 50_000
+    assert len(drawn(cabled)) < 50_000
     three, _ = broken(kind="fat-tree-3", hosts=1024, radix=16)
     assert len(drawn(three)) < 100_000
 
@@ -148,7 +144,7 @@ def test_links_are_a_table_to_which_columns_are_added() -> None:
     links = bad_links(fabric, cabled.plan.cables, findings, [located(cabled)])
     table = links_table(links, {})
     assert table.columns == (
-        *("verdict", "cable", "one end", "other end", "plan", "state", "finding"),
+        *("Verdict", "Cable", "One end", "Other end", "Plan", "State", "Finding"),
     )
     rows = {row[1]: row for row in table.rows}
     assert table.rows[0][0] == LOCATED
@@ -174,7 +170,7 @@ def test_errors_of_ports_stand_beside_their_links() -> None:
     findings = compare(fabric, cabled.plan, Declaration())
     table = links_table(bad_links(fabric, cables, findings, ports=ports), ports)
     rows = {row[1]: row for row in table.rows}
-    assert table.columns[-2:] == ("errors in the run", "bit error rate below")
+    assert table.columns[-2:] == ("Errors in the run", "Bit error rate below")
     assert rows[numbers[3]][-2:] == (f"{slow.a}: symbol_error 7", "1.3e-12")
     assert rows[numbers[2]][-2:] == ("", "")
     assert rows[other.cable][0] == COUNTED

@@ -86,7 +86,7 @@ def _is_device(one: Finding) -> bool:
 
 
 def _others(findings: Iterable[Finding]) -> Table:
-    heads = ("verdict", "finding", "where", "plan", "found", "note")
+    heads = ("Verdict", "Finding", "Where", "Plan", "Found", "Note")
     rows = (
         (one.verdict, one.kind, one.where, one.declared, one.actual, one.reason)
         for one in findings

@@ -50,13 +50,13 @@ class BadLink:
 Column = tuple[str, Callable[[BadLink], str]]
 
 COLUMNS: tuple[Column, ...] = (
-    ("verdict", lambda link: link.verdict),
-    ("cable", lambda link: _few(link.cables)),
-    ("one end", lambda link: str(link.ends[0])),
-    ("other end", lambda link: _few(map(str, link.ends[1:]))),
-    ("plan", lambda link: link.plan),
-    ("state", lambda link: link.state),
-    ("finding", lambda link: link.finding),
+    ("Verdict", lambda link: link.verdict),
+    ("Cable", lambda link: _few(link.cables)),
+    ("One end", lambda link: str(link.ends[0])),
+    ("Other end", lambda link: _few(map(str, link.ends[1:]))),
+    ("Plan", lambda link: link.plan),
+    ("State", lambda link: link.state),
+    ("Finding", lambda link: link.finding),
 )
 """Heads of the table, and what stands below them."""
 
@@ -68,8 +68,8 @@ Ports = Mapping[End, PortTotal]
 def links_table(links: Sequence[BadLink], ports: Ports) -> Table:
     """Return a row for each link, with the counts of its ports if there are any."""
     counts: tuple[Column, ...] = (
-        ("errors in the run", lambda link: _errors(link, ports)),
-        ("bit error rate below", lambda link: _bound(link, ports)),
+        ("Errors in the run", lambda link: _errors(link, ports)),
+        ("Bit error rate below", lambda link: _bound(link, ports)),
     )
     columns = (*COLUMNS, *counts) if ports else COLUMNS
     rows = (tuple(text(link) for _, text in columns) for link in links)
