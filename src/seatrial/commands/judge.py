@@ -34,8 +34,9 @@ def judge(
     risks. A decision is kept once it is reached. A replay of recorded output never
     passes.
 
-    Exit status: 0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided. A
-    verdict "not shown" gives 1 if the seller bears the burden of proof, else 3.
+    Exit status: 0 pass or pass with waivers, 1 acceptance failed, 2 usage or
+    environment, 3 undecided. A verdict "not shown" gives 1 if the seller bears the
+    burden of proof, else 3.
 
     Example: seatrial judge lab/latest --format csv
     """

@@ -15,6 +15,9 @@ from seatrial.names import natural_key
 from seatrial.runs.ledger_view import LedgerView
 
 Verdict = Literal["pass", "fail", "not shown", "undecided"]
+RunVerdict = Verdict | Literal["pass with waivers"]
+"""The verdict on a run: on all of its findings."""
+
 Kind = Literal[
     "limit",
     "sameness",
@@ -164,13 +167,14 @@ class Judgement:
     count, what data were left out, and what the records of the run cannot show.
     `spoiled` describes cases that lost nodes spoiled, `repeats` the runs that made such
     cases again; `absence` the number of absent nodes and its allowance. `located` are
-    parts of the fabric that explain slow pairs; they decide nothing.
+    parts of the fabric that explain slow pairs; they decide nothing. `waivers` are the
+    signed ones that count; their findings have a flag.
     """
 
     run: str
     system: str
     campaign: str
-    verdict: Verdict
+    verdict: RunVerdict
     findings: tuple[Finding, ...]
     nodes: tuple[NodeVerdict, ...]
     convicted: tuple[str, ...]
@@ -188,6 +192,7 @@ class Judgement:
     repeats: tuple[str, ...] = ()
     absence: str = ""
     located: tuple[LocatedPart, ...] = ()
+    waivers: tuple[str, ...] = ()
 
     @property
     def bears(self) -> Bears | Literal[""]:
@@ -231,6 +236,8 @@ class Judgement:
         """
         apart = ("ledger", "located")
         content = {name: part for name, part in vars(self).items() if name not in apart}
+        if not self.waivers:
+            del content["waivers"]
         text = json.dumps(_canonical(content), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -51,6 +51,7 @@ from seatrial.judge.screening import tried
 from seatrial.judge.shared_leafs import shared_leafs
 from seatrial.judge.spoiled import Spoiled, spoiled_of
 from seatrial.judge.verdicts import VERDICTS, Ruling, rulings
+from seatrial.judge.waived import waived
 from seatrial.model.cases import Case, CaseKey
 from seatrial.model.places import with_place
 from seatrial.names import natural_key
@@ -85,7 +86,8 @@ def judge(
     runs = joint_runs.alike_in_time_order((run, *further))
     replay, changed = joint_runs.is_replay(runs), changes_of(runs, criteria)
     criteria = permitted(runs, criteria)
-    reasons, refused = _reasons(runs, signers)
+    signed = [signed_reasons(run, signers) for run in runs]
+    reasons = [reason for one in signed for reason in one.reasons]
     ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
     inventory = Inventory.of(runs, nodes, criteria)
@@ -103,13 +105,16 @@ def judge(
     found += inventory.findings(replay=replay) + _of_declarations(runs, criteria)
     found += unused_nodes(runs, nodes, reasons) + ledger_findings(ledger)
     located, found, unfit = located_parts(runs, found)
-    findings = sorted((flagged(item, changed) for item in found), key=place_of_finding)
+    found = sorted((flagged(item, changed) for item in found), key=place_of_finding)
+    accepted = waived(found, [each for one in signed for each in one.waivers], runs)
+    findings = accepted.findings
+    problems = (*filter(None, (one.problem for one in signed)), *accepted.notes)
     by_node = node_verdicts(nodes, ruled, findings, replay=replay)
     shared = shared_leafs(ruled, joint_runs.leafs_of(nodes), criteria.risks.discovery)
     return Judgement(
         **{key: run.manifest[key] for key in ("run", "system", "campaign")},
-        verdict=_overall(findings),
-        findings=tuple(findings),
+        verdict=accepted.verdict(_overall),
+        findings=findings,
         nodes=by_node,
         convicted=_present(by_node, "fail"),
         suspects=_suspects(ruled, [*conspicuous, *(one.leaf for one in shared)]),
@@ -121,11 +126,12 @@ def judge(
         not_shown=_present(by_node, "not shown"),
         ledger=ledger,
         reasons=tuple(map(str, reasons)),
-        notes=(*left_out, *refused, *map(str, shared), *unfit, *notes(runs)),
+        notes=(*left_out, *problems, *map(str, shared), *unfit, *notes(runs)),
         spoiled=spoiled.left(runs),
         repeats=spoiled.words,
         absence=inventory.words,
         located=located,
+        waivers=accepted.waivers,
     )
 
 
@@ -197,15 +203,6 @@ def _of_declarations(runs: Sequence[Run], criteria: Criteria) -> list[Finding]:
     """Return the findings on settings and cables."""
     declared = criteria.declared
     return declared_findings(runs, declared) + fabric_findings(runs, declared)
-
-
-def _reasons(
-    runs: Sequence[Run], signers: Path | None
-) -> tuple[list[Reason], list[str]]:
-    """Return the signed reasons of all runs, and why others do not count."""
-    answers = [signed_reasons(run, signers) for run in runs]
-    reasons = [reason for counted, _ in answers for reason in counted]
-    return reasons, [words for _, words in answers if words]
 
 
 def _tried(numbers: Sequence[Numbers], criteria: Criteria, look: int) -> list[Ruling]:

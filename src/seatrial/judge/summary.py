@@ -18,6 +18,7 @@ from seatrial.runs.raw_output import NO_MEASUREMENT
 
 _COLOURS = {
     "pass": "green",
+    "pass with waivers": "cyan",
     "fail": "red",
     "not shown": "magenta",
     "undecided": "yellow",
@@ -38,8 +39,8 @@ def exit_of(judgement: Judgement) -> Exit:
     """Return the exit status: what is not shown fails where the seller bears it."""
     if judgement.verdict == "not shown":
         return Exit.FAILED if judgement.bears == "seller" else Exit.UNDECIDED
-    statuses = {"pass": Exit.PASS, "fail": Exit.FAILED, "undecided": Exit.UNDECIDED}
-    return statuses[judgement.verdict]
+    statuses = {"fail": Exit.FAILED, "undecided": Exit.UNDECIDED}
+    return statuses.get(judgement.verdict, Exit.PASS)
 
 
 def print_summary(
@@ -70,6 +71,7 @@ def print_summary(
     notes = [f.reason for f in judgement.findings if f.kind == "start"]
     notes += [f"criteria: {change}" for change in judgement.changed[:_MOST_CHANGES]]
     notes += [f"reason, signed: {reason}" for reason in judgement.reasons]
+    notes += [f"waiver, signed: {waiver}" for waiver in judgement.waivers]
     notes += (*judgement.spoiled, *judgement.repeats, *judgement.history)
     for note in notes:
         console.print_line((note, "yellow"))
@@ -240,8 +242,9 @@ def format_findings(judgement: Judgement, form: str) -> str:
     if form == "json":
         of_all = {"bears": judgement.bears, "digest": judgement.digest}
         content = asdict(judgement) | of_all
-        if not judgement.located:
-            del content["located"]
+        for name in ("located", "waivers"):
+            if not content[name]:
+                del content[name]
         return json.dumps(content, indent=1) + "\n"
     columns = [field.name for field in fields(Finding)]
     rows = (

@@ -27,6 +27,8 @@ MAX_PLACES = 8
 _MAX_NEEDS, _MAX_COMMON, _MAX_LOOKS = 5, 3, 12
 _MEANING = {
     "pass": "Every judged criterion is met.",
+    "pass with waivers": "What is not met is accepted by signed waivers, which are "
+    "listed below. All else is met.",
     "fail": "At least one criterion is not met. The system is not acceptable in this "
     "state.",
     "not shown": "No criterion is proven to be missed, but the agreed allocations do "
@@ -94,6 +96,8 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
         f"{manifest.get('replay')}. No verdict of a replay accepts the "
         "system.": judgement.replay,
         MODEL_NOTICE: manifest.get("model"),
+        f"Waivers: {len(judgement.waivers)}. "
+        f"{'. '.join(map(_sentence, judgement.waivers))}.": judgement.waivers,
         "Functional demonstration. This run shows that the suite works on this system. "
         "Its numbers mean nothing as performance.": manifest.get("demonstration"),
         "Partial run. The run left out some checks of the campaign. It is no complete "

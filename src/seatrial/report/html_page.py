@@ -9,6 +9,7 @@ from pathlib import Path
 
 from seatrial.judge.findings import Finding
 from seatrial.judge.judge import Judgement
+from seatrial.judge.waived import WAIVED
 from seatrial.report.content import Content
 from seatrial.report.folding import FoldedFinding, fold_findings, skip_reasons
 from seatrial.report.render import text
@@ -87,7 +88,7 @@ def _row(folded: FoldedFinding) -> FindingRow:
     alone = count == 1
     better = f"{finding.direction} is better" if finding.direction else ""
     of_pairs = "by its pairs" if finding.kind in ("node", "leaf") else ""
-    flags = [f"criterion {flag}" for flag in finding.flags]
+    flags = [f if f == WAIVED else f"criterion {f}" for f in finding.flags]
     counted = "" if alone else f"{text.exact(count)} findings"
     cells = (
         _cell(folded.words("check") or finding.kind, folded.details(), counted),

@@ -4,6 +4,7 @@ from collections import Counter
 from xml.etree import ElementTree as ET
 
 from seatrial.judge.judge import Finding, Judgement
+from seatrial.judge.waived import WAIVED
 from seatrial.report.render import text
 from seatrial.runs.closed_run import Run
 
@@ -12,8 +13,11 @@ def _outcome(finding: Finding) -> str:
     """Return the JUnit element of a finding; '' of a pass.
 
     An undecided finding is an error: no reader of JUnit takes an error for a pass. What
-    is not shown is a failure or an error, as the exit status of `seatrial judge`.
+    is not shown is a failure or an error, as the exit status of `seatrial judge`. What
+    is waived is skipped: it is neither passed nor failed.
     """
+    if WAIVED in finding.flags:
+        return "skipped"
     borne = "failure" if finding.bears == "seller" else "error"
     outcomes = {"fail": "failure", "not shown": borne, "undecided": "error"}
     return {**outcomes, "skipped": "skipped"}.get(finding.verdict, "")
@@ -81,7 +85,9 @@ def _test_case(suite: ET.Element, finding: Finding) -> None:
     case = ET.SubElement(suite, "testcase", own)
     if outcome := _outcome(finding):
         details = {"message": finding.reason}
-        if finding.verdict == "not shown":
+        if WAIVED in finding.flags:
+            details["message"] = f"{WAIVED}; {finding.verdict}: {finding.reason}"
+        elif finding.verdict == "not shown":
             details["type"] = finding.verdict
         elif finding.verdict != "skipped":
             details["type"] = finding.kind

@@ -1,10 +1,12 @@
-"""Signed reasons why planned numbers are missing: reasons.yaml beside the seal."""
+"""Signed reasons for missing numbers, and waivers: reasons.yaml beside the seal."""
 
+import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from seatrial.errors import SeatrialError
 from seatrial.model.yaml_file import Text, YamlFile
@@ -19,11 +21,21 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
     session: Text | None = None
 
 
+class _Waiver(Struct, frozen=True, forbid_unknown_fields=True):
+    criterion: Text
+    who: Text
+    clause: Text
+    reason: Text
+    until: Annotated[datetime.date, Meta(description="a date as 2026-11-21")]
+    place: Text | None = None
+
+
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
     schema: Literal[1]
     run: Text
     manifest: Text
-    reasons: tuple[_Entry, ...]
+    reasons: tuple[_Entry, ...] = ()
+    waivers: tuple[_Waiver, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,14 +66,53 @@ class Reason:
         return f"{about}: {self.reason} (signed by {self.signer})"
 
 
-def signed_reasons(run: Run, signers: Path | None) -> tuple[tuple[Reason, ...], str]:
-    """Return the reasons of a run that count, or why its file does not count.
+@dataclass(frozen=True)
+class Waiver:
+    """What a person accepted although a criterion of a run is not met, and signed.
 
-    It counts if a known signer signed it, and if it names the run and its manifest. The
-    words name no folder: they are the same on any machine.
+    `criterion` is the name of a criterion, of a check if it has none, or of a kind of
+    findings; `place` '' stands for all of its places. It counts for runs that began on
+    the day `until` or earlier.
+    """
+
+    run: str
+    criterion: str
+    place: str
+    who: str
+    clause: str
+    reason: str
+    until: str
+    signer: str
+
+    def covers(self, manifest: Mapping[str, Any]) -> bool:
+        """Return True unless it had ended when the run began."""
+        return str(manifest["started"])[:10] <= self.until
+
+    def __str__(self) -> str:
+        where = f" at {self.place}" if self.place else ""
+        return (
+            f"{self.criterion}{where}: {self.reason} (clause {self.clause}, granted by "
+            f"{self.who} until {self.until}, signed by {self.signer})"
+        )
+
+
+@dataclass(frozen=True)
+class Signed:
+    """The reasons and waivers of a run that count, or why its file does not count."""
+
+    reasons: tuple[Reason, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    problem: str = ""
+
+
+def signed_reasons(run: Run, signers: Path | None) -> Signed:
+    """Return the reasons and waivers of a run.
+
+    They count if a known signer signed the file, and if it names the run and its
+    manifest. The words name no folder: they are the same on any machine.
     """
     if run.reasons is None:
-        return (), ""
+        return Signed()
     try:
         signer = _signer(run.reasons, signers)
         file = YamlFile(run.reasons.file, run.reasons.content)
@@ -76,8 +127,8 @@ def signed_reasons(run: Run, signers: Path | None) -> tuple[tuple[Reason, ...], 
         words = str(error).replace(f"{run.reasons.file.parent}/", "")
         if signers is not None:
             words = words.replace(f"{signers.parent}/", "")
-        return (), f"the reasons for missing numbers do not count: {words}"
-    return tuple(
+        return Signed(problem=f"signed reasons and waivers do not count: {words}")
+    reasons = tuple(
         Reason(
             run=content.run,
             case=entry.case or "",
@@ -87,7 +138,21 @@ def signed_reasons(run: Run, signers: Path | None) -> tuple[tuple[Reason, ...], 
             signer=signer,
         )
         for entry in content.reasons
-    ), ""
+    )
+    waivers = tuple(
+        Waiver(
+            run=content.run,
+            criterion=entry.criterion,
+            place=entry.place or "",
+            who=entry.who,
+            clause=entry.clause,
+            reason=entry.reason,
+            until=entry.until.isoformat(),
+            signer=signer,
+        )
+        for entry in content.waivers
+    )
+    return Signed(reasons, waivers)
 
 
 def _signer(reasons: Sealed, signers: Path | None) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 import scipy
 
 from seatrial.calibration.simulate.draw import Drawn
-from seatrial.judge.findings import Verdict
+from seatrial.judge.findings import RunVerdict, Verdict
 
 CONFIDENCE = 0.95
 """Of the intervals of the rates."""
@@ -75,7 +75,7 @@ class Tally:
     def add(
         self,
         drawn: Drawn,
-        verdict: Verdict,
+        verdict: RunVerdict,
         blamed: Collection[str],
         suspects: Collection[str] | None = None,
     ) -> None:

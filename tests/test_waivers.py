@@ -1,0 +1,167 @@
+"""Waivers: who may accept what a run does not meet, and what that changes."""
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+from closed_runs import close_run, ssh_key
+from criteria_samples import criteria, criterion
+from judge_samples import CASE, sample
+
+from seatrial.errors import Exit
+from seatrial.judge.judge import Judgement, judge
+from seatrial.judge.summary import exit_of, format_findings
+from seatrial.report.chapters import contents
+from seatrial.report.html_page import html
+from seatrial.report.junit import junit_xml
+from seatrial.report.markdown import summary
+from seatrial.report.pdf import pdf_bytes
+from seatrial.runs.closed_run import Run, load_run
+from seatrial.runs.pack import pack, unpack
+
+HOME = Path(__file__).parents[1]
+LIMIT = criterion("bw_4MiB", 60.0, model="every")
+NAME = "ImbRing bw_4MiB promised"
+WAIVER: dict[str, Any] = {
+    "criterion": NAME,
+    "who": "head of procurement",
+    "clause": "4.2",
+    "reason": "cable is on order",
+    "until": "2027-01-31",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed run with a slow pair, a key, and its owner among the signers."""
+    folder = tmp_path_factory.mktemp("waivers")
+    pairs = {"cn01 cn02": 100.0, "cn02 cn03": 50.0, "cn03 cn01": 100.0}
+    rows = [sample(CASE, value, pair=pair) for pair, value in pairs.items()]
+    close_run(folder / "results", rows=rows, cases=[CASE])
+    key = ssh_key(folder / "keys", "buyer")
+    public = key.with_suffix(".pub").read_text()
+    (folder / "allowed_signers").write_text(f"buyer@example.org {public}")
+    return folder
+
+
+def run_of(folder: Path, *waivers: dict[str, Any], signed: bool = True) -> Run:
+    (path,) = (folder / "results" / "lab").iterdir()
+    file = path / "reasons.yaml"
+    for old in (file, path / "reasons.yaml.sig"):
+        old.unlink(missing_ok=True)
+    if waivers:
+        run = load_run(path)
+        names = {"run": run.manifest["run"], "manifest": run.digest}
+        content = {"schema": 1, **names, "waivers": waivers}
+        file.write_text(json.dumps(content))
+        if signed:
+            key = folder / "keys" / "buyer"
+            command = ["ssh-keygen", "-Y", "sign", "-f", key, "-n", "seatrial-reasons"]
+            subprocess.run([*command, file], check=True, capture_output=True)
+    return load_run(path)
+
+
+def judged(folder: Path, *waivers: dict[str, Any], signed: bool = True) -> Judgement:
+    run = run_of(folder, *waivers, signed=signed)
+    return judge(run, criteria(LIMIT), signers=folder / "allowed_signers")
+
+
+def test_a_waiver_makes_a_pass_with_waivers_and_nothing_else(folder: Path) -> None:
+    without, judgement = judged(folder), judged(folder, WAIVER)
+    assert (without.verdict, exit_of(without)) == ("fail", Exit.FAILED)
+    assert (judgement.verdict, exit_of(judgement)) == ("pass with waivers", Exit.PASS)
+    (told,) = judgement.waivers
+    assert told == (
+        f"{NAME}: cable is on order (clause 4.2, granted by head of procurement until "
+        "2027-01-31, signed by buyer@example.org)"
+    )
+    assert judgement.nodes == without.nodes
+    assert judgement.convicted == without.convicted
+    pairs = zip(judgement.findings, without.findings, strict=True)
+    for one, other in pairs:
+        assert (one.verdict, one.reason) == (other.verdict, other.reason)
+        assert (one.flags == ("waived",)) == (one.verdict in ("fail", "undecided"))
+    assert judgement.digest != without.digest
+    assert "waivers" not in json.loads(format_findings(without, "json"))
+
+
+def test_the_report_says_so_on_page_one(folder: Path) -> None:
+    judgement = judged(folder, WAIVER)
+    run = run_of(folder, WAIVER)
+    text = summary(contents(run, judgement, HOME))
+    assert text.startswith("# PASS WITH WAIVERS: lab")
+    assert "# PASS:" not in text
+    assert "Waivers: 1. ImbRing bw_4MiB promised: cable is on order" in text
+    content = contents(run, judgement, HOME)
+    page = html(run, judgement, content, HOME)
+    assert 'class="verdict pass-with-waivers"' in page
+    assert "PASS WITH WAIVERS" in page
+    assert "waived" in page
+    assert pdf_bytes(run, judgement, content, HOME).startswith(b"%PDF")
+    root = ET.fromstring(junit_xml(run, judgement))
+    assert (root.get("failures"), root.get("errors")) == ("0", "0")
+    (skipped, *_) = root.iter("skipped")
+    assert str(skipped.get("message")).startswith("waived; fail: ")
+
+
+def test_a_waiver_of_one_place_leaves_the_others(folder: Path) -> None:
+    failing = [one.place for one in judged(folder).findings if one.verdict == "fail"]
+    assert failing
+    one = judged(folder, WAIVER | {"place": failing[0]})
+    flagged = [finding.place for finding in one.findings if finding.flags]
+    assert (one.verdict, flagged) == ("fail", failing), "others are undecided"
+    other = judged(folder, WAIVER | {"place": "cn99"})
+    assert other.verdict == "fail"
+    assert other.waivers == ()
+    assert any(note.startswith("waiver of nothing that") for note in other.notes)
+
+
+@pytest.mark.parametrize(
+    ("waiver", "signed", "told"),
+    [
+        (WAIVER, False, "not signed"),
+        (WAIVER | {"until": "2020-01-01"}, True, "waiver ended before the run began"),
+        (WAIVER | {"until": "soon"}, True, "expected a date"),
+        (WAIVER | {"criterion": "bw"}, True, "waiver of nothing that fails"),
+        (
+            {name: text for name, text in WAIVER.items() if name != "who"},
+            True,
+            "reasons.yaml",
+        ),
+        (WAIVER | {"why": "x"}, True, "why"),
+    ],
+)
+def test_a_waiver_that_does_not_count_does_nothing(
+    folder: Path, waiver: dict[str, Any], signed: bool, told: str
+) -> None:
+    without, judgement = judged(folder), judged(folder, waiver, signed=signed)
+    assert judgement.verdict == "fail"
+    assert judgement.findings == without.findings
+    assert judgement.waivers == ()
+    assert any(told in note for note in judgement.notes), judgement.notes
+
+
+def test_nobody_can_waive_a_replay(folder: Path) -> None:
+    run = run_of(folder, WAIVER, WAIVER | {"criterion": "replay"})
+    run.manifest["replay"] = "recordings"
+    cases = tuple(replace(case, replay=True) for case in run.cases)
+    rows = run.measurements.with_columns(replay=pl.lit(value=True))
+    run = replace(run, cases=cases, measurements=rows)
+    judgement = judge(run, criteria(LIMIT), signers=folder / "allowed_signers")
+    assert judgement.replay
+    assert judgement.verdict != "pass with waivers"
+
+
+def test_a_pack_has_the_waivers(folder: Path, tmp_path: Path) -> None:
+    run = run_of(folder, WAIVER)
+    pack(run.path, tmp_path / "run.tar.xz")
+    again = load_run(unpack(tmp_path / "run.tar.xz", tmp_path))
+    signers = folder / "allowed_signers"
+    first, second = (judge(r, criteria(LIMIT), signers=signers) for r in (run, again))
+    assert first.digest == second.digest
+    assert second.verdict == "pass with waivers"
