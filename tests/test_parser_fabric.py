@@ -10,8 +10,9 @@ import pytest
 from seatrial.errors import SeatrialError
 from seatrial.fabric.compare import compare
 from seatrial.fabric.declaration import Declaration
-from seatrial.fabric.discover import active_ports, from_files
+from seatrial.fabric.discover import from_files
 from seatrial.fabric.records import Device, End, Fabric, Link
+from seatrial.fabric.tools import active_ports
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.db_csv import parse_db_csv
 from seatrial.parsers.fabric.iblinkinfo import parse_iblinkinfo

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from seatrial.errors import SeatrialError
-from seatrial.fabric.discover import Output, run_tool
 from seatrial.fabric.records import End, Fabric, Link, Source
+from seatrial.fabric.tools import Output, run_tool
 from seatrial.limits import TABLE_SIZE
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.ibqueryerrors import (

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
-from seatrial.fabric.discover import ROUTES_NAME, Output, run_tool
+from seatrial.fabric.discover import ROUTES_NAME
+from seatrial.fabric.tools import Output, run_tool
 from seatrial.limits import RAW_SIZE
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import parse_dump_fts
