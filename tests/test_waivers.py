@@ -61,8 +61,10 @@ def run_of(folder: Path, *waivers: dict[str, Any], signed: bool = True) -> Run:
         file.write_text(json.dumps(content))
         if signed:
             key = folder / "keys" / "buyer"
-            command = ["ssh-keygen", "-Y", "sign", "-f", key, "-n", "seatrial-reasons"]
-            subprocess.run([*command, file], check=True, capture_output=True)
+            command = ["ssh-keygen", "-Y", "sign", "-n", "seatrial-reasons", "-f"]
+            subprocess.run(
+                [*command, str(key), str(file)], check=True, capture_output=True
+            )
     return load_run(path)
 
 
@@ -105,8 +107,8 @@ def test_the_report_says_so_on_page_one(folder: Path) -> None:
     assert pdf_bytes(run, judgement, content, HOME).startswith(b"%PDF")
     root = ET.fromstring(junit_xml(run, judgement))
     assert (root.get("failures"), root.get("errors")) == ("0", "0")
-    (skipped, *_) = root.iter("skipped")
-    assert str(skipped.get("message")).startswith("waived; fail: ")
+    skipped = [str(one.get("message")) for one in root.iter("skipped")]
+    assert any(message.startswith("waived; fail: ") for message in skipped)
 
 
 def test_a_waiver_of_one_place_leaves_the_others(folder: Path) -> None:

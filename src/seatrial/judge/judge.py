@@ -85,9 +85,7 @@ def judge(
     """
     runs = joint_runs.alike_in_time_order((run, *further))
     replay, changed = joint_runs.is_replay(runs), changes_of(runs, criteria)
-    criteria = permitted(runs, criteria)
-    signed = [signed_reasons(run, signers) for run in runs]
-    reasons = [reason for one in signed for reason in one.reasons]
+    criteria, signed = permitted(runs, criteria), signed_reasons(runs, signers)
     ledger = ledger_view(runs, criteria.sha256, beside)
     nodes = joint_runs.delivered_nodes(runs)
     inventory = Inventory.of(runs, nodes, criteria)
@@ -96,25 +94,22 @@ def judge(
     table, left_out = since_repairs(rows, ledger)
     require_distinct(table)
     looks = looks_of(runs, table, ledger)
-    by_case, ruled = _looked(looks, criteria, nodes, reasons, spoiled)
-    _add_findings(by_case, ruled)
-    unmeasured, uncovered = _unmeasured(runs, criteria, by_case, reasons)
+    by_case, ruled = _looked(looks, criteria, nodes, signed.reasons, spoiled)
+    unmeasured, uncovered = _unmeasured(runs, criteria, by_case, signed.reasons)
     starts, conspicuous = start_findings(_tries(runs), criteria.risks.seller)
     cases = joint_runs.cases_of(spoiled.whole(runs))
     found = [*_of_cases(cases, by_case), *spoiled.findings(runs), *unmeasured, *starts]
     found += inventory.findings(replay=replay) + _of_declarations(runs, criteria)
-    found += unused_nodes(runs, nodes, reasons) + ledger_findings(ledger)
-    located, found, unfit = located_parts(runs, found)
-    found = sorted((flagged(item, changed) for item in found), key=place_of_finding)
-    accepted = waived(found, [each for one in signed for each in one.waivers], runs)
-    findings = accepted.findings
-    problems = (*filter(None, (one.problem for one in signed)), *accepted.notes)
-    by_node = node_verdicts(nodes, ruled, findings, replay=replay)
+    found += unused_nodes(runs, nodes, signed.reasons) + ledger_findings(ledger)
+    located, found, unfit = located_parts(runs, [flagged(f, changed) for f in found])
+    found.sort(key=place_of_finding)
+    accepted = waived(found, signed, runs)
+    by_node = node_verdicts(nodes, ruled, found, replay=replay)
     shared = shared_leafs(ruled, joint_runs.leafs_of(nodes), criteria.risks.discovery)
     return Judgement(
         **{key: run.manifest[key] for key in ("run", "system", "campaign")},
         verdict=accepted.verdict(_overall),
-        findings=findings,
+        findings=accepted.findings,
         nodes=by_node,
         convicted=_present(by_node, "fail"),
         suspects=_suspects(ruled, [*conspicuous, *(one.leaf for one in shared)]),
@@ -125,8 +120,8 @@ def judge(
         uncovered=uncovered,
         not_shown=_present(by_node, "not shown"),
         ledger=ledger,
-        reasons=tuple(map(str, reasons)),
-        notes=(*left_out, *problems, *map(str, shared), *unfit, *notes(runs)),
+        reasons=tuple(map(str, signed.reasons)),
+        notes=(*left_out, *accepted.notes, *map(str, shared), *unfit, *notes(runs)),
         spoiled=spoiled.left(runs),
         repeats=spoiled.words,
         absence=inventory.words,
@@ -152,12 +147,13 @@ def _looked(
     reasons: Sequence[Reason],
     spoiled: Spoiled,
 ) -> tuple[dict[CaseKey, list[Numbers]], list[Ruling]]:
-    """Return the numbers of the last look, and the rulings that all looks reached."""
+    """Return the numbers of the last look, with findings, and the rulings of all."""
     ruled: list[Ruling] = []
     for look in looks:
         by_case = _numbers(look, criteria, nodes, reasons, spoiled)
         ruled = spoiled.reopened(ruled, look.runs[-1])
         ruled = kept(ruled, _tried(_each(by_case), criteria, look.number))
+    _add_findings(by_case, ruled)
     return by_case, ruled
 
 

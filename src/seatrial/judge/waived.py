@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from seatrial.judge.findings import Finding, RunVerdict, Verdict
 from seatrial.runs.closed_run import Run
-from seatrial.runs.reasons import Waiver
+from seatrial.runs.reasons import Signed, Waiver
 
 WAIVED = "waived"
 """Flag of a finding that a waiver accepts."""
@@ -38,14 +38,12 @@ class Waived:
         return whole
 
 
-def waived(
-    findings: Sequence[Finding], waivers: Sequence[Waiver], runs: Sequence[Run]
-) -> Waived:
-    """Flag the findings that waivers accept."""
+def waived(findings: Sequence[Finding], signed: Signed, runs: Sequence[Run]) -> Waived:
+    """Flag the findings that signed waivers accept."""
     manifests = {str(run.manifest["run"]): run.manifest for run in runs}
-    notes, counted = [], []
+    notes, counted = [*signed.problems], list[str]()
     flagged = [*findings]
-    for waiver in waivers:
+    for waiver in signed.waivers:
         if not waiver.covers(manifests[waiver.run]):
             notes.append(f"waiver ended before the run began: {waiver}")
             continue

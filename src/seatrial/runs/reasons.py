@@ -1,7 +1,7 @@
 """Signed reasons for missing numbers, and waivers: reasons.yaml beside the seal."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -98,14 +98,24 @@ class Waiver:
 
 @dataclass(frozen=True)
 class Signed:
-    """The reasons and waivers of a run that count, or why its file does not count."""
+    """The reasons and waivers of runs that count, and why other files do not."""
 
     reasons: tuple[Reason, ...] = ()
     waivers: tuple[Waiver, ...] = ()
-    problem: str = ""
+    problems: tuple[str, ...] = ()
 
 
-def signed_reasons(run: Run, signers: Path | None) -> Signed:
+def signed_reasons(runs: Iterable[Run], signers: Path | None) -> Signed:
+    """Return the reasons and waivers of some runs."""
+    read = [_of_run(run, signers) for run in runs]
+    return Signed(
+        tuple(reason for one in read for reason in one.reasons),
+        tuple(waiver for one in read for waiver in one.waivers),
+        tuple(problem for one in read for problem in one.problems),
+    )
+
+
+def _of_run(run: Run, signers: Path | None) -> Signed:
     """Return the reasons and waivers of a run.
 
     They count if a known signer signed the file, and if it names the run and its
@@ -127,7 +137,8 @@ def signed_reasons(run: Run, signers: Path | None) -> Signed:
         words = str(error).replace(f"{run.reasons.file.parent}/", "")
         if signers is not None:
             words = words.replace(f"{signers.parent}/", "")
-        return Signed(problem=f"signed reasons and waivers do not count: {words}")
+        words = f"signed reasons and waivers do not count: {words}"
+        return Signed(problems=(words,))
     reasons = tuple(
         Reason(
             run=content.run,
