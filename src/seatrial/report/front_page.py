@@ -27,8 +27,8 @@ MAX_PLACES = 8
 _MAX_NEEDS, _MAX_COMMON, _MAX_LOOKS = 5, 3, 12
 _MEANING = {
     "pass": "Every judged criterion is met.",
-    "pass with waivers": "What is not met is accepted by signed waivers, which are "
-    "listed below. All else is met.",
+    "pass with waivers": "What is not met is accepted by signed waivers, which this "
+    "page lists. All else is met.",
     "fail": "At least one criterion is not met. The system is not acceptable in this "
     "state.",
     "not shown": "No criterion is proven to be missed, but the agreed allocations do "
