@@ -20,6 +20,13 @@ WEIGHTS = "weights"
 WEIGHTS_FILE = "weights.yaml"
 """What a run keeps of them."""
 
+HARDWARE_FILE, FABRIC_FILE = "hardware.yml", "fabric.yml"
+PLAN_FILE, DISCOVERED_FILE = "fabric_plan.csv", "fabric.json"
+ROUTES_FILE = "fabric_routes.txt"
+FABRIC_FILES = (DISCOVERED_FILE, PLAN_FILE, FABRIC_FILE)
+OPTIONAL_FILES = (HARDWARE_FILE, *FABRIC_FILES, ROUTES_FILE)
+"""Files beside the description of a system, if it has them: each run keeps them."""
+
 SITE = "site"
 """The folder of a site's own checks, in that of the checks."""
 

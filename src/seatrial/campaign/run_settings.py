@@ -10,6 +10,7 @@ from seatrial.audit.hardware_file import HardwareFile
 from seatrial.audit.raw_archive import packed, unpacked
 from seatrial.audit.rows import Row
 from seatrial.errors import SeatrialError
+from seatrial.paths import HARDWARE_FILE
 from seatrial.runs.closed_run import SETTINGS_TABLE, SYSTEM_FOLDER
 from seatrial.runs.open_run import WORK_FOLDER, write_file
 from seatrial.runs.settings_table import (
@@ -19,7 +20,7 @@ from seatrial.runs.settings_table import (
     settings_parquet,
     summary,
 )
-from seatrial.system.description import HARDWARE_FILE, System
+from seatrial.system.description import System
 
 
 def keep_settings(

@@ -29,6 +29,7 @@ from seatrial.fabric.quantities import ERRORS
 from seatrial.fabric.records import read_fabric
 from seatrial.model.metrics import METRICS
 from seatrial.model.records import Measurement, Sample
+from seatrial.paths import DISCOVERED_FILE, FABRIC_FILE
 from seatrial.runs.closed_run import COUNTERS_TABLE
 from seatrial.runs.counters_table import (
     CHECK,
@@ -39,7 +40,7 @@ from seatrial.runs.counters_table import (
 )
 from seatrial.runs.open_run import write_file
 from seatrial.runs.settings_table import Moment
-from seatrial.system.description import DISCOVERED_FILE, FABRIC_FILE, System
+from seatrial.system.description import System
 
 _SAME_S = 60.0
 """A reading at the end of a session is that at the start of the next one, if the next

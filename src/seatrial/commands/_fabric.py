@@ -86,7 +86,8 @@ def keep_fabric(
     """
     from seatrial.fabric.forwarding import forwarding_text
     from seatrial.fabric.records import write_fabric
-    from seatrial.system.description import DISCOVERED_FILE, ROUTES_FILE, load_system
+    from seatrial.paths import DISCOVERED_FILE, ROUTES_FILE
+    from seatrial.system.description import load_system
 
     folder, routes = load_system(home, system).folder, ""
     try:

@@ -27,9 +27,9 @@ from seatrial.fabric.records import Fabric, read_fabric
 from seatrial.fabric.routes import Routes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import parse_dump_fts
+from seatrial.paths import DISCOVERED_FILE, PLAN_FILE
 from seatrial.runs.closed_run import SYSTEM_FOLDER, find_run
 from seatrial.runs.stored_table import stored_table
-from seatrial.system.description import DISCOVERED_FILE, PLAN_FILE
 
 _PAIRS = 64
 _MOST_ALIKE = 3

@@ -8,13 +8,8 @@ from msgspec import Meta, Struct
 
 from seatrial.fabric.plan import Plan, load_plan
 from seatrial.model.yaml_file import Text, YamlFile
-from seatrial.paths import etc_dir
-from seatrial.system.description import (
-    FABRIC_FILE,
-    PLAN_FILE,
-    is_provisioned,
-    unknown_system,
-)
+from seatrial.paths import FABRIC_FILE, PLAN_FILE, etc_dir
+from seatrial.system.description import is_provisioned, unknown_system
 
 NAME = "group_vars/all/fabric.yml"
 """Of a folder of inventories: Ansible reads it, too."""

@@ -31,12 +31,11 @@ from seatrial.model.manifest import (
 )
 from seatrial.model.metrics import METRICS, Metric, own_metrics_of
 from seatrial.names import is_inside, is_name
-from seatrial.paths import CRITERIA_FILE, WEIGHTS_FILE, results_dir
+from seatrial.paths import CRITERIA_FILE, FABRIC_FILES, WEIGHTS_FILE, results_dir
 from seatrial.plain_files import read_plain
 from seatrial.runs.ledger import LEDGER
 from seatrial.runs.run_contents import Contents, read_contents
 from seatrial.runs.ssh_signature import Sealed
-from seatrial.system.description import DISCOVERED_FILE, FABRIC_FILE, PLAN_FILE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,9 +45,9 @@ SYSTEM_FOLDER = "system"
 
 KEPT_CRITERIA = f"{SYSTEM_FOLDER}/{CRITERIA_FILE}"
 KEPT_WEIGHTS = f"{SYSTEM_FOLDER}/{WEIGHTS_FILE}"
-KEPT_FABRIC = f"{SYSTEM_FOLDER}/{DISCOVERED_FILE}"
-KEPT_PLAN = f"{SYSTEM_FOLDER}/{PLAN_FILE}"
-KEPT_DECLARATION = f"{SYSTEM_FOLDER}/{FABRIC_FILE}"
+KEPT_FABRIC, KEPT_PLAN, KEPT_DECLARATION = (
+    f"{SYSTEM_FOLDER}/{name}" for name in FABRIC_FILES
+)
 
 _CASES = "cases.json"
 TABLE = "measurements.parquet"

@@ -10,6 +10,7 @@ from seatrial.fabric.findings import Finding
 from seatrial.fabric.plan import Plan, read_plan
 from seatrial.fabric.records import Fabric, parse_fabric
 from seatrial.limits import RAW_SIZE
+from seatrial.paths import ROUTES_FILE
 from seatrial.plain_files import read_plain
 from seatrial.runs.closed_run import (
     KEPT_DECLARATION,
@@ -18,7 +19,6 @@ from seatrial.runs.closed_run import (
     SYSTEM_FOLDER,
     Run,
 )
-from seatrial.system.description import ROUTES_FILE
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,10 @@ from seatrial.model.manifest import Facts, Software, decoded
 from seatrial.model.records import Node
 from seatrial.model.yaml_file import YamlFile
 from seatrial.names import checked_name
-from seatrial.paths import etc_dir
+from seatrial.paths import OPTIONAL_FILES, etc_dir
 from seatrial.system import slurm
 
 SYSTEM_FILE, SETTINGS_FILE = "system.json", "settings.yaml"
-HARDWARE_FILE, FABRIC_FILE = "hardware.yml", "fabric.yml"
-PLAN_FILE, DISCOVERED_FILE = "fabric_plan.csv", "fabric.json"
-ROUTES_FILE = "fabric_routes.txt"
-_MAY_BE = (HARDWARE_FILE, FABRIC_FILE, PLAN_FILE, DISCOVERED_FILE, ROUTES_FILE)
 
 SLURM = ("slurm", "squeue")
 """ReFrame's names of Slurm as a scheduler."""
@@ -75,7 +71,7 @@ class System:
         Those of hardware and fabric are among them if there are any.
         """
         names = [SYSTEM_FILE, SETTINGS_FILE, *_lock_names(self.software)]
-        names += [name for name in _MAY_BE if (self.folder / name).is_file()]
+        names += [name for name in OPTIONAL_FILES if (self.folder / name).is_file()]
         return tuple(self.folder / name for name in names)
 
 
