@@ -148,7 +148,7 @@ def test_a_waiver_that_does_not_count_does_nothing(
     assert any(told in note for note in judgement.notes), judgement.notes
 
 
-def test_nobody_can_waive_a_replay(folder: Path) -> None:
+def test_a_replay_cannot_be_waived(folder: Path) -> None:
     run = run_of(folder, WAIVER, WAIVER | {"criterion": "replay"})
     run.manifest["replay"] = "recordings"
     cases = tuple(replace(case, replay=True) for case in run.cases)

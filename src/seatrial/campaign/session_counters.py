@@ -70,7 +70,7 @@ class Snapshot:
 
     @property
     def trouble(self) -> str:
-        """What was not read, and why; '' if all was."""
+        """Return the nodes that were not read, and the reason; '' without any."""
         return self.nodes.silence() if self.nodes is not None else self.error
 
 

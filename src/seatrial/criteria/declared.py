@@ -29,7 +29,7 @@ _FILES = {"declared": "hardware.yml", "fabric": "fabric.yml"}
 
 @dataclass(frozen=True)
 class DeclaredCriterion:
-    """What `where` selects of the settings or of the fabric, all of it if it is empty.
+    """A criterion of the settings or of the fabric; `where` selects a part of them.
 
     Drift fails, an unknown value is undecided. Of the fabric, the verdicts `fails`
     fail. Without settings or fabric the machine is undecided, unless it is `optional`.

@@ -47,7 +47,7 @@ def check_where(file: YamlFile, where: dict[str, Any], place: Place) -> None:
 
 @dataclass(frozen=True)
 class Known:
-    """What criteria and weights may name: checks (none: any), and metrics."""
+    """Checks and metrics that criteria and weights may name; without checks, any."""
 
     checks: Collection[str] = ()
     metrics: Mapping[str, Metric] = field(default_factory=lambda: METRICS)

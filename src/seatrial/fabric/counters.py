@@ -98,7 +98,7 @@ class Grown(Struct, frozen=True):
 
 
 def rate_below(count: int, exposure: float, confidence: float = 0.95) -> float:
-    """Return the upper bound of the rate of events, of which `count` were seen.
+    """Return the upper bound of a rate, from a `count` of events.
 
     Exact for a Poisson count: half the quantile of chi-square with 2 k + 2 degrees of
     freedom, over the exposure (bits, hours); 3 / exposure for no event at 95 %.

@@ -1,4 +1,4 @@
-"""What the ports of a fabric counted between two readings, whatever was read.
+"""Increase of the counters of ports between two readings of nodes or of the fabric.
 
 Counters are never cleared here. One that became smaller was cleared by somebody else,
 or wrapped: then what it shows is the least that it counted.
@@ -92,8 +92,8 @@ def growth_of_node(
 
 def growth_of_fabric(changes: list[Grown], start_time: float) -> Iterator[PortGrowth]:
     """Yield what each port of the fabric counted by ibqueryerrors."""
+    by_query = {of.by_query: name for name, of in QUANTITIES.items() if of.by_query}
     for one in changes:
-        by_query = {of.by_query: name for name, of in QUANTITIES.items() if of.by_query}
         yield PortGrowth(
             node=one.end.device,
             port=one.end.port,

@@ -17,7 +17,7 @@ Role = Literal["error", "transport", "congestion", "data"]
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a port counts, whatever the driver calls it.
+    """A quantity that ports count, with the names that drivers have for it.
 
     Each of `counters` is a counter or a sum; the first that a port has counts. Names
     begin with their source: `ib:` counters of sysfs, `hw:` its hw_counters, `eth:`

@@ -15,7 +15,7 @@ _MAY_FAIL = ("sminfo", "saquery", "ibqueryerrors")
 """Tools with a status for no subnet manager, or for errors on a port."""
 
 _NO_PORT = "Failed to open"
-"""What all tools say if there is no HCA to use."""
+"""Text of all tools if there is no HCA to use."""
 
 _VERSION = re.compile(r"BUILD VERSION: (\S+)")
 

@@ -1,9 +1,9 @@
 """Findings on the ports of the fabric: counts, rates, and bounds of error rates.
 
-A rate is that of a Poisson process over all sessions of a port. It fails if so many
-events or more have a chance of at most the seller's risk at the limit, which all ports
-share (Bonferroni), and passes if so few or fewer have a chance of at most the buyer's
-risk: the exact upper bound of Garwood. Otherwise too little has passed to decide.
+A rate is that of a Poisson process over all sessions of a port. It fails if the limit
+makes a count of this size or larger unlikely: at most the seller's risk, which all
+ports share (Bonferroni). It passes if the exact upper bound (Garwood) at the buyer's
+risk is not above the limit. Otherwise more data must pass.
 """
 
 from collections import defaultdict

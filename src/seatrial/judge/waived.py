@@ -15,7 +15,7 @@ WAIVED = "waived"
 """Flag of a finding that a waiver accepts."""
 
 _NEVER = ("replay", "ledger")
-"""Kinds of findings that nobody can waive: there is no run, or not the whole truth."""
+"""Kinds of findings without waivers: replays, and contradictions of the ledger."""
 
 
 @dataclass(frozen=True)

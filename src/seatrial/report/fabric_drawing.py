@@ -29,7 +29,7 @@ _LABEL = 14  # characters
 
 @dataclass(frozen=True)
 class Style:
-    """How a bad link is drawn; `sign` stands before its number."""
+    """Colour, sign and dashes of a bad link; `sign` stands before its number."""
 
     colour: str
     sign: str

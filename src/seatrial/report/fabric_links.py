@@ -62,7 +62,7 @@ COLUMNS: tuple[Column, ...] = (
 
 
 Ports = Mapping[End, PortTotal]
-"""What the ports of a fabric counted in a run; empty if nothing was read."""
+"""Counts of the ports of a fabric in a run; empty if nothing was read."""
 
 
 def links_table(links: Sequence[BadLink], ports: Ports) -> Table:

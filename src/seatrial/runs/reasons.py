@@ -68,7 +68,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Waiver:
-    """What a person accepted although a criterion of a run is not met, and signed.
+    """A signed acceptance of a criterion that a run does not meet.
 
     `criterion` is the name of a criterion, of a check if it has none, or of a kind of
     findings; `place` '' stands for all of its places. It counts for runs that began on

@@ -1,4 +1,4 @@
-"""What stand-ins below MPI share: adapters, sizes, and the time of an operation."""
+"""Adapters, sizes and times of operations, shared by stand-ins below MPI."""
 
 from collections.abc import Iterator
 
