@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from seatrial.errors import SeatrialError
+from seatrial.fabric.quantities import GREATEST, QUANTITIES
 from seatrial.fabric.records import End, Fabric, Link, Source
 from seatrial.fabric.tools import Output, run_tool
 from seatrial.limits import TABLE_SIZE
@@ -34,19 +35,12 @@ ERRORS_OF = ("ibqueryerrors", "--data", "--threshold-file", "/dev/null")
 _Parsed = TypeVar("_Parsed")
 
 ERRORS: Mapping[str, int] = {
-    "SymbolErrorCounter": 0xFFFF,
-    "LinkErrorRecoveryCounter": 0xFF,
-    "LinkDownedCounter": 0xFF,
-    "PortRcvErrors": 0xFFFF,
-    "PortRcvRemotePhysicalErrors": 0xFFFF,
-    "LocalLinkIntegrityErrors": 0xF,
-    "ExcessiveBufferOverrunErrors": 0xF,
-    "PortXmitDiscards": 0xFFFF,
-    "PortXmitConstraintErrors": 0xFF,
-    "PortRcvConstraintErrors": 0xFF,
-    "VL15Dropped": 0xFFFF,
+    one.by_query: GREATEST[counter]
+    for one in QUANTITIES.values()
+    for counter in one.counters
+    if one.by_query and counter in GREATEST
 }
-"""Errors and the value at which a counter stops (IBTA 16.1.3.5, PortCounters)."""
+"""Errors by their names in ibqueryerrors, and the value at which a counter stops."""
 
 OF_BITS = "SymbolErrorCounter"
 """The counter that bit errors raise."""
