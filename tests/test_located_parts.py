@@ -1,5 +1,6 @@
 """The part of the fabric that explains slow pairs, in a judgement."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -40,7 +41,9 @@ def with_tables(run: Run, folder: Path, text: str | None = None) -> Run:
     if text is None:
         text = next(run.path.parents[1].glob("dump_fts.txt")).read_text()
     (folder / "system" / "fabric_routes.txt").write_text(text)
-    return replace(run, path=folder)
+    checksum = hashlib.sha256(text.encode()).hexdigest()
+    listed = {"checksums": {"system/fabric_routes.txt": checksum}}
+    return replace(run, path=folder, manifest={**run.manifest, **listed})
 
 
 def judged(run: Run) -> Judgement:
@@ -95,6 +98,17 @@ def test_tables_that_do_not_fit_name_nothing(measured: Run, tmp_path: Path) -> N
     judgement = judged(with_tables(measured, tmp_path, moved))
     assert judgement.located == ()
     assert any("the tables lead 0 % of all paths" in note for note in judgement.notes)
+
+
+def test_tables_that_changed_after_the_run_name_nothing(
+    measured: Run, tmp_path: Path
+) -> None:
+    run = with_tables(measured, tmp_path)
+    file = tmp_path / "system" / "fabric_routes.txt"
+    file.write_text(file.read_text() + "\n")
+    judgement = judged(run)
+    assert judgement.located == ()
+    assert any("not as the manifest lists it" in note for note in judgement.notes)
 
 
 def test_damaged_tables_are_said_with_their_line(measured: Run, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The fabric that a run kept, with its declaration and plan."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,8 @@ class KeptFabric:
     """A discovered fabric as it was at the start of a run.
 
     `plan` is None if the run kept none; `nodes` are the delivered ones. `routes` is the
-    file with the forwarding tables, None without one.
+    file with the forwarding tables, None without one; `routes_sha256` is its checksum
+    in the manifest.
     """
 
     fabric: Fabric
@@ -34,6 +36,7 @@ class KeptFabric:
     plan: Plan | None
     nodes: frozenset[str]
     routes: Path | None
+    routes_sha256: str = ""
 
     def findings(self) -> list[Finding]:
         """Compare it with plan and declaration; SeatrialError as `compare`."""
@@ -42,11 +45,18 @@ class KeptFabric:
     def routes_text(self) -> str:
         """Return the forwarding tables as dump_fts printed them; '' without any.
 
-        Raises SeatrialError if they cannot be read.
+        Large fabrics have some 100 MB of them, so they are read only here. Raises
+        SeatrialError if they cannot be read, or changed after the run was closed.
         """
         if self.routes is None:
             return ""
-        return read_plain(self.routes, RAW_SIZE).decode("utf-8", errors="replace")
+        content = read_plain(self.routes, RAW_SIZE)
+        if hashlib.sha256(content).hexdigest() != self.routes_sha256:
+            raise SeatrialError(
+                f"{self.routes}: not as the manifest lists it; expected the file that "
+                "the run kept. Run `seatrial verify`."
+            )
+        return content.decode("utf-8", errors="replace")
 
 
 def kept_fabric(run: Run) -> KeptFabric | None:
@@ -61,13 +71,15 @@ def kept_fabric(run: Run) -> KeptFabric | None:
     declaration = Declaration()
     if declared is not None:
         declaration = parse_declaration(run.path / KEPT_DECLARATION, declared)
-    routes = run.path / SYSTEM_FOLDER / ROUTES_FILE
+    routes = f"{SYSTEM_FOLDER}/{ROUTES_FILE}"
+    routes_sha256 = run.manifest.get("checksums", {}).get(routes, "")
     return KeptFabric(
         parse_fabric(content, run.path / KEPT_FABRIC),
         declaration,
         None if plan is None else _plan(plan, run.path / KEPT_PLAN),
         frozenset(str(node["name"]) for node in run.manifest["nodes"]),
-        routes if routes.is_file() else None,
+        run.path / routes if routes_sha256 else None,
+        routes_sha256,
     )
 
 
