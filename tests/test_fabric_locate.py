@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 from closed_runs import close_run
 from judge_samples import CASE, sample
 
-from seatrial.calibration.simulate.fabric_rates import FabricRow
+from seatrial.calibration.simulate.fabric_rates import FabricRow, fabric_rows
 from seatrial.calibration.simulate.fabric_traffic import ModelFabric
 from seatrial.calibration.simulate.fabric_trials import Setting, Trial, trial
 from seatrial.calibration.simulate.rates import Rate
@@ -24,7 +25,12 @@ from seatrial.errors import SeatrialError
 from seatrial.fabric.counters import PortCounts, Reading, write_reading
 from seatrial.fabric.generate import Shape, generate
 from seatrial.fabric.locate import MeasuredPaths, Part, located, residuals
-from seatrial.fabric.measured_paths import forwarding_of, graph_of, telling_pairs
+from seatrial.fabric.measured_paths import (
+    bandwidths,
+    forwarding_of,
+    graph_of,
+    telling_pairs,
+)
 from seatrial.fabric.plan import Cable, plan_csv
 from seatrial.fabric.records import Device, End, Fabric, Kind, Link, write_fabric
 from seatrial.fabric.routes import Graph, Routes
@@ -419,6 +425,11 @@ def test_the_pairs_of_the_first_run_tell_suspects_apart_in_a_second(
     assert "cable c00100" in row["part"]
 
 
+def test_simulated_fabrics_need_several_leafs() -> None:
+    with pytest.raises(SeatrialError, match="--nodes 32: expected more than 32"):
+        next(fabric_rows(32, fabrics=1, seed=1))
+
+
 def test_a_bad_cable_is_found_on_its_rail_only(tmp_path: Path) -> None:
     cables = generate(replace(SMALL, rails=2))
     bad = next(c for c in cables if c.a.device.startswith("r1-leaf"))
@@ -440,6 +451,36 @@ def test_a_bad_cable_is_found_on_its_rail_only(tmp_path: Path) -> None:
     assert answers == {"0": (0, []), "1": (1, [f"cable {bad.a} - {bad.b}"])}
     code, _, error = locate(run, "--fabric", file)
     assert (code, "expected one link to a switch on a rail" in error) == (2, True)
+
+
+def test_the_load_of_a_round_counts_in_place_of_a_repetition_alone() -> None:
+    pair = {"source": "cn01", "destination": "cn02", "hca": None, "session": "s"}
+    kind = {"check": "PairSweep", "environment": "openmpi", "attempt": 1}
+    numbers = [("bw", 12.0, 1), ("crowded_bw", 5.0, 1), ("bw", 7.0, 2)]
+    rows = [
+        {**pair, **kind, "metric": metric, "value": value, "round": number}
+        for metric, value, number in numbers
+    ]
+    found = bandwidths(pl.DataFrame(rows, schema_overrides={"hca": pl.String}).lazy())
+    assert sorted(found["value"]) == [5.0, 7.0]
+
+
+def test_a_part_that_slows_only_some_of_its_paths_is_not_named() -> None:
+    own = graph()
+    dice = np.random.default_rng(3)
+    sources, destinations = every_path(own)
+    chosen = dice.choice(sources.size, 3000, replace=False)
+    sources, destinations = sources[chosen], destinations[chosen]
+    crossings = Routes.planned(own, adaptive=False).crossings(sources, destinations)
+    number = next(n for n, ends in enumerate(own.ends) if ends.min() >= len(own.hosts))
+    across = np.unique(crossings.path[crossings.arc // 2 == number])
+    for share, named in ((1.0, [Part("cable", number)]), (0.4, [])):
+        residual = dice.normal(size=3000)
+        slow = across[: round(share * across.size)]
+        residual[slow] += 4.5
+        group = np.zeros(3000, dtype=np.int64)
+        paths = MeasuredPaths(residual, np.ones(3000), group, crossings)
+        assert [one.parts[0] for one in located(own, paths)] == named
 
 
 def test_what_the_command_refuses(tmp_path: Path) -> None:

@@ -168,13 +168,17 @@ def test_errors_of_ports_stand_beside_their_links() -> None:
         other.b: counted(other.b, link_downed=2, symbol_error=0),
     }
     findings = compare(fabric, cabled.plan, Declaration())
-    table = links_table(bad_links(fabric, cables, findings, ports=ports), ports)
+    links = bad_links(fabric, cables, findings, ports=ports)
+    table = links_table(links, ports)
     rows = {row[1]: row for row in table.rows}
     assert table.columns[-2:] == ("Errors in the run", "Bit error rate below")
     assert rows[numbers[3]][-2:] == (f"{slow.a}: symbol_error 7", "1.3e-12")
     assert rows[numbers[2]][-2:] == ("", "")
     assert rows[other.cable][0] == COUNTED
     assert rows[other.cable][-2:] == (f"{other.b}: link_downed 2", "3e-13")
+    ports[slow.b].missing.append("no answer")
+    rows = {row[1]: row for row in links_table(links, ports).rows}
+    assert rows[numbers[3]][-1] == "", "one end bounds nothing"
     assert len(table.rows) == len(bad_links(fabric, cables, findings)) + 1
 
 

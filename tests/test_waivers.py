@@ -14,6 +14,7 @@ from criteria_samples import criteria, criterion
 from judge_samples import CASE, sample
 
 from seatrial.errors import Exit
+from seatrial.judge.findings import Finding
 from seatrial.judge.judge import Judgement, judge
 from seatrial.judge.summary import exit_of, format_findings
 from seatrial.report.chapters import contents
@@ -90,6 +91,14 @@ def test_a_waiver_makes_a_pass_with_waivers_and_nothing_else(folder: Path) -> No
         assert (one.flags == ("waived",)) == (one.verdict in ("fail", "undecided"))
     assert judgement.digest != without.digest
     assert "waivers" not in json.loads(format_findings(without, "json"))
+
+
+def test_digests_without_waivers_are_those_of_older_versions() -> None:
+    finding = Finding("limit", "A", metric="bw_4MiB", place="cn01", value=1.5)
+    finding = replace(finding, verdict="pass", reason="r")
+    judgement = Judgement("r", "lab", "smoke", "pass", (finding,), (), ())
+    digest = "57c329c06158d53b5ee76e62a3aa204a6d6296d1a348769c930534a8d695edea"
+    assert judgement.digest == digest
 
 
 def test_the_report_says_so_on_page_one(folder: Path) -> None:
