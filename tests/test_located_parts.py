@@ -7,11 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from closed_runs import close_run
 from criteria_samples import criteria, criterion
-from test_fabric_locate import SMALL, fabric_run, with_lids
+from measured_fabrics import (
+    SMALL,
+    SWEEP,
+    drawn_rounds,
+    dump_tables,
+    fabric_of,
+    fabric_run,
+    hosts_of,
+    sweep_rows,
+    with_lids,
+)
 
+from seatrial.calibration.simulate.fabric_traffic import ModelFabric
 from seatrial.fabric.generate import generate
-from seatrial.fabric.plan import Cable
+from seatrial.fabric.plan import Cable, plan_csv
+from seatrial.fabric.records import write_fabric
 from seatrial.judge.judge import Judgement, judge
 from seatrial.judge.summary import format_findings
 from seatrial.runs.closed_run import KEPT_DECLARATION, KEPT_FABRIC, Run, load_run
@@ -77,6 +90,35 @@ def test_the_cable_is_named_and_convicts_nothing(
     content = json.loads(format_findings(judgement, "json"))
     assert content["located"][0]["name"] == part.name
     assert "located" not in json.loads(format_findings(without, "json"))
+
+
+def test_a_part_explains_the_pairs_of_its_rail_only(tmp_path: Path) -> None:
+    cables = generate(replace(SMALL, rails=2))
+    rounds, rows, bad, text = drawn_rounds(hosts_of(cables), 24), [], {}, ""
+    for rail in ("0", "1"):
+        own = [c for c in cables if c.b.device.startswith(f"r{rail}-")]
+        bad[rail] = next(c for c in own if c.a.device.startswith("r"))
+        model = ModelFabric(own, 1, [("cable", bad[rail].cable, 1.8)])
+        rows += sweep_rows(model, rounds, hca=f"mlx5_{rail}:1")
+        dump_tables(tmp_path / "dump.txt", model)
+        text += (tmp_path / "dump.txt").read_text()
+    write_fabric(tmp_path / "fabric.json", fabric_of(cables, ("mlx5_0", "mlx5_1")))
+    with_lids(tmp_path / "fabric.json")
+    fabric = (tmp_path / "fabric.json").read_text()
+    kept = {"system/fabric.json": fabric, "system/fabric_plan.csv": plan_csv(cables)}
+    kept["system/fabric_routes.txt"] = text
+    path = close_run(tmp_path / "runs", rows=rows, cases=[SWEEP], kept=kept)
+    judgement = judged(load_run(path))
+    names = [part.name for part in judgement.located]
+    assert [name.split(": ")[0] for name in names] == [
+        f"cable {bad[rail].cable}" for rail in ("0", "1")
+    ]
+    for rail in ("0", "1"):
+        place = f"(mlx5_{rail}:1)"
+        of_rail = [one for one in judgement.findings if one.place.endswith(place)]
+        words = " ".join(finding.reason for finding in of_rail)
+        assert f"explained by {names[int(rail)]}" in words
+        assert names[1 - int(rail)] not in words
 
 
 def test_a_guess_names_nothing(measured: Run) -> None:

@@ -19,6 +19,8 @@ from test_repeat import DIES, ONCE
 from seatrial.campaign import session_counters
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.runner import Order, repeat_run, resume_run, run_campaign
+from seatrial.campaign.schedule import Planned
+from seatrial.campaign.session_counters import SessionCounters, Snapshot
 from seatrial.cli import main
 from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
@@ -215,6 +217,25 @@ def test_a_reading_between_sessions_serves_both(cluster: Cluster) -> None:
     assert {key[0] for key in ports(run)} == {*sessions}
     for name in sessions:
         assert (run.path / "raw" / name / "counters-start.tar.gz").is_file()
+
+
+def test_a_reading_serves_only_a_session_of_the_same_classes(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    system = load_system(cluster.home, "lab")
+    counters = SessionCounters(system, tmp_path / "work", lambda text: None)
+    answers = iter((("a",), ("b",), ("b",)))
+    monkeypatch.setattr(counters, "_classes", lambda planned: next(answers))
+    monkeypatch.setattr(
+        counters, "_of_nodes", lambda classes: Snapshot(error=str(classes))
+    )
+    planned = Planned("echo-1", "echo", 1, (), {}, ())
+    errors = []
+    for moment in ("end", "start", "start"):
+        snapshot = counters.read(planned, tmp_path / "raw", moment)
+        assert snapshot is not None
+        errors.append(snapshot.error)
+    assert errors == ["('a',)", "('b',)", "('b',)"]
 
 
 def test_without_hcas_nothing_is_started(cluster: Cluster) -> None:
