@@ -36,6 +36,10 @@ ROW = "cn01,1,leaf01,1,4x,HDR,c1\n"
         ),
         (HEADER + "leaf01,3,leaf01,3,,,\n", "leaf01 port 3 is connected to itself."),
         (
+            HEADER + "leaf01,3,leaf01,4,,,\n",
+            "p.csv:2: leaf01 port 3 is connected to leaf01 port 4; expected two",
+        ),
+        (
             HEADER + ROW + "CN01,2,leaf01,2,,,\n",
             "p.csv:3: 'CN01' differs from 'cn01' of line 2 only in case or domain.",
         ),

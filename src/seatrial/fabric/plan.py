@@ -180,6 +180,11 @@ def _check(plan: Plan) -> None:
     for cable in plan.cables:
         if cable.a == cable.b:
             plan.refuse(cable.line, f"{cable.a} is connected to itself.")
+        if cable.a.device == cable.b.device:
+            plan.refuse(
+                cable.line,
+                f"{cable.a} is connected to {cable.b}; expected two devices.",
+            )
         for end in (cable.a, cable.b):
             if end in lines:
                 plan.refuse(
