@@ -58,7 +58,7 @@ test-rest:
 test-all: test
 	@tools/system-packages $(RDMA_LAB_PACKAGES)
 	pytest -m slow
-	@seatrial accept --campaign acceptance --fault-campaign smoke
+	@seatrial accept --campaign acceptance --repeats 3 --fault-campaign smoke
 
 demo: $(VENV)/installed
 	@seatrial demo
