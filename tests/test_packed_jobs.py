@@ -100,6 +100,13 @@ def test_cases_with_the_same_request_share_jobs(
     assert all(limit <= max(minutes, 1) for limit in limits)
 
 
+def test_cases_on_the_same_nodes_cost_no_scontrol_each(home: Path) -> None:
+    asked = home.parent / "asked"
+    fake_program(home.parent / "bin", "scontrol", f"echo $* >>{asked}; echo cn01")
+    run(home, "pack_minutes: 60\nblocks: [{name: many, checks: [Many]}]\n")
+    assert asked.read_text().count("show hostname ") == 1
+
+
 def test_a_case_of_a_shared_job_ends_by_itself(home: Path) -> None:
     """Its status, its time limit and its times are its own."""
     campaign = "pack_minutes: 60\nretries: 1\nblocks: [{name: w, checks: [Wrong]}]\n"

@@ -2,14 +2,16 @@
 
 import inspect
 import warnings
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
-from reframe.core import fields
+from reframe.core import fields, logging
 from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning, suppress_deprecations
 
 import seatrial.checks.base  # noqa: F401  (patches ReFrame)
-from seatrial.checks.reframe_patches import unless_suppressed
+from seatrial.checks.reframe_patches import once_for_nodes, unless_suppressed
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,49 @@ def test_other_filters_suppress_nothing() -> None:
         warnings.resetwarnings()
         warn("three")
     assert heard == ["one", "three"]
+
+
+class Case:
+    """A case as ReFrame's loggers see it; it counts how often `size` is read."""
+
+    reads = 0
+    raw_params: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def loggable_attrs(cls) -> list[tuple[str, str | None]]:
+        return [("size", None)]
+
+    @property
+    def size(self) -> int:
+        self.reads += 1
+        return 7
+
+    def info(self) -> str:
+        return "Case @lab:batch+openmpi"
+
+
+def test_only_the_performance_log_reads_the_variables_of_a_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case, log, performance = Case(), logging.Logger("log"), logging.Logger("perf")
+    monkeypatch.setattr(logging, "_logger", log)
+    for logger, reads, size in ((log, 0, None), (performance, 1, 7)):
+        adapter = logging.LoggerAdapter(logger, case)
+        _, words = adapter.process("Entering stage: run", {})
+        assert case.reads == reads
+        assert words["extra"]["check_info"] == "Case @lab:batch+openmpi"
+        assert words["extra"].get("check_size") == size
+
+
+def test_nodes_of_ended_jobs_are_expanded_once() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def expand(job: Any) -> list[str]:
+        asked.append((job.state, job._nodespec))
+        return [f"expanded {job._nodespec}"]
+
+    nodes = once_for_nodes(expand)
+    for state, of in [("RUNNING", "a"), *3 * [("COMPLETED", "a"), ("FAILED", "b")]]:
+        job = SimpleNamespace(state=state, _nodespec=of)
+        assert nodes(job) == [f"expanded {of}"]
+    assert asked == [("RUNNING", "a"), ("COMPLETED", "a"), ("FAILED", "b")]

@@ -5,11 +5,16 @@ RESIZING until then and with its real state after. ReFrame reads them as parts o
 array: it waits for both to end, and cancels the job because it is pending for too long.
 (core/schedulers/slurm.py: slurm_state_completed, slurm_state_pending.)
 
-With every line that ReFrame logs about a check, it reads all variables of the check.
-One of them, `variables`, is deprecated. ReFrame suppresses that warning, but only after
-it has looked up the source of every frame of the stack for it: 0.3 s per case.
-(core/logging.py: _update_check_extras; core/fields.py: DeprecatedField;
-core/warnings.py.)
+With every line that ReFrame logs about a check, it reads all variables of the check:
+some 70 times for each case, most of ReFrame's time. Only the performance log shows
+them, so they are read for that alone. (core/logging.py: _update_check_extras.)
+
+- One of them is the list of the job's nodes, for which ReFrame starts `scontrol` once
+  the job ended. Here it starts once for all jobs on the same nodes.
+  (core/schedulers/slurm.py: _SlurmJob.nodelist.)
+- Another one, `variables`, is deprecated. ReFrame suppresses that warning, but only
+  after it has looked up the source of every frame of the stack for it: 0.3 s per case.
+  (core/fields.py: DeprecatedField; core/warnings.py.)
 """
 
 import warnings
@@ -17,7 +22,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from reframe.core import fields
+from reframe.core import fields, logging
 from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning
 
@@ -29,6 +34,10 @@ def patch_reframe() -> None:
     pack_jobs()
     for name in ("slurm_state_completed", "slurm_state_pending"):
         setattr(slurm, name, without_resizing(getattr(slurm, name)))
+    nodelist = slurm._SlurmJob.nodelist.fget
+    slurm._SlurmJob.nodelist = property(once_for_nodes(nodelist))
+    adapter = logging.LoggerAdapter
+    adapter._update_check_extras = for_performance_only(adapter._update_check_extras)
     fields.user_deprecation_warning = unless_suppressed(fields.user_deprecation_warning)
 
 
@@ -41,6 +50,34 @@ def without_resizing(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
         return test(",".join(states) or state)
 
     return test_other_states
+
+
+def once_for_nodes(expand: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that expands the nodes of ended jobs, each list once."""
+    known: dict[str, Any] = {}
+
+    @wraps(expand)
+    def expand_new(job: Any) -> Any:
+        if not slurm.slurm_state_completed(job.state):
+            return expand(job)
+        if job._nodespec not in known:
+            known[job._nodespec] = expand(job)
+        return known[job._nodespec]
+
+    return expand_new
+
+
+def for_performance_only(update: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return a method that adds a check's variables to lines of the performance log."""
+
+    @wraps(update)
+    def update_shown_fields(adapter: Any) -> None:
+        if adapter.check is not None and adapter.logger is logging._logger:
+            adapter.extra["check_info"] = adapter.check.info()
+        else:
+            update(adapter)
+
+    return update_shown_fields
 
 
 def unless_suppressed(warn: Callable[..., None]) -> Callable[..., None]:
