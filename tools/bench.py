@@ -11,7 +11,6 @@ OSU_BIN names a folder with OSU's point-to-point programs, built with Open MPI.
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -274,24 +273,8 @@ class Bench:
 
     def overhead(self, run: Run) -> None:
         """Measure the time that the suite adds to the programs."""
-        cases = [case for case in run.cases if case.payload_s is not None]
-        measuring = overhead_speed.measuring_s(cases)
-        started, ended = run.manifest["started"], run.manifest["ended"]
-        whole = moment(ended) - moment(started)
-        overheads = [
-            (case.elapsed_s or 0.0) - (case.payload_s or 0.0) for case in cases
-        ]
-        self.row(
-            f"overhead per case, median of {len(cases)}",
-            f"{statistics.median(overheads):.1f} s (largest {max(overheads):.1f} s)",
-            "<= 0.7 s",
-        )
-        self.row(
-            "overhead of the campaign over the time in which a program ran",
-            f"{100 * (whole - measuring) / measuring:.0f} % of {measuring:.0f} s",
-            "<= 10 %",
-        )
-        self.row("campaign, for each case", f"{whole / len(cases):.1f} s", "")
+        for row in overhead_speed.rows_of_run(run):
+            self.row(*row)
         for row in overhead_speed.rows_of_trivial_cases(LAB_PREFIX, LAB_HOME):
             self.row(*row)
 
@@ -324,13 +307,6 @@ def large_system(home: Path, nodes: int) -> dict[str, Any]:
     (partition,) = settings["systems"][0]["partitions"]
     partition["extras"]["nodes"] = [f"cn{i:04}" for i in range(nodes)]
     return settings
-
-
-def moment(text: str) -> float:
-    """Convert a time of a manifest to seconds since the epoch."""
-    from datetime import datetime
-
-    return datetime.fromisoformat(text).timestamp()
 
 
 def minutes(value: float) -> str:
