@@ -242,7 +242,7 @@ def test_doctored_copy_swapped_in_meanwhile_does_not_count(
             doctored.write_parquet(table)
         return content
 
-    monkeypatch.setattr("seatrial.runs.run_contents.read_plain", read_and_swap)
+    monkeypatch.setattr("seatrial.runs.listed_files.read_plain", read_and_swap)
     assert load_run(run).measurements.collect()["value"].max() == 90.0
     with pytest.raises(SeatrialError, match="changed: SHA-256"):
         load_run(run)

@@ -6,8 +6,7 @@ reads it through `read_contents`.
 
 import hashlib
 import os
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from typing import Any
 from seatrial.errors import Exit, SeatrialError
 from seatrial.limits import SIGNATURE_SIZE, YAML_SIZE, Limit
 from seatrial.model.manifest import MANIFEST, manifest_bytes, parse_manifest
-from seatrial.plain_files import read_plain, sha256_plain
+from seatrial.plain_files import read_plain
+from seatrial.runs.listed_files import Difference, compare_files
 from seatrial.runs.ssh_signature import (
     REASONS,
     REASONS_NAMESPACE,
@@ -25,16 +25,6 @@ from seatrial.runs.ssh_signature import (
 )
 
 LOCK_FILE = "driver.lock"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A file that is not as listed; checksums are SHA-256, '' without a file."""
-
-    file: str
-    problem: str
-    expected: str = ""
-    found: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,9 +86,10 @@ def read_contents(path: Path, keep: Mapping[str, Limit] | None = None) -> Conten
         signed = read_plain(signature, SIGNATURE_SIZE)
         sealed = Sealed(path / MANIFEST, content, signed)
     checksums: dict[str, str] = manifest["checksums"]
-    there = dict(_files(path))
-    kept: dict[str, bytes] = {}
-    differences = tuple(_differences(path, checksums, there, keep or {}, kept))
+    # A driver that was killed while it closed the run leaves its lock.
+    # Reasons for missing numbers come after the run; their signature vouches for them.
+    beside = (MANIFEST, SIGNATURE, REASONS, REASONS_SIGNATURE, LOCK_FILE)
+    files = compare_files(path, checksums, "the manifest", keep, beside)
     return Contents(
         path=path,
         manifest=manifest,
@@ -106,9 +97,9 @@ def read_contents(path: Path, keep: Mapping[str, Limit] | None = None) -> Conten
         digest=hashlib.sha256(content).hexdigest(),
         sealed=sealed,
         files=len(checksums),
-        size_bytes=sum(there[name].st_size for name in checksums if name in there),
-        differences=differences,
-        kept=kept,
+        size_bytes=files.size_bytes,
+        differences=files.differences,
+        kept=files.kept,
         reasons=_reasons(path),
     )
 
@@ -121,49 +112,3 @@ def _reasons(path: Path) -> Sealed | None:
     if os.path.lexists(signature):
         signed = read_plain(signature, SIGNATURE_SIZE)
     return Sealed(file, read_plain(file, YAML_SIZE), signed, REASONS_NAMESPACE)
-
-
-def _differences(
-    path: Path,
-    checksums: Mapping[str, str],
-    there: Mapping[str, os.stat_result],
-    keep: Mapping[str, Limit],
-    kept: dict[str, bytes],
-) -> Iterator[Difference]:
-    """Compare all files; the bytes of those to keep go to `kept`."""
-    for name, expected in checksums.items():
-        if name not in there:
-            yield Difference(name, "missing", expected)
-        elif not stat.S_ISREG(there[name].st_mode):
-            yield Difference(name, "not a plain file", expected)
-        else:
-            if name in keep:
-                content = read_plain(path / name, keep[name])
-                digest = hashlib.sha256(content).hexdigest()
-                if digest == expected:
-                    kept[name] = content
-            else:
-                digest = sha256_plain(path / name)
-            if digest != expected:
-                problem = f"changed: SHA-256 is {digest}, the manifest says {expected}"
-                yield Difference(name, problem, expected, digest)
-    # A driver that was killed while it closed the run leaves its lock.
-    # Reasons for missing numbers come after the run; their signature vouches for them.
-    later = {SIGNATURE, REASONS, REASONS_SIGNATURE}
-    known = {*checksums, *later, MANIFEST, LOCK_FILE}
-    for name in sorted(there.keys() - known):
-        yield Difference(name, "not in the manifest: it was added later")
-
-
-def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield everything in a run except folders; links are not followed."""
-
-    def refuse(error: OSError) -> None:
-        raise SeatrialError(f"{error.filename}: cannot be read: {error.strerror}")
-
-    for folder, folders, files in os.walk(path, onerror=refuse):
-        inside = Path(folder)
-        links = [name for name in folders if (inside / name).is_symlink()]
-        for name in (*files, *links):
-            file = inside / name
-            yield str(file.relative_to(path)), file.lstat()

@@ -7,8 +7,9 @@ from typing import Literal
 
 from seatrial.errors import Exit, SeatrialError
 from seatrial.model.manifest import MANIFEST
+from seatrial.runs.listed_files import Difference
 from seatrial.runs.open_run import disk_errors, write_file
-from seatrial.runs.run_contents import Contents, Difference, read_contents
+from seatrial.runs.run_contents import Contents, read_contents
 from seatrial.runs.ssh_signature import SIGNATURE, Sealed, Signature, sign
 
 SealState = Literal["none", "known", "unknown", "wrong"]
