@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     close_run(folder / "results", rows=rows, cases=[CASE])
     key = ssh_key(folder / "keys", "buyer")
     public = key.with_suffix(".pub").read_text()
-    (folder / "allowed_signers").write_text(f"buyer@example.org {public}")
+    (folder / "allowed_signers").write_text(
+        f'buyer@example.org namespaces="seatrial-reasons" {public}'
+    )
     return folder
 
 
-def run_of(folder: Path, *waivers: dict[str, Any], signed: bool = True) -> Run:
+def run_of(
+    folder: Path,
+    *waivers: dict[str, Any],
+    signed: bool = True,
+    reasons: Sequence[dict[str, Any]] = (),
+) -> Run:
     (path,) = (folder / "results" / "lab").iterdir()
     file = path / "reasons.yaml"
     for old in (file, path / "reasons.yaml.sig"):
@@ -58,7 +66,7 @@ def run_of(folder: Path, *waivers: dict[str, Any], signed: bool = True) -> Run:
     if waivers:
         run = load_run(path)
         names = {"run": run.manifest["run"], "manifest": run.digest}
-        content = {"schema": 1, **names, "waivers": waivers}
+        content = {"schema": 1, **names, "waivers": waivers, "reasons": reasons}
         file.write_text(json.dumps(content))
         if signed:
             key = folder / "keys" / "buyer"
@@ -155,6 +163,46 @@ def test_a_waiver_that_does_not_count_does_nothing(
     assert judgement.findings == without.findings
     assert judgement.waivers == ()
     assert any(told in note for note in judgement.notes), judgement.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "counts"),
+    [
+        ("", False),
+        ('valid-after="20200101"', False),
+        ('valid-after="20200101",namespaces="git,seatrial-reasons"', True),
+        ('namespaces="seatrial-*"', True),
+        ('namespaces="seatrial-run"', False),
+    ],
+)
+def test_a_waiver_needs_a_key_that_may_grant_it(
+    folder: Path, tmp_path: Path, options: str, counts: bool
+) -> None:
+    """A key that seals runs, and any other without namespaces, accepts nothing."""
+    public = (folder / "keys" / "buyer.pub").read_text()
+    signers = tmp_path / "allowed_signers"
+    signers.write_text(f"# buyers\nbuyer@example.org {options} {public}")
+    reason = {"case": "ImbRing", "reason": "r"}
+    run = run_of(folder, WAIVER, reasons=[reason])
+    judgement = judge(run, criteria(LIMIT), signers=signers)
+    assert (judgement.verdict == "pass with waivers") == counts
+    assert bool(judgement.waivers) == counts
+    assert bool(judgement.reasons) == ("seatrial-run" not in options)
+    if not counts:
+        (note,) = [note for note in judgement.notes if "do not count" in note]
+        if "seatrial-run" not in options:
+            assert 'expected namespaces="seatrial-reasons" in the line' in note
+        assert str(tmp_path) not in note
+        assert str(folder) not in note
+
+
+def test_words_of_another_option_grant_nothing(folder: Path, tmp_path: Path) -> None:
+    public = (folder / "keys" / "buyer.pub").read_text().strip()
+    signers = tmp_path / "allowed_signers"
+    text = f'buyer@example.org {public} namespaces="seatrial-reasons"\n'
+    signers.write_text(text)
+    judgement = judge(run_of(folder, WAIVER), criteria(LIMIT), signers=signers)
+    assert judgement.verdict == "fail"
 
 
 def test_a_replay_cannot_be_waived(folder: Path) -> None:

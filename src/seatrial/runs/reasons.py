@@ -119,7 +119,9 @@ def _of_run(run: Run, signers: Path | None) -> Signed:
     """Return the reasons and waivers of a run.
 
     They count if a known signer signed the file, and if it names the run and its
-    manifest. The words name no folder: they are the same on any machine.
+    manifest. Waivers need a key whose line grants the namespace by name: a key that
+    seals runs accepts no failure. The words name no folder: they are the same on any
+    machine.
     """
     if run.reasons is None:
         return Signed()
@@ -134,11 +136,7 @@ def _of_run(run: Run, signers: Path | None) -> Signed:
             if not (entry.case or entry.node or entry.session):
                 file.expected("a case, node or session", None, ("reasons", number))
     except SeatrialError as error:
-        words = str(error).replace(f"{run.reasons.file.parent}/", "")
-        if signers is not None:
-            words = words.replace(f"{signers.parent}/", "")
-        words = f"signed reasons and waivers do not count: {words}"
-        return Signed(problems=(words,))
+        return Signed(problems=(_problem("reasons and waivers", error, run, signers),))
     reasons = tuple(
         Reason(
             run=content.run,
@@ -150,6 +148,10 @@ def _of_run(run: Run, signers: Path | None) -> Signed:
         )
         for entry in content.reasons
     )
+    try:
+        granted = _signer(run.reasons, signers, by_name=True) if content.waivers else ""
+    except SeatrialError as error:
+        return Signed(reasons, problems=(_problem("waivers", error, run, signers),))
     waivers = tuple(
         Waiver(
             run=content.run,
@@ -159,14 +161,22 @@ def _of_run(run: Run, signers: Path | None) -> Signed:
             clause=entry.clause,
             reason=entry.reason,
             until=entry.until.isoformat(),
-            signer=signer,
+            signer=granted,
         )
         for entry in content.waivers
     )
     return Signed(reasons, waivers)
 
 
-def _signer(reasons: Sealed, signers: Path | None) -> str:
+def _problem(what: str, error: Exception, run: Run, signers: Path | None) -> str:
+    """Describe why signed entries do not count, without the folders of this machine."""
+    words = str(error).replace(f"{run.path}/", "")
+    if signers is not None:
+        words = words.replace(f"{signers.parent}/", "")
+    return f"signed {what} do not count: {words}"
+
+
+def _signer(reasons: Sealed, signers: Path | None, *, by_name: bool = False) -> str:
     """Return the known signer; SeatrialError if there is none."""
     if not reasons.signature:
         raise SeatrialError(
@@ -178,7 +188,7 @@ def _signer(reasons: Sealed, signers: Path | None) -> str:
             f"{reasons.file}: no known signers; expected allowed_signers in "
             "reference-data/SYSTEM or reference-data"
         )
-    signature = reasons.check(signers)
+    signature = reasons.check(signers, by_name=by_name)
     if signature.signer is None:
         problem = signature.problem or (
             f"{signers} does not name its key {signature.key_type} "

@@ -24,6 +24,10 @@ REVOKED = "revoked_keys"
 """The list of revoked keys beside a file of signers: public keys, or a KRL."""
 
 _NOT_VALID = ("key has expired", "key is not yet valid")
+_PRINCIPALS = re.compile(r'\s*(?:"[^"]*"|[^\s"]\S*)\s+')
+_OPTIONS = re.compile(r'(?:[^\s"]|"(?:\\.|[^"\\])*")*')
+_GRANT = re.compile(r'(?:^|,)namespaces="', re.IGNORECASE)
+_QUOTED = re.compile(r'(?<==)"(?:\\.|[^"\\])*"')
 _GOOD = re.compile(r'Good "\S+" signature (?:for .* )?with (\S+) key (\S+)')
 _TOO_OLD = re.compile(b"(unknown|illegal) option -- Y|Unsupported operation for -Y")
 
@@ -46,8 +50,9 @@ class Signature:
 class Sealed:
     """A signed file of a run and its signature: their bytes, read once.
 
-    It is the manifest of a sealed run, or has reasons for missing numbers, with a
-    `namespace` of their own. `signature` is b"" if it has none.
+    It is the manifest of a sealed run, or has reasons for missing numbers, or lists the
+    files of a protocol, with a `namespace` of their own. `signature` is b"" if it has
+    none.
     """
 
     file: Path
@@ -56,14 +61,18 @@ class Sealed:
     namespace: str = NAMESPACE
 
     def check(
-        self, signers: Path | None = None, at: datetime | None = None
+        self,
+        signers: Path | None = None,
+        at: datetime | None = None,
+        *,
+        by_name: bool = False,
     ) -> Signature:
         """Check the signature, and find the signer among the signers.
 
         `signers` is a file as OpenSSH's allowed_signers; keys count if they are valid
-        `at` that time (default: now). Raises SeatrialError with exit status 1 if
-        file and signature do not belong together, or if the list `REVOKED` beside
-        the signers revokes the key.
+        `at` that time (default: now), and `by_name` only if their line names the
+        namespace. Raises SeatrialError with exit status 1 if file and signature do not
+        belong together, or if the list `REVOKED` beside the signers revokes the key.
         """
         name = f"{self.file.name}.sig"
         with TemporaryDirectory(prefix="seatrial-seal-") as folder:
@@ -75,16 +84,36 @@ class Sealed:
             if done.returncode or good is None:
                 raise SeatrialError(
                     f"{self.file}: not what was signed: {name} does not belong to "
-                    f"it: {_words(done)}; one of the two was changed after the run was "
-                    "sealed",
+                    f"it: {_words(done)}; one of the two was changed later",
                     Exit.FAILED,
                 )
             if signers is None:
                 return Signature(good[1], good[2])
             signer, problem = self._signer(copy, signers, checked, at)
+            if signer and by_name:
+                signer, problem = self._granted(copy, signers, checked, at, signer)
             return Signature(
                 good[1], good[2], signer, signers if signer else None, problem
             )
+
+    def _granted(
+        self,
+        signature: Path,
+        signers: Path,
+        checked: list[str],
+        at: datetime | None,
+        signer: str,
+    ) -> tuple[str | None, str]:
+        """Return the signer by the lines that name namespaces, or None and why."""
+        listed = signature.with_name(signers.name)
+        listed.write_bytes(_with_namespaces(signers.read_bytes()))
+        granted, _ = self._signer(signature, listed, checked, at)
+        if granted is not None:
+            return granted, ""
+        return None, (
+            f"{signers} has {signer} without namespaces; expected namespaces="
+            f'"{self.namespace}" in the line of the key'
+        )
 
     def _signer(
         self, signature: Path, signers: Path, checked: list[str], at: datetime | None
@@ -128,12 +157,32 @@ class Sealed:
         return None, ""
 
 
-def sign(content: bytes, key: Path) -> bytes:
+def _with_namespaces(signers: bytes) -> bytes:
+    """Return the lines of allowed_signers whose options name namespaces.
+
+    All others are comments, so that the numbers of lines stay.
+    """
+    lines = signers.decode(errors="surrogateescape").split("\n")
+    kept = [line if _names_namespaces(line) else "#" for line in lines]
+    return "\n".join(kept).encode(errors="surrogateescape")
+
+
+def _names_namespaces(line: str) -> bool:
+    principals = _PRINCIPALS.match(line)
+    if principals is None:
+        return False
+    options = _OPTIONS.match(line, principals.end())
+    # A quoted value may have the words, too: only its own name counts.
+    text = _QUOTED.sub('"', options[0]) if options else ""
+    return _GRANT.search(text) is not None
+
+
+def sign(content: bytes, key: Path, namespace: str = NAMESPACE) -> bytes:
     """Sign content with a private key, or a public one with its half in an agent.
 
     May ask for a passphrase on the terminal. Raises SeatrialError if that fails.
     """
-    done = _ssh_keygen(["sign", "-f", str(key), "-n", NAMESPACE], content)
+    done = _ssh_keygen(["sign", "-f", str(key), "-n", namespace], content)
     if done.returncode:
         raise SeatrialError(
             f"{key}: cannot sign with this key: {_words(done)}; expected a private key "
