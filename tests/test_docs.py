@@ -57,6 +57,7 @@ def runs_without_a_cluster() -> list[Shown]:
         and (shown.words[0] not in LAB_COMMANDS or "--replay" in shown.words)
         and "COMMAND" not in shown.words
         and not needs_fabric(shown.words)
+        and not needs_protocol(shown.words)
     }
     return list(found.values())
 
@@ -68,6 +69,12 @@ def needs_fabric(words: tuple[str, ...]) -> bool:
     if words[:2] in (("fabric", "locate"), ("fabric", "watch")):
         return True
     return words[:2] in (("fabric", "diff"), ("fabric", "discover")) and not named
+
+
+def needs_protocol(words: tuple[str, ...]) -> bool:
+    """Return True for a command on a protocol: see test_protocol.py."""
+    named = [word for word in words[1:] if word.startswith("protocol")]
+    return words[0] == "sign" or (words[0] != "protocol" and named != [])
 
 
 @pytest.mark.parametrize("shown", SHOWN, ids=str)
@@ -218,6 +225,19 @@ def test_architecture_names_files_that_exist() -> None:
         places = (HOME / name, HOME / "src" / "seatrial" / name)
         if "/" in name and "NAME" not in name:
             assert any(place.is_file() for place in places), name
+
+
+def test_readme_and_overview_list_the_same_tasks() -> None:
+    readme, overview = (
+        re.findall(r"^\| (.*?) \| \[.*?\]\((?:docs/)?([\w-]+\.md)\) \|", page, re.M)
+        for page in (
+            (HOME / "README.md").read_text(),
+            (HOME / "docs" / "index.md").read_text(),
+        )
+    )
+    apart = ("hardware.md", "architecture.md")
+    assert readme
+    assert readme == [row for row in overview if row[1] not in apart]
 
 
 def test_readme_is_short() -> None:

@@ -25,6 +25,7 @@ from seatrial.judge.summary import exit_of
 from seatrial.report import pdf
 from seatrial.report.chapters import contents
 from seatrial.report.node_table import node_tables
+from seatrial.report.render.paper import template
 from seatrial.report.render.svg import colours
 
 HOME = Path(__file__).resolve().parents[1]
@@ -212,9 +213,9 @@ def test_pdf_has_a_list_and_a_symbol_of_its_own() -> None:
     judgement = judged(run, OF_BUYER)
     content = contents(run, judgement, HOME)
     data = pdf.document(judgement, content, colours(HOME))
-    template = (HOME / "reports" / "report.typ").read_bytes()
+    source = template(HOME, "report.typ")
     headings = typst.eval(
-        template,
+        source,
         "query(heading).map(it => repr(it.body))",
         sys_inputs={"data": json.dumps(data)},
         ignore_system_fonts=True,

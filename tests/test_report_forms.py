@@ -31,12 +31,13 @@ from seatrial.report.chapters import contents
 from seatrial.report.content import ActOn, Chapter, Content
 from seatrial.report.criteria_rows import criteria_csv
 from seatrial.report.render.figure import Table
+from seatrial.report.render.paper import template
 from seatrial.report.render.svg import colours, svg
 from seatrial.report.wording import MODEL_NOTICE
 from seatrial.runs.closed_run import Run
 
 HOME = Path(__file__).resolve().parents[1]
-TEMPLATE = (HOME / "reports" / "report.typ").read_bytes()
+TEMPLATE = template(HOME, "report.typ")
 
 
 @pytest.fixture(scope="module")
@@ -341,12 +342,12 @@ def test_killed_report_leaves_no_mixture(
     assert len({path.read_text() == "before" for path in left}) <= 1
 
 
-@pytest.mark.parametrize("missing", ["report.typ", "report.css"])
+@pytest.mark.parametrize("missing", ["paper.typ", "report.typ", "report.css"])
 def test_missing_template_is_a_clear_error(
     judged: tuple[Run, Judgement], tmp_path: Path, missing: str
 ) -> None:
     (tmp_path / "reports").mkdir()
-    for name in {"report.typ", "report.css"} - {missing}:
+    for name in {"paper.typ", "report.typ", "report.css"} - {missing}:
         (tmp_path / "reports" / name).write_bytes(
             (HOME / "reports" / name).read_bytes()
         )

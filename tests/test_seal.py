@@ -450,8 +450,8 @@ def test_revoked_key(run: Path, keys: Path, tmp_path: Path) -> None:
         revoked.write_text(listed)
         result = seatrial("verify", run, "--signers", signers)
         assert result.exit_code == 1
-        assert f"sealed with a key of alice@example.org that {revoked} revokes" in (
+        assert f"signed with a key of alice@example.org that {revoked} revokes" in (
             result.stdout.replace("\n", " ")
         )
-    with pytest.raises(SeatrialError, match="revokes; the seal proves nothing"):
+    with pytest.raises(SeatrialError, match="revokes; the signature proves nothing"):
         require_sealed(run, signers)

@@ -124,3 +124,17 @@ COUNTER = {
     "full": "quantities whose counter stopped: their counts are the least",
     "missing": "why the port was not read; '' if it was",
 }
+
+PROTOCOL = {
+    "schema": "1",
+    "system": "name of the system",
+    "campaign": "name of the campaign",
+    "run": "id of the run",
+    "verdict": "verdict on the run",
+    "judgement": "digest of the judgement",
+    "criteria": "SHA-256 of criteria.yaml",
+    "runs": "each run that was judged: its id `run`, SHA-256 of its `manifest`, `file`",
+    "signatures": "number of persons that must sign, by role",
+    "seatrial": "version of Seatrial that wrote it",
+    "written": "time, ISO 8601",
+}

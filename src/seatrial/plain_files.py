@@ -29,9 +29,10 @@ def open_plain(file: Path) -> Iterator[BufferedReader]:
         raise _unreadable(file, error) from error
     except ValueError as error:  # a NUL in its name
         raise SeatrialError(f"{str(file)!r}: no name of a file: {error}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_plain(file)
     with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _not_plain(file)
         try:
             yield stream
         except OSError as error:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from seatrial.criteria.criteria import Criteria
     from seatrial.judge.judge import Judgement
     from seatrial.runs.closed_run import Run
+    from seatrial.runs.ledger_beside import Beside
 
 _PACKS = "seatrial.packs"
 """Key of click's `meta`: the file of each packed run, by the folder of its content."""
@@ -84,9 +86,27 @@ def is_elsewhere(home: Path, system: str) -> bool:
     return not is_provisioned(home, system) and inventory.is_dir()
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A judgement with all that it is of; the named run is the first of the runs."""
+
+    runs: "tuple[Run, ...]"
+    judgement: "Judgement"
+    criteria: "Criteria"
+    beside: "Beside"
+
+
 def judged(
     home: Path, path: Path, further: Sequence[Path] = (), criteria: str | None = None
 ) -> "tuple[Run, Judgement]":
+    """Judge a closed run as `judged_whole`; return it and its judgement."""
+    whole = judged_whole(home, path, further, criteria)
+    return whole.runs[0], whole.judgement
+
+
+def judged_whole(
+    home: Path, path: Path, further: Sequence[Path] = (), criteria: str | None = None
+) -> Judged:
     """Load a closed run and the criteria of its system, and judge it.
 
     `further` runs are judged with it, and repeats of its spoiled cases beside it;
@@ -105,7 +125,8 @@ def judged(
             others.append(load_run(path.parent / name))
     signers = signers_of(run.manifest["system"])
     rules = _criteria(home, run, criteria)
-    return run, judge(run, rules, others, beside=beside, signers=signers)
+    judgement = judge(run, rules, others, beside=beside, signers=signers)
+    return Judged((run, *others), judgement, rules, beside)
 
 
 def _criteria(home: Path, run: "Run", named: str | None) -> "Criteria":

@@ -1,4 +1,4 @@
-"""`seatrial verify`: check the files and the seal of a closed run."""
+"""`seatrial verify`: check the files and signatures of a closed run, or a protocol."""
 
 from datetime import datetime
 from pathlib import Path
@@ -9,7 +9,7 @@ import click
 from seatrial.commands import _options as options
 from seatrial.commands._rows import write_json, write_rows
 from seatrial.commands._runs import run_path, shown_path, signers_of
-from seatrial.errors import Exit
+from seatrial.errors import Exit, SeatrialError
 from seatrial.output import echo
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     "(default: now).",
 )
 @click.option("--sealed", is_flag=True, help="Fail for a run without a seal.")
-@options.form("Format of the output; csv has the first changed file, json has all.")
+@options.form(
+    "Format of the output; csv has the first changed file, or a row for each role, "
+    "json has all."
+)
 @click.pass_context
 def verify(
     ctx: click.Context,
@@ -44,17 +47,27 @@ def verify(
     a file can change the manifest too: seal the run, or keep the printed SHA-256 of the
     manifest.
 
+    RUN may also be the folder of a protocol. Then every file is verified against
+    SHA256SUMS, and the signatures by role: complete, incomplete or broken.
+
     A line of the signers may limit a key in time (valid-after, valid-before). The file
     revoked_keys beside the signers lists keys that are never accepted.
 
     Exit status: 0 whole, 1 changed (or not sealed, with --sealed), 2 usage or not
-    readable, 3 sealed by an unknown signer or with an expired key.
+    readable, 3 sealed by an unknown signer or with an expired key. Of a protocol: 0
+    complete, 1 broken, 3 incomplete.
 
     Example: seatrial verify lab/latest --signers reference-data/lab/allowed_signers
     """
+    from seatrial.commands._protocols import show_protocol
+    from seatrial.protocol.verification import is_protocol
     from seatrial.runs.run_contents import read_contents
     from seatrial.runs.seal import not_sealed, verification
 
+    if is_protocol(Path(run)):
+        if sealed:
+            raise SeatrialError("--sealed: of a run; a protocol has signatures by role")
+        ctx.exit(show_protocol(Path(run).resolve(), signers, at, form))
     path = run_path(run)
     contents = read_contents(path)
     if signers is None:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from seatrial.criteria.criteria_file import read_criteria
 from seatrial.criteria.criterion import Criterion, Risks
 from seatrial.criteria.keys import Known
 from seatrial.criteria.recorded import Recorded
+from seatrial.criteria.signatures import USUAL, required_signatures
 from seatrial.errors import SeatrialError
 from seatrial.limits import YAML_SIZE
 from seatrial.model.manifest import read_manifest
@@ -38,7 +39,8 @@ class Criteria:
     """All criteria of a system, with the risks of the verdict on the whole machine.
 
     `declared` are those of settings, cables and ports, `absence` is the allowance for
-    absent nodes. `sha256` is of the bytes of the file; '' if there is none.
+    absent nodes, `signatures` the number of persons that must sign in each role.
+    `sha256` is of `content`, the bytes of the file; '' if there is none.
     """
 
     risks: Risks
@@ -46,6 +48,8 @@ class Criteria:
     sha256: str = ""
     declared: tuple[Recorded, ...] = ()
     absence: Absence = NONE
+    signatures: Mapping[str, int] = field(default_factory=lambda: dict(USUAL))
+    content: bytes = field(default=b"", repr=False)
 
     @classmethod
     def load(cls, file: Path, known: Known | None = None) -> "Criteria":
@@ -68,10 +72,11 @@ class Criteria:
     @classmethod
     def parse(cls, content: bytes, file: Path, known: Known) -> "Criteria":
         """Parse the content of a criteria.yaml, as `load`."""
-        parts = read_criteria(YamlFile(file, content), known)
-        risks, criteria, declared, absence = parts
+        read = YamlFile(file, content)
+        risks, criteria, declared, absence = read_criteria(read, known)
         digest = hashlib.sha256(content).hexdigest()
-        return cls(risks, criteria, digest, declared, absence)
+        signatures = required_signatures(read)
+        return cls(risks, criteria, digest, declared, absence, signatures, content)
 
 
 def kept_criteria(run: Run) -> Criteria | None:

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from seatrial.criteria.absence import AbsentNodes
 from seatrial.criteria.criterion import Bears, Deviation, Kind, Model, Risk, Risks
 from seatrial.criteria.keys import Metrics, Share, Where
+from seatrial.criteria.signatures import Signatures
 from seatrial.model.metrics import Direction
 from seatrial.model.yaml_file import Count, Text
 
@@ -85,3 +86,4 @@ class File(Struct, forbid_unknown_fields=True):
     ]
     defaults: Defaults = Defaults()
     absent_nodes: AbsentNodes | None = None
+    signatures: Signatures | None = None

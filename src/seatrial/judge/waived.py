@@ -62,9 +62,10 @@ def _accepts(waiver: Waiver, finding: Finding) -> bool:
     """Return True if a finding does not pass, and a waiver is about it."""
     if finding.verdict in ("pass", "skipped") or finding.kind in _NEVER:
         return False
-    name = finding.criterion or finding.check or finding.kind
-    return waiver.criterion == name and waiver.place in (
-        "",
-        finding.place,
-        finding.node,
-    )
+    places = ("", finding.place, finding.node)
+    return waiver.criterion == waiver_name(finding) and waiver.place in places
+
+
+def waiver_name(finding: Finding) -> str:
+    """Return the name by which a waiver accepts a finding."""
+    return finding.criterion or finding.check or finding.kind

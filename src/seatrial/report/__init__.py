@@ -10,6 +10,7 @@ from seatrial.errors import SeatrialError
 from seatrial.judge.judge import Judgement
 from seatrial.judge.summary import format_findings
 from seatrial.report.chapters import contents
+from seatrial.report.content import Content
 from seatrial.report.criteria_rows import criteria_csv
 from seatrial.report.html_page import html
 from seatrial.report.junit import junit_xml
@@ -17,7 +18,7 @@ from seatrial.report.markdown import summary
 from seatrial.report.pdf import pdf_bytes
 from seatrial.runs.closed_run import Run
 
-__all__ = ["FORMS", "write_report"]
+__all__ = ["FORMS", "report_files", "write_report"]
 
 FORMS = ("html", "pdf", "md", "csv", "junit")
 """The forms of a report; csv is two files."""
@@ -38,6 +39,19 @@ def write_report(
     a figure cannot be drawn or `out_dir` cannot be written.
     """
     content = contents(run, judgement, home, notes)
+    files = report_files(run, judgement, content, home, forms)
+    _write({out_dir / name: data for name, data in files.items()})
+    return {name: out_dir / name for name in files}
+
+
+def report_files(
+    run: Run,
+    judgement: Judgement,
+    content: Content,
+    home: Path,
+    forms: Collection[str] = FORMS,
+) -> dict[str, bytes]:
+    """Return the files of a report in these forms, by their names."""
     files: dict[str, bytes] = {}
     if "html" in forms:
         files["report.html"] = html(run, judgement, content, home).encode()
@@ -51,8 +65,7 @@ def write_report(
         files["criteria.csv"] = criteria_csv(content).encode(errors="replace")
     if "junit" in forms:
         files["junit.xml"] = junit_xml(run, judgement)
-    _write({out_dir / name: data for name, data in files.items()})
-    return {name: out_dir / name for name in files}
+    return files
 
 
 def _write(files: dict[Path, bytes]) -> None:

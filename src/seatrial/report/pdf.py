@@ -1,9 +1,5 @@
-"""The report as PDF, set by Typst: what is printed, signed, and kept.
+"""The report as PDF, set by Typst: what is printed and kept."""
 
-Texts go to the template as data, so that no name is ever markup.
-"""
-
-import json
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,10 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import typst
-
 from seatrial import __version__
-from seatrial.errors import SeatrialError
 from seatrial.judge.findings import Judgement
 from seatrial.report import wording
 from seatrial.report.content import Chapter, Content
@@ -22,6 +15,7 @@ from seatrial.report.folding import FoldedFinding, fold_findings
 from seatrial.report.pdf_front import fronts, small_map
 from seatrial.report.render import svg, text
 from seatrial.report.render.figure import Figure, Table
+from seatrial.report.render.paper import fitted, typeset
 from seatrial.runs.closed_run import Run
 
 MOST_CHARTS = 30
@@ -33,15 +27,6 @@ _MOST_ROWS, _MOST_COLUMNS = 40, 9
 _UNDER = {False: (12, 5), True: (16, 9)}
 """Rows and columns of a table that stands under a figure in a column, or a wide one."""
 
-_LONGEST, _LONGEST_PROSE = 600, 2000
-"""Characters of a text in a cell or list, and of a paragraph; a longer one is
-shortened between two words."""
-
-_PROSE = ("intro", "notes", "note", "alt", "empty")
-_WHOLE = ("svg", "digest", "manifest_sha256", "colours")
-
-_LONG_WORD = re.compile(r"\S{13,}")
-_BREAKS = re.compile(r"(?<=[_/.,:;=-])(?=\w)|(?<=[^\s_/.,:;=-]{12})(?=\w{4})")
 _NUMBER = re.compile(
     r"[-+\N{MINUS SIGN}]?\d[\d.,\s]*(e[-+\N{MINUS SIGN}]?\d+)?( ?%)?( [^\w\s])*"
     r"|\N{EN DASH}( [^\w\s])*|unknown|not measured|"
@@ -53,29 +38,8 @@ def pdf_bytes(run: Run, judgement: Judgement, content: Content, home: Path) -> b
 
     Raises SeatrialError if the template is missing or a figure cannot be drawn.
     """
-    template = home / "reports" / "report.typ"
-    try:
-        source = template.read_bytes()
-    except OSError as error:
-        raise SeatrialError(
-            f"{template}: cannot be read: {error.strerror}; expected a complete "
-            "checkout or installation of the suite"
-        ) from error
     data = document(judgement, content, svg.colours(home))
-    try:
-        made: bytes = typst.compile(
-            source,
-            format="pdf",
-            sys_inputs={"data": json.dumps(data)},
-            ignore_system_fonts=True,
-            timestamp=_date(run),
-        )
-    except typst.TypstError as error:
-        raise SeatrialError(
-            f"{template}: the PDF cannot be set: {error.message}; this is a fault of "
-            "the suite; --form html writes the report without a PDF"
-        ) from error
-    return made
+    return typeset(home, "report.typ", data, day_of(run))
 
 
 def document(
@@ -85,6 +49,7 @@ def document(
     data: dict[str, Any] = {
         "version": __version__,
         "title": content.front.title,
+        "description": "Acceptance report",
         "run": text.shortened(judgement.run, 60),
         "system": text.shortened(judgement.system, 60),
         "campaign": text.shortened(judgement.campaign, 60),
@@ -98,36 +63,16 @@ def document(
         "findings": _findings(judgement),
         "chapters": list(_chapters(content.chapters, palette)),
     }
-    return {**_fit(data)}
+    return fitted(data)
 
 
-def _date(run: Run) -> datetime:
+def day_of(run: Run) -> datetime:
     """Return the end of the run in UTC: the date of the document."""
     for key in ("ended", "started"):
         when = text.moment(run.manifest.get(key))
         if when is not None and when.utcoffset() is not None:
             return when
     return datetime.fromisoformat("1980-01-01T00:00:00+00:00")
-
-
-def _fit(value: Any, most: int = _LONGEST) -> Any:
-    """Shorten every text, and allow breaks in long words."""
-    if isinstance(value, dict):
-        return {
-            key: item
-            if key in _WHOLE
-            else _fit(item, _LONGEST_PROSE if key in _PROSE else most)
-            for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_fit(item, most) for item in value]
-    return _line(value, most) if isinstance(value, str) else value
-
-
-def _line(words: str, most: int) -> str:
-    """Return a text as one line, without line breaks and tabs."""
-    words = text.shortened(" ".join(text.clean(words).split()), most)
-    return _LONG_WORD.sub(lambda word: _BREAKS.sub("\u200b", word[0]), words)
 
 
 def _criteria(content: Content) -> dict[str, Any]:

@@ -52,13 +52,14 @@ class Sealed:
 
     It is the manifest of a sealed run, or has reasons for missing numbers, or lists the
     files of a protocol, with a `namespace` of their own. `signature` is b"" if it has
-    none.
+    none; its file is `signature_name`, by default that beside the file.
     """
 
     file: Path
     content: bytes = field(repr=False)
     signature: bytes = field(repr=False)
     namespace: str = NAMESPACE
+    signature_name: str = ""
 
     def check(
         self,
@@ -74,9 +75,9 @@ class Sealed:
         namespace. Raises SeatrialError with exit status 1 if file and signature do not
         belong together, or if the list `REVOKED` beside the signers revokes the key.
         """
-        name = f"{self.file.name}.sig"
+        name = self.signature_name or f"{self.file.name}.sig"
         with TemporaryDirectory(prefix="seatrial-seal-") as folder:
-            copy = Path(folder, name)
+            copy = Path(folder, "signature")
             copy.write_bytes(self.signature)
             checked = ["-n", self.namespace, "-s", str(copy)]
             done = _ssh_keygen(["check-novalidate", *checked], self.content)
@@ -142,8 +143,8 @@ class Sealed:
                 and _ssh_keygen(listed, self.content).returncode
             ):
                 raise SeatrialError(
-                    f"{self.file}: sealed with a key of {signer} that {revoked} "
-                    "revokes; the seal proves nothing",
+                    f"{self.file}: signed with a key of {signer} that {revoked} "
+                    "revokes; the signature proves nothing",
                     Exit.FAILED,
                 )
             return signer, ""
