@@ -16,8 +16,8 @@ from seatrial.standins.truth import Truth
 STAND_INS = Path(__file__).parent / "data" / "standins"
 REPLAY = Path(__file__).parent / "data" / "replay"
 _OWN = (
-    "balance bufreuse fixedwork halo2d logp memlat mpair mq_posted mq_unexp pairsweep "
-    "mp_rdma_bw mp_rdma_lat mqp_lat mr_cost pairsweep_verbs winbw"
+    "affinity balance bufreuse congestion fixedwork halo2d logp memlat mpair mq_posted "
+    "mq_unexp pairsweep mp_rdma_bw mp_rdma_lat mqp_lat mr_cost pairsweep_verbs winbw"
 )
 _LAUNCHER = """
 import json

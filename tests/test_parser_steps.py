@@ -20,8 +20,8 @@ TWO = """
 
 def test_steps_have_their_outputs_lines_and_times() -> None:
     assert split_steps(TWO, ["a", "b,validated"]) == (
-        StepOutput("a", 2, "1 2\n", 0.25),
-        StepOutput("b,validated", 5, "\n", 1.5),
+        StepOutput("a", 2, "1 2\n", 0.25, 10.25),
+        StepOutput("b,validated", 5, "\n", 1.5, 11.0),
     )
 
 
@@ -51,7 +51,7 @@ def test_damaged_jobs_are_refused(old: str, new: str, line: int, reason: str) ->
 
 
 def test_error_in_a_step_tells_its_name_and_the_line_of_the_job() -> None:
-    step = StepOutput("a", 7, "", 1.0)
+    step = StepOutput("a", 7, "", 1.0, 0.0)
     with pytest.raises(ParseError, match="line 9: a: no row"), step.located():
         raise ParseError(2, "no row")
 

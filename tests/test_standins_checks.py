@@ -14,7 +14,8 @@ CHECKS = (
     "OsuMessageRate OsuMultiLatency Startup Halo ImbSendrecv ImbExchange ImbCollective "
     "ImbBarrier OsuCollective OsuBarrier ManyRegions BufferReuse MatchQueue LogP Hpcc "
     "Npb LammpsRhodo LammpsFixed VerbsLatency VerbsAtomics VerbsBandwidth "
-    "MultiPairVerbs WindowBandwidth Registration Connections VerbsPairSweep OsuClock"
+    "MultiPairVerbs WindowBandwidth Registration Connections VerbsPairSweep OsuClock "
+    "FullLaunch Throughput HybridAffinity Congestion"
 )
 """All checks of the campaigns, and VerbsPairSweep."""
 
@@ -25,6 +26,8 @@ VARIABLES = {
     "NodeSweep.fixedwork_s": 2,
     "Hpcc.n": 500,
     "Npb.problem_class": "S",
+    "Throughput.jobs": 3,
+    "Throughput.tasks": 4,
 }
 OPTIONS = [
     word for key, value in VARIABLES.items() for word in ("-S", f"{key}={value}")

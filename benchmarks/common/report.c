@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The first words of the library's description name product and version. */
-static void report_describe_mpi(char text[MPI_MAX_LIBRARY_VERSION_STRING])
+void report_describe_mpi(char text[MPI_MAX_LIBRARY_VERSION_STRING])
 {
     int length = 0;
 

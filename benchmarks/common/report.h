@@ -28,6 +28,9 @@ struct report_row {
     size_t count;
 };
 
+/** Write product and version of the MPI library. */
+void report_describe_mpi(char text[MPI_MAX_LIBRARY_VERSION_STRING]);
+
 /** Prepare a report without writing; write its title of a number of rows. */
 void report_prepare(struct report *report, FILE *stream,
                     const struct program *program,

@@ -11,6 +11,8 @@ from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import Step, SteppedCheck
 from seatrial.checks.node_numbers import spread
 from seatrial.model.records import Sample
+from seatrial.parsers.affinity import parse_ready
+from seatrial.parsers.errors import ParseError
 from seatrial.parsers.mpi_startup import parse_osu_init, verify_started
 
 PROGRAMS = {
@@ -117,3 +119,50 @@ class Startup(SteppedCheck):
             )
             for (metric, *parameters), seconds in times.items()
         ]
+
+
+@rfm.simple_test
+class FullLaunch(SteppedCheck):
+    """How long does it take until a rank on every core of the machine can compute?
+
+    `ready_time` is the time from srun until all ranks are past MPI_Init and a barrier,
+    by the clock of the first node, where srun and rank 0 run; the median of `repeats`
+    starts with a rank on every core of all nodes. `Startup` measures whole starts, with
+    MPI_Finalize, of one rank per node: it shows how they grow with the nodes, this
+    check what a full job waits for.
+    """
+
+    repeats = variable(int, value=3)
+
+    descr = "time until a rank on every core of all nodes is past MPI_Init"
+    valid_prog_environs = ["+affinity"]
+    reference_file = "startup.yaml"
+    preamble = r'{"type": ?"run".*'
+    tags = {Tag.NETWORK}
+    tool = "affinity --ready, srun"
+    experiments = ()
+    typical_s = 8
+    step_s = 60
+    ppn = 0
+    judged = ["ready_time"]
+
+    def steps(self):
+        """Return the starts on all nodes."""
+        command = "affinity --ready --json"
+        return [
+            Step(f"full-{repeat}", command, self.num_nodes, self.ppn, self.read)
+            for repeat in range(1, self.repeats + 1)
+        ]
+
+    def read(self, output):
+        """Return the time of one start; ParseError if the clocks are of two nodes."""
+        ready_s = parse_ready(output.text, self.num_tasks).ready_s - output.start
+        if not 0 < ready_s < output.seconds:
+            reason = f"ranks ready after {ready_s:.6f} s of {output.seconds:.6f} s"
+            raise ParseError(0, f"{reason}: rank 0 is not on the node of srun")
+        return [Sample("ready_time", ready_s)]
+
+    def extract(self, text):
+        """Return the median time of all starts."""
+        seconds = [sample.value for sample in super().extract(text)]
+        return [Sample("ready_time", median(seconds), statistic="p50", n=len(seconds))]

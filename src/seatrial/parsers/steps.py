@@ -22,12 +22,16 @@ _END = re.compile(r"# done (\S+) (\d+\.\d+) (\d+\.\d+)\n")
 
 @dataclass(frozen=True)
 class StepOutput:
-    """The output of a step, after line `line` of the job, and its seconds in srun."""
+    """The output of a step, after line `line` of the job, and its seconds in srun.
+
+    `start` is in seconds since the epoch, by the clock of the first node.
+    """
 
     name: str
     line: int
     text: str
     seconds: float
+    start: float
 
     @contextmanager
     def located(self) -> Iterator[None]:
@@ -64,7 +68,7 @@ def split_steps(text: str, names: Sequence[str]) -> tuple[StepOutput, ...]:
             if not (math.isfinite(seconds) and seconds > 0):
                 raise ParseError(number, f"{match[1]} took {seconds} s")
             output = "".join(lines[begin : number - 1])
-            outputs.append(StepOutput(inside, begin, output, seconds))
+            outputs.append(StepOutput(inside, begin, output, seconds, float(match[2])))
             inside = ""
     if inside or len(outputs) < len(names):
         missing = inside or names[len(outputs)]

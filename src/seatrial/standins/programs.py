@@ -24,6 +24,8 @@ _MODULES = {
     "mq_unexp": "messages",
     "mq_posted": "messages",
     "logp": "logp",
+    "congestion": "congestion",
+    "affinity": "affinity",
     **{
         f"{name}.{of_class}.x": "npb"
         for name in ("bt", "cg", "ep", "ft", "is", "lu", "mg", "sp")

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="76b63430114c91e92ad6521df45b16c741cc599106b2186119a4b67a716f7c0c")
+    version("0.1.0", sha256="1aec8f07e0950117503c7b83301043823d578269284e75ab4738d67bcbd8d005")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 

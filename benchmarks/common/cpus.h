@@ -19,4 +19,9 @@ struct cpus {
  */
 bool cpus_parse(const char *text, struct cpus *cpus);
 
+enum { CPUS_TEXT_SIZE = 8192 };
+
+/** Write a list of the CPUs that are marked, such as 0,2,8-15. */
+void cpus_format(const bool marked[CPUS_MAX], char text[CPUS_TEXT_SIZE]);
+
 #endif

@@ -2,6 +2,7 @@
 #include "cpus.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Read a number and step over it; -1 if there is none. */
@@ -46,5 +47,29 @@ bool cpus_parse(const char *text, struct cpus *cpus)
         if (*text++ != ',') {
             return false;
         }
+    }
+}
+
+void cpus_format(const bool marked[CPUS_MAX], char text[CPUS_TEXT_SIZE])
+{
+    size_t length = 0;
+
+    text[0] = '\0';
+    for (int first = 0; first < CPUS_MAX; first++) {
+        int last = first;
+
+        if (!marked[first]) {
+            continue;
+        }
+        while (last + 1 < CPUS_MAX && marked[last + 1]) {
+            last++;
+        }
+        length += (size_t)snprintf(text + length, CPUS_TEXT_SIZE - length,
+                                   first == last ? "%s%d" : "%s%d-%d",
+                                   length > 0 ? "," : "", first, last);
+        if (length >= CPUS_TEXT_SIZE) {
+            return; /* cut off: 4,096 CPUs of which every other is marked */
+        }
+        first = last;
     }
 }
