@@ -389,6 +389,7 @@ def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:
         "OsuBandwidth %between=cores %buffers=multiple",
         "OsuBandwidth %between=cores %buffers=single",
         "OsuLatency %between=cores",
+        "StabilityJob %mix=1x4-1",
         "Startup",
     }
 
@@ -435,10 +436,11 @@ def test_campaign_names_checks_that_exist(name: str) -> None:
 
 def test_every_check_is_in_the_acceptance_or_in_a_campaign_of_its_own() -> None:
     """The sweep over verbs repeats `PairSweep` below MPI: it is an option."""
-    acceptance, scaling, verbs = (
+    acceptance, scaling, stability, verbs = (
         set(load_campaign(HOME, name).checks)
-        for name in ("acceptance", "scaling", "verbs")
+        for name in ("acceptance", "scaling", "stability", "verbs")
     )
-    assert acceptance | scaling | verbs == OURS
+    assert acceptance | scaling | stability | verbs == OURS
+    assert stability == {"StabilityJob"}
     assert scaling - acceptance == {"LammpsScaled"}
     assert verbs - acceptance == {"VerbsPairSweep"}

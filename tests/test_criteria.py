@@ -146,7 +146,7 @@ def given(old: str, new: str, line: int, reason: str) -> tuple[str, int, str]:
     return GOOD.replace(old, new, 1), line, reason
 
 
-KEYS = "schema, risks, criteria, defaults, absent_nodes, signatures"
+KEYS = "schema, risks, criteria, defaults, absent_nodes, signatures, maintenance"
 BROKEN = [
     (
         "",

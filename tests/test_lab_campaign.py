@@ -137,7 +137,7 @@ def test_usage_errors_name_what_is_known(tmp_path: Path) -> None:
         (("run", "atlantis", "--campaign", "smoke"), "lab"),
         (
             ("run", "lab", "--campaign", "regatta"),
-            "acceptance, bakeoff, functional, nightly, scaling, selftest, smoke",
+            "scaling, selftest, smoke, stability, stability-demo, verbs",
         ),
     ):
         done = seatrial(*arguments, results=tmp_path)

@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial import paths
 from seatrial.calibration.comparable_runs import comparable_runs
 from seatrial.calibration.detection_limits import Prospect, prospects
 from seatrial.calibration.pass_chances import Chance, chances
+from seatrial.calibration.stability_plan import PlannedPhase, planned_phase
 from seatrial.calibration.sweep_plan import SweepCost, sweep_costs
-from seatrial.campaign.campaign_file import Campaign, load_campaign
+from seatrial.campaign.campaign_file import Campaign, load_campaign, with_repeats
 from seatrial.campaign.cost import (
     Cost,
     Recorded,
@@ -22,6 +23,8 @@ from seatrial.campaign.cost import (
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.selected_cases import selected_cases
 from seatrial.checks.growth import Place
+from seatrial.checks.job_mix import CHECK as JOB
+from seatrial.checks.job_mix import format_mix
 from seatrial.checks.typical import Stated, typical_cases
 from seatrial.criteria.criteria import Criteria
 from seatrial.model.cases import ListedCase
@@ -39,7 +42,7 @@ class Plan:
     """Cost of a campaign, of its sweeps also as adaptive ones, and what it finds.
 
     `bears` counts the criteria whose burden of proof each party bears; `chances` are
-    those of machines a little inside their limits.
+    those of machines a little inside their limits. A `stability` phase has tests.
     """
 
     system: str
@@ -52,6 +55,7 @@ class Plan:
     chances: tuple[Chance, ...]
     sweeps: tuple[SweepCost, ...]
     notes: tuple[str, ...]
+    stability: PlannedPhase | None = None
 
 
 def plan_campaign(
@@ -62,9 +66,8 @@ def plan_campaign(
     slowdown: float | None,
 ) -> Plan:
     """Plan a campaign on a system; `None` repeats are those of the campaign."""
-    campaign = load_campaign(home, name)
-    campaign = replace(campaign, repeats=repeats or campaign.repeats)
-    results = paths.results_dir(home)
+    campaign = with_repeats(load_campaign(home, name), repeats)
+    results, phase = paths.results_dir(home), campaign.stability
     work = _work(home, system, campaign)
     known = work.known
     notes = [] if known.runs else [f"no run of {system} is recorded: times are typical"]
@@ -102,6 +105,7 @@ def plan_campaign(
         bears=dict(bears),
         chances=tuple(inside),
         notes=tuple(notes),
+        stability=None if phase is None else planned_phase(phase, criteria, work.nodes),
     )
 
 
@@ -126,6 +130,11 @@ class _Work:
         """Return the number of delivered nodes; 0 if it is unknown."""
         counts = (place.nodes for place in self.places.values())
         return sum(counts) or self.known.delivered
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """Return the number of nodes of each class by its full name."""
+        return {name: place.nodes for name, place in self.places.items()}
 
     def cost(self, max_jobs: int) -> Cost:
         """Add up jobs, time and node-hours."""
@@ -169,7 +178,9 @@ def _stated(
     ran = all(str(case) in known.times or str(case) in known.skipped for case in cases)
     if ran and {case.check for case in cases} >= set(campaign.checks):
         return {}
-    return typical_cases(paths.checks_dir(home), home)
+    jobs = {case.parameters["mix"]: "" for case in cases if case.check == JOB}
+    mix = format_mix(jobs.items())
+    return typical_cases(paths.checks_dir(home), home, mix)
 
 
 def _criteria(home: Path, system: str, notes: list[str]) -> Criteria | None:

@@ -8,10 +8,13 @@ from rich.text import Text
 from seatrial.calibration.detection_limits import Prospect
 from seatrial.calibration.pass_chances import ASKED, MOST_REPEATS, SURE
 from seatrial.calibration.plan import Plan
+from seatrial.calibration.stability_plan import PlannedPhase
 from seatrial.campaign.cost import CheckCost, Cost
 from seatrial.console import Terminal
 from seatrial.model.units import rounded
 from seatrial.progress import duration
+
+_CURVE_ROWS = 12
 
 _LEGEND = """\
 scatter: of one place from allocation to allocation (and how many are recorded).
@@ -55,8 +58,35 @@ def print_plan(plan: Plan, console: Terminal) -> None:
     if plan.chances:
         console.print()
         _print_chances(plan, console)
+    if plan.stability:
+        console.print()
+        _print_phase(plan.stability, console)
     for note in plan.notes:
         console.print_line((f"note: {note}", "yellow"))
+
+
+def _print_phase(phase: PlannedPhase, console: Terminal) -> None:
+    """Print a stability phase, its tests, and the chances of each by true quality."""
+    console.print_line((phase.words, "bold"))
+    for test in phase.tests:
+        console.print_line((test.criterion, "bold"), f": {test.words}")
+        table = Table(box=None, pad_edge=False)
+        of = "share of good intervals" if test.measure == "intervals" else "MTBF in h"
+        for heading in (f"true {of}", "passes", "fails", "undecided"):
+            table.add_column(heading, justify="right")
+        step = max(1, len(test.curve) // _CURVE_ROWS)
+        for number, (quality, passes, fails) in enumerate(test.curve):
+            known = {test.accepted: " accepted", test.rejected: " rejected"}
+            if number % step and quality not in known:
+                continue
+            chances = (passes, fails, max(0.0, 1 - passes - fails))
+            cells = (f"{100 * chance:.1f} %" for chance in chances)
+            table.add_row(rounded(quality) + known.get(quality, ""), *cells)
+        console.print(table)
+    if not phase.tests:
+        console.print_line(
+            ("no criterion of kind stability has a test: nothing decides", "yellow")
+        )
 
 
 def _without_scatter(criteria: Sequence[Prospect]) -> list[str]:

@@ -8,6 +8,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, structs
 
+from seatrial.campaign.stability_phase import (
+    StabilityKeys,
+    StabilityPhase,
+    read_phase,
+)
 from seatrial.criteria.weights import Weights
 from seatrial.errors import SeatrialError
 from seatrial.model.yaml_file import Count, Place, YamlFile
@@ -52,6 +57,7 @@ class Campaign:
     `retries` times more. At most `max_jobs` of its jobs are in the queue at a time.
     Cases that need the same nodes and ranks share a job with a time limit of at most
     `pack_minutes`; 0: each case is a job.
+    A `stability` phase has rounds for repeats, and jobs of a mix in each.
     It runs on these `classes` of nodes, on those of these Slurm `partitions`, and with
     these MPI `stacks`; an empty choice is all of them. Its runs are compared by
     `weights`; each run keeps them.
@@ -73,6 +79,7 @@ class Campaign:
     controls: Block | None = None
     controls_every: int = 1
     weights: FrozenWeights | None = None
+    stability: StabilityPhase | None = None
 
     @property
     def checks(self) -> tuple[str, ...]:
@@ -126,6 +133,7 @@ class _Campaign(Struct, forbid_unknown_fields=True, kw_only=True):
     block_size: Count | None = None
     controls: _Controls | None = None
     weights: _Name | None = None
+    stability: StabilityKeys | None = None
 
 
 def known_campaigns(home: Path) -> list[str]:
@@ -152,6 +160,13 @@ def load_campaign(home: Path, name: str) -> Campaign:
         _block(read, block.name, block, ("blocks", index))
         for index, block in enumerate(content.blocks)
     )
+    if content.stability:
+        phase = read_phase(read, content.stability)
+        for key in ("repeats", "retries"):
+            if key in read.data:
+                reason = "a stability phase has none: rounds follow from its duration"
+                read.refuse((key,), f"{reason}, and a job that fails is a failure")
+        fields |= {"stability": phase, "repeats": phase.rounds}
     if content.controls:
         fields["controls"] = _block(read, CONTROLS, content.controls, (CONTROLS,))
         fields["controls_every"] = content.controls.every
@@ -180,6 +195,19 @@ def _block(file: YamlFile, name: str, written: _Checks, place: Place) -> Block:
                 key: tuple(map(str, allowed)) for key, allowed in values.items()
             }
     return Block(name, tuple(checks), written.variables, parameters)
+
+
+def with_repeats(campaign: Campaign, repeats: int | None) -> Campaign:
+    """Return the campaign with other repeats; None: its own.
+
+    Raises SeatrialError for a stability phase: its rounds follow from its duration.
+    """
+    if repeats is not None and campaign.stability:
+        raise SeatrialError(
+            f"campaign {campaign.name!r} is a stability phase of {campaign.repeats} "
+            "rounds; expected no --repeats; write a campaign of another duration"
+        )
+    return replace(campaign, repeats=repeats or campaign.repeats)
 
 
 def only_checks(campaign: Campaign, checks: tuple[str, ...]) -> Campaign:

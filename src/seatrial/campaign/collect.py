@@ -17,6 +17,7 @@ from seatrial.campaign.collected import (
     read_record,
     same_columns,
 )
+from seatrial.campaign.node_journal import JOURNAL
 from seatrial.campaign.session import Outcome
 from seatrial.campaign.session_command import Session
 from seatrial.checks.mpi_start import recorded
@@ -270,7 +271,7 @@ def _keep_files(
 def _compress(folder: Path) -> None:
     """Replace every big file below a folder by a compressed one."""
     for file in sorted(folder.rglob("*")):
-        if file.name in (RECORD_FILE, JOB_FILE) or not file.is_file():
+        if file.name in (RECORD_FILE, JOB_FILE, JOURNAL) or not file.is_file():
             continue
         if file.suffix == COMPRESSED:
             continue

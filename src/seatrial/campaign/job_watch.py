@@ -158,6 +158,8 @@ class Watch:
         reasons = slurm.pending_reasons(self.comment)
         self._next = time.monotonic() + _NEXT_LOOK_S
         if reasons is None:
+            if self.nodes is not None:
+                self.nodes.log.journal.unanswered(time.time())
             self._note_missing(now)
             return
         if self._missing_since is not None:

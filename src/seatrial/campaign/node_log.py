@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from seatrial.campaign.node_journal import NodeJournal
 from seatrial.model.cases import Case, NodeEvent
 from seatrial.system.slurm_nodes import NodeLook
 
@@ -22,10 +23,14 @@ _BY_SLURM = ("", "slurm")
 class NodeLog:
     """The losses among the delivered nodes, each once.
 
-    `names` are the nodes that were available when the session began.
+    `names` are the nodes that were available when the session began; `journal` gets
+    their states.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(
+        self, names: Iterable[str], journal: NodeJournal | None = None
+    ) -> None:
+        self.journal = journal or NodeJournal()
         self.events: list[NodeEvent] = []
         self.names = frozenset(names)
         self._silent: dict[str, float] = {}
@@ -33,7 +38,7 @@ class NodeLog:
 
     def note(self, look: NodeLook, now: float) -> list[NodeEvent]:
         """Note the state of the nodes at a moment (UTC seconds); return new losses."""
-        new = []
+        new, away = [], dict(look.lost)
         for name in sorted(self.names):
             event = look.lost.get(name)
             if event is None or event.state != "not responding":
@@ -44,12 +49,14 @@ class NodeLog:
             if event.state == "not responding":
                 began = self._silent.setdefault(name, event.time)
                 if now - began < SILENCE_S:
+                    away.pop(name)
                     continue
                 event = replace(event, time=began)
             before, self._lost[name] = self._lost.get(name), event
             known = before and (before.state, before.reason)
             if known != (event.state, event.reason):
                 new += self.add([event])
+        self.journal.note(away, now)
         return new
 
     def since(self, event: NodeEvent) -> NodeEvent:

@@ -140,6 +140,7 @@ class OpenRun:
             replay=replay_of(self.agenda),
             inherited=self.lock,
             by_place=self.agenda.is_of_places,
+            round_s=self.agenda.round_s,
         )
         before = self._read_counters(session, "start")
         finished = run_parts(session, display, lambda: self._look_again(display))

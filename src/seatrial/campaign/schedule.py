@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from seatrial.campaign.campaign_file import Block, Campaign
+from seatrial.campaign.stability_phase import StabilityPhase, phase_of
 from seatrial.errors import SeatrialError
 from seatrial.limits import CASES_SIZE
 from seatrial.model.cases import ListedCase
@@ -50,9 +51,9 @@ class Agenda:
     """The plan of a run. `created` is in UTC; `replay` a folder of recordings.
 
     `campaign` has its name, description, repeats, retries, max_jobs, pack_minutes,
-    checks, weights, and the classes, partitions and stacks it chooses. `nodes` are the
-    delivered nodes by class; agendas of older versions have none. `repeat_of`: the run
-    whose spoiled cases it makes again, '' for others.
+    checks, weights, a stability phase, and the classes, partitions and stacks it
+    chooses. `nodes` are the delivered nodes by class; agendas of older versions have
+    none. `repeat_of`: the run whose spoiled cases it makes again, '' for others.
     """
 
     run: str
@@ -70,6 +71,22 @@ class Agenda:
         """Whether only some partitions or MPI stacks of a check may be chosen."""
         chosen = map(self.campaign.get, ("classes", "partitions", "stacks"))
         return bool(self.repeat_of) or any(chosen)
+
+    @property
+    def stability(self) -> StabilityPhase | None:
+        """The declared stability phase; None if it is another campaign."""
+        return phase_of(self.campaign.get("stability"))
+
+    @property
+    def round_s(self) -> float:
+        """Seconds that a session of a stability phase lasts at least; 0 for others.
+
+        The sessions of a round share its time.
+        """
+        phase = self.stability
+        if phase is None:
+            return 0.0
+        return phase.duration_s / max(len(self.sessions), 1)
 
     def write(self) -> bytes:
         """Return it as JSON."""
@@ -119,8 +136,10 @@ def frozen(campaign: Campaign) -> dict[str, Any]:
     kept = {name: getattr(campaign, name) for name in names}
     choices = ("classes", "partitions", "stacks", "checks")
     kept |= {name: list(getattr(campaign, name)) for name in choices}
-    weights = campaign.weights and asdict(campaign.weights)
-    return {**kept, "weights": weights}
+    kept["weights"] = campaign.weights and asdict(campaign.weights)
+    if campaign.stability:
+        kept["stability"] = campaign.stability.frozen()
+    return kept
 
 
 def plan_sessions(

@@ -23,7 +23,10 @@ def selected_cases(
     campaign chooses.
     """
     checks = checks_dir(home)
-    listed = list_cases(system.settings, system.name, checks, home)
+    phase = campaign.stability
+    sizes = {name: len(known.nodes) for name, known in system.classes.items()}
+    mix = phase.mix(sizes) if phase else ""
+    listed = list_cases(system.settings, system.name, checks, home, mix)
     without = set(campaign.checks) - {case.check for case in listed}
     needs = needed(describe_checks(checks, home)) if without else {}
     unknown = sorted(without - needs.keys())
@@ -39,7 +42,7 @@ def selected_cases(
     cases = select(campaign, system.classes, listed)
     left_out = {case.check for case in listed} - {case.check for case in cases}
     missing |= dict.fromkeys(left_out.intersection(campaign.checks), _NOT_CHOSEN)
-    return cases, missing
+    return phase.chosen(cases, sizes) if phase else cases, missing
 
 
 def select(

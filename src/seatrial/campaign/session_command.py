@@ -10,7 +10,9 @@ from pathlib import Path
 import yaml
 
 from seatrial.campaign.schedule import Planned
+from seatrial.campaign.stability_phase import mix_of
 from seatrial.checks.listing import (
+    mix_environment,
     pack_environment,
     reframe_command,
     reframe_environment,
@@ -30,7 +32,8 @@ class Session:
     the nodes of each class that lacks some. With `pack_s`, the longest time limit of a
     shared job, cases share jobs; 0: each case is a job. After lost nodes a session goes
     on in another `part`, of one partition and environment: `tries` counts the ends of
-    each case in earlier parts. `by_place`: so are all of its parts.
+    each case in earlier parts. `by_place`: so are all of its parts. A round of a
+    stability phase lasts `round_s` at least, and keeps a journal of the nodes.
     """
 
     run_id: str
@@ -47,6 +50,7 @@ class Session:
     inherited: int | None = None
     by_place: bool = False
     part: int = 1
+    round_s: float = 0.0
     tries: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -126,6 +130,7 @@ def session_command(session: Session) -> list[str]:
 def session_environment(session: Session) -> dict[str, str]:
     """Return the environment of that command."""
     environment = reframe_environment(session.home, session.system.name)
+    environment |= mix_environment(mix_of(session.name, session.planned.cases))
     if session.is_packed:
         environment |= pack_environment(session.pack_s, session.max_jobs)
     return environment

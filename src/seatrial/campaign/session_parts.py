@@ -2,12 +2,14 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seatrial.campaign.collect import collect
 from seatrial.campaign.collected import Collected
+from seatrial.campaign.node_journal import JOURNAL, NodeJournal
 from seatrial.campaign.node_log import SILENCE_S, Loss, NodeLog, attribute
+from seatrial.campaign.pace import hold, observe
 from seatrial.campaign.schedule import Planned
 from seatrial.campaign.session import Outcome, run_session
 from seatrial.campaign.session_command import Session
@@ -42,7 +44,7 @@ def run_parts(
     absent: dict[str, str] = {}
     lost: dict[str, NodeEvent] = {}
     now = states()
-    log = NodeLog(state.node.name for state in now if state.present)
+    log = _node_log(session, now)
     began, waits = time.time(), Counter[ListedCase]()
     parts = [session.planned]
     if session.by_place:
@@ -76,6 +78,9 @@ def run_parts(
             )
             now = states()
         session = replace(session, part=session.part + 1)
+    if session.round_s:
+        hold(began + session.round_s, log, display)
+        outcome.ended = time.time()
     if session.system.uses_slurm:
         _last_look(log, began)
         log.add(whole.node_failures)
@@ -85,6 +90,18 @@ def run_parts(
     for loss in losses:
         absent.pop(loss.node, None)
     return Finished(replace(outcome, started=began), whole, losses, absent)
+
+
+def _node_log(session: Session, states: Sequence[NodeState]) -> NodeLog:
+    """Begin the log of a session; a round of a stability phase keeps a journal."""
+    names = [state.node.name for state in states if state.present]
+    if not session.round_s:
+        return NodeLog(names)
+    session.raw.mkdir(parents=True, exist_ok=True)
+    log = NodeLog(names, NodeJournal(session.raw / JOURNAL))
+    log.journal.begin([state.node.name for state in states], time.time())
+    observe(log)
+    return log
 
 
 def _last_look(log: NodeLog, since: float) -> None:

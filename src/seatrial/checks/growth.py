@@ -14,6 +14,8 @@ from seatrial.checks.hpcc_input import (
     order_for_memory,
     order_within,
 )
+from seatrial.checks.job_mix import CHECK as JOB
+from seatrial.checks.job_mix import job_of
 from seatrial.checks.lammps_problems import PROBLEMS
 from seatrial.checks.node_numbers import spread
 from seatrial.checks.npb_sizes import largest_class, npb_seconds, ranks_of
@@ -104,6 +106,11 @@ def lammps(typical_s: float, place: Place, variables: Variables) -> float:
     return problem.typical_s(problem.copies_in(memory, ranks), ranks)
 
 
+def stability_job(typical_s: float, place: Place, variables: Variables) -> float:
+    """The seconds that the name of the job states."""
+    return float(job_of(variables["mix"])[1])
+
+
 def _fraction(place: Place, variables: Variables) -> float:
     """Return the share of the memory that a case fills; 0 if it is fixed or unknown."""
     known = place.cores and place.memory_mib
@@ -122,4 +129,5 @@ GROWTH: Mapping[str, Growth] = {
     "Hpcc": hpcc,
     "Npb": npb,
     **dict.fromkeys(("LammpsRhodo", "LammpsFixed", "LammpsScaled"), lammps),
+    JOB: stability_job,
 }

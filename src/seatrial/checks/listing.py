@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from seatrial.checks.job_mix import MIX_VARIABLE
 from seatrial.checks.sources import known_checks
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
@@ -62,31 +63,39 @@ def pack_environment(longest_s: float, most_jobs: int) -> dict[str, str]:
     return {PACK_LONGEST_S: f"{longest_s:g}", PACK_MOST_JOBS: str(most_jobs)}
 
 
+def mix_environment(mix: str) -> dict[str, str]:
+    """Return the variable with the jobs of a stability phase; nothing without any."""
+    return {MIX_VARIABLE: mix} if mix else {}
+
+
 def list_cases(
-    settings: Path, system: str, checks: Path, home: Path
+    settings: Path, system: str, checks: Path, home: Path, mix: str = ""
 ) -> tuple[ListedCase, ...]:
     """List all cases that ReFrame generates for a system.
+
+    `mix`: the jobs of a stability phase, as in the variable `MIX_VARIABLE`.
 
     Raises SeatrialError if ReFrame fails, or if it skips a check that it cannot load
     (for ReFrame that is only a warning).
     """
-    text = _reframe(settings, system, checks, home, ["-lC"])
+    text = _reframe(settings, system, checks, home, ["-lC"], mix)
     matches = (_CASE.fullmatch(line.rstrip()) for line in text.splitlines())
     return tuple(ListedCase(m["case"], m["partition"], m["env"]) for m in matches if m)
 
 
-def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:
+def describe_checks(checks: Path, home: Path, mix: str = "") -> list[dict[str, Any]]:
     """Return the variables of every check, once per choice of its parameters.
 
-    No system is needed. Names that begin with @ are ReFrame's own; a variable that
-    is not set is `UNDEFINED`. Raises SeatrialError as `list_cases` does.
+    `mix`: the jobs of a stability phase, as in `list_cases`. No system is needed. Names
+    that begin with @ are ReFrame's own; a variable that is not set is `UNDEFINED`.
+    Raises SeatrialError as `list_cases` does.
     """
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "settings.json")
         settings.write_text(_NOWHERE, encoding="utf-8")
         options = ["--skip-system-check", "--skip-prgenv-check", "--describe"]
         _reframe(settings, "nowhere", checks, home, ["-lT"])  # warns, if need be
-        text = _reframe(settings, "nowhere", checks, home, options)
+        text = _reframe(settings, "nowhere", checks, home, options, mix)
     described: list[dict[str, Any]]
     try:
         described, _ = json.JSONDecoder().raw_decode(text, text.find("\n[\n") + 1)
@@ -99,14 +108,23 @@ def describe_checks(checks: Path, home: Path) -> list[dict[str, Any]]:
 
 
 def _reframe(
-    settings: Path, system: str, checks: Path, home: Path, options: list[str]
+    settings: Path,
+    system: str,
+    checks: Path,
+    home: Path,
+    options: list[str],
+    mix: str = "",
 ) -> str:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             reframe_command(settings, system, checks) + options,
             cwd=folder,
             # Its debug log, which it never removes, goes with the folder.
-            env={**reframe_environment(home, system), "TMPDIR": folder},
+            env={
+                **reframe_environment(home, system),
+                **mix_environment(mix),
+                "TMPDIR": folder,
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.checks.growth import GROWTH, Place
+from seatrial.checks.job_mix import job_of, nodes_of
 from seatrial.checks.listing import UNDEFINED, describe_checks
 from seatrial.errors import SeatrialError
 
@@ -28,6 +29,8 @@ class Typical:
 
     def nodes_on(self, place: Place) -> int:
         """Return the nodes that the case takes; 0 if they are unknown."""
+        if job := self.variables.get("mix"):
+            return nodes_of(job_of(job)[0], place.nodes)
         return self.nodes or place.nodes
 
     def seconds_on(
@@ -48,13 +51,13 @@ Stated = Mapping[str, Mapping[str, Typical]]
 """Typical times and nodes, by check and by the display name of a case."""
 
 
-def typical_cases(checks: Path, home: Path) -> Stated:
-    """Read what all checks state.
+def typical_cases(checks: Path, home: Path, mix: str = "") -> Stated:
+    """Read what all checks state; `mix`: the jobs of a stability phase.
 
     Raises SeatrialError if a check cannot be loaded, or does not state its time.
     """
     stated: dict[str, dict[str, Typical]] = defaultdict(dict)
-    for case in describe_checks(checks, home):
+    for case in describe_checks(checks, home, mix):
         if case["typical_s"] == UNDEFINED:
             raise SeatrialError(
                 f"{case['@file']}: {case['@class']}: typical_s is missing; state the "

@@ -1,10 +1,14 @@
 """Start or resume a run, here or on the login node of its system."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial import paths
-from seatrial.campaign.campaign_file import load_campaign, only_checks
+from seatrial.campaign.campaign_file import (
+    load_campaign,
+    only_checks,
+    with_repeats,
+)
 from seatrial.campaign.remote import repeat_remotely, resume_remotely, run_remotely
 from seatrial.campaign.runner import Order, repeat_run, resume_run, run_campaign
 from seatrial.campaign.schedule import read_agenda
@@ -60,7 +64,7 @@ def new_run(
     whole = load_campaign(home, campaign)
     chosen = only_checks(whole, checks) if checks else whole
     partial = chosen != whole
-    chosen = replace(chosen, repeats=repeats or chosen.repeats)
+    chosen = with_repeats(chosen, repeats)
     run_id = request.run_id or new_run_id(f"{campaign}-replay" if replay else campaign)
     if is_unfinished(checked_name(run_id, "--run-id")):
         raise SeatrialError(f"--run-id {run_id}: expected a name that is not of a copy")

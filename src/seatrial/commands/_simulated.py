@@ -196,6 +196,22 @@ def locate_faults(
     _show(form, records(rows), heading(rows), fabrics_table(rows), legend())
 
 
+def demonstrate_stability(machines: int, seed: int, form: str) -> None:
+    """Judge simulated stability phases, and print the realised risks."""
+    from seatrial.calibration.simulate.lives import LIVES
+    from seatrial.calibration.simulate.stability_rates import (
+        heading,
+        legend,
+        records,
+        stability_rows,
+        stability_table,
+    )
+
+    with _progress(6 * len(LIVES) * machines) as advance:
+        rows = list(stability_rows(machines, seed, advance))
+    _show(form, records(rows), heading(rows), stability_table(rows), legend())
+
+
 def _show(
     form: str,
     records: Sequence[Mapping[str, Any]],

@@ -21,6 +21,13 @@ _ALL = "all"
 _NIGHTLY = "nightly"
 _ADAPTIVE = "adaptive"
 _FABRIC = "fabric"
+_STABILITY = "stability"
+_OWN = (_NIGHTLY, _ADAPTIVE, _FABRIC, _STABILITY)
+"""Scenarios with machines of their own."""
+
+_PHASES = 200
+"""Stability phases of each row by default: seconds."""
+
 _LARGE_NODES = 1000
 _YEARS = 4
 """Machine-years of each row of nights by default: about a minute in all."""
@@ -29,7 +36,7 @@ _YEARS = 4
 def _known_scenarios() -> list[str]:
     from seatrial.calibration.simulate.machines import TRUTHS
 
-    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL, _NIGHTLY, _ADAPTIVE, _FABRIC])]
+    return [*dict.fromkeys([*SCENARIOS, *TRUTHS, _ALL, *_OWN])]
 
 
 def _known_noises() -> list[str]:
@@ -53,8 +60,8 @@ def _known_noises() -> list[str]:
     metavar="FAULT",
     help="Fault of the machine, or `all`; may be repeated (default: the main ones; "
     "with --criteria all). `nightly`: years of nights; `adaptive`: adaptive sweeps; "
-    "`fabric`: suspects of slow pairs. An "
-    "unknown name prints all.",
+    "`fabric`: suspects of slow pairs; `stability`: tests of phases. An unknown name "
+    "prints all.",
 )
 @options.repeated(
     "--noise",
@@ -148,6 +155,8 @@ def simulate(
     --scenario nightly plays years of nights: false alarms a year, and nights until a
     fault is confirmed. --scenario adaptive sweeps large machines adaptively, fabric
     names bad parts by routes: found faults, sound parts blamed, share of the pairs.
+    stability plays phases of failing machines: realised risks of the demonstration
+    tests.
 
     Example: seatrial simulate --criteria criteria.yaml --noise ar1 --runs 500
     """
@@ -156,13 +165,11 @@ def simulate(
         size, noises = _nights(shapes, nodes, metrics, cv)
         work.play_nights(size, noises, runs or _YEARS, seed, workers, form)
         return
-    runs, large = runs or 40, nodes or _LARGE_NODES
-    if _ADAPTIVE in scenarios:
-        work.sweep_adaptively(large, repeats or _planned(), runs, seed, workers, form)
+    if {_ADAPTIVE, _FABRIC, _STABILITY}.intersection(scenarios):
+        large = nodes or _LARGE_NODES
+        _play(scenarios[0], large, repeats, runs, seed, workers, form)
         return
-    if _FABRIC in scenarios:
-        work.locate_faults(large, runs, seed, workers, form)
-        return
+    runs = runs or 40
     nodes = nodes or Machine.nodes
     if file is None:
         base, chosen = _compared(nodes, metrics, repeats, scenarios)
@@ -175,6 +182,25 @@ def simulate(
     layouts, truths = _layouts(pairs, whole), _truths(scenarios)
     settings = _settings(quiet, shapes)
     work.judge_by(file, layouts, settings, truths, runs, seed, workers, form)
+
+
+def _play(
+    scenario: str,
+    nodes: int,
+    repeats: int | None,
+    runs: int | None,
+    seed: int,
+    workers: int | None,
+    form: str,
+) -> None:
+    """Run a simulation with machines of its own, that of nights left out."""
+    if scenario == _STABILITY:
+        work.demonstrate_stability(runs or _PHASES, seed, form)
+    elif scenario == _ADAPTIVE:
+        repeats = repeats or _planned()
+        work.sweep_adaptively(nodes, repeats, runs or 40, seed, workers, form)
+    else:
+        work.locate_faults(nodes, runs or 40, seed, workers, form)
 
 
 def _truths(scenarios: Sequence[str]) -> list[str]:
@@ -227,7 +253,7 @@ def _nights(
 
 def _require_alone(file: Path | None, scenarios: Sequence[str]) -> None:
     """Refuse other scenarios, or criteria, beside one that has machines of its own."""
-    for name in {_NIGHTLY, _ADAPTIVE, _FABRIC}.intersection(scenarios):
+    for name in {*_OWN}.intersection(scenarios):
         if file is not None or len(scenarios) > 1:
             problem = f"{name}: expected it alone, without --criteria"
             raise click.BadParameter(problem, param_hint="--scenario")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from seatrial.campaign.status import Status
 
 _REDRAW_S = 2.0
+_RELOAD_S = 60.0
+"""Seconds between two pages of a stability phase."""
 
 
 @click.command()
@@ -30,9 +32,17 @@ _REDRAW_S = 2.0
 @click.option(
     "--watch", is_flag=True, help="Update until all runs are closed; Ctrl-C ends."
 )
+@click.option(
+    "--page",
+    type=options.FILE,
+    help="Write the live page of the newest stability phase to this file; with "
+    "--watch again and again.",
+)
 @options.form("Format of the output.", ("table", "json"))
 @options.stop_on_eof
-def status(system: str | None, run_id: str | None, watch: bool, form: str) -> None:
+def status(
+    system: str | None, run_id: str | None, watch: bool, page: Path | None, form: str
+) -> None:
     """Show the progress of the open runs of SYSTEM, or of all systems.
 
     For each run: whether its driver is active, finished sessions and cases, running
@@ -42,6 +52,9 @@ def status(system: str | None, run_id: str | None, watch: bool, form: str) -> No
     The command reads the folder of the run on the login node, over ssh from the machine
     that holds inventories/SYSTEM. If the output is a file or a pipe, --watch prints a
     line for each change.
+
+    A stability phase has more lines: events by cause, standing of its criteria. --page
+    writes them with the operating curves as HTML, on the login node.
 
     Exit status: 0, also without an open run; 2 usage or environment.
 
@@ -55,16 +68,22 @@ def status(system: str | None, run_id: str | None, watch: bool, form: str) -> No
     home = paths.home()
     results = paths.results_dir(home)
     if system is not None and _is_elsewhere(home, results, system):
+        if page is not None:
+            raise SeatrialError(
+                "--page writes where the run is; expected the login node of "
+                f"{system}; the page can be served from there"
+            )
         arguments = ["status", system, "--format", form]
         arguments += [] if run_id is None else ["--run-id", run_id]
         arguments += ["--watch"] if watch else []
         run_there(home, system, arguments, "status")
         return
-    chosen = _Chosen(results, system, run_id)
+    chosen = _Chosen(home, results, system, run_id, page, watch)
     if run_id is not None and not chosen.folders():
         raise SeatrialError(f"no open run {run_id!r}; {chosen.newest()}")
     systems = known_systems(home) if system is None else []
     others = [name for name in systems if _is_elsewhere(home, results, name)]
+    chosen.write_page()
     if form == "json":
         write_json([asdict(state) for state in chosen.statuses()])
     elif watch:
@@ -85,11 +104,18 @@ def status(system: str | None, run_id: str | None, watch: bool, form: str) -> No
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The open runs of a system and of an id; None for any."""
+    """The open runs of a system and of an id; None for any.
 
+    `page` receives the live page of a stability phase; a browser reloads it if the
+    command goes on (`watch`).
+    """
+
+    home: Path
     results: Path
     system: str | None
     run_id: str | None
+    page: Path | None = None
+    watch: bool = False
 
     def folders(self) -> list[Path]:
         from seatrial.runs.open_run import open_runs
@@ -107,6 +133,26 @@ class _Chosen:
             for folder in self.folders()
         )
         return [state for state in states if state is not None]
+
+    def write_page(self) -> None:
+        """Write the page of the newest stability phase, if it is asked for.
+
+        Raises SeatrialError if there is none.
+        """
+        from seatrial.report.stability_page import stability_page
+        from seatrial.runs.open_run import disk_errors, write_file
+
+        if self.page is None:
+            return
+        refresh_s = _RELOAD_S if self.watch else 0.0
+        for folder in reversed(self.folders()):
+            text = stability_page(folder, self.home, refresh_s)
+            if text is not None:
+                with disk_errors(self.page.parent):
+                    write_file(self.page, text.encode())
+                return
+        if not self.watch:
+            raise SeatrialError(f"no stability phase is open; {self.newest()}")
 
     def newest(self) -> str:
         from seatrial.runs.closed_run import closed_runs
@@ -148,6 +194,7 @@ def _watch(chosen: _Chosen) -> None:
     console = Terminal()
     live = Live(console=console, auto_refresh=False) if console.is_terminal else None
     before: list[str] = []
+    next_page = time.monotonic() + _RELOAD_S
     with (
         suppress(KeyboardInterrupt),  # the usual end of --watch
         interrupts.interruptible(),
@@ -162,6 +209,9 @@ def _watch(chosen: _Chosen) -> None:
                     if line not in before:
                         console.print_line(f"{datetime.now():%H:%M:%S} {line}")
                 before = lines
+            if time.monotonic() >= next_page:
+                chosen.write_page()
+                next_page = time.monotonic() + _RELOAD_S
             time.sleep(_REDRAW_S)
         if live:
             live.update(_shown(chosen), refresh=True)
@@ -174,8 +224,14 @@ def _shown(chosen: _Chosen) -> "RenderableType":
     from rich.text import Text
 
     from seatrial.campaign.status_table import status_table
+    from seatrial.judge.stability_standing import stability_lines
 
     statuses = chosen.statuses()
     if not statuses:
         return Text(f"no run is open; {chosen.newest()}")
-    return Group(*map(status_table, statuses))
+    parts: list[RenderableType] = []
+    for status in statuses:
+        parts.append(status_table(status))
+        if lines := stability_lines(Path(status.path), chosen.home):
+            parts.append(Text("\n".join(lines)))
+    return Group(*parts)

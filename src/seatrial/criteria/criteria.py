@@ -21,6 +21,7 @@ from seatrial.model.metrics import METRICS, own_metrics_of
 from seatrial.model.yaml_file import YamlFile, yaml_bytes
 from seatrial.plain_files import read_plain
 from seatrial.runs.closed_run import KEPT_CRITERIA, Run
+from seatrial.runs.maintenance import Maintenance
 
 __all__ = [
     "Criteria",
@@ -38,9 +39,10 @@ _NOT_COMPARED = ("name", "provenance", "risks")
 class Criteria:
     """All criteria of a system, with the risks of the verdict on the whole machine.
 
-    `declared` are those of settings, cables and ports, `absence` is the allowance for
-    absent nodes, `signatures` the number of persons that must sign in each role.
-    `sha256` is of `content`, the bytes of the file; '' if there is none.
+    `declared` are those of settings, cables, ports and stability phases, `absence` is
+    the allowance for absent nodes, `maintenance` what is planned, `signatures` the
+    number of persons that must sign in each role. `sha256` is of `content`, the bytes
+    of the file; '' if there is none.
     """
 
     risks: Risks
@@ -50,6 +52,7 @@ class Criteria:
     absence: Absence = NONE
     signatures: Mapping[str, int] = field(default_factory=lambda: dict(USUAL))
     content: bytes = field(default=b"", repr=False)
+    maintenance: tuple[Maintenance, ...] = ()
 
     @classmethod
     def load(cls, file: Path, known: Known | None = None) -> "Criteria":
@@ -73,10 +76,12 @@ class Criteria:
     def parse(cls, content: bytes, file: Path, known: Known) -> "Criteria":
         """Parse the content of a criteria.yaml, as `load`."""
         read = YamlFile(file, content)
-        risks, criteria, declared, absence = read_criteria(read, known)
-        digest = hashlib.sha256(content).hexdigest()
-        signatures = required_signatures(read)
-        return cls(risks, criteria, digest, declared, absence, signatures, content)
+        return cls(
+            **read_criteria(read, known)._asdict(),
+            sha256=hashlib.sha256(content).hexdigest(),
+            signatures=required_signatures(read),
+            content=content,
+        )
 
 
 def kept_criteria(run: Run) -> Criteria | None:
@@ -112,6 +117,8 @@ def changes(old: Criteria, new: Criteria) -> dict[str, str]:
     differences = {"": _differences(asdict(old.risks), asdict(new.risks))}
     allowed, now = vars(old.absence), vars(new.absence)
     differences["absent nodes"] = _differences(allowed, now)
+    windows = [{"maintenance": "; ".join(map(str, c.maintenance))} for c in (old, new)]
+    differences["maintenance"] = _differences(*windows)
     for name in {**before, **after}:
         if name not in after:
             differences[name] = "gone"

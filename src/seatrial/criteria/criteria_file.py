@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from seatrial.criteria.absence import Absence, read_absence
+from seatrial.criteria.absence import read_absence
 from seatrial.criteria.criteria_types import Entry, File
 from seatrial.criteria.criterion import (
     Criterion,
@@ -15,9 +15,12 @@ from seatrial.criteria.criterion import (
 )
 from seatrial.criteria.formula import evaluate
 from seatrial.criteria.keys import Known, check_metrics, check_where, checked_metric
+from seatrial.criteria.parts import Parts
 from seatrial.criteria.recorded import KINDS, Recorded, recorded
 from seatrial.criteria.risk_keys import own_risks
+from seatrial.criteria.stability import OWN_KEYS as STABILITY_KEYS
 from seatrial.model.yaml_file import Place, YamlFile
+from seatrial.runs.maintenance import read_windows
 
 _AGREES = 1e-6
 """Relative difference between a limit and its formula."""
@@ -33,6 +36,7 @@ _OF_KIND: dict[str, Kind] = {
     **dict.fromkeys(("run", "fingerprint", "coverage", "confidence", "n"), "measured"),
     "tolerance": "sameness",
     "fails": "fabric",
+    **dict.fromkeys(STABILITY_KEYS, "stability"),
 }
 """Keys that belong to one kind only; those of other kinds in defaults do not count."""
 
@@ -50,10 +54,8 @@ _PROVENANCE = (
 )
 
 
-def read_criteria(
-    file: YamlFile, known: Known
-) -> tuple[Risks, tuple[Criterion, ...], tuple[Recorded, ...], Absence]:
-    """Return risks, criteria, those of what a run recorded, and allowed absence."""
+def read_criteria(file: YamlFile, known: Known) -> Parts:
+    """Return the parts of a file; SeatrialError with the line of a fault."""
     content = file.convert(File)
     there: dict[Any, int] = {}
     criteria: list[Criterion] = []
@@ -73,7 +75,8 @@ def read_criteria(
             _check_alone(file, criterion, at, there)
             criteria.append(criterion)
     absence = read_absence(file, content.absent_nodes, content.defaults.document)
-    return content.risks, tuple(criteria), tuple(declared), absence
+    windows = tuple(read_windows(file, content.maintenance))
+    return Parts(content.risks, tuple(criteria), tuple(declared), absence, windows)
 
 
 def _check_name(file: YamlFile, name: str, place: Place, there: dict[Any, int]) -> None:

@@ -9,11 +9,17 @@ from seatrial.criteria.absence import AbsentNodes
 from seatrial.criteria.criterion import Bears, Deviation, Kind, Model, Risk, Risks
 from seatrial.criteria.keys import Metrics, Share, Where
 from seatrial.criteria.signatures import Signatures
+from seatrial.model.causes import Cause
 from seatrial.model.metrics import Direction
+from seatrial.model.spans import Span
 from seatrial.model.yaml_file import Count, Text
+from seatrial.runs.maintenance import MaintenanceKeys
 
 _Date = Annotated[datetime.date, Meta(description="a date as 2026-11-21")]
 _Part = Annotated[float, Meta(gt=0, lt=1, description="a number between 0 and 1")]
+_Availability = Annotated[
+    float, Meta(gt=0, le=1, description="a share above 0, at most 1")
+]
 _Limit = Annotated[
     str,
     Meta(
@@ -64,6 +70,30 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     bad_share: _Part | None = None
 
 
+class AvailabilityKeys(Struct, frozen=True, forbid_unknown_fields=True):
+    """The least availability of a stability phase, and its formula."""
+
+    at_least: _Availability
+    formula: Text = "up / (up + down)"
+
+
+class MtbfKeys(Struct, frozen=True, forbid_unknown_fields=True):
+    """A test of the mean time between failures."""
+
+    accepted: Span
+    rejected: Span
+    of: Literal["machine", "node"] = "machine"
+    test: Literal["fixed", "sequential"] = "fixed"
+
+
+class IntervalKeys(Struct, frozen=True, forbid_unknown_fields=True):
+    """A test of the share of intervals without a failure."""
+
+    length: Span
+    accepted: _Part
+    rejected: _Part
+
+
 class Entry(Defaults, frozen=True, kw_only=True):
     """An entry of the list: of some metrics of one check, of settings, or of cables."""
 
@@ -74,6 +104,15 @@ class Entry(Defaults, frozen=True, kw_only=True):
     fails: Annotated[
         tuple[Deviation, ...], Meta(min_length=1, description="a list of verdicts")
     ] = ()
+    availability: AvailabilityKeys | None = None
+    mtbf: MtbfKeys | None = None
+    intervals: IntervalKeys | None = None
+    causes: Annotated[
+        tuple[Cause, ...], Meta(min_length=1, description="a list of causes")
+    ] = ()
+    burst: Span = "5 min"
+    unobserved: Share = 0.05
+    least_load: Share = 0.0
 
 
 class File(Struct, forbid_unknown_fields=True):
@@ -87,3 +126,4 @@ class File(Struct, forbid_unknown_fields=True):
     defaults: Defaults = Defaults()
     absent_nodes: AbsentNodes | None = None
     signatures: Signatures | None = None
+    maintenance: tuple[MaintenanceKeys, ...] = ()

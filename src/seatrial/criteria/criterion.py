@@ -11,7 +11,14 @@ from seatrial.criteria.methods import smallest_n
 from seatrial.model.metrics import Direction
 
 Kind = Literal[
-    "promised", "theoretical", "measured", "sameness", "declared", "fabric", "counters"
+    "promised",
+    "theoretical",
+    "measured",
+    "sameness",
+    "declared",
+    "fabric",
+    "counters",
+    "stability",
 ]
 Model = Literal["any", "normal", "lognormal", "every"]
 Bears = Literal["seller", "buyer"]

@@ -1,14 +1,16 @@
-"""Criteria of what a run records beside its cases: settings, cables and ports."""
+"""Criteria of what a run records beside its cases: settings, cables, failures."""
 
 from collections.abc import Iterator
 
-from seatrial.criteria import declared, port_limits
+from seatrial.criteria import declared, port_limits, stability
 from seatrial.criteria.criteria_types import Entry, File
 from seatrial.model.yaml_file import Place, YamlFile
 
-Recorded = declared.DeclaredCriterion | port_limits.PortLimit
+Recorded = (
+    declared.DeclaredCriterion | port_limits.PortLimit | stability.StabilityCriterion
+)
 
-KINDS = (*declared.KINDS, port_limits.KIND)
+KINDS = (*declared.KINDS, port_limits.KIND, stability.KIND)
 
 
 def recorded(
@@ -22,6 +24,9 @@ def recorded(
     if kind in declared.KINDS:
         one = declared.declared_criterion(file, entry, defaults, kind, place)
         yield one, place
+    elif kind == stability.KIND:
+        risks = content.risks
+        yield stability.stability_criterion(file, entry, defaults, risks, place), place
     else:
         risks = content.risks
         yield from port_limits.port_limits(file, entry, defaults, risks, place)

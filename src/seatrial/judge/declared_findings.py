@@ -32,7 +32,7 @@ def declared_findings(
         if isinstance(criterion, PortLimit):
             findings += port_findings(runs, criterion)
             continue
-        if criterion.kind != "declared":
+        if not isinstance(criterion, DeclaredCriterion) or criterion.kind != "declared":
             continue
         subject = Finding("declared", "Settings").held_to_declaration(criterion)
         selected = [selected_rows(told(table), criterion.where) for table in tables]

@@ -23,6 +23,7 @@ Kind = Literal[
     "sameness",
     "declared",
     "fabric",
+    "stability",
     "case",
     "inventory",
     "leaf",
@@ -41,12 +42,9 @@ METHODS = {
     "any": "order statistics of the median",
     "every": "every single value",
 }
-_MOST_NAMES = 8
+_MOST_NAMES = _MOST_EARLIER = 8
 _DIGITS = 9
 """Significant digits in the digest: further digits differ between machines."""
-
-_MOST_EARLIER = 8
-"""Earlier runs that are named."""
 
 
 @dataclass(frozen=True)
@@ -277,6 +275,7 @@ _KIND_ORDER = (
     "inventory",
     "declared",
     "fabric",
+    "stability",
     "start",
     "case",
     "limit",

@@ -40,7 +40,6 @@ from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.place_findings import findings_of, node_verdicts
 from seatrial.judge.planned_findings import (
     gap_findings,
-    notes,
     permitted,
     unused_nodes,
     why_not,
@@ -50,6 +49,7 @@ from seatrial.judge.run_history import ledger_findings, since_repairs
 from seatrial.judge.screening import tried
 from seatrial.judge.shared_leafs import shared_leafs
 from seatrial.judge.spoiled import Spoiled, spoiled_of
+from seatrial.judge.stability_findings import Phases
 from seatrial.judge.verdicts import VERDICTS, Ruling, rulings
 from seatrial.judge.waived import waived
 from seatrial.model.cases import Case, CaseKey
@@ -77,11 +77,9 @@ def judge(
 ) -> Judgement:
     """Hold a run to the criteria of its system; same input, same judgement.
 
-    Each of the `further` runs of the same campaign is one more look at growing data, in
-    the order of their start. The ledger must agree with the runs `beside`; `signers`, a
-    file of OpenSSH, may excuse missing numbers.
-
-    Raises SeatrialError if the runs are not alike, or if numbers are there twice.
+    Each of the `further` runs of the campaign, by their start, is one more look at
+    growing data. The ledger must agree with the runs `beside`; `signers` (OpenSSH) may
+    excuse missing numbers. Raises SeatrialError if the runs are not alike.
     """
     runs = joint_runs.alike_in_time_order((run, *further))
     replay, changed = joint_runs.is_replay(runs), changes_of(runs, criteria)
@@ -101,6 +99,8 @@ def judge(
     found = [*_of_cases(cases, by_case), *spoiled.findings(runs), *unmeasured, *starts]
     found += inventory.findings(replay=replay) + _of_declarations(runs, criteria)
     found += unused_nodes(runs, nodes, signed.reasons) + ledger_findings(ledger)
+    phases = Phases.of(runs, criteria, signed)
+    found = phases.softened(found) + phases.findings()
     located, found, unfit = located_parts(runs, [flagged(f, changed) for f in found])
     found.sort(key=place_of_finding)
     accepted = waived(found, signed, runs)
@@ -121,8 +121,8 @@ def judge(
         not_shown=_present(by_node, "not shown"),
         ledger=ledger,
         reasons=tuple(map(str, signed.reasons)),
-        notes=(*left_out, *accepted.notes, *map(str, shared), *unfit, *notes(runs)),
-        spoiled=spoiled.left(runs),
+        notes=(*left_out, *accepted.notes, *map(str, shared), *unfit, *phases.notes),
+        spoiled=() if phases.judged else spoiled.left(runs),
         repeats=spoiled.words,
         absence=inventory.words,
         located=located,

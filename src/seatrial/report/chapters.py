@@ -28,6 +28,7 @@ from seatrial.report.render.figure import Table
 from seatrial.report.render.text import short
 from seatrial.report.scaling import growth_figure, growths
 from seatrial.report.settings_chapter import settings_chapter
+from seatrial.report.stability_chapter import stability_chapter
 from seatrial.runs.closed_run import Run
 from seatrial.runs.stated import stated
 
@@ -57,11 +58,12 @@ def contents(
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
     """Build the chapters: nodes, pairs, curves, scaling, drift, settings, common facts.
 
-    What lies below MPI has one if the run measured it, and the fabric if the run kept
-    one. `home` may have published
-    numbers. Raises SeatrialError if one of their files is damaged.
+    What lies below MPI has one if the run measured it, the fabric if the run kept one,
+    and a stability phase is the first. `home` may have published numbers.
+    Raises SeatrialError if one of their files is damaged.
     """
     return (
+        *stability_chapter(run, home),
         _nodes(run, judgement),
         _pairs(run, judgement),
         _curves(run, judgement, home),

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from seatrial.errors import SeatrialError
+from seatrial.model.causes import CAUSES
 from seatrial.model.yaml_file import Text, YamlFile
 from seatrial.runs.closed_run import Run
+from seatrial.runs.maintenance import Maintenance, MaintenanceKeys, read_windows
 from seatrial.runs.ssh_signature import REASONS, REASONS_NAMESPACE, Sealed
 
 
@@ -30,12 +32,25 @@ class _Waiver(Struct, frozen=True, forbid_unknown_fields=True):
     place: Text | None = None
 
 
+class _Cause(Struct, frozen=True, forbid_unknown_fields=True):
+    event: Text
+    cause: Text
+    who: Text
+    reason: Text
+
+
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
     schema: Literal[1]
     run: Text
     manifest: Text
     reasons: tuple[_Entry, ...] = ()
     waivers: tuple[_Waiver, ...] = ()
+    causes: tuple[_Cause, ...] = ()
+    maintenance: tuple[MaintenanceKeys, ...] = ()
+
+
+_GRANTED = ("waivers", "causes", "maintenance")
+"""Lists that need a key which grants the namespace by name."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +112,37 @@ class Waiver:
 
 
 @dataclass(frozen=True)
+class Correction:
+    """A signed correction of the cause of an event of a stability phase.
+
+    The cause that the rules found stays visible beside it.
+    """
+
+    event: str
+    cause: str
+    who: str
+    reason: str
+    signer: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.event}: {self.cause}, {self.reason} ({self.who}, signed by "
+            f"{self.signer})"
+        )
+
+
+@dataclass(frozen=True)
 class Signed:
-    """The reasons and waivers of runs that count, and why other files do not."""
+    """What people signed about runs that counts, and why other files do not.
+
+    `corrections` are of causes of events, `maintenance` of stability phases.
+    """
 
     reasons: tuple[Reason, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     problems: tuple[str, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    maintenance: tuple[Maintenance, ...] = ()
 
 
 def signed_reasons(runs: Iterable[Run], signers: Path | None) -> Signed:
@@ -112,6 +152,8 @@ def signed_reasons(runs: Iterable[Run], signers: Path | None) -> Signed:
         tuple(reason for one in read for reason in one.reasons),
         tuple(waiver for one in read for waiver in one.waivers),
         tuple(problem for one in read for problem in one.problems),
+        tuple(change for one in read for change in one.corrections),
+        tuple(window for one in read for window in one.maintenance),
     )
 
 
@@ -119,9 +161,9 @@ def _of_run(run: Run, signers: Path | None) -> Signed:
     """Return the reasons and waivers of a run.
 
     They count if a known signer signed the file, and if it names the run and its
-    manifest. Waivers need a key whose line grants the namespace by name: a key that
-    seals runs accepts no failure. The words name no folder: they are the same on any
-    machine.
+    manifest. All but reasons need a key whose line grants the namespace by name: a key
+    that seals runs accepts no failure, and excuses none. The words name no folder: they
+    are the same on any machine.
     """
     if run.reasons is None:
         return Signed()
@@ -135,6 +177,10 @@ def _of_run(run: Run, signers: Path | None) -> Signed:
         for number, entry in enumerate(content.reasons):
             if not (entry.case or entry.node or entry.session):
                 file.expected("a case, node or session", None, ("reasons", number))
+        for number, change in enumerate(content.causes):
+            place = ("causes", number, "cause")
+            file.one_of("causes", CAUSES, change.cause, place)
+        tuple(read_windows(file, content.maintenance))
     except SeatrialError as error:
         return Signed(problems=(_problem("reasons and waivers", error, run, signers),))
     reasons = tuple(
@@ -148,24 +194,32 @@ def _of_run(run: Run, signers: Path | None) -> Signed:
         )
         for entry in content.reasons
     )
+    further = [key for key in _GRANTED if getattr(content, key)]
     try:
-        granted = _signer(run.reasons, signers, by_name=True) if content.waivers else ""
+        granted = _signer(run.reasons, signers, by_name=True) if further else ""
+        windows = tuple(read_windows(file, content.maintenance, granted))
     except SeatrialError as error:
-        return Signed(reasons, problems=(_problem("waivers", error, run, signers),))
-    waivers = tuple(
-        Waiver(
-            run=content.run,
-            criterion=entry.criterion,
-            place=entry.place or "",
-            who=entry.who,
-            clause=entry.clause,
-            reason=entry.reason,
-            until=entry.until.isoformat(),
-            signer=granted,
-        )
-        for entry in content.waivers
+        problem = _problem(" and ".join(further), error, run, signers)
+        return Signed(reasons, problems=(problem,))
+    waivers = tuple(_waiver(content.run, one, granted) for one in content.waivers)
+    corrections = tuple(
+        Correction(one.event, one.cause, one.who, one.reason, granted)
+        for one in content.causes
     )
-    return Signed(reasons, waivers)
+    return Signed(reasons, waivers, corrections=corrections, maintenance=windows)
+
+
+def _waiver(run: str, entry: _Waiver, signer: str) -> Waiver:
+    return Waiver(
+        run=run,
+        criterion=entry.criterion,
+        place=entry.place or "",
+        who=entry.who,
+        clause=entry.clause,
+        reason=entry.reason,
+        until=entry.until.isoformat(),
+        signer=signer,
+    )
 
 
 def _problem(what: str, error: Exception, run: Run, signers: Path | None) -> str:

@@ -1,0 +1,219 @@
+"""Findings on stability phases: each criterion of kind `stability` of each phase.
+
+A phase is a part of an acceptance by itself. Its run is judged by the criteria of its
+kind and by all that a run records beside its cases; criteria of checks that it does not
+run are named, and do not leave it undecided. Runs of other campaigns skip criteria of
+stability in the same way.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from seatrial.criteria.criteria import Criteria, kept_criteria
+from seatrial.criteria.recorded import Recorded
+from seatrial.criteria.stability import StabilityCriterion
+from seatrial.errors import SeatrialError
+from seatrial.judge.findings import NOT_MEASURED, Finding, Verdict
+from seatrial.judge.planned_findings import notes
+from seatrial.model.units import rounded
+from seatrial.runs.closed_run import Run
+from seatrial.runs.maintenance import Maintenance
+from seatrial.runs.reasons import Signed
+from seatrial.stability.demonstration import IntervalTest
+from seatrial.stability.phase import Phase, phase_of_run
+
+_LOST = "delivered but lost"
+_VERDICTS: Mapping[str, Verdict] = {"pass": "pass", "fail": "fail"}
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The stability phases among runs, by the names of the runs.
+
+    `criteria` are those of kind `stability`; `damage` is what could not be read.
+    `of_plans` are notes on the plans of all runs.
+    """
+
+    phases: Mapping[str, Phase]
+    criteria: tuple[StabilityCriterion, ...]
+    damage: str = ""
+    of_plans: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], criteria: Criteria, signed: Signed) -> "Phases":
+        """Read the phases; planned maintenance counts if it was declared before."""
+        rules = stability_criteria(criteria.declared)
+        phases: dict[str, Phase] = {}
+        for run in runs:
+            windows = _windows(run, criteria, signed)
+            try:
+                phase = phase_of_run(run, windows, signed.corrections)
+            except SeatrialError as error:
+                return cls({}, rules, str(error), notes(runs))
+            if phase is not None:
+                phases[str(run.manifest["run"])] = phase
+        return cls(phases, rules, of_plans=notes(runs))
+
+    @property
+    def judged(self) -> bool:
+        """Return True if criteria of stability judge the failures of these runs."""
+        return bool(self.phases and self.criteria)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return notes on plans, signed corrections, and those that are of no event."""
+        phases = self.phases.values()
+        unknown = [note for phase in phases for note in phase.notes]
+        known = [f"cause corrected: {c}" for p in phases for c in p.corrections]
+        known = [one for one in known if not any(one[17:] in note for note in unknown)]
+        return tuple(dict.fromkeys([*self.of_plans, *known, *unknown]))
+
+    def findings(self) -> list[Finding]:
+        """Return a finding for each criterion and phase."""
+        found = []
+        for rule in self.criteria:
+            subject = _subject(rule)
+            if self.damage:
+                reason = f"the phase cannot be read: {self.damage}"
+                found.append(subject.judged("undecided", reason))
+            elif not self.phases:
+                reason = f"{NOT_MEASURED}: the campaign is no stability phase"
+                found.append(subject.judged("skipped", reason))
+            for name, phase in self.phases.items():
+                one = judge_phase(rule, phase)
+                words = f"run {name}: " if len(self.phases) > 1 else ""
+                found.append(replace(one, reason=words + one.reason))
+        return found
+
+    def softened(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Let failed jobs and lost nodes that are back pass: they are events.
+
+        Criteria of checks that a phase does not run are skipped.
+        """
+        if not self.judged:
+            return [*findings]
+        away = {
+            one.node
+            for phase in self.phases.values()
+            for one in phase.journal.away
+            if not one.back
+        }
+        return [_softened(finding, away) for finding in findings]
+
+
+def stability_criteria(declared: Iterable[Recorded]) -> tuple[StabilityCriterion, ...]:
+    """Return the criteria of kind `stability`."""
+    return tuple(rule for rule in declared if isinstance(rule, StabilityCriterion))
+
+
+def _windows(run: Run, criteria: Criteria, signed: Signed) -> tuple[Maintenance, ...]:
+    """Return signed windows, and those that the run kept and that still hold."""
+    kept = kept_criteria(run)
+    before = kept.maintenance if kept else ()
+    declared = tuple(one for one in criteria.maintenance if one in before)
+    return declared + signed.maintenance
+
+
+def _softened(finding: Finding, away: set[str]) -> Finding:
+    if finding.kind == "case" and finding.verdict == "fail":
+        words = f"{finding.reason}; counted as an event of the stability phase"
+        return finding.judged("pass", words)
+    lost = finding.kind == "inventory" and finding.verdict == "fail"
+    if lost and finding.reason.startswith(_LOST) and finding.place not in away:
+        words = f"{finding.reason}; back, and counted as an event"
+        return finding.judged("pass", words)
+    unmeasured = finding.verdict == "undecided" and finding.reason.startswith(
+        NOT_MEASURED
+    )
+    if unmeasured and "does not run" in finding.reason:
+        return finding.judged("skipped", finding.reason)
+    return finding
+
+
+def _subject(rule: StabilityCriterion) -> Finding:
+    return Finding("stability", "Stability").held_to_declaration(rule)
+
+
+def judge_phase(rule: StabilityCriterion, phase: Phase) -> Finding:
+    """Judge a phase, or what was observed of it so far, by a criterion."""
+    events, hours = phase.counted(rule), phase.hours
+    subject = replace(
+        _subject(rule),
+        metric=rule.measure,
+        n=len(events),
+        limit=rule.rejected,
+        direction="higher",
+        unit="h" if rule.measure == "mtbf" else "1",
+    )
+    if not phase.journal.seconds:
+        return subject.judged("undecided", f"{NOT_MEASURED}: the run has no journal")
+    finding = (
+        _availability(subject, rule, phase, len(events))
+        if rule.measure == "availability"
+        else _demonstrated(subject, rule, phase)
+    )
+    if finding.verdict == "fail":
+        return finding
+    if hours.unobserved_share > rule.unobserved:
+        words = (
+            f"{100 * hours.unobserved_share:.2g} % of the phase was not observed, "
+            f"allowed {100 * rule.unobserved:.2g} %; {finding.reason}"
+        )
+        return finding.judged("undecided", words)
+    if phase.load < rule.least_load:
+        words = (
+            f"jobs took {100 * phase.load:.2g} % of the node-hours, expected "
+            f"{100 * rule.least_load:.2g} %; {finding.reason}"
+        )
+        return finding.judged("undecided", words)
+    return finding
+
+
+def _availability(
+    subject: Finding, rule: StabilityCriterion, phase: Phase, failures: int
+) -> Finding:
+    """Compute the formula of the contract, with its numbers."""
+    hours = phase.hours
+    numbers = ", ".join(
+        f"{name} {rounded(getattr(hours, name))}"
+        for name in ("total", "up", "down", "planned", "unobserved")
+    )
+    try:
+        value = hours.value(rule.formula, failures)
+    except ValueError as error:
+        return subject.judged("undecided", f"{rule.formula}: {error} ({numbers})")
+    words = f"{rule.formula} = {rounded(value, 5)}; node-hours: {numbers}"
+    subject = replace(subject, value=value, method="formula of the contract")
+    if value < rule.accepted:
+        return subject.judged("fail", f"{words}; at least {rule.accepted:g}")
+    declared = phase.declared.duration_s / 3600
+    if hours.hours < declared * (1 - _SHORT):
+        reason = f"{words}; {rounded(hours.hours)} h of {rounded(declared)} h"
+        return subject.judged("undecided", reason)
+    return subject.judged("pass", words)
+
+
+_SHORT = 0.02
+"""A phase that is shorter by this share is as long as declared: rounds are whole."""
+
+
+def _demonstrated(subject: Finding, rule: StabilityCriterion, phase: Phase) -> Finding:
+    """Hold a phase to a demonstration test."""
+    decision, test = phase.decide(rule), phase.test(rule)
+    if isinstance(test, IntervalTest):
+        intervals = int(phase.exposed / test.length + 1e-9)
+        value = 1 - decision.counted / intervals if intervals else None
+        subject = replace(subject, value=value, n=intervals, method="binomial test")
+    else:
+        count, exposed = len(phase.counted(rule)), phase.exposed
+        low, high = test.interval(count, exposed)
+        subject = replace(
+            subject,
+            value=exposed * test.nodes / count if count else None,
+            lower=low,
+            upper=high if high < float("inf") else None,
+            method="sequential test" if rule.sequential else "fixed-duration test",
+        )
+    risks = f"risks: seller {rule.seller:g}, buyer {rule.buyer:g}"
+    verdict = _VERDICTS.get(decision.verdict, "undecided")
+    return subject.judged(verdict, f"{decision.reason} ({risks})")

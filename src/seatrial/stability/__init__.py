@@ -1,0 +1,1 @@
+"""Stability phases: failures by cause, availability, and demonstration tests."""
