@@ -186,6 +186,37 @@ def test_a_metric_that_is_not_complete_is_refused_with_its_line(
     assert f"{file}:{line}" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('descr = "', 'descr = x"', "invalid syntax"),
+        ("def extract(self, text):", "def extract(self, text)", "expected ':'"),
+        ("_RATE = ", "\0_RATE = ", "null bytes"),
+    ],
+)
+def test_a_file_that_is_no_python_is_one_clear_error(
+    home: Path, old: str, new: str, reason: str
+) -> None:
+    file = source(home)
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    refused = command("checks")
+    assert refused.exit_code == 2
+    assert len(refused.stderr.splitlines()) == 1
+    assert f"{file}:" in refused.stderr
+    assert reason in refused.stderr
+
+
+def test_an_unknown_metric_names_the_nearest_one(home: Path) -> None:
+    file = source(home)
+    file.write_text(file.read_text().replace('judged = ["oceanm', 'judged = ["oceam'))
+    refused = command("checks")
+    assert refused.exit_code == 2
+    assert "unknown metric 'oceamodel_rate'" in refused.stderr
+    assert "did you mean 'oceanmodel_rate'?" in refused.stderr
+
+
 def test_checks_that_disagree_on_a_metric_are_refused(home: Path) -> None:
     file = source(home)
     other = file.read_text().replace("OceanModel", "Ice").replace("steps/s", "m/s")

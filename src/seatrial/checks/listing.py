@@ -90,6 +90,7 @@ def describe_checks(checks: Path, home: Path, mix: str = "") -> list[dict[str, A
     that begin with @ are ReFrame's own; a variable that is not set is `UNDEFINED`.
     Raises SeatrialError as `list_cases` does.
     """
+    known = known_checks(checks)
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "settings.json")
         settings.write_text(_NOWHERE, encoding="utf-8")
@@ -101,7 +102,7 @@ def describe_checks(checks: Path, home: Path, mix: str = "") -> list[dict[str, A
         described, _ = json.JSONDecoder().raw_decode(text, text.find("\n[\n") + 1)
     except ValueError as error:
         raise SeatrialError(f"ReFrame cannot describe its checks: {error}") from error
-    missing = known_checks(checks) - {check["@class"] for check in described}
+    missing = known - {check["@class"] for check in described}
     if missing:
         raise SeatrialError(f"ReFrame does not describe {', '.join(sorted(missing))}")
     return described

@@ -134,8 +134,16 @@ def _metric(item: ast.expr) -> Metric:
 
 
 def _trees(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
+    """Yield the files below a folder and their trees; SeatrialError if one has none."""
     for file in sorted(folder.rglob("*.py")):
-        yield file, ast.parse(file.read_text(encoding="utf-8"), str(file))
+        try:
+            yield file, ast.parse(file.read_bytes(), str(file))
+        except (SyntaxError, ValueError) as error:  # ValueError: a NUL in it
+            line = getattr(error, "lineno", None) or 1
+            reason = getattr(error, "msg", str(error))
+            raise SeatrialError(
+                f"{file}:{line}: expected Python, got an error: {reason}. Fix the file."
+            ) from error
 
 
 def _classes(folder: Path) -> dict[str, ast.ClassDef]:

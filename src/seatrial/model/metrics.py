@@ -6,6 +6,7 @@ Metrics of upstream tools keep their own names (`RandomlyOrderedRingLatency_usec
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -261,6 +262,8 @@ def split_flat_name(
         return known[flat], None
     name, _, label = flat.rpartition("_")
     if name not in known:
-        expected = f"expected a name such as latency_8B, of {', '.join(known)}"
-        raise ValueError(f"unknown metric {flat!r}, {expected}")
+        nearest = get_close_matches(flat, known, 1) or get_close_matches(name, known, 1)
+        remedy = f"did you mean {nearest[0]!r}?" if nearest else "see docs/files.md"
+        expected = "expected a name such as latency_8B or mem_bw"
+        raise ValueError(f"unknown metric {flat!r}, {expected}; {remedy}")
     return known[name], parse_size(label)
