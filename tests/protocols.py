@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from click.testing import CliRunner, Result
@@ -49,25 +50,27 @@ def make_site(folder: Path, roles: str = ROLES) -> Path:
     return home
 
 
-def make_run(home: Path, *, slow: bool = True) -> Path:
+def make_run(
+    home: Path, *, slow: bool = True, kept: Mapping[str, str] | None = None
+) -> Path:
     """Close a run; a slow pair misses its limit."""
     pairs = {"cn01 cn02": 100.0, "cn02 cn03": 50.0 if slow else 100.0}
     rows = [sample(CASE, value, pair=pair) for pair, value in pairs.items()]
-    run: Path = close_run(home / "results", rows=rows)
+    run: Path = close_run(home / "results", rows=rows, kept=kept)
     return run
 
 
-def waive(run: Path, key: Path, criterion: str = WAIVED) -> None:
-    """Sign a waiver of a criterion for a run."""
+def waive(run: Path, key: Path, *criteria: str) -> None:
+    """Sign waivers of criteria for a run, by default of the one that it misses."""
     waiver = {
-        "criterion": criterion,
         "who": "J. Doe, procurement",
         "clause": "4.2",
         "reason": "cable is on order",
         "until": "2027-01-31",
     }
     names = {"run": run.name, "manifest": load_run(run).digest}
-    write(run / "reasons.yaml", json.dumps({"schema": 1, **names, "waivers": [waiver]}))
+    waivers = [{"criterion": name, **waiver} for name in criteria or [WAIVED]]
+    write(run / "reasons.yaml", json.dumps({"schema": 1, **names, "waivers": waivers}))
     command = ["ssh-keygen", "-Y", "sign", "-n", "seatrial-reasons", "-f", str(key)]
     subprocess.run(
         [*command, str(run / "reasons.yaml")], check=True, capture_output=True

@@ -9,13 +9,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from closed_runs import close_run
+from judge_samples import CASE, sample
 from protocols import (
     HOME,
     LIMITS,
     PEOPLE,
+    ROLES,
     WAIVED,
     by_hand,
     content_of,
@@ -32,9 +36,29 @@ from shown_commands import shell_lines
 from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.keys import Known
 from seatrial.errors import SeatrialError
+from seatrial.model.cases import NodeEvent
 from seatrial.plain_files import sha256_plain
+from seatrial.runs.ledger import begin
+from seatrial.runs.pack import unpack
 
 PAGE = HOME / "docs" / "protocol.md"
+SLOW_LINK = """
+schema: 1
+risks: {seller: 0.05, buyer: 0.05}
+defaults: {kind: promised, document: contract 4711, clause: '5.1', model: lognormal}
+criteria:
+  - check: Halo
+    limits: {exchange_time_16B: 10000000 us, exchange_time_8KiB: 10000000 us}
+  - check: PairSweep
+    limits: {bw_1MiB: 40 MB/s, latency_8B: 5000 us}
+  - check: PairSweep
+    model: every
+    limits: {pairs_answered: 100 %}
+  - check: PairSweep
+    kind: sameness
+    tolerance: 0.9
+    metrics: [bw_1MiB]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +176,66 @@ def test_a_protocol_is_whole_or_not_there(
     assert result.exit_code == 2
     assert "no space left" in result.stderr
     assert [*place.iterdir()] == []
+
+
+def test_runs_that_are_judged_together_are_signed_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repeat of the run, a run of --with, and the ledger beside them."""
+    home = make_site(tmp_path, "")
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+    names = ["20260101T000000Z-smoke", "20260102T000000Z-smoke"]
+    names.append("20260103T000000Z-smoke")
+    results = home / "results"
+    for name in names:
+        begin(results / "lab", name, campaign="smoke", criteria="", partial=False)
+    down = NodeEvent("cn02", "down", "bad DIMM", "root", 1767225600.0)
+    for number, name in enumerate(names):
+        waited = (down,) if number == 0 else ()
+        case = replace(CASE, raw="raw/pairs-1", waited_for=waited)
+        again = names[0] if number == 1 else ""
+        rows = [sample(CASE, 90.0 + number, pair="cn01 cn02")]
+        close_run(results, name, rows=rows, cases=[case], repeat_of=again)
+    criteria = home / "reference-data" / "lab" / "criteria.yaml"
+    out = tmp_path / "protocol"
+    made = seatrial("protocol", names[0], "--with", names[2], "--out", out)
+    assert made.exit_code == 0, made.output
+    record = json.loads((out / "protocol.json").read_text())
+    assert sorted(one["run"] for one in record["runs"]) == names
+    assert {file.name for file in (out / "runs").iterdir()} == {
+        f"{name}.seatrial.tar.xz" for name in names
+    }
+    assert (out / "ledger.jsonl").read_bytes() == (
+        results / "lab" / "ledger.jsonl"
+    ).read_bytes()
+    assert (out / "criteria.yaml").read_bytes() == criteria.read_bytes()
+    assert record["signatures"] == {"vendor": 1, "customer": 1, "witness": 0}
+    text = (out / "protocol.md").read_text()
+    for name in names:
+        assert f"| run | {name} |" in text
+    for heading in ("### Vendor", "### Customer", "### Witness, if present"):
+        assert heading in text
+    repeats = text.partition("## Repeats and other runs\n")[2].partition("\n## ")[0]
+    assert f"judged together with run {names[2]}" in repeats
+    assert names[1] in repeats
+    assert state(out) == ("INCOMPLETE", 3)
+
+
+def test_a_packed_run_gives_a_protocol_with_the_ledger_that_it_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = make_site(tmp_path)
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    run = make_run(home, kept={"ledger.jsonl": ""})
+    pack = tmp_path / "offer.seatrial.tar.xz"
+    assert seatrial("pack", run, pack).exit_code == 0
+    shutil.rmtree(run)
+    out = tmp_path / "protocol"
+    assert seatrial("protocol", pack, "--out", out).exit_code == 0
+    assert (out / "ledger.jsonl").read_bytes() == b""
+    (packed,) = (out / "runs").iterdir()
+    assert packed.read_bytes() == pack.read_bytes()
 
 
 # Signatures
@@ -391,3 +475,28 @@ def test_a_changed_byte_breaks_the_check_without_seatrial_too(
     refused = sign(site, protocol, "vendor")
     assert refused.exit_code == 1
     assert "only a whole protocol is signed" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_recorded_run_of_the_lab_is_waived_signed_and_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real output of the lab, with a slow link that two waivers accept."""
+    home = make_site(tmp_path)
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+    run = unpack(HOME / "reports" / "demo" / "slow-link.seatrial.tar.xz", tmp_path)
+    failed = ("PairSweep bw_1MiB", "PairSweep bw_1MiB sameness")
+    waive(run, tmp_path / "keys" / "joe", *failed)
+    criteria = tmp_path / "criteria.yaml"
+    criteria.write_text(SLOW_LINK + ROLES)
+    out = tmp_path / "protocol"
+    made = seatrial("protocol", run, "--criteria", criteria, "--out", out)
+    assert made.exit_code == 0, made.output
+    assert "verdict: pass with waivers" in made.stdout
+    for role in PEOPLE:
+        assert sign(tmp_path, out, role).exit_code == 0
+    assert state(out) == ("COMPLETE", 0)
+    text = (out / "protocol.md").read_text()
+    assert text.count("| fail, waived |") == len(failed)
+    assert "at cn03" in text

@@ -1,5 +1,6 @@
 """Content of a protocol, the same for Markdown and PDF: plain texts in their order."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -182,7 +183,7 @@ def _parts(judgement: Judgement, content: Content) -> Iterator[Part]:
     )
     yield Part("Repeats and other runs", repeats, "No other run is known.")
     yield Part(
-        "Not shown", tuple(_not_shown(judgement, front)), "Every criterion was judged."
+        "Not shown", tuple(_not_shown(judgement, front)), "Everything was judged."
     )
 
 
@@ -233,6 +234,11 @@ def _absent(judgement: Judgement) -> Iterator[str]:
 
 
 def _not_shown(judgement: Judgement, front: Front) -> Iterator[str]:
+    verdicts = Counter(one.verdict for one in judgement.findings)
+    for verdict in ("not shown", "undecided"):
+        if count := verdicts[verdict]:
+            many = "s are" if count > 1 else " is"
+            yield f"{text.exact(count)} finding{many} {verdict}: see Deviations"
     if judgement.uncovered:
         names = ", ".join(text.few(judgement.uncovered))
         yield f"criteria of checks that this campaign does not run: {names}"
