@@ -55,6 +55,25 @@ def test_openmetrics_as_a_whole(run: Path) -> None:
     )
 
 
+def test_openmetrics_of_large_runs_come_session_by_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        replace(
+            sample(replace(CASE, session=f"pairs-{repeat}"), value, pair=pair),
+            start_time=START + 10 * repeat + value,
+        )
+        for repeat in (2, 1)
+        for pair in ("cn01 cn02", "cn02 cn01")
+        for value in (1.0, 2.0)
+    ]
+    run = close_run(tmp_path, rows=rows)
+    small = seatrial(run, "--format", "openmetrics").stdout
+    monkeypatch.setattr("seatrial.runs.export.FEW_ROWS", 0)
+    assert seatrial(run, "--format", "openmetrics").stdout == small
+    assert small.index('session="pairs-1"') < small.index('session="pairs-2"')
+
+
 def families(*arguments: object) -> dict[str, list[tuple[dict[str, str], float]]]:
     """Read OpenMetrics text as Prometheus' own parser does, which is strict."""
     result = seatrial(*arguments, "--format", "openmetrics")

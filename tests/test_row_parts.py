@@ -31,10 +31,12 @@ def test_a_stored_table_is_read_as_one_in_memory(stored: pl.LazyFrame) -> None:
 
 
 @pytest.mark.parametrize("few", [1, 50, 1 << 18])
+@pytest.mark.parametrize("block", [3, 1 << 16])
 def test_parts_have_all_rows_once(
-    monkeypatch: pytest.MonkeyPatch, stored: pl.LazyFrame, few: int
+    monkeypatch: pytest.MonkeyPatch, stored: pl.LazyFrame, few: int, block: int
 ) -> None:
     monkeypatch.setattr("seatrial.runs.row_parts.FEW_ROWS", few)
+    monkeypatch.setattr("seatrial.runs.row_parts.BLOCK_ROWS", block)
     whole = stored.collect()
     expected = whole.partition_by(KEYS, as_dict=True)
     found = {key: load() for key, load in parts(stored, *KEYS)}

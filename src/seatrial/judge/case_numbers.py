@@ -223,10 +223,10 @@ class _Waiting:
 
 def _mismatch(criterion: Criterion, samples: pl.DataFrame) -> str:
     """Return why a criterion cannot judge samples: statistic or unit; '' if it can."""
-    statistics = sorted(samples["statistic"].unique())
+    statistics = _values(samples, "statistic")
     if criterion.statistic is not None and criterion.statistic not in statistics:
         return f"no {criterion.statistic} was recorded, only {', '.join(statistics)}"
-    units = sorted(samples["unit"].unique())
+    units = _values(samples, "unit")
     if units != [criterion.unit]:
         names = " and ".join(units)
         return f"the criterion is in {criterion.unit}, the numbers are in {names}"
@@ -274,9 +274,14 @@ def _own(samples: pl.DataFrame, parameters: Collection[str]) -> pl.DataFrame:
 
     All rows of a table are kept at once if possible: a sweep has millions.
     """
-    if {*samples["parameters"].unique()}.issubset(parameters):
+    if {*_values(samples, "parameters")}.issubset(parameters):
         return samples
     return samples.filter(pl.col("parameters").cast(pl.String).is_in(parameters))
+
+
+def _values(samples: pl.DataFrame, column: str) -> list[str]:
+    """Return the sorted values of a column; most often there is one."""
+    return sorted(samples.select(pl.col(column).unique()).to_series())
 
 
 def _without_criterion(key: CaseKey, samples: pl.DataFrame) -> Finding:

@@ -36,10 +36,11 @@ def groups_of(
         rows = np.flatnonzero(pairs.to_numpy() == of_pairs)
         if not rows.size:
             continue
-        values = data.values[rows]
+        values, names = data.values, data.places
+        if rows.size < len(values):
+            values, names = values[rows], names[rows]
         of_rows = scale.levels(values)
         trouble = _without_number(of_rows, "nothing was measured")
-        names = data.places[rows]
         doubt = np.full(rows.size, "", dtype=object)
         group = Group(
             subject,

@@ -17,6 +17,7 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.criteria.methods import Method
+from seatrial.judge.row_numbers import RowNumbers, numbered, wide_enough
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name, judged_statistic
 from seatrial.model.places import PLACE, turned
@@ -36,9 +37,6 @@ TIME = "time"
 _NAMES = ("session", "job_id")
 
 _SAMPLED = (*PLACE, *UNIT, TIME, "repeat", "value", "direction")
-
-_MOST_CODES = 1 << 62
-"""Numbers of combinations that an integer holds."""
 
 LEAST_ALIKE = 3
 """Minimum places for a sameness criterion: 3."""
@@ -90,21 +88,31 @@ def sampled(
     Only `statistic` counts, by default the first that is known. `of_several` numbers of
     a place in one allocation, that one counts.
     """
-    wanted = statistic or judged_statistic(rows["statistic"].unique())
-    of_statistic = rows.select(*_SAMPLED, "statistic").filter(
-        pl.col("statistic") == wanted
-    )
-    rows = turned(of_statistic)
-    of_place, places = _numbered(rows, PLACE)
+    statistics = rows.select(pl.col("statistic").unique()).to_series()
+    wanted = statistic or judged_statistic(statistics)
+    rows = rows.select(*_SAMPLED, "statistic")
+    if len(statistics) > 1 or wanted not in statistics:
+        rows = rows.filter(pl.col("statistic") == wanted)
+    rows = turned(rows)
+    cell, places = numbered(rows, PLACE)
     of_unit, units = _in_time_order(rows)
-    cells = rows.select("value", cell=of_place * units.height + of_unit)
-    if cells["cell"].n_unique() < cells.height:
+    cells = places.height * units.height
+    cell = cell.astype(wide_enough(cells), copy=False)
+    cell *= units.height
+    cell += of_unit
+    del of_unit
+    seen = np.zeros(cells, dtype=bool)
+    seen[cell] = True
+    numbers = rows["value"].to_numpy()
+    if np.count_nonzero(seen) < cell.size:
         value = getattr(pl.col("value"), of_several)
-        cells = cells.group_by("cell").agg(value())
-    values = np.full(places.height * units.height, np.nan)
-    values[cells["cell"].to_numpy()] = cells["value"].to_numpy()
-    spoilt = np.zeros(values.size, dtype=bool)
-    spoilt[cells["cell"].filter(~cells["value"].is_finite()).to_numpy()] = True
+        several = pl.DataFrame({"value": numbers, "cell": cell})
+        one = several.group_by("cell").agg(value())
+        cell, numbers = one["cell"].to_numpy(), one["value"].to_numpy()
+    values = np.full(cells, np.nan)
+    values[cell] = numbers
+    spoilt = seen
+    spoilt[cell] = ~np.isfinite(numbers)
     values[spoilt] = np.nan
     shape = (places.height, units.height)
     return Sampled(
@@ -116,45 +124,18 @@ def sampled(
     )
 
 
-def _numbered(
-    rows: pl.DataFrame, columns: tuple[str, ...]
-) -> tuple[npt.NDArray[np.int64], pl.DataFrame]:
-    """Number the distinct rows of some columns in the order of their appearance.
-
-    By one integer for each row: a sweep has millions.
-    """
-    codes, most = np.zeros(rows.height, dtype=np.int64), 1
-    for name in columns:
-        column = rows[name].to_physical().cast(pl.Int64)
-        if column.null_count() == rows.height:
-            continue
-        numbers = column.fill_null(strategy="min").to_numpy()
-        if column.null_count():
-            numbers = np.where(column.is_null(), numbers.min() - 1, numbers)
-        numbers = numbers - numbers.min()
-        width = int(numbers.max()) + 1
-        if most * width > _MOST_CODES:
-            codes, most = np.unique(codes, return_inverse=True)[1], rows.height
-        codes, most = codes * width + numbers, most * width
-    _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
-    return rank[numbers], rows.select(columns)[first[order]]
-
-
 def _in_time_order(
     rows: pl.DataFrame,
-) -> tuple[npt.NDArray[np.int64], pl.DataFrame]:
+) -> tuple[RowNumbers, pl.DataFrame]:
     """Number the allocations by run, then by time: the order of rows means nothing."""
-    of_unit, units = _numbered(rows, UNIT)
+    of_unit, units = numbered(rows, UNIT)
     times = rows.select(TIME, "repeat", unit=of_unit)
     least = times.group_by("unit", maintain_order=True).min()
     units = units.hstack(least.drop("unit"))
     run = pl.int_range(pl.len()).min().over("run")
     by = [run, TIME, "repeat", "attempt", *(pl.col(c).cast(pl.String) for c in _NAMES)]
     ordered = units.with_row_index("unit").sort(by, nulls_last=True)["unit"].to_numpy()
-    rank = np.empty(units.height, dtype=np.int64)
+    rank = np.empty(units.height, dtype=wide_enough(units.height))
     rank[ordered] = np.arange(units.height)
     return rank[of_unit], units[ordered]
 
@@ -266,7 +247,8 @@ class Scale:
         if not self.logs:
             return self.sign * values
         with np.errstate(invalid="ignore", divide="ignore"):
-            levels = self.sign * np.log(values)
+            levels = np.log(values)
+        levels *= self.sign
         levels[values <= 0] = -np.inf
         return levels
 

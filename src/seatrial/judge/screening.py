@@ -37,6 +37,7 @@ from seatrial.judge.multiple_testing import (
 from seatrial.judge.order_statistics import quantiles
 from seatrial.judge.sampling import Marks, Values
 from seatrial.judge.threads import side_by_side
+from seatrial.runs.row_groups import FEW_ROWS
 
 _LENIENT = 0.1
 """Probability to suspect a compliant place by its low rank."""
@@ -86,8 +87,9 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     if not groups:
         return []
     groups = in_common_time(groups)
-    side_by_side(attrgetter("at"), groups)
-    alone = sum(len(group.levels) for group in groups) == 1
+    places = sum(len(group.levels) for group in groups)
+    side_by_side(attrgetter("at"), groups, large=places > FEW_ROWS)
+    alone = places == 1
     screened = [0 if alone else screening(group.units) for group in groups]
     ranks = _ranks(groups, screened)
     picked = [
@@ -98,7 +100,7 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     suspected = [marks & ~pairs for marks, pairs in zip(picked, covered, strict=True)]
     metrics = sum(group.shares for group in groups)
     trials = list(zip(groups, screened, suspected, covered, strict=True))
-    p = side_by_side(lambda trial: _p(*trial, metrics), trials)
+    p = side_by_side(lambda trial: _p(*trial, metrics), trials, large=places > FEW_ROWS)
     convicted, families = _convicted(groups, p, risks.seller)
     every_p = np.concatenate(p)
     family = ~np.isnan(every_p)

@@ -32,22 +32,18 @@ def count_pairs(rows: pl.DataFrame, *within: str) -> tuple[int, int]:
 
     A pair counts once for each value of the columns `within`.
     """
+    if within:
+        parts = rows.select(*within, "source", "destination").partition_by(within)
+        counts = [*map(count_pairs, parts)]
+        return sum(one for one, _ in counts), sum(both for _, both in counts)
     ends = [
         pl.col(name).cast(pl.Categorical).to_physical().cast(pl.UInt64)
         for name in ("source", "destination")
     ]
     low, high = pl.min_horizontal(ends), pl.max_horizontal(ends)
-    numbers = rows.select(
-        *within,
-        directed=(ends[0] * 2**32 + ends[1]),
-        pairs=(low * 2**32 + high),
-    )
-    counts = pl.col("directed", "pairs").n_unique()
-    if within:
-        numbers = numbers.group_by(within).agg(counts)
-        counts = pl.col("directed", "pairs").sum()
-    directed, pairs = numbers.select(counts).row(0)
-    return directed, pairs
+    directed = (ends[0] * 2**32 + ends[1]).n_unique()
+    undirected = (low * 2**32 + high).n_unique()
+    return rows.select(directed).item(), rows.select(undirected).item()
 
 
 def both_ways(rows: pl.DataFrame) -> bool:

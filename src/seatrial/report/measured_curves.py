@@ -45,7 +45,10 @@ def curves(run: Run, judgement: Judgement) -> list[Curve]:
     """Find every curve of a run, in the order of checks and metrics."""
     collected: list[Curve] = []
     placed = pl.any_horizontal(pl.col("node", "source").is_not_null())
-    for _, load in parts(run.columns(*COLUMNS, "nodes"), "check", "metric"):
+    several = _several_kinds(run)
+    for key, load in parts(run.columns(*COLUMNS, "nodes"), "check", "metric"):
+        if key not in several:
+            continue
         rows = judged_rows(load())
         whole = on_most_nodes(rows.filter(~placed))
         rows = pl.concat([rows.filter(placed), whole])
@@ -57,6 +60,17 @@ def curves(run: Run, judgement: Judgement) -> list[Curve]:
             collected.append(_places(part, judgement, over))
         collected += whole_curves(rows.filter(~placed), judgement, over)
     return collected
+
+
+def _several_kinds(run: Run) -> set[tuple[str, str]]:
+    """Return checks and metrics with several parameters or sizes: others need no curve.
+
+    The metrics of a sweep over pairs have millions of rows.
+    """
+    kinds = run.columns("check", "metric", "parameters", "size_bytes").unique()
+    known = kinds.group_by("check", "metric").len().collect(engine="streaming")
+    several = known.filter(pl.col("len") > 1)
+    return {(check, metric) for check, metric, _ in several.iter_rows()}
 
 
 def _groups(

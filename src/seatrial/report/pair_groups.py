@@ -21,7 +21,6 @@ _NOT_OF_PAIRS = ("start_spread",)
 _KEYS = ("parameters", "metric", "size_bytes", "hca", "unit", "direction")
 _SAME = ("parameters", "size_bytes", "hca")
 _CASE = len(CaseKey._fields)
-_OF_PAIR = ("session", "source", "destination", "value")
 _COLUMNS = (
     *CaseKey._fields,
     *_KEYS,
@@ -35,15 +34,17 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Group:
-    """The samples of one matrix, those of a crowded network, and the nodes.
+    """The pairs of one matrix, those of a crowded network, and the nodes.
 
-    `first` is the first sample; all have its check, metric, unit and rail. `drawn`: the
-    check measured some pairs only.
+    `pairs` has the median of each pair over `repeats` sessions. `first` is the first
+    sample; all have its check, metric, unit and rail. `drawn`: the check
+    measured some pairs only.
     """
 
     case: CaseKey
     first: dict[str, Any]
     pairs: pl.DataFrame
+    repeats: int
     crowded: pl.DataFrame
     nodes: Sequence[str]
     drawn: bool
@@ -79,8 +80,16 @@ def groups(run: Run) -> Iterator[Group]:
             # A ring is no matrix: it has as many pairs as nodes, and many sizes.
             if len(nodes) > 2 and not (several and count_pairs(pairs)[1] <= len(nodes)):
                 again = _of(before, key, same)
-                first, own = pairs.row(0, named=True), pairs.select(_OF_PAIR)
-                yield Group(key, first, own, again, nodes, key in drawn)
+                first, repeats = pairs.row(0, named=True), pairs["session"].n_unique()
+                own = by_pair(pairs)
+                yield Group(key, first, own, repeats, again, nodes, key in drawn)
+
+
+def by_pair(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the median over the repeats of each pair."""
+    return rows.group_by("source", "destination", maintain_order=True).agg(
+        pl.col("value").median()
+    )
 
 
 def _of(rows: pl.DataFrame, key: CaseKey, like: dict[str, Any]) -> pl.DataFrame:

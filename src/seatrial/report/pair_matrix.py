@@ -16,7 +16,7 @@ from seatrial.model.cases import CaseKey
 from seatrial.model.metrics import flat_name
 from seatrial.model.places import count_pairs
 from seatrial.names import natural_key
-from seatrial.report.pair_groups import Group, groups
+from seatrial.report.pair_groups import Group, by_pair, groups
 from seatrial.report.render import text
 from seatrial.report.render.heat_grid import LEVELS, SLOW
 from seatrial.runs.closed_run import Run
@@ -103,12 +103,12 @@ def matrices(run: Run, judgement: Judgement) -> list[Matrix]:
 def _matrix(group: Group, judgement: Judgement, most: int) -> Matrix:
     first = group.first
     lower_is_better = first["direction"] == "lower"
-    pairs = _by_pair(group.pairs)
+    pairs = group.pairs
     middle = _middle(pairs["value"], lower_is_better)
     directed, unordered = count_pairs(pairs)
     ways = 2 if directed > unordered else 1
     pairs = pairs.with_columns(level=_level(first["direction"], middle)).join(
-        _by_pair(group.crowded if ways == 2 else _both(group.crowded)).rename(
+        by_pair(group.crowded if ways == 2 else _both(group.crowded)).rename(
             {"value": "crowded"}
         ),
         on=("source", "destination"),
@@ -128,7 +128,7 @@ def _matrix(group: Group, judgement: Judgement, most: int) -> Matrix:
         unit=first["unit"],
         direction=first["direction"],
         statistic=first["statistic"],
-        repeats=group.pairs["session"].n_unique(),
+        repeats=group.repeats,
         directed=ways == 2,
         nodes=tuple(nodes),
         of=len(group.nodes),
@@ -153,13 +153,6 @@ def _middle(values: pl.Series, lower_is_better: bool) -> float:
     """
     middle = values.quantile(0.5, "lower" if lower_is_better else "higher")
     return math.nan if middle is None else middle
-
-
-def _by_pair(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the median over the repeats of each pair."""
-    return rows.group_by("source", "destination", maintain_order=True).agg(
-        pl.col("value").median()
-    )
 
 
 def _both(pairs: pl.DataFrame) -> pl.DataFrame:

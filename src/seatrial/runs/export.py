@@ -17,7 +17,7 @@ from seatrial.names import node_set
 from seatrial.runs.closed_run import read_manifests
 from seatrial.runs.measurement_table import SCHEMA
 from seatrial.runs.query import started
-from seatrial.runs.row_groups import BLOCK_ROWS, write_blocks
+from seatrial.runs.row_groups import BLOCK_ROWS, FEW_ROWS, write_blocks
 from seatrial.runs.stored_table import StoredTable, stored_table
 
 Form = Literal["csv", "parquet", "openmetrics"]
@@ -101,11 +101,16 @@ def _openmetrics(runs: Sequence[StoredTable]) -> Iterator[str]:
     """Yield the lines of OpenMetrics text: a gauge for every metric and unit.
 
     Its name ends in the suite's unit: `seatrial_bw_MB_per_s`. Every sample has the time
-    of its measurement. One metric at a time is in memory.
+    of its measurement. One metric at a time is in memory, of a sweep that of a session.
     """
-    for family, (metric, unit) in _families(_metrics(runs)).items():
+    counts = _metrics(runs)
+    for family, (metric, unit) in _families(counts).items():
         yield from (f"# TYPE {family} gauge", f"# UNIT {family} {_suffix(unit)}")
-        yield from _samples(family, _rows(runs, metric, unit))
+        rows = _rows(runs, metric, unit)
+        large = counts[metric, unit] > FEW_ROWS
+        for part in _by_session(rows) if large else [rows]:
+            ordered = part.sort("start_time", maintain_order=True)
+            yield from _samples(family, ordered.collect())
     yield "# EOF"
 
 
@@ -127,18 +132,28 @@ def _families(metrics: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     return families
 
 
-def _metrics(runs: Iterable[StoredTable]) -> list[tuple[str, str]]:
-    """Return all metrics with their units, sorted."""
+def _metrics(runs: Iterable[StoredTable]) -> dict[tuple[str, str], int]:
+    """Count the rows of each metric and unit, sorted."""
     every = pl.concat(run.rows.select("metric", "unit") for run in runs)
-    return sorted(every.unique().collect(engine="streaming").rows())
+    counts = every.group_by("metric", "unit").len().collect(engine="streaming")
+    return {(metric, unit): rows for metric, unit, rows in sorted(counts.rows())}
 
 
-def _rows(runs: Iterable[StoredTable], metric: str, unit: str) -> pl.DataFrame:
-    """Return the rows of a metric, in the order of their times."""
+def _rows(runs: Iterable[StoredTable], metric: str, unit: str) -> pl.LazyFrame:
+    """Return the rows of a metric."""
     own = (pl.col("metric") == metric) & (pl.col("unit") == unit)
     names = [name for name in (*_LABELS, "start_time", "value") if name in SCHEMA]
-    rows = (_with_campaign(run, run.rows.filter(own).select(names)) for run in runs)
-    return pl.concat(rows).sort("start_time", maintain_order=True).collect()
+    return pl.concat(
+        _with_campaign(run, run.rows.filter(own).select(names)) for run in runs
+    )
+
+
+def _by_session(rows: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
+    """Yield the rows of each session in their order: its labels are its own."""
+    first = rows.group_by("run", "session").agg(pl.col("start_time").min())
+    order = first.sort("start_time", "run", "session").collect(engine="streaming")
+    for run, session in order.select(pl.col("run", "session").cast(pl.String)).rows():
+        yield rows.filter(pl.col("run") == run, pl.col("session") == session)
 
 
 def _samples(family: str, rows: pl.DataFrame) -> Iterator[str]:

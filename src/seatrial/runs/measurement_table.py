@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 import polars as pl
@@ -54,18 +55,39 @@ def parse_table(content: bytes, file: Path, few: int = FEW_ROWS) -> pl.LazyFrame
 
 
 def _scanned(content: bytes, file: Path) -> pl.LazyFrame:
-    """Return a table that was checked, to be read block by block."""
+    """Return a table that was checked, to be read block by block.
+
+    Its bytes are those that were checked, in a file without a name where that is
+    possible: not in memory, and nobody else can change them.
+    """
+    kept = _unnamed(content) or content
 
     def source(
         columns: list[str] | None, where: pl.Expr | None, first: int | None, _: object
     ) -> Iterator[pl.DataFrame]:
         schema = {name: LOADED[name] for name in columns or LOADED}
-        for block in _parsed_blocks(content, file, schema, ()):
+        for block in _parsed_blocks(kept, file, schema, ()):
             rows = block.head(block.height if first is None else first)
             first = None if first is None else first - rows.height
             yield rows if where is None else rows.filter(where)
 
     return register_io_source(source, schema=pl.Schema(LOADED))
+
+
+def _unnamed(content: bytes) -> BinaryIO | None:
+    """Write bytes to a file without a name; None if that is not possible."""
+    try:
+        stream = TemporaryFile(prefix="seatrial-")  # noqa: SIM115 (read later)
+        stream.write(content)
+        stream.flush()
+    except OSError:
+        return None
+    return stream if _path_of(stream).exists() else None
+
+
+def _path_of(stream: BinaryIO) -> Path:
+    """Return a path of an open file of this process (proc(5))."""
+    return Path("/proc/self/fd", str(stream.fileno()))
 
 
 def parse_columns(
@@ -79,17 +101,23 @@ def parse_columns(
 
 
 def _parsed_blocks(
-    content: bytes, file: Path, schema: _Schema, needed: Sequence[str]
+    content: bytes | BinaryIO, file: Path, schema: _Schema, needed: Sequence[str]
 ) -> Iterator[pl.DataFrame]:
     """Yield an empty table with all columns, then the rows of a table in blocks."""
     empty = pl.DataFrame(schema=schema)
     yield empty
+    source: io.BytesIO | Path
+    if isinstance(content, bytes):
+        source, size = io.BytesIO(content), len(content)
+    else:
+        source = _path_of(content)
+        size = source.stat().st_size
     try:
-        table = pl.scan_parquet(io.BytesIO(content))
+        table = pl.scan_parquet(source)
         rows = table.select(pl.len()).collect().item()
         TABLE_ROWS.check(rows, file)
         if rows > TABLE_SMALL:
-            TABLE_DENSITY.check(-(-rows // len(content)), file)
+            TABLE_DENSITY.check(-(-rows // size), file)
         written = table.collect_schema()
         known = [name for name in schema if name in written]
         texts: dict[Any, Any] = {
@@ -97,7 +125,7 @@ def _parsed_blocks(
             for name in known
             if written[name] == pl.String and schema[name] == pl.Categorical
         }
-        for block in blocks_of(io.BytesIO(content), *known):
+        for block in blocks_of(source, *known):
             # Runs of older versions lack some columns.
             whole = pl.concat([empty, block.cast(texts)], how="diagonal")
             if any(whole[name].null_count() for name in needed):
