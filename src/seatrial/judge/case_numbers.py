@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -14,7 +13,7 @@ from seatrial.criteria.criteria import Criterion
 from seatrial.judge.allocations import Allocation
 from seatrial.judge.completeness import completed
 from seatrial.judge.counted import counted
-from seatrial.judge.findings import Finding, first_of
+from seatrial.judge.findings import Finding, Verdict, first_of
 from seatrial.judge.group import Group
 from seatrial.judge.network_parts import Leafs
 from seatrial.judge.place_groups import groups_of
@@ -245,9 +244,7 @@ def _held(
     numbers = Numbers(key)
     data = completed(data, planned, criterion.metric, optional=criterion.optional)
     if absent := _without_numbers(data, planned):
-        verdict: Literal["skipped", "undecided"] = "undecided"
-        if criterion.optional:
-            verdict = "skipped"
+        verdict: Verdict = "skipped" if criterion.optional else "undecided"
         which = f"of {first_of(absent)}" if len(absent) > 1 else "of this node"
         place = "" if len(absent) > 1 else absent[0]
         reason = f"nothing was measured {which}"
