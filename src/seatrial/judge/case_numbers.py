@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from seatrial.criteria.criteria import Criterion
 from seatrial.judge.allocations import Allocation
 from seatrial.judge.completeness import completed
 from seatrial.judge.counted import counted
-from seatrial.judge.findings import Finding, Verdict, first_of
+from seatrial.judge.findings import Finding, first_of
 from seatrial.judge.group import Group
 from seatrial.judge.network_parts import Leafs
 from seatrial.judge.place_groups import groups_of
@@ -244,7 +245,9 @@ def _held(
     numbers = Numbers(key)
     data = completed(data, planned, criterion.metric, optional=criterion.optional)
     if absent := _without_numbers(data, planned):
-        verdict: Verdict = "skipped" if criterion.optional else "undecided"
+        verdict: Literal["skipped", "undecided"] = "undecided"
+        if criterion.optional:
+            verdict = "skipped"
         which = f"of {first_of(absent)}" if len(absent) > 1 else "of this node"
         place = "" if len(absent) > 1 else absent[0]
         reason = f"nothing was measured {which}"
@@ -267,12 +270,9 @@ def _without_numbers(data: Sampled, planned: Sequence[Allocation]) -> list[str]:
 
 
 def _own(samples: pl.DataFrame, parameters: Collection[str]) -> pl.DataFrame:
-    """Return the numbers with the parameters of their case; no criterion covers others.
-
-    All rows of a table are kept at once if possible: a sweep has millions.
-    """
+    """Return the numbers with the parameters of their case: criteria cover these."""
     if {*_values(samples, "parameters")}.issubset(parameters):
-        return samples
+        return samples  # a sweep has millions
     return samples.filter(pl.col("parameters").cast(pl.String).is_in(parameters))
 
 
