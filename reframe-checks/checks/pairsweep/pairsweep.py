@@ -67,7 +67,10 @@ class PairSweep(TabledCheck, OwnBenchmark):
     pair_limit = variable(int, value=60)
     """Seconds for each of the four phases of a pair, then it hangs."""
     step_limit = variable(int, value=60)
-    """Seconds until a group of nodes must have started, or a node is left out."""
+    """Seconds, beside those of a start, until nodes must have greeted each other.
+
+    Nodes that have not by then are left out.
+    """
 
     descr = "latency and bandwidth of every pair of nodes"
     tool = "pairsweep"
@@ -105,8 +108,13 @@ class PairSweep(TabledCheck, OwnBenchmark):
         again = min(self.retest, rounds * self.num_nodes // 2)
         phase_s = PHASE_FACTOR * self.milliseconds_per_size / 1000
         measuring_s = 4 * phase_s * (rounds + again) * self.ppn
-        hang_s = self.pair_limit + start_s(self.num_nodes)
-        return self.step_limit + start_s(self.num_nodes) + measuring_s + HANGS * hang_s
+        start = start_s(self.num_nodes)
+        hangs_s = HANGS * (self.pair_limit + start)
+        return self.greeting_s() + start + measuring_s + hangs_s
+
+    def greeting_s(self):
+        """Return the seconds that the test of all nodes may take."""
+        return self.step_limit + start_s(self.num_nodes)
 
     @run_before("run")
     def start_sweep(self):
@@ -125,7 +133,7 @@ class PairSweep(TabledCheck, OwnBenchmark):
             self.executable_opts += [f"--rail-variable {self.rail_variable}"]
         options = [
             f"--ppn {self.ppn}",
-            f"--step-limit {self.step_limit}",
+            f"--step-limit {self.greeting_s():.0f}",
             f"--stall-limit {5 * self.pair_limit}",
         ]
         if self.pairs:
