@@ -229,7 +229,6 @@ def line(name: str, digest: str = "0" * 64) -> Callable[[str], str]:
         lambda text: "",
         lambda text: "\0\xff" + text,
     ],
-    ids=str,
 )
 def test_a_list_of_another_form_is_one_clear_error(
     protocol: Path, change: Callable[[str], str]
