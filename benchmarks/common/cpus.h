@@ -19,6 +19,12 @@ struct cpus {
  */
 bool cpus_parse(const char *text, struct cpus *cpus);
 
+/**
+ * List the first CPU of each core that this process may use. Where the kernel
+ * does not tell cores, each CPU is one.
+ */
+void cpus_of_cores(struct cpus *cpus);
+
 enum { CPUS_TEXT_SIZE = 8192 };
 
 /** Write a list of the CPUs that are marked, such as 0,2,8-15. */

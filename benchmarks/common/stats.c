@@ -14,7 +14,12 @@ static int stats_compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static double stats_percentile(const double *sorted, size_t n, double percent)
+void stats_sort(double *samples, size_t n)
+{
+    qsort(samples, n, sizeof(*samples), stats_compare);
+}
+
+double stats_percentile(const double *sorted, size_t n, double percent)
 {
     double position = percent / 100.0 * (double)(n - 1);
     size_t below = (size_t)position;
@@ -32,7 +37,7 @@ struct stats_summary stats_summarise(double *samples, size_t n)
     for (size_t i = 0; i < n; i++) {
         sum += samples[i];
     }
-    qsort(samples, n, sizeof(*samples), stats_compare);
+    stats_sort(samples, n);
     return (struct stats_summary){
         .min = samples[0],
         .p50 = stats_percentile(samples, n, 50.0),

@@ -22,6 +22,12 @@ struct stats_summary {
  */
 struct stats_summary stats_summarise(double *samples, size_t n);
 
+/** Sort n samples, the least first. */
+void stats_sort(double *samples, size_t n);
+
+/** A percentile of n >= 1 sorted samples, interpolated as in a summary. */
+double stats_percentile(const double *sorted, size_t n, double percent);
+
 /** A straight line y = intercept + slope x. */
 struct stats_line {
     double intercept;

@@ -60,17 +60,6 @@ static bool verify(const void *options, char error[OPTIONS_ERROR_SIZE])
     return false;
 }
 
-/* Count the quanta with another result than `expected`. */
-static size_t core_wrong(const struct core *core, double expected)
-{
-    size_t wrong = 0;
-
-    for (size_t i = 0; i < core->work.count; i++) {
-        wrong += core->work.results[i] != expected;
-    }
-    return wrong;
-}
-
 /* Compute the times of the quanta in us; this overwrites their ends. */
 static struct stats_summary core_times(struct work *work)
 {
@@ -133,7 +122,6 @@ static enum node_exit fixedwork_report(struct core *cores, size_t count,
     struct output_writer writer = {.stream = stdout,
                                    .json = settings->common.json};
     char host[NODE_HOST_SIZE];
-    double expected = work_quantum(settings->common.iterations);
     enum node_exit code = NODE_PASS;
 
     node_host(host);
@@ -144,16 +132,10 @@ static enum node_exit fixedwork_report(struct core *cores, size_t count,
         const char *validation = "off";
 
         if (settings->common.validate) {
-            size_t wrong = core_wrong(&cores[i], expected);
+            bool valid = core_wrong("fixedwork", &cores[i]) == 0;
 
-            validation = wrong == 0 ? "pass" : "fail";
-            if (wrong > 0) {
-                node_print("fixedwork",
-                           "validation failed: %zu of %zu quanta on CPU "
-                           "%d computed another result",
-                           wrong, cores[i].work.count, cores[i].ran_on);
-                code = NODE_FAILED;
-            }
+            validation = valid ? "pass" : "fail";
+            code = valid ? code : NODE_FAILED;
         }
         core_report(&writer, &cores[i], host, (int)i + 1, (int)count, settings,
                     validation);
@@ -182,15 +164,11 @@ static enum node_exit run(const void *options)
     for (size_t i = 0; i < count; i++) {
         cores[i].cpu = bound ? cpus.numbers[i] : -1;
     }
-    if (!cores_run(cores, count, &settings->common)) {
+    if (!cores_run("fixedwork", cores, count, &settings->common)) {
         return code; /* threads may still wait, and need their memory */
     }
     code = fixedwork_report(cores, count, settings);
-    for (size_t i = 0; i < count; i++) {
-        free(cores[i].work.end_ns);
-        free(cores[i].work.results);
-    }
-    free(cores);
+    cores_free(cores, count);
     return code;
 }
 

@@ -6,7 +6,7 @@ from typing import Literal
 from seatrial.parsers.rows import Row, Setting, parse_rows, require
 
 _FLOPS = 24
-"""Operations of one iteration: benchmarks/node/fixedwork/work.h."""
+"""Operations of one iteration: benchmarks/node/common/work.h."""
 
 _DIGITS = 1e-12
 """Relative error of a few sums of doubles that are printed with 15 digits."""

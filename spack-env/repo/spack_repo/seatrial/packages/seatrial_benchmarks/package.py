@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="1aec8f07e0950117503c7b83301043823d578269284e75ab4738d67bcbd8d005")
+    version("0.1.0", sha256="540cb352fc2e6208346dd091e6627bb3c237d4d581759741b29aba214e1b6a63")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The most quanta that are recorded for a millisecond of the run. */
-enum { FIXEDWORK_QUANTA_PER_MS = 20 };
+enum { CORES_QUANTA_PER_MS = 20 };
 
 static void *core_main(void *argument)
 {
@@ -42,14 +42,14 @@ static bool core_prepare(struct core *core,
 
     work->iterations = settings->iterations;
     work->limit_ns = (int64_t)settings->time_ms * 1000000;
-    work->capacity = (size_t)settings->time_ms * FIXEDWORK_QUANTA_PER_MS;
+    work->capacity = (size_t)settings->time_ms * CORES_QUANTA_PER_MS;
     work->end_ns = malloc(work->capacity * sizeof(*work->end_ns));
     work->results = malloc(work->capacity * sizeof(*work->results));
     core->warmup = settings->warmup;
     return work->end_ns != NULL && work->results != NULL;
 }
 
-bool cores_run(struct core *cores, size_t count,
+bool cores_run(const char *program, struct core *cores, size_t count,
                const struct settings_common *settings)
 {
     pthread_barrier_t start;
@@ -70,7 +70,7 @@ bool cores_run(struct core *cores, size_t count,
     }
     if (error != 0) {
         /* Threads that wait for the others end with the process. */
-        node_print("fixedwork", "thread %zu of %zu: %s", started + 1, count,
+        node_print(program, "thread %zu of %zu: %s", started + 1, count,
                    strerror(error));
         return false;
     }
@@ -80,10 +80,37 @@ bool cores_run(struct core *cores, size_t count,
     (void)pthread_barrier_destroy(&start);
     for (size_t i = 0; i < count; i++) {
         if (cores[i].bind_error != 0) {
-            node_print("fixedwork", "CPU %d: pthread_setaffinity_np: %s",
+            node_print(program, "CPU %d: pthread_setaffinity_np: %s",
                        cores[i].cpu, strerror(cores[i].bind_error));
             return false;
         }
     }
     return true;
+}
+
+size_t core_wrong(const char *program, const struct core *core)
+{
+    const struct work *work = &core->work;
+    double expected = work_quantum(work->iterations);
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < work->count; i++) {
+        wrong += work->results[i] != expected;
+    }
+    if (wrong > 0) {
+        node_print(program,
+                   "validation failed: %zu of %zu quanta on CPU %d computed "
+                   "another result",
+                   wrong, work->count, core->ran_on);
+    }
+    return wrong;
+}
+
+void cores_free(struct core *cores, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(cores[i].work.end_ns);
+        free(cores[i].work.results);
+    }
+    free(cores);
 }

@@ -21,7 +21,14 @@ struct core {
 };
 
 /** Run all cores at the same time; false, after an error message, if not. */
-bool cores_run(struct core *cores, size_t count,
+bool cores_run(const char *program, struct core *cores, size_t count,
                const struct settings_common *settings);
+
+/** Count the quanta with another result than that of the same work, done once
+ * more; print an error message if there are some. */
+size_t core_wrong(const char *program, const struct core *core);
+
+/** Free all cores and their work. */
+void cores_free(struct core *cores, size_t count);
 
 #endif
