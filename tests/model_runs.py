@@ -17,7 +17,8 @@ STAND_INS = Path(__file__).parent / "data" / "standins"
 REPLAY = Path(__file__).parent / "data" / "replay"
 _OWN = (
     "affinity balance bufreuse congestion fixedwork halo2d logp memlat mpair mq_posted "
-    "mq_unexp pairsweep mp_rdma_bw mp_rdma_lat mqp_lat mr_cost pairsweep_verbs winbw"
+    "mq_unexp osnoise pairsweep mp_rdma_bw mp_rdma_lat mqp_lat mr_cost "
+    "pairsweep_verbs winbw"
 )
 _LAUNCHER = """
 import json
@@ -54,12 +55,23 @@ def _settings(nodes: int, machine: Path) -> dict[str, Any]:
     partition["launcher"] = "srun"
     partition["extras"] |= {
         "rails": ["model0:1"],
+        "file_systems": [{"name": "scratch", "path": str(machine), "share": 0.5}],
         "gid_indexes": {},
         "cpu_frequencies": [1_800_000, 2_400_000],
         "cpu_clock_file": f"{machine}/clock/$SLURM_CPU_FREQ_REQ",
     }
     partition["features"] = ["slurm", "verbs"]
-    features = [*_OWN.split(), "rr64", "mpi", "imb", "osu", "hpcc", "npb", "lammps"]
+    features = [
+        *_OWN.split(),
+        "rr64",
+        "mpi",
+        "imb",
+        "osu",
+        "hpcc",
+        "npb",
+        "lammps",
+        "ior",
+    ]
     inputs = settings["environments"][0]["extras"]["lammps_inputs"]
     cache = settings["environments"][0]["extras"]["registration_cache"]
     settings["environments"] = [
@@ -77,13 +89,22 @@ def _settings(nodes: int, machine: Path) -> dict[str, Any]:
 
 
 def run_checks(
-    folder: Path, truth: Truth, nodes: int, checks: Sequence[str], *options: str
+    folder: Path,
+    truth: Truth,
+    nodes: int,
+    checks: Sequence[str],
+    *options: str,
+    extras: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Run checks on a model machine in one session; the rows of ReFrame's report."""
+    """Run checks on a model machine in one session; the rows of ReFrame's report.
+
+    `extras` replace those of the partition.
+    """
     install(folder / "model", truth)
     bench = folder / "bench"
     bench.mkdir()
     settings = _settings(nodes, folder / "model")
+    settings["systems"][0]["partitions"][0]["extras"] |= extras or {}
     for name in settings["environments"][0]["extras"]["lammps_inputs"]:
         (bench / name).touch()
     (folder / "settings.py").write_text(_LAUNCHER.format(settings=json.dumps(settings)))

@@ -69,6 +69,7 @@ def replay(
     partition = settings["systems"][0]["partitions"][0]
     partition["launcher"] = "srun"
     partition["extras"] |= {"nodes": nodes, "demonstration": True}
+    partition["extras"]["file_systems"][0]["path"] = str(folder)
     (folder / "settings.json").write_text(json.dumps(settings))
     result = reframe(
         *("-C", "settings.json", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"),

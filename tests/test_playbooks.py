@@ -151,6 +151,7 @@ def test_inventory_fits_argument_specs(inventory: str, tmp_path: Path) -> None:
         ({"node_classes": [{"group": "cpu"}]}, "node_classes"),
         ({"node_classes": [{"name": "x", "node": "cn01"}]}, "node"),
         ({"nodes_facts_by": "telnet"}, "nodes_facts_by"),
+        ({"suite_file_systems": [{"name": "x", "path": "/x"}]}, "share"),
     ],
 )
 def test_wrong_value_is_named(
@@ -159,6 +160,41 @@ def test_wrong_value_is_named(
     done = validate(SAMPLE, tmp_path, wrong)
     assert done.returncode != 0
     assert named in done.stdout + done.stderr
+
+
+GOOD = {"name": "scratch", "path": "/scratch/seatrial", "share": 0.05}
+
+
+def test_wrong_file_systems_are_refused(tmp_path: Path) -> None:
+    tasks = load(ROOT / "playbooks/roles/suite/tasks/main.yml")
+    (check,) = [task for task in tasks if "File systems" in task["name"]]
+    wrong = [
+        [GOOD, {**GOOD, "path": "/home"}],
+        [GOOD, {**GOOD, "name": "home"}],
+        [{**GOOD, "name": "none"}],
+        [{**GOOD, "name": "a b"}],
+        [{**GOOD, "path": "scratch"}],
+        [{**GOOD, "path": "/it's"}],
+        [{**GOOD, "share": 0}],
+        [{**GOOD, "share": 1}],
+    ]
+    right = [[], [GOOD], [GOOD, {"name": "home", "path": "/home", "share": 0.9}]]
+    results = [{**check, "ignore_errors": True, "register": "done"}]
+    results.append({"debug": {"msg": "{{ 'refused' if done is failed else 'taken' }}"}})
+    plays = [
+        {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "vars": {"suite_file_systems": value},
+            "tasks": results,
+        }
+        for value in (*wrong, *right)
+    ]
+    playbook = tmp_path / "check.yml"
+    playbook.write_text(yaml.safe_dump(plays))
+    done = run("ansible-playbook", "-i", "localhost,", playbook)
+    found = re.findall(r"msg: (refused|taken)", done.stdout)
+    assert found == ["refused"] * len(wrong) + ["taken"] * len(right), done.stdout
 
 
 def validate(

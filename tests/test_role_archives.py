@@ -16,10 +16,12 @@ import pytest
 import yaml
 from archive_samples import (
     BENCHMARKS,
+    PROGRAM_C,
     digest,
     list_sums,
     npb_archive,
     osu_archive,
+    write_archive,
     write_pins,
 )
 from fake_home import fake_program
@@ -143,7 +145,8 @@ def test_folder_of_the_user_may_have_the_release_or_nothing(
 def test_pins_are_versions_of_the_spack_environments() -> None:
     pins = yaml.safe_load((FILES / "archives.yml").read_text())
     file = ROLES.parents[1] / "spack-env" / "common" / "definitions.yaml"
-    for package, feature in (("osu-micro-benchmarks", "osu"), ("npb", "npb")):
+    packages = {"osu-micro-benchmarks": "osu", "npb": "npb", "ior": "ior"}
+    for package, feature in packages.items():
         assert f"- {package}@{pins[feature]['version']}" in file.read_text()
         assert pins[feature]["version"] in pins[feature]["url"]
 
@@ -242,6 +245,55 @@ def test_stack_without_fortran_compiler_skips_npb(given: dict[str, Any]) -> None
     reason = result["stacks"][0]["not_built"]["npb"]
     assert "NAS Parallel Benchmarks are not built: it has no no-fortran" in reason
     assert "programs" not in reason
+
+
+@pytest.fixture
+def of_ior(given: dict[str, Any]) -> dict[str, Any]:
+    archive = {**given["archives"][0], "feature": "ior", "name": "IOR"}
+    script = (FILES / "build_ior.sh").read_text()
+    return {**given, "archives": [archive], "scripts": {"ior": script}}
+
+
+def test_ior_is_built_from_a_release(of_ior: dict[str, Any], tmp_path: Path) -> None:
+    configure = """#!/bin/sh
+set -eu
+for option; do
+    case $option in
+    --prefix=*) prefix=${option#*=} ;;
+    CC=*) cc=${option#*=} ;;
+    esac
+done
+printf 'all:\n\t%s -o ior program.c\ninstall:\n' "$cc" >Makefile
+printf '\tmkdir -p %s/bin\n\tcp ior %s/bin\n' "$prefix" "$prefix" >>Makefile
+printf '\tcp ior %s/bin/mdtest\n' "$prefix" >>Makefile
+"""
+    files = {"configure": configure, "program.c": PROGRAM_C}
+    write_archive(Path(of_ior["archives"][0]["archive"]), files)
+    result = built(of_ior)
+    assert (result["changed"], result["problems"]) == (True, [])
+    programs = load("mpi/module_utils/mpi_programs.py").programs_below(
+        "ior", result["stacks"][0]["programs"]["ior"], [], dict(os.environ)
+    )
+    assert [*programs] == ["ior", "mdtest"]
+
+
+def test_source_of_ior_needs_autotools(
+    of_ior: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_archive(Path(of_ior["archives"][0]["archive"]), {"bootstrap": "#!/bin/sh\n"})
+    for name in ("bash", "env", "python3"):
+        (tmp_path / "few").mkdir(exist_ok=True)
+        (tmp_path / "few" / name).symlink_to(f"/usr/bin/{name}")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'few'}")
+    result = built(of_ior)
+    assert (result["changed"], result["problems"]) == (False, [])
+    assert result["skipped"] == [
+        (
+            "s: IOR is not built: it has no autoreconf and no automake and no "
+            "pkg-config; install autoconf, automake and pkg-config, "
+            "and run site.yml again"
+        )
+    ]
 
 
 def test_own_programs_spack_and_bare_runtimes_are_left_alone(

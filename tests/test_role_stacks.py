@@ -263,6 +263,7 @@ def test_settings_name_the_start_and_binding_of_a_stack() -> None:
         suite_modules_system="lmod",
         suite_poll_rate_min=1,
         benchmarks_programs=[],
+        suite_file_systems=[{"name": "scratch", "path": "/s", "share": 0.1}],
     )
     settings = yaml.safe_load(text)
     assert settings["environments"][0]["extras"] == {
@@ -272,6 +273,7 @@ def test_settings_name_the_start_and_binding_of_a_stack() -> None:
     }
     extras = settings["systems"][0]["partitions"][0]["extras"]
     assert (extras["binding"], extras["cpu_clock_file"]) == ("cores", "/f/$cpu")
+    assert extras["file_systems"] == [{"name": "scratch", "path": "/s", "share": 0.1}]
 
 
 def test_standins_are_sorted_into_features_and_have_the_version_of_their_truth(

@@ -15,7 +15,7 @@ CHECKS = (
     "ImbBarrier OsuCollective OsuBarrier ManyRegions BufferReuse MatchQueue LogP Hpcc "
     "Npb LammpsRhodo LammpsFixed VerbsLatency VerbsAtomics VerbsBandwidth "
     "MultiPairVerbs WindowBandwidth Registration Connections VerbsPairSweep OsuClock "
-    "FullLaunch Throughput HybridAffinity Congestion"
+    "FullLaunch Throughput HybridAffinity Congestion OsNoise Ior Mdtest"
 )
 """All checks of the campaigns, and VerbsPairSweep."""
 
@@ -24,6 +24,7 @@ VARIABLES = {
     "NodeSweep.memlat_mib": 8,
     "NodeSweep.quiet": 0,
     "NodeSweep.fixedwork_s": 2,
+    "OsNoise.seconds": 1,
     "Hpcc.n": 500,
     "Npb.problem_class": "S",
     "Throughput.jobs": 3,
@@ -51,9 +52,13 @@ def test_every_check_passes_on_a_sound_model(nodes: int, tmp_path: Path) -> None
 
 
 def test_a_slow_node_shows_in_the_samples_of_its_check(tmp_path: Path) -> None:
-    faults = Faults(slow_nodes=(SlowNode("mn0003", 1.1, "memory"),))
-    truth = model_truth(5, noise_percent=0.2, faults=faults)
-    (row,) = run_checks(tmp_path, truth, 5, ["NodeSweep"], *OPTIONS)
+    slow = (SlowNode("mn0003", 1.1, "memory"), SlowNode("mn0002", 3, "noise"))
+    truth = model_truth(5, noise_percent=0.2, faults=Faults(slow_nodes=slow))
+    chosen = ["NodeSweep", "OsNoise"]
+    row, noise = run_checks(tmp_path, truth, 5, chosen, *OPTIONS)
+    lost = {sample["node"]: sample["value"] for sample in samples(noise, "os_noise")}
+    assert lost["mn0002"] / median(lost.values()) == pytest.approx(3, abs=0.1)
+    assert sum(lost.values()) / median(lost.values()) == pytest.approx(7, abs=0.2)
     assert row["result"] == "pass", row["fail_reason"]
     rates = {sample["node"]: sample["value"] for sample in samples(row, "mem_bw")}
     usual = median(rates.values())

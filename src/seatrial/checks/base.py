@@ -37,6 +37,7 @@ class Tag:
     NETWORK: Final = "network"
     COMPUTE: Final = "compute"
     APPLICATION: Final = "application"
+    STORAGE: Final = "storage"
 
 
 class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):

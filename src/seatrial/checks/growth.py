@@ -23,6 +23,9 @@ from seatrial.checks.npb_sizes import largest_class, npb_seconds, ranks_of
 LAB_NODES = 4
 """Nodes on which typical times are measured."""
 _MIB = 1 << 20
+_NODE_MIB_PER_S, _SERVERS_MIB_PER_S = 2_000.0, 100_000.0
+_FILES_PER_S = 2_000.0
+"""Files and folders that one server creates, looks up, reads and removes."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,20 @@ def stability_job(typical_s: float, place: Place, variables: Variables) -> float
     return float(job_of(variables["mix"])[1])
 
 
+def ior(typical_s: float, place: Place, variables: Variables) -> float:
+    """Data of all nodes, at a usual bandwidth of nodes and of servers."""
+    by_memory = float(variables["memory_percent"]) / 100 * place.memory_mib
+    mib = place.nodes * max(float(variables["mib_per_node"]), by_memory)
+    layouts, passes = 2, 3  # write, read, verify
+    seconds = mib / min(place.nodes * _NODE_MIB_PER_S, _SERVERS_MIB_PER_S)
+    return layouts * passes * len(variables["transfers"]) * seconds
+
+
+def mdtest(typical_s: float, place: Place, variables: Variables) -> float:
+    """Files and folders of all nodes, at usual rates of one server of metadata."""
+    return place.nodes * float(variables["files_per_node"]) / _FILES_PER_S
+
+
 def _fraction(place: Place, variables: Variables) -> float:
     """Return the share of the memory that a case fills; 0 if it is fixed or unknown."""
     known = place.cores and place.memory_mib
@@ -130,4 +147,6 @@ GROWTH: Mapping[str, Growth] = {
     "Npb": npb,
     **dict.fromkeys(("LammpsRhodo", "LammpsFixed", "LammpsScaled"), lammps),
     JOB: stability_job,
+    "Ior": ior,
+    "Mdtest": mdtest,
 }

@@ -133,6 +133,12 @@ _ALL = (
     Metric("slowest_core", "Gflop/s", "higher", "fixed work, the slowest core"),
     Metric("work_kept", "%", "higher", "last over first quarter of fixed work"),
     Metric("cpu_share", "%", "higher", "CPU time over time, core with the least"),
+    Metric("os_noise", "%", "lower", "time lost to noise, mean of a node's cores"),
+    Metric("os_noise_core", "%", "lower", "time lost to noise, the worst core"),
+    Metric("detour_p99_9", "us", "lower", "loss of a quantum of work, the worst core"),
+    Metric("detour_max", "us", "lower", "largest loss of a quantum, the worst core"),
+    Metric("noise_period", "us", "higher", "period of the costliest periodic noise"),
+    Metric("periodic_noise", "%", "lower", "time lost to it, on the core with most"),
     Metric("clock_idle", "GHz", "higher", "clock of the CPUs before load"),
     Metric("clock_load", "GHz", "higher", "clock of the CPUs under load"),
     Metric("temperature_max", "degC", "lower", "hottest reading under load"),
@@ -165,6 +171,29 @@ _ALL = (
     Metric("programs_passed", "%", "higher", "programs of a node that ended well"),
     Metric("threads_there", "%", "higher", "threads of a node that ran as they may"),
     Metric("threads_placed", "%", "higher", "threads of a node with their own core"),
+    *(
+        Metric(f"{files}_{way}_bw", "MB/s", "higher", meaning, size, "machine")
+        for size in ("bytes of a transfer",)
+        for files, way, meaning in (
+            ("file", "write", "writes to a file system, a file of each rank"),
+            ("file", "read", "reads of files that another node wrote"),
+            ("shared", "write", "writes to a file system, one file for all ranks"),
+            ("shared", "read", "reads of what another node wrote to one file"),
+        )
+    ),
+    Metric("file_data", "GB", "higher", "that a run wrote at once", area="machine"),
+    *(
+        Metric(f"{kind}_{operation}", "1/s", "higher", meaning, area="machine")
+        for kind, operation, meaning in (
+            ("file", "creates", "files created, with their data"),
+            ("file", "stats", "files of another node looked up"),
+            ("file", "reads", "files of another node read"),
+            ("file", "removes", "files removed"),
+            ("folder", "creates", "folders created"),
+            ("folder", "stats", "folders of another node looked up"),
+            ("folder", "removes", "folders removed"),
+        )
+    ),
     Metric("HPL_Tflops", "Tflop/s", "higher", "HPL rate of all processes"),
     Metric("PTRANS_GBs", "GB/s", "higher", "HPCC, transposition over all ranks"),
     Metric("MPIRandomAccess_GUPs", "GUP/s", "higher", "HPCC, all ranks together"),

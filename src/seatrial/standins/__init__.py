@@ -4,10 +4,11 @@
     python -m seatrial.standins install FOLDER --truth truth.yaml
 
 FOLDER/bin then has an executable for each program that the campaigns run: our own
-benchmarks, IMB, OSU, HPCC, NPB and LAMMPS. Each prints on rank 0 the whole output of
-the real program, of the machine that the truth describes, and ends at once on all other
-ranks. So the whole way from the driver to the report runs at any scale, and the faults
-that it has to find are known. Nothing is measured: all numbers are of a model.
+benchmarks, IMB, OSU, HPCC, NPB, LAMMPS, IOR and mdtest. Each prints on rank 0 the whole
+output of the real program, of the machine that the truth describes, and ends at once on
+all other ranks. So the whole way from the driver to the report runs at any scale, and
+the faults that it has to find are known. Nothing is measured: all numbers are of a
+model.
 
 Effects that last follow from the seed and the names of nodes; noise follows from the
 seed, the job and the step. So repeats differ, and a job can be reproduced.

@@ -20,7 +20,7 @@ node=${{SLURMD_NODENAME:-}}
 {before}exec {python} -I -S "$folder/start.py" "$program" "$@"
 """
 _FIRST_RANK = '[ "${SLURM_PROCID:-0}" = 0 ] || exit 0\n'
-_ON_EVERY_RANK = ("memlat", "fixedwork", *PERFTEST)
+_ON_EVERY_RANK = ("memlat", "fixedwork", "osnoise", *PERFTEST)
 """Programs without MPI: a job step may start them on many nodes."""
 _SWEEPS = ("pairsweep", "pairsweep_verbs")
 _PREFLIGHT = """\

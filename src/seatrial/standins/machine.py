@@ -14,7 +14,7 @@ _UNIFORM_WIDTH = math.sqrt(12)
 _NETWORK = ("latency", "bandwidth")
 _KINDS = {
     kind: number * 0xD1B54A32D192ED03
-    for number, kind in enumerate((*_NETWORK, "memory", "compute", "pair"))
+    for number, kind in enumerate((*_NETWORK, "memory", "compute", "pair", "noise"))
 }
 
 Slowness = tuple[float, float]

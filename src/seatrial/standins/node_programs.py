@@ -1,9 +1,9 @@
-"""`memlat` and `fixedwork`: programs of one node, without MPI."""
+"""`memlat`, `fixedwork` and `osnoise`: programs of one node, without MPI."""
 
 import os
 from collections.abc import Iterator
 
-from seatrial.standins.rows import Value, run_rows, times, validation
+from seatrial.standins.rows import Value, row_text, run_rows, times, validation
 from seatrial.standins.run import Run
 
 _CACHES_NS = ((48 << 10, 1.1), (2 << 20, 4.0), (32 << 20, 20.0))
@@ -11,6 +11,9 @@ _CACHES_NS = ((48 << 10, 1.1), (2 << 20, 4.0), (32 << 20, 20.0))
 
 _FLOPS = 24
 """Operations of an iteration of fixedwork."""
+
+_LOST_PERCENT, _DETOUR_US, _TICK_US = 0.05, 8.0, 4000.0
+"""Noise of a sound node: time lost, p99.9 of a quantum, and the kernel's tick."""
 
 
 def memlat(run: Run) -> Iterator[str]:
@@ -89,4 +92,41 @@ def _work_row(run: Run, cpu: int, cores: int, is_bound: bool) -> dict[str, Value
     }
 
 
-PROGRAMS = {"memlat": memlat, "fixedwork": fixedwork}
+def osnoise(run: Run) -> Iterator[str]:
+    """Print the noise of a node: the usual tick, and a daemon once in a while."""
+    run.expect("--time", "--quantum", "--odds", "--node", "--validate", "--json")
+    machine, cores = run.machine, int(os.environ.get("SLURM_CPUS_ON_NODE", "2"))
+    quantum_us = run.number("--quantum", 100)
+    run.seconds = run.number("--time", 10_000) / 1e3
+    slow = machine.slowness(run.job.node, "noise")
+    lost = _LOST_PERCENT * slow * machine.noise()
+    late_us = _DETOUR_US * slow * machine.noise()
+    yield row_text(
+        {
+            "program": "osnoise",
+            "version": "0.1.0",
+            "commit": "model",
+            "host": run.job.node,
+            "time_ms": run.number("--time", 10_000),
+            "quantum_us": quantum_us,
+            "odds": run.number("--odds", 1_000_000),
+            "iterations": 25 * quantum_us,
+            "cores": cores,
+            "lost_percent": lost,
+            "worst_lost_percent": lost * (1 + machine.jitter(0.1) * (cores > 1)),
+            "worst_cpu": 0,
+            "p99_9_us": late_us,
+            "p99_9_cpu": cores - 1,
+            "max_us": late_us * (2 + machine.jitter(1)),
+            "max_cpu": 0,
+            "periodic_cores": cores,
+            "period_us": _TICK_US,
+            "period_lost_percent": lost / 2,
+            "period_cpu": 0,
+            "n": max(cores, round(cores * run.seconds * 1e6 / quantum_us)),
+            **validation(run),
+        }
+    )
+
+
+PROGRAMS = {"memlat": memlat, "fixedwork": fixedwork, "osnoise": osnoise}

@@ -12,6 +12,7 @@ _MODULES = {
     "pairsweep_verbs": "pairsweep",
     "memlat": "node_programs",
     "fixedwork": "node_programs",
+    "osnoise": "node_programs",
     "hpcc": "hpcc",
     **{f"osu_{name}": "osu" for name in _OSU.split()},
     "IMB-MPI1": "imb",
@@ -32,6 +33,8 @@ _MODULES = {
         for of_class in "SWABCD"
     },
     "lmp": "lammps",
+    "ior": "storage",
+    "mdtest": "storage",
     "mp_rdma_lat": "mp_rdma",
     "mp_rdma_bw": "mp_rdma",
     "mqp_lat": "mqp_lat",

@@ -19,7 +19,8 @@ Percent = Annotated[float, Meta(ge=0, le=50)]
 Factor = Annotated[float, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=1)]
 Network = Literal["network", "latency", "bandwidth"]
-Area = Literal["all", "network", "latency", "bandwidth", "memory", "compute"]
+Area = Literal["all", "network", "latency", "bandwidth", "memory", "compute", "noise"]
+"""`noise` is that of the operating system, which `all` leaves out."""
 
 
 class TruthError(Exception):

@@ -9,6 +9,7 @@ PROGRAMS = {
     "hpcc": "HPCC",
     "npb": "the NAS Parallel Benchmarks",
     "lammps": "LAMMPS",
+    "ior": "IOR with mdtest",
 }
 """Features that a stack has by its `programs` in the inventory."""
 
@@ -17,7 +18,7 @@ _NO_RDMA = (
     "no class of nodes has an RDMA device (feature verbs): where nodes have one, state "
     "the feature and the rails of the class in node_classes"
 )
-_BUILT = ("osu", "npb")
+_BUILT = ("osu", "npb", "ior")
 _BY_SITE_YML = ", or by site.yml (a stack with a compiler; mpi_built_programs)"
 
 

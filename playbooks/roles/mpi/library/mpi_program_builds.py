@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ description:
     C(spack), and except programs that the stack names already.
   - A finished build is kept until the archive, the compiler, the classes or the script
     change, also when there is no archive any more.
-  - NPB also needs an MPI Fortran wrapper that compiles.
+  - NPB also needs an MPI Fortran wrapper that compiles, IOR autoconf and automake,
+    unless its archive has a C(configure).
 options:
   stacks:
     description: The stacks, as the variable C(mpi_stacks) of the role gives them.
@@ -153,6 +155,20 @@ def fortran(stack: dict[str, Any], env: dict[str, str]) -> dict[str, str]:
     raise ProblemError(f"{compiler} does not compile: {last}; {remedy}")
 
 
+def verify_autotools(archive: str, env: dict[str, str]) -> None:
+    """Raise ProblemError if an archive without a configure cannot be given one."""
+    with tarfile.open(archive) as content:
+        if any(name.split("/")[1:] == ["configure"] for name in content.getnames()):
+            return
+    tools = ("autoreconf", "automake", "pkg-config")
+    missing = [tool for tool in tools if not shutil.which(tool, path=env["PATH"])]
+    if missing:
+        raise ProblemError(
+            f"it has no {' and no '.join(missing)}; install autoconf, automake and "
+            "pkg-config, and run site.yml again"
+        )
+
+
 def build_key(stack: dict[str, Any], script: str, options: list[str]) -> str:
     """Compute a checksum of all that a build depends on, besides the archive."""
     parts = [stack["compiler_id"], stack.get("fortran"), script, options]
@@ -225,16 +241,24 @@ def bring(
     env = build_environment(stack)
     try:
         compilers = fortran(stack, env) if feature == "npb" else {}
+        if feature == "ior":
+            verify_autotools(archive["archive"], env)
     except ProblemError as error:
-        return None, f"the {archive['name']} are not built: {error}"
+        return None, f"{_named(archive)} not built: {error}"
     if check_mode:
-        return None, f"the {archive['name']} are not built yet"
+        return None, f"{_named(archive)} not built yet"
     env.update(compilers or {"CXX": wrapper(stack, "CXX", env)})
     arguments = [archive["archive"], str(target), *options]
     build(script, arguments, target, env, archive["name"])
     record = {name: archive[name] for name in RECORD}
     stamp.write_text(json.dumps({**record, "key": key}))
     return record, "built"
+
+
+def _named(archive: dict[str, Any]) -> str:
+    """Return the subject of a sentence: several benchmarks, or one program."""
+    name = archive["name"]
+    return f"the {name} are" if name.endswith("Benchmarks") else f"{name} is"
 
 
 def bring_all(given: dict[str, Any], check_mode: bool) -> dict[str, Any]:

@@ -39,7 +39,7 @@ description:
   - Loads each stack as a job would and looks at its compiler wrapper and programs.
   - Compares C(srun_mpi) of each with what C(srun --mpi=list) offers.
   - A program must use the stack's own MPI library, which ldd shows.
-  - OSU and NPB are folders; every program below them counts, under its own name.
+  - OSU, NPB and IOR are folders; every program below them counts, under its own name.
   - IMB-RMA beside the IMB-MPI1 of a stack counts, too.
   - Of a stack that Spack has built, what is installed counts; it may be nothing yet.
     None of its programs, whether a check needs it or not, may use another MPI.
@@ -96,6 +96,7 @@ PACKAGES = {
     "lammps": ("lammps", "bin/lmp"),
     "osu-micro-benchmarks": ("osu", ""),
     "npb": ("npb", "bin"),
+    "ior": ("ior", "bin"),
 }
 
 

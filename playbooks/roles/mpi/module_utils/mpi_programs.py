@@ -19,10 +19,15 @@ BESIDE = {"imb": ["IMB-RMA"]}
 FOLDERS = {
     "osu": re.compile(r"osu_(?!oshm_|upc|xccl_|nccl_)\w+"),
     "npb": re.compile(r"(?:bt|cg|dt|ep|ft|is|lu|mg|sp)\.[SWA-F]\.(?:x|\d+)"),
+    "ior": re.compile(r"ior|mdtest"),
 }
 #: The package of Spack with our own benchmarks.
 OWN_PACKAGE = "seatrial-benchmarks"
-EXAMPLE_NAMES = {"osu": "osu_latency and so on", "npb": "cg.A.x and so on"}
+EXAMPLE_NAMES = {
+    "osu": "osu_latency and so on",
+    "npb": "cg.A.x and so on",
+    "ior": "ior and mdtest",
+}
 #: The library that every MPI program uses, besides those for Fortran and C++.
 MAIN_LIBRARY = re.compile(r"libmpi(?:ch)?\.so\b.*")
 LIBRARY = re.compile(r"^\s*(libmpi(?:ch|_[a-z]+)?\.so\S*) => (\S+)", re.MULTILINE)
