@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 from model_runs import model_truth, run_checks, samples
+from test_checks_osu import run, settings
 
-from seatrial.checks.file_systems import FileSystemCheck
+from seatrial.checks.file_systems import verify_space
 from seatrial.parsers.errors import ParseError
 
 CHECKS = ["Ior", "Mdtest"]
+OPENMPI = 0
 
 
 def test_each_file_system_has_a_case(tmp_path: Path) -> None:
@@ -36,18 +38,24 @@ def test_each_file_system_has_a_case(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "extras", "reason"),
+    ("without", "options", "reason"),
     [
-        (3, {"file_systems": []}, "no file system is declared: name those to measure"),
-        (1, {}, "nodes needed: 2, available: 1"),
+        ("file systems", (), "no file system is declared: name those to measure in"),
+        ("mdtest", (), "openmpi has no mdtest; put it into the folder that programs."),
+        ("", ("-S", "num_nodes=1"), "nodes needed: 2, available: 1"),
     ],
 )
-def test_cases_that_cannot_run_are_skipped(
-    nodes: int, extras: dict[str, Any], reason: str, tmp_path: Path
+def test_case_that_cannot_run_is_skipped_with_what_to_do(
+    without: str, options: tuple[str, ...], reason: str, tmp_path: Path
 ) -> None:
-    rows = run_checks(tmp_path, model_truth(3), nodes, CHECKS, extras=extras)
-    assert [row["result"] for row in rows] == ["skip"] * 2
-    assert all(row["fail_reason"].startswith(reason) for row in rows), rows
+    changed = settings()
+    if without == "file systems":
+        del changed["systems"][0]["partitions"][0]["extras"]["file_systems"]
+    elif without:
+        changed["environments"][OPENMPI]["extras"]["programs"].remove(without)
+    row = run(tmp_path, changed, "-n", "^Mdtest", *options)
+    assert row["result"] == "skip"
+    assert row["fail_reason"].startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +74,5 @@ def test_cases_that_cannot_run_are_skipped(
     ],
 )
 def test_run_beyond_its_share_is_refused(row: dict[str, Any], error: str) -> None:
-    class Check:
-        file_system = "s"
-
     with pytest.raises(ParseError, match=error):
-        FileSystemCheck.verify_space(Check(), row)
+        verify_space(row, "s")

@@ -123,15 +123,16 @@ class FileSystemCheck(SeatrialCheck):
         with space.located():
             lines = space.text.splitlines()
             row = decode_object(1, lines[0]) if len(lines) == 1 else {}
-            self.verify_space(row)
+            verify_space(row, self.file_system)
         return tuple(outputs)
 
-    def verify_space(self, row: dict[str, Any]) -> None:
-        """Raise ParseError unless the run kept within the share of this file system."""
-        wanted = {"type": "space", "name": self.file_system}
-        if {key: row.get(key) for key in wanted} != wanted:
-            raise ParseError(1, f"space of {json.dumps(row)[:60]}, expected {wanted}")
-        for kind in ("bytes", "files"):
-            used, allowed = row.get(f"used_{kind}", 0), row.get(f"allowed_{kind}")
-            if allowed is not None and not 0 <= used <= allowed:
-                raise ParseError(1, f"{used} {kind}, its share allows {allowed}")
+
+def verify_space(row: dict[str, Any], name: str) -> None:
+    """Raise ParseError unless a run kept within the share of this file system."""
+    wanted = {"type": "space", "name": name}
+    if {key: row.get(key) for key in wanted} != wanted:
+        raise ParseError(1, f"space of {json.dumps(row)[:60]}, expected {wanted}")
+    for kind in ("bytes", "files"):
+        used, allowed = row.get(f"used_{kind}", 0), row.get(f"allowed_{kind}")
+        if allowed is not None and not 0 <= used <= allowed:
+            raise ParseError(1, f"{used} {kind}, its share allows {allowed}")
