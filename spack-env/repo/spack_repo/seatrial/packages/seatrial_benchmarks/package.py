@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="540cb352fc2e6208346dd091e6627bb3c237d4d581759741b29aba214e1b6a63")
+    version("0.1.0", sha256="6d2652a35b17824477aab100dacca21f963755c1434ea78c4233e512ce0a9b52")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
