@@ -15,7 +15,7 @@ from seatrial.commands.lab import require_root_on_debian
 from seatrial.runs.closed_run import load_run
 from seatrial.system.lab import cluster
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 SYSTEM = "lab-trixie"
 AS_ROOT = ("-e", "ansible_user=root")
@@ -58,7 +58,6 @@ def test_the_doctor_says_go(site: Lab, tmp_path: Path) -> None:
     assert "(hidden)" in texts["fat"]
 
 
-@pytest.mark.slow
 def test_installation_and_smoke_without_root(site: Lab, tmp_path: Path) -> None:
     """The suite is installed by an ordinary user; all jobs go through Slurm."""
     site.play("site")
@@ -87,7 +86,6 @@ account: acceptance
 MINE = "5 5 * * * /bin/true # a line of the user\n"
 
 
-@pytest.mark.slow
 def test_a_night_by_scrontab(site: Lab) -> None:
     """Slurm starts it at its hour, and queues it again for the next day."""
     site.play("site")

@@ -21,7 +21,7 @@ from seatrial.commands.lab import require_root_on_debian
 from seatrial.parsers.mp_rdma import parse_mp_rdma_lat
 from seatrial.system.lab import cluster, container, fabric
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 NODES = ("rn01", "rn02")
 
@@ -161,7 +161,7 @@ LATENCY = "own/build/bin/mp_rdma_lat --spread-limit 0 --iterations 20 --warmup 2
     ("rail", "addressing"),
     [
         ("--device rxe0 --gid-index 1", "roce_v2_ipv4"),
-        pytest.param("--device rxe1 --rdma-cm", "rdma_cm", marks=pytest.mark.slow),
+        ("--device rxe1 --rdma-cm", "rdma_cm"),
     ],
 )
 def test_own_program_runs_between_nodes(own: Own, rail: str, addressing: str) -> None:
@@ -175,7 +175,6 @@ def test_own_program_runs_between_nodes(own: Own, rail: str, addressing: str) ->
     assert {row.addressing for row in rows} == {addressing}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "error"),
     [
@@ -200,7 +199,6 @@ def test_bad_input_is_one_line_of_one_rank(own: Own, command: str, error: str) -
     assert re.search(rf"rank \d on rn0\d: .*{error}", lines[0]), lines[0]
 
 
-@pytest.mark.slow
 def test_mtu_above_that_of_the_port_is_refused(rdma: Lab, own: Own) -> None:
     assert rdma.ssh("rn02", "sudo ip link set rail0 mtu 1500").returncode == 0
     try:
@@ -238,7 +236,6 @@ def test_audit_finds_a_slot_that_is_narrower_than_declared(
         assert found[rail, "state"].actual == "ACTIVE"
 
 
-@pytest.mark.slow
 def test_a_port_that_is_down_is_named(rdma: Lab) -> None:
     with planted("port-down"):
         done = perftest(rdma, "ib_write_lat")
@@ -248,7 +245,6 @@ def test_a_port_that_is_down_is_named(rdma: Lab) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_lost_packets_are_sent_again(rdma: Lab) -> None:
     with planted("packet-loss"):
         shown = rdma.ssh("rn02", "/sbin/tc qdisc show dev rail0").stdout
@@ -264,7 +260,6 @@ def test_lost_packets_are_sent_again(rdma: Lab) -> None:
     assert "netem" not in rdma.ssh("rn02", "/sbin/tc qdisc show dev rail0").stdout
 
 
-@pytest.mark.slow
 def test_a_slow_rail_leaves_the_other_alone(rdma: Lab) -> None:
     def limits() -> list[bool]:
         rails = (rail.device for rail in fabric.RAILS)
@@ -277,7 +272,6 @@ def test_a_slow_rail_leaves_the_other_alone(rdma: Lab) -> None:
     assert limits() == [False, False]
 
 
-@pytest.mark.slow
 def test_a_machine_that_dies_is_started_again(rdma: Lab) -> None:
     container.end_processes("rn02")
     assert [n.node for n in cluster.status() if not n.running] == ["rn02"]
